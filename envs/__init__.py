@@ -1,0 +1,16 @@
+"""Gymnasium environments on simengine, single and vector. Importing this package registers them.
+
+    import gymnasium, simengine
+
+    env = gymnasium.make("simengine/Ant-v5")
+    envs = gymnasium.make_vec("simengine/Ant-v5", num_envs=4096)
+
+A task (`envs.task.Task`, one file each under `envs/tasks`) says what is observed and rewarded; two shells run any
+task: `SingleEnv`, one world, and `BatchEnv`, all worlds of a vector environment in one `simengine.Simulation`.
+"""
+
+from envs.registration import register_envs
+
+__all__ = ["register_envs"]
+
+register_envs()

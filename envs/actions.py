@@ -1,0 +1,32 @@
+"""Checks of the actions an environment is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def checked_actions(action: Any, shape: tuple[int, ...], where: str, used: np.ndarray | None = None) -> np.ndarray:
+    """Actions as a new float64 array.
+
+    Args:
+        action: what the user gave.
+        shape: what it must have, (nu,) or (num_envs, nu).
+        where: the environment, for messages.
+        used: (num_envs,) bool, which rows are going to be used; all by default. The others become zero, unread.
+
+    Raises:
+        ValueError: wrong shape, or a used entry that is not a finite number.
+    """
+    array = np.array(action, dtype=np.float64, order="C")
+    if array.shape != shape:
+        raise ValueError(f"the action given to {where} has shape {array.shape}; give one of shape {shape}")
+    if used is not None:
+        array[~used] = 0
+    if not np.isfinite(array).all():
+        place = np.argwhere(~np.isfinite(array))[0].tolist()
+        raise ValueError(
+            f"the action given to {where} is {array[tuple(place)]} at index {place}; give finite numbers in every entry"
+        )
+    return array

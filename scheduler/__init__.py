@@ -1,0 +1,44 @@
+"""A window scheduler for kernel calls: out-of-order issue with run-time hazard checks. It knows no physics.
+
+    segments = Segments()
+    x, y = segments.intern("x"), segments.intern("y")
+    call = KernelCall("scale", CudaLaunch.from_kernel(kernel, (64,), (256,), (x_array, y_array)), reads=(x,), writes=(y,))
+    executor = make_executor("streams", segments=segments)
+    trace = executor.run([[call]])
+"""
+
+from .calls import AwaitCounts, Cost, Emitter, Item, KernelCall, Launch, Tag
+from .errors import CallError
+from .executors import EXECUTORS, Executor, Options, make_executor
+from .launch import Buffer, BufferSet, CudaLaunch, HostLaunch, PythonLaunch
+from .segments import Segments
+from .trace import Counters, Event, Step, Trace
+from .validation import validate
+from .window import Window
+
+__all__ = [
+    "EXECUTORS",
+    "AwaitCounts",
+    "Buffer",
+    "BufferSet",
+    "CallError",
+    "Cost",
+    "Counters",
+    "CudaLaunch",
+    "Emitter",
+    "Event",
+    "Executor",
+    "HostLaunch",
+    "Item",
+    "KernelCall",
+    "Launch",
+    "Options",
+    "PythonLaunch",
+    "Segments",
+    "Step",
+    "Tag",
+    "Trace",
+    "Window",
+    "make_executor",
+    "validate",
+]

@@ -1,0 +1,64 @@
+"""Kernel calls: what an emitter yields and an executor runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+
+class Launch(Protocol):
+    """How a call reaches its processor."""
+
+    def issue(self, stream: int) -> None:
+        """Start the kernel on a CUDA stream handle and return, or, on the host (stream 0), run it to its end."""
+        ...
+
+
+class Cost(NamedTuple):
+    """What a call is expected to take: floating point operations, bytes moved, shared memory a block [bytes]."""
+
+    flops: float = 0.0
+    bytes: float = 0.0
+    shared: int = 0
+
+
+class Tag(NamedTuple):
+    """Where a call comes from: model groups, shard, stage. Executors carry it to traces and never interpret it."""
+
+    groups: tuple[int, ...] = ()
+    shard: int = 0
+    stage: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelCall:
+    """One kernel launch with the segments it touches. Prebuild it, and yield the same object as often as it is due.
+
+    `reads`, `writes` and `updates` are ids of a `Segments` table; an update is a read and a write through one pointer.
+    A call is equal only to itself.
+    """
+
+    name: str
+    launch: Launch
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    updates: tuple[int, ...] = ()
+    cost: Cost = Cost()
+    tag: Tag = Tag()
+    # What the hazard tracker that saw the call last worked out about its segments; see scheduler/hazards.py.
+    _plan: Any = field(default=None, init=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AwaitCounts:
+    """Yielded by an emitter that needs numbers: it resumes when its latest yielded `call` has completed.
+
+    What the call wrote to host-visible memory may then be read. Other emitters go on meanwhile.
+    """
+
+    call: KernelCall
+
+
+Item = KernelCall | AwaitCounts
+Emitter = Iterator[Item] | Sequence[Item]

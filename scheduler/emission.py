@@ -1,0 +1,105 @@
+"""The feeder: pulls calls from emitters, round-robin, into program order.
+
+Program order is the order in which `pull` hands calls out. A call's sequence number is its place in it, counted from
+the feeder's `first`, so that an executor that outlives a run never meets the same number twice.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+
+from .calls import AwaitCounts, Emitter, Item, KernelCall
+
+
+class _Source:
+    """One emitter, and the sequence number of its latest instance of each call."""
+
+    __slots__ = ("items", "latest")
+
+    def __init__(self, items: Iterator[Item]) -> None:
+        self.items = items
+        self.latest: dict[KernelCall, int] = {}
+
+
+class Feeder:
+    """Hands out the emitters' calls in turn, passing over those that wait for a call to complete.
+
+    `is_complete(seq)` is asked once when an emitter awaits call `seq`; if it answers False, the executor must report
+    the completion with `release(seq)`. Truth of `waiting` says whether any emitter is blocked. `latest` is the sequence
+    number of the call pulled last.
+    """
+
+    def __init__(self, emitters: Iterable[Emitter], is_complete: Callable[[int], bool], first: int = 0) -> None:
+        self.latest = first - 1
+        self._first = first
+        self.awaits = 0
+        self.waiting: dict[int, list[_Source]] = {}
+        self._is_complete = is_complete
+        self._turns: deque[_Source] = deque()
+        if isinstance(emitters, KernelCall | AwaitCounts):
+            raise TypeError(f"run() got a single {type(emitters).__name__}; pass a list of emitters, e.g. run([[call]])")
+        for index, emitter in enumerate(emitters):
+            if isinstance(emitter, KernelCall | AwaitCounts) or not hasattr(emitter, "__iter__"):
+                raise TypeError(
+                    f"emitter {index} given to run() is a {type(emitter).__name__}, not a generator or a list of calls; "
+                    f"wrap a plain list of calls once more: run([calls])"
+                )
+            self._turns.append(_Source(iter(emitter)))
+
+    @property
+    def calls(self) -> int:
+        """How many calls have been pulled."""
+        return self.latest + 1 - self._first
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every emitter has ended."""
+        return not self._turns and not self.waiting
+
+    def pull(self) -> KernelCall | None:
+        """Return the next call of program order, or None when every emitter that has not ended is blocked.
+
+        What an emitter raises passes through. Raises TypeError if it yields something that is no call.
+        """
+        turns = self._turns
+        while turns:
+            source = turns[0]
+            item = next(source.items, None)
+            if type(item) is KernelCall:
+                self.latest += 1
+                source.latest[item] = self.latest
+                turns.rotate(-1)
+                return item
+            if item is None:
+                turns.popleft()
+            elif type(item) is AwaitCounts:
+                self._await(source, item)
+            else:
+                raise TypeError(f"an emitter yielded a {type(item).__name__}; yield KernelCall or AwaitCounts")
+        return None
+
+    def _await(self, source: _Source, item: AwaitCounts) -> None:
+        seq = source.latest.get(item.call)
+        if seq is None:
+            raise ValueError(f"an emitter awaits call {item.call.name!r}, which it has not yielded; yield the call first")
+        self.awaits += 1
+        if not self._is_complete(seq):
+            self._turns.popleft()
+            self.waiting.setdefault(seq, []).append(source)
+
+    def release(self, seq: int) -> None:
+        """Let the emitters that await call `seq` take turns again."""
+        sources = self.waiting.pop(seq, None)
+        if sources:
+            self._turns.extend(sources)
+
+    def close(self) -> None:
+        """Close generators that have not ended, so that their `finally` blocks run; for use after a failure."""
+        sources = [*self._turns, *(s for blocked in self.waiting.values() for s in blocked)]
+        self._turns.clear()
+        self.waiting.clear()
+        for source in sources:
+            close = getattr(source.items, "close", None)
+            if close is not None:
+                close()

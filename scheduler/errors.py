@@ -1,0 +1,44 @@
+"""The one error that executors raise for a call that failed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .calls import KernelCall
+
+
+class CallError(RuntimeError):
+    """A kernel call failed; `call` is the call, `cause` the exception that it raised.
+
+    When it is raised no further call has been started, those running have ended, and the executor can be used again,
+    unless `fatal`: then the CUDA context is lost, and only a new process can go on.
+    """
+
+    def __init__(self, message: str, call: KernelCall, cause: BaseException, fatal: bool = False) -> None:
+        super().__init__(message)
+        self.call = call
+        self.cause = cause
+        self.fatal = fatal
+
+
+def call_failed(call: KernelCall, executor: str, cause: BaseException) -> CallError:
+    """Describe a call that raised when it was issued or run on the host."""
+    where = f"stage {call.tag.stage!r}, " if call.tag.stage else ""
+    return CallError(
+        f"call {call.name!r} ({where}shard {call.tag.shard}) failed under executor {executor!r}: "
+        f"{type(cause).__name__}: {cause}",
+        call,
+        cause,
+    )
+
+
+def device_fault(call: KernelCall, executor: str, cause: BaseException) -> CallError:
+    """Describe a CUDA fault. It surfaces at some later driver call, so `call` is where it was noticed, not its source."""
+    return CallError(
+        f"a CUDA fault ended the context and was noticed at call {call.name!r} under executor {executor!r} ({cause}); "
+        f"start a new process and rerun with executor='serial', check_each=True to name the call that did it",
+        call,
+        cause,
+        fatal=True,
+    )

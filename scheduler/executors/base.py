@@ -1,0 +1,110 @@
+"""What every executor offers, and the options that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Literal, Protocol, get_args
+
+from ..calls import Emitter, KernelCall
+from ..driver import Driver
+from ..emission import Feeder
+from ..policies import ORDER_POLICIES, STREAM_POLICIES
+from ..recorder import Recorder
+from ..segments import Segments
+from ..trace import Record, Trace
+
+Completion = Literal["events", "polling"]
+Device = Literal["host", "cuda"]
+
+
+class Executor(Protocol):
+    """Runs emitters to their end, in an order equivalent to program order."""
+
+    name: str
+
+    def run(self, emitters: Iterable[Emitter]) -> Trace:
+        """Run every call of every emitter once; a plain list of calls is an emitter too.
+
+        Host executors return when all is done. CUDA executors return when all is issued: the home stream has then been
+        made to wait for it. Raises CallError for a call that failed, and whatever an emitter raised.
+        """
+        ...
+
+    def synchronize(self) -> None:
+        """Block the host until everything that was issued has completed."""
+        ...
+
+    def close(self) -> None:
+        """Give back threads, streams and events. The executor cannot be used afterwards."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of `make_executor`. Every executor accepts all of them and uses those that concern it.
+
+    segments: the table that calls' segments come from; needed by every executor but `serial`.
+    window: calls in flight at most. streams: CUDA worker streams. workers: host threads, default one a core up to 8.
+    policy: order policy. stream_policy: stream policy, for completion by events. seed: of `shuffled`.
+    record: `off`, `order` (what `validate` needs) or `times` (and time stamps; CUDA runs then end with a synchronisation).
+    completion: `events` chains calls on the device, `polling` issues a call only once all before it are seen complete.
+    device: of `serial`. stream: handle of the CUDA home stream; None takes CuPy's current stream at each run.
+    check_each: `serial` waits for each call, so that a fault names it. driver: replaces CUDA, e.g. by a fake device.
+    """
+
+    segments: Segments | None = None
+    window: int = 32
+    streams: int = 8
+    workers: int | None = None
+    policy: str = "fifo"
+    stream_policy: str = "follow"
+    seed: int = 0
+    record: Record = "off"
+    completion: Completion = "events"
+    device: Device = "host"
+    stream: int | None = None
+    check_each: bool = False
+    driver: Driver | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("window", "streams", "workers"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"executor option {name}={value} is too small; give at least 1")
+        choices = {
+            "policy": tuple(ORDER_POLICIES),
+            "stream_policy": tuple(STREAM_POLICIES),
+            "record": get_args(Record),
+            "completion": get_args(Completion),
+            "device": get_args(Device),
+        }
+        for name, known in choices.items():
+            if getattr(self, name) not in known:
+                raise ValueError(f"executor option {name}={getattr(self, name)!r} is unknown; choose one of {', '.join(known)}")
+
+    def table(self, executor: str) -> Segments:
+        """Return the segments table. Raises ValueError where none was given."""
+        if self.segments is None:
+            raise ValueError(f"executor {executor!r} checks hazards and needs the segments table; pass segments=...")
+        return self.segments
+
+
+def run_on_host(call: KernelCall, seq: int, recorder: Recorder | None) -> None:
+    """Run a host call to its end on this thread, and note when, if times are recorded."""
+    if recorder is None or not recorder.times:
+        call.launch.issue(0)
+        return
+    start = perf_counter()
+    call.launch.issue(0)
+    recorder.ran(seq, start, perf_counter())
+
+
+def finish_run(trace: Trace, feeder: Feeder, recorder: Recorder | None) -> Trace:
+    """Complete a trace at the end of a run that succeeded."""
+    trace.counters.calls = feeder.calls
+    trace.counters.awaits = feeder.awaits
+    if recorder is not None:
+        recorder.finish()
+    return trace

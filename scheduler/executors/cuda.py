@@ -1,0 +1,110 @@
+"""What the CUDA executors share: worker streams, issuing a call, and leaving a run in order when something fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Self
+
+from ..calls import KernelCall
+from ..driver import Driver, EventPool
+from ..emission import Feeder
+from ..errors import CallError, call_failed, device_fault
+from ..recorder import Recorder
+
+
+class Lanes:
+    """Worker streams between a fork from the home stream and a join back to it."""
+
+    def __init__(self, driver: Driver, count: int) -> None:
+        self._driver = driver
+        self.handles = [driver.create_stream() for _ in range(count)]
+        self._events = EventPool(driver)
+        self._fork = self._events.take()
+        self._joins = [self._events.take() for _ in range(count)]
+        self._used = [False] * count
+
+    def begin(self, home: int) -> None:
+        """Mark on the home stream what every lane must come after."""
+        self._used = [False] * len(self.handles)
+        self._driver.record(self._fork, home)
+
+    def use(self, lane: int) -> int:
+        """Return a lane's stream handle, behind the mark."""
+        handle = self.handles[lane]
+        if not self._used[lane]:
+            self._used[lane] = True
+            self._driver.wait(handle, self._fork)
+        return handle
+
+    def join(self, home: int) -> None:
+        """Let the home stream wait for the lanes that were used."""
+        for lane, used in enumerate(self._used):
+            if used:
+                self._driver.record(self._joins[lane], self.handles[lane])
+                self._driver.wait(home, self._joins[lane])
+
+    def close(self) -> None:
+        """Destroy streams and events."""
+        self._events.close()
+        for handle in self.handles:
+            self._driver.destroy_stream(handle)
+        self.handles.clear()
+
+
+class CudaRun:
+    """The scope of one run on a device. On an error it lets running calls finish, closes the emitters and explains.
+
+    A CUDA fault becomes a fatal CallError at the call issued last; other errors pass as they are.
+    """
+
+    def __init__(self, executor: str, driver: Driver, streams: Iterable[int]) -> None:
+        self.executor = executor
+        self.driver = driver
+        self.streams = streams
+        self.feeder: Feeder | None = None
+        self.recorder: Recorder | None = None
+        self.latest: KernelCall | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        fault = self._fault(error)
+        if error is not None and fault is None:
+            try:
+                for stream in self.streams:
+                    self.driver.synchronize(stream)
+            except Exception as late:  # the device failed while the calls in flight were finishing
+                fault = late if self.driver.is_fault(late) else None
+        if self.feeder is not None:
+            self.feeder.close()
+        if self.recorder is not None and fault is None:
+            self.recorder.close()
+        if fault is not None and self.latest is not None:
+            raise device_fault(self.latest, self.executor, fault) from fault
+
+    def _fault(self, error: BaseException | None) -> BaseException | None:
+        cause = error.cause if isinstance(error, CallError) else error
+        return cause if cause is not None and self.driver.is_fault(cause) else None
+
+
+def release(pool: EventPool, lanes: Lanes) -> None:
+    """Destroy what an executor holds on the device."""
+    pool.close()
+    lanes.close()
+
+
+def issue_call(run: CudaRun, call: KernelCall, seq: int, handle: int, stream: int) -> None:
+    """Launch a call on a stream handle, and record it as on stream index `stream`. Raises CallError if it is refused."""
+    recorder = run.recorder
+    try:
+        if recorder is None:
+            call.launch.issue(handle)
+            return
+        recorder.issue(seq, stream)
+        recorder.before_launch(seq, handle)
+        call.launch.issue(handle)
+        recorder.after_launch(seq, handle)
+    except Exception as error:
+        raise call_failed(call, run.executor, error) from error

@@ -1,0 +1,71 @@
+"""The shuffled executor: a random legal order each run, on the host. The adversary that finds missing declarations.
+
+    emitters --round-robin--> window of N --random ready call--> the calling thread
+
+Invariants
+    1. The window is filled before each choice, so every order that a window of N allows can occur.
+    2. The choice is uniform among ready calls; the sequence of runs is a function of the seed.
+    3. A call's body that touches what it did not declare shows up, sooner or later, as a changed bit against `serial`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+from ..calls import Emitter
+from ..emission import Feeder
+from ..errors import call_failed
+from ..recorder import start_recording
+from ..trace import Trace
+from ..window import Window
+from .base import Options, finish_run, run_on_host
+
+
+class ShuffledExecutor:
+    """Runs ready calls in random order, one at a time."""
+
+    name = "shuffled"
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._window = Window(options.table(self.name), options.window)
+        self._random = random.Random(options.seed)
+
+    def run(self, emitters: Iterable[Emitter]) -> Trace:
+        """Run the emitters' calls in a random legal order."""
+        trace = Trace(self.name, self._options.record)
+        window = self._window
+        window.clear()
+        recorder = start_recording(trace, first=window.following)
+        feeder = Feeder(emitters, lambda seq: seq not in window.calls, window.following)
+        try:
+            while True:
+                while not window.full and (call := feeder.pull()) is not None:
+                    window.insert(call)
+                    if recorder is not None:
+                        recorder.enter(call)
+                if not window.ready:
+                    break  # the window is empty, since the oldest call in a window is never pending
+                seq = self._random.choice(window.ready)
+                call = window.start(seq)
+                if recorder is not None:
+                    recorder.issue(seq, 0)
+                try:
+                    run_on_host(call, seq, recorder)
+                except Exception as error:
+                    raise call_failed(call, self.name, error) from error
+                window.complete(seq)
+                if recorder is not None:
+                    recorder.observe(seq, 0)
+                if feeder.waiting:
+                    feeder.release(seq)
+        finally:
+            feeder.close()
+        return finish_run(trace, feeder, recorder)
+
+    def synchronize(self) -> None:
+        """Return at once: a run has ended when it returns."""
+
+    def close(self) -> None:
+        """Give back nothing: the executor holds nothing."""

@@ -1,0 +1,209 @@
+"""The threads executor: host kernels out of order on a pool of threads.
+
+                      one lock
+    emitters --pull--> window of N --policy--> worker 0 (the thread that called run)
+                          ^                    worker 1 ... worker W-1
+                          +------complete---------+
+
+Invariants
+    1. Window, feeder, log and failure are touched under the lock only; a call runs outside it.
+    2. One call in flight a worker. A call starts only when its upstream set is empty, so what it reads was written before
+       a lock hand-over that its thread has been through: no further memory fence is needed.
+    3. Emitters are advanced under the lock by whichever worker has time, one at a time. An emitter therefore sees
+       different threads, and must not lean on thread-local state.
+    4. A worker sleeps only when nothing is ready and something executes; whoever makes calls ready wakes as many.
+    5. After a failure nothing is started; the run ends when the last executing call has ended, then raises.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+
+from ..calls import Emitter, KernelCall
+from ..emission import Feeder
+from ..errors import call_failed
+from ..policies import ORDER_POLICIES, OrderPolicy
+from ..recorder import start_recording
+from ..trace import Trace
+from ..window import Window
+from .base import Options, finish_run, run_on_host
+
+
+class _Run:
+    """What the workers share during one run; see invariant 1."""
+
+    def __init__(self, window: Window, emitters: Iterable[Emitter], trace: Trace) -> None:
+        self.window = window
+        window.clear()
+        self.feeder = Feeder(emitters, lambda seq: seq not in window.calls, window.following)
+        self.recorder = start_recording(trace, first=window.following)
+        self.active: set[int] = set()  # workers with a call in flight
+        self.sleeping = 0
+        self.failure: BaseException | None = None
+
+
+class _Pool:
+    """Threads that take part in one run after another. They refer to the pool alone, so a dropped executor ends them."""
+
+    def __init__(self, name: str, workers: int, choose: OrderPolicy) -> None:
+        self._name = name
+        self._choose = choose
+        self._changed = threading.Condition(threading.Lock())
+        self._run: _Run | None = None
+        self._closed = False
+        self._threads = [
+            threading.Thread(target=self._serve, args=(index,), name=f"scheduler-{index}", daemon=True)
+            for index in range(1, workers)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def execute(self, begin: Callable[[], _Run]) -> _Run:
+        """Make a run and bring it to its end, with the calling thread as worker 0. Raises what failed."""
+        with self._changed:
+            if self._closed or self._run is not None:
+                state = "closed" if self._closed else "running already"
+                raise RuntimeError(f"the threads executor is {state}; make one executor for each concurrent caller")
+            run = self._run = begin()
+            self._changed.notify_all()
+        try:
+            self._work(run, 0)
+        except BaseException as interrupt:
+            run.failure = run.failure or interrupt
+            raise
+        finally:
+            with self._changed:
+                run.active.discard(0)
+                while run.active:
+                    self._changed.wait()
+                self._run = None
+            run.feeder.close()
+        if run.failure is not None:
+            raise run.failure
+        return run
+
+    def close(self) -> None:
+        """Stop the threads."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join()
+        self._threads.clear()
+
+    def _serve(self, worker: int) -> None:
+        """Run by each thread of the pool."""
+        while True:
+            with self._changed:
+                while self._run is None and not self._closed:
+                    self._changed.wait()
+                if self._closed or self._run is None:
+                    return
+                run = self._run
+            self._work(run, worker)
+            with self._changed:
+                while self._run is run and not self._closed:
+                    self._changed.wait()
+            del run
+
+    def _work(self, run: _Run, worker: int) -> None:
+        """Take and run calls until the run is over."""
+        done = -1
+        while True:
+            with self._changed:
+                if done >= 0:
+                    self._complete(run, done, worker)
+                done = self._take(run, worker)
+                if done < 0:
+                    return
+                call = run.window.calls[done]
+            try:
+                run_on_host(call, done, run.recorder)
+            except BaseException as error:
+                with self._changed:
+                    self._fail(run, call, worker, error)
+                return
+
+    def _take(self, run: _Run, worker: int) -> int:
+        """Under the lock: return a call to run, sleeping until there is one, or -1 when the run is over."""
+        window = run.window
+        while run.failure is None:
+            if not self._fill(run):
+                break
+            if window.ready:
+                seq = self._choose(window.ready, window.calls)
+                window.start(seq)
+                run.active.add(worker)
+                if run.recorder is not None:
+                    run.recorder.issue(seq, worker)
+                if window.ready and run.sleeping:
+                    self._changed.notify(min(len(window.ready), run.sleeping))
+                return seq
+            if not window.calls:
+                break  # emitters blocked at this point cannot be, for they await calls in the window
+            run.sleeping += 1
+            self._changed.wait()
+            run.sleeping -= 1
+        self._changed.notify_all()
+        return -1
+
+    def _fill(self, run: _Run) -> bool:
+        """Under the lock: advance emitters until the window is full or all are blocked; return whether none raised."""
+        try:
+            while not run.window.full and (call := run.feeder.pull()) is not None:
+                run.window.insert(call)
+                if run.recorder is not None:
+                    run.recorder.enter(call)
+        except BaseException as error:  # raised again, as it is, in the thread that called run
+            run.failure = error
+            return False
+        return True
+
+    def _complete(self, run: _Run, seq: int, worker: int) -> None:
+        """Under the lock: a call has ended well."""
+        run.active.discard(worker)
+        run.window.complete(seq)
+        if run.recorder is not None:
+            run.recorder.observe(seq, worker)
+        if run.feeder.waiting:
+            run.feeder.release(seq)
+
+    def _fail(self, run: _Run, call: KernelCall, worker: int, error: BaseException) -> None:
+        """Under the lock: a call has raised."""
+        run.active.discard(worker)
+        if run.failure is None:
+            run.failure = error
+            if isinstance(error, Exception):
+                run.failure = call_failed(call, self._name, error)
+                run.failure.__cause__ = error
+        self._changed.notify_all()
+
+
+class ThreadsExecutor:
+    """Runs ready calls on `workers` threads, the caller's among them."""
+
+    name = "threads"
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._window = Window(options.table(self.name), options.window)
+        workers = options.workers if options.workers is not None else min(os.cpu_count() or 1, 8)
+        self._pool = _Pool(self.name, workers, ORDER_POLICIES[options.policy])
+        self._finalizer = weakref.finalize(self, self._pool.close)
+
+    def run(self, emitters: Iterable[Emitter]) -> Trace:
+        """Run the emitters' calls; the calling thread works too."""
+        trace = Trace(self.name, self._options.record)
+        run = self._pool.execute(lambda: _Run(self._window, emitters, trace))
+        return finish_run(trace, run.feeder, run.recorder)
+
+    def synchronize(self) -> None:
+        """Return at once: a run has ended when it returns."""
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self._finalizer()

@@ -1,0 +1,225 @@
+"""Launches: bound arguments that reach a kernel with as little work a call as Python allows.
+
+Arguments are packed once into 8-byte slots and cached against `BufferSet.epoch`; they are packed again only after a
+buffer has moved. An argument is
+
+    int                       int32 (a value outside its range is refused)
+    numpy scalar              its own type, e.g. np.float32(0.5); a plain float is refused, its width is unknown
+    Buffer, (Buffer, offset)  the buffer's address, plus an offset in bytes
+    CuPy array                its address when packed; the launch keeps the array alive
+    None                      the null pointer
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+_DEFAULT_SHARED_LIMIT = 48 * 1024  # bytes a block may ask for before the function must be told to allow more
+
+
+class Buffer:
+    """A named piece of memory that may move: `ptr` is its address, `nbytes` its size. Made by `BufferSet.add`."""
+
+    __slots__ = ("_owner", "name", "nbytes", "ptr")
+
+    def __init__(self, owner: BufferSet, name: str, ptr: int, nbytes: int) -> None:
+        self._owner = owner
+        self.name = name
+        self.ptr = ptr
+        self.nbytes = nbytes
+
+    def rebind(self, ptr: int, nbytes: int) -> None:
+        """Move the buffer. Launches issued afterwards use the new address; those already issued keep the old one."""
+        self.ptr = ptr
+        self.nbytes = nbytes
+        self._owner.epoch += 1
+
+    def __repr__(self) -> str:
+        return f"Buffer({self.name!r}, {self.ptr:#x}, {self.nbytes} bytes)"
+
+
+class BufferSet:
+    """Buffers that launches share. `epoch` grows with every rebind, and packed arguments are cached against it."""
+
+    def __init__(self) -> None:
+        self.epoch = 0
+        self._buffers: dict[str, Buffer] = {}
+
+    def add(self, name: str, ptr: int, nbytes: int) -> Buffer:
+        """Make a buffer. Raises ValueError if the name is taken."""
+        if name in self._buffers:
+            raise ValueError(f"buffer {name!r} is already in this set; rebind it or choose another name")
+        buffer = self._buffers[name] = Buffer(self, name, ptr, nbytes)
+        return buffer
+
+    def __getitem__(self, name: str) -> Buffer:
+        return self._buffers[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._buffers
+
+
+def _address(buffer: Buffer, offset: int) -> int:
+    if offset < 0 or offset > buffer.nbytes:
+        raise ValueError(f"offset {offset} lies outside buffer {buffer.name!r} of {buffer.nbytes} bytes")
+    return buffer.ptr + offset
+
+
+def _slot(position: int, argument: Any) -> bytes:
+    """Return one argument as 8 bytes, little endian, its value in the low bytes."""
+    if argument is None:
+        return bytes(8)
+    if isinstance(argument, Buffer):
+        return struct.pack("<Q", argument.ptr)
+    if isinstance(argument, tuple) and len(argument) == 2 and isinstance(argument[0], Buffer):
+        return struct.pack("<Q", _address(argument[0], int(argument[1])))
+    if isinstance(argument, np.generic) and argument.dtype.kind in "biuf" and argument.dtype.itemsize <= 8:
+        return argument.tobytes().ljust(8, b"\0")
+    if type(argument) is int:
+        if not -(2**31) <= argument < 2**31:
+            raise ValueError(f"argument {position} is {argument}, beyond int32; pass np.int64({argument}) if the kernel takes it")
+        return struct.pack("<ixxxx", argument)
+    if hasattr(argument, "__cuda_array_interface__"):
+        return struct.pack("<Q", argument.__cuda_array_interface__["data"][0])
+    raise TypeError(
+        f"argument {position} is a {type(argument).__name__}; pass an int, a numpy scalar such as np.float32(x), a Buffer, "
+        f"a (Buffer, byte offset) pair, a CuPy array or None"
+    )
+
+
+class PackedArguments:
+    """Argument values in 8-byte slots, and a table of pointers to them; shared by the copies of one launch.
+
+    Packing makes fresh memory each time, never overwrites: a thread that is still running a call reads the old slots.
+    """
+
+    __slots__ = ("_bound", "args", "buffers")
+
+    def __init__(self, args: Sequence[Any], buffers: BufferSet) -> None:
+        self.args = tuple(args)
+        self.buffers = buffers
+        self._bound: tuple[int, Any, Any, int] = self._pack()
+
+    def _pack(self) -> tuple[int, Any, Any, int]:
+        epoch = self.buffers.epoch  # read before the pointers: a rebind during packing then packs again at the next issue
+        raw = b"".join(_slot(i, a) for i, a in enumerate(self.args))
+        count = len(self.args)
+        slots = (ctypes.c_uint64 * max(count, 1)).from_buffer_copy(raw or bytes(8))
+        base = ctypes.addressof(slots)
+        table = (ctypes.c_void_p * max(count, 1))(*(base + 8 * i for i in range(max(count, 1))))
+        return epoch, slots, table, ctypes.addressof(table)
+
+    def current(self) -> tuple[int, Any, Any, int]:
+        """Return (epoch, slots, table of pointers to the slots, the table's address), packed for today's buffers."""
+        bound = self._bound
+        if bound[0] != self.buffers.epoch:
+            bound = self._bound = self._pack()
+        return bound
+
+
+def _three(name: str, size: Sequence[int]) -> tuple[int, int, int]:
+    padded = (*size, 1, 1, 1)[:3]
+    if not 1 <= len(size) <= 3 or min(padded) < 1:
+        raise ValueError(f"{name} {tuple(size)} is not one to three positive sizes; a launch without work should not be emitted")
+    return padded[0], padded[1], padded[2]
+
+
+class CudaLaunch:
+    """A CUDA kernel bound to grid, block and arguments.
+
+    `function` is a CUfunction handle, `shared` the dynamic shared memory a block [bytes]. `issue` costs about 3 us.
+    """
+
+    __slots__ = ("_dims", "_keepalive", "_launch", "_packed", "block", "function", "grid", "shared")
+
+    def __init__(
+        self,
+        function: int,
+        grid: Sequence[int],
+        block: Sequence[int],
+        shared: int = 0,
+        args: Sequence[Any] = (),
+        buffers: BufferSet | None = None,
+    ) -> None:
+        from cupy.cuda import driver
+
+        self._launch = cast(Callable[..., None], driver.launchKernel)
+        self._packed = PackedArguments(args, buffers if buffers is not None else BufferSet())
+        self._keepalive: Any = None
+        self.function = int(function)
+        self.block = _three("block", block)
+        self.shared = int(shared)
+        if self.shared > _DEFAULT_SHARED_LIMIT:
+            driver.funcSetAttribute(self.function, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, self.shared)
+        self._set_grid(grid)
+
+    @classmethod
+    def from_kernel(
+        cls,
+        kernel: Any,
+        grid: Sequence[int],
+        block: Sequence[int],
+        args: Sequence[Any] = (),
+        shared: int = 0,
+        buffers: BufferSet | None = None,
+    ) -> CudaLaunch:
+        """Bind a `cupy.RawKernel`; the launch keeps it alive."""
+        launch = cls(kernel.kernel.ptr, grid, block, shared, args, buffers)
+        launch._keepalive = kernel
+        return launch
+
+    def _set_grid(self, grid: Sequence[int]) -> None:
+        self.grid = _three("grid", grid)
+        self._dims = (self.function, *self.grid, *self.block, self.shared)
+
+    def with_grid(self, grid: Sequence[int]) -> CudaLaunch:
+        """Return a launch of another grid that shares the packed arguments."""
+        copy = object.__new__(CudaLaunch)
+        for name in ("_launch", "_packed", "_keepalive", "function", "block", "shared"):
+            setattr(copy, name, getattr(self, name))
+        copy._set_grid(grid)
+        return copy
+
+    def issue(self, stream: int) -> None:
+        """Start the kernel on a stream handle. CUDA copies the arguments before this returns."""
+        packed = self._packed
+        bound = packed._bound
+        if bound[0] != packed.buffers.epoch:
+            bound = packed.current()
+        self._launch(*self._dims, stream, bound[3], 0)
+
+
+class HostLaunch:
+    """A compiled host function bound to its arguments.
+
+    `function` is a ctypes foreign function taking one pointer, to an array of 8-byte slots: pointers as uint64, int32,
+    float32 and float64 in the low bytes, little endian. ctypes releases the interpreter lock while it runs.
+    """
+
+    __slots__ = ("_packed", "function")
+
+    def __init__(self, function: Callable[[Any], Any], args: Sequence[Any] = (), buffers: BufferSet | None = None) -> None:
+        self.function = function
+        self._packed = PackedArguments(args, buffers if buffers is not None else BufferSet())
+
+    def issue(self, stream: int) -> None:
+        """Run the function to its end; the stream is not used."""
+        self.function(self._packed.current()[1])
+
+
+class PythonLaunch:
+    """A Python callable as a kernel: for tests and for work that lives on the host."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self.function = function
+
+    def issue(self, stream: int) -> None:
+        """Run the callable to its end; the stream is not used."""
+        self.function()

@@ -1,0 +1,81 @@
+"""Policies: which ready call goes first, and which stream a call joins. Results never depend on them, only time does.
+
+An order policy is `choose(ready, calls) -> seq`: `ready` lists sequence numbers, `calls` maps them to their calls.
+A stream policy is `choose(upstream, state) -> stream index`: `upstream` holds the calls in flight that the call waits for.
+To add one, write the function and enter it in the table below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+
+from .calls import KernelCall
+
+OrderPolicy = Callable[[Sequence[int], Mapping[int, KernelCall]], int]
+
+
+def fifo(ready: Sequence[int], calls: Mapping[int, KernelCall]) -> int:
+    """The oldest in program order."""
+    return min(ready)
+
+
+def lifo(ready: Sequence[int], calls: Mapping[int, KernelCall]) -> int:
+    """The newest in program order: follows one shard in depth, while its data is in cache."""
+    return max(ready)
+
+
+def critical(ready: Sequence[int], calls: Mapping[int, KernelCall]) -> int:
+    """The one with the largest cost hint (the larger of flops and bytes), so that long calls do not end alone."""
+    return max(ready, key=lambda seq: (max(calls[seq].cost.flops, calls[seq].cost.bytes), -seq))
+
+
+ORDER_POLICIES: dict[str, OrderPolicy] = {"fifo": fifo, "lifo": lifo, "critical": critical}
+
+
+@dataclass(slots=True)
+class StreamState:
+    """What stream policies may look at, kept by the executor.
+
+    `load[s]`: calls on stream s not yet known to be complete. `tail[s]`: the call issued last on s, or -1.
+    `stream_of[seq]`: the stream of a call in flight. `issued`: calls issued so far.
+    """
+
+    load: list[int]
+    tail: list[int]
+    stream_of: dict[int, int] = field(default_factory=dict)
+    issued: int = 0
+
+    @classmethod
+    def of(cls, streams: int) -> StreamState:
+        """Return the state of so many empty streams."""
+        return cls([0] * streams, [-1] * streams)
+
+
+StreamPolicy = Callable[[Set[int], StreamState], int]
+
+
+def round_robin(upstream: Set[int], state: StreamState) -> int:
+    """Each stream in turn."""
+    return state.issued % len(state.load)
+
+
+def least_loaded(upstream: Set[int], state: StreamState) -> int:
+    """The stream with the fewest calls in flight, the first of equals."""
+    load = state.load
+    return load.index(min(load))
+
+
+def follow(upstream: Set[int], state: StreamState) -> int:
+    """The stream of the newest predecessor that is still its stream's last call, and so needs no wait; else least loaded.
+
+    A predecessor behind which another call already stands is not followed: two successors of one call run side by side.
+    """
+    newest = -1
+    for seq in upstream:
+        if seq > newest and state.tail[state.stream_of[seq]] == seq:
+            newest = seq
+    return state.stream_of[newest] if newest >= 0 else least_loaded(upstream, state)
+
+
+STREAM_POLICIES: dict[str, StreamPolicy] = {"follow": follow, "least_loaded": least_loaded, "round_robin": round_robin}

@@ -1,0 +1,96 @@
+"""The recorder: fills a trace while an executor runs. Executors keep None in its place when nothing is recorded."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from .calls import KernelCall
+from .driver import Driver, EventPool
+from .trace import Event, Step, Trace
+
+_NAN = float("nan")
+
+
+class Recorder:
+    """Builds the log, and times where asked: from device events if there is a driver, else from the host clock.
+
+    Sequence numbers given to it count from `first`; in the trace they count from 0.
+
+    Not locked: executors with threads call it under their own lock, but for `ran`, which only sets one dictionary entry.
+    """
+
+    def __init__(self, trace: Trace, driver: Driver | None = None, home: int = 0, first: int = 0) -> None:
+        self.trace = trace
+        self._first = first
+        self.times = trace.record == "times"
+        self._origin = perf_counter()
+        self._host: dict[int, tuple[float, float, float]] = {}  # seq -> issue, start, end
+        self._device: dict[int, tuple[float, int, int]] = {}  # seq -> issue, start event, end event
+        self._driver = driver
+        self._pool = EventPool(driver, timing=True) if driver is not None and self.times else None
+        self._zero = 0
+        if self._pool is not None and driver is not None:
+            self._zero = self._pool.take()
+            driver.record(self._zero, home)
+
+    def enter(self, call: KernelCall) -> None:
+        """A call enters program order."""
+        self.trace.order.append(call)
+
+    def issue(self, seq: int, stream: int) -> None:
+        """A call is put on a stream, or starts on a worker."""
+        self.trace.log.append(Step("issue", seq - self._first, stream))
+
+    def wait(self, seq: int, stream: int) -> None:
+        """A stream is made to wait for call `seq`."""
+        self.trace.log.append(Step("wait", seq - self._first, stream))
+
+    def observe(self, seq: int, stream: int) -> None:
+        """The host learns that a call has completed."""
+        self.trace.log.append(Step("observe", seq - self._first, stream))
+
+    def ran(self, seq: int, start: float, end: float) -> None:
+        """A host call ran from `start` to `end` [perf_counter seconds]."""
+        self._host[seq - self._first] = (start - self._origin, start - self._origin, end - self._origin)
+
+    def before_launch(self, seq: int, handle: int) -> None:
+        """Mark the start of a device call on its stream."""
+        if self._pool is not None and self._driver is not None:
+            start = self._pool.take()
+            self._driver.record(start, handle)
+            self._device[seq - self._first] = (perf_counter() - self._origin, start, 0)
+
+    def after_launch(self, seq: int, handle: int) -> None:
+        """Mark the end of a device call on its stream."""
+        if self._pool is not None and self._driver is not None:
+            end = self._pool.take()
+            self._driver.record(end, handle)
+            issue, start, _ = self._device[seq - self._first]
+            self.trace.counters.issue_seconds += perf_counter() - self._origin - issue
+            self._device[seq - self._first] = (issue, start, end)
+
+    def finish(self) -> None:
+        """Build the events. Device events must all have completed: the executor synchronises first when times are kept."""
+        order = self.trace.order
+        for step in self.trace.log:
+            if step.kind == "issue":
+                issue, start, end = self._interval(step.seq)
+                call = order[step.seq]
+                self.trace.events.append(Event(step.seq, call.name, step.stream, issue, start, end, call.tag))
+
+    def close(self) -> None:
+        """Return the device events."""
+        if self._pool is not None:
+            self._pool.close()
+
+    def _interval(self, seq: int) -> tuple[float, float, float]:
+        if seq in self._device and self._driver is not None:
+            issue, start, end = self._device[seq]
+            elapsed = self._driver.elapsed
+            return issue, elapsed(self._zero, start), elapsed(self._zero, end)
+        return self._host.get(seq, (_NAN, _NAN, _NAN))
+
+
+def start_recording(trace: Trace, driver: Driver | None = None, home: int = 0, first: int = 0) -> Recorder | None:
+    """Return a recorder for the trace, or None if it is not to record."""
+    return None if trace.record == "off" else Recorder(trace, driver, home, first)

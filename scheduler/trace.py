@@ -1,0 +1,128 @@
+"""Traces: what an executor did, in which order and, if asked, when."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from .calls import KernelCall, Tag
+
+Record = Literal["off", "order", "times"]
+
+
+class Event(NamedTuple):
+    """One executed call. Times are seconds since the run began: issue on the host clock, start and end on the device's.
+
+    `stream` is the index of the stream or worker. Times are NaN unless the run recorded them.
+    """
+
+    seq: int
+    name: str
+    stream: int
+    issue: float
+    start: float
+    end: float
+    tag: Tag
+
+
+class Step(NamedTuple):
+    """One entry of the log, in the order in which the host did it.
+
+    kind `issue`: call `seq` entered `stream`. `wait`: `stream` was made to wait for call `seq`.
+    `observe`: the host learnt that call `seq` had completed, and everything issued afterwards comes after it.
+    """
+
+    kind: Literal["issue", "wait", "observe"]
+    seq: int
+    stream: int
+
+
+@dataclass
+class Counters:
+    """Totals of a run. `issue_seconds` and `check_seconds` are measured only when times are recorded."""
+
+    calls: int = 0
+    awaits: int = 0
+    waits_inserted: int = 0
+    waits_removed: int = 0
+    issue_seconds: float = 0.0
+    check_seconds: float = 0.0
+
+
+@dataclass
+class Trace:
+    """The record of one run. `order` is program order: `order[seq]` is the call. Empty lists when recording was off."""
+
+    executor: str
+    record: Record = "off"
+    order: list[KernelCall] = field(default_factory=list)
+    log: list[Step] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    counters: Counters = field(default_factory=Counters)
+
+    def span(self) -> float:
+        """Seconds from the first start to the last end."""
+        timed = self._timed()
+        return max(e.end for e in timed) - min(e.start for e in timed) if timed else 0.0
+
+    def concurrency(self) -> float:
+        """Mean number of calls running over the span: busy seconds of all calls over the span's seconds."""
+        span = self.span()
+        return sum(e.end - e.start for e in self._timed()) / span if span > 0 else 0.0
+
+    def idle_share(self) -> float:
+        """Share of the span during which no call ran, 0 to 1."""
+        span = self.span()
+        return 1.0 - sum(end - start for start, end in self._busy()) / span if span > 0 else 0.0
+
+    def to_chrome(self, path: str | Path) -> None:
+        """Write the events as Chrome trace JSON, for chrome://tracing or Perfetto; microseconds, one row a stream."""
+        rows = [
+            {
+                "name": e.name,
+                "cat": e.tag.stage or "call",
+                "ph": "X",
+                "pid": 0,
+                "tid": e.stream,
+                "ts": e.start * 1e6,
+                "dur": (e.end - e.start) * 1e6,
+                "args": {"seq": e.seq, "shard": e.tag.shard, "groups": list(e.tag.groups), "issue_us": e.issue * 1e6},
+            }
+            for e in self._needs_times("to_chrome")
+        ]
+        names = [
+            {"name": "thread_name", "ph": "M", "pid": 0, "tid": s, "args": {"name": f"{self.executor} {s}"}}
+            for s in sorted({e.stream for e in self.events})
+        ]
+        Path(path).write_text(json.dumps({"traceEvents": names + rows, "displayTimeUnit": "ns"}), encoding="utf-8")
+
+    def plot(self, path: str | Path) -> None:
+        """Write a PNG timeline: a row for each stream, a colour for each stage, milliseconds across. Needs matplotlib."""
+        from .timeline import plot_timeline
+
+        plot_timeline(self._needs_times("plot"), self.executor, path)
+
+    def _timed(self) -> list[Event]:
+        return [e for e in self.events if e.end == e.end]  # NaN differs from itself
+
+    def _needs_times(self, method: str) -> list[Event]:
+        timed = self._timed()
+        if not timed:
+            raise ValueError(f"Trace.{method}() needs times, but the run kept {self.record!r}; run with record='times'")
+        return timed
+
+    def _busy(self) -> Iterator[tuple[float, float]]:
+        """Yield the maximal intervals during which at least one call ran."""
+        begin = finish = None
+        for event in sorted(self._timed(), key=lambda e: e.start):
+            if begin is None or finish is None or event.start > finish:
+                if begin is not None and finish is not None:
+                    yield begin, finish
+                begin, finish = event.start, event.end
+            else:
+                finish = max(finish, event.end)
+        if begin is not None and finish is not None:
+            yield begin, finish

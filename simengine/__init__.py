@@ -1,0 +1,51 @@
+"""simengine: a batched rigid-body physics engine for reinforcement learning, with MuJoCo's physics.
+
+    import simengine
+    model = simengine.load_model("ant.xml")
+    sim = simengine.Simulation(model, num_worlds=4096)
+    sim.step(10)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simengine.backends.select import available_backends
+from simengine.errors import BackendError, ModelError, NonFiniteError, SimengineError, UnsupportedModelError
+from simengine.model import Model, load_model
+from simengine.simulation import Simulation
+
+if TYPE_CHECKING:
+    from simengine.make_step import State, initial_state, make_forward, make_step
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BackendError",
+    "Model",
+    "ModelError",
+    "NonFiniteError",
+    "SimengineError",
+    "Simulation",
+    "State",
+    "UnsupportedModelError",
+    "available_backends",
+    "initial_state",
+    "load_model",
+    "make_forward",
+    "make_step",
+]
+
+_NEEDS_JAX = ("State", "initial_state", "make_forward", "make_step")
+
+
+def __getattr__(name: str) -> Any:
+    """Import the JAX face on first use: the other backends do not pay for importing JAX."""
+    if name in _NEEDS_JAX:
+        import importlib
+
+        module = importlib.import_module("simengine.make_step")
+        value = getattr(module, name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'simengine' has no attribute {name!r}")

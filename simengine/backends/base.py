@@ -1,0 +1,86 @@
+"""What a kernel-list backend offers: memory, compiled kernels and launches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from scheduler import BufferSet, Launch
+from simengine.kernels.kernel import Kernel
+
+LANE_CLASSES: tuple[int, ...] = (8, 16, 32)
+
+
+def lanes_for(nv: int) -> int:
+    """Lanes that work on a world of a model with nv dofs: the smallest class that holds a row of M a lane."""
+    return next((lanes for lanes in LANE_CLASSES if nv <= lanes), LANE_CLASSES[-1])
+
+
+class Backend(Protocol):
+    """A processor that runs kernel lists."""
+
+    name: str
+    default_executor: str
+
+    def lanes(self, nv: int) -> int:
+        """Lanes of a world's group for nv dofs."""
+        ...
+
+    def registers(self, nv: int) -> bool:
+        """Whether matrices of nv rows are factored in registers, so that kernels need no scratch for them."""
+        ...
+
+    def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
+        """A zeroed array in the backend's memory."""
+        ...
+
+    def upload(self, array: np.ndarray) -> Any:
+        """A copy of a host array in the backend's memory."""
+        ...
+
+    def host_visible(self, count: int) -> np.ndarray:
+        """An int32 array that the host reads and kernels write; its address is valid for both."""
+        ...
+
+    def pointer(self, array: Any) -> int:
+        """Address of an array for kernels."""
+        ...
+
+    def to_host(self, array: Any) -> np.ndarray:
+        """Host copy (or, on the host, the array itself)."""
+        ...
+
+    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:
+        """Compiled functions of kernels by name."""
+        ...
+
+    def launch(
+        self,
+        function: Any,
+        units: int,
+        lanes: int,
+        scratch_bytes: int,
+        args: Sequence[Any],
+        buffers: BufferSet,
+        columns: bool,
+    ) -> Launch:
+        """A launch over `units` worlds (or, with `columns`, columns)."""
+        ...
+
+    def resize(self, launch: Any, units: int, lanes: int, scratch_bytes: int) -> Launch:
+        """The same launch over another number of worlds."""
+        ...
+
+    def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:
+        """Options of `scheduler.make_executor` that fit this backend; raises ValueError if it cannot run `name`."""
+        ...
+
+    def shards_for(self, num_worlds: int, executor: str) -> int:
+        """How many shards serve a group of this size best."""
+        ...
+
+    def synchronize(self) -> None:
+        """Wait until everything issued so far is done."""
+        ...

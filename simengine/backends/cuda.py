@@ -1,0 +1,123 @@
+"""The CUDA backend: kernels compiled by NVRTC, memory and launches through CuPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from scheduler import BufferSet, CudaLaunch
+from simengine.backends.base import lanes_for
+from simengine.errors import BackendError
+from simengine.kernels import cuda_build
+from simengine.kernels.kernel import Kernel
+
+
+class CudaBackend:
+    """GPU execution of kernel lists. Raises BackendError where there is no CuPy or no GPU."""
+
+    name = "cuda"
+    default_executor = "streams"
+
+    def __init__(self) -> None:
+        try:
+            import cupy  # type: ignore[import-untyped]
+        except ImportError as error:
+            raise BackendError(
+                "the cuda backend needs CuPy; install simengine[cuda13] or simengine[cuda12], or use backend='host'"
+            ) from error
+        try:
+            count = cupy.cuda.runtime.getDeviceCount()
+        except cupy.cuda.runtime.CUDARuntimeError as error:
+            raise BackendError(f"the cuda backend found no GPU ({error}); use backend='host' or backend='jax'") from error
+        if count == 0:
+            raise BackendError("the cuda backend found no GPU; use backend='host' or backend='jax'")
+        self._cupy = cupy
+        limit = cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
+        self._shared_limit = int(limit)
+        self._pinned: list[Any] = []
+
+    def lanes(self, nv: int) -> int:
+        """Lanes by the size class of nv."""
+        return lanes_for(nv)
+
+    def registers(self, nv: int) -> bool:
+        """Rows of matrices live in registers while they fit in the group."""
+        return nv <= lanes_for(nv)
+
+    def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
+        """A zeroed CuPy array."""
+        return self._cupy.zeros(shape, dtype=dtype)
+
+    def upload(self, array: np.ndarray) -> Any:
+        """The array as a CuPy array."""
+        return self._cupy.asarray(array)
+
+    def host_visible(self, count: int) -> np.ndarray:
+        """Pinned memory, mapped at the same address on the GPU (unified addressing)."""
+        memory = self._cupy.cuda.alloc_pinned_memory(4 * max(count, 1))
+        self._pinned.append(memory)
+        view = np.frombuffer(memory, dtype=np.int32, count=max(count, 1))[:count]
+        view[...] = 0
+        return view
+
+    def pointer(self, array: Any) -> int:
+        """Address of a CuPy array, or of pinned memory."""
+        return int(array.ctypes.data) if isinstance(array, np.ndarray) else int(array.data.ptr)
+
+    def to_host(self, array: Any) -> np.ndarray:
+        """A copy on the host, after the current stream's work."""
+        return self._cupy.asnumpy(array)
+
+    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:
+        """Compile or find the kernels."""
+        return cuda_build.load_kernels(kernels, dtype, lanes)
+
+    def launch(
+        self,
+        function: Any,
+        units: int,
+        lanes: int,
+        scratch_bytes: int,
+        args: Sequence[Any],
+        buffers: BufferSet,
+        columns: bool,
+    ) -> CudaLaunch:
+        """Groups of `lanes` threads, as many worlds a block as threads and shared memory allow."""
+        if columns:
+            launch = CudaLaunch(function.ptr, (units,), (cuda_build.SCAN_LANES,), 0, args, buffers)
+        else:
+            worlds = self._worlds_a_block(lanes, scratch_bytes)
+            grid = (max(1, -(-units // worlds)),)
+            launch = CudaLaunch(function.ptr, grid, (lanes, worlds), worlds * scratch_bytes, args, buffers)
+        launch._keepalive = function
+        return launch
+
+    def _worlds_a_block(self, lanes: int, scratch_bytes: int) -> int:
+        fit = self._shared_limit // max(scratch_bytes, 1)
+        if fit == 0:
+            raise BackendError(
+                f"a world of this model needs {scratch_bytes} bytes of shared memory and the GPU offers "
+                f"{self._shared_limit} a block; use backend='host'"
+            )
+        return max(1, min(cuda_build.BLOCK // lanes, fit))
+
+    def resize(self, launch: CudaLaunch, units: int, lanes: int, scratch_bytes: int) -> CudaLaunch:
+        """The same kernel and arguments on a grid for `units` worlds."""
+        worlds = self._worlds_a_block(lanes, scratch_bytes)
+        return launch.with_grid((max(1, -(-units // worlds)),))
+
+    def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:
+        """Options for the CUDA executors."""
+        if name not in ("serial", "streams"):
+            raise ValueError(f"executor {name!r} cannot run on backend 'cuda'; choose serial or streams")
+        return {"device": "cuda"}
+
+    def shards_for(self, num_worlds: int, executor: str) -> int:
+        """Two shards hide each other's count waits once each of them fills the GPU; below that one does better."""
+        return 2 if executor == "streams" and num_worlds >= 8192 else 1
+
+    def synchronize(self) -> None:
+        """Wait for CuPy's current stream, which every executor joins."""
+        self._cupy.cuda.get_current_stream().synchronize()

@@ -1,0 +1,96 @@
+"""The host backend: kernels compiled by the machine's C++ compiler, one lane, threads across shards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from scheduler import BufferSet, HostLaunch
+from simengine.kernels import host_build
+from simengine.kernels.kernel import Kernel
+
+_WORLDS_A_SHARD = 64  # a shard's working set then stays in a core's second-level cache
+_ALIGNMENT = 64  # bytes
+
+
+class HostBackend:
+    """CPU execution of kernel lists. Raises BackendError where there is no C++ compiler."""
+
+    name = "host"
+    default_executor = "threads"
+
+    def __init__(self) -> None:
+        host_build.compiler()
+
+    def lanes(self, nv: int) -> int:
+        """One lane: a plain loop."""
+        return 1
+
+    def registers(self, nv: int) -> bool:
+        """Factoring loops over memory."""
+        return False
+
+    def zeros(self, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+        """A zeroed array that starts on a cache line."""
+        kind = np.dtype(dtype)
+        nbytes = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        raw = np.zeros(nbytes + _ALIGNMENT, dtype=np.uint8)
+        start = -raw.ctypes.data % _ALIGNMENT
+        return raw[start : start + nbytes].view(kind).reshape(shape)
+
+    def upload(self, array: np.ndarray) -> np.ndarray:
+        """A copy of the array."""
+        copy = self.zeros(array.shape, str(array.dtype))
+        copy[...] = array
+        return copy
+
+    def host_visible(self, count: int) -> np.ndarray:
+        """Plain memory."""
+        return self.zeros((count,), "int32")
+
+    def pointer(self, array: Any) -> int:
+        """Address of the array."""
+        return int(array.ctypes.data)
+
+    def to_host(self, array: Any) -> np.ndarray:
+        """The array itself."""
+        return np.asarray(array)
+
+    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:
+        """Compile or find the kernels."""
+        return host_build.load_kernels(kernels, dtype, lanes)
+
+    def launch(
+        self,
+        function: Any,
+        units: int,
+        lanes: int,
+        scratch_bytes: int,
+        args: Sequence[Any],
+        buffers: BufferSet,
+        columns: bool,
+    ) -> HostLaunch:
+        """Bind a function to its arguments; it finds its number of worlds among them."""
+        return HostLaunch(function, args, buffers)
+
+    def resize(self, launch: HostLaunch, units: int, lanes: int, scratch_bytes: int) -> HostLaunch:
+        """Host kernels read their number of worlds themselves."""
+        return launch
+
+    def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:
+        """Options for the host executors."""
+        if name not in ("serial", "shuffled", "threads"):
+            raise ValueError(f"executor {name!r} cannot run on backend 'host'; choose serial, shuffled or threads")
+        return {"device": "host", "window": max(32, 4 * num_shards)}
+
+    def shards_for(self, num_worlds: int, executor: str) -> int:
+        """Enough shards to keep every core busy and each shard in cache."""
+        by_cache = -(-num_worlds // _WORLDS_A_SHARD)
+        by_cores = min(num_worlds, os.cpu_count() or 1) if executor == "threads" else 1
+        return max(by_cache, by_cores)
+
+    def synchronize(self) -> None:
+        """Host executors return when all is done."""

@@ -1,0 +1,1 @@
+"""The command line: `simengine run | bench | trace | info`."""

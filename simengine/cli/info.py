@@ -1,0 +1,94 @@
+"""`simengine info`: what can run here, and what a model is made of."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from simengine import Model, Simulation, load_model
+from simengine.backends.select import available_backends
+from simengine.cli.machine import hardware, versions
+from simengine.cli.models import asset_names, model_path
+from simengine.cli.settings import presets_of
+from simengine.kernels.cache import cache_dir
+
+SIZES = ("nq", "nv", "nu", "nbody", "njnt", "ngeom", "ncand")
+WORLDS = 512  # over which the memory of one world is averaged
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser("info", help="backends, versions, and what a model is made of")
+    parser.add_argument("model", nargs="?", help="a model's short name, or an MJCF file")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; the exit code."""
+    facts: dict[str, Any] = {
+        "hardware": hardware(),
+        "versions": versions(),
+        "backends": available_backends(),
+        "kernel_cache": str(cache_dir()),
+        "presets": {"run": presets_of("run"), "bench": presets_of("bench")},
+        "models": asset_names(),
+    }
+    if options.model:
+        facts["model"] = _model_facts(load_model(model_path(options.model)))
+    if options.json:
+        print(json.dumps(facts))
+    else:
+        _print(facts)
+    return 0
+
+
+def _model_facts(model: Model) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "name": model.name,
+        "sizes": {name: int(model.sizes[name]) for name in SIZES},
+        "integrator": model.opt_integrator,
+        "timestep": float(model.opt_timestep),
+        "nefc_max": model.nefc_max,
+    }
+    sim = Simulation(model, num_worlds=WORLDS)
+    facts["backend"] = sim.backend
+    if sim.backend != "jax":
+        sim.step()
+        facts["calls"] = list(dict.fromkeys(call.name for call in sim.last_kernel_list))
+        facts["bytes_per_world"] = round(sim.nbytes() / WORLDS)
+    sim.close()
+    return facts
+
+
+def _print(facts: dict[str, Any]) -> None:
+    table = Table(show_header=False)
+    for name, value in facts["hardware"].items():
+        table.add_row(name, str(value))
+    table.add_row("versions", ", ".join(f"{name} {version}" for name, version in facts["versions"].items()))
+    for name, reason in facts["backends"].items():
+        table.add_row(f"backend {name}", f"not here: {reason}" if reason else "available")
+    table.add_row("compiled kernels", facts["kernel_cache"])
+    for command, names in facts["presets"].items():
+        table.add_row(f"presets of {command}", ", ".join(names))
+    table.add_row("models by name", ", ".join(facts["models"]))
+    if "model" in facts:
+        _add_model(table, facts["model"])
+    Console().print(table)
+
+
+def _add_model(table: Table, model: dict[str, Any]) -> None:
+    table.add_section()
+    table.add_row("model", model["name"])
+    table.add_row("sizes", ", ".join(f"{name} {size}" for name, size in model["sizes"].items()))
+    table.add_row("time step", f"{model['timestep']} s, {model['integrator']}")
+    table.add_row("constraint rows", f"at most {model['nefc_max']} in a world")
+    if "calls" in model:
+        table.add_row(f"calls of a step on {model['backend']}", ", ".join(model["calls"]))
+        table.add_row(
+            "memory", f"{model['bytes_per_world']:,} bytes a world, model and contacts of {WORLDS} worlds shared out"
+        )

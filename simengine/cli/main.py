@@ -1,0 +1,54 @@
+"""Entry point of the command line: parses, dispatches, and turns errors into one sentence and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from scheduler import CallError
+from simengine.cli import bench, info, run, trace
+from simengine.cli.errors import UsageError
+from simengine.errors import SimengineError
+
+FAILURES = (SimengineError, CallError, OSError, RuntimeError, ValueError, FloatingPointError, MemoryError)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands; a parsed namespace has `command`, a function from itself to the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="simengine", description="A batched rigid-body physics engine for reinforcement learning."
+    )
+    parser.add_argument("--traceback", action="store_true", help="show where a failure came from")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for command in (run, bench, trace, info):
+        command.add_parser(commands)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Returns:
+        0 for success, 1 for a failure, 2 for a wrong call, 130 when interrupted.
+    """
+    options = build_parser().parse_args(arguments)
+    try:
+        return options.command(options)
+    except UsageError as error:
+        return _fail(error, 2)
+    except KeyboardInterrupt:
+        return 130
+    except FAILURES as error:
+        if options.traceback:
+            raise
+        return _fail(error, 1)
+
+
+def _fail(error: Exception, code: int) -> int:
+    print(f"simengine: {error}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

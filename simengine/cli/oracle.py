@@ -1,0 +1,103 @@
+"""The check against MuJoCo: the same states and controls, once through each engine, fields compared."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from simengine import Simulation
+
+BOUND = {"float32": 5e-3, "float64": 1e-5}
+"""Largest relative error that counts as the same physics. Both solvers stop at the model's own tolerance, so this is
+wider than rounding alone would need."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The worst disagreement with MuJoCo over the compared worlds.
+
+    Attributes:
+        worlds: number of worlds compared.
+        contacts: contacts in them.
+        borderline: worlds left out because the engines, which round differently, see a different number of contacts.
+        qacc, qpos, qvel: worst relative error, max|ours - theirs| / max(1, max|theirs|) of one world: of the
+            acceleration in the same state, and of the state one step later.
+        bound: the error up to which the engines agree.
+    """
+
+    worlds: int
+    contacts: int
+    borderline: int
+    qacc: float
+    qpos: float
+    qvel: float
+    bound: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every error is within the bound and most worlds could be compared."""
+        return max(self.qacc, self.qpos, self.qvel) <= self.bound and self.borderline <= self.worlds
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name, and `agrees`."""
+        return {**asdict(self), "agrees": self.agrees}
+
+
+def relative_error(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """max|ours - theirs| / max(1, max|theirs|); infinite if ours is not finite."""
+    if ours.size == 0:
+        return 0.0
+    error = float(np.abs(ours - theirs).max()) / max(1.0, float(np.abs(theirs).max()))
+    return error if np.isfinite(error) else np.inf
+
+
+def compare(sim: Simulation, controls: np.ndarray, sample: int) -> Agreement:
+    """Step the simulation once and compare a sample of its worlds with MuJoCo. Leaves the simulation one step later.
+
+    Args:
+        sim: the simulation; every world counts as it stands.
+        controls: (num_worlds, nu) of the step.
+        sample: how many worlds to compare, spread evenly over the batch.
+    """
+    mj = sim.model.mj
+    chosen = np.unique(np.linspace(0, sim.num_worlds - 1, sample).astype(int))
+    # Setting the state clears the warm start; MuJoCo starts without one too.
+    sim.set_state(qpos=np.array(sim.qpos), qvel=np.array(sim.qvel), ctrl=controls)
+    before = _snapshot(sim, chosen)
+    sim.forward()
+    qacc = np.asarray(sim.qacc, np.float64)[chosen]
+    counts = [sim.contacts(world).ncon for world in chosen]
+    sim.step(ctrl=controls)
+    after = _snapshot(sim, chosen)
+
+    data = mujoco.MjData(mj)
+    errors: list[tuple[float, float, float]] = []
+    compared = contacts = 0
+    for i, world in enumerate(chosen):
+        mujoco.mj_resetData(mj, data)
+        data.qpos, data.qvel, data.ctrl = before[0][i], before[1][i], controls[world]
+        mujoco.mj_forward(mj, data)
+        if data.ncon != counts[i]:
+            continue
+        compared, contacts = compared + 1, contacts + data.ncon
+        acceleration = relative_error(qacc[i], data.qacc)
+        data.qacc_warmstart = 0.0
+        mujoco.mj_step(mj, data)
+        errors.append((acceleration, relative_error(after[0][i], data.qpos), relative_error(after[1][i], data.qvel)))
+    qacc_error, qpos_error, qvel_error = np.max(errors, axis=0) if errors else [np.inf] * 3
+    return Agreement(
+        worlds=compared,
+        contacts=contacts,
+        borderline=len(chosen) - compared,
+        qacc=float(qacc_error),
+        qpos=float(qpos_error),
+        qvel=float(qvel_error),
+        bound=BOUND[sim.dtype],
+    )
+
+
+def _snapshot(sim: Simulation, worlds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.asarray(sim.qpos, np.float64)[worlds], np.asarray(sim.qvel, np.float64)[worlds]

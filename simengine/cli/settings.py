@@ -1,0 +1,59 @@
+"""Settings of a command: what was typed, over its preset, over the command's defaults."""
+
+from __future__ import annotations
+
+import argparse
+from types import SimpleNamespace
+from typing import Any
+
+from configs import load_preset, preset_names
+from scheduler import EXECUTORS
+from simengine.backends.select import BACKENDS
+from simengine.cli.errors import UsageError
+
+BACKEND_CHOICES = ("auto", *BACKENDS)
+EXECUTOR_CHOICES = ("auto", *sorted(EXECUTORS))
+DTYPES = ("float32", "float64")
+
+
+def positive(text: str) -> int:
+    """An argument that must be a whole number of at least 1."""
+    value = int(text) if text.isascii() and text.isdigit() else 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return value
+
+
+def add_batch_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that every command that builds a simulation takes. All default to None: not given."""
+    parser.add_argument("--backend", choices=BACKEND_CHOICES, help="auto takes the fastest one present")
+    parser.add_argument("--dtype", choices=DTYPES, help="precision of the physics")
+    parser.add_argument("--seed", type=int, help="seed of the simulation and of the random controls")
+
+
+def resolve(options: argparse.Namespace, command: str, defaults: dict[str, Any], preset: str | None) -> SimpleNamespace:
+    """Lay what was typed over the preset, and both over the defaults.
+
+    Args:
+        options: parsed arguments; None means not given.
+        command: the command, which the preset must be for.
+        defaults: every setting the command knows, with its value.
+        preset: name of the preset, or None.
+
+    Raises:
+        UsageError: the preset is for another command or has a setting that the command does not know.
+    """
+    stored = load_preset(preset) if preset else {"command": command}
+    intended = stored.pop("command", None)
+    if intended != command:
+        raise UsageError(f"preset {preset!r} is for `simengine {intended}`; call that, or name another preset")
+    unknown = sorted(set(stored) - set(defaults))
+    if unknown:
+        raise UsageError(f"preset {preset!r} has unknown setting(s) {', '.join(unknown)}; remove them from its file")
+    typed = {name: value for name, value in vars(options).items() if name in defaults and value is not None}
+    return SimpleNamespace(**{**defaults, **stored, **typed})
+
+
+def presets_of(command: str) -> list[str]:
+    """Names of the presets that are for `command`."""
+    return [name for name in preset_names() if load_preset(name).get("command") == command]

@@ -1,0 +1,64 @@
+"""Building a simulation from settings, and stepping it under random controls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from simengine import Model, Simulation
+
+
+def build(model: Model, settings: SimpleNamespace, worlds: int, executor: str) -> Simulation:
+    """A simulation of `worlds` worlds with the settings' backend, dtype and seed."""
+    return Simulation(
+        model,
+        num_worlds=worlds,
+        backend=settings.backend,
+        executor=executor,
+        dtype=settings.dtype,
+        seed=settings.seed,
+    )
+
+
+def on_backend(sim: Simulation, controls: np.ndarray) -> list[Any]:
+    """Controls in the simulation's precision, one array for each set, where its backend keeps its own arrays.
+
+    Args:
+        sim: the simulation.
+        controls: (sets, num_worlds, nu).
+    """
+    sets = [np.ascontiguousarray(one, sim.dtype) for one in controls]
+    if sim.backend == "cuda":
+        import cupy
+
+        return [cupy.asarray(one) for one in sets]
+    if sim.backend == "jax":
+        import jax.numpy as jnp
+
+        return [jnp.asarray(one) for one in sets]
+    return list(sets)
+
+
+def step(sim: Simulation, sets: Sequence[Any], steps: int, progress: Callable[[int], None] | None = None) -> float:
+    """Step under each set of controls in turn.
+
+    Args:
+        sim: the simulation.
+        sets: controls, each (num_worlds, nu).
+        steps: number of steps.
+        progress: called with 1 after every step that was issued; None while speed is measured.
+
+    Returns:
+        Seconds until the last step had completed.
+    """
+    began = perf_counter()
+    for i in range(steps):
+        sim.step(ctrl=sets[i % len(sets)])
+        if progress:
+            progress(1)
+    sim.synchronize()
+    return perf_counter() - began

@@ -1,0 +1,188 @@
+"""From kernels to kernel calls: arguments, segments and launch shape of each kernel for one shard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from scheduler import Buffer, Cost, KernelCall, Segments, Tag
+from simengine.emission.store import GroupStore
+from simengine.kernels.kernel import Kernel, ScratchPlan
+from simengine.state.fields import COLUMNS, FIELD, NUM_COLUMNS
+
+
+class EmittedCall(NamedTuple):
+    """One entry of a kernel list: the call, and how many worlds (columns for `scan`) it works on."""
+
+    call: KernelCall
+    units: int
+
+    @property
+    def name(self) -> str:
+        """Name of the kernel."""
+        return self.call.name
+
+
+class Shard(NamedTuple):
+    """A range of worlds of a group, and the numbers under which the scheduler knows them."""
+
+    group: int
+    index: int  # within the group
+    number: int  # within the simulation
+    begin: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """Number of worlds."""
+        return self.end - self.begin
+
+
+class Listed(NamedTuple):
+    """Worlds given by a column of counts, and the partition that keeps them apart from the other columns of a family."""
+
+    column: str
+    family: str
+    member: int
+    arenas: bool  # whether the arena parts of these worlds are the family's too
+
+
+class CallFactory:
+    """Makes the calls of one shard. Prebuilt once; counts change only the grid."""
+
+    def __init__(
+        self,
+        store: GroupStore,
+        shard: Shard,
+        functions: Mapping[str, Any],
+        blobs: tuple[Buffer, Buffer],
+        segments: Segments,
+        lanes: int,
+    ):
+        self._store = store
+        self._shard = shard
+        self._functions = functions
+        self._blobs = blobs
+        self._segments = segments
+        self._lanes = lanes
+
+    def make(
+        self,
+        kernel: Kernel,
+        stored: frozenset[str],
+        listed: Listed | None = None,
+        nrow: int = 0,
+        scalars: Mapping[str, int] | None = None,
+        suffix: str = "",
+    ) -> SizedCall:
+        """The call of a kernel on this shard.
+
+        Args:
+            kernel: what to run.
+            stored: produced fields that must reach memory; the others stay in scratch.
+            listed: the worlds to run on; all of the shard if None.
+            nrow: most constraint rows of a world in the call.
+            scalars: values of the kernel's scalar arguments.
+            suffix: added to the call's name.
+        """
+        store, shard = self._store, self._shard
+        registers = store.backend.registers(store.model.nv)
+        plan = kernel.plan_scratch(store.model.sizes, nrow, registers)
+        kept = [n for n in kernel.produced if n not in kernel.in_scratch or n in stored]
+        if kernel.unit == "column":
+            args = [*self._fields(kernel, set(kept)), shard.begin, shard.size]
+        else:
+            args = [*self._prefix(listed), *self._fields(kernel, set(kept)), *self._tail(kernel, plan, scalars or {})]
+        word = 4 if store.dtype == "float32" else 8
+        scratch = word * (plan.words + (self._lanes if store.backend.name == "cuda" else 4))
+        launch = store.backend.launch(
+            self._functions[kernel.name],
+            NUM_COLUMNS if kernel.unit == "column" else shard.size,
+            self._lanes,
+            scratch,
+            args,
+            store.buffers,
+            kernel.unit == "column",
+        )
+        call = KernelCall(
+            name=kernel.name + suffix,
+            launch=launch,
+            reads=self._ids((*kernel.reads, *kernel.addresses, *(("lists", "totals") if listed else ())), None),
+            writes=self._ids(kept, listed),
+            updates=self._ids(kernel.updates, listed),
+            cost=self._cost(kernel, scratch),
+            tag=Tag((shard.group,), shard.number, kernel.name),
+        )
+        return SizedCall(call, store, self._lanes, scratch)
+
+    def _prefix(self, listed: Listed | None) -> list[Any]:
+        shard = self._shard
+        head: list[Any] = [*self._blobs, shard.group]
+        if listed is None:
+            return [*head, None, None, shard.begin, shard.size]
+        column = COLUMNS.index(listed.column)
+        at = 4 * (NUM_COLUMNS * shard.begin + column * shard.size)
+        total = 4 * (NUM_COLUMNS * shard.index + column)
+        return [*head, (self._store.buffer("lists"), at), (self._store.buffer("totals"), total), shard.begin, shard.size]
+
+    def _fields(self, kernel: Kernel, kept: set[str]) -> list[Any]:
+        arguments: list[Any] = []
+        for name in (*kernel.reads, *kernel.produced, *kernel.updates):
+            arguments.append(None if name in kernel.produced and name not in kept else self._argument(name))
+        return [*arguments, *(self._argument(name) for name in kernel.addresses)]
+
+    def _argument(self, name: str) -> Any:
+        space, shard = FIELD[name].space, self._shard
+        if space == "contact":
+            return self._store.contacts[shard.index].buffers[name]
+        if space == "row":
+            return self._store.rows[shard.index].buffers[name]
+        if space == "column":
+            return (self._store.buffer(name), 4 * NUM_COLUMNS * shard.begin)
+        if space == "shard":
+            return (self._store.buffer(name), 4 * NUM_COLUMNS * shard.index)
+        return self._store.buffer(name)
+
+    def _tail(self, kernel: Kernel, plan: ScratchPlan, scalars: Mapping[str, int]) -> list[int]:
+        values = {"shard_size": self._shard.size, **scalars}
+        return [
+            *(values[name] for name in kernel.scalars),
+            *(plan.offsets[item.name] for item in kernel.scratch_items),
+            plan.words,
+        ]
+
+    def _ids(self, names: Any, listed: Listed | None) -> tuple[int, ...]:
+        ids = []
+        for name in names:
+            partition = None
+            if listed is not None and (listed.arenas or FIELD[name].space == "world"):
+                partition = (listed.family, listed.member)
+            ids.append(self._segments.intern(name, self._shard.number, partition))
+        return tuple(ids)
+
+    def _cost(self, kernel: Kernel, scratch: int) -> Cost:
+        sizes = self._store.model.sizes
+        flops = sum(stage.flops for stage in kernel.stages) * sizes["nv"] * self._shard.size
+        return Cost(flops, 0.0, scratch)
+
+
+class SizedCall:
+    """A prebuilt call, and its copies for other numbers of worlds."""
+
+    __slots__ = ("_by_units", "_lanes", "_scratch", "_store", "call")
+
+    def __init__(self, call: KernelCall, store: GroupStore, lanes: int, scratch: int):
+        self.call = call
+        self._store = store
+        self._lanes = lanes
+        self._scratch = scratch
+        self._by_units: dict[int, KernelCall] = {}
+
+    def sized(self, units: int) -> KernelCall:
+        """The call over `units` worlds."""
+        call = self._by_units.get(units)
+        if call is None:
+            launch = self._store.backend.resize(self.call.launch, units, self._lanes, self._scratch)
+            call = self._by_units[units] = replace(self.call, launch=launch)
+        return call

@@ -1,0 +1,154 @@
+"""The emission generator of one shard: a step as a list of kernel calls that depends on the contacts found.
+
+    position ── scan ─────────── counts ──┬── narrowphase of each pair type that occurs ──┐
+        └────── smooth ───────────────────┴───────────────────────────────────────────────┴── finish, per size class
+                                                                                           └── advance, worlds without rows
+
+One evaluation of the dynamics emits `position`, `scan` and `smooth`, awaits the counts, then emits exactly the work that
+exists. RK4 repeats it four times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduler import AwaitCounts
+from scheduler.calls import Item
+from simengine.emission.calls import CallFactory, EmittedCall, Listed, Shard, SizedCall
+from simengine.emission.store import GroupStore
+from simengine.kernels import catalogue
+from simengine.kernels.kernel import Kernel
+from simengine.model.table import PAIR_TYPES
+from simengine.state.fields import COLUMNS, FIELDS, NUM_CLASSES, ROW_CLASSES
+
+_COLUMN = {name: index for index, name in enumerate(COLUMNS)}
+_CLASS_COLUMNS = (*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more")
+_ALL_FIELDS = frozenset(f.name for f in FIELDS)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The prebuilt calls of one evaluation of the dynamics."""
+
+    position: SizedCall
+    scan: SizedCall
+    smooth: SizedCall
+    narrow: tuple[tuple[int, SizedCall], ...]
+    finish: tuple[tuple[int, SizedCall], ...]
+    advance: SizedCall
+    post: SizedCall | None
+
+
+def fields_needed(kernels: tuple[Kernel, ...]) -> frozenset[str]:
+    """Fields that a kernel of the list reads from memory, so that the others must store them."""
+    return frozenset(n for k in kernels for n in (*k.reads, *k.updates, *k.addresses))
+
+
+class ShardEmitter:
+    """Emits the steps of one shard.
+
+    Attributes:
+        log: calls of the latest step, in program order.
+        bad_worlds: frozen worlds at the latest count.
+    """
+
+    def __init__(self, store: GroupStore, shard: Shard, factory: CallFactory):
+        self._store = store
+        self._factory = factory
+        self.shard = shard
+        self.log: list[EmittedCall] = []
+        self.bad_worlds = 0
+        self._totals: np.ndarray = store.totals_host[shard.index]
+        self._evaluations: dict[tuple[str, int, frozenset[str]], Evaluation] = {}
+
+    def steps(self, n: int, keep: frozenset[str]) -> Iterator[Item]:
+        """Emit `n` steps; after the last evaluation of the last one the fields of `keep` are valid in memory."""
+        integrator = self._store.model.opt_integrator
+        stages = 4 if integrator == "rk4" else 1
+        nothing: frozenset[str] = frozenset()
+        for step in range(n):
+            self.log = []
+            for rk_stage in range(stages):
+                last = step == n - 1 and rk_stage == stages - 1
+                yield from self._evaluate(self._evaluation(integrator, rk_stage, keep if last else nothing))
+
+    def forward(self) -> Iterator[Item]:
+        """Emit one evaluation that stores every field and integrates nothing."""
+        self.log = []
+        yield from self._evaluate(self._evaluation("", 0, _ALL_FIELDS))
+
+    def _emit(self, sized: SizedCall, units: int) -> Item:
+        call = sized.sized(units)
+        self.log.append(EmittedCall(call, units))
+        return call
+
+    def _evaluate(self, calls: Evaluation) -> Iterator[Item]:
+        worlds = self.shard.size
+        yield self._emit(calls.position, worlds)
+        scan = calls.scan.call
+        self.log.append(EmittedCall(scan, len(COLUMNS)))
+        yield scan
+        yield self._emit(calls.smooth, worlds)
+        yield AwaitCounts(scan)
+        totals = self._totals.tolist()
+        self.bad_worlds = totals[_COLUMN["bad"]]
+        self._store.contacts[self.shard.index].reserve(totals[0])
+        self._store.rows[self.shard.index].reserve(totals[1])
+        for column, call in calls.narrow:
+            if totals[column]:
+                yield self._emit(call, totals[column])
+        for column, call in calls.finish:
+            if totals[column]:
+                yield self._emit(call, totals[column])
+        without_rows = totals[_COLUMN["rows_0"]]
+        if without_rows:
+            yield self._emit(calls.advance, without_rows)
+        if calls.post is not None:
+            yield self._emit(calls.post, worlds)
+
+    def _evaluation(self, integrator: str, rk_stage: int, keep: frozenset[str]) -> Evaluation:
+        key = (integrator, rk_stage, keep)
+        if key not in self._evaluations:
+            self._evaluations[key] = self._build(integrator, rk_stage, keep)
+        return self._evaluations[key]
+
+    def _build(self, integrator: str, rk_stage: int, keep: frozenset[str]) -> Evaluation:
+        make = self._factory.make
+        post = "cfrc_ext" in keep
+        kernels = catalogue.step_kernels(integrator)
+        stored = keep | fields_needed(tuple(k for k in kernels if post or k is not catalogue.POST))
+        scalars = {"rk_stage": rk_stage}
+        types = set(self._store.model.cand_type.tolist())
+        narrow = tuple(
+            (_COLUMN[name], make(catalogue.NARROW[name], stored, Listed(name, "pair type", code, True)))
+            for code, name in enumerate(PAIR_TYPES)
+            if code in types
+        )
+        return Evaluation(
+            position=make(catalogue.POSITION, stored),
+            scan=make(catalogue.SCAN_KERNEL, stored),
+            smooth=make(catalogue.SMOOTH, stored),
+            narrow=narrow,
+            finish=tuple(self._finish(integrator, c, stored, scalars) for c in range(1, self._classes())),
+            advance=make(catalogue.advance(integrator), stored, Listed("rows_0", "size class", 0, True), 0, scalars),
+            post=make(catalogue.POST, stored) if post else None,
+        )
+
+    def _classes(self) -> int:
+        """Number of size classes that states of this model can reach."""
+        reach = self._store.model.nefc_max
+        return next((c + 1 for c, bound in enumerate(ROW_CLASSES) if reach <= bound), NUM_CLASSES)
+
+    def _finish(
+        self, integrator: str, size_class: int, stored: frozenset[str], scalars: dict[str, int]
+    ) -> tuple[int, SizedCall]:
+        arena = size_class == NUM_CLASSES - 1
+        nrow = 0 if arena else ROW_CLASSES[size_class]
+        column = _CLASS_COLUMNS[size_class]
+        suffix = "" if arena else f"_{nrow}"
+        kernel = catalogue.finish(integrator, arena)
+        listed = Listed(column, "size class", size_class, True)
+        return _COLUMN[column], self._factory.make(kernel, stored, listed, nrow, scalars, suffix)

@@ -1,0 +1,121 @@
+"""`GroupStore`: the memory of one group of worlds, and the arenas of its shards.
+
+World fields are allocated when a call first needs them. Arenas of contacts and rows grow between counting and filling;
+an old arena is kept until the work that may still use it is known to be done.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler import Buffer, BufferSet
+from simengine.backends.base import Backend
+from simengine.errors import BackendError
+from simengine.model.model import Model
+from simengine.state.fields import FIELD, FIELDS, NUM_COLUMNS, Field, entry_shape
+
+_FIRST_CAPACITY = 64  # contacts or rows of a shard's arena when it is made
+_ARENA_FIELDS: dict[str, tuple[Field, ...]] = {
+    space: tuple(f for f in FIELDS if f.space == space) for space in ("contact", "row")
+}
+
+
+class Arena:
+    """The contact or row fields of one shard, all of one capacity."""
+
+    def __init__(self, store: GroupStore, space: str, shard: int):
+        self._store = store
+        self._space = space
+        self._shard = shard
+        self.capacity = 0
+        self.arrays: dict[str, Any] = {}
+        self.buffers: dict[str, Buffer] = {}
+        self._grow(_FIRST_CAPACITY)
+
+    def reserve(self, need: int) -> None:
+        """Make room for `need` entries; what the arena held is lost if it moves."""
+        if need > self.capacity:
+            self._grow(max(need, 2 * self.capacity))
+
+    def _grow(self, capacity: int) -> None:
+        store = self._store
+        for field in _ARENA_FIELDS[self._space]:
+            shape = (capacity, *entry_shape(field, store.model.sizes))
+            array = store.allocate(shape, field, f"the {self._space} arena of {capacity} entries")
+            pointer, nbytes = store.backend.pointer(array), array.nbytes
+            if field.name in self.buffers:
+                store.retired.append(self.arrays[field.name])
+                self.buffers[field.name].rebind(pointer, nbytes)
+            else:
+                name = f"{store.name}.{field.name}.{self._shard}"
+                self.buffers[field.name] = store.buffers.add(name, pointer, nbytes)
+            self.arrays[field.name] = array
+        self.capacity = capacity
+
+
+class GroupStore:
+    """Buffers of one group.
+
+    Attributes:
+        bounds: first world of each shard, and the number of worlds at the end.
+        retired: arrays that calls already issued may still use.
+    """
+
+    def __init__(self, name: str, model: Model, num_worlds: int, bounds: list[int], backend: Backend, dtype: str):
+        self.name = name
+        self.model = model
+        self.num_worlds = num_worlds
+        self.bounds = bounds
+        self.backend = backend
+        self.dtype = dtype
+        self.buffers = BufferSet()
+        self.retired: list[Any] = []
+        self._arrays: dict[str, Any] = {}
+        self._buffers: dict[str, Buffer] = {}
+        shards = range(len(bounds) - 1)
+        self.totals_host = backend.host_visible(NUM_COLUMNS * len(shards)).reshape(-1, NUM_COLUMNS)
+        self.contacts = [Arena(self, "contact", shard) for shard in shards]
+        self.rows = [Arena(self, "row", shard) for shard in shards]
+
+    def allocate(self, shape: tuple[int, ...], field: Field, what: str) -> Any:
+        """A zeroed array of a field's type. Raises BackendError naming the model, the need and what for."""
+        dtype = "int32" if field.kind == "int" else self.dtype
+        try:
+            return self.backend.zeros(shape, dtype)
+        except (MemoryError, RuntimeError) as error:
+            raise BackendError(
+                f"model {self.model.name!r} with {self.num_worlds} worlds needs more memory for {field.name} "
+                f"({what}, shape {shape}) than the {self.backend.name} backend has: {error}; use fewer worlds"
+            ) from error
+
+    def array(self, name: str) -> Any:
+        """The array of a world, column or shard field, (num_worlds, ...) for world fields; allocated at first use."""
+        if name not in self._arrays:
+            if name == "totals_host":
+                self._arrays[name] = self.totals_host
+            else:
+                self._arrays[name] = self.allocate(self._shape(FIELD[name]), FIELD[name], "field")
+        return self._arrays[name]
+
+    def has(self, name: str) -> bool:
+        """Whether a field has been allocated."""
+        return name in self._arrays
+
+    def _shape(self, field: Field) -> tuple[int, ...]:
+        if field.space == "column":
+            return (NUM_COLUMNS * self.num_worlds,)
+        if field.space == "shard":
+            return (len(self.bounds) - 1, NUM_COLUMNS)
+        return (self.num_worlds, *entry_shape(field, self.model.sizes))
+
+    def buffer(self, name: str) -> Buffer:
+        """The buffer of a world, column or shard field."""
+        if name not in self._buffers:
+            array = self.array(name)
+            self._buffers[name] = self.buffers.add(name, self.backend.pointer(array), array.nbytes)
+        return self._buffers[name]
+
+    def nbytes(self) -> int:
+        """Bytes held by fields and arenas."""
+        arenas = [a for arena in (*self.contacts, *self.rows) for a in arena.arrays.values()]
+        return sum(int(a.nbytes) for a in (*self._arrays.values(), *arenas))

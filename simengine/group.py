@@ -1,0 +1,169 @@
+"""`Group`: the worlds of one model within a simulation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simengine.model.model import Model
+from simengine.records import Constraints, Contacts
+from simengine.state.fields import FIELD, INTEGRATION_STATE, entry_shape
+
+if TYPE_CHECKING:
+    from simengine.engine import ListEngine
+    from simengine.jax_engine import JaxEngine
+
+_SETTABLE = ("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied", "qacc_warmstart")
+_CONTACT_FIELDS = ("contact_dist", "contact_pos", "contact_frame", "contact_cand", "contact_efc_address")
+_ROW_FIELDS = ("efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref", "efc_force")
+
+
+class Group:
+    """The worlds of one model.
+
+    Attributes:
+        index: number of the group in its simulation.
+        model: the model.
+        num_worlds: number of worlds.
+    """
+
+    def __init__(self, engine: ListEngine | JaxEngine, index: int, model: Model, num_worlds: int, dtype: str):
+        self._engine = engine
+        self.index = index
+        self.model = model
+        self.num_worlds = num_worlds
+        self._dtype = dtype
+
+    def __repr__(self) -> str:
+        return f"Group({self.index}, {self.model.name!r}, {self.num_worlds} worlds)"
+
+    @property
+    def qpos(self) -> Any:
+        """Coordinates, (num_worlds, nq) [m, rad, quaternions]."""
+        return self._engine.get(self.index, "qpos")
+
+    @property
+    def qvel(self) -> Any:
+        """Velocities, (num_worlds, nv) [m/s, rad/s]."""
+        return self._engine.get(self.index, "qvel")
+
+    @property
+    def ctrl(self) -> Any:
+        """Controls, (num_worlds, nu)."""
+        return self._engine.get(self.index, "ctrl")
+
+    @property
+    def time(self) -> np.ndarray:
+        """Time since each world's reset, (num_worlds,) float64 [s]."""
+        return self.to_host(self._engine.get(self.index, "nstep")) * float(self.model.opt_timestep)
+
+    def to_host(self, array: Any) -> np.ndarray:
+        """A NumPy array of a backend array."""
+        return array.get() if hasattr(array, "get") else np.asarray(array)
+
+    def field(self, name: str) -> Any:
+        """A field of the state table, (num_worlds, ...).
+
+        State fields are always there; derived ones after `forward()`, or after `step()` if the simulation keeps them.
+
+        Raises:
+            ValueError: no such field, or its values are not those of the latest step.
+        """
+        field = FIELD.get(name)
+        if field is None or field.space not in ("world", "contact", "row"):
+            raise ValueError(f"the state table has no field {name!r}; see simengine.state.fields.FIELDS")
+        if field.space != "world":
+            where = "contacts" if field.space == "contact" else "constraints"
+            raise ValueError(f"field {name!r} has no fixed number of entries a world; use {where}(world)")
+        if name not in INTEGRATION_STATE and name not in self._engine.valid[self.index]:
+            raise ValueError(
+                f"field {name!r} does not hold the latest step; call forward(), or pass keep=({name!r},) to Simulation"
+            )
+        return self._engine.get(self.index, name)
+
+    def set_state(self, worlds: Any = None, **fields: Any) -> None:
+        """Set state fields of all worlds, or of those of a mask or index array.
+
+        Setting qpos, qvel or forces clears the solver's warm start unless qacc_warmstart is given too.
+
+        Args:
+            worlds: None, a boolean mask of (num_worlds,), or indices.
+            fields: qpos, qvel, ctrl, qfrc_applied, xfrc_applied, qacc_warmstart; each of (worlds, ...) or one world's
+                shape, which is then used for all.
+
+        Raises:
+            ValueError: unknown field, wrong shape, or a host value that is not finite; nothing is changed then.
+        """
+        chosen = self._worlds(worlds)
+        values = {name: self._values(name, value, chosen) for name, value in fields.items()}
+        if set(values) - {"ctrl"} and "qacc_warmstart" not in values:
+            values["qacc_warmstart"] = 0.0
+        for name, value in values.items():
+            self._engine.put(self.index, name, chosen, value)
+
+    def reset(self, worlds: Any = None) -> None:
+        """Set worlds to qpos0 at rest, without controls or applied forces, at time zero and healthy."""
+        chosen = self._worlds(worlds)
+        for name in INTEGRATION_STATE:
+            self._engine.put(self.index, name, chosen, self.model.qpos0 if name == "qpos" else 0)
+
+    def _worlds(self, worlds: Any) -> np.ndarray | None:
+        if worlds is None:
+            return None
+        chosen = self.to_host(worlds)
+        if chosen.dtype == bool:
+            if chosen.shape != (self.num_worlds,):
+                raise ValueError(f"the mask of worlds has shape {chosen.shape}, expected ({self.num_worlds},)")
+            return np.flatnonzero(chosen)
+        chosen = np.atleast_1d(chosen)
+        if chosen.size == 0:
+            return chosen.astype(np.int64)
+        if chosen.dtype.kind not in "iu" or chosen.ndim != 1:
+            raise ValueError(f"worlds must be None, a mask or a list of indices, got {worlds!r}")
+        if chosen.min() < 0 or chosen.max() >= self.num_worlds:
+            raise ValueError(f"world {int(chosen.max())} does not exist; there are {self.num_worlds}, numbered from 0")
+        return chosen
+
+    def _values(self, name: str, value: Any, worlds: np.ndarray | None) -> Any:
+        if name not in _SETTABLE:
+            raise ValueError(f"{name!r} is not a state field that can be set; choose from {', '.join(_SETTABLE)}")
+        entry = entry_shape(FIELD[name], self.model.sizes)
+        count = self.num_worlds if worlds is None else len(worlds)
+        on_device = hasattr(value, "__cuda_array_interface__")
+        array = value if on_device or type(value).__module__.startswith("jax") else np.asarray(value, dtype=np.float64)
+        if tuple(array.shape) not in (entry, (count, *entry)):
+            raise ValueError(f"{name} has shape {tuple(array.shape)}, expected {(count, *entry)} or {entry}")
+        if isinstance(array, np.ndarray) and not np.isfinite(array).all():
+            where = np.argwhere(~np.isfinite(array))[0].tolist()
+            raise ValueError(f"{name} holds {array[tuple(where)]} at {where}; give finite numbers")
+        return array
+
+    def contacts(self, world: int) -> Contacts:
+        """Contacts of a world after `forward()`, exactly as many as there are."""
+        self._check_arena("contacts", world)
+        found = self._engine.arena(self.index, world, _CONTACT_FIELDS, "ncon", "con_adr")
+        pair = found["contact_cand"]
+        model = self.model
+        return Contacts(
+            found["contact_dist"],
+            found["contact_pos"],
+            found["contact_frame"].reshape(-1, 3, 3),
+            model.cand_geom1[pair],
+            model.cand_geom2[pair],
+            model.cand_condim[pair],
+            found["contact_efc_address"],
+        )
+
+    def constraints(self, world: int) -> Constraints:
+        """Constraint rows of a world after `forward()`, exactly as many as there are."""
+        self._check_arena("constraints", world)
+        found = self._engine.arena(self.index, world, _ROW_FIELDS, "nefc", "efc_adr")
+        values = [found[name] for name in _ROW_FIELDS]
+        return Constraints(values[0][:, : self.model.nv], *values[1:])
+
+    def _check_arena(self, what: str, world: int) -> None:
+        if not 0 <= world < self.num_worlds:
+            raise ValueError(f"world {world} does not exist; there are {self.num_worlds}, numbered from 0")
+        if "efc_J" not in self._engine.valid[self.index]:
+            raise ValueError(f"{what}(world) shows the latest forward(); call forward() first")

@@ -1,0 +1,216 @@
+"""`JaxEngine`: steps groups of worlds with the JAX forms of the stages; runs wherever JAX does, and emits no kernel list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from scheduler import Trace
+from simengine.emission.calls import EmittedCall
+from simengine.model.model import Model
+from simengine.state.fields import FIELD, FIELDS, INTEGRATION_STATE, STATUS, entry_shape
+
+_ALL_FIELDS = frozenset(f.name for f in FIELDS)
+_STATE = ("qpos", "qvel", "qacc_warmstart", "nstep", "world_status")
+_INPUTS = ("ctrl", "qfrc_applied", "xfrc_applied")
+
+
+class JaxEngine:
+    """JAX execution of groups.
+
+    Attributes:
+        valid: for each group, the derived fields that hold the latest evaluation.
+    """
+
+    executor_name = "none"
+
+    def __init__(self, groups: Sequence[tuple[Model, int]], executor: str, dtype: str):
+        import jax
+
+        if executor != "auto":
+            raise ValueError(f"backend 'jax' has no executors, so executor={executor!r} means nothing; leave it at 'auto'")
+        if dtype == "float64" and not jax.config.jax_enable_x64:
+            raise ValueError(
+                "backend 'jax' needs 64-bit JAX for dtype='float64'; call jax.config.update('jax_enable_x64', True) first"
+            )
+        self._models = [model for model, _ in groups]
+        self._counts = [{"ncon": 0, "nefc": 0} for _ in groups]
+        self._bad = [0 for _ in groups]
+        self._state = [_initial(model, count, dtype) for model, count in groups]
+        self._derived: list[dict[str, Any]] = [{} for _ in groups]
+        self._steps = [partial(_step_batch, _batched_step(model)) for model in self._models]
+        self._jitted = [jax.jit(step, static_argnames=("keep",)) for step in self._steps]
+        self._forwards = [_batched_forward(model) for model in self._models]
+        self.valid: list[frozenset[str]] = [frozenset() for _ in groups]
+
+    def step(self, n: int, keep: frozenset[str]) -> None:
+        """Advance every world by `n` steps."""
+        for g in range(len(self._models)):
+            for i in range(n):
+                wanted = tuple(sorted(keep)) if i == n - 1 else ()
+                self._state[g], fields, counts = self._jitted[g](self._state[g], keep=wanted)
+            self._derived[g] = fields
+            self._note(g, counts)
+        self.valid = [keep for _ in self._models]
+
+    def forward(self) -> None:
+        """Fill every derived field from the state."""
+        for g in range(len(self._models)):
+            fields = self._forwards[g](self._state[g])
+            self._derived[g] = fields
+            self._note(g, _count(fields, self._state[g]["world_status"]))
+        self.valid = [_ALL_FIELDS for _ in self._models]
+
+    def _note(self, group: int, counts: dict[str, Any]) -> None:
+        self._counts[group] = {name: int(value) for name, value in counts.items() if name != "bad"}
+        self._bad[group] = int(counts["bad"])
+
+    def get(self, group: int, name: str) -> Any:
+        """The array of a world field."""
+        if name in INTEGRATION_STATE:
+            return self._state[group][name]
+        if name not in self._derived[group]:
+            raise ValueError(f"backend 'jax' does not compute field {name!r}; use backend='host' or 'cuda' for it")
+        value = self._derived[group][name]
+        return value.reshape(value.shape[0], *entry_shape(FIELD[name], self._models[group].sizes))
+
+    def put(self, group: int, name: str, worlds: np.ndarray | None, values: Any) -> None:
+        """Write a world field, for all worlds or those with the given numbers."""
+        old = self._state[group][name]
+        self._state[group][name] = old.at[... if worlds is None else worlds].set(values)
+
+    def arena(self, group: int, world: int, names: Sequence[str], counter: str, address: str) -> dict[str, np.ndarray]:
+        """The active contacts or rows of one world, out of the fixed slots that JAX computes."""
+        fields, model = self._derived[group], self._models[group]
+        active = np.asarray(fields["contact_active" if counter == "ncon" else "efc_active"][world])
+        found: dict[str, np.ndarray] = {}
+        for name in names:
+            if name == "contact_cand":
+                found[name] = model.slot_cand[active]
+            elif name == "contact_efc_address":
+                found[name] = _row_addresses(model, fields, world)[active]
+            else:
+                found[name] = np.asarray(fields[name][world])[active]
+        return found
+
+    def bad_worlds(self, group: int) -> int:
+        """Frozen worlds."""
+        return self._bad[group]
+
+    def counts(self, group: int) -> dict[str, int]:
+        """Contacts and rows of the latest evaluation."""
+        return dict(self._counts[group])
+
+    def last_kernel_list(self) -> list[EmittedCall]:
+        """Nothing: JAX compiles one fixed graph."""
+        return []
+
+    @property
+    def trace(self) -> Trace:
+        """An empty trace."""
+        return Trace("none", "off")
+
+    def nbytes(self) -> int:
+        """Bytes of state and derived fields held."""
+        held = [a for g in range(len(self._models)) for a in (*self._state[g].values(), *self._derived[g].values())]
+        return sum(int(a.nbytes) for a in held)
+
+    def synchronize(self) -> None:
+        """Wait until everything issued so far is done."""
+        for state in self._state:
+            state["qpos"].block_until_ready()
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+def _initial(model: Model, num_worlds: int, dtype: str) -> dict[str, Any]:
+    import jax.numpy as jnp
+
+    state = {}
+    for name in INTEGRATION_STATE:
+        field = FIELD[name]
+        kind = "int32" if field.kind == "int" else dtype
+        state[name] = jnp.zeros((num_worlds, *entry_shape(field, model.sizes)), dtype=kind)
+    return state
+
+
+def _world_state(arrays: dict[str, Any], model: Model) -> Any:
+    from simengine.make_step import State
+
+    return State(
+        qpos=arrays["qpos"],
+        qvel=arrays["qvel"],
+        qacc_warmstart=arrays["qacc_warmstart"],
+        time=arrays["nstep"].astype(arrays["qpos"].dtype) * float(model.opt_timestep),
+        qfrc_applied=arrays["qfrc_applied"],
+        xfrc_applied=arrays["xfrc_applied"],
+    )
+
+
+def _batched_step(model: Model) -> Any:
+    import jax
+
+    from simengine.make_step import make_step
+
+    step = make_step(model, derived=True)
+    return jax.vmap(lambda arrays: step(_world_state(arrays, model), arrays["ctrl"]))
+
+
+def _batched_forward(model: Model) -> Any:
+    import jax
+
+    from simengine.make_step import make_forward
+
+    forward = make_forward(model)
+    return jax.jit(jax.vmap(lambda arrays: forward(_world_state(arrays, model), arrays["ctrl"])))
+
+
+def _finite(arrays: Sequence[Any]) -> Any:
+    import jax.numpy as jnp
+
+    checks = [jnp.isfinite(a).reshape(a.shape[0], -1).all(axis=1) for a in arrays]
+    return jnp.stack(checks).all(axis=0)
+
+
+def _step_batch(step: Any, arrays: dict[str, Any], keep: tuple[str, ...]) -> tuple[dict[str, Any], dict, dict]:
+    """One step of all worlds; a world whose input or result is not finite is flagged and stays as it was."""
+    import jax.numpy as jnp
+
+    new, fields = step(arrays)
+    status = arrays["world_status"]
+    good_input = _finite([arrays[n] for n in ("qpos", "qvel", *_INPUTS)])
+    good_smooth, good_solve = _finite([fields["qacc_smooth"]]), _finite([fields["qacc"]])
+    good_result = _finite([new.qpos, new.qvel])
+    code = jnp.where(good_result, 0, STATUS.index("integrate"))
+    code = jnp.where(good_solve, code, STATUS.index("solve"))
+    code = jnp.where(good_smooth, code, STATUS.index("acceleration"))
+    code = jnp.where(good_input, code, STATUS.index("input")).astype(status.dtype)
+    status = jnp.where(status == 0, code, status)
+    healthy = status == 0
+    result = dict(arrays, world_status=status, nstep=arrays["nstep"] + healthy.astype(arrays["nstep"].dtype))
+    for name in ("qpos", "qvel", "qacc_warmstart"):
+        result[name] = jnp.where(healthy[:, None], getattr(new, name), arrays[name])
+    return result, {name: fields[name] for name in keep if name in fields}, _count(fields, status)
+
+
+def _count(fields: dict[str, Any], status: Any) -> dict[str, Any]:
+    return {
+        "ncon": fields["contact_active"].sum(),
+        "nefc": fields["efc_active"].sum(),
+        "bad": (status != 0).sum(),
+    }
+
+
+def _row_addresses(model: Model, fields: dict[str, Any], world: int) -> np.ndarray:
+    """First row of each contact slot among the active rows of a world, -1 where the slot has none."""
+    rows = np.where(model.cand_condim[model.slot_cand] == 1, 1, 4)
+    first = 2 * model.nlimit + np.cumsum(rows) - rows
+    active = np.asarray(fields["efc_active"][world]).astype(bool)
+    before = np.cumsum(active) - active
+    if not len(first):
+        return np.zeros(0, dtype=np.int32)
+    return np.where(active[first], before[first], -1).astype(np.int32)

@@ -1,0 +1,54 @@
+"""Compiled kernels on disk: keyed by everything that shapes them, written by atomic rename.
+
+Many processes may start at once; each writes a file of its own and renames it, so a reader sees a whole file or none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+
+def cache_dir() -> Path:
+    """Folder of compiled kernels: $SIMENGINE_CACHE_DIR, or `simengine` in the user's cache folder."""
+    chosen = os.environ.get("SIMENGINE_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "simengine"
+
+
+def digest(*parts: str) -> str:
+    """Key of a build: a hash of its sources, compiler, flags and machine."""
+    h = hashlib.sha256()
+    for part in parts:
+        h.update(part.encode())
+        h.update(b"\0")
+    return h.hexdigest()[:32]
+
+
+def cached(name: str, build: Callable[[Path], None]) -> Path:
+    """Path of a cached file, built into a temporary name and renamed if it is not there.
+
+    Args:
+        name: file name, unique for its content (see `digest`).
+        build: writes the file at the path it is given.
+
+    Raises:
+        OSError: the cache folder cannot be written.
+    """
+    path = cache_dir() / name
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=path.parent)
+    os.close(handle)
+    try:
+        build(Path(temporary))
+        os.replace(temporary, path)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+    return path

@@ -1,0 +1,105 @@
+"""Which kernels there are: every stage alone, and the fused ones that a step is made of."""
+
+from __future__ import annotations
+
+from simengine.kernels.kernel import Kernel
+from simengine.stages.acceleration import ACCELERATION
+from simengine.stages.actuation import ACTUATION
+from simengine.stages.collision import COLLISION
+from simengine.stages.com_pos import COM_POS
+from simengine.stages.com_vel import COM_VEL
+from simengine.stages.constraint import CONSTRAINT
+from simengine.stages.crb import CRB
+from simengine.stages.euler import EULER
+from simengine.stages.factor_m import FACTOR_M
+from simengine.stages.guard import GUARD
+from simengine.stages.kinematics import KINEMATICS
+from simengine.stages.narrowphase import NARROWPHASE
+from simengine.stages.passive import PASSIVE
+from simengine.stages.rk4 import RK4
+from simengine.stages.rne import RNE
+from simengine.stages.rne_post import RNE_POST
+from simengine.stages.scan import SCAN
+from simengine.stages.solve import SOLVE
+from simengine.stages.stage import Stage
+from simengine.stages.unconstrained import UNCONSTRAINED
+from simengine.state.fields import FIELDS
+
+STAGES: tuple[Stage, ...] = (
+    GUARD,
+    KINEMATICS,
+    COM_POS,
+    COLLISION,
+    SCAN,
+    CRB,
+    FACTOR_M,
+    COM_VEL,
+    PASSIVE,
+    RNE,
+    ACTUATION,
+    ACCELERATION,
+    *NARROWPHASE.values(),
+    CONSTRAINT,
+    SOLVE,
+    UNCONSTRAINED,
+    EULER,
+    RK4,
+    RNE_POST,
+)
+
+INTEGRATORS: dict[str, Stage] = {"euler": EULER, "rk4": RK4}
+
+_COUNTS = frozenset({"cand_adr", "ncon", "nefc", "counts"})
+_ROWS = frozenset(f.name for f in FIELDS if f.space == "row")
+_CONTACTS = frozenset(f.name for f in FIELDS if f.space == "contact")
+
+
+def single(stage: Stage) -> Kernel:
+    """The kernel of one stage alone; every field it writes goes to memory."""
+    return Kernel(f"only_{stage.name}", (stage,), unit="column" if stage is SCAN else "world")
+
+
+POSITION = Kernel(
+    "position",
+    (GUARD, KINEMATICS, COM_POS, COLLISION),
+    direct=_COUNTS,
+)
+SMOOTH = Kernel("smooth", (CRB, FACTOR_M, COM_VEL, PASSIVE, RNE, ACTUATION, ACCELERATION), direct=frozenset())
+SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
+NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
+POST = Kernel("rne_post", (RNE_POST,))
+
+
+def finish(integrator: str, arena: bool) -> Kernel:
+    """Rows, solver and integration of worlds with constraint rows; `arena` keeps the rows in memory, not scratch."""
+    stages = (CONSTRAINT, SOLVE, *((INTEGRATORS[integrator],) if integrator else ()))
+    name = "_".join(("finish", integrator or "forward", *(("arena",) if arena else ())))
+    return Kernel(name, stages, direct=_CONTACTS | (_ROWS if arena else frozenset()))
+
+
+def advance(integrator: str) -> Kernel:
+    """Integration of worlds without constraint rows."""
+    stages = (UNCONSTRAINED, *((INTEGRATORS[integrator],) if integrator else ()))
+    return Kernel(f"advance_{integrator or 'forward'}", stages, direct=frozenset())
+
+
+def step_kernels(integrator: str) -> tuple[Kernel, ...]:
+    """Every kernel a step (or, with an empty integrator, `forward()`) of a model with this integrator may launch."""
+    return (
+        POSITION,
+        SMOOTH,
+        SCAN_KERNEL,
+        *NARROW.values(),
+        finish(integrator, False),
+        finish(integrator, True),
+        advance(integrator),
+        POST,
+    )
+
+
+def all_kernels() -> tuple[Kernel, ...]:
+    """Every kernel of the engine, each once."""
+    kernels = [single(stage) for stage in STAGES]
+    for integrator in ("", *INTEGRATORS):
+        kernels += step_kernels(integrator)
+    return tuple({kernel.name: kernel for kernel in kernels}.values())

@@ -1,0 +1,40 @@
+"""Compile every kernel for CUDA without a GPU: `python -m simengine.kernels.check_cuda [--arch 80 90 100]`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from simengine.errors import BackendError
+from simengine.kernels.catalogue import all_kernels
+from simengine.kernels.cuda_build import compile_cubin, kernel_lanes
+
+
+def main() -> int:
+    """Compile all kernels for all asked builds; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--arch", type=int, nargs="+", default=[80, 90, 100])
+    parser.add_argument("--lanes", type=int, nargs="+", default=[8, 16, 32])
+    parser.add_argument("--dtype", nargs="+", default=["float32", "float64"], choices=["float32", "float64"])
+    args = parser.parse_args()
+    jobs = [(k, d, kernel_lanes(k, n), a) for k in all_kernels() for d in args.dtype for n in args.lanes for a in args.arch]
+    jobs = list(dict.fromkeys(jobs))
+    failures = []
+
+    def compile_one(job: tuple) -> None:
+        try:
+            compile_cubin(*job)
+        except BackendError as error:
+            failures.append(str(error))
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(compile_one, jobs))
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    print(f"compiled {len(jobs) - len(failures)} of {len(jobs)} kernels")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

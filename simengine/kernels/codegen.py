@@ -1,0 +1,174 @@
+"""Source text of a kernel: the dialect, the model's accessors, the stage bodies, and a generated entry point.
+
+Arguments of every world kernel, in order: `model_ints, model_reals, model, worlds, num_listed, begin, n`, then the
+fields (reads, produced, updates, arena addresses), then the bodies' scalars, then one scratch offset per scratch item, then
+`scratch_words`. With `worlds` null the kernel covers worlds begin .. begin + n - 1; otherwise the worlds of the list, as
+many as `*num_listed` says.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from simengine.kernels.kernel import Kernel
+from simengine.kernels.prelude import constants, model_struct
+from simengine.model.table import PAIR_TYPES
+from simengine.stages.stage import Stage
+from simengine.state.fields import FIELD, Field
+
+_HERE = Path(__file__).parent
+_STAGES = _HERE.parent / "stages"
+_HEADERS_AFTER_MODEL = ("spatial.cuh", "linalg.cuh", "contact.cuh", "integrate.cuh")
+
+MODEL_PARAMETERS = ("const int* model_ints", "const real* model_reals", "int model")
+RANGE_PARAMETERS = ("const int* worlds", "const int* num_listed", "int begin", "int n")
+
+
+def ctype(field: Field) -> str:
+    """C type of a field's entries."""
+    return "int" if field.kind == "int" else "real"
+
+
+def body_signature(stage: Stage) -> str:
+    """The declaration of a stage's device function that its `.cu` must have."""
+    parameters = [] if stage.name == "scan" else ["const Model& m"]
+    if stage.name == "scan":
+        parameters.append("int column")
+    parameters += [f"const {ctype(FIELD[n])}* {n}" for n in stage.reads]
+    parameters += [f"{ctype(FIELD[n])}* {n}" for n in (*stage.writes, *stage.updates)]
+    parameters += [f"real* {n}" for n, _ in stage.scratch]
+    parameters += [f"int {n}" for n in stage.scalars]
+    return f"DEVICE void {stage.name}({', '.join(parameters)})"
+
+
+def parameters(kernel: Kernel) -> list[str]:
+    """C parameters of the kernel's entry point, in launch order."""
+    fields = [f"const {ctype(FIELD[n])}* {n}" for n in kernel.reads]
+    fields += [f"{ctype(FIELD[n])}* {n}" for n in (*kernel.produced, *kernel.updates)]
+    if kernel.unit == "column":
+        return [*fields, "int begin", "int shard_size"]
+    fields += [f"const int* {n}" for n in kernel.addresses]
+    scalars = [f"int {n}" for n in kernel.scalars]
+    offsets = [f"int at_{item.name}" for item in kernel.scratch_items]
+    return [*MODEL_PARAMETERS, *RANGE_PARAMETERS, *fields, *scalars, *offsets, "int scratch_words"]
+
+
+def _entry(field: Field) -> str:
+    """C expression for the number of words of one entry."""
+    factors = []
+    for dim in field.dims:
+        base, _, extra = str(dim).partition("+")
+        factors.append(base if base.isdigit() else f"(m.{base}() + {extra})" if extra else f"m.{base}()")
+    return " * ".join(factors) or "1"
+
+
+def _pointer(name: str) -> str:
+    """C expression for the world's part of a field in memory."""
+    field = FIELD[name]
+    if field.space == "column":
+        return f"{name} + (world - begin)"
+    start = {"world": "world", "contact": "con_adr[world]", "row": "efc_adr[world]"}[field.space]
+    return f"{name} + size_t({start}) * ({_entry(field)})"
+
+
+def _world_function(kernel: Kernel) -> str:
+    """Inline function that runs the bodies for one world."""
+    names = [p.split()[-1].lstrip("*") for p in parameters(kernel)]
+    lines = [f"DEVICE void {kernel.name}_world({', '.join(parameters(kernel))}, int world, real* scratch) {{"]
+    lines.append("  const Model m = model_at(model_ints, model_reals, model, scratch);")
+    lines.append("  scratch += COLUMN_WORDS;")
+    for name in (*kernel.reads, *kernel.produced, *kernel.updates):
+        kind = ctype(FIELD[name])
+        const = "const " if name in kernel.reads else ""
+        if name in kernel.in_scratch:
+            lines.append(f"  {kind}* w_{name} = reinterpret_cast<{kind}*>(scratch + at_{name});")
+        else:
+            lines.append(f"  {const}{kind}* w_{name} = {_pointer(name)};")
+    for i, stage in enumerate(kernel.stages):
+        arguments = ["m", *(f"w_{n}" for n in stage.fields)]
+        arguments += [f"scratch + at_{stage.name}_{n}" for n, _ in stage.scratch]
+        arguments += list(stage.scalars)
+        lines.append(f"  ::{stage.name}({', '.join(arguments)});")
+        lines += [_copy_out(name) for name in kernel.copy_after(i)]
+    lines.append("}")
+    assert len(set(names)) == len(names), f"kernel {kernel.name} has a parameter twice"
+    return "\n".join(lines)
+
+
+def _copy_out(name: str) -> str:
+    field = FIELD[name]
+    count = _entry(field)
+    if field.space == "row":
+        count = f"w_nefc[0] * ({count})"
+    return f"  if ({name}) {{ {ctype(field)}* out = {_pointer(name)}; LANE_FOR(i, {count}) out[i] = w_{name}[i]; }}"
+
+
+def _cuda_entry(kernel: Kernel) -> str:
+    call = ", ".join(p.split()[-1].lstrip("*") for p in parameters(kernel))
+    if kernel.unit == "column":
+        return (
+            f'extern "C" __global__ void __launch_bounds__(LANES) {kernel.name}({", ".join(parameters(kernel))}) {{\n'
+            f"  scan(blockIdx.x, {call});\n}}\n"
+        )
+    return (
+        f'extern "C" __global__ void __launch_bounds__(BLOCK) {kernel.name}({", ".join(parameters(kernel))}) {{\n'
+        "  extern __shared__ real4_storage shared[];\n"
+        "  const int slot = blockIdx.x * blockDim.y + threadIdx.y;\n"
+        "  if (slot >= (worlds ? *num_listed : n)) return;\n"
+        "  const int world = worlds ? worlds[slot] : begin + slot;\n"
+        "  real* scratch = reinterpret_cast<real*>(shared) + threadIdx.y * (scratch_words + COLUMN_WORDS);\n"
+        f"  {kernel.name}_world({call}, world, scratch);\n}}\n"
+    )
+
+
+def _host_unpack(kernel: Kernel) -> list[str]:
+    lines = []
+    for i, parameter in enumerate(parameters(kernel)):
+        kind, name = parameter.rsplit(" ", 1)
+        value = f"({kind})slots[{i}]" if "*" in kind else f"(int)(int64_t)slots[{i}]"
+        lines.append(f"  {parameter} = {value};" if "*" in kind else f"  const int {name} = {value};")
+    return lines
+
+
+def _host_entry(kernel: Kernel) -> str:
+    call = ", ".join(p.split()[-1].lstrip("*") for p in parameters(kernel))
+    lines = [f"static void {kernel.name}_lane(const uint64_t* slots, real* scratch) {{", *_host_unpack(kernel)]
+    if kernel.unit == "column":
+        lines += [f"  for (int column = 0; column < NUM_COLUMNS; ++column) scan(column, {call});", "}"]
+    else:
+        lines += [
+            "  const int count = worlds ? *num_listed : n;",
+            "  for (int slot = 0; slot < count; ++slot) {",
+            "    const int world = worlds ? worlds[slot] : begin + slot;",
+            f"    {kernel.name}_world({call}, world, scratch);",
+            "  }",
+            "}",
+        ]
+    words = "COLUMN_WORDS" if kernel.unit == "column" else f"COLUMN_WORDS + (int)(int64_t)slots[{len(parameters(kernel)) - 1}]"
+    lines.append(f'extern "C" void {kernel.name}(const uint64_t* slots) {{ run_lanes({kernel.name}_lane, slots, {words}); }}')
+    return "\n".join(lines) + "\n"
+
+
+def stage_sources(kernel: Kernel) -> list[Path]:
+    """Files of the bodies; counting contacts needs every pair type's narrowphase too."""
+    names: list[str] = []
+    for stage in kernel.stages:
+        if stage.name == "collision":
+            names += PAIR_TYPES
+        names.append(stage.name)
+    return [_STAGES / f"{name}.cu" for name in dict.fromkeys(names)]
+
+
+def kernel_source(kernel: Kernel, target: str) -> str:
+    """Complete source of a kernel for "cuda" or "host"; the build defines REAL, REAL_IS_FLOAT and LANES."""
+    parts = [(_HERE / "dialect.cuh").read_text(), constants()]
+    if kernel.unit == "world":
+        parts.append(model_struct())
+        parts += [(_HERE / name).read_text() for name in _HEADERS_AFTER_MODEL]
+    if target == "host":
+        parts.append((_HERE / "host_lanes.h").read_text())
+    parts += [path.read_text() for path in stage_sources(kernel)]
+    if kernel.unit == "world":
+        parts.append(_world_function(kernel))
+    parts.append(_cuda_entry(kernel) if target == "cuda" else _host_entry(kernel))
+    return "\n".join(part.replace("#pragma once\n", "") for part in parts)

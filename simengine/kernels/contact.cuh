@@ -1,0 +1,84 @@
+// Contacts: the record a narrowphase fills, its frame, and the loops every pair type shares.
+#pragma once
+
+struct Contact {
+  real dist;
+  real pos[3];
+  real frame[9];
+};
+
+// Complete a frame whose first row is the normal and whose second is a wish for the tangent or zero: mju_makeFrame.
+DEVICE void make_frame(real* frame) {
+  real* y = frame + 3;
+  if (sqrt_(dot3(y, y)) < R(0.5)) {
+    const bool use_y = frame[1] < R(0.5) && frame[1] > R(-0.5);
+    y[0] = 0;
+    y[1] = use_y;
+    y[2] = !use_y;
+  }
+  const real along = dot3(frame, y);
+  for (int i = 0; i < 3; ++i) y[i] = fma_(-along, frame[i], y[i]);
+  normalize3(y);
+  cross3(frame + 6, frame, y);
+}
+
+// Two spheres, or the nearest points of two rounded segments; axis1 and axis2 decide the normal of coinciding centres.
+DEVICE int sphere_contact(const real* pos1, real radius1, const real* pos2, real radius2, const real* axis1,
+                          const real* axis2, real margin, Contact* out) {
+  real normal[3];
+  for (int i = 0; i < 3; ++i) normal[i] = pos2[i] - pos1[i];
+  const real centres = normalize3(normal);
+  const real dist = centres - (radius1 + radius2);
+  if (dist > margin) return 0;
+  if (centres < MJMINVAL) {
+    cross3(normal, axis1, axis2);
+    normalize3(normal);
+  }
+  out->dist = dist;
+  for (int i = 0; i < 3; ++i) {
+    out->frame[i] = normal[i];
+    out->frame[3 + i] = 0;
+    out->pos[i] = fma_(normal[i], radius1 + R(0.5) * dist, pos1[i]);
+  }
+  make_frame(out->frame);
+  return 1;
+}
+
+// Geometry of a candidate pair, as its narrowphase needs it.
+struct Pair {
+  const real *pos1, *mat1, *size1, *pos2, *mat2, *size2;
+};
+
+DEVICE Pair pair_of(const Model& m, int c, const real* geom_xpos, const real* geom_xmat) {
+  const int g1 = m.cand_geom1()[c], g2 = m.cand_geom2()[c];
+  return {geom_xpos + 3 * g1, geom_xmat + 9 * g1, m.geom_size() + 3 * g1,
+          geom_xpos + 3 * g2, geom_xmat + 9 * g2, m.geom_size() + 3 * g2};
+}
+
+// Distance below which a pair is listed as a contact; forces begin at the margin itself.
+DEVICE real detection_margin(const Model& m, int c) { return m.cand_margin()[c] + m.cand_gap()[c]; }
+
+#define MAX_PAIR_CONTACTS 2
+
+typedef int (*CollideFunction)(const Pair&, real, Contact*);
+
+// Fill the contacts of every touching pair of one type, at the places that counting gave them.
+template <CollideFunction COLLIDE>
+DEVICE void fill_contacts(const Model& m, int type, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,
+                          real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
+  LANE_FOR(c, m.ncand()) {
+    const int first = cand_adr[c], number = cand_adr[c + 1] - first;
+    if (m.cand_type()[c] != type || number == 0) continue;
+    Contact found[MAX_PAIR_CONTACTS];
+    COLLIDE(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
+    for (int k = 0; k < number; ++k) {
+      contact_dist[first + k] = found[k].dist;
+      for (int i = 0; i < 3; ++i) contact_pos[3 * (first + k) + i] = found[k].pos[i];
+      for (int i = 0; i < 9; ++i) contact_frame[9 * (first + k) + i] = found[k].frame[i];
+      contact_cand[first + k] = c;
+    }
+  }
+  lane_sync();
+}
+
+DEVICE int rows_of(const Model& m, int c) { return m.cand_condim()[c] == 1 ? 1 : 4; }

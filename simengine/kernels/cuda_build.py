@@ -1,0 +1,94 @@
+"""Kernels for CUDA: compiled by NVRTC to machine code, cached, and loaded through the driver.
+
+Compiling needs no GPU, so every kernel is checked for each architecture on machines without one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from simengine.errors import BackendError
+from simengine.kernels.cache import cached, digest
+from simengine.kernels.codegen import kernel_source
+from simengine.kernels.host_build import defines
+from simengine.kernels.kernel import Kernel
+
+BLOCK = 128  # threads a block of a world kernel
+SCAN_LANES = 1024  # threads a block of the scan
+
+
+def _nvrtc() -> Any:
+    try:
+        from cupy.cuda import nvrtc  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise BackendError(
+            "the cuda backend needs CuPy; install simengine[cuda13] or simengine[cuda12], or use backend='host'"
+        ) from error
+    return nvrtc
+
+
+def compile_cubin(kernel: Kernel, dtype: str, lanes: int, arch: int) -> bytes:
+    """Machine code of a kernel for an architecture such as 90.
+
+    Raises:
+        BackendError: no CuPy or NVRTC, or the compilation failed.
+    """
+    nvrtc = _nvrtc()
+    options = [
+        f"--gpu-architecture=sm_{arch}",
+        "--std=c++17",
+        "--fmad=false",
+        "--extra-device-vectorization",
+        *defines(dtype, lanes),
+        f"-DBLOCK={BLOCK}",
+        "-lineinfo",
+    ]
+    program = nvrtc.createProgram(kernel_source(kernel, "cuda"), f"{kernel.name}.cu", (), ())
+    try:
+        nvrtc.compileProgram(program, options)
+        return bytes(nvrtc.getCUBIN(program))
+    except nvrtc.NVRTCError as error:
+        log = nvrtc.getProgramLog(program)
+        first = next((line for line in log.splitlines() if "error" in line), str(error))
+        raise BackendError(f"NVRTC could not compile kernel {kernel.name} for sm_{arch}: {first}") from error
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+def build_kernel(kernel: Kernel, dtype: str, lanes: int, arch: int) -> Path:
+    """Compile a kernel, or find it in the cache; returns the file with its machine code."""
+    nvrtc = _nvrtc()
+    source = kernel_source(kernel, "cuda")
+    key = digest(source, str(nvrtc.getVersion()), dtype, str(lanes), str(arch), str(BLOCK))
+    return cached(
+        f"{kernel.name}-{key}.cubin", lambda path: _write(path, compile_cubin(kernel, dtype, lanes, arch))
+    )
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+
+
+def kernel_lanes(kernel: Kernel, lanes: int) -> int:
+    """Lanes of a kernel whose model asks for `lanes`: the scan has its own."""
+    return SCAN_LANES if kernel.unit == "column" else lanes
+
+
+def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:
+    """CUDA functions of kernels by name (objects with `.ptr`), for the current device."""
+    import cupy
+
+    wanted = list(kernels)
+    arch = int(cupy.cuda.Device().compute_capability)
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        paths = list(pool.map(lambda k: build_kernel(k, dtype, kernel_lanes(k, lanes), arch), wanted))
+    functions = {}
+    for kernel, path in zip(wanted, paths, strict=True):
+        module = cupy.cuda.function.Module()
+        module.load(path.read_bytes())
+        functions[kernel.name] = module.get_function(kernel.name)
+    return functions

@@ -1,0 +1,208 @@
+// The portable kernel dialect: one source for the GPU (NVRTC) and the host (any C++17 compiler).
+//
+// A kernel's unit is a world, worked on by a group of LANES lanes. Code is LANE_FOR loops separated by lane_sync();
+// reductions have a fixed order, so that results never depend on timing. Built with fused multiply-add contraction off:
+// the same expression then rounds the same in every kernel, and fma_() is written where it is wanted.
+//
+//   GPU          LANES of a warp, block = (LANES, worlds), collectives masked to the group; LANES > 32 is one whole block
+//   host, 1      a plain loop, collectives are the identity
+//   host, more   one thread per lane with barriers, for the thread sanitizer
+//
+// The build defines REAL (float or double), REAL_IS_FLOAT and LANES.
+#pragma once
+
+typedef REAL real;
+
+#if defined(__CUDACC__)
+#define DEVICE __device__ __forceinline__
+#define DEVICE_METHOD __device__ __forceinline__
+#define SIMENGINE_GPU 1
+#else
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#define DEVICE static inline
+#define DEVICE_METHOD inline
+#define SIMENGINE_GPU 0
+#endif
+
+#define LANE_FOR(i, n) for (int i = lane(); i < (n); i += LANES)
+
+#if SIMENGINE_GPU  // ------------------------------------------------------------------------------------ GPU
+
+DEVICE int lane() { return threadIdx.x; }
+
+#if LANES <= 32
+DEVICE unsigned lane_mask() {
+#if LANES == 32
+  return 0xffffffffu;
+#else
+  return ((1u << LANES) - 1u) << ((threadIdx.y * LANES) & 31);
+#endif
+}
+DEVICE void lane_sync() { __syncwarp(lane_mask()); }
+DEVICE real lane_sum(real x) {
+#pragma unroll
+  for (int o = LANES / 2; o > 0; o /= 2) x += __shfl_xor_sync(lane_mask(), x, o, LANES);
+  return x;
+}
+DEVICE int lane_sum_int(int x) {
+#pragma unroll
+  for (int o = LANES / 2; o > 0; o /= 2) x += __shfl_xor_sync(lane_mask(), x, o, LANES);
+  return x;
+}
+DEVICE int lane_or(int x) {
+#pragma unroll
+  for (int o = LANES / 2; o > 0; o /= 2) x |= __shfl_xor_sync(lane_mask(), x, o, LANES);
+  return x;
+}
+DEVICE int lane_any(int x) { return __any_sync(lane_mask(), x); }
+DEVICE real lane_get(real x, int from) { return __shfl_sync(lane_mask(), x, from, LANES); }
+// Sum of x over the lower lanes; total receives the sum over all lanes.
+DEVICE int lane_scan(int x, int* total) {
+  int inclusive = x;
+#pragma unroll
+  for (int o = 1; o < LANES; o *= 2) {
+    int y = __shfl_up_sync(lane_mask(), inclusive, o, LANES);
+    if (lane() >= o) inclusive += y;
+  }
+  *total = __shfl_sync(lane_mask(), inclusive, LANES - 1, LANES);
+  return inclusive - x;
+}
+#else  // one block is one group
+DEVICE void lane_sync() { __syncthreads(); }
+DEVICE int lane_scan(int x, int* total) {
+  __shared__ int warp_total[32];
+  int inclusive = x, in_warp = threadIdx.x & 31, warp = threadIdx.x / 32;
+#pragma unroll
+  for (int o = 1; o < 32; o *= 2) {
+    int y = __shfl_up_sync(0xffffffffu, inclusive, o);
+    if (in_warp >= o) inclusive += y;
+  }
+  if (in_warp == 31) warp_total[warp] = inclusive;
+  __syncthreads();
+  int before = 0, all = 0;
+  for (int w = 0; w < LANES / 32; ++w) {
+    before += w < warp ? warp_total[w] : 0;
+    all += warp_total[w];
+  }
+  __syncthreads();
+  *total = all;
+  return before + inclusive - x;
+}
+#endif
+
+DEVICE void publish_fence() { __threadfence_system(); }
+
+#elif LANES == 1  // ------------------------------------------------------------------------------- host, one lane
+
+DEVICE int lane() { return 0; }
+DEVICE void lane_sync() {}
+DEVICE real lane_sum(real x) { return x; }
+DEVICE int lane_sum_int(int x) { return x; }
+DEVICE int lane_or(int x) { return x; }
+DEVICE int lane_any(int x) { return x != 0; }
+DEVICE int lane_scan(int x, int* total) {
+  *total = x;
+  return 0;
+}
+DEVICE void publish_fence() {}
+
+#else  // ------------------------------------------------------------------------------ host, lanes are threads
+
+#include <pthread.h>
+extern thread_local int lane_id;
+extern pthread_barrier_t lane_barrier;
+extern real lane_slot[LANES];
+extern int lane_slot_int[LANES];
+
+DEVICE int lane() { return lane_id; }
+DEVICE void lane_sync() { pthread_barrier_wait(&lane_barrier); }
+DEVICE real lane_sum(real x) {
+  lane_slot[lane()] = x;
+  lane_sync();
+  real sum = 0;
+  for (int i = 0; i < LANES; ++i) sum += lane_slot[i];
+  lane_sync();
+  return sum;
+}
+DEVICE int lane_sum_int(int x) {
+  lane_slot_int[lane()] = x;
+  lane_sync();
+  int sum = 0;
+  for (int i = 0; i < LANES; ++i) sum += lane_slot_int[i];
+  lane_sync();
+  return sum;
+}
+DEVICE int lane_or(int x) {
+  lane_slot_int[lane()] = x;
+  lane_sync();
+  int all = 0;
+  for (int i = 0; i < LANES; ++i) all |= lane_slot_int[i];
+  lane_sync();
+  return all;
+}
+DEVICE int lane_any(int x) { return lane_or(x) != 0; }
+DEVICE int lane_scan(int x, int* total) {
+  lane_slot_int[lane()] = x;
+  lane_sync();
+  int before = 0, sum = 0;
+  for (int i = 0; i < LANES; ++i) {
+    if (i < lane()) before += lane_slot_int[i];
+    sum += lane_slot_int[i];
+  }
+  lane_sync();
+  *total = sum;
+  return before;
+}
+DEVICE void publish_fence() {}
+#endif
+
+// ------------------------------------------------------------------------------------------------ scalar functions
+
+#if REAL_IS_FLOAT
+#define R(x) (x##f)
+DEVICE real fma_(real a, real b, real c) { return fmaf(a, b, c); }
+DEVICE real sqrt_(real x) { return sqrtf(x); }
+DEVICE real abs_(real x) { return fabsf(x); }
+DEVICE real pow_(real x, real y) { return powf(x, y); }
+DEVICE void sincos_(real x, real* s, real* c) {
+  *s = sinf(x);
+  *c = cosf(x);
+}
+#define REAL_EPS 1.1920929e-7f
+#define REAL_MAX 3.0e38f
+#else
+#define R(x) (x)
+DEVICE real fma_(real a, real b, real c) { return fma(a, b, c); }
+DEVICE real sqrt_(real x) { return sqrt(x); }
+DEVICE real abs_(real x) { return fabs(x); }
+DEVICE real pow_(real x, real y) { return pow(x, y); }
+DEVICE void sincos_(real x, real* s, real* c) {
+  *s = sin(x);
+  *c = cos(x);
+}
+#define REAL_EPS 2.220446049250313e-16
+#define REAL_MAX 1.7e308
+#endif
+
+DEVICE real max_(real a, real b) { return a > b ? a : b; }
+DEVICE real min_(real a, real b) { return a < b ? a : b; }
+DEVICE real clamp_(real x, real low, real high) { return max_(low, min_(x, high)); }
+// True for numbers, false for infinities and NaN.
+DEVICE bool finite_(real x) { return abs_(x) <= REAL_MAX; }
+
+#define MJMINVAL R(1e-15)
+
+// Words that linear algebra keeps per group, at the start of its scratch.
+#if SIMENGINE_GPU && LANES <= 32
+#define COLUMN_WORDS LANES
+#else
+#define COLUMN_WORDS 4
+#endif
+
+#if SIMENGINE_GPU
+struct alignas(16) real4_storage {
+  real x, y, z, w;
+};
+#endif

@@ -1,0 +1,96 @@
+"""Kernels for the host: compiled by the machine's C++ compiler into shared objects, one per kernel."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+
+from simengine.errors import BackendError
+from simengine.kernels.cache import cached, digest
+from simengine.kernels.codegen import kernel_source
+from simengine.kernels.kernel import Kernel
+
+HostFunction = Callable[[object], None]
+
+_FLAGS = ("-std=c++17", "-O3", "-shared", "-fPIC", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing", "-w")
+
+
+@lru_cache(maxsize=1)
+def compiler() -> tuple[str, str]:
+    """The C++ compiler and its version line.
+
+    Raises:
+        BackendError: there is none.
+    """
+    for candidate in (os.environ.get("CXX"), "g++", "clang++", "c++"):
+        path = shutil.which(candidate) if candidate else None
+        if path:
+            answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+            if answer.returncode == 0:
+                return path, answer.stdout.splitlines()[0]
+    raise BackendError(
+        "the host backend found no C++ compiler (looked for $CXX, g++, clang++, c++); install one, set CXX, or use "
+        "backend='jax'"
+    )
+
+
+@lru_cache(maxsize=1)
+def _cpu_features() -> str:
+    """What -march=native depends on."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return "".join(sorted({line for line in lines if line.startswith(("flags", "Features", "model name"))}))
+    except OSError:
+        return platform.processor()
+
+
+def defines(dtype: str, lanes: int) -> list[str]:
+    """Preprocessor flags that fix the precision and the lanes of a build."""
+    single = dtype == "float32"
+    return [f"-DREAL={'float' if single else 'double'}", f"-DREAL_IS_FLOAT={int(single)}", f"-DLANES={lanes}"]
+
+
+def _native() -> list[str]:
+    return ["-march=native"] if platform.machine() in ("x86_64", "AMD64") else ["-mcpu=native"]
+
+
+def build_kernel(kernel: Kernel, dtype: str, lanes: int = 1, extra_flags: tuple[str, ...] = ()) -> Path:
+    """Compile a kernel, or find it in the cache; returns the shared object.
+
+    Raises:
+        BackendError: no compiler, or it failed.
+    """
+    path, version = compiler()
+    source = kernel_source(kernel, "host")
+    flags = [*_FLAGS, *_native(), *defines(dtype, lanes), *extra_flags]
+    key = digest(source, path, version, " ".join(flags), _cpu_features())
+
+    def build(target: Path) -> None:
+        command = [path, *flags, "-x", "c++", "-", "-o", str(target)]
+        answer = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
+        if answer.returncode:
+            first = next((line for line in answer.stderr.splitlines() if "error" in line), answer.stderr[:300])
+            raise BackendError(f"{path} could not compile kernel {kernel.name}: {first}; try another compiler with CXX=")
+
+    return cached(f"{kernel.name}-{key}.so", build)
+
+
+def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int = 1) -> dict[str, HostFunction]:
+    """Functions of kernels by name, each taking a pointer to its argument slots; built side by side where missing."""
+    wanted = list(kernels)
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        paths = list(pool.map(lambda kernel: build_kernel(kernel, dtype, lanes), wanted))
+    functions: dict[str, HostFunction] = {}
+    for kernel, path in zip(wanted, paths, strict=True):
+        function = getattr(ctypes.CDLL(str(path)), kernel.name)
+        function.argtypes = [ctypes.c_void_p]
+        function.restype = None
+        functions[kernel.name] = function
+    return functions

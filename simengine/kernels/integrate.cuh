@@ -1,0 +1,40 @@
+// What every integrator does: judge the acceleration, move the coordinates, judge the new state.
+#pragma once
+
+// Why an acceleration cannot be used, as a code of STATUS; zero if it can.
+DEVICE int acceleration_status(const Model& m, const real* qacc_smooth, const real* qacc) {
+  int bad_smooth = 0, bad = 0;
+  LANE_FOR(v, m.nv()) {
+    bad_smooth |= !finite_(qacc_smooth[v]);
+    bad |= !finite_(qacc[v]);
+  }
+  const int found = lane_or((bad_smooth ? 2 : 0) | (bad ? 1 : 0));
+  return found & 2 ? STATUS_ACCELERATION : found ? STATUS_SOLVE : STATUS_HEALTHY;
+}
+
+// qpos moved by a time h with velocity v, joint by joint.
+DEVICE void integrate_pos(const Model& m, real* qpos, const real* v, real h) {
+  LANE_FOR(j, m.njnt()) {
+    real* q = qpos + m.jnt_qposadr()[j];
+    const real* w = v + m.jnt_dofadr()[j];
+    if (m.jnt_type()[j] == JNT_FREE) {
+      for (int i = 0; i < 3; ++i) q[i] = fma_(h, w[i], q[i]);
+      quat_integrate(q + 3, w + 3, h);
+    } else {
+      q[0] = fma_(h, w[0], q[0]);
+    }
+  }
+  lane_sync();
+}
+
+DEVICE int state_finite(const Model& m, const real* qpos, const real* qvel) {
+  int bad = 0;
+  LANE_FOR(i, m.nq()) bad |= !finite_(qpos[i]);
+  LANE_FOR(i, m.nv()) bad |= !finite_(qvel[i]);
+  return !lane_any(bad);
+}
+
+DEVICE void flag_world(int* world_status, int status) {
+  if (lane() == 0 && world_status[0] == STATUS_HEALTHY) world_status[0] = status;
+  lane_sync();
+}

@@ -1,0 +1,152 @@
+"""`Kernel`: one or several stage bodies fused into one launch, and what becomes of each field in it.
+
+A field that a body of the kernel produces lives in the world's scratch (shared memory on the GPU) while later bodies use
+it, and is copied out only where its argument is not null: the same compiled kernel serves `forward()`, which stores
+everything, and `step()`, which stores what the next step needs. Fused and unfused kernels give the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from simengine.model.table import resolve
+from simengine.stages.stage import Stage
+from simengine.state.fields import FIELD, entry_shape, padded
+
+_ALIGN = 4  # words, so that four neighbours can be read at once
+
+
+class ScratchItem(NamedTuple):
+    """A piece of a world's scratch: a field or a stage's working array, alive from one body to another."""
+
+    name: str
+    first: int
+    last: int
+
+
+class ScratchPlan(NamedTuple):
+    """Where each scratch item starts, in words, and how many words a world needs."""
+
+    offsets: dict[str, int]
+    words: int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A launchable kernel.
+
+    Attributes:
+        name: name of the compiled function.
+        stages: the bodies, in order.
+        direct: produced fields that bodies write straight to memory; they must not be null at launch. The default, all
+            of them, is what a single stage wants.
+        unit: "world", or "column" for `scan`.
+    """
+
+    name: str
+    stages: tuple[Stage, ...]
+    direct: frozenset[str] | None = None
+    unit: str = "world"
+
+    @cached_property
+    def produced(self) -> tuple[str, ...]:
+        """Fields that a body writes, in order."""
+        return tuple(dict.fromkeys(name for stage in self.stages for name in stage.writes))
+
+    @cached_property
+    def reads(self) -> tuple[str, ...]:
+        """Fields read from memory and not changed by the kernel."""
+        made = set(self.produced) | {name for stage in self.stages for name in stage.updates}
+        return tuple(dict.fromkeys(n for stage in self.stages for n in stage.reads if n not in made))
+
+    @cached_property
+    def updates(self) -> tuple[str, ...]:
+        """Fields read and written in memory."""
+        return tuple(
+            dict.fromkeys(n for stage in self.stages for n in stage.updates if n not in self.produced)
+        )
+
+    @cached_property
+    def in_scratch(self) -> tuple[str, ...]:
+        """Produced fields that live in scratch."""
+        if self.direct is None:
+            return ()
+        return tuple(name for name in self.produced if name not in self.direct)
+
+    @cached_property
+    def addresses(self) -> tuple[str, ...]:
+        """Address fields the arenas of this kernel need beside its own reads."""
+        used = {FIELD[n].space for n in (*self.reads, *self.produced, *self.updates)} if self.unit == "world" else set()
+        wanted = [n for n, space in (("con_adr", "contact"), ("efc_adr", "row")) if space in used]
+        return tuple(n for n in wanted if n not in self.reads)
+
+    @cached_property
+    def scalars(self) -> tuple[str, ...]:
+        """Integer launch arguments of the bodies."""
+        return tuple(dict.fromkeys(name for stage in self.stages for name in stage.scalars))
+
+    @cached_property
+    def scratch_items(self) -> tuple[ScratchItem, ...]:
+        """Scratch fields and working arrays with their lifetimes."""
+        items = []
+        for name in self.in_scratch:
+            users = [i for i, stage in enumerate(self.stages) if name in stage.fields]
+            items.append(ScratchItem(name, users[0], users[-1]))
+        for i, stage in enumerate(self.stages):
+            items += [ScratchItem(f"{stage.name}_{name}", i, i) for name, _ in stage.scratch]
+        return tuple(items)
+
+    def copy_after(self, index: int) -> tuple[str, ...]:
+        """Scratch fields whose value is final after body `index`, to be copied out there."""
+        last_change = {
+            name: max(i for i, s in enumerate(self.stages) if name in s.writes or name in s.updates)
+            for name in self.in_scratch
+        }
+        return tuple(name for name in self.in_scratch if last_change[name] == index)
+
+    def plan_scratch(self, sizes: Mapping[str, int], nrow: int, registers: bool) -> ScratchPlan:
+        """Place the scratch items so that those alive together do not overlap.
+
+        Args:
+            sizes: sizes of the model.
+            nrow: bound on the constraint rows of a world, for row fields held in scratch.
+            registers: matrices of the size of nv are factored in registers, so no Hessian is needed.
+        """
+        shapes = {f"{s.name}_{name}": dims for s in self.stages for name, dims in s.scratch}
+        extra = {"nvp": padded(sizes["nv"]), "nhessian": 0 if registers else sizes["nv"] ** 2}
+        placed: list[tuple[ScratchItem, int, int]] = []
+        words = 0
+        for item in self.scratch_items:
+            if item.name in shapes:
+                shape = resolve(shapes[item.name], {**sizes, **extra})
+            else:
+                shape = entry_shape(FIELD[item.name], sizes)
+                if FIELD[item.name].space == "row":
+                    shape = (nrow, *shape)
+            length = padded(max(1, _product(shape)))
+            start = _first_fit(item, length, placed)
+            placed.append((item, start, length))
+            words = max(words, start + length)
+        return ScratchPlan({item.name: start for item, start, _ in placed}, padded(words))
+
+
+def _product(shape: tuple[int, ...]) -> int:
+    result = 1
+    for n in shape:
+        result *= n
+    return result
+
+
+def _first_fit(item: ScratchItem, length: int, placed: list[tuple[ScratchItem, int, int]]) -> int:
+    alive = sorted(
+        (start, size) for other, start, size in placed if item.first <= other.last and other.first <= item.last
+    )
+    start = 0
+    for other_start, size in alive:
+        if start + length <= other_start:
+            break
+        start = max(start, other_start + size)
+    return start

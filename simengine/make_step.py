@@ -1,0 +1,166 @@
+"""`make_step` and `make_forward`: the physics of one world as pure JAX functions.
+
+Both read as a table of contents; every line is a stage, whose mathematics stands in `simengine/stages/<stage>_ref.py`.
+They can be jitted, vmapped, differentiated in forward and reverse mode, and scanned over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, NamedTuple, overload
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from simengine.stages.acceleration_ref import acceleration
+from simengine.stages.actuation_ref import actuation
+from simengine.stages.com_pos_ref import com_pos
+from simengine.stages.com_vel_ref import com_vel
+from simengine.stages.constraint_ref import constraint
+from simengine.stages.crb_ref import crb
+from simengine.stages.euler_ref import euler
+from simengine.stages.factor_m_ref import factor_m
+from simengine.stages.kinematics_ref import kinematics
+from simengine.stages.narrowphase_ref import narrowphase
+from simengine.stages.passive_ref import passive
+from simengine.stages.rk4_ref import REACH, WEIGHT, rk4_point, rk4_rate
+from simengine.stages.rne_post_ref import rne_post
+from simengine.stages.rne_ref import rne
+from simengine.stages.solve_ref import solve
+
+Fields = dict[str, jax.Array]
+"""Derived quantities of one world by MuJoCo's names."""
+
+
+class State(NamedTuple):
+    """What one step needs of the one before, for one world.
+
+    Attributes:
+        qpos: (nq,) coordinates [m, rad].
+        qvel: (nv,) velocities [m/s, rad/s].
+        qacc_warmstart: (nv,) acceleration from which the solver may start; it changes no result beyond the solver's
+            tolerance.
+        time: () [s].
+        qfrc_applied: (nv,) applied generalised force [N, N m].
+        xfrc_applied: (nbody, 6) applied force [N] at each body's centre of mass, then torque [N m], world frame.
+    """
+
+    qpos: jax.Array
+    qvel: jax.Array
+    qacc_warmstart: jax.Array
+    time: jax.Array
+    qfrc_applied: jax.Array
+    xfrc_applied: jax.Array
+
+
+def initial_state(model: Any, dtype: Any = jnp.float32) -> State:
+    """The model's reference configuration at rest, without applied forces, at time 0."""
+    return State(
+        qpos=jnp.asarray(np.asarray(model.qpos0), dtype),
+        qvel=jnp.zeros(model.nv, dtype),
+        qacc_warmstart=jnp.zeros(model.nv, dtype),
+        time=jnp.zeros((), dtype),
+        qfrc_applied=jnp.zeros(model.nv, dtype),
+        xfrc_applied=jnp.zeros((model.nbody, 6), dtype),
+    )
+
+
+def make_forward(model: Any) -> Callable[[State, jax.Array], Fields]:
+    """The forward dynamics of a model.
+
+    Returns:
+        forward(state, ctrl): every derived field of one world by name, nothing integrated; ctrl (nu,).
+    """
+    return partial(_forward, model)
+
+
+@overload
+def make_step(model: Any, derived: Literal[False] = False) -> Callable[[State, jax.Array], State]: ...
+@overload
+def make_step(model: Any, derived: Literal[True]) -> Callable[[State, jax.Array], tuple[State, Fields]]: ...
+def make_step(model: Any, derived: bool = False) -> Callable[[State, jax.Array], Any]:
+    """The time step of a model, with the model's integrator.
+
+    Args:
+        model: the model.
+        derived: also return the derived fields of the step's last evaluation of the dynamics: the state's own for
+            Euler, those of the fourth for Runge-Kutta, whose qacc is the mean that was integrated (as after mj_step).
+    Returns:
+        step(state, ctrl) -> state, or -> (state, fields); ctrl (nu,) is held during the step.
+    """
+    integrate = {"euler": _euler_step, "rk4": _rk4_step}[model.opt_integrator]
+
+    def step(state: State, ctrl: jax.Array) -> Any:
+        following, fields = integrate(model, state, ctrl)
+        return (following, fields) if derived else following
+
+    return step
+
+
+def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
+    f: Fields = {}
+
+    def put(names: str, values: tuple[jax.Array, ...]) -> None:
+        f.update(zip(names.split(), values, strict=True))
+
+    qpos, qvel, xfrc, qfrc = state.qpos, state.qvel, state.xfrc_applied, state.qfrc_applied
+    # position
+    put("xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat", kinematics(m, qpos))
+    put("subtree_com cinert cdof", com_pos(m, f["xmat"], f["xipos"], f["ximat"], f["xanchor"], f["xaxis"]))
+    put("crb qM", crb(m, f["cinert"], f["cdof"]))
+    put("qLD", factor_m(m, f["qM"]))
+    put("contact_dist contact_pos contact_frame contact_active", narrowphase(m, f["geom_xpos"], f["geom_xmat"]))
+    # velocity
+    put("cvel cdof_dot", com_vel(m, qvel, f["cdof"]))
+    put("qfrc_passive", passive(m, qpos, qvel))
+    put("qfrc_bias", rne(m, qvel, f["cinert"], f["cdof"], f["cvel"], f["cdof_dot"]))
+    contacts = (f["contact_dist"], f["contact_pos"], f["contact_frame"], f["contact_active"])
+    put(
+        "efc_active efc_J efc_pos efc_margin efc_D efc_aref",
+        constraint(m, qpos, qvel, f["subtree_com"], f["cdof"], *contacts),
+    )
+    # acceleration
+    put("actuator_force qfrc_actuator", actuation(m, qpos, qvel, ctrl))
+    smooth = (f["qfrc_passive"], f["qfrc_bias"], f["qfrc_actuator"])
+    placed = (f["xipos"], f["subtree_com"], f["cdof"])
+    put("qfrc_smooth qacc_smooth", acceleration(m, xfrc, qfrc, *placed, *smooth, f["qLD"]))
+    rows = (f["efc_active"], f["efc_J"], f["efc_D"], f["efc_aref"])
+    problem = (f["qM"], f["qfrc_smooth"], f["qacc_smooth"], state.qacc_warmstart)
+    put("qacc efc_force qfrc_constraint", solve(m, *problem, *rows))
+    put("cfrc_ext", rne_post(m, xfrc, f["xipos"], f["subtree_com"], *contacts[1:], f["efc_active"], f["efc_force"]))
+    return f
+
+
+def _euler_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:
+    f = _forward(m, state, ctrl)
+    forces = (f["qM"], f["qacc"], f["qfrc_smooth"], f["qfrc_constraint"])
+    qpos, qvel = euler(m, *forces, state.qpos, state.qvel)
+    return _following(m, state, qpos, qvel, f["qacc"]), f
+
+
+def _rk4_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:
+    qpos, qvel = state.qpos, state.qvel
+    blank = jax.tree.map(
+        lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(partial(_forward, m), state, ctrl)
+    )
+
+    def evaluate(carry: tuple[Any, ...], share: tuple[jax.Array, jax.Array]) -> tuple[tuple[Any, ...], None]:
+        rate, f, mean_rate, mean_qacc = carry
+        reach, weight = share
+        at_qpos, at_qvel = rk4_point(m, qpos, qvel, rate, f["qacc"], reach)
+        rate = rk4_rate(m, rate, reach, at_qvel)
+        f = _forward(m, state._replace(qpos=at_qpos, qvel=at_qvel), ctrl)
+        return (rate, f, mean_rate + rate * weight, mean_qacc + f["qacc"] * weight), None
+
+    shares = (jnp.asarray(REACH, qpos.dtype), jnp.asarray(WEIGHT, qpos.dtype))
+    zero = jnp.zeros_like(qvel)
+    (_, f, rate, qacc), _ = jax.lax.scan(evaluate, (zero, blank, zero, zero), shares)
+    qpos, qvel = rk4_point(m, qpos, qvel, rate, qacc, 1.0)
+    return _following(m, state, qpos, qvel, f["qacc"]), f | {"qacc": qacc}
+
+
+def _following(m: Any, state: State, qpos: jax.Array, qvel: jax.Array, qacc: jax.Array) -> State:
+    time = state.time + float(m.opt_timestep)
+    return state._replace(qpos=qpos, qvel=qvel, qacc_warmstart=qacc, time=time)

@@ -1,0 +1,191 @@
+"""`load_model` and `Model`: a compiled MuJoCo model reduced to the table the stages read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from simengine.errors import ModelError, UnsupportedModelError
+from simengine.model.pairs import geom_pairs, pair_table, unsupported_pairs
+from simengine.model.support import unsupported_features
+from simengine.model.table import INT_OPTIONS, SIZES, TABLE, resolve
+
+_DISABLE = mujoco.mjtDisableBit
+_INTEGRATORS = {int(mujoco.mjtIntegrator.mjINT_EULER): "euler", int(mujoco.mjtIntegrator.mjINT_RK4): "rk4"}
+
+
+class Model:
+    """A model as the engine sees it.
+
+    Attributes:
+        name: the model's name, or "unnamed".
+        mj: the compiled `mujoco.MjModel` (float64), which also renders and serves as oracle.
+        sizes: nq, nv, ... by name; each is an attribute too.
+        arrays: the model table, by field name (see `simengine.model.table.TABLE`); each is an attribute too. Integer
+            fields are int32, real ones float64; treat them as read-only.
+        opt_integrator: "euler" or "rk4".
+        nefc_max: the most constraint rows a state can have.
+    """
+
+    def __init__(self, mj: mujoco.MjModel):
+        name = mj.names[: mj.names.find(b"\0")].decode() or "unnamed"
+        pairs = geom_pairs(mj)
+        features = unsupported_features(mj) + unsupported_pairs(mj, pairs)
+        if features:
+            raise UnsupportedModelError(name, features)
+        self.name = name
+        self.mj = mj
+        self.opt_integrator: str = _INTEGRATORS[int(mj.opt.integrator)]
+        self.arrays = _build_arrays(mj, pairs)
+        self.sizes = _build_sizes(mj, self.arrays)
+        self.options = _build_options(mj)
+        self.nefc_max = 2 * self.sizes["nlimit"] + int(
+            np.where(self.arrays["cand_condim"] == 1, 1, 4)[self.arrays["slot_cand"]].sum()
+        )
+        self._check_shapes()
+
+    def __getattr__(self, name: str) -> Any:
+        for source in ("arrays", "sizes", "options"):
+            values = self.__dict__.get(source, {})
+            if name in values:
+                return values[name]
+        raise AttributeError(f"the model table has no field {name!r}; see simengine.model.table.TABLE")
+
+    def __repr__(self) -> str:
+        s = self.sizes
+        return f"Model({self.name!r}, nq={s['nq']}, nv={s['nv']}, nu={s['nu']}, nbody={s['nbody']}, ncand={s['ncand']})"
+
+    def _check_shapes(self) -> None:
+        for field in TABLE:
+            expected = resolve(field.dims, self.sizes)
+            actual = self.arrays[field.name].shape
+            if actual != expected:
+                raise AssertionError(f"model table field {field.name} has shape {actual}, expected {expected}")
+
+
+def load_model(source: str | os.PathLike[str] | mujoco.MjModel) -> Model:
+    """Compile a model through MuJoCo and keep what the engine needs of it.
+
+    Args:
+        source: path of an MJCF or URDF file, MJCF as text, or a compiled `mujoco.MjModel`.
+
+    Returns:
+        The model table.
+
+    Raises:
+        FileNotFoundError: the path names no file.
+        ModelError: MuJoCo could not compile the source.
+        UnsupportedModelError: the model needs features the engine lacks; the message names every one.
+    """
+    if isinstance(source, Model):
+        return source
+    if isinstance(source, mujoco.MjModel):
+        return Model(source)
+    if not isinstance(source, (str, os.PathLike)):
+        raise ModelError(
+            f"load_model takes a path, MJCF text or a mujoco.MjModel, not {type(source).__name__}; pass one of those"
+        )
+    return Model(_compile(source))
+
+
+def _compile(source: str | os.PathLike[str]) -> mujoco.MjModel:
+    text = os.fspath(source)
+    is_text = isinstance(source, str) and text.lstrip().startswith("<")
+    if not is_text and not Path(text).is_file():
+        raise FileNotFoundError(f"no model file at {text!r}; give the path of an MJCF file, or MJCF text starting with '<'")
+    try:
+        return mujoco.MjModel.from_xml_string(text) if is_text else mujoco.MjModel.from_xml_path(text)
+    except ValueError as error:
+        where = "the given MJCF text" if is_text else repr(text)
+        raise ModelError(f"MuJoCo could not compile {where}: {error}") from error
+
+
+def _levels(mj: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray]:
+    depth = np.zeros(mj.nbody, dtype=np.int32)
+    for body in range(1, mj.nbody):
+        depth[body] = depth[mj.body_parentid[body]] + 1
+    order = np.argsort(depth[1:], kind="stable") + 1
+    counts = np.bincount(depth[1:], minlength=1)[1:] if mj.nbody > 1 else np.zeros(0, dtype=np.int64)
+    return np.concatenate(([0], np.cumsum(counts))), np.append(order, 0)
+
+
+def _children(mj: mujoco.MjModel, level_body: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Count and place in `level_body` of each body's children; depth-first numbering makes them contiguous there."""
+    parent = mj.body_parentid[level_body[:-1]]
+    number = np.bincount(parent, minlength=mj.nbody)
+    first = np.zeros(mj.nbody, dtype=np.int64)
+    first[parent[::-1]] = np.arange(len(parent))[::-1]
+    return number, first
+
+
+def _subtree_ends(mj: mujoco.MjModel) -> np.ndarray:
+    last = np.arange(mj.nbody)
+    for body in range(mj.nbody - 1, 0, -1):
+        parent = mj.body_parentid[body]
+        last[parent] = max(last[parent], last[body])
+    return last
+
+
+def _limited_joints(mj: mujoco.MjModel) -> np.ndarray:
+    off = int(_DISABLE.mjDSBL_LIMIT) | int(_DISABLE.mjDSBL_CONSTRAINT)
+    return np.flatnonzero(mj.jnt_limited) if not mj.opt.disableflags & off else np.zeros(0, dtype=np.int32)
+
+
+def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str, np.ndarray]:
+    """Copy MuJoCo's fields, add the derived ones, and fold the disable flags into them."""
+    disabled = int(mj.opt.disableflags)
+    values: dict[str, Any] = pair_table(mj, pairs)
+    values["level_adr"], values["level_body"] = _levels(mj)
+    values["body_childnum"], values["body_childadr"] = _children(mj, values["level_body"])
+    values["body_last"] = _subtree_ends(mj)
+    values["limit_jntid"] = _limited_joints(mj)
+    values["actuator_trnid"] = mj.actuator_trnid[:, 0]
+    values["actuator_gear"] = mj.actuator_gear[:, 0]
+    values["actuator_gainprm"] = mj.actuator_gainprm[:, 0]
+    affine = (mj.actuator_biastype == mujoco.mjtBias.mjBIAS_AFFINE)[:, None]
+    values["actuator_biasprm"] = np.where(affine, mj.actuator_biasprm[:, :3], 0.0)
+    values["stat_meaninertia"] = mj.stat.meaninertia
+    for option in ("timestep", "gravity", "tolerance", "ls_tolerance", "impratio"):
+        values[f"opt_{option}"] = getattr(mj.opt, option)
+    arrays = {}
+    for field in TABLE:
+        raw = values[field.name] if field.name in values else getattr(mj, field.name)
+        arrays[field.name] = np.array(raw, dtype=np.int32 if field.kind == "int" else np.float64)
+    if disabled & int(_DISABLE.mjDSBL_GRAVITY):
+        arrays["opt_gravity"][:] = 0
+    if disabled & int(_DISABLE.mjDSBL_SPRING):
+        arrays["jnt_stiffness"][:] = 0
+    if disabled & int(_DISABLE.mjDSBL_DAMPER):
+        arrays["dof_damping"][:] = 0
+    if disabled & int(_DISABLE.mjDSBL_CLAMPCTRL):
+        arrays["actuator_ctrllimited"][:] = 0
+    if disabled & int(_DISABLE.mjDSBL_ACTUATION):
+        arrays["actuator_gainprm"][:] = 0
+        arrays["actuator_biasprm"][:] = 0
+    return arrays
+
+
+def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, int]:
+    derived = {
+        "nlevel": len(arrays["level_adr"]) - 1,
+        "ncand": len(arrays["cand_type"]),
+        "nslot": len(arrays["slot_cand"]),
+        "nlimit": len(arrays["limit_jntid"]),
+    }
+    return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
+
+
+def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
+    disabled = int(mj.opt.disableflags)
+    damped = bool((mj.dof_damping > 0).any()) and not disabled & int(_DISABLE.mjDSBL_DAMPER)
+    values = {
+        "opt_iterations": int(mj.opt.iterations),
+        "opt_ls_iterations": int(mj.opt.ls_iterations),
+        "opt_eulerdamp": int(damped and not disabled & int(_DISABLE.mjDSBL_EULERDAMP)),
+        "opt_warmstart": int(not disabled & int(_DISABLE.mjDSBL_WARMSTART)),
+    }
+    return {name: values[name] for name in INT_OPTIONS}

@@ -1,0 +1,141 @@
+"""Candidate collision pairs: MuJoCo's static filters and contact-parameter mixing, done once per model.
+
+MuJoCo documentation, chapter "Computation", section "Collision": contype/conaffinity, the parent filter, excludes;
+chapter "Modeling", section "Contact parameters": priority, solmix, and the element-wise maxima.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+
+from simengine.model.support import element
+from simengine.model.table import PAIR_SLOTS, PAIR_TYPES
+
+_GEOM = mujoco.mjtGeom
+_MINVAL = float(mujoco.mjMINVAL)
+_MINMU = float(mujoco.mjMINMU)
+
+_TYPE_CODE: dict[tuple[int, int], int] = {
+    (int(_GEOM.mjGEOM_PLANE), int(_GEOM.mjGEOM_SPHERE)): PAIR_TYPES.index("plane_sphere"),
+    (int(_GEOM.mjGEOM_PLANE), int(_GEOM.mjGEOM_CAPSULE)): PAIR_TYPES.index("plane_capsule"),
+    (int(_GEOM.mjGEOM_SPHERE), int(_GEOM.mjGEOM_SPHERE)): PAIR_TYPES.index("sphere_sphere"),
+    (int(_GEOM.mjGEOM_SPHERE), int(_GEOM.mjGEOM_CAPSULE)): PAIR_TYPES.index("sphere_capsule"),
+    (int(_GEOM.mjGEOM_CAPSULE), int(_GEOM.mjGEOM_CAPSULE)): PAIR_TYPES.index("capsule_capsule"),
+}
+
+
+class ContactParameters(NamedTuple):
+    """Combined parameters of one geom pair."""
+
+    condim: int
+    friction: np.ndarray
+    solref: np.ndarray
+    solimp: np.ndarray
+    margin: float
+    gap: float
+
+
+def _bodies_collide(mj: mujoco.MjModel, body1: int, body2: int, filter_parent: bool) -> bool:
+    weld1, weld2 = int(mj.body_weldid[body1]), int(mj.body_weldid[body2])
+    if weld1 == weld2:
+        return False
+    parent1 = int(mj.body_weldid[mj.body_parentid[weld1]])
+    parent2 = int(mj.body_weldid[mj.body_parentid[weld2]])
+    return not (filter_parent and weld1 and weld2 and (weld1 == parent2 or weld2 == parent1))
+
+
+def _geoms_collide(mj: mujoco.MjModel, geom1: int, geom2: int) -> bool:
+    return bool(
+        (mj.geom_contype[geom1] & mj.geom_conaffinity[geom2]) or (mj.geom_contype[geom2] & mj.geom_conaffinity[geom1])
+    )
+
+
+def geom_pairs(mj: mujoco.MjModel) -> list[tuple[int, int]]:
+    """Geom pairs that the static filters let through, in the order in which MuJoCo lists their contacts."""
+    if mj.opt.disableflags & (int(mujoco.mjtDisableBit.mjDSBL_CONTACT) | int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)):
+        return []
+    filter_parent = not mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT)
+    excluded = {int(signature) for signature in mj.exclude_signature}
+    bodies = [b for b in range(mj.nbody) if mj.body_geomnum[b]]
+    pairs = []
+    for i, body1 in enumerate(bodies):
+        for body2 in bodies[i + 1 :]:
+            if (body1 << 16) + body2 in excluded or not _bodies_collide(mj, body1, body2, filter_parent):
+                continue
+            geoms1 = range(mj.body_geomadr[body1], mj.body_geomadr[body1] + mj.body_geomnum[body1])
+            geoms2 = range(mj.body_geomadr[body2], mj.body_geomadr[body2] + mj.body_geomnum[body2])
+            pairs += [(g1, g2) for g1 in geoms1 for g2 in geoms2 if _geoms_collide(mj, g1, g2)]
+    return [(g2, g1) if mj.geom_type[g1] > mj.geom_type[g2] else (g1, g2) for g1, g2 in pairs]
+
+
+def _solmix(mj: mujoco.MjModel, geom1: int, geom2: int) -> float:
+    mix1, mix2 = float(mj.geom_solmix[geom1]), float(mj.geom_solmix[geom2])
+    if mix1 >= _MINVAL and mix2 >= _MINVAL:
+        return mix1 / (mix1 + mix2)
+    if mix1 < _MINVAL and mix2 < _MINVAL:
+        return 0.5
+    return 0.0 if mix1 < _MINVAL else 1.0
+
+
+def combine(mj: mujoco.MjModel, geom1: int, geom2: int) -> ContactParameters:
+    """Contact parameters of two geoms: margins add up; the higher priority decides the rest, otherwise it is mixed."""
+    margin = float(mj.geom_margin[geom1] + mj.geom_margin[geom2])
+    gap = float(mj.geom_gap[geom1] + mj.geom_gap[geom2])
+    priority1, priority2 = mj.geom_priority[geom1], mj.geom_priority[geom2]
+    if priority1 != priority2:
+        geom = geom1 if priority1 > priority2 else geom2
+        condim = int(mj.geom_condim[geom])
+        friction3 = mj.geom_friction[geom]
+        solref, solimp = mj.geom_solref[geom].copy(), mj.geom_solimp[geom].copy()
+    else:
+        condim = int(max(mj.geom_condim[geom1], mj.geom_condim[geom2]))
+        friction3 = np.maximum(mj.geom_friction[geom1], mj.geom_friction[geom2])
+        mix = _solmix(mj, geom1, geom2)
+        ref1, ref2 = mj.geom_solref[geom1], mj.geom_solref[geom2]
+        both_standard = ref1[0] > 0 and ref2[0] > 0
+        solref = mix * ref1 + (1 - mix) * ref2 if both_standard else np.minimum(ref1, ref2)
+        solimp = mix * mj.geom_solimp[geom1] + (1 - mix) * mj.geom_solimp[geom2]
+    friction = np.maximum(friction3[[0, 0, 1, 2, 2]], _MINMU)
+    return ContactParameters(condim, friction, solref, solimp, margin, gap)
+
+
+def unsupported_pairs(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> list[str]:
+    """One line per candidate pair whose geom types or contact dimension have no narrowphase or rows yet."""
+    lines = []
+    geom = mujoco.mjtObj.mjOBJ_GEOM
+    for geom1, geom2 in pairs:
+        names = f"geoms {element(mj, geom, geom1)} and {element(mj, geom, geom2)}"
+        types = (int(mj.geom_type[geom1]), int(mj.geom_type[geom2]))
+        if types not in _TYPE_CODE:
+            words = [_GEOM(t).name.removeprefix("mjGEOM_").lower() for t in types]
+            lines.append(f"collision {words[0]}-{words[1]} of {names}")
+        condim = combine(mj, geom1, geom2).condim
+        if condim not in (1, 3):
+            lines.append(f"contact dimension {condim} of {names}")
+    return lines
+
+
+def pair_table(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str, np.ndarray]:
+    """The `cand_*` and `slot_*` arrays of the model table for supported pairs."""
+    codes = [_TYPE_CODE[int(mj.geom_type[g1]), int(mj.geom_type[g2])] for g1, g2 in pairs]
+    slots = np.array([PAIR_SLOTS[code] for code in codes], dtype=np.int32)
+    parameters = [combine(mj, g1, g2) for g1, g2 in pairs]
+    slot_cand = np.repeat(np.arange(len(pairs)), slots)
+    first = np.cumsum(slots) - slots
+    return {
+        "cand_geom1": np.array([g1 for g1, _ in pairs], dtype=np.int32),
+        "cand_geom2": np.array([g2 for _, g2 in pairs], dtype=np.int32),
+        "cand_type": np.array(codes, dtype=np.int32),
+        "cand_slot": first.astype(np.int32),
+        "cand_condim": np.array([p.condim for p in parameters], dtype=np.int32),
+        "cand_friction": np.array([p.friction for p in parameters]).reshape(-1, 5),
+        "cand_solref": np.array([p.solref for p in parameters]).reshape(-1, 2),
+        "cand_solimp": np.array([p.solimp for p in parameters]).reshape(-1, 5),
+        "cand_margin": np.array([p.margin for p in parameters]),
+        "cand_gap": np.array([p.gap for p in parameters]),
+        "slot_cand": slot_cand.astype(np.int32),
+        "slot_sub": (np.arange(len(slot_cand)) - first[slot_cand]).astype(np.int32),
+    }

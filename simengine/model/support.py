@@ -1,0 +1,148 @@
+"""The support gate: every feature of a compiled model that the engine does not have yet, by name and element.
+
+`unsupported_features` looks at everything MuJoCo compiled and returns one line per unsupported element, so that a
+refusal names all of them at once. Nothing that changes the dynamics may pass here without being simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import mujoco
+import numpy as np
+
+_OBJ = mujoco.mjtObj
+_DISABLE = mujoco.mjtDisableBit
+_ENABLE = mujoco.mjtEnableBit
+
+# Disable flags that are folded into the model table, or that switch off something the engine has not got anyway.
+HONOURED_DISABLE_FLAGS: tuple[int, ...] = tuple(
+    int(flag)
+    for flag in (
+        _DISABLE.mjDSBL_CONSTRAINT,
+        _DISABLE.mjDSBL_EQUALITY,
+        _DISABLE.mjDSBL_FRICTIONLOSS,
+        _DISABLE.mjDSBL_LIMIT,
+        _DISABLE.mjDSBL_CONTACT,
+        _DISABLE.mjDSBL_SPRING,
+        _DISABLE.mjDSBL_DAMPER,
+        _DISABLE.mjDSBL_GRAVITY,
+        _DISABLE.mjDSBL_CLAMPCTRL,
+        _DISABLE.mjDSBL_WARMSTART,
+        _DISABLE.mjDSBL_FILTERPARENT,
+        _DISABLE.mjDSBL_ACTUATION,
+        _DISABLE.mjDSBL_SENSOR,
+        _DISABLE.mjDSBL_MIDPHASE,
+        _DISABLE.mjDSBL_EULERDAMP,
+        _DISABLE.mjDSBL_AUTORESET,
+        _DISABLE.mjDSBL_NATIVECCD,
+        _DISABLE.mjDSBL_MULTICCD,
+        _DISABLE.mjDSBL_ISLAND,
+    )
+)
+
+
+def element(mj: mujoco.MjModel, objtype: mujoco.mjtObj, index: int) -> str:
+    """How messages name an element: its name, or its number where it has none."""
+    name = mujoco.mj_id2name(mj, objtype, index)
+    return f"{name!r}" if name else f"number {index}"
+
+
+def _named(mj: mujoco.MjModel, feature: str, objtype: mujoco.mjtObj, mask: np.ndarray) -> Iterator[str]:
+    for index in np.flatnonzero(np.asarray(mask)):
+        yield f"{feature} of {objtype.name.removeprefix('mjOBJ_').lower()} {element(mj, objtype, int(index))}"
+
+
+def _nonzero_rows(array: np.ndarray) -> np.ndarray:
+    return np.asarray(array != 0).reshape(len(array), -1).any(axis=1)
+
+
+def _flags(mj: mujoco.MjModel) -> Iterator[str]:
+    for flag in _DISABLE.__members__.values():
+        if mj.opt.disableflags & int(flag) and int(flag) not in HONOURED_DISABLE_FLAGS and int(flag) < 1 << 30:
+            yield f"disable flag {flag.name.removeprefix('mjDSBL_').lower()}"
+    for flag in _ENABLE.__members__.values():
+        if mj.opt.enableflags & int(flag):
+            yield f"enable flag {flag.name.removeprefix('mjENBL_').lower()}"
+
+
+def _options(mj: mujoco.MjModel) -> Iterator[str]:
+    integrator = mujoco.mjtIntegrator(mj.opt.integrator)
+    if integrator not in (mujoco.mjtIntegrator.mjINT_EULER, mujoco.mjtIntegrator.mjINT_RK4):
+        yield f"integrator {integrator.name.removeprefix('mjINT_').lower()}"
+    solver = mujoco.mjtSolver(mj.opt.solver)
+    if solver != mujoco.mjtSolver.mjSOL_NEWTON:
+        yield f"solver {solver.name.removeprefix('mjSOL_')}"
+    if mj.opt.cone != mujoco.mjtCone.mjCONE_PYRAMIDAL:
+        yield "elliptic friction cone"
+    if mj.opt.noslip_iterations:
+        yield "noslip iterations"
+    if mj.opt.density or mj.opt.viscosity:
+        yield "fluid forces (option density or viscosity)"
+    if mj.opt.disableactuator:
+        yield "actuators disabled by group (option disableactuator)"
+    yield from _flags(mj)
+
+
+def _elements(mj: mujoco.MjModel) -> Iterator[str]:
+    everything = (
+        ("equality constraint", _OBJ.mjOBJ_EQUALITY, mj.neq),
+        ("tendon", _OBJ.mjOBJ_TENDON, mj.ntendon),
+        ("sensor", _OBJ.mjOBJ_SENSOR, mj.nsensor),
+        ("flex", _OBJ.mjOBJ_FLEX, mj.nflex),
+        ("plugin", _OBJ.mjOBJ_PLUGIN, mj.nplugin),
+    )
+    for feature, objtype, count in everything:
+        for index in range(count):
+            yield f"{feature} {element(mj, objtype, index)}"
+    for index in range(mj.npair):
+        yield f"explicit contact pair {element(mj, _OBJ.mjOBJ_PAIR, index)}"
+    yield from _named(mj, "mocap", _OBJ.mjOBJ_BODY, mj.body_mocapid >= 0)
+    yield from _named(mj, "gravity compensation", _OBJ.mjOBJ_BODY, mj.body_gravcomp)
+
+
+def _joints(mj: mujoco.MjModel) -> Iterator[str]:
+    joint = _OBJ.mjOBJ_JOINT
+    yield from _named(mj, "ball type", joint, mj.jnt_type == mujoco.mjtJoint.mjJNT_BALL)
+    free_spring = (mj.jnt_type == mujoco.mjtJoint.mjJNT_FREE) & (mj.jnt_stiffness != 0)
+    yield from _named(mj, "spring on free type", joint, free_spring)
+    yield from _named(mj, "polynomial stiffness", joint, _nonzero_rows(mj.jnt_stiffnesspoly))
+    yield from _named(mj, "plastic spring", joint, mj.jnt_plasticadr >= 0)
+    by_dof = (("frictionloss", mj.dof_frictionloss), ("polynomial damping", mj.dof_dampingpoly))
+    for feature, array in by_dof:
+        limited = np.zeros(mj.njnt, dtype=bool)
+        limited[mj.dof_jntid[_nonzero_rows(array)]] = True
+        yield from _named(mj, feature, joint, limited)
+
+
+def _geoms(mj: mujoco.MjModel) -> Iterator[str]:
+    yield from _named(mj, "surface velocity", _OBJ.mjOBJ_GEOM, _nonzero_rows(mj.geom_surfacevel))
+    yield from _named(mj, "adhesion", _OBJ.mjOBJ_GEOM, mj.geom_adhesion)
+
+
+def _actuators(mj: mujoco.MjModel) -> Iterator[str]:
+    actuator = _OBJ.mjOBJ_ACTUATOR
+    joint_type = mj.jnt_type[np.clip(mj.actuator_trnid[:, 0], 0, max(mj.njnt - 1, 0))] if mj.nactuator else np.zeros(0)
+    on_joint = mj.actuator_trntype == mujoco.mjtTrn.mjTRN_JOINT
+    yield from _named(mj, "transmission other than joint", actuator, ~on_joint)
+    scalar = (joint_type == mujoco.mjtJoint.mjJNT_HINGE) | (joint_type == mujoco.mjtJoint.mjJNT_SLIDE)
+    yield from _named(mj, "joint transmission to a ball or free joint", actuator, on_joint & ~scalar)
+    yield from _named(mj, "activation dynamics", actuator, mj.actuator_dyntype != mujoco.mjtDyn.mjDYN_NONE)
+    yield from _named(mj, "gain other than fixed", actuator, mj.actuator_gaintype != mujoco.mjtGain.mjGAIN_FIXED)
+    plain_bias = (mj.actuator_biastype == mujoco.mjtBias.mjBIAS_NONE) | (
+        mj.actuator_biastype == mujoco.mjtBias.mjBIAS_AFFINE
+    )
+    yield from _named(mj, "bias other than none or affine", actuator, ~plain_bias)
+    yield from _named(mj, "several controls", actuator, mj.actuator_ctrlnum != 1)
+    extras = ("actuator_armature", "actuator_damping", "actuator_dampingpoly", "actuator_delay")
+    for field in extras:
+        yield from _named(mj, field.removeprefix("actuator_"), actuator, _nonzero_rows(getattr(mj, field)))
+
+
+def unsupported_features(mj: mujoco.MjModel) -> list[str]:
+    """One line per element of `mj` that needs a feature the engine lacks; empty if the model is supported.
+
+    Collision pairs are judged where the candidate pairs are listed (`simengine.model.pairs`), since a geom of any
+    type is fine as long as it cannot touch anything.
+    """
+    return [*_options(mj), *_elements(mj), *_joints(mj), *_geoms(mj), *_actuators(mj)]

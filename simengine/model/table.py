@@ -1,0 +1,141 @@
+"""The model table: what the stages need of a compiled model, as data.
+
+Every field keeps MuJoCo's name where MuJoCo has one; the derived ones (levels, candidate pairs, limited joints) are
+documented beside their entry. The table drives the packing into one integer and one real blob per model and the
+generated accessors of the kernels, so structure is never compiled in.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+# Sizes every model has; they open the integer header in this order.
+SIZES: tuple[str, ...] = ("nq", "nv", "nu", "nbody", "njnt", "ngeom", "nlevel", "ncand", "nslot", "nlimit")
+
+# Scalar integer options, which follow the sizes in the header.
+INT_OPTIONS: tuple[str, ...] = ("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart")
+
+
+class TableField(NamedTuple):
+    """One array of the model table.
+
+    Attributes:
+        name: MuJoCo's field name (or the derived name).
+        kind: "int" or "real".
+        dims: shape, each entry an integer or the name of a size; "nlevel+1" is allowed.
+        doc: meaning and unit.
+    """
+
+    name: str
+    kind: str
+    dims: tuple[int | str, ...]
+    doc: str
+
+
+def _i(name: str, *dims: int | str, doc: str = "") -> TableField:
+    return TableField(name, "int", dims, doc)
+
+
+def _r(name: str, *dims: int | str, doc: str = "") -> TableField:
+    return TableField(name, "real", dims, doc)
+
+
+TABLE: tuple[TableField, ...] = (
+    # bodies
+    _i("body_parentid", "nbody", doc="parent body"),
+    _i("body_rootid", "nbody", doc="root of the body's kinematic tree"),
+    _i("body_jntnum", "nbody", doc="number of joints"),
+    _i("body_jntadr", "nbody", doc="first joint, -1 if none"),
+    _i("body_dofnum", "nbody", doc="number of dofs"),
+    _i("body_dofadr", "nbody", doc="first dof, -1 if none"),
+    _i("body_childnum", "nbody", doc="derived: number of child bodies"),
+    _i("body_childadr", "nbody", doc="derived: first child in level_body; a body's children are contiguous there"),
+    _i("body_last", "nbody", doc="derived: last body of the subtree, which depth-first numbering makes a range"),
+    _r("body_pos", "nbody", 3, doc="frame position in the parent [m]"),
+    _r("body_quat", "nbody", 4, doc="frame orientation in the parent"),
+    _r("body_ipos", "nbody", 3, doc="inertial frame position in the body [m]"),
+    _r("body_iquat", "nbody", 4, doc="inertial frame orientation in the body"),
+    _r("body_mass", "nbody", doc="mass [kg]"),
+    _r("body_subtreemass", "nbody", doc="mass of the subtree [kg]"),
+    _r("body_inertia", "nbody", 3, doc="principal moments of inertia [kg m^2]"),
+    _r("body_invweight0", "nbody", 2, doc="mean inverse inertia at qpos0, translation and rotation"),
+    _i("level_adr", "nlevel+1", doc="derived: first entry of each tree level in level_body"),
+    _i("level_body", "nbody", doc="derived: bodies except the world by depth; the last entry is unused"),
+    # joints and dofs
+    _i("jnt_type", "njnt", doc="MuJoCo's mjtJoint"),
+    _i("jnt_qposadr", "njnt", doc="first coordinate"),
+    _i("jnt_dofadr", "njnt", doc="first dof"),
+    _i("jnt_bodyid", "njnt", doc="body"),
+    _i("jnt_actfrclimited", "njnt", doc="is the total actuator force limited"),
+    _r("jnt_pos", "njnt", 3, doc="anchor in the body frame [m]"),
+    _r("jnt_axis", "njnt", 3, doc="axis in the body frame"),
+    _r("jnt_stiffness", "njnt", doc="spring stiffness [N/m or N m/rad]"),
+    _r("jnt_range", "njnt", 2, doc="limits [m or rad]"),
+    _r("jnt_actfrcrange", "njnt", 2, doc="total actuator force limits [N or N m]"),
+    _r("jnt_margin", "njnt", doc="distance at which the limit becomes a constraint [m or rad]"),
+    _r("jnt_solref", "njnt", 2, doc="limit solver reference"),
+    _r("jnt_solimp", "njnt", 5, doc="limit solver impedance"),
+    _i("limit_jntid", "nlimit", doc="derived: limited hinge and slide joints"),
+    _i("dof_bodyid", "nv", doc="body"),
+    _i("dof_jntid", "nv", doc="joint"),
+    _i("dof_parentid", "nv", doc="parent dof in the tree, -1 if none"),
+    _r("dof_armature", "nv", doc="added inertia [kg or kg m^2]"),
+    _r("dof_damping", "nv", doc="damping [N s/m or N m s/rad]"),
+    _r("dof_invweight0", "nv", doc="mean inverse inertia at qpos0"),
+    _r("qpos0", "nq", doc="reference configuration"),
+    _r("qpos_spring", "nq", doc="reference configuration of the springs"),
+    # geoms
+    _i("geom_type", "ngeom", doc="MuJoCo's mjtGeom"),
+    _i("geom_bodyid", "ngeom", doc="body"),
+    _r("geom_pos", "ngeom", 3, doc="position in the body frame [m]"),
+    _r("geom_quat", "ngeom", 4, doc="orientation in the body frame"),
+    _r("geom_size", "ngeom", 3, doc="type-specific sizes [m]"),
+    _r("geom_rbound", "ngeom", doc="radius of the bounding sphere [m], 0 for planes"),
+    # candidate pairs, in MuJoCo's contact order
+    _i("cand_geom1", "ncand", doc="derived: geom with the lower type"),
+    _i("cand_geom2", "ncand", doc="derived: the other geom"),
+    _i("cand_type", "ncand", doc="derived: index into PAIR_TYPES"),
+    _i("cand_slot", "ncand", doc="derived: first contact slot"),
+    _i("cand_condim", "ncand", doc="derived: contact dimension"),
+    _r("cand_friction", "ncand", 5, doc="derived: combined friction"),
+    _r("cand_solref", "ncand", 2, doc="derived: combined solver reference"),
+    _r("cand_solimp", "ncand", 5, doc="derived: combined solver impedance"),
+    _r("cand_margin", "ncand", doc="derived: distance at which forces begin [m]"),
+    _r("cand_gap", "ncand", doc="derived: further distance at which the contact is listed without force [m]"),
+    _i("slot_cand", "nslot", doc="derived: candidate pair of each contact slot"),
+    _i("slot_sub", "nslot", doc="derived: number of the slot within its pair"),
+    # actuators on joints
+    _i("actuator_trnid", "nu", doc="joint"),
+    _i("actuator_ctrllimited", "nu", doc="is the control clamped"),
+    _i("actuator_forcelimited", "nu", doc="is the force clamped"),
+    _r("actuator_ctrlrange", "nu", 2, doc="control limits"),
+    _r("actuator_forcerange", "nu", 2, doc="force limits [N or N m]"),
+    _r("actuator_gear", "nu", doc="gear ratio (first entry)"),
+    _r("actuator_gainprm", "nu", doc="fixed gain"),
+    _r("actuator_biasprm", "nu", 3, doc="affine bias: constant, length, velocity"),
+    # options
+    _r("opt_timestep", doc="step [s]"),
+    _r("opt_gravity", 3, doc="gravity [m/s^2]"),
+    _r("opt_tolerance", doc="solver tolerance"),
+    _r("opt_ls_tolerance", doc="line-search tolerance"),
+    _r("opt_impratio", doc="friction to normal impedance ratio"),
+    _r("stat_meaninertia", doc="mean diagonal inertia, scales the solver's tolerance"),
+)
+
+TABLE_BY_NAME: dict[str, TableField] = {f.name: f for f in TABLE}
+
+# Geom-pair types with a narrowphase, in the order of their codes, and the contact slots each may fill.
+PAIR_TYPES: tuple[str, ...] = ("plane_sphere", "plane_capsule", "sphere_sphere", "sphere_capsule", "capsule_capsule")
+PAIR_SLOTS: tuple[int, ...] = (1, 2, 1, 1, 2)
+
+
+def resolve(dims: tuple[int | str, ...], sizes: dict[str, int]) -> tuple[int, ...]:
+    """Shape of `dims` for given sizes; "nlevel+1" adds one to a size."""
+    shape = []
+    for dim in dims:
+        if isinstance(dim, str):
+            base, _, extra = dim.partition("+")
+            shape.append(sizes[base] + int(extra or 0))
+        else:
+            shape.append(dim)
+    return tuple(shape)

@@ -1,0 +1,57 @@
+"""What a user sees of one world's contacts and constraint rows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Contacts(NamedTuple):
+    """Contacts of one world, in MuJoCo's order.
+
+    Attributes:
+        dist: distance, negative in penetration, (ncon,) [m].
+        pos: midpoint between the surfaces, world frame, (ncon, 3) [m].
+        frame: rows: normal from geom1 to geom2, two tangents, (ncon, 3, 3).
+        geom1, geom2: geom ids, (ncon,).
+        dim: contact dimension, (ncon,).
+        efc_address: first constraint row, -1 for contacts in the gap, (ncon,).
+    """
+
+    dist: np.ndarray
+    pos: np.ndarray
+    frame: np.ndarray
+    geom1: np.ndarray
+    geom2: np.ndarray
+    dim: np.ndarray
+    efc_address: np.ndarray
+
+    @property
+    def ncon(self) -> int:
+        """Number of contacts."""
+        return len(self.dist)
+
+
+class Constraints(NamedTuple):
+    """Constraint rows of one world, in MuJoCo's order: joint limits, then contacts.
+
+    Attributes:
+        J: Jacobian, (nefc, nv).
+        pos, margin: constraint position and the margin at which it acts, (nefc,) [m, rad].
+        D: constraint mass, (nefc,).
+        aref: reference acceleration, (nefc,).
+        force: constraint force, (nefc,).
+    """
+
+    J: np.ndarray
+    pos: np.ndarray
+    margin: np.ndarray
+    D: np.ndarray
+    aref: np.ndarray
+    force: np.ndarray
+
+    @property
+    def nefc(self) -> int:
+        """Number of rows."""
+        return len(self.pos)

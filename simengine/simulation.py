@@ -1,0 +1,252 @@
+"""`Simulation`: the public face of the engine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from scheduler import Trace
+from simengine.backends.select import make_backend
+from simengine.emission.calls import EmittedCall
+from simengine.engine import ListEngine
+from simengine.errors import BackendError, NonFiniteError
+from simengine.group import Group
+from simengine.jax_engine import JaxEngine
+from simengine.model.model import Model, load_model
+from simengine.records import Constraints, Contacts
+from simengine.state.fields import FIELD, STATUS
+
+ModelSource = str | os.PathLike[str] | mujoco.MjModel | Model
+
+_DTYPES = ("float32", "float64")
+_ON_NONFINITE = ("raise", "freeze", "reset")
+
+
+class Simulation:
+    """A batch of worlds stepped together.
+
+    Args:
+        model: a model (anything `load_model` takes), or a list of (model, number of worlds).
+        num_worlds: number of worlds, where `model` is a single one.
+        backend: "cuda", "host", "jax", or "auto" for the first of these that can run here (see `self.backend`).
+        executor: name of a scheduler executor, or "auto" for the backend's own choice; "jax" has none.
+        dtype: "float32" or "float64".
+        seed: seed of the executors that draw an order at random.
+        keep: derived fields, by MuJoCo's name, that `step` must leave valid; a plain step stores only what the next one
+            needs. They are those of the last evaluation of the step, as after `mj_step`.
+        shards: ranges into which each group's worlds are split; None lets the backend choose. Results never depend on it.
+        on_nonfinite: what happens to a world whose state is no longer a number: "raise" freezes it and raises
+            `NonFiniteError` once, "freeze" freezes it silently, "reset" resets it. Others are not touched.
+        executor_options: further options for `scheduler.make_executor`, such as window or streams.
+
+    Raises:
+        ValueError: a bad argument, named in the message.
+        UnsupportedModelError: a model needs what the engine lacks.
+        BackendError: the backend cannot run here.
+
+    Arrays of the CUDA backend are CuPy views of the engine's memory: valid until the next step, ordered on CuPy's current
+    stream. Host arrays are NumPy views with the same rule. JAX arrays are immutable values.
+    """
+
+    def __init__(
+        self,
+        model: ModelSource | Sequence[tuple[ModelSource, int]],
+        num_worlds: int | None = None,
+        *,
+        backend: str = "auto",
+        executor: str = "auto",
+        dtype: str = "float32",
+        seed: int = 0,
+        keep: Iterable[str] = (),
+        shards: int | None = None,
+        on_nonfinite: str = "raise",
+        executor_options: dict[str, Any] | None = None,
+    ):
+        pairs = _groups(model, num_worlds)
+        if dtype not in _DTYPES:
+            raise ValueError(f"unknown dtype {dtype!r}; choose one of {', '.join(_DTYPES)}")
+        if on_nonfinite not in _ON_NONFINITE:
+            raise ValueError(f"unknown on_nonfinite {on_nonfinite!r}; choose one of {', '.join(_ON_NONFINITE)}")
+        if shards is not None and shards < 1:
+            raise ValueError(f"shards is {shards}; give a positive number, or None to let the backend choose")
+        self.dtype = dtype
+        self.keep = _derived(keep)
+        self._on_nonfinite = on_nonfinite
+        chosen = make_backend(backend)
+        self.backend = chosen.name if chosen else "jax"
+        self._engine: ListEngine | JaxEngine
+        if chosen is None:
+            self._engine = JaxEngine(pairs, executor, dtype)
+        else:
+            self._engine = ListEngine(pairs, chosen, executor, dtype, seed, shards, executor_options or {})
+        self.executor = self._engine.executor_name
+        self.groups = tuple(Group(self._engine, i, m, n, dtype) for i, (m, n) in enumerate(pairs))
+        self._known_bad = [0] * len(pairs)
+        self.reset()
+
+    # ------------------------------------------------------------------------------------------------ stepping
+
+    def step(self, n: int = 1, ctrl: Any = None) -> None:
+        """Advance every world by `n` steps with the controls as they are, or as given.
+
+        Args:
+            n: number of steps.
+            ctrl: controls, (num_worlds, nu); for a simulation of several groups set each group's instead.
+
+        Raises:
+            ValueError: a bad number of steps, control shape, or a control that is not a number.
+            NonFiniteError: worlds were found whose state is not finite (with on_nonfinite="raise").
+        """
+        if not isinstance(n, (int, np.integer)) or n < 1:
+            raise ValueError(f"step(n) takes a positive number of steps, got {n!r}")
+        if ctrl is not None:
+            self._single("step(ctrl=...)").set_state(ctrl=ctrl)
+        self._engine.step(int(n), self.keep)
+        self._check_worlds()
+
+    def forward(self) -> None:
+        """Fill every derived field (qacc, contacts, ...) from the state without integrating, as `mj_forward` does."""
+        self._engine.forward()
+        self._check_worlds()
+
+    def reset(self, worlds: Any = None) -> None:
+        """Set worlds (all, a mask or indices) to the model's initial state; controls and applied forces become zero."""
+        groups = self.groups if worlds is None else (self._single("reset(worlds)"),)
+        for group in groups:
+            group.reset(worlds)
+        self._known_bad = [0] * len(self.groups)
+
+    def set_state(self, worlds: Any = None, **fields: Any) -> None:
+        """Set state fields of a simulation of one model; see `Group.set_state`."""
+        self._single("set_state").set_state(worlds, **fields)
+
+    def _check_worlds(self) -> None:
+        for index, group in enumerate(self.groups):
+            bad = self._engine.bad_worlds(index)
+            if bad > self._known_bad[index] and self._on_nonfinite != "freeze":
+                self._report_bad(group)
+            self._known_bad[index] = bad if self._on_nonfinite != "reset" else 0
+
+    def _report_bad(self, group: Group) -> None:
+        status = np.asarray(self._engine_host(group, "world_status"))
+        worlds = np.flatnonzero(status)
+        if self._on_nonfinite == "reset":
+            group.reset(worlds)
+            return
+        self._known_bad[group.index] = len(worlds)
+        raise NonFiniteError([int(w) for w in worlds], [STATUS[int(status[w])] for w in worlds])
+
+    def _engine_host(self, group: Group, name: str) -> np.ndarray:
+        return group.to_host(self._engine.get(group.index, name))
+
+    # -------------------------------------------------------------------------------------------------- arrays
+
+    @property
+    def num_worlds(self) -> int:
+        """Number of worlds, over all groups."""
+        return sum(group.num_worlds for group in self.groups)
+
+    @property
+    def model(self) -> Model:
+        """The model of a simulation of one model."""
+        return self._single("model").model
+
+    @property
+    def qpos(self) -> Any:
+        """Coordinates, (num_worlds, nq) [m, rad, quaternions]."""
+        return self._single("qpos").qpos
+
+    @property
+    def qvel(self) -> Any:
+        """Velocities, (num_worlds, nv) [m/s, rad/s]."""
+        return self._single("qvel").qvel
+
+    @property
+    def qacc(self) -> Any:
+        """Accelerations of the latest evaluation, (num_worlds, nv) [m/s^2, rad/s^2]."""
+        return self.field("qacc")
+
+    @property
+    def ctrl(self) -> Any:
+        """Controls, (num_worlds, nu)."""
+        return self._single("ctrl").ctrl
+
+    @property
+    def time(self) -> np.ndarray:
+        """Time since each world's reset, (num_worlds,) float64 [s]."""
+        return self._single("time").time
+
+    def field(self, name: str) -> Any:
+        """Any field of the state table by MuJoCo's name, (num_worlds, ...); see `Group.field`."""
+        return self._single("field").field(name)
+
+    def contacts(self, world: int) -> Contacts:
+        """Contacts of a world after `forward()`, exactly as many as there are."""
+        return self._single("contacts").contacts(world)
+
+    def constraints(self, world: int) -> Constraints:
+        """Constraint rows of a world after `forward()`, exactly as many as there are."""
+        return self._single("constraints").constraints(world)
+
+    # ------------------------------------------------------------------------------------------------- insight
+
+    @property
+    def last_kernel_list(self) -> list[EmittedCall]:
+        """The calls of the latest step (the last one of `step(n)`), shard after shard, with their sizes."""
+        return self._engine.last_kernel_list()
+
+    def trace(self) -> Trace:
+        """Take one step with recording on and return what ran when (`to_chrome`, `plot`)."""
+        if isinstance(self._engine, JaxEngine):
+            raise BackendError("backend 'jax' runs no kernel list, so it has no trace; use backend='host' or 'cuda'")
+        trace = self._engine.traced_step(self.keep)
+        self._check_worlds()
+        return trace
+
+    def counts(self, group: int = 0) -> dict[str, int]:
+        """Totals of the latest count of a group: contacts, rows, and worlds by pair type and size class."""
+        return self._engine.counts(group)
+
+    def nbytes(self) -> int:
+        """Bytes of fields and arenas held."""
+        return self._engine.nbytes()
+
+    def synchronize(self) -> None:
+        """Wait until everything issued so far is done."""
+        self._engine.synchronize()
+
+    def close(self) -> None:
+        """Give back threads and streams; the simulation cannot step afterwards."""
+        self._engine.close()
+
+    def _single(self, what: str) -> Group:
+        if len(self.groups) != 1:
+            raise ValueError(f"{what} needs to know the group of a simulation of several models; use sim.groups[i]")
+        return self.groups[0]
+
+
+def _groups(model: Any, num_worlds: int | None) -> list[tuple[Model, int]]:
+    if isinstance(model, (list, tuple)):
+        if num_worlds is not None:
+            raise ValueError("num_worlds goes with a single model; a list of models carries its own numbers of worlds")
+        pairs = [(load_model(source), count) for source, count in model]
+        if not pairs:
+            raise ValueError("Simulation got an empty list of models; give at least one (model, number of worlds)")
+    else:
+        pairs = [(load_model(model), 1 if num_worlds is None else num_worlds)]
+    for loaded, count in pairs:
+        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
+            raise ValueError(f"model {loaded.name!r} was given {count!r} worlds; give a positive integer")
+    return [(loaded, int(count)) for loaded, count in pairs]
+
+
+def _derived(keep: Iterable[str]) -> frozenset[str]:
+    names = frozenset((keep,) if isinstance(keep, str) else keep)
+    for name in sorted(names):
+        if name not in FIELD or FIELD[name].space != "world":
+            raise ValueError(f"keep names {name!r}, which is no world field; see simengine.state.fields.FIELDS")
+    return names

@@ -1,0 +1,11 @@
+"""Actuators on joints."""
+
+from simengine.stages.stage import Stage
+
+ACTUATION = Stage(
+    name="actuation",
+    reads=("qpos", "qvel", "ctrl"),
+    writes=("actuator_force", "qfrc_actuator"),
+    flops=20,
+    ref="actuation_ref:actuation",
+)

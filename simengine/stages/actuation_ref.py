@@ -1,0 +1,50 @@
+"""Actuator forces in JAX, for one world: joint transmission, fixed gain, affine bias. Quantities as after mj_fwdActuation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from simengine.math.vector import const, matmul
+
+
+def actuation(m: Any, qpos: jax.Array, qvel: jax.Array, ctrl: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Force of every actuator and its generalised force.
+
+    Args: qpos (nq,), qvel (nv,), ctrl (nu,) in each actuator's own unit.
+    Returns: actuator_force (nu,), qfrc_actuator (nv,) [N, N m].
+    """
+    if m.nu == 0:
+        return jnp.zeros(0, qvel.dtype), jnp.zeros(m.nv, qvel.dtype)
+    jnt = np.asarray(m.actuator_trnid).reshape(m.nu, -1)[:, 0]
+    gear = np.asarray(m.actuator_gear).reshape(m.nu, -1)[:, 0]
+    adr, dof = np.asarray(m.jnt_qposadr)[jnt], np.asarray(m.jnt_dofadr)[jnt]
+
+    # (1) controls within their ranges
+    ctrl = _clamped(ctrl, m.actuator_ctrllimited, m.actuator_ctrlrange)
+
+    # (2) force = gain ctrl + bias0 + bias1 length + bias2 velocity, within its range
+    gain = const(np.asarray(m.actuator_gainprm).reshape(m.nu, -1)[:, 0], qvel)
+    bias = const(np.asarray(m.actuator_biasprm)[:, :3], qvel)
+    length, velocity = qpos[adr] * const(gear, qvel), qvel[dof] * const(gear, qvel)
+    force = gain * ctrl + bias[:, 0] + bias[:, 1] * length + bias[:, 2] * velocity
+    force = _clamped(force, m.actuator_forcelimited, m.actuator_forcerange)
+
+    # (3) through the gears to the joints, within the joints' ranges
+    moment = np.zeros((m.nv, m.nu))
+    moment[dof, np.arange(m.nu)] = gear
+    qfrc = matmul(const(moment, qvel), force)
+    return force, _clamped(qfrc, np.asarray(m.jnt_actfrclimited)[m.dof_jntid], np.asarray(m.jnt_actfrcrange)[m.dof_jntid])
+
+
+def _clamped(x: jax.Array, limited: Any, bounds: Any) -> jax.Array:
+    """x (n,) within bounds (n, 2) where limited (n,)."""
+    limited, bounds = np.asarray(limited, bool), np.asarray(bounds, np.float64)
+    if not limited.any():
+        return x
+    low = np.where(limited, bounds[:, 0], -np.inf)
+    high = np.where(limited, bounds[:, 1], np.inf)
+    return jnp.clip(x, const(low, x), const(high, x))

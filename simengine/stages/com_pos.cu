@@ -1,0 +1,77 @@
+// Quantities about the centre of mass of each tree: MuJoCo documentation, "Computation", "Forward kinematics"; the
+// com-based spatial algebra is Featherstone's, about one point per tree.
+
+DEVICE void com_pos(const Model& m, const real* xmat, const real* xipos, const real* ximat, const real* xanchor,
+                    const real* xaxis, real* subtree_com, real* cinert, real* cdof) {
+  // (1) mass-weighted positions, summed from the leaves to the roots
+  for (int level = m.nlevel(); level >= 0; --level) {
+    const int begin = level ? m.level_adr()[level - 1] : 0, end = level ? m.level_adr()[level] : 1;
+    LANE_FOR(k, end - begin) {
+      const int b = level ? m.level_body()[begin + k] : 0;
+      real sum[3];
+      for (int i = 0; i < 3; ++i) sum[i] = m.body_mass()[b] * xipos[3 * b + i];
+      for (int c = 0; c < m.body_childnum()[b]; ++c) {
+        const int child = m.level_body()[m.body_childadr()[b] + c];
+        for (int i = 0; i < 3; ++i) sum[i] += subtree_com[3 * child + i];
+      }
+      for (int i = 0; i < 3; ++i) subtree_com[3 * b + i] = sum[i];
+    }
+    lane_sync();
+  }
+  // (2) centres of mass; a massless subtree keeps its body's own
+  LANE_FOR(b, m.nbody()) {
+    const real mass = m.body_subtreemass()[b];
+    for (int i = 0; i < 3; ++i) {
+      subtree_com[3 * b + i] = mass < MJMINVAL ? xipos[3 * b + i] : subtree_com[3 * b + i] / mass;
+    }
+  }
+  lane_sync();
+  // (3) body inertias about the com of their tree, in the world's orientation
+  LANE_FOR(b, m.nbody()) {
+    const real* mat = ximat + 9 * b;
+    const real* inertia = m.body_inertia() + 3 * b;
+    const real mass = m.body_mass()[b];
+    real* out = cinert + 10 * b;
+    real d[3], full[6] = {0, 0, 0, 0, 0, 0};
+    for (int i = 0; i < 3; ++i) d[i] = b ? xipos[3 * b + i] - subtree_com[3 * m.body_rootid()[b] + i] : R(0.0);
+    for (int i = 0; i < 3; ++i) {
+      const real x = mat[i], y = mat[3 + i], z = mat[6 + i], w = inertia[i];
+      full[0] += w * x * x;
+      full[1] += w * y * y;
+      full[2] += w * z * z;
+      full[3] += w * x * y;
+      full[4] += w * x * z;
+      full[5] += w * y * z;
+    }
+    out[0] = full[0] + mass * (d[1] * d[1] + d[2] * d[2]);
+    out[1] = full[1] + mass * (d[0] * d[0] + d[2] * d[2]);
+    out[2] = full[2] + mass * (d[0] * d[0] + d[1] * d[1]);
+    out[3] = full[3] - mass * d[0] * d[1];
+    out[4] = full[4] - mass * d[0] * d[2];
+    out[5] = full[5] - mass * d[1] * d[2];
+    for (int i = 0; i < 3; ++i) out[6 + i] = mass * d[i];
+    out[9] = mass;
+  }
+  // (4) motion axes of the dofs about the same point
+  LANE_FOR(v, m.nv()) {
+    const int j = m.dof_jntid()[v], b = m.dof_bodyid()[v], type = m.jnt_type()[j];
+    const int k = v - m.jnt_dofadr()[j];
+    real* out = cdof + 6 * v;
+    if (type == JNT_SLIDE || (type == JNT_FREE && k < 3)) {
+      for (int i = 0; i < 3; ++i) {
+        out[i] = 0;
+        out[3 + i] = type == JNT_SLIDE ? xaxis[3 * j + i] : R(1.0) * (i == k);
+      }
+    } else {
+      real offset[3];
+      for (int i = 0; i < 3; ++i) offset[i] = subtree_com[3 * m.body_rootid()[b] + i] - xanchor[3 * j + i];
+      if (type == JNT_FREE) {
+        mat_col(out, xmat + 9 * b, k - 3);
+      } else {
+        for (int i = 0; i < 3; ++i) out[i] = xaxis[3 * j + i];
+      }
+      cross3(out + 3, out, offset);
+    }
+  }
+  lane_sync();
+}

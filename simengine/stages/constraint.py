@@ -1,0 +1,22 @@
+"""Constraint rows: joint limits and contacts."""
+
+from simengine.stages.stage import Stage
+
+CONSTRAINT = Stage(
+    name="constraint",
+    reads=(
+        "qpos",
+        "qvel",
+        "subtree_com",
+        "cdof",
+        "ncon",
+        "nefc",
+        "contact_dist",
+        "contact_pos",
+        "contact_frame",
+        "contact_cand",
+    ),
+    writes=("contact_efc_address", "efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref", "efc_id"),
+    flops=200,
+    ref="constraint_ref:constraint",
+)

@@ -1,0 +1,38 @@
+// Semi-implicit Euler with joint damping taken implicitly: MuJoCo documentation, "Computation", "Numerical integration".
+
+DEVICE void euler(const Model& m, const real* qM, const real* qfrc_smooth, const real* qacc_smooth,
+                  const real* qfrc_constraint, const real* qacc, real* qpos, real* qvel, real* qacc_warmstart,
+                  int* nstep, int* world_status, real* force, real* next_qvel, real* next_qpos, real* hessian) {
+  const int nv = m.nv();
+  const real h = m.opt_timestep()[0];
+  const int status = acceleration_status(m, qacc_smooth, qacc);
+  if (status != STATUS_HEALTHY) {
+    flag_world(world_status, status);
+    return;
+  }
+  // (1) acceleration with damping at the end of the step: (M + h B) a = M qacc
+  LANE_FOR(v, nv) {
+    force[v] = qfrc_smooth[v] + qfrc_constraint[v];
+    next_qvel[v] = qacc[v];
+  }
+  LANE_FOR(i, m.nq()) next_qpos[i] = qpos[i];
+  lane_sync();
+  if (m.opt_eulerdamp()) {
+    solve_with_rows(m, next_qvel, qM, m.dof_damping(), h, 0, qM, 0, qM, qM, force, hessian, nv);
+  }
+  // (2) velocity first, then position with the new velocity
+  LANE_FOR(v, nv) next_qvel[v] = fma_(h, next_qvel[v], qvel[v]);
+  lane_sync();
+  integrate_pos(m, next_qpos, next_qvel, h);
+  if (!state_finite(m, next_qpos, next_qvel)) {
+    flag_world(world_status, STATUS_INTEGRATE);
+    return;
+  }
+  LANE_FOR(v, nv) {
+    qvel[v] = next_qvel[v];
+    qacc_warmstart[v] = qacc[v];
+  }
+  LANE_FOR(i, m.nq()) qpos[i] = next_qpos[i];
+  LANE_FOR(i, 1) nstep[0] += 1;
+  lane_sync();
+}

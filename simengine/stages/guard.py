@@ -1,0 +1,10 @@
+"""Flag worlds whose state or input is not a number."""
+
+from simengine.stages.stage import Stage
+
+GUARD = Stage(
+    name="guard",
+    reads=("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied"),
+    updates=("world_status",),
+    flops=2,
+)

@@ -1,0 +1,81 @@
+// Forward kinematics: MuJoCo documentation, "Computation", "Forward kinematics".
+
+// Frame of one body from its parent's, through its joints.
+DEVICE void kinematics_body(const Model& m, int body, const real* qpos, real* xpos, real* xquat, real* xanchor,
+                            real* xaxis) {
+  const int parent = m.body_parentid()[body], jntadr = m.body_jntadr()[body], jntnum = m.body_jntnum()[body];
+  real pos[3], quat[4];
+  if (jntnum && m.jnt_type()[jntadr] == JNT_FREE) {
+    const real* q = qpos + m.jnt_qposadr()[jntadr];
+    for (int i = 0; i < 3; ++i) pos[i] = q[i];
+    for (int i = 0; i < 4; ++i) quat[i] = q[3 + i];
+    normalize4(quat);
+    for (int i = 0; i < 3; ++i) {
+      xanchor[3 * jntadr + i] = pos[i];
+      xaxis[3 * jntadr + i] = m.jnt_axis()[3 * jntadr + i];
+    }
+  } else {
+    quat_rotate(pos, xquat + 4 * parent, m.body_pos() + 3 * body);
+    for (int i = 0; i < 3; ++i) pos[i] += xpos[3 * parent + i];
+    quat_mul(quat, xquat + 4 * parent, m.body_quat() + 4 * body);
+    for (int j = jntadr; j < jntadr + jntnum; ++j) {
+      const int adr = m.jnt_qposadr()[j];
+      const real moved = qpos[adr] - m.qpos0()[adr];
+      real anchor[3], axis[3];
+      quat_rotate(anchor, quat, m.jnt_pos() + 3 * j);
+      quat_rotate(axis, quat, m.jnt_axis() + 3 * j);
+      for (int i = 0; i < 3; ++i) {
+        anchor[i] += pos[i];
+        xanchor[3 * j + i] = anchor[i];
+        xaxis[3 * j + i] = axis[i];
+      }
+      if (m.jnt_type()[j] == JNT_SLIDE) {
+        for (int i = 0; i < 3; ++i) pos[i] = fma_(axis[i], moved, pos[i]);
+      } else {
+        real turn[4], arm[3];
+        quat_axis_angle(turn, m.jnt_axis() + 3 * j, moved);
+        quat_mul(quat, quat, turn);
+        quat_rotate(arm, quat, m.jnt_pos() + 3 * j);
+        for (int i = 0; i < 3; ++i) pos[i] = anchor[i] - arm[i];
+      }
+    }
+    normalize4(quat);
+  }
+  for (int i = 0; i < 3; ++i) xpos[3 * body + i] = pos[i];
+  for (int i = 0; i < 4; ++i) xquat[4 * body + i] = quat[i];
+}
+
+DEVICE void kinematics(const Model& m, const real* qpos, real* xpos, real* xquat, real* xmat, real* xipos, real* ximat,
+                       real* xanchor, real* xaxis, real* geom_xpos, real* geom_xmat) {
+  // (1) the world's frame
+  LANE_FOR(i, 4) {
+    if (i < 3) xpos[i] = 0;
+    xquat[i] = i == 0;
+  }
+  lane_sync();
+  // (2) body frames, parents before children
+  for (int level = 0; level < m.nlevel(); ++level) {
+    const int begin = m.level_adr()[level], end = m.level_adr()[level + 1];
+    LANE_FOR(k, end - begin) kinematics_body(m, m.level_body()[begin + k], qpos, xpos, xquat, xanchor, xaxis);
+    lane_sync();
+  }
+  // (3) matrices and inertial frames
+  LANE_FOR(b, m.nbody()) {
+    real quat[4], offset[3];
+    quat_to_mat(xmat + 9 * b, xquat + 4 * b);
+    quat_rotate(offset, xquat + 4 * b, m.body_ipos() + 3 * b);
+    for (int i = 0; i < 3; ++i) xipos[3 * b + i] = xpos[3 * b + i] + offset[i];
+    quat_mul(quat, xquat + 4 * b, m.body_iquat() + 4 * b);
+    quat_to_mat(ximat + 9 * b, quat);
+  }
+  // (4) geom frames
+  LANE_FOR(g, m.ngeom()) {
+    const int b = m.geom_bodyid()[g];
+    real quat[4], offset[3];
+    quat_rotate(offset, xquat + 4 * b, m.geom_pos() + 3 * g);
+    for (int i = 0; i < 3; ++i) geom_xpos[3 * g + i] = xpos[3 * b + i] + offset[i];
+    quat_mul(quat, xquat + 4 * b, m.geom_quat() + 4 * g);
+    quat_to_mat(geom_xmat + 9 * g, quat);
+  }
+  lane_sync();
+}

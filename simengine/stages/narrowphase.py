@@ -1,0 +1,17 @@
+"""Narrowphase of each geom-pair type: contacts of the pairs that counting found touching."""
+
+from simengine.model.table import PAIR_TYPES
+from simengine.stages.stage import Stage
+
+
+def _narrowphase(pair_type: str) -> Stage:
+    return Stage(
+        name=pair_type,
+        reads=("geom_xpos", "geom_xmat", "cand_adr"),
+        writes=("contact_dist", "contact_pos", "contact_frame", "contact_cand"),
+        flops=40,
+        ref=f"{pair_type}_ref:{pair_type}",
+    )
+
+
+NARROWPHASE: dict[str, Stage] = {pair_type: _narrowphase(pair_type) for pair_type in PAIR_TYPES}

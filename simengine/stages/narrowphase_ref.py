@@ -1,0 +1,60 @@
+"""Contacts of every candidate pair in JAX, for one world.
+
+Each pair type has its own file; pairs of one type are taken together and their contacts put into their slots.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from simengine.math.vector import const
+from simengine.stages.capsule_capsule_ref import capsule_capsule
+from simengine.stages.plane_capsule_ref import plane_capsule
+from simengine.stages.plane_sphere_ref import plane_sphere
+from simengine.stages.sphere_capsule_ref import sphere_capsule
+from simengine.stages.sphere_sphere_ref import sphere_sphere
+
+PAIRS = (plane_sphere, plane_capsule, sphere_sphere, sphere_capsule, capsule_capsule)
+"""Pair functions by the model's cand_type."""
+
+
+def narrowphase(m: Any, geom_xpos: jax.Array, geom_xmat: jax.Array) -> tuple[jax.Array, ...]:
+    """One candidate contact per slot.
+
+    Args: geom_xpos (ngeom, 3) [m], geom_xmat (ngeom, 9).
+    Returns:
+        contact_dist (nslot,) [m]: signed distance, large in a slot that its pair does not use.
+        contact_pos (nslot, 3) [m]: midway between the surfaces.
+        contact_frame (nslot, 9): rows normal (from geom1 to geom2), tangent, tangent.
+        contact_active (nslot,) bool: within margin + gap, so MuJoCo lists it as a contact.
+    """
+    dists, poss, frames, slots = [], [], [], []
+    first = np.searchsorted(m.slot_cand, np.arange(m.ncand))
+    for code in range(len(PAIRS)):
+        # (1) the pairs of one type
+        cand = np.flatnonzero(np.asarray(m.cand_type) == code)
+        if not cand.size:
+            continue
+        g1, g2 = np.asarray(m.cand_geom1)[cand], np.asarray(m.cand_geom2)[cand]
+        size1, size2 = const(m.geom_size[g1], geom_xpos), const(m.geom_size[g2], geom_xpos)
+        dist, pos, frame = PAIRS[code](geom_xpos[g1], geom_xmat[g1], size1, geom_xpos[g2], geom_xmat[g2], size2)
+
+        # (2) their slots
+        slots.append((first[cand][:, None] + np.arange(dist.shape[1])).ravel())
+        dists.append(dist.reshape(-1))
+        poss.append(pos.reshape(-1, 3))
+        frames.append(frame.reshape(-1, 9))
+    if not slots:
+        empty = jnp.zeros(0, geom_xpos.dtype)
+        return empty, empty.reshape(0, 3), empty.reshape(0, 9), jnp.zeros(0, bool)
+
+    # (3) in slot order
+    row = np.argsort(np.concatenate(slots))
+    contact_dist = jnp.concatenate(dists)[row]
+    reach = np.asarray(m.cand_margin, np.float64) + np.asarray(m.cand_gap)
+    contact_active = contact_dist <= const(reach[m.slot_cand], geom_xpos)
+    return contact_dist, jnp.concatenate(poss)[row], jnp.concatenate(frames)[row], contact_active

@@ -1,0 +1,5 @@
+"""Springs and dampers."""
+
+from simengine.stages.stage import Stage
+
+PASSIVE = Stage(name="passive", reads=("qpos", "qvel"), writes=("qfrc_passive",), flops=5, ref="passive_ref:passive")

@@ -1,0 +1,34 @@
+// Plane and capsule: a contact at each end, tangent along the capsule.
+DEVICE int collide_plane_capsule(const Pair& p, real margin, Contact* out) {
+  real normal[3], axis[3];
+  mat_col(normal, p.mat1, 2);
+  mat_col(axis, p.mat2, 2);
+  int number = 0;
+  for (int end = 0; end < 2; ++end) {
+    // (1) centre of the cap and its distance
+    const real along = end == 0 ? p.size2[1] : -p.size2[1];
+    real centre[3], from_plane[3];
+    for (int i = 0; i < 3; ++i) {
+      centre[i] = fma_(along, axis[i], p.pos2[i]);
+      from_plane[i] = centre[i] - p.pos1[i];
+    }
+    const real dist = dot3(from_plane, normal) - p.size2[0];
+    if (dist > margin) continue;
+    // (2) contact half-way between the surfaces
+    Contact* contact = out + number++;
+    contact->dist = dist;
+    for (int i = 0; i < 3; ++i) {
+      contact->frame[i] = normal[i];
+      contact->frame[3 + i] = axis[i];
+      contact->pos[i] = fma_(-normal[i], p.size2[0] + R(0.5) * dist, centre[i]);
+    }
+    make_frame(contact->frame);
+  }
+  return number;
+}
+
+DEVICE void plane_capsule(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr, real* contact_dist,
+                          real* contact_pos, real* contact_frame, int* contact_cand) {
+  fill_contacts<collide_plane_capsule>(m, 1, geom_xpos, geom_xmat, cand_adr, contact_dist, contact_pos, contact_frame,
+                                      contact_cand);
+}

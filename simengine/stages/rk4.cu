@@ -1,0 +1,90 @@
+// One evaluation of the classical fourth-order Runge-Kutta step: MuJoCo documentation, "Computation", "Numerical
+// integration". Evaluation rk_stage 0..3 stands at a fraction of the step reached along the derivative of the one before;
+// the last one ends the step:
+//
+//   rk_stage   0     1     2     3
+//   reach      0    1/2   1/2    1
+//   weight    1/6   1/3   1/3   1/6
+//
+// The orientation of a free joint moves as q exp(u), and what is averaged is the rate of u, not the angular velocity,
+// which keeps the order on the sphere of quaternions: H. Munthe-Kaas, BIT 38 (1998); A. Iserles et al., Lie-group
+// methods, Acta Numerica 9 (2000), (2.44).
+
+// Rate of u in q exp(u) under the local angular velocity w: w + u x w / 2 + c u x (u x w), c = (1 - a/2 cot a/2) / a^2.
+DEVICE void rotation_rate(real* out, const real* u, const real* w) {
+  real once[3], twice[3], s, cosine;
+  const real square = dot3(u, u);
+  real c = R(1.0) / R(12.0) + square / R(720.0) + square * square / R(30240.0);
+  if (square >= R(1e-4)) {
+    const real angle = sqrt_(square);
+    sincos_(R(0.5) * angle, &s, &cosine);
+    c = (R(1.0) - R(0.5) * angle * cosine / s) / square;
+  }
+  cross3(once, u, w);
+  cross3(twice, u, once);
+  for (int i = 0; i < 3; ++i) out[i] = w[i] + R(0.5) * once[i] + c * twice[i];
+}
+
+// (2) rk_rate becomes the rate at this evaluation, which was reached along the old one for a time `reached`.
+DEVICE void displacement_rate(const Model& m, const real* qvel, real reached, real* rk_rate) {
+  LANE_FOR(j, m.njnt()) {
+    const int v = m.jnt_dofadr()[j];
+    if (m.jnt_type()[j] == JNT_FREE) {
+      real turned[3];
+      for (int i = 0; i < 3; ++i) turned[i] = reached * rk_rate[v + 3 + i];
+      for (int i = 0; i < 3; ++i) rk_rate[v + i] = qvel[v + i];
+      rotation_rate(rk_rate + v + 3, turned, qvel + v + 3);
+    } else {
+      rk_rate[v] = qvel[v];
+    }
+  }
+  lane_sync();
+}
+
+DEVICE void rk4(const Model& m, const real* qacc_smooth, real* qacc, real* qpos, real* qvel, real* qacc_warmstart,
+                int* nstep, int* world_status, real* rk_qpos, real* rk_qvel, real* rk_rate, real* rk_dqpos,
+                real* rk_dqvel, int rk_stage) {
+  const real h = m.opt_timestep()[0];
+  const real weight = rk_stage == 0 || rk_stage == 3 ? R(1.0) / R(6.0) : R(1.0) / R(3.0);
+  const real reach = rk_stage == 0 ? R(0.0) : rk_stage == 3 ? R(1.0) : R(0.5);
+  const real ahead = rk_stage == 2 ? R(1.0) : R(0.5);
+  // (1) the start of the step is kept
+  if (rk_stage == 0) {
+    LANE_FOR(i, m.nq()) rk_qpos[i] = qpos[i];
+    LANE_FOR(v, m.nv()) {
+      rk_qvel[v] = qvel[v];
+      rk_rate[v] = 0;
+      rk_dqpos[v] = 0;
+      rk_dqvel[v] = 0;
+    }
+    lane_sync();
+  }
+  int status = acceleration_status(m, qacc_smooth, qacc);
+  displacement_rate(m, qvel, reach * h, rk_rate);
+  // (3) weighted derivatives
+  LANE_FOR(v, m.nv()) {
+    rk_dqpos[v] = fma_(weight, rk_rate[v], rk_dqpos[v]);
+    rk_dqvel[v] = fma_(weight, qacc[v], rk_dqvel[v]);
+  }
+  LANE_FOR(i, m.nq()) qpos[i] = rk_qpos[i];
+  lane_sync();
+  // (4) to the next evaluation, or to the end of the step
+  integrate_pos(m, qpos, rk_stage < 3 ? rk_rate : rk_dqpos, rk_stage < 3 ? ahead * h : h);
+  LANE_FOR(v, m.nv()) {
+    const real slope = rk_stage < 3 ? ahead * qacc[v] : rk_dqvel[v];
+    qvel[v] = fma_(h, slope, rk_qvel[v]);
+    if (status == STATUS_HEALTHY) qacc_warmstart[v] = qacc[v];
+    if (rk_stage == 3) qacc[v] = rk_dqvel[v];
+  }
+  lane_sync();
+  if (status == STATUS_HEALTHY && !state_finite(m, qpos, qvel)) status = STATUS_INTEGRATE;
+  if (status != STATUS_HEALTHY) {
+    // a world that fails stays at the start of its step
+    LANE_FOR(i, m.nq()) qpos[i] = rk_qpos[i];
+    LANE_FOR(v, m.nv()) qvel[v] = rk_qvel[v];
+    flag_world(world_status, status);
+  } else if (rk_stage == 3) {
+    LANE_FOR(i, 1) nstep[0] += 1;
+  }
+  lane_sync();
+}

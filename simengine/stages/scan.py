@@ -1,0 +1,11 @@
+"""Sums over the worlds of a shard: arena addresses and lists of worlds."""
+
+from simengine.stages.stage import Stage
+
+SCAN = Stage(
+    name="scan",
+    reads=("counts",),
+    writes=("con_adr", "efc_adr", "lists", "totals", "totals_host"),
+    scalars=("begin", "shard_size"),
+    flops=2,
+)

@@ -1,0 +1,18 @@
+// Sphere and capsule: one contact, with the nearest sphere inside the capsule.
+DEVICE int collide_sphere_capsule(const Pair& p, real margin, Contact* out) {
+  real axis1[3], axis2[3], offset[3], nearest[3];
+  mat_col(axis1, p.mat1, 2);
+  mat_col(axis2, p.mat2, 2);
+  // (1) nearest point of the segment
+  for (int i = 0; i < 3; ++i) offset[i] = p.pos1[i] - p.pos2[i];
+  const real along = clamp_(dot3(axis2, offset), -p.size2[1], p.size2[1]);
+  for (int i = 0; i < 3; ++i) nearest[i] = fma_(along, axis2[i], p.pos2[i]);
+  // (2) two spheres
+  return sphere_contact(p.pos1, p.size1[0], nearest, p.size2[0], axis1, axis2, margin, out);
+}
+
+DEVICE void sphere_capsule(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr, real* contact_dist,
+                           real* contact_pos, real* contact_frame, int* contact_cand) {
+  fill_contacts<collide_sphere_capsule>(m, 3, geom_xpos, geom_xmat, cand_adr, contact_dist, contact_pos, contact_frame,
+                                       contact_cand);
+}

@@ -1,0 +1,67 @@
+"""`Stage`: the declaration of one step of the physics, and its three forms.
+
+A stage `x` is three siblings: `x.py` (this declaration), `x.cu` (the device body in the portable dialect) and
+`x_ref.py` (the same maths in JAX, for one world). The declaration fixes the order of arguments of both bodies: reads,
+writes, updates, then the body's own scratch and scalars.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from simengine.state.fields import FIELD
+
+Dims = tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of the physics.
+
+    Attributes:
+        name: stem of the three files and name of the device function.
+        reads: fields read only.
+        writes: fields written entirely (for arenas: the world's own part).
+        updates: fields read and written through one pointer.
+        scratch: private working arrays, (name, shape of one world); shapes may use the sizes of the model, "nvp" and
+            "nrow" (the row bound of the solver's size class).
+        scalars: integer launch arguments.
+        flops: rough count of floating-point operations per world and dof, for cost hints.
+        ref: "module:function" of the JAX form, relative to `simengine.stages`; empty where JAX needs none because its
+            shapes are fixed.
+    """
+
+    name: str
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    updates: tuple[str, ...] = ()
+    scratch: tuple[tuple[str, Dims], ...] = ()
+    scalars: tuple[str, ...] = ()
+    flops: float = 0.0
+    ref: str = ""
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.fields if name not in FIELD]
+        if unknown:
+            raise ValueError(f"stage {self.name!r} names unknown field(s) {unknown}; add them to simengine.state.fields")
+        if len(set(self.fields)) != len(self.fields):
+            raise ValueError(f"stage {self.name!r} names a field twice; a field is read, written or updated, once")
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """All fields in the order of the bodies' arguments."""
+        return self.reads + self.writes + self.updates
+
+    @property
+    def source(self) -> Path:
+        """Path of the device body."""
+        return Path(__file__).with_name(f"{self.name}.cu")
+
+    def load_ref(self) -> Callable[..., Any]:
+        """The JAX form; imports jax."""
+        module, _, function = self.ref.partition(":")
+        return getattr(importlib.import_module(f"simengine.stages.{module}"), function)

@@ -1,0 +1,160 @@
+"""The state table: every field a stage may read or write, under MuJoCo's name.
+
+A field lives in one of five spaces, which fix its layout:
+
+- `world`: `field[world][...]`, one entry per world, so that a world's lanes read neighbouring words;
+- `contact`: an arena of contacts, world after world; the contacts of a world start at `con_adr[world]`;
+- `row`: an arena of constraint rows, world after world; the rows of a world start at `efc_adr[world]`;
+- `column`: `field[column][world of the shard]`, one region per shard, for the counts that are scanned across worlds;
+- `shard`: one entry per shard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from simengine.model.table import PAIR_TYPES, resolve
+
+# Solver size classes: the most constraint rows of a world in the class. The last one has no bound: its rows stay in the
+# arena instead of a world's scratch.
+ROW_CLASSES: tuple[int, ...] = (0, 8, 16, 32, 64, 128)
+NUM_CLASSES = len(ROW_CLASSES) + 1
+
+# Columns that `collision` counts per world and `scan` adds up. The first two are sums (their scan gives addresses), the
+# others are 0 or 1 (their scan gives the list of worlds that have a one).
+COLUMNS: tuple[str, ...] = (
+    "ncon",
+    "nefc",
+    *PAIR_TYPES,
+    *(f"rows_{bound}" for bound in ROW_CLASSES),
+    "rows_more",
+    "bad",
+)
+NUM_COLUMNS = len(COLUMNS)
+NUM_SUMS = 2
+
+# Why a world was flagged, in the order of the codes in `world_status`; zero is healthy.
+STATUS: tuple[str, ...] = ("healthy", "input", "acceleration", "solve", "integrate")
+
+
+class Field(NamedTuple):
+    """One field of the state table.
+
+    Attributes:
+        name: MuJoCo's name, or the engine's own where MuJoCo has none.
+        kind: "real" or "int".
+        dims: shape of one entry; integers, sizes of the model, "nvp" (nv rounded up to a multiple of four) or
+            "size+1".
+        space: see the module's docstring.
+        doc: meaning, unit and frame.
+    """
+
+    name: str
+    kind: str
+    dims: tuple[int | str, ...]
+    space: str
+    doc: str
+
+
+def _w(name: str, *dims: int | str, doc: str, kind: str = "real") -> Field:
+    return Field(name, kind, dims, "world", doc)
+
+
+FIELDS: tuple[Field, ...] = (
+    # integration state
+    _w("qpos", "nq", doc="coordinates [m, rad, quaternions]"),
+    _w("qvel", "nv", doc="velocities [m/s, rad/s]"),
+    _w("ctrl", "nu", doc="controls"),
+    _w("qfrc_applied", "nv", doc="applied generalised forces [N, N m]"),
+    _w("xfrc_applied", "nbody", 6, doc="applied Cartesian force and torque at the body's com, world frame [N, N m]"),
+    _w("qacc_warmstart", "nv", doc="solver's starting point [m/s^2, rad/s^2]"),
+    _w("nstep", doc="steps since the world's reset; time is nstep times the timestep", kind="int"),
+    _w("world_status", doc="index into STATUS; a world that is not healthy is frozen", kind="int"),
+    # position
+    _w("xpos", "nbody", 3, doc="body frame position, world frame [m]"),
+    _w("xquat", "nbody", 4, doc="body frame orientation"),
+    _w("xmat", "nbody", 9, doc="body frame orientation as a matrix"),
+    _w("xipos", "nbody", 3, doc="centre of mass of the body, world frame [m]"),
+    _w("ximat", "nbody", 9, doc="inertial frame orientation as a matrix"),
+    _w("xanchor", "njnt", 3, doc="joint anchor, world frame [m]"),
+    _w("xaxis", "njnt", 3, doc="joint axis, world frame"),
+    _w("geom_xpos", "ngeom", 3, doc="geom position, world frame [m]"),
+    _w("geom_xmat", "ngeom", 9, doc="geom orientation as a matrix"),
+    _w("subtree_com", "nbody", 3, doc="centre of mass of the subtree, world frame [m]"),
+    _w("cinert", "nbody", 10, doc="com-based body inertia and mass [kg m^2, kg m, kg]"),
+    _w("cdof", "nv", 6, doc="com-based motion axis of each dof, rotation then translation"),
+    _w("crb", "nbody", 10, doc="com-based composite inertia and mass"),
+    _w("qM", "nv", "nv", doc="joint-space inertia matrix, dense and symmetric"),
+    _w("qLD", "nv", "nv", doc="lower Cholesky factor of qM (not MuJoCo's L'DL), zero above the diagonal"),
+    # velocity and forces
+    _w("cvel", "nbody", 6, doc="com-based body velocity, rotation then translation [rad/s, m/s]"),
+    _w("cdof_dot", "nv", 6, doc="time derivative of cdof"),
+    _w("qfrc_passive", "nv", doc="spring and damper forces [N, N m]"),
+    _w("qfrc_bias", "nv", doc="Coriolis, centrifugal and gravitational forces [N, N m]"),
+    _w("actuator_force", "nu", doc="actuator forces in actuation space"),
+    _w("qfrc_actuator", "nv", doc="actuator forces [N, N m]"),
+    _w("qfrc_smooth", "nv", doc="all forces but the constraints' [N, N m]"),
+    _w("qacc_smooth", "nv", doc="acceleration without constraints [m/s^2, rad/s^2]"),
+    # collision and counting
+    _w("cand_adr", "ncand+1", doc="first contact of each candidate pair within its world", kind="int"),
+    _w("ncon", doc="contacts of the world", kind="int"),
+    _w("nefc", doc="constraint rows of the world", kind="int"),
+    Field("counts", "int", (), "column", "what COLUMNS name, per world"),
+    _w("con_adr", doc="first contact of the world in the contact arena", kind="int"),
+    _w("efc_adr", doc="first row of the world in the row arena", kind="int"),
+    Field("lists", "int", (), "column", "worlds with a one in each column, in ascending order"),
+    Field("totals", "int", (NUM_COLUMNS,), "shard", "sum of each column, on the device"),
+    Field("totals_host", "int", (NUM_COLUMNS,), "shard", "sum of each column, in memory the host can read"),
+    # contacts
+    Field("contact_dist", "real", (), "contact", "distance, negative in penetration [m]"),
+    Field("contact_pos", "real", (3,), "contact", "midpoint between the surfaces, world frame [m]"),
+    Field("contact_frame", "real", (9,), "contact", "rows: normal from geom1 to geom2, two tangents"),
+    Field("contact_cand", "int", (), "contact", "candidate pair"),
+    Field("contact_efc_address", "int", (), "contact", "first row within the world, -1 in the gap"),
+    # constraint rows
+    Field("efc_J", "real", ("nvp",), "row", "constraint Jacobian, rows padded to a multiple of four"),
+    Field("efc_pos", "real", (), "row", "constraint position [m, rad]"),
+    Field("efc_margin", "real", (), "row", "margin at which the row acts [m, rad]"),
+    Field("efc_D", "real", (), "row", "inverse regularisation: constraint mass"),
+    Field("efc_aref", "real", (), "row", "reference acceleration"),
+    Field("efc_id", "int", (), "row", "limit row: -1 - (2 joint + side); contact row: 4 contact + pyramid edge"),
+    Field("efc_force", "real", (), "row", "constraint force"),
+    Field("efc_jar", "real", (), "row", "J qacc - aref, the solver's working residual"),
+    Field("efc_jv", "real", (), "row", "J times the solver's search direction"),
+    # solution
+    _w("qacc", "nv", doc="acceleration [m/s^2, rad/s^2]; after an RK4 step the mean that was integrated"),
+    _w("qfrc_constraint", "nv", doc="constraint forces [N, N m]"),
+    _w("solver_niter", doc="Newton iterations", kind="int"),
+    _w("cfrc_ext", "nbody", 6, doc="com-based external and contact force on each body, torque then force [N m, N]"),
+    # Runge-Kutta
+    _w("rk_qpos", "nq", doc="coordinates at the start of the step"),
+    _w("rk_qvel", "nv", doc="velocities at the start of the step"),
+    _w("rk_rate", "nv", doc="rate of the displacement from the start of the step at the latest evaluation"),
+    _w("rk_dqpos", "nv", doc="weighted sum of the stages' rates"),
+    _w("rk_dqvel", "nv", doc="weighted sum of the stages' accelerations"),
+)
+
+FIELD: dict[str, Field] = {f.name: f for f in FIELDS}
+
+# What must survive from step to step, and what a user may set.
+INTEGRATION_STATE: tuple[str, ...] = (
+    "qpos",
+    "qvel",
+    "ctrl",
+    "qfrc_applied",
+    "xfrc_applied",
+    "qacc_warmstart",
+    "nstep",
+    "world_status",
+)
+
+
+def padded(n: int) -> int:
+    """`n` rounded up to a multiple of four, the row stride of `efc_J`."""
+    return (n + 3) & ~3
+
+
+def entry_shape(field: Field, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """Shape of one entry (one world, contact or row) of a field for a model with these sizes."""
+    return resolve(field.dims, {**sizes, "nvp": padded(sizes["nv"])})

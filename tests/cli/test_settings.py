@@ -1,0 +1,91 @@
+"""Models by name, presets, and the order in which settings win."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import configs
+from simengine.cli import bench, run
+from simengine.cli.errors import UsageError
+from simengine.cli.models import asset_names, model_path
+from simengine.cli.settings import positive, presets_of, resolve
+
+DEFAULTS = {"model": None, "worlds": 3, "steps": 4, "backend": "auto"}
+
+
+def parsed(**values: object) -> argparse.Namespace:
+    return argparse.Namespace(**{"worlds": None, "steps": None, "backend": None, **values})
+
+
+@pytest.mark.parametrize("name", ["ant", "half_cheetah", "hopper", "humanoid", "walker2d_v5"])
+def test_gymnasium_model_by_name(name: str) -> None:
+    assert model_path(name).read_text(encoding="utf-8").lstrip().startswith("<mujoco")
+    assert name in asset_names()
+
+
+def test_existing_file_wins_over_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ant").write_text("<mujoco/>", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert model_path("ant") == Path("ant")
+
+
+@pytest.mark.parametrize("name", ["no_such_model", "some/folder/ant", "../assets/ant", ""])
+def test_unknown_model_names_those_there_are(name: str) -> None:
+    with pytest.raises(
+        UsageError, match=r"no model file .*; give the path of an MJCF file or one of ant, half_cheetah"
+    ):
+        model_path(name)
+
+
+def test_typed_wins_over_preset_wins_over_default() -> None:
+    preset = configs.load_preset("ant")
+    settings = resolve(parsed(steps=7), "run", {**run.DEFAULTS, "worlds": 1, "steps": 2}, "ant")
+    assert (settings.model, settings.worlds, settings.steps, settings.seed) == ("ant", preset["worlds"], 7, 0)
+
+
+def test_without_preset_the_defaults_hold() -> None:
+    settings = resolve(parsed(backend="jax"), "run", DEFAULTS, None)
+    assert (settings.worlds, settings.steps, settings.backend) == (3, 4, "jax")
+
+
+def test_preset_of_another_command_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"preset 'stepping' is for `simengine bench`"):
+        resolve(parsed(), "run", DEFAULTS, "stepping")
+
+
+def test_preset_with_unknown_setting_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"preset 'ant' has unknown setting\(s\) backend, steps"):
+        resolve(parsed(), "run", {"model": None, "worlds": 1}, "ant")
+
+
+@pytest.mark.parametrize(("command", "defaults"), [("run", run.DEFAULTS), ("bench", bench.DEFAULTS)])
+def test_every_preset_fits_its_command(command: str, defaults: dict[str, object]) -> None:
+    names = presets_of(command)
+    assert names
+    for name in names:
+        resolve(parsed(), command, defaults, name)
+
+
+def test_every_preset_is_for_some_command() -> None:
+    assert sorted(presets_of("run") + presets_of("bench")) == configs.preset_names()
+
+
+def test_unknown_preset_names_those_there_are() -> None:
+    with pytest.raises(ValueError, match=r"there is no preset 'nothing'; the presets are ant, stepping"):
+        configs.load_preset("nothing")
+
+
+@given(st.integers(min_value=1, max_value=10**9))
+def test_positive_takes_whole_numbers(value: int) -> None:
+    assert positive(str(value)) == value
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "", "many", "\N{SUPERSCRIPT TWO}"])
+def test_positive_refuses_the_rest(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a whole number of at least 1"):
+        positive(text)

@@ -1,0 +1,41 @@
+"""What the tests of the environments share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import envs
+
+
+@pytest.fixture(autouse=True)
+def _registered() -> None:
+    envs.register_envs()
+
+
+@pytest.fixture
+def same() -> Any:
+    """A function that asserts that two results of an environment are equal: bits, dtypes and keys."""
+    return assert_same
+
+
+def assert_same(actual: Any, expected: Any, where: str = "result") -> None:
+    """Raise AssertionError, naming the place, unless the two are equal bit for bit."""
+    assert type(actual) is type(expected), f"{where}: {type(actual)} is not {type(expected)}"
+    if isinstance(expected, dict):
+        assert actual.keys() == expected.keys(), f"{where}: keys {sorted(actual)} are not {sorted(expected)}"
+        for key in expected:
+            assert_same(actual[key], expected[key], f"{where}[{key!r}]")
+    elif isinstance(expected, (tuple, list)):
+        assert len(actual) == len(expected), f"{where}: {len(actual)} entries are not {len(expected)}"
+        for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
+            assert_same(a, e, f"{where}[{i}]")
+    elif isinstance(expected, np.ndarray) and expected.dtype == object:
+        assert_same(list(actual), list(expected), where)
+    elif isinstance(expected, np.ndarray):
+        assert actual.dtype == expected.dtype, f"{where}: dtype {actual.dtype} is not {expected.dtype}"
+        np.testing.assert_array_equal(actual, expected, err_msg=where)
+    else:
+        assert actual == expected, f"{where}: {actual} is not {expected}"

@@ -1,0 +1,163 @@
+"""Mistakes are named at the call, in one sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+
+
+def single(**arguments: Any) -> gymnasium.Env:
+    return gymnasium.make("simengine/Ant-v5", **{"backend": "host", **arguments}).unwrapped
+
+
+def vector(num_envs: int = 2, **arguments: Any) -> gymnasium.vector.VectorEnv:
+    return gymnasium.make_vec("simengine/Ant-v5", num_envs=num_envs, **{"backend": "host", **arguments})
+
+
+@pytest.mark.parametrize("shape", [(7,), (1, 8), ()])
+def test_action_of_the_wrong_shape(shape: tuple[int, ...]) -> None:
+    env = single()
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"AntEnv has shape .*; give one of shape \(8,\)"):
+        env.step(np.zeros(shape))
+
+
+@pytest.mark.parametrize("shape", [(8,), (3, 8), (2, 7)])
+def test_actions_of_the_wrong_shape(shape: tuple[int, ...]) -> None:
+    env = vector()
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"AntVectorEnv has shape .*; give one of shape \(2, 8\)"):
+        env.step(np.zeros(shape))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_action_that_is_not_finite(value: float) -> None:
+    env = single()
+    env.reset(seed=0)
+    before = env.state_vector()
+    action = np.zeros(8)
+    action[3] = value
+    with pytest.raises(ValueError, match=r"AntEnv is (nan|inf) at index \[3\]"):
+        env.step(action)
+    np.testing.assert_array_equal(env.state_vector(), before)
+
+
+def test_action_of_one_world_that_is_not_finite() -> None:
+    env = vector()
+    env.reset(seed=0)
+    actions = np.zeros((2, 8))
+    actions[1, 2] = np.nan
+    with pytest.raises(ValueError, match=r"nan at index \[1, 2\]"):
+        env.step(actions)
+
+
+def test_action_of_a_restarting_world_is_not_looked_at() -> None:
+    env = vector(max_episode_steps=1)
+    env.reset(seed=0)
+    assert env.step(np.zeros((2, 8)))[3].all()
+    observations, rewards, *_ = env.step(np.full((2, 8), np.nan))
+    assert np.isfinite(observations).all()
+    assert not rewards.any()
+
+
+@pytest.mark.parametrize("make", [single, vector])
+def test_step_before_reset(make: Any) -> None:
+    env = make()
+    with pytest.raises(ResetNeeded, match="call reset"):
+        env.step(np.zeros(env.action_space.shape))
+
+
+def test_step_after_the_end_with_autoreset_disabled() -> None:
+    env = vector(autoreset_mode="Disabled", max_episode_steps=1)
+    env.reset(seed=0)
+    env.step(np.zeros((2, 8)))
+    env.reset(options={"reset_mask": np.array([True, False])})
+    with pytest.raises(ResetNeeded, match="episode of world 1 has ended"):
+        env.step(np.zeros((2, 8)))
+
+
+@pytest.mark.parametrize("make", [single, vector])
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"backend": "abacus"}, Exception, "abacus"),
+        ({"dtype": "float16"}, Exception, "float16"),
+        ({"xml_file": "no_such_model.xml"}, FileNotFoundError, "no model file at"),
+        ({"main_body": "wing"}, ValueError, "no body 'wing'"),
+        ({"main_body": 99}, ValueError, "no body 99"),
+        ({"frame_skip": 0}, ValueError, "frame_skip must be at least 1"),
+        ({"healthy_z_range": (1.0, 0.2)}, ValueError, "healthy_z_range must be"),
+        ({"reset_noise_scale": -1.0}, ValueError, "reset_noise_scale must not be negative"),
+        ({"leg_count": 6}, TypeError, "leg_count"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_wrong_argument(make: Any, arguments: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message) as caught:
+        make(**arguments)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_envs": 0}, "num_envs must be at least 1"),
+        ({"max_episode_steps": 0}, "max_episode_steps must be positive"),
+        ({"autoreset_mode": "sometimes"}, "sometimes"),
+        ({"render_mode": "human"}, "has no window"),
+        ({"render_mode": "hologram"}, "'hologram' is unknown"),
+    ],
+)
+def test_wrong_argument_of_the_vector_environment(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        vector(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("mask", "error", "message"),
+    [
+        ([True, False], TypeError, "NumPy array of bool, not a list"),
+        (np.array([1, 0]), TypeError, "NumPy array of bool, not an array of int64"),
+        (np.array([True]), ValueError, r"shape \(1,\)"),
+        (np.array([False, False]), ValueError, "no true entry"),
+    ],
+)
+def test_wrong_reset_mask(mask: Any, error: type[Exception], message: str) -> None:
+    env = vector()
+    with pytest.raises(error, match=message):
+        env.reset(options={"reset_mask": mask})
+
+
+def test_wrong_number_of_seeds() -> None:
+    with pytest.raises(ValueError, match="3 entries for 2 environments"):
+        vector().reset(seed=[1, 2, 3])
+
+
+def test_picture_without_a_render_mode() -> None:
+    env = single()
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match="has no render_mode"):
+        env.render()
+
+
+def test_world_that_blows_up_is_terminated_and_leaves_the_others_alone() -> None:
+    limits = {"healthy_z_range": (-1e9, 1e9), "terminate_when_unhealthy": False, "max_episode_steps": None}
+    calm, wild = vector(3, **limits), vector(3, **limits)
+    for env in (calm, wild):
+        env.reset(seed=0)
+    speed = np.zeros((1, wild.worlds.model.nv))
+    speed[0, 3:6] = 1e30
+    wild.worlds.simulation.set_state(np.array([1]), qvel=speed)
+    for step in range(3):
+        actions = np.full((3, 8), 0.1)
+        expected, actual = calm.step(actions), wild.step(actions)
+        for part in range(4):
+            np.testing.assert_array_equal(actual[part][[0, 2]], expected[part][[0, 2]])
+        assert np.isfinite(actual[1]).all()
+        # next-step autoreset: it ends, starts again, and goes on
+        assert actual[2].tolist() == [False, step == 0, False]
+    assert not expected[2].any()

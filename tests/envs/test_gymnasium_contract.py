@@ -1,0 +1,128 @@
+"""What Gymnasium expects of an environment: registration, its checker, rendering."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import envs
+from envs.registration import REGISTRATIONS
+
+
+def test_checker_finds_nothing_but_the_unbounded_observations() -> None:
+    env = gymnasium.make("simengine/Ant-v5", backend="host")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        check_env(env.unwrapped, skip_render_check=True)
+    messages = [str(warning.message) for warning in caught]
+    assert len(messages) == 2, messages
+    assert all("Box observation space" in message and "infinity" in message for message in messages)
+
+
+def test_registering_twice_changes_nothing() -> None:
+    before = dict(gymnasium.registry)
+    envs.register_envs()
+    assert dict(gymnasium.registry) == before
+    assert {f"simengine/{item.id}" for item in REGISTRATIONS} <= before.keys()
+
+
+def test_ids_are_the_same_inside_a_plugin_namespace() -> None:
+    saved = gymnasium.registry.pop("simengine/Ant-v5")
+    try:
+        with gymnasium.envs.registration.namespace("simengine"):
+            envs.register_envs()
+        assert gymnasium.registry["simengine/Ant-v5"] == saved
+        assert "simengine/simengine/Ant-v5" not in gymnasium.registry
+    finally:
+        gymnasium.registry["simengine/Ant-v5"] = saved
+
+
+@pytest.mark.parametrize("item", REGISTRATIONS, ids=lambda item: item.id)
+def test_specification_is_gymnasiums(item: Any) -> None:
+    ours, reference = gymnasium.spec(f"simengine/{item.id}"), gymnasium.spec(item.id)
+    assert ours.max_episode_steps == reference.max_episode_steps
+    assert ours.reward_threshold == reference.reward_threshold
+    assert ours.version == reference.version
+
+
+@pytest.mark.parametrize("item", REGISTRATIONS, ids=lambda item: item.id)
+def test_spaces_and_metadata_are_gymnasiums(item: Any) -> None:
+    ours, reference = gymnasium.make(f"simengine/{item.id}", backend="host"), gymnasium.make(item.id)
+    assert ours.observation_space == reference.observation_space
+    assert ours.action_space == reference.action_space
+    assert ours.metadata == reference.metadata
+    assert ours.unwrapped.dt == reference.unwrapped.dt
+    assert ours.unwrapped.observation_structure == reference.unwrapped.observation_structure
+
+
+def test_environment_is_remade_from_its_specification_and_from_a_pickle() -> None:
+    env = gymnasium.make("simengine/Ant-v5", backend="host", healthy_reward=3.0)
+    first = env.reset(seed=2)[0]
+    for copy in (gymnasium.make(env.spec), pickle.loads(pickle.dumps(env.unwrapped))):
+        np.testing.assert_array_equal(copy.reset(seed=2)[0], first)
+        assert copy.unwrapped.worlds.task.healthy_reward == 3.0
+
+
+def test_state_can_be_set_and_read() -> None:
+    env = gymnasium.make("simengine/Ant-v5", backend="host", dtype="float64").unwrapped
+    env.reset(seed=0)
+    qpos, qvel = env.worlds.init_qpos + 0.01, env.worlds.init_qvel + 0.1
+    env.set_state(qpos, qvel)
+    np.testing.assert_array_equal(env.state_vector(), np.concatenate([qpos, qvel]))
+
+
+def test_closing_twice_is_allowed() -> None:
+    env = gymnasium.make("simengine/Ant-v5", backend="host")
+    env.close()
+    env.close()
+
+
+@pytest.fixture(scope="module")
+def offscreen() -> Iterator[None]:
+    """An off-screen OpenGL context for MuJoCo; skips the test where there is none.
+
+    Tried in a process of its own, since a failed attempt leaves half-made contexts behind.
+    """
+    probe = "import gymnasium as g; e = g.make('Ant-v5', render_mode='rgb_array'); e.reset(); e.render()"
+    with pytest.MonkeyPatch.context() as patch:
+        if "MUJOCO_GL" not in os.environ:
+            patch.setenv("MUJOCO_GL", "egl")
+        if subprocess.run([sys.executable, "-c", probe], capture_output=True).returncode:
+            pytest.skip(f"MuJoCo opens no off-screen OpenGL context with MUJOCO_GL={os.environ['MUJOCO_GL']}")
+        yield
+
+
+@pytest.mark.usefixtures("offscreen")
+@pytest.mark.parametrize("mode", ["rgb_array", "depth_array", "rgbd_tuple"])
+def test_picture_after_a_reset_is_gymnasiums(mode: str) -> None:
+    pictures = []
+    for name, arguments in (("simengine/Ant-v5", {"backend": "host", "dtype": "float64"}), ("Ant-v5", {})):
+        env = gymnasium.make(name, render_mode=mode, width=64, height=48, **arguments)
+        env.reset(seed=3)
+        pictures.append(env.render())
+        env.close()
+    for ours, reference in zip(*(p if isinstance(p, tuple) else (p,) for p in pictures), strict=True):
+        assert ours.std() > 0
+        np.testing.assert_array_equal(ours, reference)
+
+
+@pytest.mark.usefixtures("offscreen")
+def test_vector_environment_draws_each_world() -> None:
+    env = gymnasium.make_vec(
+        "simengine/Ant-v5", num_envs=2, render_mode="rgb_array", width=64, height=48, backend="host"
+    )
+    env.reset(seed=0)
+    first, second = env.render()
+    env.close()
+    assert first.shape == second.shape == (48, 64, 3)
+    assert (first != second).any()

@@ -1,0 +1,192 @@
+"""Models that the tests share: Gymnasium's installed MJCF files, and small ones that exercise one group of features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gymnasium
+import mujoco
+
+GYMNASIUM = ("ant", "half_cheetah", "hopper", "walker2d", "inverted_pendulum", "inverted_double_pendulum")
+"""Gymnasium's models within the engine's features, by file name."""
+
+MIXED_TREE = """
+<mujoco model="mixed_tree">
+  <compiler angle="radian"/>
+  <option timestep="0.004" gravity="0.3 -0.2 -9.81" impratio="3"/>
+  <default><geom contype="0" conaffinity="0" density="800"/></default>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 1" contype="1" conaffinity="1"/>
+    <body name="cart" pos="0.1 0.2 0.6" quat="0.9 0.1 -0.2 0.3">
+      <joint name="along" type="slide" axis="1 0.3 0" range="-0.4 0.5" limited="true" damping="0.7" stiffness="20"
+             springref="0.15" ref="0.05" solreflimit="-900 -40" margin="0.03"/>
+      <joint name="swivel" type="hinge" axis="0.2 0 1" pos="0.05 -0.1 0.02" range="-0.9 0.8" limited="true"
+             damping="0.2" armature="0.02" ref="0.2" solimplimit="0.7 0.95 0.2 0.4 3"/>
+      <joint name="lift" type="slide" axis="0 0 1" damping="1.5" stiffness="60"/>
+      <geom type="box" size="0.12 0.08 0.05"/>
+      <body name="bracket" pos="0.2 0 0.1" quat="0.8 0 0.6 0">
+        <geom type="ellipsoid" size="0.05 0.07 0.09"/>
+        <body name="arm" pos="0 0 0.2">
+          <joint name="shoulder" type="hinge" axis="0 1 0" pos="0 0 -0.1" range="-1.2 1.0" limited="true"
+                 stiffness="3" springref="-0.3" actuatorfrcrange="-2 1.5" actuatorfrclimited="true"/>
+          <geom type="capsule" fromto="0 0 0 0.1 0.05 0.3" size="0.04"/>
+          <body name="hand" pos="0.1 0.05 0.32">
+            <joint name="wrist" type="hinge" axis="1 1 0" armature="0.01"/>
+            <joint name="reach" type="slide" axis="0 0.2 1" range="-0.1 0.2" limited="true"/>
+            <geom type="sphere" size="0.06" contype="1" conaffinity="1"/>
+          </body>
+        </body>
+      </body>
+      <body name="tail" pos="-0.2 0 0">
+        <joint name="wag" type="hinge" axis="0 0 1" damping="0.05" range="-1 1" limited="true"/>
+        <geom type="capsule" fromto="0 0 0 -0.3 0 0" size="0.03"/>
+      </body>
+    </body>
+    <body name="drifter" pos="0.8 0 0.4">
+      <freejoint/>
+      <inertial pos="0.03 -0.02 0.05" mass="1.3" fullinertia="0.02 0.03 0.025 0.004 -0.003 0.002"/>
+      <geom type="capsule" size="0.05 0.1" contype="1" conaffinity="1"/>
+      <body name="pendant" pos="0 0.1 -0.1">
+        <joint name="swing" type="hinge" axis="1 0 0" damping="0.01"/>
+        <geom type="sphere" size="0.05" pos="0 0 -0.1"/>
+      </body>
+    </body>
+  </worldbody>
+  <actuator>
+    <motor name="push" joint="along" gear="30" ctrllimited="true" ctrlrange="-0.5 0.6"/>
+    <position name="turn" joint="swivel" kp="12" forcelimited="true" forcerange="-3 2"/>
+    <velocity name="raise" joint="lift" kv="4"/>
+    <position name="bend" joint="shoulder" kp="9" kv="0.5" gear="-2"/>
+    <general name="twist" joint="wrist" gear="1.5" gainprm="2" biastype="affine" biasprm="0.3 -1 -0.2"/>
+    <motor name="bend_more" joint="shoulder"/>
+  </actuator>
+</mujoco>
+"""
+
+PILE = """
+<mujoco model="pile">
+  <option timestep="0.003"/>
+  <default><geom density="500"/></default>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 1" friction="0.7 0.01 0.001"/>
+    <geom name="slope" type="plane" size="5 5 1" pos="0.6 0 0" euler="0 -35 10" condim="1"/>
+    <geom name="post" type="capsule" size="0.05 0.4" pos="-0.2 0 0.3"/>
+    <body name="a" pos="0 0 0.2"><freejoint/><geom size="0.12" friction="0.4"/></body>
+    <body name="b" pos="0.1 0 0.4"><freejoint/><geom size="0.1" condim="1" solmix="3"/></body>
+    <body name="c" pos="0 0.1 0.3">
+      <freejoint/>
+      <geom type="capsule" size="0.07 0.15" friction="1.2 0.1 0.1" solref="0.03 0.8" solimp="0.8 0.9 0.02 0.3 3"/>
+    </body>
+    <body name="d" pos="0.1 0.1 0.3" quat="0.7 0.7 0 0">
+      <freejoint/>
+      <geom type="capsule" size="0.06 0.2" priority="1" friction="0.2" solref="-700 -35"/>
+    </body>
+    <body name="e" pos="-0.1 0 0.5" quat="0.5 0.2 0.7 0">
+      <freejoint/>
+      <geom type="capsule" size="0.05 0.1" condim="1"/>
+      <geom type="sphere" size="0.08" pos="0 0 0.15" solimp="0.5 0.99 0.05 0.7 1"/>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+CONTACT_PARAMETERS = """
+<mujoco model="contact_parameters">
+  <option timestep="0.002" impratio="5" integrator="RK4"/>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 1" margin="0.02" gap="0.015"/>
+    <body name="a" pos="0 0 0.2">
+      <freejoint/><geom size="0.1" margin="0.03" solimp="0.9 0.9 0.001"/>
+    </body>
+    <body name="b" pos="0.2 0 0.2">
+      <freejoint/><geom size="0.1" gap="0.02" solref="0.001 1" solimp="0.6 0.95 0 0.5 2"/>
+    </body>
+    <body name="c" pos="0 0.2 0.2">
+      <freejoint/>
+      <geom type="capsule" size="0.08 0.1" margin="0.01" gap="0.01" solref="-400 -20" contype="2" conaffinity="3"/>
+    </body>
+    <body name="d" pos="0.1 0.1 0.3">
+      <freejoint/>
+      <geom type="capsule" size="0.08 0.1" friction="0 0 0" solref="-100 -30" contype="1" conaffinity="2"/>
+      <body name="e" pos="0 0 0.25">
+        <joint type="hinge" axis="0 1 0" range="-40 40" limited="true"/>
+        <geom type="sphere" size="0.09"/>
+        <body name="f" pos="0 0 0.2">
+          <joint type="hinge" axis="1 0 0" range="-80 80" limited="true"/>
+          <geom type="capsule" size="0.05 0.12"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <contact><exclude body1="a" body2="b"/></contact>
+</mujoco>
+"""
+
+TWO_ARMS = """
+<mujoco model="two_arms">
+  <option timestep="0.005"/>
+  <default><joint damping="0.1" armature="0.01"/><geom density="600"/></default>
+  <worldbody>
+    <body name="left" pos="-0.3 0 0.5">
+      <joint type="hinge" axis="0 1 0"/>
+      <geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.05"/>
+      <body name="left_end" pos="0.3 0 0">
+        <joint type="hinge" axis="0 0.3 1" range="-100 100" limited="true"/>
+        <geom type="capsule" fromto="0 0 0 0.25 0 0" size="0.05"/>
+        <body name="left_tip" pos="0.25 0 0">
+          <joint type="hinge" axis="0 1 0" range="-120 120" limited="true"/>
+          <geom type="capsule" fromto="0 0 0 0.25 0 0" size="0.04" condim="1"/>
+        </body>
+      </body>
+    </body>
+    <body name="right" pos="0.3 0.05 0.5">
+      <joint type="hinge" axis="0 1 0"/>
+      <geom type="capsule" fromto="0 0 0 -0.3 0 0" size="0.05"/>
+      <body name="right_end" pos="-0.3 0 0">
+        <joint type="hinge" axis="0 0 1" range="-100 100" limited="true"/>
+        <geom type="capsule" fromto="0 0 0 -0.25 0 0" size="0.05"/>
+        <geom type="sphere" size="0.07" pos="-0.25 0 0"/>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+PARALLEL_CAPSULES = """
+<mujoco model="parallel_capsules">
+  <worldbody>
+    <geom name="rail" type="capsule" size="0.05 0.5" pos="0 0 0.1" quat="0.7071067811865476 0 0.7071067811865476 0"/>
+    <body name="log" pos="0 0 0.22">
+      <joint type="slide" axis="1 0 0" damping="0.3"/><joint type="slide" axis="0 0 1"/>
+      <geom type="capsule" size="0.06 0.3" quat="0.7071067811865476 0 0.7071067811865476 0"/>
+    </body>
+    <body name="stick" pos="0 0 0.33">
+      <joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/><joint type="slide" axis="0 1 0"/>
+      <geom type="capsule" size="0.04 0.2" quat="0.7071067811865476 0 0.7071067811865476 0" margin="0.02" condim="1"/>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+OWN = {
+    "mixed_tree": MIXED_TREE,
+    "pile": PILE,
+    "contact_parameters": CONTACT_PARAMETERS,
+    "two_arms": TWO_ARMS,
+    "parallel_capsules": PARALLEL_CAPSULES,
+}
+"""Small models by name, as MJCF text."""
+
+ALL = (*GYMNASIUM, *OWN)
+
+
+def gymnasium_path(name: str) -> Path:
+    """Installed MJCF file of one of Gymnasium's models."""
+    return Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / f"{name}.xml"
+
+
+def compile_model(name: str) -> mujoco.MjModel:
+    """A model of `ALL`, compiled by MuJoCo."""
+    if name in OWN:
+        return mujoco.MjModel.from_xml_string(OWN[name])
+    return mujoco.MjModel.from_xml_path(str(gymnasium_path(name)))

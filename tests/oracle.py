@@ -1,0 +1,223 @@
+"""MuJoCo as the oracle of the tests: sampled states, the fields MuJoCo computes from them, and how they are compared.
+
+States are exact in float32, so that every precision starts from the same point. The error of a field in one state is
+max|a - b| / max(1, max|b|).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+
+from simengine.make_step import State, make_forward
+from simengine.model import Model, load_model
+from tests.models import compile_model
+
+NUM_STATES = 120
+"""States compared for each model."""
+
+NEAR = 1e-6
+"""Contacts and limits closer than this to their margin [m, rad] may exist in one precision and not in the other."""
+
+STATE_FIELDS = (
+    "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat subtree_com cinert cdof crb cvel cdof_dot "
+    "qfrc_passive qfrc_bias actuator_force qfrc_actuator qfrc_smooth qacc_smooth qacc qfrc_constraint cfrc_ext"
+).split()
+CONTACT_FIELDS = ("dist", "pos", "frame")
+ROW_FIELDS = ("J", "pos", "margin", "D", "aref", "force")
+
+PAIR_NAMES = {(0, 2): "plane-sphere", (0, 3): "plane-capsule", (2, 2): "sphere-sphere", (2, 3): "sphere-capsule"} | {
+    (3, 3): "capsule-capsule"
+}
+
+
+class Sample(NamedTuple):
+    """n states with controls and applied forces, float64 arrays whose values are exact in float32."""
+
+    qpos: np.ndarray
+    qvel: np.ndarray
+    ctrl: np.ndarray
+    qfrc_applied: np.ndarray
+    xfrc_applied: np.ndarray
+
+
+@lru_cache(maxsize=None)
+def oracle_model(name: str) -> tuple[mujoco.MjModel, Model]:
+    """A model of tests.models with the solver's tolerance at 1e-12, for MuJoCo and for the engine."""
+    mj = compile_model(name)
+    mj.opt.tolerance = 1e-12
+    mj.opt.ls_tolerance = 1e-12
+    return mj, load_model(mj)
+
+
+@lru_cache(maxsize=None)
+def sample(name: str, n: int = NUM_STATES, seed: int = 0) -> Sample:
+    """Random states: joints within and a little beyond their ranges, half of them moved down onto the floor."""
+    mj, _ = oracle_model(name)
+    rng = np.random.default_rng(seed)
+    data = mujoco.MjData(mj)
+    qpos = np.stack([_random_qpos(mj, data, rng, i % 2 == 0) for i in range(n)])
+    values = (
+        qpos,
+        rng.normal(size=(n, mj.nv)),
+        rng.uniform(-1.2, 1.2, size=(n, mj.nu)),
+        rng.normal(size=(n, mj.nv)),
+        rng.normal(size=(n, mj.nbody, 6)),
+    )
+    return Sample(*(v.astype(np.float32).astype(np.float64) for v in values))
+
+
+def _random_qpos(mj: mujoco.MjModel, data: mujoco.MjData, rng: np.random.Generator, grounded: bool) -> np.ndarray:
+    qpos = mj.qpos0.copy()
+    vertical = -1
+    for j in range(mj.njnt):
+        adr = mj.jnt_qposadr[j]
+        if mj.jnt_type[j] == mujoco.mjtJoint.mjJNT_FREE:
+            qpos[adr : adr + 3] += rng.normal(size=3) * 0.1
+            # lengths other than 1 must not matter
+            qpos[adr + 3 : adr + 7] = rng.normal(size=4)
+            vertical = adr + 2 if vertical < 0 else vertical
+        elif mj.jnt_limited[j]:
+            low, high = mj.jnt_range[j]
+            qpos[adr] = rng.uniform(low - 0.05 * (high - low), high + 0.05 * (high - low))
+        else:
+            qpos[adr] += rng.normal() * (0.8 if mj.jnt_type[j] == mujoco.mjtJoint.mjJNT_HINGE else 0.1)
+            if mj.jnt_type[j] == mujoco.mjtJoint.mjJNT_SLIDE and mj.jnt_axis[j, 2] == 1:
+                vertical = adr if vertical < 0 else vertical
+    has_floor = (mj.geom_type == mujoco.mjtGeom.mjGEOM_PLANE).any()
+    if grounded and has_floor and vertical >= 0:
+        data.qpos[:] = qpos
+        mujoco.mj_kinematics(mj, data)
+        qpos[vertical] -= _lowest(mj, data) + rng.uniform(-0.02, 0.04)
+    return qpos
+
+
+def _lowest(mj: mujoco.MjModel, data: mujoco.MjData) -> float:
+    """Height of the lowest point of the moving spheres and capsules."""
+    round_geoms = (mj.geom_type == mujoco.mjtGeom.mjGEOM_SPHERE) | (mj.geom_type == mujoco.mjtGeom.mjGEOM_CAPSULE)
+    half = np.where(mj.geom_type == mujoco.mjtGeom.mjGEOM_CAPSULE, mj.geom_size[:, 1], 0.0)
+    low = data.geom_xpos[:, 2] - mj.geom_size[:, 0] - half * np.abs(data.geom_xmat[:, 8])
+    return float(low[round_geoms & (mj.geom_bodyid > 0)].min())
+
+
+@lru_cache(maxsize=None)
+def mujoco_fields(name: str) -> list[dict[str, np.ndarray]]:
+    """For each sampled state, MuJoCo's fields after mj_forward and mj_rnePostConstraint, and qM in full."""
+    mj, _ = oracle_model(name)
+    states = sample(name)
+    out = []
+    for i in range(len(states.qpos)):
+        data = mujoco.MjData(mj)
+        for field in Sample._fields:
+            getattr(data, field)[:] = getattr(states, field)[i]
+        mujoco.mj_forward(mj, data)
+        mujoco.mj_rnePostConstraint(mj, data)
+        out.append(collect(mj, data))
+    return out
+
+
+def collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
+    """Copies of MuJoCo's fields under the engine's names."""
+    fields = {f: np.array(getattr(data, f)) for f in STATE_FIELDS}
+    fields["qM"] = np.zeros((mj.nv, mj.nv))
+    mujoco.mj_fullM(mj, data, fields["qM"])
+    fields |= {f"contact_{f}": np.array(getattr(data.contact, f)) for f in CONTACT_FIELDS}
+    fields |= {f"efc_{f}": np.array(getattr(data, f"efc_{f}")) for f in ROW_FIELDS}
+    fields["efc_J"] = fields["efc_J"].reshape(data.nefc, mj.nv)
+    fields["efc_type"] = np.array(data.efc_type)
+    fields["contact_type"] = np.sort(mj.geom_type[np.array(data.contact.geom).reshape(-1, 2)], axis=1)
+    return fields
+
+
+def states_of(model: Model, states: Sample, dtype: Any) -> tuple[State, jax.Array]:
+    """Sampled states and controls as batches for the JAX functions."""
+    n = len(states.qpos)
+
+    def array(x: np.ndarray) -> jax.Array:
+        return jnp.asarray(x, dtype)
+
+    zero, at_rest = jnp.zeros(n, dtype), jnp.zeros((n, model.nv), dtype)
+    applied = (array(states.qfrc_applied), array(states.xfrc_applied))
+    return State(array(states.qpos), array(states.qvel), at_rest, zero, *applied), array(states.ctrl)
+
+
+@lru_cache(maxsize=None)
+def jax_fields(name: str, dtype: str) -> dict[str, np.ndarray]:
+    """Every derived field of all sampled states, (n, ...), traced under strict promotion rules."""
+    _, model = oracle_model(name)
+    with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+        fields = jax.jit(jax.vmap(make_forward(model)))(*states_of(model, sample(name), dtype))
+    wrong = [k for k, v in fields.items() if v.dtype not in (jnp.dtype(dtype), jnp.dtype(bool))]
+    assert not wrong, f"fields {wrong} left {dtype}"
+    return {k: np.asarray(v) for k, v in fields.items()}
+
+
+@lru_cache(maxsize=None)
+def undecided(name: str) -> np.ndarray:
+    """(n,) bool: states with a contact or limit within NEAR of a margin; comparisons leave them out."""
+    _, m = oracle_model(name)
+    fields = jax_fields(name, "float64")
+    cand = m.slot_cand
+    gaps = [fields["contact_dist"] - m.cand_margin[cand], fields["contact_dist"] - (m.cand_margin + m.cand_gap)[cand]]
+    for j in m.limit_jntid:
+        q = sample(name).qpos[:, m.jnt_qposadr[j]]
+        gaps += [(q - m.jnt_range[j, 0] - m.jnt_margin[j])[:, None], (m.jnt_range[j, 1] - q - m.jnt_margin[j])[:, None]]
+    return np.abs(np.concatenate(gaps, axis=1)).min(axis=1, initial=np.inf) < NEAR
+
+
+def error(actual: np.ndarray, expected: np.ndarray) -> float:
+    """Relative error of one field in one state; the shapes must agree up to reshaping."""
+    assert actual.size == expected.size, f"sizes {actual.shape} and {expected.shape}"
+    if not expected.size:
+        return 0.0
+    difference = np.abs(actual.astype(np.float64).ravel() - expected.ravel()).max()
+    return float(difference / max(1.0, np.abs(expected).max()))
+
+
+def worst_errors(name: str, dtype: str, fields: tuple[str, ...]) -> dict[str, float]:
+    """Largest error of each field over the sampled states.
+
+    Contact fields are taken where contact_active, row fields where efc_active, in slot order, and must be as many as
+    MuJoCo's.
+    """
+    ours, theirs, skip = jax_fields(name, dtype), mujoco_fields(name), undecided(name)
+    assert skip.mean() < 0.02, f"{skip.sum()} states of {name} lie on a margin"
+    worst = dict.fromkeys(fields, 0.0)
+    for i in np.flatnonzero(~skip):
+        for field in fields:
+            actual = ours[field][i]
+            if field.startswith("contact_"):
+                actual = actual[ours["contact_active"][i]]
+            elif field.startswith("efc_"):
+                actual = actual[ours["efc_active"][i]]
+            value = error(actual, theirs[i][field])
+            worst[field] = max(worst[field], value if np.isfinite(value) else np.inf)
+    return worst
+
+
+def coverage(name: str) -> Counter[str]:
+    """How many limits, contacts by pair type, contacts without rows and states without rows the sample holds."""
+    mj, _ = oracle_model(name)
+    count: Counter[str] = Counter()
+    for fields in mujoco_fields(name):
+        limits = int((fields["efc_type"] == mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT).sum())
+        count["limits"] += limits
+        count["contacts"] += len(fields["contact_type"])
+        count["free states"] += len(fields["efc_type"]) == 0
+        for pair in fields["contact_type"]:
+            count[PAIR_NAMES[int(pair[0]), int(pair[1])]] += 1
+    return count
+
+
+def check(name: str, dtype: str, fields: tuple[str, ...], float64: float, float32: float) -> None:
+    """Assert that every field agrees with MuJoCo's within the tolerance of the precision."""
+    tolerance = {"float64": float64, "float32": float32}[dtype]
+    worst = worst_errors(name, dtype, fields)
+    wrong = {k: v for k, v in worst.items() if not v <= tolerance}
+    assert not wrong, f"{name} in {dtype}: beyond {tolerance}: {wrong}"

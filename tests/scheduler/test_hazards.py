@@ -1,0 +1,120 @@
+"""The incremental hazard tracker against the pairwise definition."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler import KernelCall, PythonLaunch, Segments
+from scheduler.hazards import HazardTracker, conflict
+from tests.scheduler.programs import Program, Spec, specs
+
+
+def call(reads: tuple[int, ...] = (), writes: tuple[int, ...] = (), updates: tuple[int, ...] = ()) -> KernelCall:
+    return KernelCall("k", PythonLaunch(lambda: None), reads, writes, updates)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "hazard"),
+    [
+        (call(writes=(0,)), call(reads=(0,)), True),  # RAW
+        (call(reads=(0,)), call(writes=(0,)), True),  # WAR
+        (call(writes=(0,)), call(writes=(0,)), True),  # WAW
+        (call(reads=(0,)), call(reads=(0,)), False),
+        (call(updates=(0,)), call(reads=(0,)), True),
+        (call(reads=(0,)), call(updates=(0,)), True),
+        (call(updates=(0,)), call(updates=(0,)), True),
+        (call(updates=(0,)), call(writes=(0,)), True),
+        (call(writes=(0,)), call(reads=(1,), writes=(1,), updates=(1,)), False),
+        (call(), call(writes=(0,)), False),
+    ],
+)
+def test_every_kind_of_hazard(earlier: KernelCall, later: KernelCall, hazard: bool) -> None:
+    table = Segments()
+    table.intern("a")
+    table.intern("b")
+    assert conflict(earlier, later, table.conflicts) is hazard
+    tracker = HazardTracker(table.conflicts)
+    assert tracker.add(0, earlier) == set()
+    assert tracker.add(1, later) == ({0} if hazard else set())
+
+
+def check_against_pairs(calls: list[KernelCall], table: Segments, removals: random.Random) -> None:
+    """Every live conflicting call must be upstream, directly or through live calls; and upstream only what is implied."""
+    tracker = HazardTracker(table.conflicts, capacity=4)
+    live: list[int] = []
+    before: dict[int, set[int]] = {}  # calls that each is certain to come after
+    for seq, later in enumerate(calls):
+        upstream = tracker.add(seq, later)
+        assert upstream <= set(live)
+        before[seq] = set(upstream).union(*(before[u] for u in upstream))
+        needed = {s for s in live if conflict(calls[s], later, table.conflicts)}
+        assert needed <= before[seq]
+        assert upstream <= needed  # what is upstream directly conflicts itself: nothing is waited for in vain
+        live.append(seq)
+        # Completion in an order that hazards allow: only calls that wait for nothing live.
+        while live and removals.random() < 0.45:
+            done = removals.choice([s for s in live if not before[s] & set(live)])
+            live.remove(done)
+            tracker.remove(done)
+    assert tracker.live == set(live)
+
+
+@settings(max_examples=150, deadline=None)
+@given(specs(awaits=False), st.randoms(use_true_random=False))
+def test_tracker_agrees_with_pairs(emitters: list[list[Spec]], removals: random.Random) -> None:
+    program = Program(emitters)
+    calls = [c for c in itertools.chain(*program.emitters()) if isinstance(c, KernelCall)]
+    check_against_pairs(calls * 3, program.segments, removals)
+
+
+def test_long_list_with_segments_that_are_only_read() -> None:
+    table = Segments()
+    model, out = table.intern("model"), [table.intern("out", shard) for shard in range(5)]
+    draw = random.Random(1)
+    calls = [call((model,), (out[draw.randrange(5)],)) for _ in range(3000)]
+    calls[2500] = call((), (model,))
+    tracker = HazardTracker(table.conflicts, capacity=8)
+    for seq, c in enumerate(calls):
+        upstream = tracker.add(seq, c)
+        needed = {s for s in range(max(0, seq - 8), seq) if conflict(calls[s], c, table.conflicts)}
+        assert upstream <= needed
+        if seq == 2500:
+            assert upstream == needed == set(range(2492, 2500))
+        if seq >= 8:
+            tracker.remove(seq - 8)
+    assert max(len(r) for r in tracker._readers) < 600  # completed readers are forgotten
+
+
+def test_segments_interned_while_calls_are_in_flight() -> None:
+    table = Segments()
+    member = table.intern("efc", 0, ("size", 0))
+    tracker = HazardTracker(table.conflicts)
+    first = call(writes=(member,))
+    assert tracker.add(0, first) == set()
+    whole = table.intern("efc")
+    assert tracker.add(1, call(reads=(whole,))) == {0}
+    assert tracker.add(2, first) == {0, 1}  # the same call object as before, with the whole now among its conflicts
+
+
+def test_same_call_in_two_trackers() -> None:
+    table = Segments()
+    a = table.intern("a")
+    one, two = HazardTracker(table.conflicts), HazardTracker(table.conflicts)
+    shared = call(updates=(a,))
+    assert one.add(0, shared) == set()
+    assert two.add(0, shared) == set()
+    assert one.add(1, shared) == {0}
+    assert two.add(1, shared) == {0}
+
+
+def test_unknown_segment_is_named() -> None:
+    table = Segments()
+    table.intern("a")
+    for bad in (3, -1):
+        with pytest.raises(ValueError, match=f"call 'k' names segment {bad}, but the table holds 1"):
+            HazardTracker(table.conflicts).add(0, call(reads=(bad,)))

@@ -1,0 +1,61 @@
+"""Import rules that import-linter cannot say, and that every module imports at all."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = [name for name in ("simengine", "scheduler", "envs", "training", "configs") if (ROOT / name).is_dir()]
+REFS = sorted((ROOT / "simengine" / "stages").glob("*_ref.py"))
+REF_MAY_IMPORT = ("jax", "numpy", "simengine.math", "simengine.stages")
+
+
+def modules() -> Iterator[str]:
+    for package in PACKAGES:
+        yield package
+        yield from (found.name for found in pkgutil.walk_packages([str(ROOT / package)], prefix=f"{package}."))
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name} has a relative import"
+            yield node.module or ""
+
+
+def within(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+@pytest.mark.parametrize("name", list(modules()))
+def test_module_imports(name: str) -> None:
+    importlib.import_module(name)
+
+
+def test_reference_stages_are_found() -> None:
+    assert len(REFS) >= 15
+
+
+@pytest.mark.parametrize("path", REFS, ids=lambda path: path.stem)
+def test_reference_stage_imports_maths_only(path: Path) -> None:
+    for module in imported(path):
+        allowed = any(within(module, package) for package in REF_MAY_IMPORT)
+        assert allowed or module.split(".")[0] in sys.stdlib_module_names, f"{path.name} imports {module}"
+        if within(module, "simengine.stages"):
+            assert module.endswith("_ref"), f"{path.name} imports {module}, which is not a JAX form"
+
+
+@pytest.mark.parametrize("heavy", ["cupy", "matplotlib", "flax", "optax"])
+def test_importing_the_engine_leaves_out(heavy: str) -> None:
+    code = f"import sys, simengine, scheduler; sys.exit({heavy!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
