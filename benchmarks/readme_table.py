@@ -3,8 +3,9 @@
     python benchmarks/readme_table.py            # rewrite the block in README.md
     python benchmarks/readme_table.py --check    # exit code 1 if the block differs
 
-A result file is what `simengine bench stepping --json FILE` writes: an object with `benchmark`, `hardware`, `versions`,
-`date`, `command` and `rows`. Files in `benchmarks/results` that are something else are left alone.
+A result file is what `simengine bench stepping --json FILE` writes: an object with `hardware`, `versions`, `date`,
+`command` and `rows`, each row with at least a model, worlds, backend, executor and steps_per_s. Files in
+`benchmarks/results` that are something else are left alone.
 """
 
 from __future__ import annotations
@@ -20,13 +21,25 @@ RESULTS = ROOT / "benchmarks" / "results"
 README = ROOT / "README.md"
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
 NONE_YET = "No results are committed yet."
-COLUMNS = ("model", "worlds", "backend, executor", "steps/s", "peer", "peer's steps/s", "ratio", "`qacc` error")
+COLUMNS = (
+    "model",
+    "worlds",
+    "backend, executor",
+    "steps/s",
+    "calls a step",
+    "peer",
+    "peer's steps/s",
+    "ratio",
+    "error",
+)
+HEADER = {"hardware", "versions", "date", "command", "rows"}
+ROW = {"model", "worlds", "backend", "executor", "steps_per_s"}
 
 
 def stepping_results(folder: Path) -> list[dict[str, Any]]:
     """All stepping results of a folder, in the order of their file names."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
-    return [result for result in found if isinstance(result, dict) and result.get("benchmark") == "stepping"]
+    return [result for result in found if _is_stepping(result)]
 
 
 def render(results: list[dict[str, Any]]) -> str:
@@ -46,9 +59,14 @@ def replace_block(text: str, block: str) -> str:
     return f"{head}{BEGIN}\n{block}\n{END}{rest.split(END)[1]}"
 
 
+def _is_stepping(result: Any) -> bool:
+    return isinstance(result, dict) and set(result) >= HEADER and all(set(row) >= ROW for row in result["rows"])
+
+
 def _section(result: dict[str, Any]) -> str:
     hardware, versions = result["hardware"], result["versions"]
-    machine = hardware.get("gpu") or f"{hardware['cores']} cores of {hardware['cpu']}"
+    cores = f"{hardware['cores']} cores of " if "cores" in hardware else ""
+    machine = hardware.get("gpu") or f"{cores}{hardware['cpu']}"
     shown = ", ".join(f"{name} {versions[name]}" for name in ("mujoco", "jax", "cupy-cuda13x") if name in versions)
     lines = [f"{machine}; {shown}; {result['date']}; `{result['command']}`", ""]
     lines += [_line(COLUMNS), _line("---" for _ in COLUMNS)]
@@ -61,8 +79,9 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     return (
         row["model"],
         str(row["worlds"]),
-        f"{row['backend']}, {row['executor']}, {row['dtype']}",
+        ", ".join(row[name] for name in ("backend", "executor", "dtype") if name in row),
         f"{row['steps_per_s']:,.0f}",
+        f"{row['kernels_per_step']:g}" if "kernels_per_step" in row else "",
         peer or "",
         f"{row['peer_steps_per_s']:,.0f}" if peer else "",
         f"{ratio:.2f}" if ratio else "",

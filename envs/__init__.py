@@ -1,9 +1,10 @@
 """Gymnasium environments on simengine, single and vector. Importing this package registers them.
 
-    import gymnasium, simengine
+    import gymnasium
+    import envs
 
     env = gymnasium.make("simengine/Ant-v5")
-    envs = gymnasium.make_vec("simengine/Ant-v5", num_envs=4096)
+    batch = gymnasium.make_vec("simengine/Ant-v5", num_envs=4096)
 
 A task (`envs.task.Task`, one file each under `envs/tasks`) says what is observed and rewarded; two shells run any
 task: `SingleEnv`, one world, and `BatchEnv`, all worlds of a vector environment in one `simengine.Simulation`.

@@ -41,7 +41,7 @@ class SingleEnv(gymnasium.Env, gymnasium.utils.EzPickle):
             `height`, `camera_id`, `camera_name`, `max_geom` and `visual_options` of rendering (`RenderOptions`).
 
     Observations and rewards are float64, as Gymnasium's, whatever the engine's dtype. A world of a vector environment
-    gives bit for bit the same on the same backend and machine.
+    gives bit for bit the same on the same machine with backend "host" or "cuda"; "jax" rounds by batch size.
 
     Raises:
         TypeError: an argument that nobody knows.

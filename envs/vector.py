@@ -24,7 +24,8 @@ class BatchEnv(VectorEnv):
     """A task in `num_envs` worlds; a subclass names the task.
 
     It behaves as `gymnasium.vector.SyncVectorEnv` over the single environments does, in each of the three autoreset
-    modes: the same observations, rewards, terminations, truncations and infos, bit for bit, from the same seeds.
+    modes: the same observations, rewards, terminations, truncations and infos from the same seeds, bit for bit with
+    backend "host" or "cuda" ("jax" rounds by batch size).
 
     Args:
         num_envs: worlds.

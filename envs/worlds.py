@@ -132,7 +132,7 @@ class Worlds:
         if not finite.all():
             self._restore_stopped(fields, ~finite)
         outcome = self.task.outcome(self._memory, fields, action, finite, self.dt)
-        self._memory = self.task.memory(fields)
+        self._memory = {name: value.copy() for name, value in self.task.memory(fields).items()}
         return self.task.observation(fields), outcome._replace(terminated=outcome.terminated | ~finite)
 
     def _restore_stopped(self, fields: dict[str, np.ndarray], stopped: np.ndarray) -> None:

@@ -1,10 +1,10 @@
 """A window scheduler for kernel calls: out-of-order issue with run-time hazard checks. It knows no physics.
 
-    segments = Segments()
-    x, y = segments.intern("x"), segments.intern("y")
-    call = KernelCall("scale", CudaLaunch.from_kernel(kernel, (64,), (256,), (x_array, y_array)), reads=(x,), writes=(y,))
-    executor = make_executor("streams", segments=segments)
-    trace = executor.run([[call]])
+segments = Segments()
+x, y = segments.intern("x"), segments.intern("y")
+call = KernelCall("scale", CudaLaunch.from_kernel(kernel, (64,), (256,), (x_array, y_array)), reads=(x,), writes=(y,))
+executor = make_executor("streams", segments=segments)
+trace = executor.run([[call]])
 """
 
 from .calls import AwaitCounts, Cost, Emitter, Item, KernelCall, Launch, Tag

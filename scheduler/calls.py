@@ -31,6 +31,19 @@ class Tag(NamedTuple):
     stage: str = ""
 
 
+_NO_COST = Cost()
+_NO_TAG = Tag()
+
+
+class _Unplanned:
+    """Stands where a hazard tracker leaves what it has worked out about a call; see scheduler/hazards.py."""
+
+    stamp = None
+
+
+_UNPLANNED = _Unplanned()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelCall:
     """One kernel launch with the segments it touches. Prebuild it, and yield the same object as often as it is due.
@@ -44,10 +57,9 @@ class KernelCall:
     reads: tuple[int, ...]
     writes: tuple[int, ...]
     updates: tuple[int, ...] = ()
-    cost: Cost = Cost()
-    tag: Tag = Tag()
-    # What the hazard tracker that saw the call last worked out about its segments; see scheduler/hazards.py.
-    _plan: Any = field(default=None, init=False, repr=False)
+    cost: Cost = _NO_COST
+    tag: Tag = _NO_TAG
+    _plan: Any = field(default=_UNPLANNED, init=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

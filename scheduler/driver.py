@@ -7,8 +7,9 @@ from typing import Any, Protocol
 
 _NOT_READY = 600  # cudaErrorNotReady
 
-# Errors after which the context refuses every call: illegal address, launch timeout, context destroyed, assert, hardware
-# stack error, illegal instruction, misaligned address, invalid address space, invalid program counter, launch failure.
+# Errors after which the context refuses every call: illegal address, launch timeout, context destroyed, assert,
+# hardware stack error, illegal instruction, misaligned address, invalid address space, invalid program counter,
+# launch failure.
 _FAULTS = frozenset({700, 702, 709, 710, 714, 715, 716, 717, 718, 719})
 
 
@@ -75,7 +76,9 @@ class CudaDriver:
         try:
             devices = runtime.getDeviceCount()
         except runtime.CUDARuntimeError as error:
-            raise RuntimeError(f"CUDA executors need a GPU, but CUDA reports {error}; choose a host executor") from error
+            raise RuntimeError(
+                f"CUDA executors need a GPU, but CUDA reports {error}; choose a host executor"
+            ) from error
         if devices == 0:
             raise RuntimeError("CUDA executors need a GPU, but CUDA sees none; choose a host executor")
         self._runtime: Any = runtime

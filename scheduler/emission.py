@@ -38,11 +38,13 @@ class Feeder:
         self._is_complete = is_complete
         self._turns: deque[_Source] = deque()
         if isinstance(emitters, KernelCall | AwaitCounts):
-            raise TypeError(f"run() got a single {type(emitters).__name__}; pass a list of emitters, e.g. run([[call]])")
+            raise TypeError(
+                f"run() got a single {type(emitters).__name__}; pass a list of emitters, e.g. run([[call]])"
+            )
         for index, emitter in enumerate(emitters):
             if isinstance(emitter, KernelCall | AwaitCounts) or not hasattr(emitter, "__iter__"):
                 raise TypeError(
-                    f"emitter {index} given to run() is a {type(emitter).__name__}, not a generator or a list of calls; "
+                    f"emitter {index} given to run() is a {type(emitter).__name__}, not a generator or list of calls; "
                     f"wrap a plain list of calls once more: run([calls])"
                 )
             self._turns.append(_Source(iter(emitter)))
@@ -82,7 +84,9 @@ class Feeder:
     def _await(self, source: _Source, item: AwaitCounts) -> None:
         seq = source.latest.get(item.call)
         if seq is None:
-            raise ValueError(f"an emitter awaits call {item.call.name!r}, which it has not yielded; yield the call first")
+            raise ValueError(
+                f"an emitter awaits call {item.call.name!r}, which it has not yielded; yield the call first"
+            )
         self.awaits += 1
         if not self._is_complete(seq):
             self._turns.popleft()

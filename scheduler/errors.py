@@ -34,7 +34,7 @@ def call_failed(call: KernelCall, executor: str, cause: BaseException) -> CallEr
 
 
 def device_fault(call: KernelCall, executor: str, cause: BaseException) -> CallError:
-    """Describe a CUDA fault. It surfaces at some later driver call, so `call` is where it was noticed, not its source."""
+    """Describe a CUDA fault. It surfaces at a later driver call, so `call` is where it was noticed, not its source."""
     return CallError(
         f"a CUDA fault ended the context and was noticed at call {call.name!r} under executor {executor!r} ({cause}); "
         f"start a new process and rerun with executor='serial', check_each=True to name the call that did it",

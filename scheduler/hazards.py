@@ -9,144 +9,248 @@ For an earlier call a and a later call b, on segments that conflict:
 An update counts as a read and a write. ACS (arXiv 2401.12377), from which the window comes, prints an algorithm
 that checks WAR and WAW only; without RAW a consumer could overtake its producer, so all three are checked here.
 
-`HazardTracker` is the incremental form: for each segment it keeps the last writer and the readers since. Its cost
-does not grow with the window. The upstream sets it returns leave out calls that are implied: a writer hides the
-readers and writers of its own segment before it, for it waits for them itself. `conflict` is the pairwise
-definition, used to check the tracker and to validate traces.
+`HazardTracker` is the incremental form. It rests on two facts about kernel lists: calls with the same reads, writes
+and updates come again and again, and whether two such combinations conflict never changes. Each combination becomes a
+numbered *plan* with the set of all plans that it conflicts with, and a call is checked by one set intersection, that
+set with the plans in flight, whatever the number of its segments. Where a plan shares segments with very many others,
+its set is worked out only once it keeps coming back; until then it is compared with the plans in flight one by one.
+`conflict` is the pairwise definition, used to check the tracker and to validate traces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from operator import itemgetter
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
 
 from .calls import KernelCall
 
-_NONE = -1  # never a live sequence number
-_MAX_PLANS = 4096
+Segs = tuple[int, ...]
+_MANY = 6  # upstream calls at which it pays to look for those that are implied
+_MAX_PLANS = 4096  # a list that never repeats itself starts afresh at so many
+_MAX_PAIRS = 500_000  # conflicts kept in sets, some 30 MB; beyond, plans are compared one by one
+_SPARSE = 256  # plans that share segments with a new one, up to which its conflicts are worked out at once
+_VISITS = 3  # calls with a plan, else, before they are
 
 
-class _Plan(NamedTuple):
-    """What a tracker knows about one combination of reads, writes and updates, whichever call has it."""
+class _Plan:
+    """One combination of reads, writes and updates, as one tracker knows it."""
 
-    owner: object  # the tracker's token when the plan was made
-    writers_of: Callable[[list[int]], tuple[int, ...]]  # picks the last writers of all that the call conflicts with
-    own_readers: tuple[set[int], ...]  # readers of the segments that the call writes
-    other_readers: tuple[set[int], ...]  # readers of further segments that conflict with those
-    read: tuple[set[int], ...]  # readers of the segments that the call reads
-    written: tuple[int, ...]
+    __slots__ = (
+        "conflicting",
+        "number",
+        "reads",
+        "stamp",
+        "touched",
+        "touches",
+        "visits",
+        "writes",
+        "written",
+    )
+
+    def __init__(self, number: int, reads: Segs, written: Segs, conflicts: Sequence[Segs]) -> None:
+        self.number = number
+        self.reads = reads
+        self.written = written
+        self.touches = frozenset(reads + written)
+        self.touched = frozenset(c for s in reads + written for c in conflicts[s])  # all that conflicts with those
+        self.writes = frozenset(c for s in written for c in conflicts[s])  # all that conflicts with what it writes
+        self.visits = 0
+        self.conflicting: set[int] = set()  # numbers of conflicting plans
+        self.stamp: object = None  # the tracker's stamp at a time when `conflicting` was complete
+
+    def conflicts_with(self, other: _Plan) -> bool:
+        """Whether a call with this plan must wait for one with the other, or the other way round: it is the same."""
+        return not (self.touched.isdisjoint(other.written) and self.writes.isdisjoint(other.touches))
 
 
 class HazardTracker:
     """Upstream sets of calls added in program order, on prebuilt integer segments.
 
-    `live` holds the sequence numbers of calls that were added and not removed; only those are ever upstream. Numbers
-    must grow from call to call for as long as the tracker lives, also across `clear`.
+    Only calls that were added and not removed are ever upstream. Calls may be left out that others upstream wait for:
+    of several with one plan that writes, all but the newest, and more where there would be many. Sequence numbers must
+    grow from call to call for as long as the tracker lives, also across `clear`.
     """
 
-    __slots__ = ("_conflicts", "_owner", "_plans", "_readers", "_sweep_at", "_sweep_every", "_writer", "live")
+    __slots__ = (
+        "_alive",
+        "_behind",
+        "_conflicts",
+        "_known",
+        "_latest",
+        "_latest_of",
+        "_live",
+        "_numbered",
+        "_pairs",
+        "_plans",
+        "_stamp",
+        "_touching",
+        "_unwriting",
+        "_writing",
+    )
 
-    def __init__(self, conflicts: list[tuple[int, ...]], capacity: int = 32) -> None:
-        self.live: set[int] = set()
+    def __init__(self, conflicts: list[tuple[int, ...]]) -> None:
         self._conflicts = conflicts
-        self._writer: list[int] = []  # segment -> the last call that wrote it
-        self._readers: list[set[int]] = []  # segment -> calls that have read it since
-        self._owner = object()  # replaced when plans go out of date
-        self._plans: dict[tuple[tuple[int, ...], ...], _Plan] = {}
-        self._sweep_every = self._sweep_at = 16 * capacity
+        self._known = 0  # segments when the plans were made
+        self._live: dict[int, _Plan] = {}  # by sequence number, in program order
+        self._behind: dict[int, set[int]] = {}  # live call -> what it is known to come after, where that was worked out
+        self._alive: set[int] = set()  # numbers of the plans of live calls
+        self._latest: dict[int, int] = {}  # plan number -> its newest call, live if the plan is alive
+        self._latest_of: Callable[[int], int] = self._latest.__getitem__
+        self._unwriting: dict[int, set[int]] = {}  # plan number -> all its live calls, for plans that write nothing
+        self._forget_plans()
+
+    @property
+    def live(self) -> set[int]:
+        """The calls that were added and not removed."""
+        return set(self._live)
 
     def add(self, seq: int, call: KernelCall) -> set[int]:
         """Add a call and return the live calls that it must wait for.
 
         Raises ValueError if the call names a segment that the table does not hold.
         """
-        writer = self._writer
-        if len(writer) != len(self._conflicts):
-            self._grow()
         plan = call._plan
-        if plan is None or plan[0] is not self._owner:
-            plan = self._plan(call)
-        _, writers_of, own_readers, other_readers, read, written = plan
-        upstream = set(writers_of(writer))  # RAW and WAW
-        for readers in own_readers:  # WAR
-            if readers:
-                upstream |= readers
-                readers.clear()
-        for readers in other_readers:  # WAR on the whole, or on other members than the one written: they stay readers
-            if readers:
-                upstream |= readers
-        upstream &= self.live
-        for readers in read:
-            readers.add(seq)
-        for segment in written:
-            writer[segment] = seq
-        self.live.add(seq)
-        if seq >= self._sweep_at:
-            self._sweep(seq)
+        alive = self._alive
+        if plan.stamp is self._stamp and len(self._conflicts) == self._known:
+            hits = plan.conflicting & alive
+        else:
+            plan = self._plan_of(call)
+            hits = self._compare(plan)
+        upstream = set(map(self._latest_of, hits))
+        if self._unwriting:
+            self._add_unwriting(upstream, hits, seq, plan)
+        if len(upstream) > _MANY:
+            upstream = self._reduce(upstream, seq)
+        number = plan.number
+        self._latest[number] = seq
+        alive.add(number)
+        self._live[seq] = plan
         return upstream
 
     def remove(self, seq: int) -> None:
-        """A call has completed: it is upstream of nothing any more."""
-        self.live.discard(seq)
+        """A call has completed: it is upstream of nothing any more. Raises KeyError if it is not live."""
+        plan = self._live.pop(seq)
+        number = plan.number
+        if self._behind:
+            self._behind.pop(seq, None)
+        if not plan.written:
+            others = self._unwriting[number]
+            others.discard(seq)
+            if others:
+                self._latest[number] = max(others)
+                return
+        if self._latest[number] == seq:
+            self._alive.discard(number)
 
     def clear(self) -> None:
-        """Forget all calls."""
-        self.live.clear()
+        """Forget all calls, but keep plans."""
+        self._live.clear()
+        self._behind.clear()
+        self._alive.clear()
+        self._latest.clear()
+        for calls in self._unwriting.values():
+            calls.clear()
 
-    def _grow(self) -> None:
-        """Segments were interned since the last call: make room, and drop plans, whose conflicts may be out of date."""
-        missing = len(self._conflicts) - len(self._writer)
-        self._writer.extend([_NONE] * missing)
-        self._readers.extend(set() for _ in range(missing))
-        self._plans.clear()
-        self._owner = object()
+    def _reduce(self, upstream: set[int], seq: int) -> set[int]:
+        """Leave out calls that the newest upstream call is known to come after."""
+        newest = max(upstream)
+        known = self._behind.get(newest)
+        if known is None:
+            self._behind[seq] = set(upstream)
+            return upstream
+        behind = known | upstream
+        if len(behind) > 2 * len(self._live):
+            behind.intersection_update(self._live)  # else a chain would remember all of its calls
+        self._behind[seq] = behind
+        return upstream - known
 
-    def _plan(self, call: KernelCall) -> _Plan:
+    def _add_unwriting(self, upstream: set[int], hits: Iterable[int], seq: int, plan: _Plan) -> None:
+        """Calls with one plan that writes nothing do not wait for each other, so all of them count, not the newest."""
+        for other in hits:
+            upstream.update(self._unwriting.get(other, ()))
+        if not plan.written:
+            self._unwriting[plan.number].add(seq)
+
+    def _plan_of(self, call: KernelCall) -> _Plan:
         """Return the plan for a call's segments, and leave it with the call for the next time."""
-        accesses = (call.reads, call.writes, call.updates)
-        plan = self._plans.get(accesses)
+        if len(self._conflicts) != self._known or len(self._plans) >= _MAX_PLANS:
+            self._renew_plans()
+        written = call.writes + call.updates
+        plan = self._plans.get((call.reads, written))
         if plan is None:
-            if len(self._plans) >= _MAX_PLANS:
-                self._plans.clear()
-            plan = self._plans[accesses] = self._make_plan(call)
+            for segment in call.reads + written:
+                if not 0 <= segment < self._known:
+                    raise ValueError(
+                        f"call {call.name!r} names segment {segment}, but the table holds {self._known}; "
+                        f"intern its segments in the Segments given to the executor"
+                    )
+            plan = self._make_plan(call.reads, written)
         object.__setattr__(call, "_plan", plan)
         return plan
 
-    def _make_plan(self, call: KernelCall) -> _Plan:
-        conflicts, readers = self._conflicts, self._readers
-        written = tuple(dict.fromkeys(call.writes + call.updates))
-        touched = dict.fromkeys(call.reads + written)
-        for segment in touched:
-            if not 0 <= segment < len(conflicts):
-                raise ValueError(
-                    f"call {call.name!r} names segment {segment}, but the table holds {len(conflicts)}; "
-                    f"intern its segments in the Segments given to the executor"
-                )
-        closure = tuple(dict.fromkeys(c for s in touched for c in conflicts[s]))
-        others = dict.fromkeys(c for s in written for c in conflicts[s] if c not in written)
-        return _Plan(
-            self._owner,
-            _getter(closure),
-            tuple(readers[s] for s in written),
-            tuple(readers[s] for s in others),
-            tuple(readers[s] for s in dict.fromkeys(call.reads) if s not in written),
-            written,
-        )
+    def _make_plan(self, reads: Segs, written: Segs) -> _Plan:
+        """Number a combination, and enter it under its segments."""
+        plan = _Plan(len(self._numbered), reads, written, self._conflicts)
+        self._plans[reads, written] = plan
+        self._numbered.append(plan)
+        for segment in plan.touches:
+            self._touching[segment].add(plan.number)
+        for segment in written:
+            self._writing[segment].add(plan.number)
+        if not written:
+            self._unwriting[plan.number] = set()
+        if sum(len(users) for users in self._users(plan)) <= _SPARSE:
+            self._resolve(plan)
+            for number in plan.conflicting:
+                self._numbered[number].conflicting.add(plan.number)
+            self._pairs += len(plan.conflicting)
+        else:
+            self._stamp = object()  # the sets of the plans that it conflicts with are not complete any more
+        return plan
 
-    def _sweep(self, seq: int) -> None:
-        """Drop readers that have completed: the set of a segment that is only ever read would grow for ever."""
-        self._sweep_at = seq + self._sweep_every
-        for readers in self._readers:
-            if len(readers) > 8:
-                readers &= self.live
+    def _users(self, plan: _Plan) -> list[set[int]]:
+        """Return sets whose union is the plans that a plan conflicts with: RAW and WAW, then WAR."""
+        return [self._writing[s] for s in plan.touched] + [self._touching[s] for s in plan.writes]
 
+    def _resolve(self, plan: _Plan) -> None:
+        self._pairs -= len(plan.conflicting)
+        plan.conflicting = set().union(*self._users(plan))
+        self._pairs += len(plan.conflicting)
+        plan.stamp = self._stamp
 
-def _getter(closure: tuple[int, ...]) -> Callable[[list[int]], Any]:
-    """Return a function that picks these entries of a list, as a tuple: C code, where a loop would take three times as long."""
-    if len(closure) >= 2:
-        return itemgetter(*closure)
-    return lambda entries: tuple(entries[c] for c in closure)
+    def _compare(self, plan: _Plan) -> set[int]:
+        """Return which plans in flight a plan conflicts with; once it has come often enough, work out its whole set."""
+        if plan.stamp is not self._stamp:
+            plan.visits += 1
+            if plan.visits <= _VISITS or self._pairs > _MAX_PAIRS:
+                return {n for n in self._alive if plan.conflicts_with(self._numbered[n])}
+            self._resolve(plan)
+            plan.visits = 0
+        return plan.conflicting & self._alive
+
+    def _forget_plans(self) -> None:
+        self._stamp = object()
+        self._known = len(self._conflicts)
+        self._pairs: int = 0  # entries of all their `conflicting` sets
+        self._plans: dict[tuple[Segs, Segs], _Plan] = {}
+        self._numbered: list[_Plan] = []
+        self._writing: list[set[int]] = [set() for _ in range(self._known)]  # segment -> plans that write it
+        self._touching: list[set[int]] = [set() for _ in range(self._known)]  # segment -> plans that read or write it
+
+    def _renew_plans(self) -> None:
+        """Start plans afresh with those of the live calls: segments were interned, or there are too many plans."""
+        live = list(self._live.items())
+        behind = dict(self._behind)
+        self.clear()
+        self._behind.update(behind)
+        self._unwriting.clear()
+        self._forget_plans()
+        for seq, old in live:
+            plan = self._plans.get((old.reads, old.written)) or self._make_plan(old.reads, old.written)
+            self._live[seq] = plan
+            self._alive.add(plan.number)
+            self._latest[plan.number] = seq
+            if not plan.written:
+                self._unwriting[plan.number].add(seq)
 
 
 def conflict(earlier: KernelCall, later: KernelCall, conflicts: Sequence[tuple[int, ...]]) -> bool:

@@ -7,6 +7,7 @@ buffer has moved. An argument is
     numpy scalar              its own type, e.g. np.float32(0.5); a plain float is refused, its width is unknown
     Buffer, (Buffer, offset)  the buffer's address, plus an offset in bytes
     CuPy array                its address when packed; the launch keeps the array alive
+    bytes                     a structure passed by value, over as many slots as it needs
     None                      the null pointer
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any, cast
 
 import numpy as np
@@ -71,9 +73,11 @@ def _address(buffer: Buffer, offset: int) -> int:
 
 
 def _slot(position: int, argument: Any) -> bytes:
-    """Return one argument as 8 bytes, little endian, its value in the low bytes."""
+    """Return one argument as 8 bytes, little endian, its value in the low bytes; a structure as a multiple of them."""
     if argument is None:
         return bytes(8)
+    if isinstance(argument, bytes):
+        return argument.ljust(-(-max(len(argument), 1) // 8) * 8, b"\0")
     if isinstance(argument, Buffer):
         return struct.pack("<Q", argument.ptr)
     if isinstance(argument, tuple) and len(argument) == 2 and isinstance(argument[0], Buffer):
@@ -82,13 +86,15 @@ def _slot(position: int, argument: Any) -> bytes:
         return argument.tobytes().ljust(8, b"\0")
     if type(argument) is int:
         if not -(2**31) <= argument < 2**31:
-            raise ValueError(f"argument {position} is {argument}, beyond int32; pass np.int64({argument}) if the kernel takes it")
+            raise ValueError(
+                f"argument {position} is {argument}, beyond int32; pass np.int64({argument}) if the kernel takes it"
+            )
         return struct.pack("<ixxxx", argument)
     if hasattr(argument, "__cuda_array_interface__"):
         return struct.pack("<Q", argument.__cuda_array_interface__["data"][0])
     raise TypeError(
-        f"argument {position} is a {type(argument).__name__}; pass an int, a numpy scalar such as np.float32(x), a Buffer, "
-        f"a (Buffer, byte offset) pair, a CuPy array or None"
+        f"argument {position} is a {type(argument).__name__}; pass an int, a numpy scalar such as np.float32(x), "
+        f"a Buffer, a (Buffer, byte offset) pair, a CuPy array or None"
     )
 
 
@@ -106,12 +112,14 @@ class PackedArguments:
         self._bound: tuple[int, Any, Any, int] = self._pack()
 
     def _pack(self) -> tuple[int, Any, Any, int]:
-        epoch = self.buffers.epoch  # read before the pointers: a rebind during packing then packs again at the next issue
-        raw = b"".join(_slot(i, a) for i, a in enumerate(self.args))
-        count = len(self.args)
-        slots = (ctypes.c_uint64 * max(count, 1)).from_buffer_copy(raw or bytes(8))
-        base = ctypes.addressof(slots)
-        table = (ctypes.c_void_p * max(count, 1))(*(base + 8 * i for i in range(max(count, 1))))
+        epoch = (
+            self.buffers.epoch
+        )  # read before the pointers: a rebind during packing then packs again at the next issue
+        parts = [_slot(i, a) for i, a in enumerate(self.args)] or [bytes(8)]
+        raw = b"".join(parts)
+        slots = (ctypes.c_uint64 * (len(raw) // 8)).from_buffer_copy(raw)
+        starts = accumulate(map(len, parts[:-1]), initial=ctypes.addressof(slots))
+        table = (ctypes.c_void_p * len(parts))(*starts)
         return epoch, slots, table, ctypes.addressof(table)
 
     def current(self) -> tuple[int, Any, Any, int]:
@@ -125,7 +133,9 @@ class PackedArguments:
 def _three(name: str, size: Sequence[int]) -> tuple[int, int, int]:
     padded = (*size, 1, 1, 1)[:3]
     if not 1 <= len(size) <= 3 or min(padded) < 1:
-        raise ValueError(f"{name} {tuple(size)} is not one to three positive sizes; a launch without work should not be emitted")
+        raise ValueError(
+            f"{name} {tuple(size)} is not one to three positive sizes; a launch without work should not be emitted"
+        )
     return padded[0], padded[1], padded[2]
 
 
@@ -179,9 +189,22 @@ class CudaLaunch:
 
     def with_grid(self, grid: Sequence[int]) -> CudaLaunch:
         """Return a launch of another grid that shares the packed arguments."""
+        return self.with_shape(grid, self.block, self.shared)
+
+    def with_shape(self, grid: Sequence[int], block: Sequence[int], shared: int) -> CudaLaunch:
+        """Return a launch of another grid, block and shared memory [bytes] that shares the packed arguments.
+
+        `shared` is at most that of this launch, which has told the function how much to allow.
+        """
+        if shared > max(self.shared, _DEFAULT_SHARED_LIMIT):
+            raise ValueError(
+                f"with_shape asks for {shared} bytes of shared memory where the launch was made for {self.shared}"
+            )
         copy = object.__new__(CudaLaunch)
-        for name in ("_launch", "_packed", "_keepalive", "function", "block", "shared"):
+        for name in ("_launch", "_packed", "_keepalive", "function"):
             setattr(copy, name, getattr(self, name))
+        copy.block = _three("block", block)
+        copy.shared = int(shared)
         copy._set_grid(grid)
         return copy
 
@@ -203,7 +226,9 @@ class HostLaunch:
 
     __slots__ = ("_packed", "function")
 
-    def __init__(self, function: Callable[[Any], Any], args: Sequence[Any] = (), buffers: BufferSet | None = None) -> None:
+    def __init__(
+        self, function: Callable[[Any], Any], args: Sequence[Any] = (), buffers: BufferSet | None = None
+    ) -> None:
         self.function = function
         self._packed = PackedArguments(args, buffers if buffers is not None else BufferSet())
 

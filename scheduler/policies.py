@@ -1,7 +1,7 @@
 """Policies: which ready call goes first, and which stream a call joins. Results never depend on them, only time does.
 
 An order policy is `choose(ready, calls) -> seq`: `ready` lists sequence numbers, `calls` maps them to their calls.
-A stream policy is `choose(upstream, state) -> stream index`: `upstream` holds the calls in flight that the call waits for.
+A stream policy is `choose(upstream, state) -> stream index`: `upstream` holds the calls in flight to be waited for.
 To add one, write the function and enter it in the table below it.
 """
 
@@ -67,7 +67,7 @@ def least_loaded(upstream: Set[int], state: StreamState) -> int:
 
 
 def follow(upstream: Set[int], state: StreamState) -> int:
-    """The stream of the newest predecessor that is still its stream's last call, and so needs no wait; else least loaded.
+    """The stream of the newest predecessor that is still its stream's last call, so needs no wait; else least loaded.
 
     A predecessor behind which another call already stands is not followed: two successors of one call run side by side.
     """

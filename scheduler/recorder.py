@@ -16,7 +16,7 @@ class Recorder:
 
     Sequence numbers given to it count from `first`; in the trace they count from 0.
 
-    Not locked: executors with threads call it under their own lock, but for `ran`, which only sets one dictionary entry.
+    Not locked: executors with threads call it under their own lock, but for `ran`, which sets one dictionary entry.
     """
 
     def __init__(self, trace: Trace, driver: Driver | None = None, home: int = 0, first: int = 0) -> None:
@@ -70,7 +70,7 @@ class Recorder:
             self._device[seq - self._first] = (issue, start, end)
 
     def finish(self) -> None:
-        """Build the events. Device events must all have completed: the executor synchronises first when times are kept."""
+        """Build the events. Device events must have completed: the executor synchronises first when times are kept."""
         order = self.trace.order
         for step in self.trace.log:
             if step.kind == "issue":

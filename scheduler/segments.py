@@ -18,7 +18,7 @@ class _Named:
     partition: tuple[str, int] | None
 
     def overlaps(self, other: _Named) -> bool:
-        """Whether two distinct pieces of the same (buffer, shard) share memory: all do but two members of one family."""
+        """Whether distinct pieces of one (buffer, shard) share memory: all do but two members of one family."""
         if self.partition is None or other.partition is None:
             return True
         return self.partition[0] != other.partition[0]
@@ -62,7 +62,8 @@ class Segments:
         """
         if partition is not None and (len(partition) != 2 or not isinstance(partition[0], str)):
             raise ValueError(
-                f"partition {partition!r} of buffer {buffer!r} is not a (family name, member number) pair; pass e.g. ('size', 2)"
+                f"partition {partition!r} of buffer {buffer!r} is not a (family name, member number) pair; "
+                f"pass e.g. ('size', 2)"
             )
         piece = _Named(buffer, shard, partition)
         segment = self._ids.get(piece)

@@ -1,8 +1,8 @@
 """A fake device: streams and events in Python, to test executors and kernel lists where there is no GPU.
 
-Work is executed in a random order that streams and events allow, a little at every query, so that a missing wait shows
-up as a changed result. A kernel has a start and an end, and kernels of different streams overlap; its body runs at either,
-at random, as a real kernel may read early and write late.
+Work is executed in a random order that streams and events allow, a little at every query, so that a missing wait
+shows up as a changed result. A kernel has a start and an end, and kernels of different streams overlap; its body runs
+at either, at random, as a real kernel may read early and write late.
 """
 
 from __future__ import annotations

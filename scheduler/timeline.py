@@ -9,7 +9,7 @@ from .trace import Event
 
 
 def plot_timeline(events: Sequence[Event], title: str, path: str | Path) -> None:
-    """Write a PNG with one row for each stream and one colour for each stage (or call name, where no stage is given)."""
+    """Write a PNG with one row for each stream and one colour for each stage (or call name, where there is none)."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

@@ -100,7 +100,7 @@ class Trace:
         Path(path).write_text(json.dumps({"traceEvents": names + rows, "displayTimeUnit": "ns"}), encoding="utf-8")
 
     def plot(self, path: str | Path) -> None:
-        """Write a PNG timeline: a row for each stream, a colour for each stage, milliseconds across. Needs matplotlib."""
+        """Write a PNG timeline: a row for each stream, a colour for each stage, milliseconds. Needs matplotlib."""
         from .timeline import plot_timeline
 
         plot_timeline(self._needs_times("plot"), self.executor, path)

@@ -14,9 +14,9 @@ def validate(order: Sequence[KernelCall], trace: Trace, segments: Segments, slac
     """Return the violations of an execution, one sentence each; none means that it was legal.
 
     Checked: every call of `order` was issued exactly once; of two calls that conflict, the earlier in program order is
-    certain to have ended before the later starts, by stream order, recorded waits and completions seen by the host; and,
-    where times were recorded, the end of the earlier is not after the start of the later by more than `slack` seconds
-    (0 suits host clocks; CUDA time stamps tick about every half microsecond: give 2e-6 for them).
+    certain to have ended before the later starts, by stream order, recorded waits and completions seen by the host;
+    and, where times were recorded, the end of the earlier is not after the start of the later by more than `slack`
+    seconds (0 suits host clocks; CUDA time stamps tick about every half microsecond: give 2e-6 for them).
 
     Cost grows with the square of the number of calls. Raises ValueError for a trace without a log.
     """

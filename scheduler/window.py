@@ -20,11 +20,23 @@ State = Literal["pending", "ready", "executing"]
 class Window:
     """At most `capacity` calls, each with the set of earlier calls in the window that it must wait for.
 
-    `insert` numbers calls 0, 1, 2, ... in program order (`following` is next); all methods go by that number. `ready` lists the calls that may
-    start, in the order in which they became so; `calls` maps the numbers in the window to their calls, oldest first.
+    `insert` numbers calls 0, 1, 2, ... in program order (`following` is next); all methods go by that number. `ready`
+    lists the calls that may start, in the order in which they became so; `calls` maps the numbers in the window to
+    their calls, oldest first.
     """
 
-    __slots__ = ("_downstream", "_executing", "_hazards", "_live", "_upstream", "calls", "capacity", "following", "ready")
+    __slots__ = (
+        "_add_hazards",
+        "_downstream",
+        "_executing",
+        "_hazards",
+        "_remove_hazards",
+        "_upstream",
+        "calls",
+        "capacity",
+        "following",
+        "ready",
+    )
 
     def __init__(self, segments: Segments, capacity: int = 32) -> None:
         if capacity < 1:
@@ -32,8 +44,9 @@ class Window:
         self.capacity = capacity
         self.ready: list[int] = []
         self.calls: dict[int, KernelCall] = {}
-        self._hazards = HazardTracker(segments.conflicts, capacity)
-        self._live = self._hazards.live
+        self._hazards = HazardTracker(segments.conflicts)
+        self._add_hazards = self._hazards.add
+        self._remove_hazards = self._hazards.remove
         self._upstream: dict[int, set[int]] = {}  # pending calls only
         self._downstream: dict[int, list[int]] = {}
         self._executing: set[int] = set()
@@ -51,9 +64,11 @@ class Window:
         """Take in the next call of program order and return its number. Raises RuntimeError if the window is full."""
         calls = self.calls
         if len(calls) >= self.capacity:
-            raise RuntimeError(f"the window holds {len(calls)} calls, its capacity; complete one before inserting {call.name!r}")
+            raise RuntimeError(
+                f"the window holds {len(calls)} calls, its capacity; complete one before inserting {call.name!r}"
+            )
         seq = self.following
-        upstream = self._hazards.add(seq, call)
+        upstream = self._add_hazards(seq, call)
         self.following = seq + 1
         calls[seq] = call
         downstream = self._downstream
@@ -80,9 +95,11 @@ class Window:
         try:
             self._executing.remove(seq)
         except KeyError:
-            raise ValueError(f"call {seq} is not executing in the window; complete only calls that were started") from None
+            raise ValueError(
+                f"call {seq} is not executing in the window; complete only calls that were started"
+            ) from None
         del self.calls[seq]
-        self._live.remove(seq)
+        self._remove_hazards(seq)
         pending = self._upstream
         for later in self._downstream.pop(seq):
             upstream = pending[later]
@@ -109,7 +126,7 @@ class Window:
         return "executing" if seq in self._executing else "ready"
 
     def upstream(self, seq: int) -> frozenset[int]:
-        """Return the calls in the window that call `seq` still waits for itself; those they wait for may be left out."""
+        """Return the calls that call `seq` still waits for; those that they wait for may be left out."""
         return frozenset(self._upstream.get(seq, ()))
 
     def executing(self) -> Sequence[int]:

@@ -1,9 +1,9 @@
 """simengine: a batched rigid-body physics engine for reinforcement learning, with MuJoCo's physics.
 
-    import simengine
-    model = simengine.load_model("ant.xml")
-    sim = simengine.Simulation(model, num_worlds=4096)
-    sim.step(10)
+import simengine
+model = simengine.load_model("ant.xml")
+sim = simengine.Simulation(model, num_worlds=4096)
+sim.step(10)
 """
 
 from __future__ import annotations
@@ -45,7 +45,6 @@ def __getattr__(name: str) -> Any:
         import importlib
 
         module = importlib.import_module("simengine.make_step")
-        value = getattr(module, name)
-        globals()[name] = value
-        return value
+        globals().update({public: getattr(module, public) for public in _NEEDS_JAX})
+        return globals()[name]
     raise AttributeError(f"module 'simengine' has no attribute {name!r}")

@@ -42,7 +42,8 @@ class ListEngine:
         self.executor_name = backend.default_executor if executor == "auto" else executor
         backend.executor_options(self.executor_name, 1)  # refuses an executor this backend cannot run
         self.segments = Segments()
-        self._blob_arrays = tuple(backend.upload(blob) for blob in pack_models([m for m, _ in groups], dtype))
+        self._headers, *blobs = pack_models([m for m, _ in groups], dtype)
+        self._blob_arrays = tuple(backend.upload(blob) for blob in blobs)
         self.stores: list[GroupStore] = []
         self.emitters: list[list[ShardEmitter]] = []
         number = 0
@@ -76,7 +77,7 @@ class ListEngine:
         emitters = []
         for i in range(len(store.bounds) - 1):
             shard = Shard(group, i, number + i, store.bounds[i], store.bounds[i + 1])
-            factory = CallFactory(store, shard, functions, (blobs[0], blobs[1]), self.segments, lanes)
+            factory = CallFactory(store, shard, functions, (self._headers[group], *blobs), self.segments, lanes)
             emitters.append(ShardEmitter(store, shard, factory))
         return emitters
 
@@ -119,6 +120,8 @@ class ListEngine:
     def put(self, group: int, name: str, worlds: np.ndarray | None, values: Any) -> None:
         """Write a world field, for all worlds or those with the given numbers."""
         array = self.stores[group].array(name)
+        if isinstance(values, np.ndarray):
+            values = self.backend.upload(values.astype(array.dtype))
         array[... if worlds is None else worlds] = values
 
     def arena(self, group: int, world: int, names: Sequence[str], counter: str, address: str) -> dict[str, np.ndarray]:
@@ -129,6 +132,10 @@ class ListEngine:
         start = int(self.backend.to_host(store.array(address)[world]))
         arena = (store.contacts if FIELD[names[0]].space == "contact" else store.rows)[shard]
         return {name: self.backend.to_host(arena.arrays[name][start : start + count]) for name in names}
+
+    def num_shards(self, group: int) -> int:
+        """Ranges into which a group's worlds are split."""
+        return len(self.emitters[group])
 
     def bad_worlds(self, group: int) -> int:
         """Frozen worlds at the latest count."""

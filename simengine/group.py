@@ -58,6 +58,11 @@ class Group:
         """Time since each world's reset, (num_worlds,) float64 [s]."""
         return self.to_host(self._engine.get(self.index, "nstep")) * float(self.model.opt_timestep)
 
+    @property
+    def num_shards(self) -> int:
+        """Ranges into which the group's worlds are split."""
+        return self._engine.num_shards(self.index)
+
     def to_host(self, array: Any) -> np.ndarray:
         """A NumPy array of a backend array."""
         return array.get() if hasattr(array, "get") else np.asarray(array)

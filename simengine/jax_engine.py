@@ -1,4 +1,4 @@
-"""`JaxEngine`: steps groups of worlds with the JAX forms of the stages; runs wherever JAX does, and emits no kernel list."""
+"""`JaxEngine`: steps groups of worlds with the JAX forms of the stages; runs wherever JAX does, without kernel lists."""
 
 from __future__ import annotations
 
@@ -31,10 +31,12 @@ class JaxEngine:
         import jax
 
         if executor != "auto":
-            raise ValueError(f"backend 'jax' has no executors, so executor={executor!r} means nothing; leave it at 'auto'")
-        if dtype == "float64" and not jax.config.jax_enable_x64:
             raise ValueError(
-                "backend 'jax' needs 64-bit JAX for dtype='float64'; call jax.config.update('jax_enable_x64', True) first"
+                f"backend 'jax' has no executors, so executor={executor!r} means nothing; leave it at 'auto'"
+            )
+        if dtype == "float64" and not jax.config.read("jax_enable_x64"):
+            raise ValueError(
+                "backend 'jax' needs 64-bit JAX for dtype='float64'; call jax.config.update('jax_enable_x64', True)"
             )
         self._models = [model for model, _ in groups]
         self._counts = [{"ncon": 0, "nefc": 0} for _ in groups]
@@ -79,8 +81,10 @@ class JaxEngine:
 
     def put(self, group: int, name: str, worlds: np.ndarray | None, values: Any) -> None:
         """Write a world field, for all worlds or those with the given numbers."""
+        import jax.numpy as jnp
+
         old = self._state[group][name]
-        self._state[group][name] = old.at[... if worlds is None else worlds].set(values)
+        self._state[group][name] = old.at[... if worlds is None else worlds].set(jnp.asarray(values, old.dtype))
 
     def arena(self, group: int, world: int, names: Sequence[str], counter: str, address: str) -> dict[str, np.ndarray]:
         """The active contacts or rows of one world, out of the fixed slots that JAX computes."""
@@ -95,6 +99,10 @@ class JaxEngine:
             else:
                 found[name] = np.asarray(fields[name][world])[active]
         return found
+
+    def num_shards(self, group: int) -> int:
+        """One: JAX takes all worlds of a group together."""
+        return 1
 
     def bad_worlds(self, group: int) -> int:
         """Frozen worlds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import mujoco
 import numpy as np
@@ -20,7 +20,7 @@ from simengine.model.model import Model, load_model
 from simengine.records import Constraints, Contacts
 from simengine.state.fields import FIELD, STATUS
 
-ModelSource = str | os.PathLike[str] | mujoco.MjModel | Model
+ModelSource: TypeAlias = str | os.PathLike[str] | mujoco.MjModel | Model
 
 _DTYPES = ("float32", "float64")
 _ON_NONFINITE = ("raise", "freeze", "reset")
@@ -38,7 +38,7 @@ class Simulation:
         seed: seed of the executors that draw an order at random.
         keep: derived fields, by MuJoCo's name, that `step` must leave valid; a plain step stores only what the next one
             needs. They are those of the last evaluation of the step, as after `mj_step`.
-        shards: ranges into which each group's worlds are split; None lets the backend choose. Results never depend on it.
+        shards: ranges into which each group's worlds are split; None lets the backend choose. No result depends on it.
         on_nonfinite: what happens to a world whose state is no longer a number: "raise" freezes it and raises
             `NonFiniteError` once, "freeze" freezes it silently, "reset" resets it. Others are not touched.
         executor_options: further options for `scheduler.make_executor`, such as window or streams.
@@ -48,8 +48,8 @@ class Simulation:
         UnsupportedModelError: a model needs what the engine lacks.
         BackendError: the backend cannot run here.
 
-    Arrays of the CUDA backend are CuPy views of the engine's memory: valid until the next step, ordered on CuPy's current
-    stream. Host arrays are NumPy views with the same rule. JAX arrays are immutable values.
+    Arrays of the CUDA backend are CuPy views of the engine's memory: valid until the next step, ordered on CuPy's
+    current stream. Host arrays are NumPy views with the same rule. JAX arrays are immutable values.
     """
 
     def __init__(

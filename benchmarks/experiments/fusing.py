@@ -45,9 +45,7 @@ class StageFields(Fields):
 
     def __init__(self, num_worlds: int) -> None:
         super().__init__(num_worlds)
-        self.crb, self.cdof, self.qM = (
-            cp.zeros(num_worlds * FLOATS[f], dtype=cp.float32) for f in (CRB, CDOF, QM)
-        )
+        self.crb, self.cdof, self.qM = (cp.zeros(num_worlds * FLOATS[f], dtype=cp.float32) for f in (CRB, CDOF, QM))
 
     def launch(self, functions: dict[str, int], lanes: int, stages: int, store: int) -> Launch:
         """One kernel of these stages that stores these fields."""

@@ -13,9 +13,7 @@ from .harness import Launch, Source, block_threads, blocks, device_us, poison
 TABLES = ant_tree.tables()
 WORLD_MAJOR = {lanes: f"kinematics_world_major<{lanes}>" for lanes in (4, 8, 16, 32)}
 FIELD_MAJOR = {lanes: f"kinematics_field_major<{lanes}>" for lanes in (1, 4)}
-SOURCE = Source(
-    ("tree.cu", "stages.cu"), (*WORLD_MAJOR.values(), *FIELD_MAJOR.values()), TABLES.defines
-)
+SOURCE = Source(("tree.cu", "stages.cu"), (*WORLD_MAJOR.values(), *FIELD_MAJOR.values()), TABLES.defines)
 WORLDS = (64, 512, 8192, 32768)
 
 

@@ -153,45 +153,46 @@ class AntTask(Task):
 class AntEnv(SingleEnv):
     """One Ant: observations, rewards, terminations, info and arguments of Gymnasium's Ant-v5.
 
-    **Action**, `Box(-1, 1, (8,), float32)`: torques of the motors before their gear of 150, clipped to [-1, 1] by the
-    model.
+    **Action**, `Box(-1, 1, (8,), float32)`: controls of the motors, which the model clips to [-1, 1]; the torque on the
+    joint is 150 times the control [N m].
 
-    | index | joint   | between                            | unit |
-    | ----- | ------- | ---------------------------------- | ---- |
-    | 0     | hip_4   | torso and right back leg           | N m  |
-    | 1     | ankle_4 | the two links of the right back leg | N m |
-    | 2     | hip_1   | torso and front left leg           | N m  |
-    | 3     | ankle_1 | the two links of the front left leg | N m |
-    | 4     | hip_2   | torso and front right leg          | N m  |
-    | 5     | ankle_2 | the two links of the front right leg | N m |
-    | 6     | hip_3   | torso and back left leg            | N m  |
-    | 7     | ankle_3 | the two links of the back left leg | N m  |
+    | index | joint   | between                              | unit of the torque |
+    | ----- | ------- | ------------------------------------ | ------------------ |
+    | 0     | hip_4   | torso and right back leg             | N m                |
+    | 1     | ankle_4 | the two links of the right back leg  | N m                |
+    | 2     | hip_1   | torso and front left leg             | N m                |
+    | 3     | ankle_1 | the two links of the front left leg  | N m                |
+    | 4     | hip_2   | torso and front right leg            | N m                |
+    | 5     | ankle_2 | the two links of the front right leg | N m                |
+    | 6     | hip_3   | torso and back left leg              | N m                |
+    | 7     | ankle_3 | the two links of the back left leg   | N m                |
 
     **Observation**, `Box(-inf, inf, (105,), float64)`, whatever the `dtype` of the engine:
 
-    | index   | meaning                                                 | joint or body              | unit       |
-    | ------- | ------------------------------------------------------- | -------------------------- | ---------- |
-    | 0       | height of the torso, `qpos[2]`                          | root                       | m          |
-    | 1..4    | orientation of the torso, quaternion w x y z            | root                       | -          |
-    | 5..12   | angles of hip and ankle, legs 1 to 4                    | hip_1, ankle_1 ... ankle_4 | rad        |
-    | 13..15  | velocity of the torso, world frame                      | root                       | m/s        |
-    | 16..18  | angular velocity of the torso, body frame               | root                       | rad/s      |
-    | 19..26  | velocities of hip and ankle, legs 1 to 4                | hip_1, ankle_1 ... ankle_4 | rad/s      |
-    | 27..104 | `cfrc_ext` clipped to `contact_force_range`: torque then | bodies 1 to 13, torso first | N m and N |
-    |         | force of the contacts on each body, about the com of    |                            |            |
-    |         | the whole robot; all zero after a reset                 |                            |            |
+    | index   | meaning                                               | joint or body                | unit     |
+    | ------- | ----------------------------------------------------- | ---------------------------- | -------- |
+    | 0       | height of the torso, world frame                      | root                         | m        |
+    | 1..4    | orientation of the torso, quaternion w x y z          | root                         | -        |
+    | 5..12   | angles of hip and ankle of front left, front right,   | hip_1, ankle_1 ... ankle_4   | rad      |
+    |         | back left and right back leg                          |                              |          |
+    | 13..15  | velocity of the torso, world frame                    | root                         | m/s      |
+    | 16..18  | angular velocity of the torso, its own frame          | root                         | rad/s    |
+    | 19..26  | velocities of hip and ankle, legs in the same order   | hip_1, ankle_1 ... ankle_4   | rad/s    |
+    | 27..104 | contact torque and force on each body, about the com  | bodies 1 (torso) to 13, six  | N m, N   |
+    |         | of the robot: `cfrc_ext` clipped to                   | entries each                 |          |
+    |         | `contact_force_range`; all zero after a reset         |                              |          |
 
     With `exclude_current_positions_from_observation=False` x and y of the torso come first (107 entries); without
     `include_cfrc_ext_in_observation` the last 78 are absent.
 
     **Reward**: `reward_survive + reward_forward + reward_ctrl + reward_contact`, each also in `info`:
 
-    | term           | value                                                                                    |
-    | -------------- | ---------------------------------------------------------------------------------------- |
-    | reward_survive | `healthy_reward` if the robot is healthy, else 0                                          |
-    | reward_forward | `forward_reward_weight` times the mean x velocity of `main_body` over the step [m/s]      |
-    | reward_ctrl    | `-ctrl_cost_weight` times the sum of squares of the action, unclipped                     |
-    | reward_contact | `-contact_cost_weight` times the sum of squares of the clipped `cfrc_ext`                 |
+    | term           | value                                                                                |
+    | -------------- | ------------------------------------------------------------------------------------ |
+    | reward_survive | `healthy_reward` if the robot is healthy, else 0                                     |
+    | reward_forward | `forward_reward_weight` times the mean x velocity of `main_body` over the step [m/s] |
+    | reward_ctrl    | `-ctrl_cost_weight` times the sum of squares of the action, unclipped                |
+    | reward_contact | `-contact_cost_weight` times the sum of squares of the clipped `cfrc_ext`            |
 
     `info` also has `x_position`, `y_position`, `distance_from_origin` [m] (these also after a reset), `x_velocity` and
     `y_velocity` [m/s].
@@ -201,22 +202,22 @@ class AntEnv(SingleEnv):
     **End**: terminated when unhealthy (height outside `healthy_z_range`, or a state that is not finite) if
     `terminate_when_unhealthy`; also, always, when the engine had to stop the world. The time limit is Gymnasium's.
 
-    | argument                                   | default     | meaning                                       |
-    | ------------------------------------------ | ----------- | --------------------------------------------- |
-    | xml_file                                   | "ant.xml"   | model: a path, or one of Gymnasium's assets   |
-    | frame_skip                                 | 5           | engine steps in one environment step          |
-    | default_camera_config                      | distance 4  | free camera for rendering                     |
-    | forward_reward_weight                      | 1           | weight of reward_forward                      |
-    | ctrl_cost_weight                           | 0.5         | weight of reward_ctrl                         |
-    | contact_cost_weight                        | 5e-4        | weight of reward_contact                      |
-    | healthy_reward                             | 1           | reward of a step in health                    |
-    | main_body                                  | 1           | id or name of the body whose speed is rewarded |
-    | terminate_when_unhealthy                   | True        | end the episode of an unhealthy robot         |
-    | healthy_z_range                            | (0.2, 1)    | healthy heights, ends included [m]            |
-    | contact_force_range                        | (-1, 1)     | clipping of `cfrc_ext`                        |
-    | reset_noise_scale                          | 0.1         | size of the noise at the start                |
-    | exclude_current_positions_from_observation | True        | leave out x and y of the torso                |
-    | include_cfrc_ext_in_observation            | True        | observe `cfrc_ext`                            |
+    | argument                                   | default    | meaning                                        |
+    | ------------------------------------------ | ---------- | ---------------------------------------------- |
+    | xml_file                                   | "ant.xml"  | model: a path, or one of Gymnasium's assets    |
+    | frame_skip                                 | 5          | engine steps in one environment step           |
+    | default_camera_config                      | distance 4 | free camera for rendering                      |
+    | forward_reward_weight                      | 1          | weight of reward_forward                       |
+    | ctrl_cost_weight                           | 0.5        | weight of reward_ctrl                          |
+    | contact_cost_weight                        | 5e-4       | weight of reward_contact                       |
+    | healthy_reward                             | 1          | reward of a step in health                     |
+    | main_body                                  | 1          | id or name of the body whose speed is rewarded |
+    | terminate_when_unhealthy                   | True       | end the episode of an unhealthy robot          |
+    | healthy_z_range                            | (0.2, 1)   | healthy heights, ends included [m]             |
+    | contact_force_range                        | (-1, 1)    | clipping of `cfrc_ext`                         |
+    | reset_noise_scale                          | 0.1        | size of the noise at the start                 |
+    | exclude_current_positions_from_observation | True       | leave out x and y of the torso                 |
+    | include_cfrc_ext_in_observation            | True       | observe `cfrc_ext`                             |
 
     The arguments of the engine and of rendering are those of `SingleEnv`.
     """

@@ -48,7 +48,7 @@ class Options:
     segments: the table that calls' segments come from; needed by every executor but `serial`.
     window: calls in flight at most. streams: CUDA worker streams. workers: host threads, default one a core up to 8.
     policy: order policy. stream_policy: stream policy, for completion by events. seed: of `shuffled`.
-    record: `off`, `order` (what `validate` needs) or `times` (and time stamps; CUDA runs then end with a synchronisation).
+    record: `off`, `order` (what `validate` needs) or `times` (with time stamps; CUDA runs then end synchronised).
     completion: `events` chains calls on the device, `polling` issues a call only once all before it are seen complete.
     device: of `serial`. stream: handle of the CUDA home stream; None takes CuPy's current stream at each run.
     check_each: `serial` waits for each call, so that a fault names it. driver: replaces CUDA, e.g. by a fake device.
@@ -82,7 +82,9 @@ class Options:
         }
         for name, known in choices.items():
             if getattr(self, name) not in known:
-                raise ValueError(f"executor option {name}={getattr(self, name)!r} is unknown; choose one of {', '.join(known)}")
+                raise ValueError(
+                    f"executor option {name}={getattr(self, name)!r} is unknown; choose one of {', '.join(known)}"
+                )
 
     def table(self, executor: str) -> Segments:
         """Return the segments table. Raises ValueError where none was given."""

@@ -96,7 +96,7 @@ def release(pool: EventPool, lanes: Lanes) -> None:
 
 
 def issue_call(run: CudaRun, call: KernelCall, seq: int, handle: int, stream: int) -> None:
-    """Launch a call on a stream handle, and record it as on stream index `stream`. Raises CallError if it is refused."""
+    """Launch a call on a stream handle, recorded as stream index `stream`. Raises CallError if it is refused."""
     recorder = run.recorder
     try:
         if recorder is None:

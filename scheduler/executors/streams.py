@@ -1,4 +1,4 @@
-"""The streams executor, completion by events: calls are chained on the device, and the host waits for nothing it can chain.
+"""The streams executor, completion by events: calls are chained on the device, and the host seldom waits.
 
     emitters --pull--> FIFO of N calls in flight --stream policy--> stream 0  k k   k
                             |                                       stream 1    k k
@@ -8,9 +8,9 @@
 
 Invariants
     1. A call is issued as soon as it enters the window, in program order, on one stream.
-    2. Each call is followed by its event. Before a call is issued, its stream waits for the events of its upstream calls
-       that are on other streams, unless the stream is known to be behind them already: `seen[s][t]` is the newest call on
-       stream t that stream s is behind, counting what it is behind through third streams.
+    2. Each call is followed by its event. Before a call is issued, its stream waits for the events of its upstream
+       calls that are on other streams, unless it is known to be behind them already: `seen[s][t]` is the newest call
+       on stream t that stream s is behind, counting what it is behind through third streams.
     3. A call leaves the window when the host has seen its event complete; with N calls in the window the host waits for
        the oldest. Completion is looked for only then, and for awaited calls.
     4. Waits point to earlier calls only, so streams cannot block each other in a circle.
@@ -19,7 +19,7 @@ Invariants
     6. An event is reused only once its call has been seen complete, or the run has ended: waits keep to the record that
        they were enqueued behind.
 
-The host cost a call is one launch, one record, about one query, and the waits: some 4 us, of which 1 us is the hazard check.
+The host pays for each call one launch, one record, about one query, the hazard check, and the waits.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class StreamsExecutor:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.tracker = HazardTracker(options.table(self.name).conflicts, options.window)
+        self.tracker = HazardTracker(options.table(self.name).conflicts)
         self.following = 0  # sequence number of the next call
         self.driver: Driver = options.driver if options.driver is not None else CudaDriver()
         self.lanes = Lanes(self.driver, options.streams)

@@ -9,7 +9,7 @@ Invariants
     2. One call in flight a stream; a stream is free again when the event behind its call has been seen complete.
     3. No stream ever waits for another, but for the home stream at both ends of a run.
 
-Each dependent call costs the host a completed query and a launch, where completion by events costs a wait on the device.
+Each dependent call costs a completed query and a launch, where completion by events costs a wait on the device.
 The paper gives each stream a host thread; one thread that polls all streams does the same under Python's lock.
 """
 

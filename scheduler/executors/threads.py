@@ -7,8 +7,8 @@
 
 Invariants
     1. Window, feeder, log and failure are touched under the lock only; a call runs outside it.
-    2. One call in flight a worker. A call starts only when its upstream set is empty, so what it reads was written before
-       a lock hand-over that its thread has been through: no further memory fence is needed.
+    2. One call in flight a worker. A call starts only when its upstream set is empty, so what it reads was written
+       before a lock hand-over that its thread has been through: no further memory fence is needed.
     3. Emitters are advanced under the lock by whichever worker has time, one at a time. An emitter therefore sees
        different threads, and must not lean on thread-local state.
     4. A worker sleeps only when nothing is ready and something executes; whoever makes calls ready wakes as many.
@@ -46,7 +46,7 @@ class _Run:
 
 
 class _Pool:
-    """Threads that take part in one run after another. They refer to the pool alone, so a dropped executor ends them."""
+    """Threads that take part in run after run. They refer to the pool alone, so a dropped executor ends them."""
 
     def __init__(self, name: str, workers: int, choose: OrderPolicy) -> None:
         self._name = name

@@ -1,0 +1,1 @@
+"""Processors that run kernel lists, and how one is chosen."""

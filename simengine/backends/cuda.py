@@ -13,6 +13,8 @@ from simengine.errors import BackendError
 from simengine.kernels import cuda_build
 from simengine.kernels.kernel import Kernel
 
+_BLOCKS_A_MULTIPROCESSOR = 16  # blocks of one world that a multiprocessor is given before worlds share blocks
+
 
 class CudaBackend:
     """GPU execution of kernel lists. Raises BackendError where there is no CuPy or no GPU."""
@@ -30,12 +32,15 @@ class CudaBackend:
         try:
             count = cupy.cuda.runtime.getDeviceCount()
         except cupy.cuda.runtime.CUDARuntimeError as error:
-            raise BackendError(f"the cuda backend found no GPU ({error}); use backend='host' or backend='jax'") from error
+            raise BackendError(
+                f"the cuda backend found no GPU ({error}); use backend='host' or backend='jax'"
+            ) from error
         if count == 0:
             raise BackendError("the cuda backend found no GPU; use backend='host' or backend='jax'")
         self._cupy = cupy
         limit = cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
         self._shared_limit = int(limit)
+        self._spread_blocks = _BLOCKS_A_MULTIPROCESSOR * int(cupy.cuda.Device().attributes["MultiProcessorCount"])
         self._pinned: list[Any] = []
 
     def lanes(self, nv: int) -> int:
@@ -88,13 +93,13 @@ class CudaBackend:
         if columns:
             launch = CudaLaunch(function.ptr, (units,), (cuda_build.SCAN_LANES,), 0, args, buffers)
         else:
-            worlds = self._worlds_a_block(lanes, scratch_bytes)
-            grid = (max(1, -(-units // worlds)),)
-            launch = CudaLaunch(function.ptr, grid, (lanes, worlds), worlds * scratch_bytes, args, buffers)
+            most = self._most_worlds(lanes, scratch_bytes)
+            launch = CudaLaunch(function.ptr, (1,), (lanes, most), most * scratch_bytes, args, buffers)
+            launch = launch.with_shape(*self._shape(units, lanes, scratch_bytes))
         launch._keepalive = function
         return launch
 
-    def _worlds_a_block(self, lanes: int, scratch_bytes: int) -> int:
+    def _most_worlds(self, lanes: int, scratch_bytes: int) -> int:
         fit = self._shared_limit // max(scratch_bytes, 1)
         if fit == 0:
             raise BackendError(
@@ -103,10 +108,17 @@ class CudaBackend:
             )
         return max(1, min(cuda_build.BLOCK // lanes, fit))
 
+    def _shape(self, units: int, lanes: int, scratch_bytes: int) -> tuple[tuple[int], tuple[int, int], int]:
+        """Grid, block and shared memory: few worlds are spread over the multiprocessors, a world a warp, so that worlds
+        with different numbers of iterations do not wait for each other; many share blocks."""
+        worlds, most = 1, self._most_worlds(lanes, scratch_bytes)
+        while worlds < most and units > worlds * self._spread_blocks:
+            worlds = min(2 * worlds, most)
+        return (max(1, -(-units // worlds)),), (lanes, worlds), worlds * scratch_bytes
+
     def resize(self, launch: CudaLaunch, units: int, lanes: int, scratch_bytes: int) -> CudaLaunch:
         """The same kernel and arguments on a grid for `units` worlds."""
-        worlds = self._worlds_a_block(lanes, scratch_bytes)
-        return launch.with_grid((max(1, -(-units // worlds)),))
+        return launch.with_shape(*self._shape(units, lanes, scratch_bytes))
 
     def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:
         """Options for the CUDA executors."""

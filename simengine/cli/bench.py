@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import statistics
 import sys
@@ -13,8 +12,6 @@ from time import perf_counter
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from simengine import Model, load_model
@@ -22,6 +19,7 @@ from simengine.cli import oracle, stepping
 from simengine.cli.controls import random_controls
 from simengine.cli.machine import cores, result_header
 from simengine.cli.models import model_path
+from simengine.cli.output import as_json, console
 from simengine.cli.rollout import MujocoRollout
 from simengine.cli.settings import EXECUTOR_CHOICES, add_batch_options, positive, presets_of, resolve
 
@@ -76,11 +74,11 @@ def run(options: argparse.Namespace) -> int:
                 print(f"{name}, {worlds} worlds, executor {executor}", file=sys.stderr)
                 result["rows"].append({"model": name, **_measure(model, worlds, executor, settings)})
     if only_json:
-        print(json.dumps(result))
+        print(as_json(result))
     else:
         _print(result["rows"])
     if options.json and not only_json:
-        options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        options.json.write_text(as_json(result, indent=1) + "\n", encoding="utf-8")
     return 0 if all(row["agrees"] for row in result["rows"]) else 1
 
 
@@ -100,7 +98,7 @@ def _measure(model: Model, worlds: int, executor: str, settings: SimpleNamespace
         "first_step_s": round(perf_counter() - began, 3),
     }
     stepping.step(sim, sets, settings.warmup)
-    qpos, qvel = np.array(sim.qpos), np.array(sim.qvel)
+    qpos, qvel = stepping.on_host(sim.qpos), stepping.on_host(sim.qvel)
     ours, theirs = [], []
     with ExitStack() as stack:
         peer = stack.enter_context(MujocoRollout(model, cores())) if settings.mujoco else None
@@ -124,11 +122,12 @@ def _measure(model: Model, worlds: int, executor: str, settings: SimpleNamespace
             "ratio": round(their_seconds / seconds, 3),
         }
     agreement = oracle.compare(sim, controls[0], SAMPLE)
+    sim.close()
     return {**row, "qacc_error": agreement.qacc, "checked_worlds": agreement.worlds, "agrees": agreement.agrees}
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
-    table = Table("model", "worlds", "backend, executor", "steps/s", "us a step", "kernels", "first step [s]")
+    table = Table("model", "worlds", "backend, executor", "steps/s", "us a step", "calls a step", "first step [s]")
     if any("ratio" in row for row in rows):
         table.add_column("MuJoCo steps/s", justify="right")
         table.add_column("ratio", justify="right")
@@ -139,4 +138,4 @@ def _print(rows: list[dict[str, Any]]) -> None:
         if "ratio" in row:
             cells += [f"{row['peer_steps_per_s']:,}", f"{row['ratio']:.2f}"]
         table.add_row(*cells, f"{row['qacc_error']:.1e}" + ("" if row["agrees"] else " DIFFERS"))
-    Console().print(table)
+    console().print(table)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from simengine import Model, Simulation, load_model
 from simengine.backends.select import available_backends
 from simengine.cli.machine import hardware, versions
 from simengine.cli.models import asset_names, model_path
+from simengine.cli.output import as_json, console
 from simengine.cli.settings import presets_of
 from simengine.kernels.cache import cache_dir
 
@@ -41,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     if options.model:
         facts["model"] = _model_facts(load_model(model_path(options.model)))
     if options.json:
-        print(json.dumps(facts))
+        print(as_json(facts))
     else:
         _print(facts)
     return 0
@@ -78,7 +77,7 @@ def _print(facts: dict[str, Any]) -> None:
     table.add_row("models by name", ", ".join(facts["models"]))
     if "model" in facts:
         _add_model(table, facts["model"])
-    Console().print(table)
+    console().print(table)
 
 
 def _add_model(table: Table, model: dict[str, Any]) -> None:
@@ -88,7 +87,7 @@ def _add_model(table: Table, model: dict[str, Any]) -> None:
     table.add_row("time step", f"{model['timestep']} s, {model['integrator']}")
     table.add_row("constraint rows", f"at most {model['nefc_max']} in a world")
     if "calls" in model:
-        table.add_row(f"calls of a step on {model['backend']}", ", ".join(model["calls"]))
+        table.add_row(f"calls of the first step on {model['backend']}", ", ".join(model["calls"]))
         table.add_row(
             "memory", f"{model['bytes_per_world']:,} bytes a world, model and contacts of {WORLDS} worlds shared out"
         )

@@ -43,6 +43,11 @@ def on_backend(sim: Simulation, controls: np.ndarray) -> list[Any]:
     return list(sets)
 
 
+def on_host(array: Any) -> np.ndarray:
+    """A float64 copy on the host of an array of any backend."""
+    return np.array(array.get() if hasattr(array, "get") else array, np.float64)
+
+
 def step(sim: Simulation, sets: Sequence[Any], steps: int, progress: Callable[[int], None] | None = None) -> float:
     """Step under each set of controls in turn.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from simengine import load_model
 from simengine.cli import stepping
 from simengine.cli.controls import random_controls
 from simengine.cli.models import model_path
+from simengine.cli.output import as_json
 from simengine.cli.settings import EXECUTOR_CHOICES, add_batch_options, positive, resolve
 
 DEFAULTS: dict[str, Any] = {
@@ -63,11 +63,9 @@ def run(options: argparse.Namespace) -> int:
         "picture": str(picture),
     }
     if options.json:
-        print(json.dumps(summary))
-    else:
-        print(
-            f"one step of {summary['worlds']} worlds of {model.name} on {sim.backend}, {sim.executor}: "
-            f"{summary['calls']} kernel calls in {summary['span_us']} us, on average {summary['concurrency']} at a time\n"
-            f"{chrome} (open it in chrome://tracing or ui.perfetto.dev)\n{picture}"
-        )
+        print(as_json(summary))
+        return 0
+    print(f"one step of {sim.num_worlds} worlds of {model.name} on {sim.backend}, executor {sim.executor}:")
+    print(f"{summary['calls']} kernel calls in {summary['span_us']} us, {summary['concurrency']} at a time on average")
+    print(f"{chrome} (open it in chrome://tracing or ui.perfetto.dev)\n{picture}")
     return 0

@@ -28,7 +28,7 @@ class Shard(NamedTuple):
     """A range of worlds of a group, and the numbers under which the scheduler knows them."""
 
     group: int
-    index: int  # within the group
+    place: int  # within the group
     number: int  # within the simulation
     begin: int
     end: int
@@ -40,7 +40,7 @@ class Shard(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """Worlds given by a column of counts, and the partition that keeps them apart from the other columns of a family."""
+    """Worlds given by a column of counts, and the partition that keeps them apart from the family's other columns."""
 
     column: str
     family: str
@@ -56,14 +56,14 @@ class CallFactory:
         store: GroupStore,
         shard: Shard,
         functions: Mapping[str, Any],
-        blobs: tuple[Buffer, Buffer],
+        tables: tuple[bytes | Buffer, ...],
         segments: Segments,
         lanes: int,
     ):
         self._store = store
         self._shard = shard
         self._functions = functions
-        self._blobs = blobs
+        self._tables = tables
         self._segments = segments
         self._lanes = lanes
 
@@ -118,13 +118,19 @@ class CallFactory:
 
     def _prefix(self, listed: Listed | None) -> list[Any]:
         shard = self._shard
-        head: list[Any] = [*self._blobs, shard.group]
+        head: list[Any] = [*self._tables]
         if listed is None:
             return [*head, None, None, shard.begin, shard.size]
         column = COLUMNS.index(listed.column)
         at = 4 * (NUM_COLUMNS * shard.begin + column * shard.size)
-        total = 4 * (NUM_COLUMNS * shard.index + column)
-        return [*head, (self._store.buffer("lists"), at), (self._store.buffer("totals"), total), shard.begin, shard.size]
+        total = 4 * (NUM_COLUMNS * shard.place + column)
+        return [
+            *head,
+            (self._store.buffer("lists"), at),
+            (self._store.buffer("totals"), total),
+            shard.begin,
+            shard.size,
+        ]
 
     def _fields(self, kernel: Kernel, kept: set[str]) -> list[Any]:
         arguments: list[Any] = []
@@ -135,13 +141,13 @@ class CallFactory:
     def _argument(self, name: str) -> Any:
         space, shard = FIELD[name].space, self._shard
         if space == "contact":
-            return self._store.contacts[shard.index].buffers[name]
+            return self._store.contacts[shard.place].buffers[name]
         if space == "row":
-            return self._store.rows[shard.index].buffers[name]
+            return self._store.rows[shard.place].buffers[name]
         if space == "column":
             return (self._store.buffer(name), 4 * NUM_COLUMNS * shard.begin)
         if space == "shard":
-            return (self._store.buffer(name), 4 * NUM_COLUMNS * shard.index)
+            return (self._store.buffer(name), 4 * NUM_COLUMNS * shard.place)
         return self._store.buffer(name)
 
     def _tail(self, kernel: Kernel, plan: ScratchPlan, scalars: Mapping[str, int]) -> list[int]:

@@ -2,10 +2,10 @@
 
     position ── scan ─────────── counts ──┬── narrowphase of each pair type that occurs ──┐
         └────── smooth ───────────────────┴───────────────────────────────────────────────┴── finish, per size class
-                                                                                           └── advance, worlds without rows
+                                                                                           └── advance, without rows
 
-One evaluation of the dynamics emits `position`, `scan` and `smooth`, awaits the counts, then emits exactly the work that
-exists. RK4 repeats it four times.
+One evaluation of the dynamics emits `position`, `scan` and `smooth`, awaits the counts, then emits exactly the work
+that exists. RK4 repeats it four times.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ShardEmitter:
         self.shard = shard
         self.log: list[EmittedCall] = []
         self.bad_worlds = 0
-        self._totals: np.ndarray = store.totals_host[shard.index]
+        self._totals: np.ndarray = store.totals_host[shard.place]
         self._evaluations: dict[tuple[str, int, frozenset[str]], Evaluation] = {}
 
     def steps(self, n: int, keep: frozenset[str]) -> Iterator[Item]:
@@ -95,8 +95,8 @@ class ShardEmitter:
         yield AwaitCounts(scan)
         totals = self._totals.tolist()
         self.bad_worlds = totals[_COLUMN["bad"]]
-        self._store.contacts[self.shard.index].reserve(totals[0])
-        self._store.rows[self.shard.index].reserve(totals[1])
+        self._store.contacts[self.shard.place].reserve(totals[0])
+        self._store.rows[self.shard.place].reserve(totals[1])
         for column, call in calls.narrow:
             if totals[column]:
                 yield self._emit(call, totals[column])

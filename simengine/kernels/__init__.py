@@ -1,0 +1,1 @@
+"""From stages to compiled kernels: the portable dialect, code generation, builds and their cache."""

@@ -80,7 +80,7 @@ def finish(integrator: str, arena: bool) -> Kernel:
 def advance(integrator: str) -> Kernel:
     """Integration of worlds without constraint rows."""
     stages = (UNCONSTRAINED, *((INTEGRATORS[integrator],) if integrator else ()))
-    return Kernel(f"advance_{integrator or 'forward'}", stages, direct=frozenset())
+    return Kernel(f"advance_{integrator or 'forward'}", stages, direct=_CONTACTS)
 
 
 def step_kernels(integrator: str) -> tuple[Kernel, ...]:

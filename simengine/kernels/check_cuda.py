@@ -18,7 +18,9 @@ def main() -> int:
     parser.add_argument("--lanes", type=int, nargs="+", default=[8, 16, 32])
     parser.add_argument("--dtype", nargs="+", default=["float32", "float64"], choices=["float32", "float64"])
     args = parser.parse_args()
-    jobs = [(k, d, kernel_lanes(k, n), a) for k in all_kernels() for d in args.dtype for n in args.lanes for a in args.arch]
+    jobs = [
+        (k, d, kernel_lanes(k, n), a) for k in all_kernels() for d in args.dtype for n in args.lanes for a in args.arch
+    ]
     jobs = list(dict.fromkeys(jobs))
     failures = []
 

@@ -1,8 +1,8 @@
 """Source text of a kernel: the dialect, the model's accessors, the stage bodies, and a generated entry point.
 
-Arguments of every world kernel, in order: `model_ints, model_reals, model, worlds, num_listed, begin, n`, then the
-fields (reads, produced, updates, arena addresses), then the bodies' scalars, then one scratch offset per scratch item, then
-`scratch_words`. With `worlds` null the kernel covers worlds begin .. begin + n - 1; otherwise the worlds of the list, as
+Arguments of every world kernel, in order: `header` (by value), `model_ints, model_reals, worlds, num_listed, begin, n`,
+then the fields (reads, produced, updates, arena addresses), then the bodies' scalars, then one scratch offset per scratch
+item, then `scratch_words`. With `worlds` null the kernel covers worlds begin .. begin + n - 1; otherwise the worlds of the list, as
 many as `*num_listed` says.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from simengine.kernels.kernel import Kernel
-from simengine.kernels.prelude import constants, model_struct
+from simengine.kernels.prelude import HEADER, constants, model_struct
 from simengine.model.table import PAIR_TYPES
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELD, Field
@@ -20,7 +20,8 @@ _HERE = Path(__file__).parent
 _STAGES = _HERE.parent / "stages"
 _HEADERS_AFTER_MODEL = ("spatial.cuh", "linalg.cuh", "contact.cuh", "integrate.cuh")
 
-MODEL_PARAMETERS = ("const int* model_ints", "const real* model_reals", "int model")
+MODEL_PARAMETERS = ("const GRID_CONSTANT Header header", "const int* model_ints", "const real* model_reals")
+HEADER_SLOTS = (len(HEADER) + 1) // 2
 RANGE_PARAMETERS = ("const int* worlds", "const int* num_listed", "int begin", "int n")
 
 
@@ -74,8 +75,9 @@ def _pointer(name: str) -> str:
 def _world_function(kernel: Kernel) -> str:
     """Inline function that runs the bodies for one world."""
     names = [p.split()[-1].lstrip("*") for p in parameters(kernel)]
-    lines = [f"DEVICE void {kernel.name}_world({', '.join(parameters(kernel))}, int world, real* scratch) {{"]
-    lines.append("  const Model m = model_at(model_ints, model_reals, model, scratch);")
+    received = ["const Header& header", *parameters(kernel)[1:], "int world", "real* scratch"]
+    lines = [f"DEVICE void {kernel.name}_world({', '.join(received)}) {{"]
+    lines.append("  const Model m = {header, model_ints, model_reals, scratch};")
     lines.append("  scratch += COLUMN_WORDS;")
     for name in (*kernel.reads, *kernel.produced, *kernel.updates):
         kind = ctype(FIELD[name])
@@ -123,7 +125,12 @@ def _cuda_entry(kernel: Kernel) -> str:
 
 def _host_unpack(kernel: Kernel) -> list[str]:
     lines = []
-    for i, parameter in enumerate(parameters(kernel)):
+    received = parameters(kernel)
+    first = 0
+    if kernel.unit == "world":
+        lines.append("  const Header& header = *reinterpret_cast<const Header*>(slots);")
+        received, first = received[1:], HEADER_SLOTS
+    for i, parameter in enumerate(received, start=first):
         kind, name = parameter.rsplit(" ", 1)
         value = f"({kind})slots[{i}]" if "*" in kind else f"(int)(int64_t)slots[{i}]"
         lines.append(f"  {parameter} = {value};" if "*" in kind else f"  const int {name} = {value};")
@@ -144,8 +151,14 @@ def _host_entry(kernel: Kernel) -> str:
             "  }",
             "}",
         ]
-    words = "COLUMN_WORDS" if kernel.unit == "column" else f"COLUMN_WORDS + (int)(int64_t)slots[{len(parameters(kernel)) - 1}]"
-    lines.append(f'extern "C" void {kernel.name}(const uint64_t* slots) {{ run_lanes({kernel.name}_lane, slots, {words}); }}')
+    words = (
+        "COLUMN_WORDS"
+        if kernel.unit == "column"
+        else f"COLUMN_WORDS + (int)(int64_t)slots[{HEADER_SLOTS + len(parameters(kernel)) - 2}]"
+    )
+    lines.append(
+        f'extern "C" void {kernel.name}(const uint64_t* slots) {{ run_lanes({kernel.name}_lane, slots, {words}); }}'
+    )
     return "\n".join(lines) + "\n"
 
 

@@ -30,7 +30,10 @@ DEVICE int sphere_contact(const real* pos1, real radius1, const real* pos2, real
   const real centres = normalize3(normal);
   const real dist = centres - (radius1 + radius2);
   if (dist > margin) return 0;
-  if (centres < MJMINVAL) {
+  // axes of planar mechanisms cross exactly, and the rounding of their positions must not choose the normal
+  real extent = 0;
+  for (int i = 0; i < 3; ++i) extent = max_(extent, max_(abs_(pos1[i]), abs_(pos2[i])));
+  if (centres < 16 * REAL_EPS * (extent + radius1 + radius2)) {
     cross3(normal, axis1, axis2);
     normalize3(normal);
   }

@@ -64,9 +64,7 @@ def build_kernel(kernel: Kernel, dtype: str, lanes: int, arch: int) -> Path:
     nvrtc = _nvrtc()
     source = kernel_source(kernel, "cuda")
     key = digest(source, str(nvrtc.getVersion()), dtype, str(lanes), str(arch), str(BLOCK))
-    return cached(
-        f"{kernel.name}-{key}.cubin", lambda path: _write(path, compile_cubin(kernel, dtype, lanes, arch))
-    )
+    return cached(f"{kernel.name}-{key}.cubin", lambda path: _write(path, compile_cubin(kernel, dtype, lanes, arch)))
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -4,7 +4,7 @@
 // reductions have a fixed order, so that results never depend on timing. Built with fused multiply-add contraction off:
 // the same expression then rounds the same in every kernel, and fma_() is written where it is wanted.
 //
-//   GPU          LANES of a warp, block = (LANES, worlds), collectives masked to the group; LANES > 32 is one whole block
+//   GPU          LANES of a warp, block = (LANES, worlds), collectives masked to the group; LANES > 32 is one block
 //   host, 1      a plain loop, collectives are the identity
 //   host, more   one thread per lane with barriers, for the thread sanitizer
 //
@@ -16,6 +16,7 @@ typedef REAL real;
 #if defined(__CUDACC__)
 #define DEVICE __device__ __forceinline__
 #define DEVICE_METHOD __device__ __forceinline__
+#define GRID_CONSTANT __grid_constant__
 #define SIMENGINE_GPU 1
 #else
 #include <cmath>
@@ -23,6 +24,7 @@ typedef REAL real;
 #include <cstdint>
 #define DEVICE static inline
 #define DEVICE_METHOD inline
+#define GRID_CONSTANT
 #define SIMENGINE_GPU 0
 #endif
 
@@ -81,14 +83,17 @@ DEVICE int lane_scan(int x, int* total) {
   }
   if (in_warp == 31) warp_total[warp] = inclusive;
   __syncthreads();
-  int before = 0, all = 0;
-  for (int w = 0; w < LANES / 32; ++w) {
-    before += w < warp ? warp_total[w] : 0;
-    all += warp_total[w];
+  // every warp scans the totals of all warps for itself: one barrier fewer than sharing the result
+  int sum = in_warp < LANES / 32 ? warp_total[in_warp] : 0;
+#pragma unroll
+  for (int o = 1; o < 32; o *= 2) {
+    int y = __shfl_up_sync(0xffffffffu, sum, o);
+    if (in_warp >= o) sum += y;
   }
+  const int before = __shfl_sync(0xffffffffu, sum, warp > 0 ? warp - 1 : 0);
+  *total = __shfl_sync(0xffffffffu, sum, 31);
   __syncthreads();
-  *total = all;
-  return before + inclusive - x;
+  return (warp > 0 ? before : 0) + inclusive - x;
 }
 #endif
 

@@ -77,7 +77,9 @@ def build_kernel(kernel: Kernel, dtype: str, lanes: int = 1, extra_flags: tuple[
         answer = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
         if answer.returncode:
             first = next((line for line in answer.stderr.splitlines() if "error" in line), answer.stderr[:300])
-            raise BackendError(f"{path} could not compile kernel {kernel.name}: {first}; try another compiler with CXX=")
+            raise BackendError(
+                f"{path} could not compile kernel {kernel.name}: {first}; try another compiler with CXX="
+            )
 
     return cached(f"{kernel.name}-{key}.so", build)
 

@@ -1,7 +1,7 @@
 """`Kernel`: one or several stage bodies fused into one launch, and what becomes of each field in it.
 
-A field that a body of the kernel produces lives in the world's scratch (shared memory on the GPU) while later bodies use
-it, and is copied out only where its argument is not null: the same compiled kernel serves `forward()`, which stores
+A field that a body of the kernel produces lives in the world's scratch (shared memory on the GPU) while later bodies
+use it, and is copied out only where its argument is not null: the same compiled kernel serves `forward()`, which stores
 everything, and `step()`, which stores what the next step needs. Fused and unfused kernels give the same bits.
 """
 
@@ -65,9 +65,7 @@ class Kernel:
     @cached_property
     def updates(self) -> tuple[str, ...]:
         """Fields read and written in memory."""
-        return tuple(
-            dict.fromkeys(n for stage in self.stages for n in stage.updates if n not in self.produced)
-        )
+        return tuple(dict.fromkeys(n for stage in self.stages for n in stage.updates if n not in self.produced))
 
     @cached_property
     def in_scratch(self) -> tuple[str, ...]:

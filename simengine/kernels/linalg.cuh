@@ -1,7 +1,8 @@
 // Small dense linear algebra of one world: symmetric positive definite matrices of the size of nv.
 //
-// On the GPU lane i holds row i in registers while n fits in the group; factor and solves go through shuffles. Elsewhere
-// (the host, or more dofs than lanes) the lanes share loops over memory. The choice depends on the model's nv alone.
+// On the GPU lane i holds row i in registers while n fits in the group; factor and solves go through shuffles.
+// Elsewhere (the host, or more dofs than lanes) the lanes share loops over memory. The choice depends on the model's nv
+// alone.
 #pragma once
 
 // Four neighbouring numbers, read at once; the address is a multiple of their size.
@@ -9,75 +10,89 @@ struct alignas(16) Vec4 {
   real x, y, z, w;
 };
 
+// ------------------------------------------------------------------------------------------- symmetric matrices
+//
+// SymRows is a symmetric matrix as the group holds it: on the GPU lane i has row i in registers while n fits in the
+// group; elsewhere it is a pointer to n x n numbers.
+
 #if SIMENGINE_GPU && LANES <= 32
 #define REGISTERS_FIT(n) ((n) <= LANES)
-// ------------------------------------------------------------------------------------- rows in registers, n <= LANES
+
+struct SymRows {
+  const real* memory;
+  real row[LANES];
+};
+
+DEVICE void sym_load(SymRows* rows, const real* A, int n) {
+  const int i = lane();
+  rows->memory = A;
+  if (!REGISTERS_FIT(n)) return;
+#pragma unroll
+  for (int j = 0; j < LANES; ++j) rows->row[j] = i < n && j < n ? A[i * n + j] : R(0.0);
+}
+
+// Four words that every lane reads.
+DEVICE Vec4 broadcast4(const real* p) { return *reinterpret_cast<const Vec4*>(p); }
+
+// Solve A x = y by Gaussian elimination without pivots, A symmetric positive definite with row i in h of lane i; lane i
+// gives y_i and receives x_i. Rows and columns from n up to the next multiple of four must be those of the identity.
 //
-// Lane i holds row i of a symmetric matrix in h[]. Column k of L is spread through `column`, LANES words of shared
-// memory that all lanes then read as broadcasts: three times faster here than one shuffle an entry. From step k on the
-// upper part of row k is free and takes column k of L, so that the backward solve needs no transpose.
-
-DEVICE void spread(real own, real* column, real* out) {
-  lane_sync();
-  column[lane()] = own;
-  lane_sync();
-#pragma unroll
-  for (int q = 0; q < LANES / 4; ++q) {
-    const Vec4 c = reinterpret_cast<const Vec4*>(column)[q];
-    out[4 * q] = c.x;
-    out[4 * q + 1] = c.y;
-    out[4 * q + 2] = c.z;
-    out[4 * q + 3] = c.w;
-  }
-}
-
-// Factor in place: row i of L below the diagonal, column i of L above it; returns 1 / L[i][i].
-DEVICE real reg_factor(real* h, int n, real* column) {
+// Column k is spread through `column`, LANES words of shared memory that all lanes then read as broadcasts: three times
+// faster here than one shuffle an entry. Lanes i <= k take part with a multiplier of zero, so no step branches; by
+// symmetry row k's own upper part is what the backward solve needs.
+DEVICE real reg_solve(real* h, real y, int n, real* column) {
   const int i = lane();
-  real own_inverse = 0;
+  real inverse = 0;
 #pragma unroll
-  for (int k = 0; k < LANES; ++k) {
-    if (k < n) {
-      const real inverse = R(1.0) / sqrt_(lane_get(h[k], k));
-      const real l = h[k] * inverse;
-      real below[LANES];
-      spread(l, column, below);
-      if (i == k) own_inverse = inverse;
-      if (i > k) h[k] = l;
+  for (int block = 0; block < LANES; block += 4) {
+    if (block < n) {
 #pragma unroll
-      for (int j = k + 1; j < LANES; ++j) h[j] = i == k ? below[j] : i > k ? fma_(-l, below[j], h[j]) : h[j];
+      for (int k = block; k < block + 4; ++k) {
+        lane_sync();
+        column[i] = h[k];
+        lane_sync();
+        const real pivot = R(1.0) / column[k];
+        const real multiplier = i > k ? h[k] * pivot : R(0.0);
+        inverse = i == k ? pivot : inverse;
+#pragma unroll
+        for (int q = block; q < LANES; q += 4) {
+          if (q < n) {
+            const Vec4 c = broadcast4(column + q);
+            if (q > k) h[q] = fma_(-multiplier, c.x, h[q]);
+            if (q + 1 > k) h[q + 1] = fma_(-multiplier, c.y, h[q + 1]);
+            if (q + 2 > k) h[q + 2] = fma_(-multiplier, c.z, h[q + 2]);
+            if (q + 3 > k) h[q + 3] = fma_(-multiplier, c.w, h[q + 3]);
+          }
+        }
+        y = fma_(-multiplier, lane_get(y, k), y);
+      }
     }
   }
-  return own_inverse;
-}
-
-// Solve L L' x = y; lane i gives y_i and receives x_i.
-DEVICE real reg_solve(const real* h, real inverse, real y, int n) {
-  const int i = lane();
+  y *= inverse;
 #pragma unroll
-  for (int k = 0; k < LANES; ++k) {
-    if (k < n) {
-      const real solved = lane_get(y * inverse, k);
-      y = i == k ? solved : i > k ? fma_(-h[k], solved, y) : y;
-    }
-  }
+  for (int block = LANES - 4; block >= 0; block -= 4) {
+    if (block < n) {
 #pragma unroll
-  for (int k = LANES - 1; k >= 0; --k) {
-    if (k < n) {
-      const real solved = lane_get(y * inverse, k);
-      y = i == k ? solved : i < k ? fma_(-h[k], solved, y) : y;
+      for (int k = block + 3; k >= block; --k) y = fma_(i < k ? -(h[k] * inverse) : R(0.0), lane_get(y, k), y);
     }
   }
   return y;
 }
 
-DEVICE void reg_load(real* h, const real* A, int n) {
+// Make the rows from n up to the next multiple of four those of the identity.
+DEVICE void reg_pad(real* h, int n) {
   const int i = lane();
 #pragma unroll
-  for (int j = 0; j < LANES; ++j) h[j] = i < n && j < n ? A[i * n + j] : R(0.0);
+  for (int j = 0; j < LANES; ++j) h[j] = i >= n && i == j ? R(1.0) : h[j];
 }
 #else
 #define REGISTERS_FIT(n) 0
+
+struct SymRows {
+  const real* memory;
+};
+
+DEVICE void sym_load(SymRows* rows, const real* A, int n) { rows->memory = A; }
 #endif
 
 // --------------------------------------------------------------------------------------------- loops over memory
@@ -124,13 +139,32 @@ DEVICE void mem_solve(real* x, const real* L, int n) {
 DEVICE void chol_factor(const Model& m, real* L, const real* A, int n) {
 #if SIMENGINE_GPU && LANES <= 32
   if (REGISTERS_FIT(n)) {
-    real h[LANES];
-    reg_load(h, A, n);
     const int i = lane();
-    const real diagonal = R(1.0) / reg_factor(h, n, m.column);
+    SymRows rows;
+    sym_load(&rows, A, n);
+    real* h = rows.row;
+#pragma unroll
+    for (int k = 0; k < LANES; ++k) {
+      if (k < n) {
+        lane_sync();
+        m.column[i] = h[k];
+        lane_sync();
+        const real inverse = R(1.0) / sqrt_(m.column[k]);
+        const real scaled = h[k] * inverse, multiplier = i > k ? scaled * inverse : R(0.0);
+#pragma unroll
+        for (int q = k / 4 * 4; q < LANES; q += 4) {
+          const Vec4 c = broadcast4(m.column + q);
+          if (q > k) h[q] = fma_(-multiplier, c.x, h[q]);
+          if (q + 1 > k) h[q + 1] = fma_(-multiplier, c.y, h[q + 1]);
+          if (q + 2 > k) h[q + 2] = fma_(-multiplier, c.z, h[q + 2]);
+          if (q + 3 > k) h[q + 3] = fma_(-multiplier, c.w, h[q + 3]);
+        }
+        h[k] = scaled;
+      }
+    }
 #pragma unroll
     for (int j = 0; j < LANES; ++j) {
-      if (i < n && j < n) L[i * n + j] = j < i ? h[j] : j == i ? diagonal : R(0.0);
+      if (i < n && j < n) L[i * n + j] = j <= i ? h[j] : R(0.0);
     }
     lane_sync();
     return;
@@ -145,14 +179,19 @@ DEVICE void chol_factor(const Model& m, real* L, const real* A, int n) {
 DEVICE void chol_solve(real* x, const real* L, int n) {
 #if SIMENGINE_GPU && LANES <= 32
   if (REGISTERS_FIT(n)) {
-    real h[LANES];
     const int i = lane();
-#pragma unroll
-    for (int j = 0; j < LANES; ++j) h[j] = i < n && j < n ? (j < i ? L[i * n + j] : L[j * n + i]) : R(0.0);
     const real inverse = i < n ? R(1.0) / L[i * n + i] : R(0.0);
-    const real solved = reg_solve(h, inverse, i < n ? x[i] : R(0.0), n);
+    real y = i < n ? x[i] : R(0.0);
+    for (int k = 0; k < n; ++k) {
+      const real solved = lane_get(y * inverse, k);
+      y = i == k ? solved : i > k && i < n ? fma_(-L[i * n + k], solved, y) : y;
+    }
+    for (int k = n - 1; k >= 0; --k) {
+      const real solved = lane_get(y * inverse, k);
+      y = i == k ? solved : i < k ? fma_(-L[k * n + i], solved, y) : y;
+    }
     lane_sync();
-    if (i < n) x[i] = solved;
+    if (i < n) x[i] = y;
     lane_sync();
     return;
   }
@@ -160,27 +199,67 @@ DEVICE void chol_solve(real* x, const real* L, int n) {
   mem_solve(x, L, n);
 }
 
-// x = (A + scale diag(d) + sum over rows r with residual[r] < 0 of D[r] J[r]' J[r])^-1 b.
+// out = A x; x is padded with zeros to a multiple of four.
+DEVICE void sym_mul(const SymRows& A, const real* x, real* out, int n) {
+#if SIMENGINE_GPU && LANES <= 32
+  if (REGISTERS_FIT(n)) {
+    real sum = 0;
+#pragma unroll
+    for (int q = 0; q < LANES; q += 4) {
+      if (q < n) {
+        const Vec4 v = broadcast4(x + q);
+        sum = fma_(A.row[q + 3], v.w, fma_(A.row[q + 2], v.z, fma_(A.row[q + 1], v.y, fma_(A.row[q], v.x, sum))));
+      }
+    }
+    if (lane() < n) out[lane()] = sum;
+    return;
+  }
+#endif
+  LANE_FOR(i, n) {
+    real sum = 0;
+    for (int j = 0; j < n; ++j) sum = fma_(A.memory[j * n + i], x[j], sum);
+    out[i] = sum;
+  }
+}
+
+// Product of row r of J (stride a multiple of four, padded with zeros) and x (padded alike).
+DEVICE real row_dot(const real* J, int r, int stride, const real* x) {
+  const Vec4* row = reinterpret_cast<const Vec4*>(J + r * stride);
+  const Vec4* v = reinterpret_cast<const Vec4*>(x);
+  real sum = 0;
+  for (int q = 0; q < stride / 4; ++q) {
+    const Vec4 a = row[q], b = v[q];
+    sum = fma_(a.w, b.w, fma_(a.z, b.z, fma_(a.y, b.y, fma_(a.x, b.x, sum))));
+  }
+  return sum;
+}
+
+// x = (A + scale diag(d) + sum over rows r with residual[r] < 0 of D[r] J[r]' J[r])^-1 b, and b is left as it is.
 //
-// J has nrow rows of `stride` words, stride a multiple of four. H is n x n scratch for the form that loops over memory.
-DEVICE void solve_with_rows(const Model& m, real* x, const real* A, const real* d, real scale, int nrow, const real* J, int stride,
-                            const real* D, const real* residual, const real* b, real* H, int n) {
+// J has nrow rows of `stride` words. H is n x n scratch for the form that loops over memory. With `gradient` not null, b
+// is first completed to b - sum over the same rows of D[r] residual[r] J[r]', written to `gradient`; the solution is
+// skipped, and x not written, if the squared norm of that is below `floor`. Returns the squared norm.
+DEVICE real solve_with_rows(const Model& m, real* x, const SymRows& A, const real* d, real scale, int nrow,
+                            const real* J, int stride, const real* D, const real* residual, const real* b,
+                            real* gradient, real floor, real* H, int n) {
 #if SIMENGINE_GPU && LANES <= 32
   if (REGISTERS_FIT(n)) {
     const int i = lane();
     real h[LANES];
-    reg_load(h, A, n);
     const real extra = i < n && scale != 0 ? scale * d[i] : R(0.0);
+    real right = i < n ? b[i] : R(0.0);
 #pragma unroll
-    for (int j = 0; j < LANES; ++j) h[j] += i == j ? extra : R(0.0);
+    for (int j = 0; j < LANES; ++j) h[j] = A.row[j] + (i == j ? extra : R(0.0));
     for (int r = 0; r < nrow; ++r) {
-      if (residual[r] < 0) {
+      const real x_r = residual[r];
+      if (x_r < 0) {
         const real* row = J + r * stride;
-        const real c = i < n ? D[r] * row[i] : R(0.0);
+        const real c = i < stride ? D[r] * row[i] : R(0.0);
+        right = fma_(-x_r, c, right);
 #pragma unroll
         for (int j = 0; j < LANES; j += 4) {
-          if (j < stride) {
-            const Vec4 v = *reinterpret_cast<const Vec4*>(row + j);
+          if (j < n) {
+            const Vec4 v = broadcast4(row + j);
             h[j] = fma_(c, v.x, h[j]);
             h[j + 1] = fma_(c, v.y, h[j + 1]);
             h[j + 2] = fma_(c, v.z, h[j + 2]);
@@ -189,28 +268,42 @@ DEVICE void solve_with_rows(const Model& m, real* x, const real* A, const real* 
         }
       }
     }
-    const real inverse = reg_factor(h, n, m.column);
-    const real solved = reg_solve(h, inverse, i < n ? b[i] : R(0.0), n);
+    real norm = 0;
+    if (gradient) {
+      norm = lane_sum(right * right);
+      if (i < n) gradient[i] = right;
+      if (norm < floor) return norm;
+    }
+    reg_pad(h, n);
+    const real solved = reg_solve(h, right, n, m.column);
     lane_sync();
     if (i < n) x[i] = solved;
     lane_sync();
-    return;
+    return norm;
   }
 #endif
+  real norm = 0;
   LANE_FOR(i, n) {
-    for (int j = 0; j <= i; ++j) H[i * n + j] = A[i * n + j];
+    real right = b[i];
+    for (int j = 0; j <= i; ++j) H[i * n + j] = A.memory[i * n + j];
     if (scale != 0) H[i * n + i] += scale * d[i];
     for (int r = 0; r < nrow; ++r) {
       if (residual[r] < 0) {
         const real c = D[r] * J[r * stride + i];
         if (c != 0) {
+          right = fma_(-residual[r], c, right);
           for (int j = 0; j <= i; ++j) H[i * n + j] = fma_(c, J[r * stride + j], H[i * n + j]);
         }
       }
     }
-    x[i] = b[i];
+    if (gradient) gradient[i] = right;
+    x[i] = right;
+    norm = fma_(right, right, norm);
   }
+  norm = lane_sum(norm);
   lane_sync();
+  if (gradient && norm < floor) return norm;
   mem_factor(H, n);
   mem_solve(x, H, n);
+  return norm;
 }

@@ -34,30 +34,24 @@ def constants() -> str:
 
 
 def model_struct() -> str:
-    """C++ struct `Model`: sizes and table fields of one model, read through its header."""
+    """C++ struct `Model`: sizes and table fields of one model, read through its header.
+
+    The header is a kernel argument by value, so sizes and offsets are constants of the launch: no load precedes a load.
+    """
     lines = [
-        "#if SIMENGINE_GPU",
-        "DEVICE int load_int(const int* p) { return __ldg(p); }",
-        "#else",
-        "DEVICE int load_int(const int* p) { return *p; }",
-        "#endif",
+        f"struct Header {{ int at[{len(HEADER)}]; }};",
         "",
         "struct Model {",
-        "  const int *header, *ints;",
+        "  const Header& header;",
+        "  const int* ints;",
         "  const real* reals;",
         "  real* column;  // LANES words of the group, for linear algebra",
     ]
     scalars = len(SIZES) + 1 + len(INT_OPTIONS)
     for index, name in enumerate(HEADER[:scalars]):
-        lines.append(f"  DEVICE_METHOD int {name}() const {{ return load_int(header + {index}); }}")
+        lines.append(f"  DEVICE_METHOD int {name}() const {{ return header.at[{index}]; }}")
     for index, field in enumerate(TABLE, start=scalars):
         kind, blob = ("int", "ints") if field.kind == "int" else ("real", "reals")
-        lines.append(f"  DEVICE_METHOD const {kind}* {field.name}() const {{ return {blob} + load_int(header + {index}); }}")
-    lines += [
-        "};",
-        "",
-        "DEVICE Model model_at(const int* model_ints, const real* model_reals, int model, real* column) {",
-        f"  return {{model_ints + model * {len(HEADER)}, model_ints, model_reals, column}};",
-        "}",
-    ]
+        lines.append(f"  DEVICE_METHOD const {kind}* {field.name}() const {{ return {blob} + header.at[{index}]; }}")
+    lines.append("};")
     return "\n".join(lines) + "\n"

@@ -96,7 +96,9 @@ def _compile(source: str | os.PathLike[str]) -> mujoco.MjModel:
     text = os.fspath(source)
     is_text = isinstance(source, str) and text.lstrip().startswith("<")
     if not is_text and not Path(text).is_file():
-        raise FileNotFoundError(f"no model file at {text!r}; give the path of an MJCF file, or MJCF text starting with '<'")
+        raise FileNotFoundError(
+            f"no model file at {text!r}; give the path of an MJCF file, or MJCF text starting with '<'"
+        )
     try:
         return mujoco.MjModel.from_xml_string(text) if is_text else mujoco.MjModel.from_xml_path(text)
     except ValueError as error:
@@ -111,15 +113,6 @@ def _levels(mj: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray]:
     order = np.argsort(depth[1:], kind="stable") + 1
     counts = np.bincount(depth[1:], minlength=1)[1:] if mj.nbody > 1 else np.zeros(0, dtype=np.int64)
     return np.concatenate(([0], np.cumsum(counts))), np.append(order, 0)
-
-
-def _children(mj: mujoco.MjModel, level_body: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Count and place in `level_body` of each body's children; depth-first numbering makes them contiguous there."""
-    parent = mj.body_parentid[level_body[:-1]]
-    number = np.bincount(parent, minlength=mj.nbody)
-    first = np.zeros(mj.nbody, dtype=np.int64)
-    first[parent[::-1]] = np.arange(len(parent))[::-1]
-    return number, first
 
 
 def _subtree_ends(mj: mujoco.MjModel) -> np.ndarray:
@@ -140,10 +133,13 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str,
     disabled = int(mj.opt.disableflags)
     values: dict[str, Any] = pair_table(mj, pairs)
     values["level_adr"], values["level_body"] = _levels(mj)
-    values["body_childnum"], values["body_childadr"] = _children(mj, values["level_body"])
     values["body_last"] = _subtree_ends(mj)
     values["limit_jntid"] = _limited_joints(mj)
-    values["actuator_trnid"] = mj.actuator_trnid[:, 0]
+    joint = mj.actuator_trnid[:, 0]
+    values["actuator_trnid"] = joint
+    values["actuator_byjnt"] = np.argsort(joint, kind="stable")
+    values["jnt_actuatornum"] = np.bincount(joint, minlength=mj.njnt)
+    values["jnt_actuatoradr"] = np.cumsum(values["jnt_actuatornum"]) - values["jnt_actuatornum"]
     values["actuator_gear"] = mj.actuator_gear[:, 0]
     values["actuator_gainprm"] = mj.actuator_gainprm[:, 0]
     affine = (mj.actuator_biastype == mujoco.mjtBias.mjBIAS_AFFINE)[:, None]
@@ -166,6 +162,8 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str,
     if disabled & int(_DISABLE.mjDSBL_ACTUATION):
         arrays["actuator_gainprm"][:] = 0
         arrays["actuator_biasprm"][:] = 0
+        arrays["actuator_forcelimited"][:] = 0  # a range without zero would bring a force back
+        arrays["jnt_actfrclimited"][:] = 0
     return arrays
 
 

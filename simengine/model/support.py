@@ -54,16 +54,18 @@ def _named(mj: mujoco.MjModel, feature: str, objtype: mujoco.mjtObj, mask: np.nd
 
 
 def _nonzero_rows(array: np.ndarray) -> np.ndarray:
-    return np.asarray(array != 0).reshape(len(array), -1).any(axis=1)
+    return np.asarray(np.asarray(array != 0).any(axis=tuple(range(1, array.ndim))))
 
 
 def _flags(mj: mujoco.MjModel) -> Iterator[str]:
-    for flag in _DISABLE.__members__.values():
-        if mj.opt.disableflags & int(flag) and int(flag) not in HONOURED_DISABLE_FLAGS and int(flag) < 1 << 30:
-            yield f"disable flag {flag.name.removeprefix('mjDSBL_').lower()}"
-    for flag in _ENABLE.__members__.values():
-        if mj.opt.enableflags & int(flag):
-            yield f"enable flag {flag.name.removeprefix('mjENBL_').lower()}"
+    for name, flag in _DISABLE.__members__.items():
+        if not name.startswith("mjDSBL_"):
+            continue  # mjNDISABLE is the number of flags
+        if mj.opt.disableflags & int(flag) and int(flag) not in HONOURED_DISABLE_FLAGS:
+            yield f"disable flag {name.removeprefix('mjDSBL_').lower()}"
+    for name, flag in _ENABLE.__members__.items():
+        if name.startswith("mjENBL_") and mj.opt.enableflags & int(flag):
+            yield f"enable flag {name.removeprefix('mjENBL_').lower()}"
 
 
 def _options(mj: mujoco.MjModel) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Actuator forces in JAX, for one world: joint transmission, fixed gain, affine bias. Quantities as after mj_fwdActuation."""
+"""Actuator forces in JAX, for one world: joint transmission, fixed gain, affine bias. As after mj_fwdActuation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def actuation(m: Any, qpos: jax.Array, qvel: jax.Array, ctrl: jax.Array) -> tupl
     moment = np.zeros((m.nv, m.nu))
     moment[dof, np.arange(m.nu)] = gear
     qfrc = matmul(const(moment, qvel), force)
-    return force, _clamped(qfrc, np.asarray(m.jnt_actfrclimited)[m.dof_jntid], np.asarray(m.jnt_actfrcrange)[m.dof_jntid])
+    limited, bounds = np.asarray(m.jnt_actfrclimited)[m.dof_jntid], np.asarray(m.jnt_actfrcrange)[m.dof_jntid]
+    return force, _clamped(qfrc, limited, bounds)
 
 
 def _clamped(x: jax.Array, limited: Any, bounds: Any) -> jax.Array:

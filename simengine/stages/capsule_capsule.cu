@@ -1,61 +1,64 @@
-// Two capsules: the nearest spheres inside them, or one contact at each end of the overlap if they are parallel.
-// Below this determinant (relative in float32, where rounding hides parallel axes) capsules count as parallel.
-DEVICE real parallel_threshold(real ma, real mc) {
-#if REAL_IS_FLOAT
-  return max_(MJMINVAL, R(1e-6) * ma * mc);
-#else
-  return MJMINVAL;
-#endif
-}
+// Two capsules: the nearest spheres inside them, or, if their axes are parallel, one contact at each end of the stretch
+// of the first that lies beside the second: one and the same twice where there is no such stretch.
 
+// Squared sine of the angle below which two axes count as parallel.
+#define PARALLEL R(1e-8)
+
+// (3) sphere against sphere at a pair of points.
 DEVICE int capsule_points(const Pair& p, const real* half1, const real* half2, real x1, real x2, real margin,
                           Contact* out) {
-  real point1[3], point2[3];
+  real point1[3], point2[3], axis1[3], axis2[3];
+  mat_col(axis1, p.mat1, 2);
+  mat_col(axis2, p.mat2, 2);
   for (int i = 0; i < 3; ++i) {
     point1[i] = fma_(x1, half1[i], p.pos1[i]);
     point2[i] = fma_(x2, half2[i], p.pos2[i]);
   }
-  return sphere_contact(point1, p.size1[0], point2, p.size2[0], half1, half2, margin, out);
+  return sphere_contact(point1, p.size1[0], point2, p.size2[0], axis1, axis2, margin, out);
 }
 
+DEVICE real unit_clamp(real x) { return clamp_(x, R(-1.0), R(1.0)); }
+
 DEVICE int collide_capsule_capsule(const Pair& p, real margin, Contact* out) {
-  real half1[3], half2[3], offset[3];
-  mat_col(half1, p.mat1, 2);
-  mat_col(half2, p.mat2, 2);
+  real axis1[3], axis2[3], across[3], half1[3], half2[3], offset[3];
+  mat_col(axis1, p.mat1, 2);
+  mat_col(axis2, p.mat2, 2);
+  cross3(across, axis1, axis2);
   for (int i = 0; i < 3; ++i) {
-    half1[i] *= p.size1[1];
-    half2[i] *= p.size2[1];
+    half1[i] = p.size1[1] * axis1[i];
+    half2[i] = p.size2[1] * axis2[i];
     offset[i] = p.pos1[i] - p.pos2[i];
   }
-  // (1) normal equations of the nearest points, each parameter in [-1, 1]
+  // (1) half-axes and the normal equations of the nearest points, each parameter in [-1, 1]
   const real ma = dot3(half1, half1), mb = -dot3(half1, half2), mc = dot3(half2, half2);
-  const real u = -dot3(half1, offset), v = dot3(half2, offset), det = ma * mc - mb * mb;
-  if (abs_(det) >= parallel_threshold(ma, mc)) {
-    // (2) the unconstrained optimum, clamped one parameter after the other
+  const real u = -dot3(half1, offset), v = dot3(half2, offset);
+  if (dot3(across, across) >= PARALLEL) {
+    // (2) nearest points: the unconstrained optimum, clamped one parameter after the other. The determinant comes from
+    // the matrix itself, whose rounding cancels in the solution; it stays positive even if rounding eats it up
+    const real det = max_(ma * mc - mb * mb, REAL_EPS * ma * mc);
     real x1 = (mc * u - mb * v) / det, x2 = (ma * v - mb * u) / det;
     if (x1 > 1 || x1 < -1) {
-      x1 = x1 > 1 ? R(1.0) : R(-1.0);
+      x1 = unit_clamp(x1);
       x2 = (v - x1 * mb) / mc;
     }
     if (x2 > 1 || x2 < -1) {
-      x2 = x2 > 1 ? R(1.0) : R(-1.0);
-      x1 = clamp_((u - x2 * mb) / ma, R(-1.0), R(1.0));
+      x2 = unit_clamp(x2);
+      x1 = unit_clamp((u - x2 * mb) / ma);
     }
     return capsule_points(p, half1, half2, x1, x2, margin, out);
   }
-  // (3) parallel: the ends of the first, then of the second, until there are two contacts
+  // or, if parallel, the ends of the overlap with the points of the second capsule beside them
   int number = 0;
-  for (int k = 0; k < 4 && number < 2; ++k) {
-    const real end = k % 2 == 0 ? R(1.0) : R(-1.0);
-    const real x1 = k < 2 ? end : clamp_((u - end * mb) / ma, R(-1.0), R(1.0));
-    const real x2 = k < 2 ? clamp_((v - end * mb) / mc, R(-1.0), R(1.0)) : end;
+  for (int end = 0; end < 2; ++end) {
+    const real reach = end == 0 ? -abs_(mb) : abs_(mb);
+    const real x1 = unit_clamp((u + reach) / ma), x2 = unit_clamp((v - x1 * mb) / mc);
     number += capsule_points(p, half1, half2, x1, x2, margin, out + number);
   }
   return number;
 }
 
-DEVICE void capsule_capsule(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr, real* contact_dist,
-                            real* contact_pos, real* contact_frame, int* contact_cand) {
+DEVICE void capsule_capsule(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,
+                            real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
   fill_contacts<collide_capsule_capsule>(m, 4, geom_xpos, geom_xmat, cand_adr, contact_dist, contact_pos, contact_frame,
                                         contact_cand);
 }

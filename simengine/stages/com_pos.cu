@@ -3,30 +3,16 @@
 
 DEVICE void com_pos(const Model& m, const real* xmat, const real* xipos, const real* ximat, const real* xanchor,
                     const real* xaxis, real* subtree_com, real* cinert, real* cdof) {
-  // (1) mass-weighted positions, summed from the leaves to the roots
-  for (int level = m.nlevel(); level >= 0; --level) {
-    const int begin = level ? m.level_adr()[level - 1] : 0, end = level ? m.level_adr()[level] : 1;
-    LANE_FOR(k, end - begin) {
-      const int b = level ? m.level_body()[begin + k] : 0;
-      real sum[3];
-      for (int i = 0; i < 3; ++i) sum[i] = m.body_mass()[b] * xipos[3 * b + i];
-      for (int c = 0; c < m.body_childnum()[b]; ++c) {
-        const int child = m.level_body()[m.body_childadr()[b] + c];
-        for (int i = 0; i < 3; ++i) sum[i] += subtree_com[3 * child + i];
-      }
-      for (int i = 0; i < 3; ++i) subtree_com[3 * b + i] = sum[i];
-    }
-    lane_sync();
-  }
-  // (2) centres of mass; a massless subtree keeps its body's own
-  LANE_FOR(b, m.nbody()) {
+  // (1) centres of mass of the subtrees, which are ranges of bodies; a massless one keeps its body's own
+  LANE_FOR(e, 3 * m.nbody()) {
+    const int b = e / 3, i = e % 3, last = m.body_last()[b];
     const real mass = m.body_subtreemass()[b];
-    for (int i = 0; i < 3; ++i) {
-      subtree_com[3 * b + i] = mass < MJMINVAL ? xipos[3 * b + i] : subtree_com[3 * b + i] / mass;
-    }
+    real sum = 0;
+    for (int c = b; c <= last; ++c) sum = fma_(m.body_mass()[c], xipos[3 * c + i], sum);
+    subtree_com[e] = mass < MJMINVAL ? xipos[e] : sum / mass;
   }
   lane_sync();
-  // (3) body inertias about the com of their tree, in the world's orientation
+  // (2) body inertias about the com of their tree, in the world's orientation
   LANE_FOR(b, m.nbody()) {
     const real* mat = ximat + 9 * b;
     const real* inertia = m.body_inertia() + 3 * b;
@@ -52,7 +38,7 @@ DEVICE void com_pos(const Model& m, const real* xmat, const real* xipos, const r
     for (int i = 0; i < 3; ++i) out[6 + i] = mass * d[i];
     out[9] = mass;
   }
-  // (4) motion axes of the dofs about the same point
+  // (3) motion axes of the dofs about the same point
   LANE_FOR(v, m.nv()) {
     const int j = m.dof_jntid()[v], b = m.dof_bodyid()[v], type = m.jnt_type()[j];
     const int k = v - m.jnt_dofadr()[j];

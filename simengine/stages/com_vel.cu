@@ -2,6 +2,7 @@
 
 DEVICE void com_vel_body(const Model& m, int b, const real* qvel, const real* cdof, real* cvel, real* cdof_dot) {
   const int parent = m.body_parentid()[b], dofadr = m.body_dofadr()[b], dofnum = m.body_dofnum()[b];
+  // (1) velocity of the parent, plus what each dof adds
   real vel[6];
   for (int i = 0; i < 6; ++i) vel[i] = cvel[6 * parent + i];
   int v = dofadr;
@@ -15,6 +16,7 @@ DEVICE void com_vel_body(const Model& m, int b, const real* qvel, const real* cd
       }
       v += 3;
     }
+    // (2) an axis turns with the frame it is fixed in
     const int together = free ? 3 : 1;
     for (int k = 0; k < together; ++k) cross_motion(cdof_dot + 6 * (v + k), vel, cdof + 6 * (v + k));
     for (int k = 0; k < together; ++k) {
@@ -26,10 +28,10 @@ DEVICE void com_vel_body(const Model& m, int b, const real* qvel, const real* cd
 }
 
 DEVICE void com_vel(const Model& m, const real* qvel, const real* cdof, real* cvel, real* cdof_dot) {
-  // (1) the world does not move
+  // the world does not move
   LANE_FOR(i, 6) cvel[i] = 0;
   lane_sync();
-  // (2) parents before children
+  // parents before children
   for (int level = 0; level < m.nlevel(); ++level) {
     const int begin = m.level_adr()[level], end = m.level_adr()[level + 1];
     LANE_FOR(k, end - begin) com_vel_body(m, m.level_body()[begin + k], qvel, cdof, cvel, cdof_dot);

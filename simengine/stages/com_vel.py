@@ -2,4 +2,6 @@
 
 from simengine.stages.stage import Stage
 
-COM_VEL = Stage(name="com_vel", reads=("qvel", "cdof"), writes=("cvel", "cdof_dot"), flops=50, ref="com_vel_ref:com_vel")
+COM_VEL = Stage(
+    name="com_vel", reads=("qvel", "cdof"), writes=("cvel", "cdof_dot"), flops=50, ref="com_vel_ref:com_vel"
+)

@@ -1,5 +1,5 @@
-// Constraint rows: joint limits, then contacts. MuJoCo documentation, "Computation", "Constraint model", and "Modeling",
-// "Solver parameters".
+// Constraint rows: joint limits, then contacts. MuJoCo documentation, "Computation", "Constraint model", and
+// "Modeling", "Solver parameters".
 
 // Impedance d(r) at distance r from the margin: a sigmoid of power solimp[4] between solimp[0] and solimp[1].
 DEVICE real impedance(const real* solimp, real r) {
@@ -81,30 +81,8 @@ DEVICE int limit_rows(const Model& m, const real* qpos, int stride, real* efc_J,
   return rows;
 }
 
-// (2) where the rows of each contact go; contacts in the gap have none.
-DEVICE void contact_addresses(const Model& m, int rows, int ncon, const real* contact_dist, const int* contact_cand,
-                              int* contact_efc_address, real* efc_pos, real* efc_margin, int* efc_id) {
-  for (int base = 0; base < ncon; base += LANES) {
-    const int k = base + lane();
-    int number = 0, total;
-    real margin = 0;
-    if (k < ncon) {
-      const int c = contact_cand[k];
-      margin = m.cand_margin()[c];
-      number = contact_dist[k] < margin ? rows_of(m, c) : 0;
-    }
-    const int r = rows + lane_scan(number, &total);
-    if (k < ncon) contact_efc_address[k] = number ? r : -1;
-    for (int edge = 0; edge < number; ++edge) {
-      efc_pos[r + edge] = contact_dist[k];
-      efc_margin[r + edge] = margin;
-      efc_id[r + edge] = 4 * k + edge;
-    }
-    rows += total;
-  }
-}
-
-// (3) Jacobian of contact k in column v: the normal, and for pyramids the normal plus and minus each friction direction.
+// (2) Jacobian of contact k in column v: the normal, and for pyramids the normal plus and minus each friction
+// direction.
 DEVICE void contact_column(const Model& m, int v, int k, const real* subtree_com, const real* cdof,
                            const real* contact_pos, const real* contact_frame, int c, real* out) {
   const int b1 = m.geom_bodyid()[m.cand_geom1()[c]], b2 = m.geom_bodyid()[m.cand_geom2()[c]];
@@ -129,6 +107,29 @@ DEVICE void contact_column(const Model& m, int v, int k, const real* subtree_com
   out[1] = normal - tangent1;
   out[2] = normal + tangent2;
   out[3] = normal - tangent2;
+}
+
+// (3) rows that exist: where those of each contact go; contacts in the gap have none.
+DEVICE void contact_addresses(const Model& m, int rows, int ncon, const real* contact_dist, const int* contact_cand,
+                              int* contact_efc_address, real* efc_pos, real* efc_margin, int* efc_id) {
+  for (int base = 0; base < ncon; base += LANES) {
+    const int k = base + lane();
+    int number = 0, total;
+    real margin = 0;
+    if (k < ncon) {
+      const int c = contact_cand[k];
+      margin = m.cand_margin()[c];
+      number = contact_dist[k] < margin ? rows_of(m, c) : 0;
+    }
+    const int r = rows + lane_scan(number, &total);
+    if (k < ncon) contact_efc_address[k] = number ? r : -1;
+    for (int edge = 0; edge < number; ++edge) {
+      efc_pos[r + edge] = contact_dist[k];
+      efc_margin[r + edge] = margin;
+      efc_id[r + edge] = 4 * k + edge;
+    }
+    rows += total;
+  }
 }
 
 // Diagonal approximation of J inv(M) J', solver parameters and friction scale of row r.

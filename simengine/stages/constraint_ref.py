@@ -93,7 +93,7 @@ def constraint(
 
     # (2) contacts: relative velocity of the bodies at the contact, in the contact frame, combined into edges
     contact_J = _contact_jacobian(m, layout, subtree_com, cdof, contact_pos, contact_frame)
-    slot, cand = layout.contact_slot, np.asarray(m.slot_cand)[layout.contact_slot]
+    cand = np.asarray(m.slot_cand)[layout.contact_slot]
     margin = np.concatenate([limit_margin, np.asarray(m.cand_margin, np.float64)[cand]])
     pos = jnp.concatenate([limit_pos, per_row(layout, contact_dist)])
     listed = jnp.concatenate([jnp.ones(limit_pos.shape, bool), per_row(layout, contact_active)])

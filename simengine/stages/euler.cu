@@ -1,4 +1,5 @@
-// Semi-implicit Euler with joint damping taken implicitly: MuJoCo documentation, "Computation", "Numerical integration".
+// Semi-implicit Euler with joint damping taken implicitly: MuJoCo documentation, "Computation", "Numerical
+// integration".
 
 DEVICE void euler(const Model& m, const real* qM, const real* qfrc_smooth, const real* qacc_smooth,
                   const real* qfrc_constraint, const real* qacc, real* qpos, real* qvel, real* qacc_warmstart,
@@ -18,7 +19,9 @@ DEVICE void euler(const Model& m, const real* qM, const real* qfrc_smooth, const
   LANE_FOR(i, m.nq()) next_qpos[i] = qpos[i];
   lane_sync();
   if (m.opt_eulerdamp()) {
-    solve_with_rows(m, next_qvel, qM, m.dof_damping(), h, 0, qM, 0, qM, qM, force, hessian, nv);
+    SymRows M;
+    sym_load(&M, qM, nv);
+    solve_with_rows(m, next_qvel, M, m.dof_damping(), h, 0, qM, 0, qM, qM, force, (real*)0, R(0.0), hessian, nv);
   }
   // (2) velocity first, then position with the new velocity
   LANE_FOR(v, nv) next_qvel[v] = fma_(h, next_qvel[v], qvel[v]);

@@ -1,9 +1,10 @@
 // Forward kinematics: MuJoCo documentation, "Computation", "Forward kinematics".
 
-// Frame of one body from its parent's, through its joints.
+// Frame of one body in the world from its parent's, through its joints.
 DEVICE void kinematics_body(const Model& m, int body, const real* qpos, real* xpos, real* xquat, real* xanchor,
                             real* xaxis) {
   const int parent = m.body_parentid()[body], jntadr = m.body_jntadr()[body], jntnum = m.body_jntnum()[body];
+  // (1) pose in the parent, moved by the joints one after another
   real pos[3], quat[4];
   if (jntnum && m.jnt_type()[jntadr] == JNT_FREE) {
     const real* q = qpos + m.jnt_qposadr()[jntadr];
@@ -21,6 +22,7 @@ DEVICE void kinematics_body(const Model& m, int body, const real* qpos, real* xp
     for (int j = jntadr; j < jntadr + jntnum; ++j) {
       const int adr = m.jnt_qposadr()[j];
       const real moved = qpos[adr] - m.qpos0()[adr];
+      // (3) anchor and axis of the joint
       real anchor[3], axis[3];
       quat_rotate(anchor, quat, m.jnt_pos() + 3 * j);
       quat_rotate(axis, quat, m.jnt_axis() + 3 * j);
@@ -47,7 +49,7 @@ DEVICE void kinematics_body(const Model& m, int body, const real* qpos, real* xp
 
 DEVICE void kinematics(const Model& m, const real* qpos, real* xpos, real* xquat, real* xmat, real* xipos, real* ximat,
                        real* xanchor, real* xaxis, real* geom_xpos, real* geom_xmat) {
-  // (1) the world's frame
+  // the world's frame
   LANE_FOR(i, 4) {
     if (i < 3) xpos[i] = 0;
     xquat[i] = i == 0;
@@ -59,7 +61,7 @@ DEVICE void kinematics(const Model& m, const real* qpos, real* xpos, real* xquat
     LANE_FOR(k, end - begin) kinematics_body(m, m.level_body()[begin + k], qpos, xpos, xquat, xanchor, xaxis);
     lane_sync();
   }
-  // (3) matrices and inertial frames
+  // (4) matrices, inertial and geom frames, fixed in their bodies
   LANE_FOR(b, m.nbody()) {
     real quat[4], offset[3];
     quat_to_mat(xmat + 9 * b, xquat + 4 * b);
@@ -68,7 +70,6 @@ DEVICE void kinematics(const Model& m, const real* qpos, real* xpos, real* xquat
     quat_mul(quat, xquat + 4 * b, m.body_iquat() + 4 * b);
     quat_to_mat(ximat + 9 * b, quat);
   }
-  // (4) geom frames
   LANE_FOR(g, m.ngeom()) {
     const int b = m.geom_bodyid()[g];
     real quat[4], offset[3];

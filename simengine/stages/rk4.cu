@@ -1,6 +1,6 @@
 // One evaluation of the classical fourth-order Runge-Kutta step: MuJoCo documentation, "Computation", "Numerical
-// integration". Evaluation rk_stage 0..3 stands at a fraction of the step reached along the derivative of the one before;
-// the last one ends the step:
+// integration". Evaluation rk_stage 0..3 stands at a fraction of the step reached along the derivative of the one
+// before; the last one ends the step:
 //
 //   rk_stage   0     1     2     3
 //   reach      0    1/2   1/2    1
@@ -25,7 +25,7 @@ DEVICE void rotation_rate(real* out, const real* u, const real* w) {
   for (int i = 0; i < 3; ++i) out[i] = w[i] + R(0.5) * once[i] + c * twice[i];
 }
 
-// (2) rk_rate becomes the rate at this evaluation, which was reached along the old one for a time `reached`.
+// (1) rk_rate becomes the rate at this evaluation, which was reached along the old one for a time `reached`.
 DEVICE void displacement_rate(const Model& m, const real* qvel, real reached, real* rk_rate) {
   LANE_FOR(j, m.njnt()) {
     const int v = m.jnt_dofadr()[j];
@@ -48,7 +48,7 @@ DEVICE void rk4(const Model& m, const real* qacc_smooth, real* qacc, real* qpos,
   const real weight = rk_stage == 0 || rk_stage == 3 ? R(1.0) / R(6.0) : R(1.0) / R(3.0);
   const real reach = rk_stage == 0 ? R(0.0) : rk_stage == 3 ? R(1.0) : R(0.5);
   const real ahead = rk_stage == 2 ? R(1.0) : R(0.5);
-  // (1) the start of the step is kept
+  // the start of the step is kept
   if (rk_stage == 0) {
     LANE_FOR(i, m.nq()) rk_qpos[i] = qpos[i];
     LANE_FOR(v, m.nv()) {
@@ -61,14 +61,14 @@ DEVICE void rk4(const Model& m, const real* qacc_smooth, real* qacc, real* qpos,
   }
   int status = acceleration_status(m, qacc_smooth, qacc);
   displacement_rate(m, qvel, reach * h, rk_rate);
-  // (3) weighted derivatives
+  // weighted derivatives
   LANE_FOR(v, m.nv()) {
     rk_dqpos[v] = fma_(weight, rk_rate[v], rk_dqpos[v]);
     rk_dqvel[v] = fma_(weight, qacc[v], rk_dqvel[v]);
   }
   LANE_FOR(i, m.nq()) qpos[i] = rk_qpos[i];
   lane_sync();
-  // (4) to the next evaluation, or to the end of the step
+  // (2) to the next evaluation, or to the end of the step
   integrate_pos(m, qpos, rk_stage < 3 ? rk_rate : rk_dqpos, rk_stage < 3 ? ahead * h : h);
   LANE_FOR(v, m.nv()) {
     const real slope = rk_stage < 3 ? ahead * qacc[v] : rk_dqvel[v];

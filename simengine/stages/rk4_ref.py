@@ -26,6 +26,7 @@ def rk4_point(
     m: Any, qpos: jax.Array, qvel: jax.Array, rate: jax.Array, qacc: jax.Array, reach: jax.Array | float
 ) -> tuple[jax.Array, jax.Array]:
     """State (nq,), (nv,) reached from qpos, qvel along `rate` (nv,) and `qacc` (nv,) for a fraction of the step."""
+    # (2) from the first state, whichever evaluation the derivative is from
     dt = reach * float(m.opt_timestep)
     return advance(m, qpos, rate, dt), qvel + qacc * dt
 
@@ -35,6 +36,7 @@ def rk4_rate(m: Any, rate: jax.Array, reach: jax.Array | float, velocity: jax.Ar
 
     Args: rate (nv,), reach: how the point was reached (see `rk4_point`); velocity (nv,) at the point.
     """
+    # (1) the velocity itself, but for rotations
     dof = tree.free_dofs(m)[1]
     if not dof.size:
         return velocity

@@ -1,6 +1,6 @@
 // External forces on each body after the constraints: the cfrc_ext of MuJoCo's mj_rnePostConstraint.
 
-// Force of contact k on the body of its second geom, in the world frame.
+// (2) force of contact k on the body of its second geom, in the world frame.
 DEVICE void contact_force(const Model& m, int k, int c, const real* contact_frame, int first, const real* efc_force,
                           real* out) {
   const real* f = efc_force + first;
@@ -23,8 +23,8 @@ DEVICE void rne_post(const Model& m, const real* xfrc_applied, const real* xipos
     real sum[6] = {0, 0, 0, 0, 0, 0}, part[6], force[3];
     // (1) applied forces
     if (b) force_at(sum, xfrc_applied + 6 * b, xfrc_applied + 6 * b + 3, xipos + 3 * b, com);
-    // (2) contacts, in their order: against the first geom's body, on the second's
-    for (int k = 0; k < ncon[0]; ++k) {
+    // (3) contacts, in their order: against the first geom's body, on the second's, the world left out
+    for (int k = 0; k < (b ? ncon[0] : 0); ++k) {
       const int c = contact_cand[k], first = contact_efc_address[k];
       const int b1 = m.geom_bodyid()[m.cand_geom1()[c]], b2 = m.geom_bodyid()[m.cand_geom2()[c]];
       if (first < 0 || (b != b1 && b != b2)) continue;

@@ -1,20 +1,28 @@
 // Add up one column of counts over the worlds of a shard: running sums become addresses, ones become a list of worlds.
 // The unit is a column, worked on by a whole block on the GPU.
 
+#define SCAN_ITEMS 8  // neighbouring worlds a lane takes at a time
+
 DEVICE void scan(int column, const int* counts, int* con_adr, int* efc_adr, int* lists, int* totals, int* totals_host,
                  int begin, int shard_size) {
+  const int* values = counts + column * shard_size;
   int sum = 0;
-  for (int base = 0; base < shard_size; base += LANES) {
-    const int i = base + lane();
-    const int x = i < shard_size ? counts[column * shard_size + i] : 0;
-    int total;
-    const int before = sum + lane_scan(x, &total);
-    if (i < shard_size) {
+  for (int base = 0; base < shard_size; base += SCAN_ITEMS * LANES) {
+    const int first = base + SCAN_ITEMS * lane();
+    int x[SCAN_ITEMS], own = 0, total;
+    for (int k = 0; k < SCAN_ITEMS; ++k) {
+      x[k] = first + k < shard_size ? values[first + k] : 0;
+      own += x[k];
+    }
+    int before = sum + lane_scan(own, &total);
+    for (int k = 0; k < SCAN_ITEMS && first + k < shard_size; ++k) {
+      const int world = begin + first + k;
       // (1) addresses in the shard's arenas
-      if (column == 0) con_adr[begin + i] = before;
-      if (column == 1) efc_adr[begin + i] = before;
+      if (column == 0) con_adr[world] = before;
+      if (column == 1) efc_adr[world] = before;
       // (2) worlds of the column, in ascending order
-      if (column >= NUM_SUMS && x) lists[column * shard_size + before] = begin + i;
+      if (column >= NUM_SUMS && x[k]) lists[column * shard_size + before] = world;
+      before += x[k];
     }
     sum += total;
   }

@@ -8,38 +8,39 @@
 
 struct LineDerivative {
   real first, second;
-  int flips;
 };
 
-// Derivatives of the cost along the search direction at step alpha; flips counts rows whose activity differs from alpha 0.
+// Derivatives of the cost along the search direction at step alpha.
 DEVICE LineDerivative line_derivative(int nefc, const real* D, const real* jar, const real* jv, real linear,
                                       real quadratic, real alpha) {
-  real first = 0, second = 0;
-  int flips = 0;
+  LineDerivative d = {0, 0};
   LANE_FOR(r, nefc) {
     const real x = fma_(alpha, jv[r], jar[r]);
-    flips += (x < 0) != (jar[r] < 0);
     if (x < 0) {
       const real dv = D[r] * jv[r];
-      first = fma_(dv, x, first);
-      second = fma_(dv, jv[r], second);
+      d.first = fma_(dv, x, d.first);
+      d.second = fma_(dv, jv[r], d.second);
     }
   }
-  LineDerivative d;
-  d.first = fma_(alpha, quadratic, linear) + lane_sum(first);
-  d.second = quadratic + lane_sum(second);
-  d.flips = lane_sum_int(flips);
+  d.first = fma_(alpha, quadratic, linear) + lane_sum(d.first);
+  d.second = quadratic + lane_sum(d.second);
   return d;
+}
+
+// Does a full step leave every row as active or idle as it was?
+DEVICE bool same_rows(int nefc, const real* jar, const real* jv) {
+  int flips = 0;
+  LANE_FOR(r, nefc) flips |= (jar[r] + jv[r] < 0) != (jar[r] < 0);
+  return !lane_any(flips);
 }
 
 // Exact minimiser along a line: Newton on the increasing piecewise linear derivative, kept inside a bracket.
 DEVICE real line_search(const Model& m, int nefc, const real* D, const real* jar, const real* jv, real linear,
-                        real quadratic, real slope0, real tolerance, int* flips) {
+                        real quadratic, real tolerance) {
   real low = 0, high = -1, alpha = 1;
   for (int iteration = 0; iteration < m.opt_ls_iterations(); ++iteration) {
     const LineDerivative d = line_derivative(nefc, D, jar, jv, linear, quadratic, alpha);
-    *flips = d.flips;
-    if (abs_(d.first) <= max_(tolerance, 4 * REAL_EPS * abs_(slope0)) || (alpha == 1 && d.flips == 0)) break;
+    if (abs_(d.first) <= tolerance) break;
     if (d.first < 0) {
       low = alpha;
     } else {
@@ -54,25 +55,11 @@ DEVICE real line_search(const Model& m, int nefc, const real* D, const real* jar
   return alpha;
 }
 
-// residual = J a - aref.
 DEVICE void residual(const Model& m, int nefc, const real* J, const real* aref, const real* a, real* out) {
-  const int stride = m.nvp(), nv = m.nv();
-  LANE_FOR(r, nefc) {
-    real x = aref ? -aref[r] : R(0.0);
-    for (int v = 0; v < nv; ++v) x = fma_(J[r * stride + v], a[v], x);
-    out[r] = x;
-  }
+  LANE_FOR(r, nefc) out[r] = row_dot(J, r, m.nvp(), a) - aref[r];
 }
 
-DEVICE void mul_m(const real* M, const real* a, real* out, int nv) {
-  LANE_FOR(i, nv) {
-    real x = 0;
-    for (int j = 0; j < nv; ++j) x = fma_(M[j * nv + i], a[j], x);
-    out[i] = x;
-  }
-}
-
-// Twice the cost, given Ma and the residual of a.
+// Twice the cost of a point, given M a and its residual.
 DEVICE real twice_cost(int nv, int nefc, const real* Ma, const real* qfrc_smooth, const real* a, const real* a0,
                        const real* D, const real* jar) {
   real x = 0;
@@ -81,97 +68,88 @@ DEVICE real twice_cost(int nv, int nefc, const real* Ma, const real* qfrc_smooth
   return lane_sum(x);
 }
 
-// (1) start from the better of the last acceleration and the smooth one; leaves qacc, Ma and the residual there.
-DEVICE void warm_start(const Model& m, int nefc, const real* qM, const real* qfrc_smooth, const real* qacc_smooth,
+// (1) start from the better of the last acceleration and the smooth one; leaves the point, M times it, and its residual.
+DEVICE void warm_start(const Model& m, int nefc, const SymRows& M, const real* qfrc_smooth, const real* qacc_smooth,
                        const real* qacc_warmstart, const real* efc_J, const real* efc_D, const real* efc_aref,
-                       real* qacc, real* Ma, real* jar) {
+                       real* point, real* Ma, real* jar, real* other, real* other_jar) {
   const int nv = m.nv();
+  LANE_FOR(i, m.nvp()) {
+    point[i] = i < nv ? qacc_smooth[i] : R(0.0);
+    other[i] = i < nv ? qacc_warmstart[i] : R(0.0);
+  }
+  lane_sync();
+  residual(m, nefc, efc_J, efc_aref, point, jar);
   if (m.opt_warmstart()) {
-    residual(m, nefc, efc_J, efc_aref, qacc_warmstart, jar);
-    mul_m(qM, qacc_warmstart, Ma, nv);
+    residual(m, nefc, efc_J, efc_aref, other, other_jar);
+    sym_mul(M, other, Ma, nv);
     lane_sync();
-    const real warm = twice_cost(nv, nefc, Ma, qfrc_smooth, qacc_warmstart, qacc_smooth, efc_D, jar);
-    lane_sync();
-    residual(m, nefc, efc_J, efc_aref, qacc_smooth, jar);
-    lane_sync();
-    const real cold = twice_cost(nv, nefc, qfrc_smooth, qfrc_smooth, qacc_smooth, qacc_smooth, efc_D, jar);
+    const real cold = twice_cost(nv, nefc, qfrc_smooth, qfrc_smooth, point, point, efc_D, jar);
+    const real warm = twice_cost(nv, nefc, Ma, qfrc_smooth, other, point, efc_D, other_jar);
     if (warm < cold) {
-      LANE_FOR(i, nv) qacc[i] = qacc_warmstart[i];
       lane_sync();
-      residual(m, nefc, efc_J, efc_aref, qacc_warmstart, jar);
+      LANE_FOR(i, nv) point[i] = other[i];
+      LANE_FOR(r, nefc) jar[r] = other_jar[r];
       lane_sync();
       return;
     }
-  } else {
-    residual(m, nefc, efc_J, efc_aref, qacc_smooth, jar);
-  }
-  LANE_FOR(i, nv) {
-    qacc[i] = qacc_smooth[i];
-    Ma[i] = qfrc_smooth[i];
   }
   lane_sync();
-}
-
-// (2) minus the gradient; returns its squared norm.
-DEVICE real descent(const Model& m, int nefc, const real* qfrc_smooth, const real* Ma, const real* efc_J,
-                    const real* efc_D, const real* jar, real* out) {
-  const int stride = m.nvp();
-  real norm = 0;
-  LANE_FOR(i, m.nv()) {
-    real x = qfrc_smooth[i] - Ma[i];
-    for (int r = 0; r < nefc; ++r) {
-      if (jar[r] < 0) x = fma_(-(efc_D[r] * jar[r]), efc_J[r * stride + i], x);
-    }
-    out[i] = x;
-    norm = fma_(x, x, norm);
-  }
-  norm = lane_sum(norm);
+  LANE_FOR(i, nv) Ma[i] = qfrc_smooth[i];
   lane_sync();
-  return norm;
-}
-
-DEVICE real lane_dot(const real* a, const real* b, int n) {
-  real x = 0;
-  LANE_FOR(i, n) x = fma_(a[i], b[i], x);
-  return lane_sum(x);
 }
 
 DEVICE void solve(const Model& m, const int* nefc, const real* qM, const real* qfrc_smooth, const real* qacc_smooth,
                   const real* qacc_warmstart, const real* efc_J, const real* efc_D, const real* efc_aref, real* qacc,
-                  real* efc_force, real* qfrc_constraint, int* solver_niter, real* efc_jar, real* efc_jv, real* Ma,
-                  real* gradient, real* search, real* Mv, real* hessian) {
+                  real* efc_force, real* qfrc_constraint, int* solver_niter, real* efc_jar, real* efc_jv, real* point,
+                  real* Ma, real* descent, real* search, real* Mv, real* hessian) {
   const int nv = m.nv(), n = nefc[0], stride = m.nvp();
   const real scale = R(1.0) / (m.stat_meaninertia()[0] * (nv > 1 ? nv : 1));
-  const real tolerance = max_(m.opt_tolerance()[0], REAL_EPS);
-  warm_start(m, n, qM, qfrc_smooth, qacc_smooth, qacc_warmstart, efc_J, efc_D, efc_aref, qacc, Ma, efc_jar);
+  const real tolerance = max_(m.opt_tolerance()[0], REAL_EPS), smallest = tolerance / scale;
+  SymRows M;
+  sym_load(&M, qM, nv);
+  warm_start(m, n, M, qfrc_smooth, qacc_smooth, qacc_warmstart, efc_J, efc_D, efc_aref, point, Ma, efc_jar, search,
+             efc_jv);
+  LANE_FOR(i, stride) search[i] = 0;
+  lane_sync();
   int iteration = 0;
   bool done = false;
   while (!done && iteration < m.opt_iterations()) {
-    const real norm = sqrt_(descent(m, n, qfrc_smooth, Ma, efc_J, efc_D, efc_jar, gradient));
-    if (scale * norm < tolerance) break;
-    // (3) Newton direction
-    solve_with_rows(m, search, qM, (const real*)0, R(0.0), n, efc_J, stride, efc_D, efc_jar, gradient, hessian, nv);
-    residual(m, n, efc_J, (const real*)0, search, efc_jv);
-    mul_m(qM, search, Mv, nv);
+    // (2) minus the gradient, and (3) the Newton direction
+    LANE_FOR(i, nv) Mv[i] = qfrc_smooth[i] - Ma[i];
     lane_sync();
-    // (4) exact step along it
-    real linear = 0;
-    LANE_FOR(i, nv) linear = fma_(search[i], Ma[i] - qfrc_smooth[i], linear);
-    linear = lane_sum(linear);
-    const real quadratic = lane_dot(search, Mv, nv), slope = -lane_dot(search, gradient, nv);
-    const real length2 = lane_dot(search, search, nv), size2 = lane_dot(qacc, qacc, nv);
-    const real line_tolerance = tolerance * m.opt_ls_tolerance()[0] * sqrt_(length2) / scale;
-    int flips = 0;
-    const real alpha = line_search(m, n, efc_D, efc_jar, efc_jv, linear, quadratic, slope, line_tolerance, &flips);
+    const real norm2 = solve_with_rows(m, search, M, (const real*)0, R(0.0), n, efc_J, stride, efc_D, efc_jar, Mv,
+                                       descent, smallest * smallest, hessian, nv);
+    if (norm2 < smallest * smallest) break;
+    LANE_FOR(r, n) efc_jv[r] = row_dot(efc_J, r, stride, search);
+    sym_mul(M, search, Mv, nv);
+    lane_sync();
+    // (4) exact step along it; a full one wherever the rows stay as they are
+    real linear = 0, quadratic = 0, length2 = 0, size2 = 0;
     LANE_FOR(i, nv) {
-      qacc[i] = fma_(alpha, search[i], qacc[i]);
+      linear = fma_(search[i], Ma[i] - qfrc_smooth[i], linear);
+      quadratic = fma_(search[i], Mv[i], quadratic);
+      length2 = fma_(search[i], search[i], length2);
+      size2 = fma_(point[i], point[i], size2);
+    }
+    length2 = lane_sum(length2);
+    size2 = lane_sum(size2);
+    real alpha = 1;
+    done = same_rows(n, efc_jar, efc_jv);
+    if (!done) {
+      linear = lane_sum(linear);
+      quadratic = lane_sum(quadratic);
+      const real flat = smallest * m.opt_ls_tolerance()[0] * sqrt_(length2);
+      alpha = line_search(m, n, efc_D, efc_jar, efc_jv, linear, quadratic, max_(flat, 4 * REAL_EPS * abs_(linear)));
+    }
+    LANE_FOR(i, nv) {
+      point[i] = fma_(alpha, search[i], point[i]);
       Ma[i] = fma_(alpha, Mv[i], Ma[i]);
     }
     LANE_FOR(r, n) efc_jar[r] = fma_(alpha, efc_jv[r], efc_jar[r]);
     lane_sync();
     ++iteration;
     // (5) at the optimum, or as near as rounding allows
-    done = (alpha == 1 && flips == 0) || alpha * alpha * length2 <= REAL_EPS * REAL_EPS * size2;
+    done = done || alpha * alpha * length2 <= REAL_EPS * REAL_EPS * size2;
   }
   // (6) forces
   LANE_FOR(r, n) efc_force[r] = efc_jar[r] < 0 ? -(efc_D[r] * efc_jar[r]) : R(0.0);
@@ -180,6 +158,7 @@ DEVICE void solve(const Model& m, const int* nefc, const real* qM, const real* q
     real x = 0;
     for (int r = 0; r < n; ++r) x = fma_(efc_J[r * stride + i], efc_force[r], x);
     qfrc_constraint[i] = x;
+    qacc[i] = point[i];
   }
   LANE_FOR(i, 1) solver_niter[0] = iteration;
   lane_sync();

@@ -7,9 +7,10 @@ SOLVE = Stage(
     reads=("nefc", "qM", "qfrc_smooth", "qacc_smooth", "qacc_warmstart", "efc_J", "efc_D", "efc_aref"),
     writes=("qacc", "efc_force", "qfrc_constraint", "solver_niter", "efc_jar", "efc_jv"),
     scratch=(
+        ("point", ("nvp",)),
         ("Ma", ("nv",)),
-        ("gradient", ("nv",)),
-        ("search", ("nv",)),
+        ("descent", ("nv",)),
+        ("search", ("nvp",)),
         ("Mv", ("nv",)),
         ("hessian", ("nhessian",)),
     ),

@@ -11,8 +11,8 @@ DEVICE int collide_sphere_capsule(const Pair& p, real margin, Contact* out) {
   return sphere_contact(p.pos1, p.size1[0], nearest, p.size2[0], axis1, axis2, margin, out);
 }
 
-DEVICE void sphere_capsule(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr, real* contact_dist,
-                           real* contact_pos, real* contact_frame, int* contact_cand) {
+DEVICE void sphere_capsule(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,
+                           real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
   fill_contacts<collide_sphere_capsule>(m, 3, geom_xpos, geom_xmat, cand_adr, contact_dist, contact_pos, contact_frame,
                                        contact_cand);
 }

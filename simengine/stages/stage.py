@@ -47,7 +47,9 @@ class Stage:
     def __post_init__(self) -> None:
         unknown = [name for name in self.fields if name not in FIELD]
         if unknown:
-            raise ValueError(f"stage {self.name!r} names unknown field(s) {unknown}; add them to simengine.state.fields")
+            raise ValueError(
+                f"stage {self.name!r} names unknown field(s) {unknown}; add them to simengine.state.fields"
+            )
         if len(set(self.fields)) != len(self.fields):
             raise ValueError(f"stage {self.name!r} names a field twice; a field is read, written or updated, once")
 

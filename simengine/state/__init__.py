@@ -1,0 +1,1 @@
+"""The state table: every field a stage may read or write."""

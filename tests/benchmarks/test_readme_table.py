@@ -10,7 +10,6 @@ import pytest
 from benchmarks import readme_table
 
 RESULT = {
-    "benchmark": "stepping",
     "hardware": {"cpu": "Some CPU", "cores": 2},
     "versions": {"mujoco": "4.0.0", "numpy": "2.0"},
     "date": "2026-01-02",
@@ -23,12 +22,13 @@ RESULT = {
             "executor": "threads",
             "dtype": "float32",
             "steps_per_s": 123456,
+            "kernels_per_step": 35.5,
             "peer": "mujoco.rollout, 2 threads, float64",
             "peer_steps_per_s": 50000,
             "ratio": 2.469,
             "qacc_error": 1.2e-4,
         },
-        {"model": "ant", "worlds": 1, "backend": "jax", "executor": "jax", "dtype": "float32", "steps_per_s": 10},
+        {"model": "ant", "worlds": 1, "backend": "jax", "executor": "none", "steps_per_s": 10},
     ],
 }
 
@@ -36,15 +36,17 @@ RESULT = {
 def test_rows_show_speed_peer_and_error() -> None:
     text = readme_table.render([RESULT])
     assert "2 cores of Some CPU; mujoco 4.0.0; 2026-01-02; `simengine bench stepping`" in text
-    row = "| ant | 64 | host, threads, float32 | 123,456 | mujoco.rollout, 2 threads, float64 | 50,000 | 2.47 | 1e-04 |"
+    ours = "| ant | 64 | host, threads, float32 | 123,456 | 35.5 |"
+    row = f"{ours} mujoco.rollout, 2 threads, float64 | 50,000 | 2.47 | 1e-04 |"
     assert row in text.splitlines()
-    assert "| ant | 1 | jax, jax, float32 | 10 |  |  |  |  |" in text.splitlines()
+    assert "| ant | 1 | jax, none | 10 |  |  |  |  |  |" in text.splitlines()
 
 
 def test_other_files_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps(RESULT))
     (tmp_path / "b.json").write_text(json.dumps({"machine": {}}))
     (tmp_path / "c.json").write_text("[1]")
+    (tmp_path / "d.json").write_text(json.dumps({**RESULT, "rows": [{"name": "other benchmark"}]}))
     assert readme_table.stepping_results(tmp_path) == [RESULT]
 
 

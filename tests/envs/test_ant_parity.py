@@ -25,6 +25,7 @@ class Comparison(NamedTuple):
 def follow(dtype: str, backend: str = "host", steps: int = STEPS, **arguments: Any) -> Comparison:
     """Step both environments with random actions, ours from the reference's state each time.
 
+    The actions are float32, and Gymnasium adds up their squares in float32: that alone makes rewards differ by 1e-7.
     Only `qpos` and `qvel` are copied. What the reward remembers of the step before is our own, and has to be the
     position at the last Runge-Kutta evaluation, as it is in Gymnasium.
     """
@@ -87,6 +88,21 @@ def test_equals_gymnasium_in_float32() -> None:
     assert result.observation < 1e-3, result
     assert result.reward < 1e-3, result
     assert result.info < 1e-3, result
+
+
+@pytest.mark.slow
+def test_equals_gymnasium_on_jax() -> None:
+    result = follow("float64", backend="jax", steps=80)
+    assert result.contact_steps > 10, result
+    assert max(result.observation, result.reward, result.info) < 1e-6, result
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-6), ("float32", 1e-3)])
+def test_equals_gymnasium_on_cuda(dtype: str, tolerance: float) -> None:
+    result = follow(dtype, backend="cuda")
+    assert_covers(result)
+    assert max(result.observation, result.reward, result.info) < tolerance, result
 
 
 def test_every_argument_does_what_gymnasiums_does() -> None:

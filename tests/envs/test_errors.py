@@ -84,8 +84,8 @@ def test_step_after_the_end_with_autoreset_disabled() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"backend": "abacus"}, Exception, "abacus"),
-        ({"dtype": "float16"}, Exception, "float16"),
+        ({"backend": "abacus"}, ValueError, "unknown backend 'abacus'"),
+        ({"dtype": "float16"}, ValueError, "unknown dtype 'float16'"),
         ({"xml_file": "no_such_model.xml"}, FileNotFoundError, "no model file at"),
         ({"main_body": "wing"}, ValueError, "no body 'wing'"),
         ({"main_body": 99}, ValueError, "no body 99"),

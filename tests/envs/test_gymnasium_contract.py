@@ -81,6 +81,26 @@ def test_state_can_be_set_and_read() -> None:
     np.testing.assert_array_equal(env.state_vector(), np.concatenate([qpos, qvel]))
 
 
+def test_window_is_drawn_at_every_reset_and_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = gymnasium.make("simengine/Ant-v5", backend="host", dtype="float64", render_mode="human").unwrapped
+    drawn: list[tuple[np.ndarray, float]] = []
+    monkeypatch.setattr(env.renderer, "render", lambda qpos, qvel, time: drawn.append((np.append(qpos, qvel), time)))
+    env.reset(seed=0)
+    states = [env.state_vector()]
+    env.step(np.ones(8))
+    states.append(env.state_vector())
+    np.testing.assert_array_equal([state for state, _ in drawn], states)
+    assert [time for _, time in drawn] == [0.0, pytest.approx(env.dt)]
+
+
+def test_wrappers_of_vector_environments_work() -> None:
+    envs_ = gymnasium.make_vec("simengine/Ant-v5", num_envs=2, backend="host", max_episode_steps=4)
+    recorded = gymnasium.wrappers.vector.RecordEpisodeStatistics(gymnasium.wrappers.vector.NormalizeObservation(envs_))
+    recorded.reset(seed=0)
+    infos = [recorded.step(recorded.action_space.sample())[4] for _ in range(4)]
+    assert infos[3]["episode"]["l"].tolist() == [4, 4]
+
+
 def test_closing_twice_is_allowed() -> None:
     env = gymnasium.make("simengine/Ant-v5", backend="host")
     env.close()

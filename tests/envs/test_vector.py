@@ -56,7 +56,7 @@ def run(mode: AutoresetMode, same: Any, steps: int, **arguments: Any) -> tuple[i
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_equals_single_environments(mode: AutoresetMode, same: Any) -> None:
-    terminated, truncated, mixed = run(mode, same, 200)
+    terminated, truncated, mixed = run(mode, same, 300)
     assert terminated > 20
     assert truncated > 20
     assert mixed > 20
@@ -139,3 +139,28 @@ def test_default_time_limit_is_gymnasiums() -> None:
     env.reset(seed=0)
     truncated = [env.step(np.zeros((2, 8)))[3].all() for _ in range(1000)]
     assert truncated == [False] * 999 + [True]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_equals_single_environments_on_cuda(dtype: str, same: Any) -> None:
+    terminated, truncated, mixed = run(AutoresetMode.SAME_STEP, same, 60, backend="cuda", dtype=dtype)
+    assert min(terminated, truncated, mixed) > 5
+
+
+@pytest.mark.slow
+def test_backend_jax_runs_episodes_as_host_does() -> None:
+    """Not bit for bit: XLA rounds otherwise than the host's compiler, and differently for each batch size."""
+    pair = [make_pair(AutoresetMode.SAME_STEP, backend=backend)[0] for backend in ("jax", "host")]
+    np.testing.assert_array_equal(*(env.reset(seed=3)[0] for env in pair))
+    rng = np.random.default_rng(0)
+    ended = 0
+    for _ in range(20):
+        actions = rng.uniform(-1, 1, (NUM_ENVS, 8))
+        actual, expected = (env.step(actions) for env in pair)
+        for part in range(2):
+            np.testing.assert_allclose(actual[part], expected[part], atol=1e-6)
+        for part in range(2, 4):
+            np.testing.assert_array_equal(actual[part], expected[part])
+        ended += (expected[2] | expected[3]).sum()
+    assert ended >= NUM_ENVS

@@ -50,7 +50,9 @@ def specs(shards: int = SHARDS, awaits: bool = True) -> st.SearchStrategy[list[l
 class Program:
     """Memory, segments and emitters of one list. `launcher` makes a launch of a Python body."""
 
-    def __init__(self, emitters: list[list[Spec]], launcher: Callable[[Callable[[], None]], Any] = PythonLaunch) -> None:
+    def __init__(
+        self, emitters: list[list[Spec]], launcher: Callable[[Callable[[], None]], Any] = PythonLaunch
+    ) -> None:
         self.segments = Segments()
         self.memory = np.zeros((BUFFERS, SHARDS, SIZE), np.uint64)
         self.counts = np.zeros(len(emitters), np.uint64)

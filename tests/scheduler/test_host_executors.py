@@ -163,7 +163,9 @@ def test_a_call_that_raises_is_named_and_nothing_follows(name: str, window: int)
 
     executor = make_executor(name, segments=table, window=window, workers=3, record="order")
     for attempt in range(2):
-        with pytest.raises(CallError, match="call 'bad' .* failed under executor .*FloatingPointError: no convergence") as info:
+        with pytest.raises(
+            CallError, match=r"call 'bad' .* failed under executor .*FloatingPointError: no convergence"
+        ) as info:
             executor.run([emitter()])
         assert info.value.call is bad
         assert isinstance(info.value.cause, FloatingPointError)

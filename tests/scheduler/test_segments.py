@@ -62,7 +62,7 @@ def test_descriptions() -> None:
 
 def test_refusals() -> None:
     table = Segments()
-    with pytest.raises(ValueError, match="range 'empty' .* has 0 bytes"):
+    with pytest.raises(ValueError, match=r"range 'empty' .* has 0 bytes"):
         table.register_range("empty", 16, 0)
     with pytest.raises(ValueError, match="segment 7 is not in this table of 0"):
         table.describe(7)

@@ -21,7 +21,9 @@ def streams_on(device: FakeDevice, table: Segments, **options: Any) -> Executor:
     return make_executor("streams", segments=table, driver=device, stream=0, **{"record": "order", **options})
 
 
-def call_on(device: FakeDevice, name: str, body: Any, reads: tuple[int, ...] = (), writes: tuple[int, ...] = ()) -> KernelCall:
+def call_on(
+    device: FakeDevice, name: str, body: Any, reads: tuple[int, ...] = (), writes: tuple[int, ...] = ()
+) -> KernelCall:
     return KernelCall(name, device.launch(body), reads, writes)
 
 
@@ -47,7 +49,6 @@ def test_any_list_in_any_mode(
     run_and_check(program, executor)
     run_and_check(program, executor)
     executor.close()
-
 
 
 @settings(max_examples=50, deadline=None)
@@ -213,7 +214,7 @@ def test_a_refused_launch_is_named_and_running_calls_finish(mode: str) -> None:
     else:
         executor = streams_on(device, table, completion=mode)
     for attempt in range(2):
-        with pytest.raises(CallError, match="call 'bad' .*invalid configuration") as info:
+        with pytest.raises(CallError, match=r"call 'bad' .*invalid configuration") as info:
             executor.run([[*good, bad, *good]])
         assert info.value.call is bad
         assert not info.value.fatal
@@ -240,7 +241,7 @@ def test_a_fault_says_that_the_context_is_lost(mode: str) -> None:
         executor = make_executor("serial", device="cuda", driver=device, stream=0, check_each=True)
     else:
         executor = streams_on(device, table, completion=mode, window=2)
-    with pytest.raises(CallError, match="CUDA fault ended the context.*executor='serial', check_each=True") as info:
+    with pytest.raises(CallError, match=r"CUDA fault ended the context.*executor='serial', check_each=True") as info:
         executor.run([[fine, fault, *[fine] * 20]])
     assert info.value.fatal
     assert isinstance(info.value.cause, DeviceFault)

@@ -62,7 +62,10 @@ def test_all_lists_of_four_calls_on_a_partitioned_buffer() -> None:
     table = Segments()
     whole = table.intern("a")
     parts = [table.intern("a", 0, p) for p in (("size", 0), ("size", 1), ("pair", 0))]
-    kinds = [accesses(k) for k in ((("r", whole),), (("w", whole),), (("r", parts[0]),), (("u", parts[1]),), (("w", parts[2]),))]
+    kinds = [
+        accesses(k)
+        for k in ((("r", whole),), (("w", whole),), (("r", parts[0]),), (("u", parts[1]),), (("w", parts[2]),))
+    ]
     for calls in itertools.product(kinds, repeat=4):
         legal = legal_orders(list(calls), table)
         assert reachable_orders(list(calls), table, 4) == legal

@@ -45,5 +45,7 @@ def test_the_sample_exercises_every_term() -> None:
     assert (np.abs(states.ctrl[:, 0]) > 0.6).any(), "no control was clamped"
     dof = mj.jnt_dofadr[np.flatnonzero(mj.jnt_actfrclimited)]
     assert np.isin(qfrc[:, dof], mj.jnt_actfrcrange).any(), "no joint force was clamped"
-    assert (mj.jnt_stiffness > 0).sum() >= 3 and (mj.dof_damping > 0).sum() >= 4 and (mj.dof_armature > 0).sum() >= 2
+    assert (mj.jnt_stiffness > 0).sum() >= 3
+    assert (mj.dof_damping > 0).sum() >= 4
+    assert (mj.dof_armature > 0).sum() >= 2
     assert set(mj.jnt_type) == {0, 2, 3}

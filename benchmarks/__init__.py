@@ -1,0 +1,1 @@
+"""Benchmarks of stepping and scheduling, and their committed results."""

@@ -1,0 +1,190 @@
+"""Stepping speed of the engine, with what explains it: `python -m benchmarks.stepping --worlds 64 --json out.json`.
+
+For each (model, worlds, executor): steps/s over timed steps with random controls (ten control sets in turn), kernels a
+step, median duration of each kernel, host time to issue a step, mean number of kernels running, idle share, contacts and
+rows, and the worst error of `qacc` against MuJoCo C over sampled worlds of the very states that were timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import sys
+import time
+from collections import defaultdict
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import mujoco
+import numpy as np
+
+import simengine
+
+ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
+CONTROL_SETS = 10
+
+
+def control_sets(sim: simengine.Simulation, seed: int) -> list[Any]:
+    """Ten random control sets in the backend's memory."""
+    rng = np.random.default_rng(seed)
+    model = sim.model
+    low, high = np.full(model.nu, -1.0), np.full(model.nu, 1.0)
+    limited = model.actuator_ctrllimited.astype(bool)
+    low[limited], high[limited] = model.actuator_ctrlrange[limited].T
+    sets = [rng.uniform(low, high, (sim.num_worlds, model.nu)).astype(sim.dtype) for _ in range(CONTROL_SETS)]
+    if sim.backend != "cuda":
+        return sets
+    import cupy
+
+    return [cupy.asarray(s) for s in sets]
+
+
+def scatter(sim: simengine.Simulation, seed: int) -> None:
+    """Small random differences between the worlds' first states."""
+    rng = np.random.default_rng(seed)
+    model = sim.model
+    qpos = model.qpos0 + rng.uniform(-0.02, 0.02, (sim.num_worlds, model.nq))
+    sim.set_state(qpos=qpos, qvel=rng.uniform(-0.1, 0.1, (sim.num_worlds, model.nv)))
+
+
+def qacc_error(sim: simengine.Simulation, samples: int) -> float:
+    """Worst relative error of qacc against MuJoCo C at the simulation's present state, over sampled worlds."""
+    sim.forward()
+    group, mj = sim.groups[0], sim.model.mj
+    qpos, qvel, ctrl, qacc = (group.to_host(sim.field(n)) for n in ("qpos", "qvel", "ctrl", "qacc"))
+    data = mujoco.MjData(mj)
+    worst = 0.0
+    for world in np.linspace(0, sim.num_worlds - 1, min(samples, sim.num_worlds)).astype(int):
+        data.qpos[:], data.qvel[:], data.ctrl[:] = qpos[world], qvel[world], ctrl[world]
+        data.qacc_warmstart[:] = 0
+        mujoco.mj_forward(mj, data)
+        worst = max(worst, float(np.abs(qacc[world] - data.qacc).max() / max(1.0, np.abs(data.qacc).max())))
+    return worst
+
+
+def kernel_times(sim: simengine.Simulation, traces: int) -> dict[str, Any]:
+    """Durations by kernel name, concurrency and idle share, from recorded steps."""
+    durations = defaultdict(list)
+    concurrency, idle = [], []
+    for _ in range(traces):
+        trace = sim.trace()
+        for event in trace.events:
+            durations[event.name].append(1e6 * (event.end - event.start))
+        concurrency.append(trace.concurrency())
+        idle.append(trace.idle_share())
+    return {
+        "kernel_us": {name: round(statistics.median(values), 2) for name, values in sorted(durations.items())},
+        "concurrency": round(statistics.median(concurrency), 3),
+        "idle_share": round(statistics.median(idle), 3),
+    }
+
+
+def measure(sim: simengine.Simulation, warmup: int, steps: int) -> dict[str, Any]:
+    """Steps/s and host issue time over timed steps."""
+    controls = control_sets(sim, 1)
+    scatter(sim, 2)
+    for i in range(warmup):
+        sim.step(ctrl=controls[i % CONTROL_SETS])
+    sim.synchronize()
+    kernels = []
+    begin = time.perf_counter()
+    for i in range(steps):
+        sim.step(ctrl=controls[i % CONTROL_SETS])
+        kernels.append(len(sim.last_kernel_list))
+    issued = time.perf_counter()
+    sim.synchronize()
+    seconds = time.perf_counter() - begin
+    counts = sim.counts()
+    return {
+        "steps_per_s": round(sim.num_worlds * steps / seconds),
+        "us_per_step": round(1e6 * seconds / steps, 1),
+        "host_us_per_step": round(1e6 * (issued - begin) / steps, 1),
+        "kernels_per_step": round(statistics.mean(kernels), 1),
+        "contacts_per_world": round(counts["ncon"] / sim.num_worlds, 3),
+        "rows_per_world": round(counts["nefc"] / sim.num_worlds, 3),
+    }
+
+
+def run_case(model: str, worlds: int, backend: str, executor: str, args: argparse.Namespace) -> dict[str, Any]:
+    """One row of the results."""
+    loaded = simengine.load_model(ASSETS / f"{model}.xml")
+    begin = time.perf_counter()
+    sim = simengine.Simulation(loaded, worlds, backend=backend, executor=executor, dtype=args.dtype, shards=args.shards)
+    sim.step()
+    sim.synchronize()
+    first = time.perf_counter() - begin
+    sim.reset()
+    row: dict[str, Any] = {"model": model, "worlds": worlds, "backend": sim.backend, "executor": sim.executor}
+    row.update(measure(sim, args.warmup, args.steps))
+    row["first_step_s"] = round(first, 2)
+    row["shards"] = sim.groups[0].num_shards
+    row["qacc_error"] = float(f"{qacc_error(sim, 64):.2e}")
+    if sim.backend != "jax" and args.traces:
+        row.update(kernel_times(sim, args.traces))
+    row["bytes_per_world"] = sim.nbytes() // worlds
+    sim.close()
+    return row
+
+
+def hardware() -> dict[str, Any]:
+    """What the figures were taken on."""
+    info: dict[str, Any] = {"machine": platform.machine(), "cpu": platform.processor() or platform.machine()}
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        info["cpu"] = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    try:
+        import cupy
+
+        info["gpu"] = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+        info["cuda_driver"] = cupy.cuda.runtime.driverGetVersion()
+    except Exception:  # no CuPy or no GPU: the figures are the CPU's
+        pass
+    return info
+
+
+def main() -> int:
+    """Run the cases and print or write them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", nargs="+", default=["ant"])
+    parser.add_argument("--worlds", nargs="+", type=int, default=[64, 512, 4096, 8192, 32768])
+    parser.add_argument("--backend", default="auto")
+    parser.add_argument("--executor", nargs="+", default=["auto"])
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--shards", type=int)
+    parser.add_argument("--warmup", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=500)
+    parser.add_argument("--traces", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    rows = []
+    for model in args.model:
+        for worlds in args.worlds:
+            for executor in args.executor:
+                row = run_case(model, worlds, args.backend, executor, args)
+                rows.append(row)
+                print(json.dumps(row), flush=True)
+    if args.json:
+        versions = {
+            "simengine": simengine.__version__,
+            "mujoco": mujoco.__version__,
+            "python": platform.python_version(),
+        }
+        document = {
+            "hardware": hardware(),
+            "versions": versions,
+            "date": date.today().isoformat(),
+            "command": "python -m benchmarks.stepping " + " ".join(sys.argv[1:]),
+            "rows": rows,
+        }
+        args.json.write_text(json.dumps(document, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,155 @@
+"""The commands, run as a user would run them, in this process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simengine.backends.select import available_backends
+from simengine.cli import oracle
+from simengine.cli.main import main
+
+BACKENDS = [name for name in ("host", "jax") if not available_backends()[name]]
+SMALL = ["--worlds", "4", "--steps", "5"]
+UNSUPPORTED = "<mujoco><option solver='CG'/></mujoco>"
+
+
+def call_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    """Run a command that must succeed and print one JSON object, nothing else."""
+    assert main(list(arguments)) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("\n") == 1
+    return json.loads(printed)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_run_agrees_with_mujoco(backend: str, capsys: pytest.CaptureFixture[str]) -> None:
+    result = call_json(capsys, "run", "half_cheetah", *SMALL, "--backend", backend, "--json")
+    assert (result["model"], result["worlds"], result["steps"]) == ("cheetah", 4, 5)
+    assert (result["backend"], result["dtype"]) == (backend, "float32")
+    assert result["steps_per_s"] > 0
+    assert result["mujoco"]["agrees"]
+    assert result["mujoco"]["worlds"] + result["mujoco"]["borderline"] == 4
+    assert 0 <= result["mujoco"]["qacc"] < 2e-3
+
+
+def test_run_prints_a_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "ant", *SMALL, "--dtype", "float64"]) == 0
+    printed = capsys.readouterr().out
+    for words in ("4 worlds, 5 steps", "float64", "steps/s", "kernel calls a step", "agrees in"):
+        assert words in printed
+
+
+def test_run_fails_when_mujoco_disagrees(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(oracle.BOUND, "float32", 0.0)
+    assert main(["run", "hopper", *SMALL]) == 1
+    assert "DIFFERS" in capsys.readouterr().out
+
+
+def test_bench_writes_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "stepping.json"
+    arguments = ["--model", "hopper", "--worlds", "2", "5", "--executors", "serial", "shuffled", "--backend", "host"]
+    sizes = ["--warmup", "3", "--steps", "8", "--repeats", "2"]
+    assert main(["bench", "stepping", *arguments, *sizes, "--mujoco", "--json", str(path)]) == 0
+    printed = capsys.readouterr().out
+    result = json.loads(path.read_text(encoding="utf-8"))
+    assert set(result) == {"benchmark", "hardware", "versions", "date", "command", "rows"}
+    assert [(row["worlds"], row["executor"]) for row in result["rows"]] == [
+        (2, "serial"),
+        (2, "shuffled"),
+        (5, "serial"),
+        (5, "shuffled"),
+    ]
+    for row in result["rows"]:
+        assert row["steps_per_s"] == pytest.approx(row["worlds"] * 1e6 / row["us_per_step"], rel=0.01)
+        assert row["ratio"] == pytest.approx(row["steps_per_s"] / row["peer_steps_per_s"], rel=0.01)
+        assert row["qacc_error"] < 2e-3
+        assert f"{row['steps_per_s']:,}" in printed
+
+
+def test_bench_without_peer_prints_json_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ["--worlds", "2", "--warmup", "1", "--steps", "2", "--repeats", "1"]
+    result = call_json(capsys, "bench", "stepping", *sizes, "--json", "-")
+    assert result["benchmark"] == "stepping"
+    assert "ratio" not in result["rows"][0]
+
+
+@pytest.mark.skipif("host" not in BACKENDS, reason="needs a C++ compiler")
+@pytest.mark.parametrize("executor", ["serial", "threads"])
+def test_trace_writes_events_and_picture(executor: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "deep" / "out"
+    options = ["--executor", executor, "--backend", "host", "--out", str(out), "--json"]
+    result = call_json(capsys, "trace", "ant", *SMALL, *options)
+    events = [e for e in json.loads((out / "trace.json").read_text())["traceEvents"] if e["ph"] == "X"]
+    assert len(events) == result["calls"] >= 12  # four evaluations of at least three kernels
+    assert {"position", "smooth", "scan"} <= {event["name"] for event in events}
+    assert (out / "trace.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_trace_needs_a_kernel_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trace", "hopper", *SMALL, "--backend", "jax", "--out", str(tmp_path)]) == 1
+    assert "backend 'jax' runs no kernel list" in capsys.readouterr().err
+
+
+def test_info_names_backends_and_sizes(capsys: pytest.CaptureFixture[str]) -> None:
+    facts = call_json(capsys, "info", "ant", "--json")
+    assert facts["backends"]["jax"] == ""
+    assert facts["model"]["sizes"]["nv"] == 14
+    assert "mujoco" in facts["versions"]
+    assert "ant" in facts["models"]
+    if facts["model"]["backend"] != "jax":
+        assert "position" in facts["model"]["calls"]
+        assert 0 < facts["model"]["bytes_per_world"] < 2**20
+
+
+def test_info_prints_every_backend(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info"]) == 0
+    printed = capsys.readouterr().out
+    assert all(f"backend {name}" in printed for name in ("cuda", "host", "jax"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "no_such_model"], "no model file 'no_such_model'"),
+        (["run", "ant", "--worlds", "0"], "'0' is not a whole number of at least 1"),
+        (["run", "ant", "--backend", "tpu"], "invalid choice: 'tpu'"),
+        (["run", "ant", "--executor", "magic"], "invalid choice: 'magic'"),
+        (["bench", "nothing"], "invalid choice: 'nothing'"),
+        (["bench", "stepping", "--model", "ant", "no_such_model"], "no model file 'no_such_model'"),
+        (["trace"], "the following arguments are required: model"),
+        ([], "the following arguments are required: COMMAND"),
+    ],
+)
+def test_wrong_calls_exit_with_2(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        code: object = main(arguments)
+    except SystemExit as left:  # argparse leaves by itself
+        code = left.code
+    streams = capsys.readouterr()
+    assert code == 2
+    assert message in streams.err
+    assert streams.out == ""
+
+
+def test_refused_model_fails_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.xml"
+    path.write_text(UNSUPPORTED, encoding="utf-8")
+    assert main(["run", str(path)]) == 1
+    streams = capsys.readouterr()
+    assert streams.err.count("\n") == 1
+    assert "solver CG" in streams.err
+    assert streams.out == ""
+
+
+def test_executor_of_another_backend_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "hopper", *SMALL, "--backend", "jax", "--executor", "threads"]) == 1
+    assert "'jax' has no executors" in capsys.readouterr().err
+
+
+def test_traceback_is_there_for_the_asking() -> None:
+    with pytest.raises(ValueError, match="'jax' has no executors"):
+        main(["--traceback", "run", "hopper", *SMALL, "--backend", "jax", "--executor", "threads"])

@@ -1,0 +1,175 @@
+"""`load_model`: its sources, the shapes of the table, and that it keeps MuJoCo's numbers."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+from simengine import ModelError, load_model
+from simengine.model.blob import pack_models
+from simengine.model.table import INT_OPTIONS, SIZES, TABLE, resolve
+from tests.models import ALL, OWN, compile_model, gymnasium_path
+
+
+def test_path_text_and_compiled_model_give_the_same_table() -> None:
+    path = gymnasium_path("ant")
+    models = [
+        load_model(path),
+        load_model(str(path)),
+        load_model(path.read_text()),
+        load_model("\n  " + path.read_text()),
+        load_model(mujoco.MjModel.from_xml_path(str(path))),
+    ]
+    for model in models:
+        assert model.name == "ant"
+        assert model.sizes == models[0].sizes
+        for field in TABLE:
+            np.testing.assert_array_equal(model.arrays[field.name], models[0].arrays[field.name], err_msg=field.name)
+
+
+def test_a_loaded_model_loads_as_itself() -> None:
+    model = load_model(OWN["pile"])
+    assert load_model(model) is model
+
+
+def test_files_beside_the_model_are_found(tmp_path: Path) -> None:
+    """A relative include is looked up from the file's folder."""
+    (tmp_path / "part.xml").write_text('<mujoco><worldbody><body><freejoint/><geom size="0.1"/></body></worldbody></mujoco>')
+    whole = tmp_path / "whole.xml"
+    whole.write_text('<mujoco model="whole"><include file="part.xml"/></mujoco>')
+    assert load_model(whole).nv == 6
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_table_shapes_and_types(name: str) -> None:
+    mj = compile_model(name)
+    model = load_model(mj)
+    for field in TABLE:
+        array = model.arrays[field.name]
+        assert array.shape == resolve(field.dims, model.sizes), field.name
+        assert array.dtype == (np.int32 if field.kind == "int" else np.float64), field.name
+    assert set(model.sizes) == set(SIZES)
+    for size in ("nq", "nv", "nu", "nbody", "njnt", "ngeom"):
+        assert getattr(model, size) == getattr(mj, size)
+    assert model.ncand == len(model.cand_geom1)
+    assert model.nslot == len(model.slot_cand)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_fields_that_mujoco_has_are_mujocos(name: str) -> None:
+    mj = compile_model(name)
+    model = load_model(mj)
+    for field in TABLE:
+        theirs = getattr(mj, field.name, None)
+        if isinstance(theirs, np.ndarray) and theirs.shape == model.arrays[field.name].shape:
+            if field.name == "actuator_biasprm":
+                continue
+            np.testing.assert_array_equal(model.arrays[field.name], theirs, err_msg=field.name)
+    for option in ("timestep", "gravity", "tolerance", "ls_tolerance", "impratio"):
+        np.testing.assert_array_equal(getattr(model, f"opt_{option}"), getattr(mj.opt, option))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_derived_tree_fields_describe_the_tree(name: str) -> None:
+    mj = compile_model(name)
+    model = load_model(mj)
+    order = model.level_body[:-1]
+    assert sorted(order) == list(range(1, mj.nbody))
+    depth = {0: 0}
+    for body in range(1, mj.nbody):
+        depth[body] = depth[int(mj.body_parentid[body])] + 1
+    for level in range(model.nlevel):
+        members = order[model.level_adr[level] : model.level_adr[level + 1]]
+        assert {depth[int(body)] for body in members} == {level + 1}
+    for body in range(mj.nbody):
+        subtree = {body} | {b for b in range(mj.nbody) if body in ancestors(mj, b)}
+        assert subtree == set(range(body, model.body_last[body] + 1))
+
+
+def ancestors(mj: mujoco.MjModel, body: int) -> set[int]:
+    """Bodies above a body."""
+    found: set[int] = set()
+    while body:
+        body = int(mj.body_parentid[body])
+        found.add(body)
+    return found
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_derived_actuator_fields_list_the_actuators_of_each_joint(name: str) -> None:
+    mj = compile_model(name)
+    model = load_model(mj)
+    for joint in range(mj.njnt):
+        first = model.jnt_actuatoradr[joint]
+        listed = model.actuator_byjnt[first : first + model.jnt_actuatornum[joint]].tolist()
+        assert listed == np.flatnonzero(mj.actuator_trnid[:, 0] == joint).tolist()
+
+
+def test_limited_joints_are_those_mujoco_limits() -> None:
+    mj = compile_model("mixed_tree")
+    names = [mj.joint(j).name for j in load_model(mj).limit_jntid]
+    assert names == ["along", "swivel", "shoulder", "reach", "wag"]
+
+
+def test_bias_is_kept_for_affine_actuators_only() -> None:
+    mj = compile_model("mixed_tree")
+    bias = dict(zip((mj.actuator(i).name for i in range(mj.nu)), load_model(mj).actuator_biasprm.tolist(), strict=True))
+    assert bias["push"] == [0, 0, 0]
+    assert bias["turn"] == [0, -12, 0]
+    assert bias["twist"] == [0.3, -1, -0.2]
+
+
+def test_nefc_max_bounds_the_rows_of_any_state() -> None:
+    model = load_model(OWN["pile"])
+    slots = np.where(model.cand_condim[model.slot_cand] == 1, 1, 4)
+    assert model.nefc_max == 2 * model.nlimit + slots.sum()
+
+
+def test_models_without_joints_actuators_or_geoms_load() -> None:
+    still = load_model('<mujoco model="still"><worldbody><body><geom size="0.1"/></body></worldbody></mujoco>')
+    assert (still.nq, still.nv, still.nu, still.ncand) == (0, 0, 0, 0)
+    bare = load_model(
+        '<mujoco><worldbody><body><freejoint/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body></worldbody></mujoco>'
+    )
+    assert (bare.nq, bare.ngeom, bare.ncand, bare.name) == (7, 0, 0, "MuJoCo Model")
+
+
+def test_an_unknown_table_field_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no field 'geom_colour'"):
+        _ = load_model(OWN["pile"]).geom_colour
+
+
+def test_models_can_be_copied_and_pickled() -> None:
+    model = load_model(OWN["pile"])
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(other.qpos0, model.qpos0)
+        assert other.sizes == model.sizes
+
+
+def test_the_repr_says_which_model() -> None:
+    assert repr(load_model(gymnasium_path("hopper"))).startswith("Model('hopper', nq=6, nv=6, nu=3")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_packed_tables_hold_every_field_of_every_model(dtype: str) -> None:
+    models = [load_model(compile_model(name)) for name in ("ant", "pile", "mixed_tree")]
+    headers, ints, reals = pack_models(models, dtype)
+    assert (ints.dtype, reals.dtype) == (np.int32, np.dtype(dtype))
+    for model, packed in zip(models, headers, strict=True):
+        header = np.frombuffer(packed, dtype=np.int32)
+        assert header[: len(SIZES)].tolist() == list(model.sizes.values())
+        assert header[len(SIZES)] == -(-model.nv // 4) * 4
+        for index, field in enumerate(TABLE, start=len(SIZES) + 1 + len(INT_OPTIONS)):
+            values = model.arrays[field.name].ravel()
+            blob = ints if field.kind == "int" else reals
+            np.testing.assert_array_equal(blob[header[index] :][: values.size], values.astype(blob.dtype))
+
+
+def test_what_is_no_model_is_refused_by_type() -> None:
+    with pytest.raises(ModelError, match=r"takes a path, MJCF text or a mujoco.MjModel, not int; pass one of those"):
+        load_model(7)

@@ -1,0 +1,152 @@
+"""The CUDA executors on a real GPU: legality, the bits of serial, concurrency, awaits, refused launches."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scheduler import AwaitCounts, CallError, CudaLaunch, Executor, KernelCall, Segments, make_executor, validate
+
+pytestmark = pytest.mark.gpu
+
+SOURCE = r"""
+extern "C" __global__ void mix(int kind, long long cycles, const unsigned long long* a,
+                               const unsigned long long* b, unsigned long long* out) {
+    // Reads early and writes late, so that an illegal order shows: kind 0 replaces, kind 1 updates.
+    unsigned long long before = out[threadIdx.x];
+    unsigned long long value = a[threadIdx.x] * 6364136223846793005ull + b[threadIdx.x] * 3ull + 1ull;
+    long long began = clock64();
+    while (clock64() - began < cycles) { }
+    out[threadIdx.x] = kind ? before * 31ull + value : value;
+}
+"""
+WIDTH, BUFFERS = 32, 6
+
+
+@pytest.fixture(scope="module")
+def cupy() -> Any:
+    module = pytest.importorskip("cupy")
+    try:
+        devices = module.cuda.runtime.getDeviceCount()
+    except module.cuda.runtime.CUDARuntimeError:
+        devices = 0
+    if devices == 0:
+        pytest.skip("no CUDA device")
+    return module
+
+
+@pytest.fixture(scope="module")
+def kernel(cupy: Any) -> Any:
+    return cupy.RawKernel(SOURCE, "mix")
+
+
+class Bench:
+    """Arrays, segments and random calls on them."""
+
+    def __init__(self, cupy: Any, kernel: Any, cycles: int = 10000) -> None:
+        self.cupy, self.kernel, self.cycles = cupy, kernel, cycles
+        self.table = Segments()
+        self.arrays = [cupy.empty(WIDTH, np.uint64) for _ in range(BUFFERS)]
+        self.ids = [self.table.intern(f"b{k}") for k in range(BUFFERS)]
+        self.reset()
+
+    def reset(self) -> None:
+        for k, array in enumerate(self.arrays):
+            array[:] = self.cupy.arange(WIDTH, dtype=np.uint64) + k
+
+    def bits(self) -> bytes:
+        return b"".join(self.cupy.asnumpy(a).tobytes() for a in self.arrays)
+
+    def call(self, name: str, kind: int, a: int, b: int, out: int) -> KernelCall:
+        args = (kind, np.int64(self.cycles), self.arrays[a], self.arrays[b], self.arrays[out])
+        launch = CudaLaunch.from_kernel(self.kernel, (1,), (WIDTH,), args)
+        written = ((), (self.ids[out],)) if kind else ((self.ids[out],), ())
+        return KernelCall(name, launch, (self.ids[a], self.ids[b]), *written)
+
+    def random_calls(self, seed: int, count: int = 200) -> list[KernelCall]:
+        draw = random.Random(seed)
+        pick = [[draw.randrange(2), *(draw.randrange(BUFFERS) for _ in range(3))] for _ in range(count)]
+        return [self.call(f"k{i}", *p) for i, p in enumerate(pick)]
+
+
+def executors(table: Segments, record: str) -> Iterator[Executor]:
+    yield make_executor("serial", device="cuda", record=record)
+    for completion, window, streams in itertools.product(("events", "polling"), (1, 32), (1, 8)):
+        yield make_executor(
+            "streams", segments=table, completion=completion, window=window, streams=streams, record=record
+        )
+
+
+@pytest.mark.parametrize("record", ["order", "times"])
+def test_every_mode_is_legal_and_gives_the_bits_of_serial(cupy: Any, kernel: Any, record: str) -> None:
+    bench = Bench(cupy, kernel)
+    calls = bench.random_calls(7)
+    results = set()
+    for executor in executors(bench.table, record):
+        for _ in range(2):
+            bench.reset()
+            trace = executor.run([calls])
+            results.add(bench.bits())  # on the home stream: ordered behind the run without a host wait
+            assert validate(calls, trace, bench.table, slack=5e-6) == []
+        executor.close()
+    assert len(results) == 1
+
+
+@pytest.mark.parametrize("completion", ["events", "polling"])
+def test_independent_calls_really_run_at_once(cupy: Any, kernel: Any, completion: str) -> None:
+    bench = Bench(cupy, kernel, cycles=400_000)  # some 200 us
+    calls = [bench.call(f"k{i}", 0, k := i % BUFFERS, k, k) for i in range(48)]
+    executor = make_executor("streams", segments=bench.table, completion=completion, record="times")
+    executor.run([calls])
+    trace = executor.run([calls])
+    assert trace.concurrency() > 2.5
+    executor.close()
+
+
+def test_awaited_numbers_are_readable(cupy: Any, kernel: Any) -> None:
+    bench = Bench(cupy, kernel, cycles=20_000)
+    memory = cupy.cuda.alloc_pinned_memory(8 * WIDTH)
+    host = np.frombuffer(memory, np.uint64, WIDTH)
+    host[:] = 0
+    args = (1, np.int64(20_000), bench.arrays[0], bench.arrays[0], np.uint64(memory.ptr))
+    count = KernelCall(
+        "count",
+        CudaLaunch.from_kernel(kernel, (1,), (WIDTH,), args),
+        (bench.ids[0],),
+        (),
+        (bench.table.intern("host"),),
+    )
+    for completion in ("events", "polling"):
+        seen: list[int] = []
+        host[:] = 0
+
+        def emitter(seen: list[int] = seen) -> Iterator[KernelCall | AwaitCounts]:
+            for _ in range(3):
+                yield count
+                yield AwaitCounts(count)
+                seen.append(int(host[0]))
+
+        executor = make_executor("streams", segments=bench.table, completion=completion, record="order")
+        executor.run([emitter(), bench.random_calls(3, 60)])
+        executor.synchronize()
+        assert len(set(seen)) == 3
+        assert seen[-1] == int(host[0])
+        executor.close()
+
+
+def test_a_refused_launch_is_named(cupy: Any, kernel: Any) -> None:
+    bench = Bench(cupy, kernel)
+    good = bench.random_calls(1, 20)
+    args = (0, np.int64(0), bench.arrays[0], bench.arrays[0], bench.arrays[1])
+    bad = KernelCall("too wide", CudaLaunch.from_kernel(kernel, (1,), (4096,), args), (bench.ids[0],), (bench.ids[1],))
+    for executor in executors(bench.table, "off"):
+        with pytest.raises(CallError, match="call 'too wide'"):
+            executor.run([[*good, bad, *good]])
+        assert executor.run([good]).counters.calls == 20
+        executor.synchronize()
+        executor.close()

@@ -1,0 +1,204 @@
+"""Memory and launches for calling kernels directly: every field in a buffer of its own, between guard zones.
+
+A `Memory` holds one shard of worlds in the middle of a few worlds that belong to nobody, and arenas with a little room
+to spare, so that a kernel that strays is seen wherever it writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from simengine.kernels.catalogue import all_kernels
+from simengine.kernels.host_build import HostFunction, load_kernels
+from simengine.kernels.kernel import Kernel
+from simengine.model import Model
+from simengine.model.blob import pack_models
+from simengine.state.fields import COLUMNS, FIELD, FIELDS, NUM_COLUMNS, Field, entry_shape
+
+FRONT, BACK = 3, 2
+"""Worlds of nobody before and after the shard."""
+
+SPARE = 5
+"""Entries of nobody at the end of an arena."""
+
+POISON_INT = -1234567891
+GUARD_BYTES, GUARD_VALUE = 256, 0xA5
+
+
+class Place(NamedTuple):
+    """A pointer argument: a buffer and an offset in bytes."""
+
+    buffer: str
+    offset: int = 0
+
+
+Argument = bytes | int | Place | None
+"""bytes: the model's header, passed by value."""
+
+
+class Memory:
+    """Buffers of one shard of worlds, all poisoned: NaN, and POISON_INT for integers.
+
+    Attributes:
+        model, dtype: what the buffers are for; "float32" or "float64".
+        num_worlds: worlds of the shard, which are numbers FRONT ... FRONT + num_worlds - 1 of the buffers.
+        arrays: field by name, with the worlds and arena entries of nobody, and the model's blobs.
+        header: the model's header.
+    """
+
+    def __init__(self, model: Model, dtype: str, num_worlds: int, contacts: int, rows: int):
+        self.model = model
+        self.dtype = dtype
+        self.num_worlds = num_worlds
+        self.capacity = {"contact": contacts, "row": rows}
+        self._raw: dict[str, np.ndarray] = {}
+        self.arrays: dict[str, np.ndarray] = {}
+        for field in FIELDS:
+            self.add(field.name, np.empty(self._shape(field), np.int32 if field.kind == "int" else dtype))
+        self.poison(FIELD)
+        (self.header,), ints, reals = pack_models([model], dtype)
+        self.add("model_ints", ints)
+        self.add("model_reals", reals)
+        self.add("listed", np.zeros(num_worlds, np.int32))
+        self.add("num_listed", np.zeros(1, np.int32))
+
+    def _shape(self, field: Field) -> tuple[int, ...]:
+        entry = entry_shape(field, self.model.sizes)
+        if field.space == "world":
+            return (FRONT + self.num_worlds + BACK, *entry)
+        if field.space == "column":
+            return (NUM_COLUMNS * self.num_worlds,)
+        if field.space == "shard":
+            return entry
+        return (self.capacity[field.space] + SPARE, *entry)
+
+    def add(self, name: str, values: np.ndarray) -> None:
+        """A buffer of its own between guard zones, holding a copy of `values`; its start is 64-byte aligned."""
+        room = np.full(values.nbytes + 2 * GUARD_BYTES + 64, GUARD_VALUE, np.uint8)
+        start = GUARD_BYTES + -(room.ctypes.data + GUARD_BYTES) % 64
+        self._raw[name] = room
+        self.arrays[name] = room[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+        self.arrays[name][...] = values
+
+    def poison(self, names: Iterable[str]) -> None:
+        """Fill whole buffers with NaN or POISON_INT."""
+        for name in names:
+            self.arrays[name].fill(POISON_INT if FIELD[name].kind == "int" else np.nan)
+
+    def own(self, name: str) -> np.ndarray:
+        """The shard's part of a field: (num_worlds, ...), (contacts, ...), (rows, ...), or the whole."""
+        array, space = self.arrays[name], FIELD[name].space
+        if space == "world":
+            return array[FRONT : FRONT + self.num_worlds]
+        if space in self.capacity:
+            return array[: self.capacity[space]]
+        return array
+
+    def set(self, fields: Mapping[str, np.ndarray]) -> None:
+        """Write the shard's part of fields, rounded to the memory's precision."""
+        for name, values in fields.items():
+            self.own(name)[...] = values.reshape(self.own(name).shape)
+
+    def copy(self) -> Memory:
+        """The same contents in other buffers."""
+        other = Memory(self.model, self.dtype, self.num_worlds, self.capacity["contact"], self.capacity["row"])
+        for name, array in self.arrays.items():
+            other.arrays[name][...] = array
+        return other
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Copies of the contents of all buffers."""
+        return {name: array.copy() for name, array in self.arrays.items()}
+
+    def broken_guards(self) -> list[str]:
+        """Buffers whose guard zone was written to."""
+        broken = []
+        for name, room in self._raw.items():
+            array = self.arrays[name]
+            start = array.ctypes.data - room.ctypes.data
+            zones = (room[:start], room[start + array.nbytes :])
+            if any((zone != GUARD_VALUE).any() for zone in zones):
+                broken.append(name)
+        return broken
+
+    def pointer(self, place: Place) -> int:
+        """Address of a place."""
+        return int(self.arrays[place.buffer].ctypes.data) + place.offset
+
+
+def changed(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Which words differ in their bits; shape of the arrays."""
+    word = np.uint64 if before.itemsize == 8 else np.uint32
+    return np.asarray(before.view(word) != after.view(word))
+
+
+def arguments(
+    kernel: Kernel,
+    memory: Memory,
+    listed: bool = False,
+    nrow: int = 0,
+    scalars: Mapping[str, int] | None = None,
+    null: frozenset[str] = frozenset(),
+    span: tuple[int, int] | None = None,
+) -> list[Argument]:
+    """Arguments of a kernel in launch order.
+
+    Args:
+        kernel, memory: what to call on what.
+        listed: take the worlds from the buffers `listed` and `num_listed` instead of the shard's range.
+        nrow: bound on the rows of a world, for rows in scratch.
+        scalars: values of the stages' scalars.
+        null: produced fields that are not stored.
+        span: first and last-but-one world of a shorter range, counted in the shard.
+    """
+    fields: list[Argument] = [Place(n) for n in kernel.reads]
+    fields += [None if n in null else Place(n) for n in kernel.produced]
+    fields += [Place(n) for n in kernel.updates]
+    if kernel.unit == "column":
+        return [*fields, FRONT, memory.num_worlds]
+    begin, end = span or (0, memory.num_worlds)
+    head: list[Argument] = [memory.header, Place("model_ints"), Place("model_reals")]
+    head += [Place("listed"), Place("num_listed")] if listed else [None, None]
+    plan = kernel.plan_scratch(memory.model.sizes, nrow, registers=False)
+    values = {"shard_size": memory.num_worlds, **(scalars or {})}
+    tail = [values[n] for n in kernel.scalars]
+    tail += [plan.offsets[item.name] for item in kernel.scratch_items]
+    # counts of a world stand at its number minus the start of the range, so the range of a call is always the shard's
+    if span is not None and any(FIELD[n].space == "column" for n in kernel.produced):
+        raise ValueError(f"kernel {kernel.name} writes columns; call it on the whole shard")
+    return [*head, FRONT + begin, end - begin, *fields, *(Place(n) for n in kernel.addresses), *tail, plan.words]
+
+
+@lru_cache(maxsize=None)
+def functions(dtype: str) -> dict[str, HostFunction]:
+    """Every kernel of the engine for one lane, compiled or found in the cache."""
+    return load_kernels(all_kernels(), dtype)
+
+
+def call(kernel: Kernel, memory: Memory, slots: list[Argument]) -> None:
+    """Call a kernel of the host build with arguments in launch order."""
+    packed = np.frombuffer(b"".join(slot_bytes(s, memory) for s in slots), dtype=np.uint64)
+    functions(memory.dtype)[kernel.name](packed.ctypes.data)
+
+
+def slot_bytes(argument: Argument, memory: Memory) -> bytes:
+    """An argument as host kernels take it: words of eight bytes."""
+    if isinstance(argument, bytes):
+        return argument + bytes(-len(argument) % 8)
+    value = memory.pointer(argument) if isinstance(argument, Place) else argument or 0
+    return value.to_bytes(8, "little", signed=True)
+
+
+def list_worlds(memory: Memory, worlds: np.ndarray) -> None:
+    """Fill the buffers `listed` and `num_listed` with worlds counted in the shard."""
+    memory.arrays["listed"][: len(worlds)] = FRONT + worlds
+    memory.arrays["num_listed"][0] = len(worlds)
+
+
+def column(memory: Memory, name: str) -> np.ndarray:
+    """(num_worlds,) counts of one column."""
+    return memory.arrays["counts"].reshape(NUM_COLUMNS, memory.num_worlds)[COLUMNS.index(name)]

@@ -1,0 +1,128 @@
+"""The stages one after another, each as a kernel of its own: the fields that every stage of a sample starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+
+from simengine.kernels import catalogue
+from simengine.kernels.kernel import Kernel
+from simengine.model import Model
+from simengine.stages.stage import Stage
+from simengine.state.fields import FIELD, FIELDS
+from tests.oracle import Sample, oracle_model, sample, undecided
+from tests.stages.harness import FRONT, Argument, Memory, arguments, call, list_worlds
+
+MODELS = ("ant", "half_cheetah", "mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules")
+
+BY_NAME: dict[str, Stage] = {stage.name: stage for stage in catalogue.STAGES}
+POSITION = ("guard", "kinematics", "com_pos", "collision")
+SMOOTH = ("crb", "factor_m", "com_vel", "passive", "rne", "actuation", "acceleration")
+PAIRS = tuple(catalogue.NARROW)
+
+Step = tuple[Kernel, bool, str]
+"""A kernel, whether it takes a list of worlds, and which: "all", "rows" or "free"."""
+
+
+def single(name: str) -> Kernel:
+    """The kernel of one stage."""
+    return catalogue.single(BY_NAME[name])
+
+
+def steps(integrator: str) -> Iterator[Step]:
+    """Kernels of single stages, in the order of a step; without an integrator, of a forward evaluation."""
+    for name in (*POSITION, "scan", *SMOOTH, *PAIRS):
+        yield single(name), False, "all"
+    end = (integrator,) if integrator else ()
+    for name in ("constraint", "solve", *end):
+        yield single(name), True, "rows"
+    for name in ("unconstrained", *end):
+        yield single(name), True, "free"
+    yield single("rne_post"), False, "all"
+
+
+def worlds_of(memory: Memory, kind: str) -> np.ndarray:
+    """Worlds of the shard, from 0: those that have constraint rows ("rows"), or have none ("free")."""
+    rows = memory.own("nefc") > 0
+    return np.flatnonzero(rows if kind == "rows" else ~rows).astype(np.int32)
+
+
+def most_rows(memory: Memory) -> int:
+    """Most constraint rows of a world."""
+    return int(memory.own("nefc").max(initial=1))
+
+
+def calls(memory: Memory, integrator: str, rk_stage: int) -> Iterator[tuple[Kernel, list[Argument]]]:
+    """Calls of `steps` on a memory, made one after another; each must be carried out before the next is asked for."""
+    for kernel, listed, kind in steps(integrator):
+        if listed:
+            list_worlds(memory, worlds_of(memory, kind))
+        yield kernel, arguments(kernel, memory, listed, most_rows(memory), {"rk_stage": rk_stage})
+
+
+def run_chain(memory: Memory, integrator: str = "", rk_stage: int = 0) -> None:
+    """Carry out all stages on a memory that holds the states."""
+    for kernel, slots in calls(memory, integrator, rk_stage):
+        call(kernel, memory, slots)
+
+
+def state_fields(model: Model, states: Sample) -> dict[str, np.ndarray]:
+    """The integration state of sampled states, at rest and healthy, with random warm starts."""
+    n = len(states.qpos)
+    warm = np.random.default_rng(7).normal(size=(n, model.nv)).astype(np.float32)
+    fields = {name: np.asarray(getattr(states, name)) for name in Sample._fields}
+    return fields | {
+        "qacc_warmstart": warm.astype(np.float64),
+        "nstep": np.arange(n, dtype=np.int32),
+        "world_status": np.zeros(n, np.int32),
+    }
+
+
+@lru_cache(maxsize=None)
+def decided(name: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Numbers of the sampled states that lie on no margin, and their integration state."""
+    keep = np.flatnonzero(~undecided(name))
+    assert len(keep) >= 100, f"only {len(keep)} states of {name} are away from the margins"
+    _, model = oracle_model(name)
+    return keep, {k: v[keep] for k, v in state_fields(model, sample(name)).items()}
+
+
+def fresh(name: str, dtype: str, contacts: int, rows: int) -> Memory:
+    """A memory with the sampled states of a model, everything else poisoned."""
+    keep, states = decided(name)
+    memory = Memory(oracle_model(name)[1], dtype, len(keep), contacts, rows)
+    memory.set(states)
+    return memory
+
+
+@lru_cache(maxsize=None)
+def arena_sizes(name: str) -> tuple[int, int]:
+    """Contacts and rows of all sampled states, as collision and scan count them."""
+    memory = fresh(name, "float64", 0, 0)
+    for stage in (*POSITION, "scan"):
+        call(single(stage), memory, arguments(single(stage), memory))
+    totals = memory.own("totals")
+    return int(totals[0]), int(totals[1])
+
+
+@lru_cache(maxsize=None)
+def reference(name: str) -> dict[str, np.ndarray]:
+    """Every field of all sampled states in float64, by the chain of single stages: (n, ...), arenas (entries, ...)."""
+    memory = fresh(name, "float64", *arena_sizes(name))
+    run_chain(memory)
+    return {field.name: memory.own(field.name).copy() for field in FIELDS}
+
+
+def prepared(name: str, dtype: str) -> Memory:
+    """A memory with every field of the reference, rounded to the precision."""
+    memory = fresh(name, dtype, *arena_sizes(name))
+    memory.set({k: v for k, v in reference(name).items() if not k.startswith("rk_")})
+    rng = np.random.default_rng(11)
+    for field in (FIELD[n] for n in ("rk_qpos", "rk_qvel", "rk_rate", "rk_dqpos", "rk_dqvel")):
+        own = memory.own(field.name)
+        own[...] = rng.normal(size=own.shape).astype(np.float32)
+    # numbers of worlds in lists count from the start of the buffers
+    assert (memory.own("lists")[memory.own("lists") > 0] >= FRONT).all()
+    return memory

@@ -1,0 +1,240 @@
+"""What each stage must produce: by its JAX form or a plain NumPy statement, from the same inputs.
+
+`expected(stage, memory)` gives float64 arrays shaped as the shard's part of the fields. JAX forms have fixed contact and
+row slots; here they are gathered from and compacted into the arenas, in order.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import jax
+import numpy as np
+
+from simengine.kernels.catalogue import STAGES
+from simengine.math import quaternion
+from simengine.math.joint_space import advance
+from simengine.model.table import PAIR_TYPES
+from simengine.stages.constraint_ref import constraint, row_layout
+from simengine.stages.narrowphase_ref import narrowphase
+from simengine.stages.rk4_ref import REACH, WEIGHT
+from simengine.stages.stage import Stage
+from simengine.state.fields import COLUMNS, FIELD, NUM_COLUMNS, NUM_SUMS, ROW_CLASSES, STATUS
+from tests.oracle import oracle_model, quick_jit
+from tests.stages.harness import FRONT, Memory
+
+Fields = dict[str, np.ndarray]
+RETURNS = {
+    "constraint": ("efc_active", "efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref"),
+    "solve": ("qacc", "efc_force", "qfrc_constraint"),
+    "euler": ("qpos", "qvel"),
+}
+"""What a JAX form returns where it is not what its stage writes."""
+
+_STAGE = {stage.name: stage for stage in STAGES}
+
+
+def owner(entries: np.ndarray) -> np.ndarray:
+    """World of each arena entry, given how many each world has."""
+    return np.repeat(np.arange(len(entries)), entries)
+
+
+def contact_slots(memory: Memory) -> tuple[np.ndarray, np.ndarray]:
+    """World and slot of each contact of the arena; contacts of a pair take its slots from the first on."""
+    world = owner(memory.own("ncon"))
+    cand = memory.own("contact_cand")
+    place = np.arange(len(cand)) - memory.own("con_adr")[world] - memory.own("cand_adr")[world, cand]
+    return world, memory.model.cand_slot[cand] + place
+
+
+def row_slots(memory: Memory) -> tuple[np.ndarray, np.ndarray]:
+    """World and slot of each row of the arena in the JAX forms' row layout."""
+    model, world, ident = memory.model, owner(memory.own("nefc")), memory.own("efc_id")
+    layout = row_layout(model)
+    limit_of = np.full(model.njnt, -1)
+    limit_of[model.limit_jntid] = np.arange(model.nlimit)
+    first_row = np.searchsorted(layout.contact_slot, np.arange(model.nslot)) + layout.limit_joint.size
+    slot = np.zeros(len(ident), dtype=int)
+    limit = ident < 0
+    side = (-1 - ident[limit]) % 2
+    slot[limit] = 2 * limit_of[(-1 - ident[limit]) // 2] + side
+    contact = memory.own("con_adr")[world[~limit]] + ident[~limit] // 4
+    slot[~limit] = first_row[contact_slots(memory)[1][contact]] + ident[~limit] % 4
+    return world, slot
+
+
+def spread(values: np.ndarray, where: tuple[np.ndarray, np.ndarray], n: int, slots: int, fill: float) -> np.ndarray:
+    """Arena entries in slots: (n, slots, ...), `fill` in the others."""
+    out = np.full((n, slots, *values.shape[1:]), fill, values.dtype)
+    out[where] = values
+    return out
+
+
+def ref_input(name: str, memory: Memory) -> np.ndarray:
+    """An argument of a JAX form, (num_worlds, ...) in float64, arenas spread over slots."""
+    n, model = memory.num_worlds, memory.model
+    if name == "contact_active":
+        world, slot = contact_slots(memory)
+        return spread(np.ones(len(world), bool), (world, slot), n, model.nslot, False)
+    if name == "efc_active":
+        world, slot = row_slots(memory)
+        return spread(np.ones(len(world), bool), (world, slot), n, model.nefc_max, False)
+    values = memory.own(name).astype(np.float64)
+    if FIELD[name].space == "contact":
+        return spread(values, contact_slots(memory), n, model.nslot, 1.0)
+    if FIELD[name].space == "row":
+        values = values[:, : model.nv] if name == "efc_J" else values
+        return spread(values, row_slots(memory), n, model.nefc_max, 0.0)
+    return values
+
+
+@lru_cache(maxsize=None)
+def batched_ref(stage: Stage, model_name: str) -> tuple[Callable[..., Any], tuple[str, ...]]:
+    """The JAX form over a batch of worlds, and the names of its arguments."""
+    _, model = oracle_model(model_name)
+    function = stage.load_ref()
+    names = tuple(inspect.signature(function).parameters)[1:]
+    return quick_jit(jax.vmap(lambda *a: function(model, *a))), names
+
+
+def by_jax(stage: Stage, model_name: str, memory: Memory) -> Fields:
+    """Outputs of a stage's JAX form in float64."""
+    function, names = batched_ref(stage, model_name)
+    values = [np.asarray(v) for v in function(*(ref_input(n, memory) for n in names))]
+    out = dict(zip(RETURNS.get(stage.name, stage.writes), values, strict=True))
+    if stage.name == "constraint":
+        # slots that are active, in slot order, are the arena's rows
+        active = out.pop("efc_active")
+        assert (active.sum(axis=1) == memory.own("nefc")).all(), "the JAX form has other rows than were counted"
+        out = {k: v[active] for k, v in out.items()}
+        pad = memory.own("efc_J").shape[1] - memory.model.nv
+        out["efc_J"] = np.pad(out["efc_J"], ((0, 0), (0, pad)))
+    elif stage.name == "solve":
+        out["efc_force"] = out["efc_force"][row_slots(memory)]
+    return out
+
+
+def pair_by_jax(stage: Stage, memory: Memory) -> Fields:
+    """Contacts of one pair type over the whole arena, NaN where a contact is of another type."""
+    model, function = memory.model, stage.load_ref()
+    contacts = memory.capacity["contact"]
+    out = {n: np.full(memory.own(n).shape, np.nan) for n in ("contact_dist", "contact_pos", "contact_frame")}
+    cand = np.flatnonzero(model.cand_type == PAIR_TYPES.index(stage.name))
+    reach = (model.cand_margin + model.cand_gap)[cand]
+    g1, g2 = model.cand_geom1[cand], model.cand_geom2[cand]
+    xpos, xmat = (memory.own(n).astype(np.float64) for n in ("geom_xpos", "geom_xmat"))
+    if not contacts or not cand.size:
+        return out
+    n = memory.num_worlds
+    size1, size2 = (np.tile(model.geom_size[g], (n, 1)) for g in (g1, g2))
+    pose1, pose2 = ((xpos[:, g].reshape(-1, 3), xmat[:, g].reshape(-1, 9)) for g in (g1, g2))
+    values = [np.asarray(v) for v in function(*pose1, size1, *pose2, size2)]
+    listed = values[0] <= np.tile(reach, n)[:, None]
+    first = (memory.own("con_adr")[:, None] + memory.own("cand_adr")[:, cand]).ravel()
+    entries = [np.arange(f, f + k) for f, k in zip(first, listed.sum(axis=1), strict=True)]
+    for array, value in zip(out.values(), values, strict=True):
+        array[np.concatenate(entries)] = value[listed]
+    return out
+
+
+def collision_by_jax(model_name: str, memory: Memory) -> Fields:
+    """Counts by the fixed slots of the JAX forms."""
+    model, n = memory.model, memory.num_worlds
+    names = ("qpos", "qvel", "subtree_com", "cdof", "geom_xpos", "geom_xmat")
+
+    def count(qpos: Any, qvel: Any, com: Any, cdof: Any, xpos: Any, xmat: Any) -> tuple[Any, Any]:
+        contacts = narrowphase(model, xpos, xmat)
+        return contacts[-1], constraint(model, qpos, qvel, com, cdof, *contacts)[0]
+
+    values = quick_jit(jax.vmap(count))(*(memory.own(k).astype(np.float64) for k in names))
+    listed, rows = (np.asarray(v) for v in values)
+    per_cand = np.zeros((n, model.ncand), int)
+    np.add.at(per_cand, (slice(None), model.slot_cand), listed)
+    cand_adr = np.concatenate([np.zeros((n, 1), int), np.cumsum(per_cand, axis=1)], axis=1)
+    ncon, nefc = cand_adr[:, -1], rows.sum(axis=1)
+    counts = np.zeros((NUM_COLUMNS, n), int)
+    counts[:NUM_SUMS] = ncon, nefc
+    for code, pair in enumerate(PAIR_TYPES):
+        counts[COLUMNS.index(pair)] = per_cand[:, model.cand_type == code].any(axis=1)
+    which = np.searchsorted(ROW_CLASSES, nefc)
+    counts[COLUMNS.index("rows_0") + which, np.arange(n)] = 1
+    return {"cand_adr": cand_adr, "ncon": ncon, "nefc": nefc, "counts": counts.ravel()}
+
+
+def scan_by_numpy(memory: Memory) -> Fields:
+    """Running sums of the first columns, lists of the others."""
+    n = memory.num_worlds
+    counts = memory.own("counts").reshape(NUM_COLUMNS, n)
+    before = np.cumsum(counts, axis=1) - counts
+    lists = np.full((NUM_COLUMNS, n), np.nan)
+    for k in range(NUM_SUMS, NUM_COLUMNS):
+        ones = np.flatnonzero(counts[k])
+        lists[k, : len(ones)] = FRONT + ones
+    totals = counts.sum(axis=1)
+    sums = {"con_adr": before[0], "efc_adr": before[1], "totals": totals, "totals_host": totals}
+    return sums | {"lists": lists.ravel()}
+
+
+def guard_by_numpy(memory: Memory) -> Fields:
+    """World status after looking for numbers that are none."""
+    inputs = (memory.own(n).reshape(memory.num_worlds, -1) for n in _STAGE["guard"].reads)
+    bad = ~np.isfinite(np.concatenate(list(inputs), axis=1)).all(axis=1)
+    status = memory.own("world_status")
+    return {"world_status": np.where(bad & (status == 0), STATUS.index("input"), status)}
+
+
+def rk4_by_numpy(memory: Memory, rk_stage: int) -> Fields:
+    """One evaluation of the Runge-Kutta step of worlds whose numbers are all finite."""
+    model, h = memory.model, float(memory.model.opt_timestep)
+    f = {n: memory.own(n).astype(np.float64) for n in _STAGE["rk4"].updates}
+    if rk_stage == 0:
+        f |= {"rk_qpos": f["qpos"], "rk_qvel": f["qvel"]}
+        f |= {n: np.zeros_like(f["qvel"]) for n in ("rk_rate", "rk_dqpos", "rk_dqvel")}
+    rate = f["qvel"].copy()
+    for adr in model.jnt_dofadr[model.jnt_type == 0]:
+        turning = slice(adr + 3, adr + 6)
+        turned = REACH[rk_stage] * h * f["rk_rate"][:, turning]
+        rate[:, turning] = quaternion.rotation_rate(turned, f["qvel"][:, turning])
+    dqpos = f["rk_dqpos"] + WEIGHT[rk_stage] * rate
+    dqvel = f["rk_dqvel"] + WEIGHT[rk_stage] * f["qacc"]
+    ahead = REACH[rk_stage + 1] * h if rk_stage < 3 else h
+    velocity, slope = (rate, f["qacc"]) if rk_stage < 3 else (dqpos, dqvel)
+    qpos = np.asarray(jax.vmap(lambda q, v: advance(model, q, v, ahead))(f["rk_qpos"], velocity))
+    return f | {
+        "qpos": qpos,
+        "qvel": f["rk_qvel"] + ahead * slope,
+        "qacc": dqvel if rk_stage == 3 else f["qacc"],
+        "qacc_warmstart": f["qacc"],
+        "nstep": f["nstep"] + (rk_stage == 3),
+        "rk_rate": rate,
+        "rk_dqpos": dqpos,
+        "rk_dqvel": dqvel,
+    }
+
+
+def expected(stage: Stage, model_name: str, memory: Memory, rk_stage: int = 0) -> Fields:
+    """Outputs of a stage by its JAX form or by NumPy; NaN marks words that the stage leaves alone."""
+    n = memory.num_worlds
+    if stage.name in PAIR_TYPES:
+        return pair_by_jax(stage, memory)
+    if stage.name == "collision":
+        return collision_by_jax(model_name, memory)
+    if stage.name == "scan":
+        return scan_by_numpy(memory)
+    if stage.name == "guard":
+        return guard_by_numpy(memory)
+    if stage.name == "rk4":
+        return rk4_by_numpy(memory, rk_stage)
+    if stage.name == "unconstrained":
+        zero = np.zeros((n, memory.model.nv))
+        smooth = memory.own("qacc_smooth").astype(np.float64)
+        return {"qacc": smooth, "qfrc_constraint": zero, "solver_niter": np.zeros(n)}
+    out = by_jax(stage, model_name, memory)
+    if stage.name == "euler":
+        out["qacc_warmstart"] = memory.own("qacc").astype(np.float64)
+        out["nstep"] = memory.own("nstep") + 1
+        out["world_status"] = memory.own("world_status")
+    return out

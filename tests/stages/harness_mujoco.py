@@ -1,0 +1,79 @@
+"""MuJoCo's own fields for the sampled states, shaped as the shard's part of the engine's fields."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import mujoco
+import numpy as np
+
+from simengine.state.fields import FIELD
+from tests.oracle import STATE_FIELDS, collect, oracle_model
+from tests.stages.harness import Memory
+from tests.stages.harness_chain import decided
+
+_STATE = ("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied", "qacc_warmstart")
+
+
+@lru_cache(maxsize=None)
+def stepped(name: str, integrator: int, forward: bool) -> list[mujoco.MjData]:
+    """Every decided state after mj_forward and mj_rnePostConstraint, or after mj_step with an integrator."""
+    mj, _ = oracle_model(name)
+    keep, states = decided(name)
+    out = []
+    kept_integrator = int(mj.opt.integrator)
+    mj.opt.integrator = integrator
+    for i in range(len(keep)):
+        data = mujoco.MjData(mj)
+        for field in _STATE:
+            getattr(data, field)[:] = states[field][i]
+        if forward:
+            mujoco.mj_forward(mj, data)
+            mujoco.mj_rnePostConstraint(mj, data)
+        else:
+            mujoco.mj_step(mj, data)
+        out.append(data)
+    mj.opt.integrator = kept_integrator
+    return out
+
+
+@lru_cache(maxsize=None)
+def forward_fields(name: str) -> dict[str, np.ndarray]:
+    """Fields after mj_forward: (n, ...), contacts and rows of all states behind each other."""
+    mj, model = oracle_model(name)
+    each = [collect(mj, data) for data in stepped(name, int(mj.opt.integrator), True)]
+    out = {f: np.stack([fields[f] for fields in each]) for f in (*STATE_FIELDS, "qM")}
+    arenas = ("contact_dist", "contact_pos", "contact_frame", *(k for k in each[0] if k.startswith("efc_")))
+    out |= {f: np.concatenate([fields[f] for fields in each]) for f in arenas}
+    datas = stepped(name, int(mj.opt.integrator), True)
+    out["ncon"] = np.array([d.ncon for d in datas])
+    out["nefc"] = np.array([d.nefc for d in datas])
+    out["contact_efc_address"] = np.concatenate([np.array(d.contact.efc_address) for d in datas])
+    pairs = {(int(a), int(b)): c for c, (a, b) in enumerate(zip(model.cand_geom1, model.cand_geom2, strict=True))}
+    geoms = [tuple(int(g) for g in pair) for d in datas for pair in np.array(d.contact.geom).reshape(-1, 2)]
+    out["contact_cand"] = np.array([pairs[g] for g in geoms], int)
+    out["efc_id"] = np.concatenate([_row_ids(mj, d) for d in datas])
+    return out
+
+
+def _row_ids(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    """The engine's `efc_id` of each of MuJoCo's rows: which side of which joint, or which edge of which contact."""
+    ids = []
+    for row in range(data.nefc):
+        number = int(data.efc_id[row])
+        if data.efc_type[row] == mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT:
+            column = data.efc_J.reshape(data.nefc, mj.nv)[row, mj.jnt_dofadr[number]]
+            ids.append(-1 - (2 * number + int(column < 0)))
+        else:
+            ids.append(4 * number + row - int(data.contact.efc_address[number]))
+    return np.array(ids, int)
+
+
+def mujoco_expected(name: str, memory: Memory, outputs: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """Those of a stage's outputs that MuJoCo has, shaped as the shard's part of the fields."""
+    fields = forward_fields(name)
+    out = {n: fields[n] for n in outputs if n in fields}
+    if "efc_J" in out:
+        pad = memory.own("efc_J").shape[1] - memory.model.nv
+        out["efc_J"] = np.pad(out["efc_J"], ((0, 0), (0, pad)))
+    return {n: v.reshape(memory.own(n).shape) for n, v in out.items() if n in FIELD}

@@ -1,0 +1,242 @@
+"""Every stage's kernel: declaration against signature, reach of its reads and writes, results against JAX and MuJoCo.
+
+Each kernel of one stage is called directly on states of models that hold every joint, pair and row type; its inputs are
+the fields of the stages before it in float64, rounded to the kernel's precision.
+"""
+
+from __future__ import annotations
+
+import re
+
+import mujoco
+import numpy as np
+import pytest
+
+from simengine.kernels import catalogue
+from simengine.kernels.codegen import body_signature
+from simengine.model.table import PAIR_TYPES
+from simengine.stages.stage import Stage
+from simengine.state.fields import FIELD, STATUS
+from tests.oracle import coverage, oracle_model
+from tests.stages.harness import FRONT, Memory, arguments, call, changed, list_worlds
+from tests.stages.harness_chain import MODELS, arena_sizes, fresh, most_rows, prepared, run_chain
+from tests.stages.harness_expected import Fields, expected, owner
+from tests.stages.harness_mujoco import mujoco_expected, stepped
+
+CASES = [(stage, 0) for stage in catalogue.STAGES] + [(catalogue.RK4, k) for k in (1, 2, 3)]
+stages = pytest.mark.parametrize(("stage", "rk_stage"), CASES, ids=[f"{s.name}{k or ''}" for s, k in CASES])
+models = pytest.mark.parametrize("name", MODELS)
+dtypes = pytest.mark.parametrize("dtype", ["float64", "float32"])
+
+TOLERANCE = {"contact": (1e-8, 1e-4), "row": (1e-8, 2e-4), "solution": (1e-6, 2e-3), "smooth": (1e-9, 5e-5)}
+SOLUTION = ("qacc", "efc_force", "qfrc_constraint", "cfrc_ext")
+WORKING = ("solver_niter", "efc_jar", "efc_jv")
+"""Outputs that say how the solver got there; its residual is checked by itself."""
+
+
+def tolerance(name: str, dtype: str) -> float:
+    """Largest relative error of a field in one state."""
+    kind = "solution" if name in SOLUTION else FIELD[name].space
+    return TOLERANCE.get(kind, TOLERANCE["smooth"])[dtype == "float32"]
+
+
+def errors(memory: Memory, wanted: Fields, dtype: str) -> dict[str, float]:
+    """Errors beyond the tolerance, by field; integers must be equal. Words whose expectation is NaN are left out."""
+    wrong = {}
+    for name, value in wanted.items():
+        actual = memory.own(name)
+        care = ~np.isnan(value.astype(np.float64))
+        if FIELD[name].kind == "int":
+            if (actual[care] != value[care]).any():
+                wrong[name] = float((actual[care] != value[care]).sum())
+            continue
+        world = {"contact": "ncon", "row": "nefc"}.get(FIELD[name].space)
+        of = owner(memory.own(world)) if world else np.arange(len(value))
+        difference = np.where(care, np.abs(actual - np.where(care, value, 0.0)), 0.0)
+        scale = np.ones(memory.num_worlds)
+        worst = np.zeros(memory.num_worlds)
+        entry = tuple(range(1, value.ndim))
+        np.maximum.at(scale, of, np.abs(np.where(care, value, 0.0)).max(axis=entry, initial=0.0))
+        np.maximum.at(worst, of, difference.max(axis=entry, initial=0.0))
+        error = float((worst / scale).max(initial=0.0))
+        if not error <= tolerance(name, dtype) or not np.isfinite(actual[care]).all():
+            wrong[name] = error
+    return wrong
+
+
+def left_alone(stage: Stage, memory: Memory, name: str) -> np.ndarray:
+    """Words of the shard's part of an output that the stage does not write."""
+    mask = np.zeros(memory.own(name).shape, bool)
+    if stage.name in PAIR_TYPES:
+        mask[memory.model.cand_type[memory.own("contact_cand")] != PAIR_TYPES.index(stage.name)] = True
+    if name == "lists":
+        mask = np.isnan(expected(stage, "", memory)["lists"])
+    return mask
+
+
+def run(stage: Stage, memory: Memory, rk_stage: int, worlds: np.ndarray | None = None) -> None:
+    """Call the stage's kernel on the shard, or on some of its worlds."""
+    if worlds is not None:
+        list_worlds(memory, worlds)
+    kernel = catalogue.single(stage)
+    call(kernel, memory, arguments(kernel, memory, worlds is not None, most_rows(memory), {"rk_stage": rk_stage}))
+
+
+def outside(memory: Memory, name: str) -> np.ndarray:
+    """Words of a buffer that are not the shard's."""
+    mask = np.ones(memory.arrays[name].shape, bool)
+    if FIELD[name].space == "world":
+        mask[FRONT : FRONT + memory.num_worlds] = False
+    else:
+        mask[: len(memory.own(name))] = False
+    return mask
+
+
+@pytest.mark.parametrize("stage", catalogue.STAGES, ids=lambda s: s.name)
+def test_the_body_has_the_declared_signature(stage: Stage) -> None:
+    def squeeze(text: str) -> str:
+        return re.sub(r"\s+", "", text)
+
+    source = re.sub(r"//.*", "", stage.source.read_text())
+    found = re.findall(rf"DEVICE void {stage.name}\([^)]*\)", source)
+    assert [squeeze(f) for f in found] == [squeeze(body_signature(stage))]
+
+
+@stages
+@dtypes
+@models
+def test_writes_what_it_declares_and_nothing_else(name: str, dtype: str, stage: Stage, rk_stage: int) -> None:
+    memory = prepared(name, dtype)
+    alone = {n: left_alone(stage, memory, n) for n in stage.writes}
+    memory.poison(stage.writes)
+    # counts that say where the world's entries are stay readable where they are the stage's own output
+    before = memory.snapshot()
+    run(stage, memory, rk_stage) if "ncon" not in stage.writes else run_counting(stage, memory)
+    assert not memory.broken_guards()
+    for field in (n for n in before if n not in ("listed", "num_listed")):
+        words = changed(before[field], memory.arrays[field])
+        if field not in (*stage.writes, *stage.updates):
+            assert not words.any(), f"{field} is not an output of {stage.name}"
+            continue
+        assert not words[outside(memory, field)].any(), f"{stage.name} writes {field} outside its worlds"
+        if field in stage.writes:
+            own = words[~outside(memory, field)].reshape(memory.own(field).shape)
+            assert (own == ~alone[field]).all(), f"{stage.name} leaves {(own == alone[field]).sum()} words of {field}"
+
+
+def run_counting(stage: Stage, memory: Memory) -> None:
+    """Call the counting stage, whose outputs say how many rows there are."""
+    kernel = catalogue.single(stage)
+    call(kernel, memory, arguments(kernel, memory))
+
+
+@stages
+@dtypes
+@models
+def test_undeclared_buffers_and_old_outputs_do_not_matter(name: str, dtype: str, stage: Stage, rk_stage: int) -> None:
+    """Neither other fields, nor what outputs held before, nor which worlds run beside them change a bit."""
+    kernel = catalogue.single(stage)
+    whole, other = prepared(name, dtype), prepared(name, dtype)
+    declared = (*kernel.reads, *kernel.updates, *kernel.addresses)
+    rows = most_rows(whole)
+    other.poison(n for n in FIELD if n not in (*declared, *stage.writes))
+    for field in stage.writes:
+        other.arrays[field].fill(77)
+    before = other.snapshot()
+    world = {n: _worlds(whole, n) for n in (*stage.writes, *stage.updates)}
+    chosen = np.arange(whole.num_worlds, dtype=np.int32)[:: 2 if stage.name != "scan" else 1]
+    alone = {n: left_alone(stage, whole, n) for n in stage.writes}
+    run(stage, whole, rk_stage)
+    listed = stage.name != "scan"
+    if listed:
+        list_worlds(other, chosen)
+    call(kernel, other, arguments(kernel, other, listed, rows, {"rk_stage": rk_stage}))
+    for field in (*stage.writes, *stage.updates):
+        ran = np.isin(world[field], chosen)
+        ran = np.broadcast_to(ran.reshape(ran.shape + (1,) * (whole.own(field).ndim - 1)), whole.own(field).shape)
+        ran = ran & ~alone.get(field, np.zeros(ran.shape, bool))
+        ours, theirs = other.own(field), whole.own(field)
+        assert not changed(ours, theirs)[ran].any(), f"{field} of {stage.name} depends on what it must not"
+        start = before[field][~outside(other, field)].reshape(ours.shape)
+        assert not changed(ours, start)[~ran].any(), f"{field} changed in a world that did not run"
+
+
+def _worlds(memory: Memory, name: str) -> np.ndarray:
+    """World of each entry of a field."""
+    space = FIELD[name].space
+    if space in ("contact", "row"):
+        return owner(memory.own("ncon" if space == "contact" else "nefc"))
+    entries = len(memory.own(name))
+    return np.arange(entries) % memory.num_worlds if space == "column" else np.arange(entries)
+
+
+@stages
+@dtypes
+@models
+def test_agrees_with_the_jax_form(name: str, dtype: str, stage: Stage, rk_stage: int) -> None:
+    memory = prepared(name, dtype)
+    wanted = expected(stage, name, memory, rk_stage)
+    run(stage, memory, rk_stage)
+    missing = {*stage.writes, *stage.updates} - {*wanted, *WORKING, *OTHERWISE}
+    assert not missing, f"nothing says what {missing} should be"
+    assert not errors(memory, wanted, dtype)
+
+
+OTHERWISE = ("contact_cand", "contact_efc_address", "efc_id")
+"""Outputs that JAX's fixed slots do not need; they are compared with MuJoCo's."""
+
+
+@pytest.mark.parametrize("stage", [s for s in catalogue.STAGES if s is not catalogue.UNCONSTRAINED], ids=lambda s: s.name)
+@dtypes
+@models
+def test_agrees_with_mujoco(name: str, dtype: str, stage: Stage) -> None:
+    memory = prepared(name, dtype)
+    pristine = {n: left_alone(stage, memory, n) for n in stage.writes}
+    wanted = mujoco_expected(name, memory, stage.writes)
+    for field, value in wanted.items():
+        wanted[field] = np.where(pristine[field], np.nan, value) if pristine[field].any() else value
+    run(stage, memory, 0)
+    assert not errors(memory, wanted, dtype)
+    if stage.name == "factor_m":
+        factor, M = memory.own("qLD").astype(np.float64), mujoco_expected(name, memory, ("qM",))["qM"]
+        assert (np.triu(factor, 1) == 0).all()
+        assert not errors(memory_with(memory, "qM", factor @ factor.transpose(0, 2, 1)), {"qM": M}, dtype)
+    if stage.name == "solve":
+        f = {n: memory.own(n).astype(np.float64) for n in ("efc_J", "efc_aref", "qacc", "efc_jar")}
+        world = owner(memory.own("nefc"))
+        residual = np.einsum("rv,rv->r", f["efc_J"][:, : memory.model.nv], f["qacc"][world]) - f["efc_aref"]
+        assert not errors(memory, {"efc_jar": residual}, dtype)
+        assert (memory.own("solver_niter") < memory.model.opt_iterations).all()
+
+
+def memory_with(memory: Memory, name: str, values: np.ndarray) -> Memory:
+    """A copy of a memory with other values in one field."""
+    other = memory.copy()
+    other.set({name: values})
+    return other
+
+
+@pytest.mark.parametrize("integrator", ["euler", "rk4"])
+@dtypes
+@models
+def test_a_step_of_single_stages_agrees_with_mj_step(name: str, dtype: str, integrator: str) -> None:
+    mj, model = oracle_model(name)
+    n = fresh(name, dtype, 0, 0).num_worlds
+    memory = fresh(name, dtype, n * model.nslot, n * model.nefc_max)
+    for rk_stage in range(4 if integrator == "rk4" else 1):
+        run_chain(memory, integrator, rk_stage)
+    codes = {"euler": mujoco.mjtIntegrator.mjINT_EULER, "rk4": mujoco.mjtIntegrator.mjINT_RK4}
+    datas = stepped(name, int(codes[integrator]), False)
+    assert (memory.own("world_status") == STATUS.index("healthy")).all()
+    for field in ("qpos", "qvel"):
+        theirs = np.stack([getattr(d, field) for d in datas])
+        scale = np.maximum(1.0, np.abs(theirs).max(axis=1))
+        error = (np.abs(memory.own(field) - theirs).max(axis=1) / scale).max()
+        assert error <= (1e-6 if dtype == "float64" else 1e-3), f"{field}: {error}"
+
+
+def test_the_sample_covers_every_kind_of_contact_and_row() -> None:
+    total = sum((coverage(name) for name in MODELS), start=coverage(MODELS[0]))
+    kinds = ("plane-sphere", "plane-capsule", "sphere-sphere", "sphere-capsule", "capsule-capsule", "limits", "in gap")
+    assert all(total[kind] >= 20 for kind in kinds), total
+    assert all(min(arena_sizes(name)) > 0 for name in MODELS)
