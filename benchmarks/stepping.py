@@ -1,8 +1,9 @@
 """Stepping speed of the engine, with what explains it: `python -m benchmarks.stepping --worlds 64 --json out.json`.
 
-For each (model, worlds, executor): steps/s over timed steps with random controls (ten control sets in turn), kernels a
-step, median duration of each kernel, host time to issue a step, mean number of kernels running, idle share, contacts and
-rows, and the worst error of `qacc` against MuJoCo C over sampled worlds of the very states that were timed.
+For each (model, worlds, executor): steps/s over timed steps with random controls (ten control sets in turn), kernels
+a step, median duration of each kernel, host time to issue a step, mean number of kernels running, idle share,
+contacts and rows, and the worst error of `qacc` against MuJoCo C over sampled worlds of the very states that were
+timed.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class HazardTracker:
         """
         plan = call._plan
         alive = self._alive
-        if plan.stamp is self._stamp and len(self._conflicts) == self._known:
+        if plan.stamp is self._stamp:
             hits = plan.conflicting & alive
         else:
             plan = self._plan_of(call)
@@ -171,7 +171,11 @@ class HazardTracker:
             self._unwriting[plan.number].add(seq)
 
     def _plan_of(self, call: KernelCall) -> _Plan:
-        """Return the plan for a call's segments, and leave it with the call for the next time."""
+        """Return the plan for a call's segments, and leave it with the call for the next time.
+
+        The first call that names a segment interned since comes through here, and makes all plans new. Until then the
+        segment cannot matter to the others.
+        """
         if len(self._conflicts) != self._known or len(self._plans) >= _MAX_PLANS:
             self._renew_plans()
         written = call.writes + call.updates

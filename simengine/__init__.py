@@ -8,6 +8,8 @@ sim.step(10)
 
 from __future__ import annotations
 
+import warnings
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from simengine.backends.select import available_backends
@@ -36,6 +38,20 @@ __all__ = [
     "make_step",
 ]
 
+
+def _register_environments() -> None:
+    """Tell Gymnasium about the environments, which the installed distribution names under Gymnasium's entry point."""
+    for entry in entry_points(group="gymnasium.envs", name="simengine"):
+        try:
+            entry.load()()
+        except (ImportError, AttributeError) as error:
+            warnings.warn(
+                f"simengine's environments could not be registered ({error}); a package or folder of your own named "
+                "'envs' may hide simengine's: rename it, or call its register_envs() yourself",
+                stacklevel=3,
+            )
+
+
 _NEEDS_JAX = ("State", "initial_state", "make_forward", "make_step")
 
 
@@ -48,3 +64,6 @@ def __getattr__(name: str) -> Any:
         globals().update({public: getattr(module, public) for public in _NEEDS_JAX})
         return globals()[name]
     raise AttributeError(f"module 'simengine' has no attribute {name!r}")
+
+
+_register_environments()

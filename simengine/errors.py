@@ -35,16 +35,18 @@ class NonFiniteError(SimengineError, FloatingPointError):
     """Worlds whose state went non-finite.
 
     Attributes:
-        worlds: indices of the worlds.
+        worlds: indices of the worlds, within the group of their model.
         stages: for each of them, the name of the stage that found it.
+        model: name of their model.
     """
 
-    def __init__(self, worlds: list[int], stages: list[str]):
+    def __init__(self, worlds: list[int], stages: list[str], model: str):
         self.worlds = tuple(worlds)
         self.stages = tuple(stages)
+        self.model = model
         shown = ", ".join(f"world {w} (in {s})" for w, s in list(zip(worlds, stages, strict=True))[:4])
         more = f" and {len(worlds) - 4} more" if len(worlds) > 4 else ""
         super().__init__(
-            f"non-finite state in {shown}{more}; those worlds are frozen and the others are untouched: reset them "
+            f"non-finite state of model {model!r} in {shown}{more}; those worlds are frozen and the others are untouched: reset them "
             "with sim.reset(worlds), or pass on_nonfinite='reset' or 'freeze' to Simulation"
         )

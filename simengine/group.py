@@ -26,6 +26,7 @@ class Group:
         index: number of the group in its simulation.
         model: the model.
         num_worlds: number of worlds.
+        reported: worlds that went non-finite and were named in an error since their reset, (num_worlds,).
     """
 
     def __init__(self, engine: ListEngine | JaxEngine, index: int, model: Model, num_worlds: int, dtype: str):
@@ -34,6 +35,7 @@ class Group:
         self.model = model
         self.num_worlds = num_worlds
         self._dtype = dtype
+        self.reported = np.zeros(num_worlds, dtype=bool)
 
     def __repr__(self) -> str:
         return f"Group({self.index}, {self.model.name!r}, {self.num_worlds} worlds)"
@@ -112,6 +114,7 @@ class Group:
         chosen = self._worlds(worlds)
         for name in INTEGRATION_STATE:
             self._engine.put(self.index, name, chosen, self.model.qpos0 if name == "qpos" else 0)
+        self.reported[... if chosen is None else chosen] = False
 
     def _worlds(self, worlds: Any) -> np.ndarray | None:
         if worlds is None:
@@ -126,9 +129,16 @@ class Group:
             return chosen.astype(np.int64)
         if chosen.dtype.kind not in "iu" or chosen.ndim != 1:
             raise ValueError(f"worlds must be None, a mask or a list of indices, got {worlds!r}")
-        if chosen.min() < 0 or chosen.max() >= self.num_worlds:
-            raise ValueError(f"world {int(chosen.max())} does not exist; there are {self.num_worlds}, numbered from 0")
+        for world in (chosen.min(), chosen.max()):
+            self._check_world(int(world))
+        unique, times = np.unique(chosen, return_counts=True)
+        if len(unique) != len(chosen):
+            raise ValueError(f"world {int(unique[times > 1][0])} is listed twice; list every world once")
         return chosen
+
+    def _check_world(self, world: Any) -> None:
+        if not isinstance(world, (int, np.integer)) or not 0 <= world < self.num_worlds:
+            raise ValueError(f"world {world!r} does not exist; there are {self.num_worlds}, numbered from 0")
 
     def _values(self, name: str, value: Any, worlds: np.ndarray | None) -> Any:
         if name not in _SETTABLE:
@@ -136,13 +146,17 @@ class Group:
         entry = entry_shape(FIELD[name], self.model.sizes)
         count = self.num_worlds if worlds is None else len(worlds)
         on_device = hasattr(value, "__cuda_array_interface__")
-        array = value if on_device or type(value).__module__.startswith("jax") else np.asarray(value, dtype=np.float64)
+        array = value if on_device or type(value).__module__.startswith("jax") else _numbers(name, value)
         if tuple(array.shape) not in (entry, (count, *entry)):
             raise ValueError(f"{name} has shape {tuple(array.shape)}, expected {(count, *entry)} or {entry}")
-        if isinstance(array, np.ndarray) and not np.isfinite(array).all():
-            where = np.argwhere(~np.isfinite(array))[0].tolist()
-            raise ValueError(f"{name} holds {array[tuple(where)]} at {where}; give finite numbers")
-        return array
+        if not isinstance(array, np.ndarray):
+            return array
+        with np.errstate(over="ignore"):
+            values = array.astype(self._dtype)
+        if not np.isfinite(values).all():
+            where = np.argwhere(~np.isfinite(values))[0].tolist()
+            raise ValueError(f"{name} holds {array[tuple(where)]} at {where}; give numbers that are finite in {self._dtype}")
+        return values
 
     def contacts(self, world: int) -> Contacts:
         """Contacts of a world after `forward()`, exactly as many as there are."""
@@ -168,7 +182,17 @@ class Group:
         return Constraints(values[0][:, : self.model.nv], *values[1:])
 
     def _check_arena(self, what: str, world: int) -> None:
-        if not 0 <= world < self.num_worlds:
-            raise ValueError(f"world {world} does not exist; there are {self.num_worlds}, numbered from 0")
+        self._check_world(world)
         if "efc_J" not in self._engine.valid[self.index]:
             raise ValueError(f"{what}(world) shows the latest forward(); call forward() first")
+
+
+def _numbers(name: str, value: Any) -> np.ndarray:
+    """A host value as a float64 array."""
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind in "biuf":
+            return array.astype(np.float64)
+    except ValueError:  # rows of different lengths
+        pass
+    raise ValueError(f"{name} is no rectangular array of real numbers; give one, as a NumPy array or nested lists")

@@ -1,4 +1,4 @@
-"""`JaxEngine`: steps groups of worlds with the JAX forms of the stages; runs wherever JAX does, without kernel lists."""
+"""`JaxEngine`: steps groups of worlds with the JAX forms of the stages, wherever JAX runs and without kernel lists."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ class Simulation:
             raise ValueError(f"unknown dtype {dtype!r}; choose one of {', '.join(_DTYPES)}")
         if on_nonfinite not in _ON_NONFINITE:
             raise ValueError(f"unknown on_nonfinite {on_nonfinite!r}; choose one of {', '.join(_ON_NONFINITE)}")
-        if shards is not None and shards < 1:
-            raise ValueError(f"shards is {shards}; give a positive number, or None to let the backend choose")
+        if shards is not None and not is_positive(shards):
+            raise ValueError(f"shards is {shards!r}; give a positive integer, or None to let the backend choose")
         self.dtype = dtype
         self.keep = _derived(keep)
         self._on_nonfinite = on_nonfinite
@@ -85,7 +85,6 @@ class Simulation:
             self._engine = ListEngine(pairs, chosen, executor, dtype, seed, shards, executor_options or {})
         self.executor = self._engine.executor_name
         self.groups = tuple(Group(self._engine, i, m, n, dtype) for i, (m, n) in enumerate(pairs))
-        self._known_bad = [0] * len(pairs)
         self.reset()
 
     # ------------------------------------------------------------------------------------------------ stepping
@@ -101,8 +100,9 @@ class Simulation:
             ValueError: a bad number of steps, control shape, or a control that is not a number.
             NonFiniteError: worlds were found whose state is not finite (with on_nonfinite="raise").
         """
-        if not isinstance(n, (int, np.integer)) or n < 1:
-            raise ValueError(f"step(n) takes a positive number of steps, got {n!r}")
+        if not is_positive(n):
+            shown = n if np.isscalar(n) else type(n).__name__
+            raise ValueError(f"step(n) takes a positive number of steps, got {shown}; pass controls as step(ctrl=...)")
         if ctrl is not None:
             self._single("step(ctrl=...)").set_state(ctrl=ctrl)
         self._engine.step(int(n), self.keep)
@@ -118,27 +118,26 @@ class Simulation:
         groups = self.groups if worlds is None else (self._single("reset(worlds)"),)
         for group in groups:
             group.reset(worlds)
-        self._known_bad = [0] * len(self.groups)
 
     def set_state(self, worlds: Any = None, **fields: Any) -> None:
         """Set state fields of a simulation of one model; see `Group.set_state`."""
         self._single("set_state").set_state(worlds, **fields)
 
     def _check_worlds(self) -> None:
-        for index, group in enumerate(self.groups):
-            bad = self._engine.bad_worlds(index)
-            if bad > self._known_bad[index] and self._on_nonfinite != "freeze":
+        if self._on_nonfinite == "freeze":
+            return
+        for group in self.groups:
+            if self._engine.bad_worlds(group.index) > np.count_nonzero(group.reported):
                 self._report_bad(group)
-            self._known_bad[index] = bad if self._on_nonfinite != "reset" else 0
 
     def _report_bad(self, group: Group) -> None:
         status = np.asarray(self._engine_host(group, "world_status"))
-        worlds = np.flatnonzero(status)
+        worlds = np.flatnonzero((status != 0) & ~group.reported)
         if self._on_nonfinite == "reset":
             group.reset(worlds)
             return
-        self._known_bad[group.index] = len(worlds)
-        raise NonFiniteError([int(w) for w in worlds], [STATUS[int(status[w])] for w in worlds])
+        group.reported[worlds] = True
+        raise NonFiniteError([int(w) for w in worlds], [STATUS[int(status[w])] for w in worlds], group.model.name)
 
     def _engine_host(self, group: Group, name: str) -> np.ndarray:
         return group.to_host(self._engine.get(group.index, name))
@@ -229,17 +228,25 @@ class Simulation:
         return self.groups[0]
 
 
+def is_positive(n: Any) -> bool:
+    """Whether something is a whole number of at least one."""
+    return isinstance(n, (int, np.integer)) and not isinstance(n, bool) and n >= 1
+
+
 def _groups(model: Any, num_worlds: int | None) -> list[tuple[Model, int]]:
     if isinstance(model, (list, tuple)):
         if num_worlds is not None:
             raise ValueError("num_worlds goes with a single model; a list of models carries its own numbers of worlds")
+        for index, entry in enumerate(model):
+            if not isinstance(entry, (list, tuple)) or len(entry) != 2:
+                raise ValueError(f"entry {index} of the list of models is no pair; give (model, number of worlds)")
         pairs = [(load_model(source), count) for source, count in model]
         if not pairs:
             raise ValueError("Simulation got an empty list of models; give at least one (model, number of worlds)")
     else:
         pairs = [(load_model(model), 1 if num_worlds is None else num_worlds)]
     for loaded, count in pairs:
-        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
+        if not is_positive(count):
             raise ValueError(f"model {loaded.name!r} was given {count!r} worlds; give a positive integer")
     return [(loaded, int(count)) for loaded, count in pairs]
 

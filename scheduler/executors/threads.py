@@ -129,9 +129,12 @@ class _Pool:
                 return
 
     def _take(self, run: _Run, worker: int) -> int:
-        """Under the lock: return a call to run, sleeping until there is one, or -1 when the run is over."""
+        """Under the lock: return a call to run, sleeping until there is one, or -1 when the run is over.
+
+        A worker that wakes late may hold a run that has ended; the window is the next run's by then.
+        """
         window = run.window
-        while run.failure is None:
+        while run.failure is None and self._run is run:
             if not self._fill(run):
                 break
             if window.ready:

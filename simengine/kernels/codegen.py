@@ -1,9 +1,9 @@
 """Source text of a kernel: the dialect, the model's accessors, the stage bodies, and a generated entry point.
 
-Arguments of every world kernel, in order: `header` (by value), `model_ints, model_reals, worlds, num_listed, begin, n`,
-then the fields (reads, produced, updates, arena addresses), then the bodies' scalars, then one scratch offset per scratch
-item, then `scratch_words`. With `worlds` null the kernel covers worlds begin .. begin + n - 1; otherwise the worlds of the list, as
-many as `*num_listed` says.
+Arguments of every world kernel, in order: `header` (by value), `model_ints, model_reals, worlds, num_listed, begin,
+n`, then the fields (reads, produced, updates, arena addresses), then the bodies' scalars, then one scratch offset per
+scratch item, then `scratch_words`. With `worlds` null the kernel covers worlds begin .. begin + n - 1; otherwise the
+worlds of the list, as many as `*num_listed` says.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -95,15 +94,17 @@ def load_model(source: str | os.PathLike[str] | mujoco.MjModel) -> Model:
 def _compile(source: str | os.PathLike[str]) -> mujoco.MjModel:
     text = os.fspath(source)
     is_text = isinstance(source, str) and text.lstrip().startswith("<")
-    if not is_text and not Path(text).is_file():
+    if not is_text and not os.path.isfile(text):
+        shown = text if len(text) <= 200 else f"{text[:200]}..."
         raise FileNotFoundError(
-            f"no model file at {text!r}; give the path of an MJCF file, or MJCF text starting with '<'"
+            f"no model file at {shown!r}; give the path of an MJCF file, or MJCF text starting with '<'"
         )
     try:
         return mujoco.MjModel.from_xml_string(text) if is_text else mujoco.MjModel.from_xml_path(text)
     except ValueError as error:
         where = "the given MJCF text" if is_text else repr(text)
-        raise ModelError(f"MuJoCo could not compile {where}: {error}") from error
+        reason = " ".join(str(error).split())
+        raise ModelError(f"MuJoCo could not compile {where}: {reason}; correct the model") from error
 
 
 def _levels(mj: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray]:

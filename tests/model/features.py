@@ -1,0 +1,120 @@
+"""Small models that each need one feature the engine lacks, and the words by which the refusal must name it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+WHOLE = """
+<mujoco model="odd">
+  <option {option}>{flag}</option>
+  <default/>
+  <asset>
+    <mesh name="tetra" vertex="0 0 0  1 0 0  0 1 0  0 0 1"/>
+    <hfield name="hills" nrow="2" ncol="2" size="1 1 1 1" elevation="0 1 0 1"/>
+  </asset>
+  <worldbody>
+    <geom name="floor" type="plane" size="1 1 1"/>
+    <body name="base" pos="0 0 2">
+      <joint name="swing" type="hinge" axis="0 1 0" {joint}/>
+      <geom name="ball" size="0.1" {geom}/>
+      <site name="tip" pos="0.1 0 0"/>
+      {inside}
+    </body>
+    {world}
+  </worldbody>
+  {sections}
+</mujoco>
+"""
+
+
+class Feature(NamedTuple):
+    """Where something is put into `WHOLE`, what, and what the message must say."""
+
+    place: str
+    text: str
+    words: str
+
+
+def _actuator(text: str, words: str) -> Feature:
+    return Feature("sections", f"<actuator>{text}</actuator>", words)
+
+
+def _free(geom: str, words: str) -> Feature:
+    return Feature("world", f'<body name="other"><freejoint/>{geom}</body>', words)
+
+
+FEATURES: dict[str, Feature] = {
+    "PGS": Feature("option", 'solver="PGS"', "solver PGS"),
+    "CG": Feature("option", 'solver="CG"', "solver CG"),
+    "elliptic": Feature("option", 'cone="elliptic"', "elliptic friction cone"),
+    "implicit": Feature("option", 'integrator="implicit"', "integrator implicit"),
+    "implicitfast": Feature("option", 'integrator="implicitfast"', "integrator implicitfast"),
+    "noslip": Feature("option", 'noslip_iterations="3"', "noslip iterations"),
+    "density": Feature("option", 'density="1.2"', "fluid forces (option density or viscosity)"),
+    "viscosity": Feature("option", 'viscosity="0.1"', "fluid forces (option density or viscosity)"),
+    "actuator groups": Feature("option", 'actuatorgroupdisable="2"', "option disableactuator"),
+    "refsafe": Feature("flag", '<flag refsafe="disable"/>', "disable flag refsafe"),
+    "override": Feature("flag", '<flag override="enable"/>', "enable flag override"),
+    "energy": Feature("flag", '<flag energy="enable"/>', "enable flag energy"),
+    "fwdinv": Feature("flag", '<flag fwdinv="enable"/>', "enable flag fwdinv"),
+    "invdiscrete": Feature("flag", '<flag invdiscrete="enable"/>', "enable flag invdiscrete"),
+    "sleep": Feature("flag", '<flag sleep="enable"/>', "enable flag sleep"),
+    "ball joint": Feature(
+        "world", '<body><joint name="socket" type="ball"/><geom size="0.1" contype="0" conaffinity="0"/></body>',
+        "ball type of joint 'socket'",
+    ),
+    "free spring": Feature(
+        "world", '<body><joint name="loose" type="free" stiffness="2"/><geom size="0.1"/></body>',
+        "spring on free type of joint 'loose'",
+    ),
+    "frictionloss": Feature("joint", 'frictionloss="0.5"', "frictionloss of joint 'swing'"),
+    "polynomial stiffness": Feature("joint", 'stiffness="1 2"', "polynomial stiffness of joint 'swing'"),
+    "polynomial damping": Feature("joint", 'damping="1 2"', "polynomial damping of joint 'swing'"),
+    "gravity compensation": Feature(
+        "inside", '<body name="light" gravcomp="1"><geom size="0.1" contype="0" conaffinity="0"/></body>',
+        "gravity compensation of body 'light'",
+    ),
+    "mocap": Feature("world", '<body name="hand" mocap="true"/>', "mocap of body 'hand'"),
+    "box": _free('<geom name="crate" type="box" size="0.1 0.1 0.1"/>', "collision plane-box of geoms 'floor' and 'crate'"),
+    "cylinder": _free('<geom name="can" type="cylinder" size="0.1 0.1"/>', "collision plane-cylinder of geoms 'floor' and 'can'"),
+    "ellipsoid": _free('<geom name="egg" type="ellipsoid" size="0.1 0.1 0.2"/>', "collision sphere-ellipsoid of geoms 'ball' and 'egg'"),
+    "mesh": _free('<geom name="rock" type="mesh" mesh="tetra"/>', "collision plane-mesh of geoms 'floor' and 'rock'"),
+    "height field": Feature("world", '<geom name="land" type="hfield" hfield="hills"/>', "collision hfield-sphere of geoms 'land' and 'ball'"),
+    "condim 4": Feature("geom", 'condim="4"', "contact dimension 4 of geoms 'floor' and 'ball'"),
+    "condim 6": Feature("geom", 'condim="6"', "contact dimension 6 of geoms 'floor' and 'ball'"),
+    "explicit pair": Feature(
+        "sections", '<contact><pair name="both" geom1="floor" geom2="ball"/></contact>', "explicit contact pair 'both'"
+    ),
+    "tendon": Feature(
+        "sections", '<tendon><fixed name="string"><joint joint="swing" coef="1"/></fixed></tendon>', "tendon 'string'"
+    ),
+    "equality": Feature(
+        "sections", '<equality><joint name="lock" joint1="swing"/></equality>', "equality constraint 'lock'"
+    ),
+    "sensor": Feature("sections", '<sensor><jointpos name="angle" joint="swing"/></sensor>', "sensor 'angle'"),
+    "activation": _actuator('<position name="servo" joint="swing" timeconst="0.1"/>', "activation dynamics of actuator 'servo'"),
+    "integrated velocity": _actuator(
+        '<intvelocity name="crank" joint="swing" actrange="-1 1"/>', "activation dynamics of actuator 'crank'"
+    ),
+    "muscle": _actuator('<muscle name="biceps" joint="swing" lengthrange="0 1"/>', "gain other than fixed of actuator 'biceps'"),
+    "affine gain": _actuator(
+        '<general name="valve" joint="swing" gaintype="affine" gainprm="1 2 3"/>', "gain other than fixed of actuator 'valve'"
+    ),
+    "damper": _actuator('<damper name="brake" joint="swing" ctrlrange="0 1"/>', "gain other than fixed of actuator 'brake'"),
+    "site transmission": _actuator(
+        '<motor name="jet" site="tip" gear="0 0 1 0 0 0"/>', "transmission other than joint of actuator 'jet'"
+    ),
+    "body adhesion": _actuator(
+        '<adhesion name="glue" body="base" ctrlrange="0 1"/>', "transmission other than joint of actuator 'glue'"
+    ),
+    "unnamed": _actuator('<muscle joint="swing" lengthrange="0 1"/>', "gain other than fixed of actuator number 0"),
+}
+
+
+def model_with(*names: str) -> str:
+    """MJCF with the named features, all at once."""
+    places = dict.fromkeys(("option", "flag", "joint", "geom", "inside", "world", "sections"), "")
+    for name in names:
+        feature = FEATURES[name]
+        places[feature.place] += feature.text
+    return WHOLE.format(**places)

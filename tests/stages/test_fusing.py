@@ -1,0 +1,162 @@
+"""Fused kernels against the chain of their single-stage kernels, bit for bit, whatever they store and wherever rows live."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from simengine.kernels import catalogue
+from simengine.kernels.kernel import Kernel
+from simengine.state.fields import FIELD, STATUS
+from tests.stages.harness import Memory, arguments, call, changed, list_worlds
+from tests.stages.harness_chain import MODELS, POSITION, fresh, most_rows, run_chain, single, worlds_of
+
+Shot = dict[str, np.ndarray]
+STORED = ("everything", "odd", "even", "nothing")
+
+
+def start(name: str, dtype: str, rk_stage: int) -> Memory:
+    """A memory whose arenas fit the counts of this precision exactly, in the middle of a step if rk_stage > 0."""
+    memory = fresh(name, dtype, 0, 0)
+    for stage in (*POSITION, "scan"):
+        call(single(stage), memory, arguments(single(stage), memory))
+    contacts, rows = memory.own("totals")[:2]
+    memory = fresh(name, dtype, int(contacts), int(rows))
+    rng = np.random.default_rng(3)
+    for field in ("rk_qpos", "rk_qvel", "rk_rate", "rk_dqpos", "rk_dqvel"):
+        if rk_stage:
+            memory.own(field)[...] = rng.normal(size=memory.own(field).shape)
+    return memory
+
+
+@lru_cache(maxsize=1)
+def unfused(name: str, dtype: str, integrator: str, rk_stage: int) -> Shot:
+    """Every buffer after the chain of single-stage kernels."""
+    memory = start(name, dtype, rk_stage)
+    run_chain(memory, integrator, rk_stage)
+    return memory.snapshot()
+
+
+def dropped(kernels: tuple[Kernel, ...], stored: str) -> dict[str, frozenset[str]]:
+    """For each kernel the optional outputs that are left out; what a later kernel reads is always stored."""
+    needed = {n for k in kernels for n in (*k.reads, *k.updates, *k.addresses)}
+    out = {}
+    for kernel in kernels:
+        optional = [n for n in kernel.in_scratch if n not in needed]
+        choice = {"everything": [], "odd": optional[1::2], "even": optional[::2], "nothing": optional}
+        out[kernel.name] = frozenset(choice[stored])
+    return out
+
+
+def run_fused(memory: Memory, integrator: str, rk_stage: int, arena: bool, stored: str) -> set[str]:
+    """Carry out the step's fused kernels; returns the fields that were not stored."""
+    finish, advance = catalogue.finish(integrator, arena), catalogue.advance(integrator)
+    whole = (catalogue.POSITION, catalogue.SCAN_KERNEL, catalogue.SMOOTH, *catalogue.NARROW.values())
+    null = dropped((*whole, finish, advance, catalogue.POST), stored)
+    scalars = {"rk_stage": rk_stage}
+    for kernel in whole:
+        call(kernel, memory, arguments(kernel, memory, null=null[kernel.name]))
+    for kernel, kind in ((finish, "rows"), (advance, "free")):
+        list_worlds(memory, worlds_of(memory, kind))
+        nrow = 0 if arena and kernel is finish else most_rows(memory)
+        call(kernel, memory, arguments(kernel, memory, True, nrow, scalars, null[kernel.name]))
+    call(catalogue.POST, memory, arguments(catalogue.POST, memory))
+    return {n for names in null.values() for n in names}
+
+
+@pytest.mark.parametrize("stored", STORED)
+@pytest.mark.parametrize("arena", [False, True], ids=["rows in scratch", "rows in the arena"])
+@pytest.mark.parametrize(("integrator", "rk_stage"), [("", 0), ("euler", 0), ("rk4", 0), ("rk4", 3)])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", MODELS)
+def test_fused_and_unfused_give_the_same_bits(
+    name: str, dtype: str, integrator: str, rk_stage: int, arena: bool, stored: str
+) -> None:
+    memory = start(name, dtype, rk_stage)
+    untouched = memory.snapshot()
+    missing = run_fused(memory, integrator, rk_stage, arena, stored)
+    assert not memory.broken_guards()
+    wanted = unfused(name, dtype, integrator, rk_stage)
+    for field in FIELD:
+        expected = wanted[field]
+        if field in missing:
+            # stored for some worlds at most: those whose kernel keeps the field in memory anyway
+            partly = changed(untouched[field], memory.arrays[field])
+            assert not changed(expected, memory.arrays[field])[partly].any(), field
+            continue
+        assert not changed(expected, memory.arrays[field]).any(), f"{field} differs between fused and unfused kernels"
+
+
+@pytest.mark.parametrize("integrator", ["", *catalogue.INTEGRATORS])
+def test_every_kernel_of_a_step_is_compared(integrator: str) -> None:
+    used = {catalogue.POSITION, catalogue.SCAN_KERNEL, catalogue.SMOOTH, *catalogue.NARROW.values(), catalogue.POST}
+    used |= {catalogue.finish(integrator, False), catalogue.finish(integrator, True), catalogue.advance(integrator)}
+    assert {k.name for k in catalogue.step_kernels(integrator)} == {k.name for k in used}
+
+
+@pytest.mark.parametrize("integrator", ["euler", "rk4"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_world_that_fails_is_flagged_and_leaves_the_others_alone(dtype: str, integrator: str) -> None:
+    """Bad inputs freeze their world: no contacts, no rows, its state as it was; other worlds keep their bits."""
+    inputs = ("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied")
+    good, bad = start("ant", dtype, 0), start("ant", dtype, 0)
+    for world, field in enumerate(inputs):
+        bad.own(field)[world].flat[-1] = np.inf if world % 2 else np.nan
+    bad.own("world_status")[len(inputs)] = STATUS.index("solve")
+    frozen = np.arange(len(inputs) + 1)
+    before = bad.snapshot()
+    run_chain(good, integrator)
+    call(catalogue.POSITION, bad, arguments(catalogue.POSITION, bad))
+    assert (bad.own("world_status")[frozen] == [*[STATUS.index("input")] * 5, STATUS.index("solve")]).all()
+    for count in ("ncon", "nefc"):
+        assert (bad.own(count)[frozen] == 0).all()
+    call(catalogue.SCAN_KERNEL, bad, arguments(catalogue.SCAN_KERNEL, bad))
+    lists = bad.own("lists").reshape(-1, bad.num_worlds)
+    listed = bad.own("totals")[2:-1].sum()
+    assert bad.own("totals")[-1] == len(frozen) and (lists[-1, : len(frozen)] == frozen + lists[-1, 0]).all()
+    assert listed == good.own("totals")[2:-1].sum() - _entries(good, frozen)
+    call(catalogue.SMOOTH, bad, arguments(catalogue.SMOOTH, bad))
+    for kernel in catalogue.NARROW.values():
+        call(kernel, bad, arguments(kernel, bad))
+    healthy = np.setdiff1d(np.arange(bad.num_worlds), frozen)
+    for kernel, kind in ((catalogue.finish(integrator, False), "rows"), (catalogue.advance(integrator), "free")):
+        list_worlds(bad, np.intersect1d(worlds_of(bad, kind), healthy).astype(np.int32))
+        call(kernel, bad, arguments(kernel, bad, True, most_rows(bad), {"rk_stage": 0}))
+    for field in ("qpos", "qvel", "qacc_warmstart", "nstep", "world_status", "qacc"):
+        assert not changed(bad.own(field), good.own(field))[healthy].any(), field
+        old = before[field][3 : 3 + bad.num_worlds] if field != "world_status" else bad.own(field)
+        assert not changed(bad.own(field), old)[frozen].any(), field
+
+
+def _entries(memory: Memory, worlds: np.ndarray) -> int:
+    """How often some worlds stand in the lists of pair types and size classes."""
+    counts = memory.own("counts").reshape(-1, memory.num_worlds)
+    return int(counts[2:-1, worlds].sum())
+
+
+@pytest.mark.parametrize(("integrator", "rk_stage"), [("euler", 0), *(("rk4", k) for k in range(4))])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("culprit", ["qacc_smooth", "qacc", "too fast"])
+def test_integrators_name_what_went_wrong(dtype: str, culprit: str, integrator: str, rk_stage: int) -> None:
+    """A world with a bad acceleration keeps the state of the step's start and is flagged with the stage that did it."""
+    memory = start("ant", dtype, 1)
+    run_chain(memory)
+    world = 4
+    if culprit == "too fast":
+        memory.own("qacc")[world] = memory.own("qfrc_smooth")[world] = np.finfo(dtype).max
+        memory.own("qM")[world] *= np.finfo(dtype).tiny if integrator == "euler" else 1
+        memory.own("qvel")[world] = memory.own("rk_qvel")[world] = np.finfo(dtype).max
+    else:
+        memory.own(culprit)[world, 2] = np.nan
+    kernel = single(integrator)
+    first = {n: memory.own(n)[world].copy() for n in ("qpos", "qvel", "rk_qpos", "rk_qvel")}
+    call(kernel, memory, arguments(kernel, memory, scalars={"rk_stage": rk_stage}))
+    code = {"qacc_smooth": "acceleration", "qacc": "solve", "too fast": "integrate"}[culprit]
+    assert memory.own("world_status")[world] == STATUS.index(code)
+    kept = ("rk_qpos", "rk_qvel") if rk_stage else ("qpos", "qvel")
+    for field, source in zip(("qpos", "qvel"), kept, strict=True):
+        np.testing.assert_array_equal(memory.own(field)[world], first[source])
+    others = np.delete(memory.own("world_status"), world)
+    assert (others == STATUS.index("healthy")).all()
