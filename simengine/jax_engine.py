@@ -62,6 +62,7 @@ class JaxEngine:
         """Fill every derived field from the state."""
         for g in range(len(self._models)):
             fields = self._forwards[g](self._state[g])
+            self._state[g]["world_status"] = _guarded(self._state[g])
             self._derived[g] = fields
             self._note(g, _count(fields, self._state[g]["world_status"]))
         self.valid = [_ALL_FIELDS for _ in self._models]
@@ -184,20 +185,27 @@ def _finite(arrays: Sequence[Any]) -> Any:
     return jnp.stack(checks).all(axis=0)
 
 
+def _guarded(arrays: dict[str, Any]) -> Any:
+    """The status of every world, those flagged whose state or input is not finite, (num_worlds,)."""
+    import jax.numpy as jnp
+
+    status = arrays["world_status"]
+    good = _finite([arrays[n] for n in ("qpos", "qvel", *_INPUTS)])
+    return jnp.where(good | (status != 0), status, STATUS.index("input")).astype(status.dtype)
+
+
 def _step_batch(step: Any, arrays: dict[str, Any], keep: tuple[str, ...]) -> tuple[dict[str, Any], dict, dict]:
     """One step of all worlds; a world whose input or result is not finite is flagged and stays as it was."""
     import jax.numpy as jnp
 
     new, fields = step(arrays)
-    status = arrays["world_status"]
-    good_input = _finite([arrays[n] for n in ("qpos", "qvel", *_INPUTS)])
+    status = _guarded(arrays)
     good_smooth, good_solve = _finite([fields["qacc_smooth"]]), _finite([fields["qacc"]])
     good_result = _finite([new.qpos, new.qvel])
     code = jnp.where(good_result, 0, STATUS.index("integrate"))
     code = jnp.where(good_solve, code, STATUS.index("solve"))
     code = jnp.where(good_smooth, code, STATUS.index("acceleration"))
-    code = jnp.where(good_input, code, STATUS.index("input")).astype(status.dtype)
-    status = jnp.where(status == 0, code, status)
+    status = jnp.where(status == 0, code.astype(status.dtype), status)
     healthy = status == 0
     result = dict(arrays, world_status=status, nstep=arrays["nstep"] + healthy.astype(arrays["nstep"].dtype))
     for name in ("qpos", "qvel", "qacc_warmstart"):
@@ -206,9 +214,10 @@ def _step_batch(step: Any, arrays: dict[str, Any], keep: tuple[str, ...]) -> tup
 
 
 def _count(fields: dict[str, Any], status: Any) -> dict[str, Any]:
+    healthy = (status == 0)[:, None]
     return {
-        "ncon": fields["contact_active"].sum(),
-        "nefc": fields["efc_active"].sum(),
+        "ncon": (fields["contact_active"] & healthy).sum(),
+        "nefc": (fields["efc_active"] & healthy).sum(),
         "bad": (status != 0).sum(),
     }
 

@@ -106,7 +106,9 @@ def run_on_host(call: KernelCall, seq: int, recorder: Recorder | None) -> None:
 def finish_run(trace: Trace, feeder: Feeder, recorder: Recorder | None) -> Trace:
     """Complete a trace at the end of a run that succeeded. Raises RuntimeError if an emitter has not ended."""
     if not feeder.exhausted:
-        raise RuntimeError(f"executor {trace.executor!r} stopped before its emitters ended; this is a fault of the scheduler")
+        raise RuntimeError(
+            f"executor {trace.executor!r} stopped before its emitters ended; this is a fault of the scheduler"
+        )
     trace.counters.calls = feeder.calls
     trace.counters.awaits = feeder.awaits
     if recorder is not None:

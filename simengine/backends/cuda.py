@@ -128,7 +128,7 @@ class CudaBackend:
 
     def shards_for(self, num_worlds: int, executor: str) -> int:
         """Two shards hide each other's count waits once each of them fills the GPU; below that one does better."""
-        return 2 if executor == "streams" and num_worlds >= 8192 else 1
+        return 2 if executor == "streams" and num_worlds >= 16384 else 1
 
     def synchronize(self) -> None:
         """Wait for CuPy's current stream, which every executor joins."""

@@ -132,7 +132,8 @@ class ShardEmitter:
             scan=make(catalogue.SCAN_KERNEL, stored),
             smooth=make(catalogue.SMOOTH, stored),
             narrow=narrow,
-            finish=tuple(self._finish(integrator, c, stored, scalars) for c in range(1, self._classes())),
+            # the class that takes longest is issued first
+            finish=tuple(self._finish(integrator, c, stored, scalars) for c in reversed(range(1, self._classes()))),
             advance=make(catalogue.advance(integrator), stored, Listed("rows_0", "size class", 0, True), 0, scalars),
             post=make(catalogue.POST, stored) if post else None,
         )

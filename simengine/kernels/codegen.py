@@ -102,7 +102,7 @@ def _copy_out(name: str) -> str:
     count = _entry(field)
     if field.space == "row":
         count = f"w_nefc[0] * ({count})"
-    return f"  if ({name}) {{ {ctype(field)}* out = {_pointer(name)}; LANE_FOR(i, {count}) out[i] = w_{name}[i]; }}"
+    return f"  if ({name}) copy_out({_pointer(name)}, w_{name}, {count});"
 
 
 def _cuda_entry(kernel: Kernel) -> str:

@@ -28,7 +28,20 @@ typedef REAL real;
 #define SIMENGINE_GPU 0
 #endif
 
-#define LANE_FOR(i, n) for (int i = lane(); i < (n); i += LANES)
+// Loops over the lanes' shares. They are not unrolled: kernels hold many of them, and code that outgrows the
+// instruction cache costs more than a branch. ROLLED says the same of a serial loop. DOF_FOR is for loops over nv, of
+// which a lane below 32 has one at most.
+#if SIMENGINE_GPU
+#define ROLLED _Pragma("unroll 1")
+#else
+#define ROLLED
+#endif
+#define LANE_FOR(i, n) ROLLED for (int i = lane(); i < (n); i += LANES)
+#if SIMENGINE_GPU && LANES < 32
+#define DOF_FOR(i, n) if (const int i = lane(); i < (n))
+#else
+#define DOF_FOR(i, n) LANE_FOR(i, n)
+#endif
 
 #if SIMENGINE_GPU  // ------------------------------------------------------------------------------------ GPU
 
@@ -171,10 +184,27 @@ DEVICE real fma_(real a, real b, real c) { return fmaf(a, b, c); }
 DEVICE real sqrt_(real x) { return sqrtf(x); }
 DEVICE real abs_(real x) { return fabsf(x); }
 DEVICE real pow_(real x, real y) { return powf(x, y); }
+#if SIMENGINE_GPU
+// In half turns the range reduction is exact and cheap, without the slow path for large arguments.
+DEVICE void sincos_(real x, real* s, real* c) { sincospif(0.31830988618f * x, s, c); }
+#else
 DEVICE void sincos_(real x, real* s, real* c) {
   *s = sinf(x);
   *c = cosf(x);
 }
+#endif
+#if SIMENGINE_GPU
+// One instruction each, within one unit in the last place.
+DEVICE real reciprocal_(real x) {
+  real y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+DEVICE real reciprocal_sqrt_(real x) { return rsqrtf(x); }
+#else
+DEVICE real reciprocal_(real x) { return 1.0f / x; }
+DEVICE real reciprocal_sqrt_(real x) { return 1.0f / sqrtf(x); }
+#endif
 #define REAL_EPS 1.1920929e-7f
 #define REAL_MAX 3.0e38f
 #else
@@ -183,10 +213,16 @@ DEVICE real fma_(real a, real b, real c) { return fma(a, b, c); }
 DEVICE real sqrt_(real x) { return sqrt(x); }
 DEVICE real abs_(real x) { return fabs(x); }
 DEVICE real pow_(real x, real y) { return pow(x, y); }
+#if SIMENGINE_GPU
+DEVICE void sincos_(real x, real* s, real* c) { sincospi(0.31830988618379067154 * x, s, c); }
+#else
 DEVICE void sincos_(real x, real* s, real* c) {
   *s = sin(x);
   *c = cos(x);
 }
+#endif
+DEVICE real reciprocal_(real x) { return 1.0 / x; }
+DEVICE real reciprocal_sqrt_(real x) { return 1.0 / sqrt(x); }
 #define REAL_EPS 2.220446049250313e-16
 #define REAL_MAX 1.7e308
 #endif
@@ -198,6 +234,15 @@ DEVICE real clamp_(real x, real low, real high) { return max_(low, min_(x, high)
 DEVICE bool finite_(real x) { return abs_(x) <= REAL_MAX; }
 
 #define MJMINVAL R(1e-15)
+
+// A finished field from scratch to memory.
+template <typename T>
+DEVICE void copy_out(T* out, const T* in, int n) {
+#if SIMENGINE_GPU
+#pragma unroll 4
+#endif
+  for (int i = lane(); i < n; i += LANES) out[i] = in[i];
+}
 
 // Words that linear algebra keeps per group, at the start of its scratch.
 #if SIMENGINE_GPU && LANES <= 32

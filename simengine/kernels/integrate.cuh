@@ -4,7 +4,7 @@
 // Why an acceleration cannot be used, as a code of STATUS; zero if it can.
 DEVICE int acceleration_status(const Model& m, const real* qacc_smooth, const real* qacc) {
   int bad_smooth = 0, bad = 0;
-  LANE_FOR(v, m.nv()) {
+  DOF_FOR(v, m.nv()) {
     bad_smooth |= !finite_(qacc_smooth[v]);
     bad |= !finite_(qacc[v]);
   }
@@ -30,7 +30,7 @@ DEVICE void integrate_pos(const Model& m, real* qpos, const real* v, real h) {
 DEVICE int state_finite(const Model& m, const real* qpos, const real* qvel) {
   int bad = 0;
   LANE_FOR(i, m.nq()) bad |= !finite_(qpos[i]);
-  LANE_FOR(i, m.nv()) bad |= !finite_(qvel[i]);
+  DOF_FOR(i, m.nv()) bad |= !finite_(qvel[i]);
   return !lane_any(bad);
 }
 

@@ -16,7 +16,11 @@ struct alignas(16) Vec4 {
 // group; elsewhere it is a pointer to n x n numbers.
 
 #if SIMENGINE_GPU && LANES <= 32
+#if LANES < 32
+#define REGISTERS_FIT(n) 1  // lanes are chosen so
+#else
 #define REGISTERS_FIT(n) ((n) <= LANES)
+#endif
 
 struct SymRows {
   const real* memory;
@@ -51,7 +55,7 @@ DEVICE real reg_solve(real* h, real y, int n, real* column) {
         lane_sync();
         column[i] = h[k];
         lane_sync();
-        const real pivot = R(1.0) / column[k];
+        const real pivot = reciprocal_(column[k]);
         const real multiplier = i > k ? h[k] * pivot : R(0.0);
         inverse = i == k ? pivot : inverse;
 #pragma unroll
@@ -149,7 +153,7 @@ DEVICE void chol_factor(const Model& m, real* L, const real* A, int n) {
         lane_sync();
         m.column[i] = h[k];
         lane_sync();
-        const real inverse = R(1.0) / sqrt_(m.column[k]);
+        const real inverse = reciprocal_sqrt_(m.column[k]);
         const real scaled = h[k] * inverse, multiplier = i > k ? scaled * inverse : R(0.0);
 #pragma unroll
         for (int q = k / 4 * 4; q < LANES; q += 4) {
@@ -180,7 +184,7 @@ DEVICE void chol_solve(real* x, const real* L, int n) {
 #if SIMENGINE_GPU && LANES <= 32
   if (REGISTERS_FIT(n)) {
     const int i = lane();
-    const real inverse = i < n ? R(1.0) / L[i * n + i] : R(0.0);
+    const real inverse = i < n ? reciprocal_(L[i * n + i]) : R(0.0);
     real y = i < n ? x[i] : R(0.0);
     for (int k = 0; k < n; ++k) {
       const real solved = lane_get(y * inverse, k);
@@ -215,7 +219,7 @@ DEVICE void sym_mul(const SymRows& A, const real* x, real* out, int n) {
     return;
   }
 #endif
-  LANE_FOR(i, n) {
+  DOF_FOR(i, n) {
     real sum = 0;
     for (int j = 0; j < n; ++j) sum = fma_(A.memory[j * n + i], x[j], sum);
     out[i] = sum;
@@ -227,7 +231,7 @@ DEVICE real row_dot(const real* J, int r, int stride, const real* x) {
   const Vec4* row = reinterpret_cast<const Vec4*>(J + r * stride);
   const Vec4* v = reinterpret_cast<const Vec4*>(x);
   real sum = 0;
-  for (int q = 0; q < stride / 4; ++q) {
+  ROLLED for (int q = 0; q < stride / 4; ++q) {
     const Vec4 a = row[q], b = v[q];
     sum = fma_(a.w, b.w, fma_(a.z, b.z, fma_(a.y, b.y, fma_(a.x, b.x, sum))));
   }
@@ -236,8 +240,8 @@ DEVICE real row_dot(const real* J, int r, int stride, const real* x) {
 
 // x = (A + scale diag(d) + sum over rows r with residual[r] < 0 of D[r] J[r]' J[r])^-1 b, and b is left as it is.
 //
-// J has nrow rows of `stride` words. H is n x n scratch for the form that loops over memory. With `gradient` not null, b
-// is first completed to b - sum over the same rows of D[r] residual[r] J[r]', written to `gradient`; the solution is
+// J has nrow rows of `stride` words. H is n x n scratch for the form that loops over memory. With `gradient` not null,
+// b is first completed to b - sum over the same rows of D[r] residual[r] J[r]', written to `gradient`; the solution is
 // skipped, and x not written, if the squared norm of that is below `floor`. Returns the squared norm.
 DEVICE real solve_with_rows(const Model& m, real* x, const SymRows& A, const real* d, real scale, int nrow,
                             const real* J, int stride, const real* D, const real* residual, const real* b,
@@ -250,7 +254,7 @@ DEVICE real solve_with_rows(const Model& m, real* x, const SymRows& A, const rea
     real right = i < n ? b[i] : R(0.0);
 #pragma unroll
     for (int j = 0; j < LANES; ++j) h[j] = A.row[j] + (i == j ? extra : R(0.0));
-    for (int r = 0; r < nrow; ++r) {
+    ROLLED for (int r = 0; r < nrow; ++r) {
       const real x_r = residual[r];
       if (x_r < 0) {
         const real* row = J + r * stride;
@@ -287,7 +291,7 @@ DEVICE real solve_with_rows(const Model& m, real* x, const SymRows& A, const rea
     real right = b[i];
     for (int j = 0; j <= i; ++j) H[i * n + j] = A.memory[i * n + j];
     if (scale != 0) H[i * n + i] += scale * d[i];
-    for (int r = 0; r < nrow; ++r) {
+    ROLLED for (int r = 0; r < nrow; ++r) {
       if (residual[r] < 0) {
         const real c = D[r] * J[r * stride + i];
         if (c != 0) {

@@ -16,11 +16,11 @@ DEVICE void acceleration(const Model& m, const real* qfrc_applied, const real* x
     lane_sync();
   }
   // (2) all forces but the constraints'
-  LANE_FOR(v, m.nv()) {
+  DOF_FOR(v, m.nv()) {
     real force = qfrc_passive[v] - qfrc_bias[v] + qfrc_applied[v] + qfrc_actuator[v];
     if (any) {
       const int b = m.dof_bodyid()[v], last = m.body_last()[b];
-      for (int c = b; c <= last; ++c) force += dot6(cdof + 6 * v, cfrc_applied + 6 * c);
+      ROLLED for (int c = b; c <= last; ++c) force += dot6(cdof + 6 * v, cfrc_applied + 6 * c);
     }
     qfrc_smooth[v] = force;
     qacc_smooth[v] = force;

@@ -20,7 +20,7 @@ DEVICE void actuation(const Model& m, const real* qpos, const real* qvel, const 
   }
   lane_sync();
   // (3) sum over the actuators of each joint, in their order; the joint's own limit comes last
-  LANE_FOR(v, m.nv()) {
+  DOF_FOR(v, m.nv()) {
     const int j = m.dof_jntid()[v];
     real sum = 0;
     for (int k = 0; k < m.jnt_actuatornum()[j]; ++k) {

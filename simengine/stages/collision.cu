@@ -47,7 +47,7 @@ DEVICE void collision(const Model& m, const real* qpos, const real* geom_xpos, c
   const int ncand = healthy ? m.ncand() : 0, nlimit = healthy ? m.nlimit() : 0;
   int contacts = 0, rows = 0, types = 0;
   // (1) contacts of each candidate pair, and where they go
-  for (int base = 0; base < m.ncand(); base += LANES) {
+  ROLLED for (int base = 0; base < m.ncand(); base += LANES) {
     const int c = base + lane();
     int number = 0, more_rows = 0, total;
     if (c < ncand) number = count_pair(m, c, geom_xpos, geom_xmat, &more_rows);

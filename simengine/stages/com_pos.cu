@@ -8,7 +8,7 @@ DEVICE void com_pos(const Model& m, const real* xmat, const real* xipos, const r
     const int b = e / 3, i = e % 3, last = m.body_last()[b];
     const real mass = m.body_subtreemass()[b];
     real sum = 0;
-    for (int c = b; c <= last; ++c) sum = fma_(m.body_mass()[c], xipos[3 * c + i], sum);
+    ROLLED for (int c = b; c <= last; ++c) sum = fma_(m.body_mass()[c], xipos[3 * c + i], sum);
     subtree_com[e] = mass < MJMINVAL ? xipos[e] : sum / mass;
   }
   lane_sync();
@@ -39,7 +39,7 @@ DEVICE void com_pos(const Model& m, const real* xmat, const real* xipos, const r
     out[9] = mass;
   }
   // (3) motion axes of the dofs about the same point
-  LANE_FOR(v, m.nv()) {
+  DOF_FOR(v, m.nv()) {
     const int j = m.dof_jntid()[v], b = m.dof_bodyid()[v], type = m.jnt_type()[j];
     const int k = v - m.jnt_dofadr()[j];
     real* out = cdof + 6 * v;

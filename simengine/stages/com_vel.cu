@@ -6,7 +6,7 @@ DEVICE void com_vel_body(const Model& m, int b, const real* qvel, const real* cd
   real vel[6];
   for (int i = 0; i < 6; ++i) vel[i] = cvel[6 * parent + i];
   int v = dofadr;
-  while (v < dofadr + dofnum) {
+  ROLLED while (v < dofadr + dofnum) {
     const bool free = m.jnt_type()[m.dof_jntid()[v]] == JNT_FREE;
     if (free) {
       // the translations of a free joint are fixed in the world; its rotations turn with the velocity they give
@@ -32,7 +32,7 @@ DEVICE void com_vel(const Model& m, const real* qvel, const real* cdof, real* cv
   LANE_FOR(i, 6) cvel[i] = 0;
   lane_sync();
   // parents before children
-  for (int level = 0; level < m.nlevel(); ++level) {
+  ROLLED for (int level = 0; level < m.nlevel(); ++level) {
     const int begin = m.level_adr()[level], end = m.level_adr()[level + 1];
     LANE_FOR(k, end - begin) com_vel_body(m, m.level_body()[begin + k], qvel, cdof, cvel, cdof_dot);
     lane_sync();

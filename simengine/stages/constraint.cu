@@ -10,16 +10,12 @@ DEVICE real impedance(const real* solimp, real r) {
   const real x = abs_(r) / width;
   if (x >= 1) return dmax;
   if (x == 0) return dmin;
-  real y = x;
-  if (power == 2) {
-    y = x <= mid ? x * x / mid : R(1.0) - (R(1.0) - x) * (R(1.0) - x) / (R(1.0) - mid);
-  } else if (power > 1) {
-    if (x <= mid) {
-      y = pow_(x, power) / pow_(mid, power - 1);
-    } else {
-      y = R(1.0) - pow_(R(1.0) - x, power) / pow_(R(1.0) - mid, power - 1);
-    }
-  }
+  // x^p / mid^(p-1) up to the middle, its mirror image beyond
+  const bool below = x <= mid;
+  const real width_of_side = below ? mid : R(1.0) - mid;
+  const real share = below ? x / mid : (R(1.0) - x) / width_of_side;
+  const real rise = width_of_side * (power == 2 ? share * share : power == 1 ? share : pow_(share, power));
+  const real y = below ? rise : R(1.0) - rise;
   return fma_(y, dmax - dmin, dmin);
 }
 
@@ -55,7 +51,7 @@ DEVICE void point_jacobian(const Model& m, int v, int b, const real* point, cons
 DEVICE int limit_rows(const Model& m, const real* qpos, int stride, real* efc_J, real* efc_pos, real* efc_margin,
                       int* efc_id) {
   int rows = 0;
-  for (int base = 0; base < m.nlimit(); base += LANES) {
+  ROLLED for (int base = 0; base < m.nlimit(); base += LANES) {
     const int l = base + lane();
     int active[2] = {0, 0}, j = 0, total;
     real dist[2] = {0, 0};
@@ -69,7 +65,7 @@ DEVICE int limit_rows(const Model& m, const real* qpos, int stride, real* efc_J,
     int r = rows + lane_scan(active[0] + active[1], &total);
     for (int side = 0; side < 2; ++side) {
       if (!active[side]) continue;
-      for (int v = 0; v < stride; ++v) efc_J[r * stride + v] = 0;
+      ROLLED for (int v = 0; v < stride; ++v) efc_J[r * stride + v] = 0;
       efc_J[r * stride + m.jnt_dofadr()[j]] = side == 0 ? R(1.0) : R(-1.0);
       efc_pos[r] = dist[side];
       efc_margin[r] = m.jnt_margin()[j];
@@ -112,7 +108,7 @@ DEVICE void contact_column(const Model& m, int v, int k, const real* subtree_com
 // (3) rows that exist: where those of each contact go; contacts in the gap have none.
 DEVICE void contact_addresses(const Model& m, int rows, int ncon, const real* contact_dist, const int* contact_cand,
                               int* contact_efc_address, real* efc_pos, real* efc_margin, int* efc_id) {
-  for (int base = 0; base < ncon; base += LANES) {
+  ROLLED for (int base = 0; base < ncon; base += LANES) {
     const int k = base + lane();
     int number = 0, total;
     real margin = 0;
@@ -123,7 +119,7 @@ DEVICE void contact_addresses(const Model& m, int rows, int ncon, const real* co
     }
     const int r = rows + lane_scan(number, &total);
     if (k < ncon) contact_efc_address[k] = number ? r : -1;
-    for (int edge = 0; edge < number; ++edge) {
+    ROLLED for (int edge = 0; edge < number; ++edge) {
       efc_pos[r + edge] = contact_dist[k];
       efc_margin[r + edge] = margin;
       efc_id[r + edge] = 4 * k + edge;
@@ -164,7 +160,7 @@ DEVICE void row_reference(const Model& m, int r, int stride, const real* qvel, c
   }
   efc_D[r] = R(1.0) / regularisation;
   real velocity = 0, k, b;
-  for (int v = 0; v < m.nv(); ++v) velocity = fma_(efc_J[r * stride + v], qvel[v], velocity);
+  ROLLED for (int v = 0; v < m.nv(); ++v) velocity = fma_(efc_J[r * stride + v], qvel[v], velocity);
   stiffness_damping(solref, solimp, m.opt_timestep()[0], &k, &b);
   efc_aref[r] = -b * velocity - k * imp * from_margin;
 }
@@ -182,7 +178,7 @@ DEVICE void constraint(const Model& m, const real* qpos, const real* qvel, const
     if (first < 0) continue;
     real column[4];
     contact_column(m, v, k, subtree_com, cdof, contact_pos, contact_frame, c, column);
-    for (int edge = 0; edge < rows_of(m, c); ++edge) efc_J[(first + edge) * stride + v] = column[edge];
+    ROLLED for (int edge = 0; edge < rows_of(m, c); ++edge) efc_J[(first + edge) * stride + v] = column[edge];
   }
   lane_sync();
   LANE_FOR(r, nefc[0]) {

@@ -6,19 +6,19 @@ DEVICE void crb(const Model& m, const real* cinert, const real* cdof, real* crb,
   LANE_FOR(e, 10 * m.nbody()) {
     const int b = e / 10, i = e % 10, last = b ? m.body_last()[b] : -1;
     real sum = 0;
-    for (int c = b; c <= last; ++c) sum += cinert[10 * c + i];
+    ROLLED for (int c = b; c <= last; ++c) sum += cinert[10 * c + i];
     crb[e] = sum;
   }
   // pairs of dofs without a common branch are not coupled
   LANE_FOR(e, nv * nv) qM[e] = 0;
   lane_sync();
-  LANE_FOR(v, nv) {
+  DOF_FOR(v, nv) {
     // (2) momentum of the subtree per unit velocity of the dof
     real force[6];
     inert_mul(force, crb + 10 * m.dof_bodyid()[v], cdof + 6 * v);
     // (3) its projection on the dof itself and on its ancestors
     qM[v * nv + v] = dot6(cdof + 6 * v, force) + m.dof_armature()[v];
-    for (int a = m.dof_parentid()[v]; a >= 0; a = m.dof_parentid()[a]) {
+    ROLLED for (int a = m.dof_parentid()[v]; a >= 0; a = m.dof_parentid()[a]) {
       const real x = dot6(cdof + 6 * a, force);
       qM[v * nv + a] = x;
       qM[a * nv + v] = x;

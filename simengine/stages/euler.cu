@@ -12,7 +12,7 @@ DEVICE void euler(const Model& m, const real* qM, const real* qfrc_smooth, const
     return;
   }
   // (1) acceleration with damping at the end of the step: (M + h B) a = M qacc
-  LANE_FOR(v, nv) {
+  DOF_FOR(v, nv) {
     force[v] = qfrc_smooth[v] + qfrc_constraint[v];
     next_qvel[v] = qacc[v];
   }
@@ -24,14 +24,14 @@ DEVICE void euler(const Model& m, const real* qM, const real* qfrc_smooth, const
     solve_with_rows(m, next_qvel, M, m.dof_damping(), h, 0, qM, 0, qM, qM, force, (real*)0, R(0.0), hessian, nv);
   }
   // (2) velocity first, then position with the new velocity
-  LANE_FOR(v, nv) next_qvel[v] = fma_(h, next_qvel[v], qvel[v]);
+  DOF_FOR(v, nv) next_qvel[v] = fma_(h, next_qvel[v], qvel[v]);
   lane_sync();
   integrate_pos(m, next_qpos, next_qvel, h);
   if (!state_finite(m, next_qpos, next_qvel)) {
     flag_world(world_status, STATUS_INTEGRATE);
     return;
   }
-  LANE_FOR(v, nv) {
+  DOF_FOR(v, nv) {
     qvel[v] = next_qvel[v];
     qacc_warmstart[v] = qacc[v];
   }

@@ -4,7 +4,7 @@ DEVICE void guard(const Model& m, const real* qpos, const real* qvel, const real
                   const real* xfrc_applied, int* world_status) {
   int bad = 0;
   LANE_FOR(i, m.nq()) bad |= !finite_(qpos[i]);
-  LANE_FOR(i, m.nv()) bad |= !finite_(qvel[i]) | !finite_(qfrc_applied[i]);
+  DOF_FOR(i, m.nv()) bad |= !finite_(qvel[i]) | !finite_(qfrc_applied[i]);
   LANE_FOR(i, m.nu()) bad |= !finite_(ctrl[i]);
   LANE_FOR(i, 6 * m.nbody()) bad |= !finite_(xfrc_applied[i]);
   bad = lane_any(bad);

@@ -19,7 +19,7 @@ DEVICE void kinematics_body(const Model& m, int body, const real* qpos, real* xp
     quat_rotate(pos, xquat + 4 * parent, m.body_pos() + 3 * body);
     for (int i = 0; i < 3; ++i) pos[i] += xpos[3 * parent + i];
     quat_mul(quat, xquat + 4 * parent, m.body_quat() + 4 * body);
-    for (int j = jntadr; j < jntadr + jntnum; ++j) {
+    ROLLED for (int j = jntadr; j < jntadr + jntnum; ++j) {
       const int adr = m.jnt_qposadr()[j];
       const real moved = qpos[adr] - m.qpos0()[adr];
       // (3) anchor and axis of the joint
@@ -56,7 +56,7 @@ DEVICE void kinematics(const Model& m, const real* qpos, real* xpos, real* xquat
   }
   lane_sync();
   // (2) body frames, parents before children
-  for (int level = 0; level < m.nlevel(); ++level) {
+  ROLLED for (int level = 0; level < m.nlevel(); ++level) {
     const int begin = m.level_adr()[level], end = m.level_adr()[level + 1];
     LANE_FOR(k, end - begin) kinematics_body(m, m.level_body()[begin + k], qpos, xpos, xquat, xanchor, xaxis);
     lane_sync();

@@ -1,7 +1,7 @@
 // Springs and dampers: MuJoCo documentation, "Computation", "Passive forces".
 
 DEVICE void passive(const Model& m, const real* qpos, const real* qvel, real* qfrc_passive) {
-  LANE_FOR(v, m.nv()) {
+  DOF_FOR(v, m.nv()) {
     const int j = m.dof_jntid()[v], adr = m.jnt_qposadr()[j];
     // (1) damper
     real force = -m.dof_damping()[v] * qvel[v];

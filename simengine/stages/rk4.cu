@@ -51,7 +51,7 @@ DEVICE void rk4(const Model& m, const real* qacc_smooth, real* qacc, real* qpos,
   // the start of the step is kept
   if (rk_stage == 0) {
     LANE_FOR(i, m.nq()) rk_qpos[i] = qpos[i];
-    LANE_FOR(v, m.nv()) {
+    DOF_FOR(v, m.nv()) {
       rk_qvel[v] = qvel[v];
       rk_rate[v] = 0;
       rk_dqpos[v] = 0;
@@ -62,7 +62,7 @@ DEVICE void rk4(const Model& m, const real* qacc_smooth, real* qacc, real* qpos,
   int status = acceleration_status(m, qacc_smooth, qacc);
   displacement_rate(m, qvel, reach * h, rk_rate);
   // weighted derivatives
-  LANE_FOR(v, m.nv()) {
+  DOF_FOR(v, m.nv()) {
     rk_dqpos[v] = fma_(weight, rk_rate[v], rk_dqpos[v]);
     rk_dqvel[v] = fma_(weight, qacc[v], rk_dqvel[v]);
   }
@@ -70,7 +70,7 @@ DEVICE void rk4(const Model& m, const real* qacc_smooth, real* qacc, real* qpos,
   lane_sync();
   // (2) to the next evaluation, or to the end of the step
   integrate_pos(m, qpos, rk_stage < 3 ? rk_rate : rk_dqpos, rk_stage < 3 ? ahead * h : h);
-  LANE_FOR(v, m.nv()) {
+  DOF_FOR(v, m.nv()) {
     const real slope = rk_stage < 3 ? ahead * qacc[v] : rk_dqvel[v];
     qvel[v] = fma_(h, slope, rk_qvel[v]);
     if (status == STATUS_HEALTHY) qacc_warmstart[v] = qacc[v];
@@ -81,7 +81,7 @@ DEVICE void rk4(const Model& m, const real* qacc_smooth, real* qacc, real* qpos,
   if (status != STATUS_HEALTHY) {
     // a world that fails stays at the start of its step
     LANE_FOR(i, m.nq()) qpos[i] = rk_qpos[i];
-    LANE_FOR(v, m.nv()) qvel[v] = rk_qvel[v];
+    DOF_FOR(v, m.nv()) qvel[v] = rk_qvel[v];
     flag_world(world_status, status);
   } else if (rk_stage == 3) {
     LANE_FOR(i, 1) nstep[0] += 1;

@@ -9,13 +9,13 @@ DEVICE void rne(const Model& m, const real* qvel, const real* cinert, const real
   }
   lane_sync();
   // (1) accelerations at constant qvel, parents before children
-  for (int level = 0; level < m.nlevel(); ++level) {
+  ROLLED for (int level = 0; level < m.nlevel(); ++level) {
     const int begin = m.level_adr()[level], end = m.level_adr()[level + 1];
     LANE_FOR(k, end - begin) {
       const int b = m.level_body()[begin + k], parent = m.body_parentid()[b], dofadr = m.body_dofadr()[b];
       real acc[6], momentum[6], a[6], c[6];
       for (int i = 0; i < 6; ++i) acc[i] = cacc[6 * parent + i];
-      for (int v = dofadr; v < dofadr + m.body_dofnum()[b]; ++v) {
+      ROLLED for (int v = dofadr; v < dofadr + m.body_dofnum()[b]; ++v) {
         for (int i = 0; i < 6; ++i) acc[i] = fma_(cdof_dot[6 * v + i], qvel[v], acc[i]);
       }
       // (2) the force each needs: I a + v x I v
@@ -33,10 +33,10 @@ DEVICE void rne(const Model& m, const real* qvel, const real* cinert, const real
   LANE_FOR(e, 6 * m.nbody()) {
     const int b = e / 6, i = e % 6, last = m.body_last()[b];
     real sum = 0;
-    for (int c = b; c <= last; ++c) sum += cfrc[6 * c + i];
+    ROLLED for (int c = b; c <= last; ++c) sum += cfrc[6 * c + i];
     cacc[e] = sum;  // the accelerations have done their work
   }
   lane_sync();
-  LANE_FOR(v, m.nv()) qfrc_bias[v] = dot6(cdof + 6 * v, cacc + 6 * m.dof_bodyid()[v]);
+  DOF_FOR(v, m.nv()) qfrc_bias[v] = dot6(cdof + 6 * v, cacc + 6 * m.dof_bodyid()[v]);
   lane_sync();
 }

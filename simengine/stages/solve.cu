@@ -38,7 +38,7 @@ DEVICE bool same_rows(int nefc, const real* jar, const real* jv) {
 DEVICE real line_search(const Model& m, int nefc, const real* D, const real* jar, const real* jv, real linear,
                         real quadratic, real tolerance) {
   real low = 0, high = -1, alpha = 1;
-  for (int iteration = 0; iteration < m.opt_ls_iterations(); ++iteration) {
+  ROLLED for (int iteration = 0; iteration < m.opt_ls_iterations(); ++iteration) {
     const LineDerivative d = line_derivative(nefc, D, jar, jv, linear, quadratic, alpha);
     if (abs_(d.first) <= tolerance) break;
     if (d.first < 0) {
@@ -63,12 +63,13 @@ DEVICE void residual(const Model& m, int nefc, const real* J, const real* aref, 
 DEVICE real twice_cost(int nv, int nefc, const real* Ma, const real* qfrc_smooth, const real* a, const real* a0,
                        const real* D, const real* jar) {
   real x = 0;
-  LANE_FOR(i, nv) x = fma_(Ma[i] - qfrc_smooth[i], a[i] - a0[i], x);
+  DOF_FOR(i, nv) x = fma_(Ma[i] - qfrc_smooth[i], a[i] - a0[i], x);
   LANE_FOR(r, nefc) x += jar[r] < 0 ? D[r] * jar[r] * jar[r] : R(0.0);
   return lane_sum(x);
 }
 
-// (1) start from the better of the last acceleration and the smooth one; leaves the point, M times it, and its residual.
+// (1) start from the better of the last acceleration and the smooth one; leaves the point, M times it, and its
+// residual.
 DEVICE void warm_start(const Model& m, int nefc, const SymRows& M, const real* qfrc_smooth, const real* qacc_smooth,
                        const real* qacc_warmstart, const real* efc_J, const real* efc_D, const real* efc_aref,
                        real* point, real* Ma, real* jar, real* other, real* other_jar) {
@@ -87,14 +88,14 @@ DEVICE void warm_start(const Model& m, int nefc, const SymRows& M, const real* q
     const real warm = twice_cost(nv, nefc, Ma, qfrc_smooth, other, point, efc_D, other_jar);
     if (warm < cold) {
       lane_sync();
-      LANE_FOR(i, nv) point[i] = other[i];
+      DOF_FOR(i, nv) point[i] = other[i];
       LANE_FOR(r, nefc) jar[r] = other_jar[r];
       lane_sync();
       return;
     }
   }
   lane_sync();
-  LANE_FOR(i, nv) Ma[i] = qfrc_smooth[i];
+  DOF_FOR(i, nv) Ma[i] = qfrc_smooth[i];
   lane_sync();
 }
 
@@ -113,9 +114,10 @@ DEVICE void solve(const Model& m, const int* nefc, const real* qM, const real* q
   lane_sync();
   int iteration = 0;
   bool done = false;
+  // (6) until done
   while (!done && iteration < m.opt_iterations()) {
     // (2) minus the gradient, and (3) the Newton direction
-    LANE_FOR(i, nv) Mv[i] = qfrc_smooth[i] - Ma[i];
+    DOF_FOR(i, nv) Mv[i] = qfrc_smooth[i] - Ma[i];
     lane_sync();
     const real norm2 = solve_with_rows(m, search, M, (const real*)0, R(0.0), n, efc_J, stride, efc_D, efc_jar, Mv,
                                        descent, smallest * smallest, hessian, nv);
@@ -125,7 +127,7 @@ DEVICE void solve(const Model& m, const int* nefc, const real* qM, const real* q
     lane_sync();
     // (4) exact step along it; a full one wherever the rows stay as they are
     real linear = 0, quadratic = 0, length2 = 0, size2 = 0;
-    LANE_FOR(i, nv) {
+    DOF_FOR(i, nv) {
       linear = fma_(search[i], Ma[i] - qfrc_smooth[i], linear);
       quadratic = fma_(search[i], Mv[i], quadratic);
       length2 = fma_(search[i], search[i], length2);
@@ -141,7 +143,7 @@ DEVICE void solve(const Model& m, const int* nefc, const real* qM, const real* q
       const real flat = smallest * m.opt_ls_tolerance()[0] * sqrt_(length2);
       alpha = line_search(m, n, efc_D, efc_jar, efc_jv, linear, quadratic, max_(flat, 4 * REAL_EPS * abs_(linear)));
     }
-    LANE_FOR(i, nv) {
+    DOF_FOR(i, nv) {
       point[i] = fma_(alpha, search[i], point[i]);
       Ma[i] = fma_(alpha, Mv[i], Ma[i]);
     }
@@ -151,12 +153,12 @@ DEVICE void solve(const Model& m, const int* nefc, const real* qM, const real* q
     // (5) at the optimum, or as near as rounding allows
     done = done || alpha * alpha * length2 <= REAL_EPS * REAL_EPS * size2;
   }
-  // (6) forces
+  // (7) forces
   LANE_FOR(r, n) efc_force[r] = efc_jar[r] < 0 ? -(efc_D[r] * efc_jar[r]) : R(0.0);
   lane_sync();
-  LANE_FOR(i, nv) {
+  DOF_FOR(i, nv) {
     real x = 0;
-    for (int r = 0; r < n; ++r) x = fma_(efc_J[r * stride + i], efc_force[r], x);
+    ROLLED for (int r = 0; r < n; ++r) x = fma_(efc_J[r * stride + i], efc_force[r], x);
     qfrc_constraint[i] = x;
     qacc[i] = point[i];
   }

@@ -2,7 +2,7 @@
 
 DEVICE void unconstrained(const Model& m, const int* ncon, const real* qacc_smooth, real* qacc, real* qfrc_constraint,
                           int* solver_niter, int* contact_efc_address) {
-  LANE_FOR(v, m.nv()) {
+  DOF_FOR(v, m.nv()) {
     qacc[v] = qacc_smooth[v];
     qfrc_constraint[v] = 0;
   }

@@ -254,6 +254,34 @@ def test_threads_refuse_concurrent_and_closed_use() -> None:
         executor.run([[]])
 
 
+def test_a_thread_that_wakes_after_its_run_has_ended_leaves_the_next_run_alone() -> None:
+    table = Segments()
+    executor: Any = make_executor("threads", segments=table, workers=2, record="order")
+    work = executor._pool._work
+    late, gone = threading.Event(), threading.Event()
+
+    def held_back(run: Any, worker: int) -> None:
+        if worker == 1 and not gone.is_set():
+            late.wait(20)
+            work(run, worker)
+            gone.set()
+        else:
+            work(run, worker)
+
+    executor._pool._work = held_back
+    quick = python_call("quick", lambda: time.sleep(0.01), writes=(table.intern("a"),))
+    executor.run([[quick]])  # ends while the thread is still on its way into it
+
+    def let_go() -> None:
+        late.set()
+        assert gone.wait(20)
+
+    calls = [python_call("let go", let_go, writes=(table.intern("b"),)), quick]
+    trace = executor.run([calls])
+    assert validate(calls, trace, table) == []
+    executor.close()
+
+
 def test_a_dropped_threads_executor_ends_its_threads() -> None:
     before = threading.active_count()
     executor = make_executor("threads", segments=Segments(), workers=3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -54,12 +54,34 @@ def most_rows(memory: Memory) -> int:
     return int(memory.own("nefc").max(initial=1))
 
 
-def calls(memory: Memory, integrator: str, rk_stage: int) -> Iterator[tuple[Kernel, list[Argument]]]:
+Calls = Iterator[tuple[Kernel, list[Argument]]]
+
+
+def calls(memory: Memory, integrator: str, rk_stage: int) -> Calls:
     """Calls of `steps` on a memory, made one after another; each must be carried out before the next is asked for."""
     for kernel, listed, kind in steps(integrator):
         if listed:
             list_worlds(memory, worlds_of(memory, kind))
         yield kernel, arguments(kernel, memory, listed, most_rows(memory), {"rk_stage": rk_stage})
+
+
+def fused_calls(
+    memory: Memory, integrator: str, rk_stage: int, arena: bool, null: Mapping[str, frozenset[str]]
+) -> Calls:
+    """Calls of a step's fused kernels, to be carried out like those of `calls`.
+
+    Args:
+        memory, integrator, rk_stage: as there.
+        arena: rows live in their arena instead of scratch.
+        null: outputs that each kernel does not store.
+    """
+    for kernel in (catalogue.POSITION, catalogue.SCAN_KERNEL, catalogue.SMOOTH, *catalogue.NARROW.values()):
+        yield kernel, arguments(kernel, memory, null=null[kernel.name])
+    for kernel, kind in ((catalogue.finish(integrator, arena), "rows"), (catalogue.advance(integrator), "free")):
+        list_worlds(memory, worlds_of(memory, kind))
+        nrow = 0 if arena and kind == "rows" else most_rows(memory)
+        yield kernel, arguments(kernel, memory, True, nrow, {"rk_stage": rk_stage}, null[kernel.name])
+    yield catalogue.POST, arguments(catalogue.POST, memory)
 
 
 def run_chain(memory: Memory, integrator: str = "", rk_stage: int = 0) -> None:
@@ -89,11 +111,26 @@ def decided(name: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     return keep, {k: v[keep] for k, v in state_fields(model, sample(name)).items()}
 
 
-def fresh(name: str, dtype: str, contacts: int, rows: int) -> Memory:
-    """A memory with the sampled states of a model, everything else poisoned."""
+def fresh(name: str, dtype: str, contacts: int, rows: int, worlds: int | None = None) -> Memory:
+    """A memory with the sampled states of a model, or the first few of them; everything else is poisoned."""
     keep, states = decided(name)
-    memory = Memory(oracle_model(name)[1], dtype, len(keep), contacts, rows)
-    memory.set(states)
+    n = worlds or len(keep)
+    memory = Memory(oracle_model(name)[1], dtype, n, contacts, rows)
+    memory.set({k: v[:n] for k, v in states.items()})
+    return memory
+
+
+def start(name: str, dtype: str, rk_stage: int, worlds: int | None = None) -> Memory:
+    """A memory whose arenas fit the counts of this precision exactly, in the middle of a step if rk_stage > 0."""
+    memory = fresh(name, dtype, 0, 0, worlds)
+    for stage in (*POSITION, "scan"):
+        call(single(stage), memory, arguments(single(stage), memory))
+    contacts, rows = memory.own("totals")[:2]
+    memory = fresh(name, dtype, int(contacts), int(rows), worlds)
+    rng = np.random.default_rng(3)
+    for field in ("rk_qpos", "rk_qvel", "rk_rate", "rk_dqpos", "rk_dqvel"):
+        if rk_stage:
+            memory.own(field)[...] = rng.normal(size=memory.own(field).shape)
     return memory
 
 

@@ -1,0 +1,180 @@
+"""Kernels under a sanitizer: one program that holds every kernel, loads buffers and calls from a file, and carries them out.
+
+A shared object built with a sanitizer cannot be loaded into Python reliably, so the calls are written to a file:
+
+    number of buffers; for each its bytes and contents
+    number of calls; for each the number of the kernel, its slots, and for each slot a buffer (or -1) and a value
+
+all as 8-byte words. The program puts every buffer into an allocation of exactly its size, calls, and writes them back.
+"""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from simengine.kernels import codegen
+from simengine.kernels.catalogue import STAGES, all_kernels
+from simengine.kernels.host_build import compiler, defines
+from simengine.kernels.kernel import Kernel
+from simengine.kernels.prelude import constants, model_struct
+from tests.stages.harness import Argument, Memory, Place, call
+from tests.stages.harness_chain import Calls
+
+Edit = Callable[[str], str]
+
+RUNNER = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+typedef void (*KernelFunction)(const uint64_t*);
+static const KernelFunction kernels[] = {KERNELS};
+
+static uint64_t word(FILE* file) {
+  uint64_t value = 0;
+  if (fread(&value, 8, 1, file) != 1) abort();
+  return value;
+}
+
+int main(int, char** names) {
+  FILE* in = fopen(names[1], "rb");
+  std::vector<char*> buffers(word(in));
+  std::vector<uint64_t> sizes;
+  for (char*& buffer : buffers) {
+    sizes.push_back(word(in));
+    buffer = new char[sizes.back()];
+    if (fread(buffer, 1, sizes.back(), in) != sizes.back()) abort();
+  }
+  for (uint64_t calls = word(in); calls; --calls) {
+    const uint64_t kernel = word(in);
+    std::vector<uint64_t> slots(word(in));
+    for (uint64_t& slot : slots) {
+      const int64_t buffer = word(in);
+      slot = word(in);
+      if (buffer >= 0) slot += reinterpret_cast<uintptr_t>(buffers[buffer]);
+    }
+    kernels[kernel](slots.data());
+  }
+  fclose(in);
+  FILE* out = fopen(names[2], "wb");
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    fwrite(buffers[i], 1, sizes[i], out);
+    delete[] buffers[i];
+  }
+  fclose(out);
+}
+"""
+
+
+class Call(NamedTuple):
+    """A recorded call: the kernel's name and its slots as (buffer, value), no buffer for numbers."""
+
+    kernel: str
+    slots: list[tuple[str | None, int]]
+
+
+def unit_source(kernels: Sequence[Kernel], edit: Edit = str) -> str:
+    """One C++ source of kernels and the runner; `edit` may change the text of the headers and stages."""
+    headers = Path(codegen.__file__).parent
+    parts = [(headers / "dialect.cuh").read_text(), constants(), model_struct()]
+    parts += [(headers / name).read_text() for name in (*codegen._HEADERS_AFTER_MODEL, "host_lanes.h")]
+    used = dict.fromkeys(path for kernel in kernels for path in codegen.stage_sources(kernel))
+    parts += [path.read_text() for path in used]
+    text = edit("\n".join(parts).replace("#pragma once\n", ""))
+    bodies = [codegen._world_function(k) for k in kernels if k.unit == "world"]
+    bodies += [codegen._host_entry(k) for k in kernels]
+    return "\n".join([text, *bodies, RUNNER.replace("KERNELS", ", ".join(k.name for k in kernels))])
+
+
+def build(folder: Path, kernels: Sequence[Kernel], dtype: str, lanes: int, flags: Sequence[str], edit: Edit = str) -> Path:
+    """The runner of some kernels, compiled into a folder."""
+    program = folder / "runner"
+    options = ("-std=c++17", "-O1", "-g", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing", "-march=native", "-w")
+    command = [compiler()[0], *options, *defines(dtype, lanes), *flags, "-x", "c++", "-", "-o", str(program)]
+    answer = subprocess.run(command, input=unit_source(kernels, edit), capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stderr[:2000]
+    return program
+
+
+@lru_cache(maxsize=None)
+def supported(flag: str) -> bool:
+    """Whether the compiler links a program with this sanitizer and the machine runs it."""
+    probe = Path(subprocess.run(["mktemp"], capture_output=True, text=True, check=True).stdout.strip())
+    try:
+        command = [compiler()[0], flag, "-x", "c++", "-", "-o", str(probe)]
+        built = subprocess.run(command, input="int main() { return 0; }", capture_output=True, text=True, check=False)
+        return built.returncode == 0 and subprocess.run([str(probe)], capture_output=True, check=False).returncode == 0
+    finally:
+        probe.unlink(missing_ok=True)
+
+
+def record(memory: Memory, calls: Calls) -> tuple[dict[str, np.ndarray], list[Call]]:
+    """Carry out calls here with one lane, on `memory`; returns the buffers as they were before, and the calls.
+
+    A list of worlds is kept as it was at its call, under a name of its own.
+    """
+    buffers = memory.snapshot()
+    recorded: list[Call] = []
+    for number, (kernel, arguments) in enumerate(calls):
+        for name in ("listed", "num_listed"):
+            buffers[f"{name}_{number}"] = memory.arrays[name].copy()
+        slots = [slot for argument in arguments for slot in _slots(argument, number)]
+        recorded.append(Call(kernel.name, slots))
+        call(kernel, memory, arguments)
+    return buffers, recorded
+
+
+def _slots(argument: Argument, number: int) -> list[tuple[str | None, int]]:
+    if isinstance(argument, Place):
+        own = argument.buffer in ("listed", "num_listed")
+        return [(f"{argument.buffer}_{number}" if own else argument.buffer, argument.offset)]
+    if isinstance(argument, bytes):
+        padded = argument + bytes(-len(argument) % 8)
+        return [(None, value) for value in struct.unpack(f"<{len(padded) // 8}q", padded)]
+    return [(None, argument or 0)]
+
+
+class Result(NamedTuple):
+    """What a run under a sanitizer ended with: exit status, reports, and the buffers if it wrote them."""
+
+    status: int
+    reports: str
+    buffers: dict[str, np.ndarray]
+
+
+def execute(program: Path, kernels: Sequence[Kernel], buffers: dict[str, np.ndarray], calls: list[Call]) -> Result:
+    """Carry out recorded calls in the program, on copies of the buffers."""
+    job, answer = program.with_name("job"), program.with_name("answer")
+    number = {kernel.name: i for i, kernel in enumerate(kernels)}
+    place = {name: i for i, name in enumerate(buffers)}
+    with job.open("wb") as file:
+        file.write(struct.pack("<q", len(buffers)))
+        for array in buffers.values():
+            file.write(struct.pack("<q", array.nbytes) + array.tobytes())
+        file.write(struct.pack("<q", len(calls)))
+        for item in calls:
+            file.write(struct.pack("<qq", number[item.kernel], len(item.slots)))
+            for buffer, value in item.slots:
+                file.write(struct.pack("<qq", -1 if buffer is None else place[buffer], value))
+    answer.unlink(missing_ok=True)
+    run = subprocess.run([str(program), str(job), str(answer)], capture_output=True, text=True, check=False)
+    results: dict[str, np.ndarray] = {}
+    if answer.exists():
+        content = answer.read_bytes()
+        at = 0
+        for name, array in buffers.items():
+            results[name] = np.frombuffer(content[at : at + array.nbytes], array.dtype).reshape(array.shape)
+            at += array.nbytes
+    return Result(run.returncode, run.stderr, results)
+
+
+def kernels() -> tuple[Kernel, ...]:
+    """Every kernel of the engine."""
+    assert {stage.name for stage in STAGES} <= {kernel.name.removeprefix("only_") for kernel in all_kernels()}
+    return all_kernels()

@@ -1,0 +1,44 @@
+"""The CUDA and JAX forms of a stage carry the same numbered comments, so that they can be read side by side."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import simengine
+from simengine.kernels import catalogue
+
+PACKAGE = Path(simengine.__file__).parent
+SOURCES = sorted((PACKAGE / "stages").glob("*.cu"))
+PAIRS = [(cu, cu.with_name(f"{cu.stem}_ref.py")) for cu in SOURCES if cu.with_name(f"{cu.stem}_ref.py").exists()]
+COLUMNS = 120
+
+
+def numbers(path: Path, comment: str) -> list[int]:
+    """Numbers in parentheses in the comments, in ascending order, each once."""
+    comments = "\n".join(re.findall(rf"{comment} .*", path.read_text()))
+    return sorted({int(n) for n in re.findall(r"\((\d+)\)", comments)})
+
+
+def test_every_jax_form_has_a_cuda_form_beside_it() -> None:
+    with_ref = {stage.ref.partition(":")[0] for stage in catalogue.STAGES if stage.ref}
+    assert with_ref <= {ref.stem for _, ref in PAIRS}
+
+
+@pytest.mark.parametrize(("cu", "ref"), PAIRS, ids=[cu.stem for cu, _ in PAIRS])
+def test_both_forms_have_the_same_numbers(cu: Path, ref: Path) -> None:
+    ours, theirs = numbers(cu, "//"), numbers(ref, "#")
+    assert ours == theirs, f"{cu.name} has {ours}, {ref.name} has {theirs}"
+    assert ours == list(range(1, len(ours) + 1)) and ours, f"the numbers of {cu.name} are not 1, 2, ...: {ours}"
+
+
+@pytest.mark.parametrize("path", [*SOURCES, *sorted((PACKAGE / "kernels").glob("*.[ch]*"))], ids=lambda p: p.name)
+def test_sources_are_tidy(path: Path) -> None:
+    text = path.read_text()
+    long = [i for i, line in enumerate(text.splitlines(), start=1) if len(line) > COLUMNS]
+    assert not long, f"lines {long} of {path.name} are longer than {COLUMNS} columns"
+    trailing = [i for i, line in enumerate(text.splitlines(), start=1) if line != line.rstrip()]
+    assert not trailing, f"lines {trailing} of {path.name} end in blanks"
+    assert "\t" not in text and text.endswith("\n") and not text.endswith("\n\n")

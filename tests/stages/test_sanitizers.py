@@ -1,0 +1,133 @@
+"""Every kernel with its lanes as threads under ThreadSanitizer, and under the address and undefined-behaviour sanitizers.
+
+With one lane a missing `lane_sync` and a private variable that should be shared go unseen. Here four threads share a
+world; the results must be those of one lane, bit for bit wherever no sum over lanes has another order.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simengine.kernels import catalogue
+from simengine.state.fields import FIELD
+from tests.stages.harness import changed
+from tests.stages.harness_chain import Calls, calls, fused_calls, single, start
+from tests.stages.harness_sanitizer import Edit, build, execute, kernels, record, supported
+
+pytestmark = [pytest.mark.sanitizer]
+
+WORLDS = {"ant": 4, "pile": 2}
+SUMMED = (
+    *("qacc", "efc_force", "efc_jar", "qfrc_constraint", "cfrc_ext", "qpos", "qvel", "qacc_warmstart"),
+    *("rk_qpos", "rk_qvel", "rk_rate", "rk_dqpos", "rk_dqvel"),
+)
+"""Fields that depend on the solver's sums over lanes, whose order is another with more lanes."""
+
+UNCOMPARED = ("solver_niter", "efc_jv", "listed", "num_listed")
+"""How the solver got there may differ in the last iteration; lists of worlds are inputs."""
+
+KINDS = {
+    "threads": ("float64", 4, ("-fsanitize=thread",)),
+    "memory, four lanes": ("float64", 4, ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")),
+    "memory, one lane": ("float32", 1, ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")),
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def build_of(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, int]:
+    """The runner of all kernels for one kind of sanitizer, its precision and its lanes."""
+    dtype, lanes, flags = KINDS[request.param]
+    if not supported(flags[0]):
+        pytest.skip(f"this compiler or machine lacks {flags[0]}")
+    return build(tmp_path_factory.mktemp("runner"), kernels(), dtype, lanes, flags), dtype, lanes
+
+
+def programs(name: str, dtype: str, integrator: str, form: str) -> tuple[object, Calls]:
+    """A small memory and the calls of a step on it: single stages, or fused with rows in scratch or in the arena."""
+    memory = start(name, dtype, 0, WORLDS[name])
+    if form == "single":
+        return memory, calls(memory, integrator, 0)
+    nothing = {kernel.name: frozenset() for kernel in kernels()}
+    return memory, fused_calls(memory, integrator, 0, form == "arena", nothing)
+
+
+@pytest.mark.parametrize("form", ["single", "scratch", "arena"])
+@pytest.mark.parametrize("integrator", ["", "euler", "rk4"])
+@pytest.mark.parametrize("name", WORLDS)
+def test_no_reports_and_the_same_results(
+    build_of: tuple[Path, str, int], name: str, integrator: str, form: str
+) -> None:
+    program, dtype, lanes = build_of
+    memory, todo = programs(name, dtype, integrator, form)
+    buffers, recorded = record(memory, todo)
+    assert memory.own("nefc").max() > 0
+    result = execute(program, kernels(), buffers, recorded)
+    assert result.status == 0 and not result.reports, result.reports[:3000]
+    for field in FIELD:
+        ours, theirs = result.buffers[field], memory.arrays[field]
+        if field in UNCOMPARED:
+            continue
+        if lanes == 1 or field not in SUMMED:
+            assert not changed(ours, theirs).any(), f"{field} depends on the number of lanes"
+        else:
+            scale = max(1.0, float(np.nanmax(np.abs(theirs), initial=0.0)))
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9 * scale, err_msg=field)
+
+
+def test_every_kernel_is_run() -> None:
+    ran = {"only_" + stage.name for stage in catalogue.STAGES if stage.name not in catalogue.INTEGRATORS}
+    ran |= {single(name).name for name in catalogue.INTEGRATORS}
+    ran |= {kernel.name for name in ("", *catalogue.INTEGRATORS) for kernel in catalogue.step_kernels(name)}
+    assert ran == {kernel.name for kernel in kernels()}
+
+
+def without(line: str, after: str) -> Edit:
+    """Leave out the first `line` that follows the text `after`."""
+
+    def edit(source: str) -> str:
+        at = source.index(line, source.index(after))
+        return source[:at] + source[at + len(line) :]
+
+    return edit
+
+
+SEEDED = {
+    "a lane_sync of kinematics is missing": ("kinematics", without("lane_sync();", "// (2) body frames, parents")),
+    "a lane_sync of the solver is missing": ("solve", without("lane_sync();", "LANE_FOR(r, n) efc_force[r]")),
+    "a lane_sync of the factor is missing": ("factor_m", without("lane_sync();", "DEVICE void mem_factor")),
+}
+
+
+@pytest.mark.parametrize("fault", SEEDED)
+def test_a_planted_race_is_reported(fault: str, tmp_path: Path) -> None:
+    if not supported("-fsanitize=thread"):
+        pytest.skip("this compiler or machine lacks -fsanitize=thread")
+    name, edit = SEEDED[fault]
+    memory, todo = programs("ant", "float64", "", "single")
+    buffers, recorded = record(memory, todo)
+    # the faulty stage starts from the fields of the stages before it
+    fields = {k: v for k, v in memory.snapshot().items() if k in FIELD}
+    only = [item for item in recorded if item.kernel == f"only_{name}"]
+    program = build(tmp_path, [single(name)], "float64", 4, ("-fsanitize=thread",), edit)
+    result = execute(program, [single(name)], buffers | fields, only)
+    assert "ThreadSanitizer: data race" in result.reports
+
+
+def test_a_planted_overrun_is_reported(tmp_path: Path) -> None:
+    flags = KINDS["memory, four lanes"][2]
+    if not supported(flags[0]):
+        pytest.skip(f"this compiler or machine lacks {flags[0]}")
+
+    def edit(source: str) -> str:
+        good = "LANE_FOR(e, nv * nv) qM[e] = 0;"
+        assert good in source
+        return source.replace(good, "LANE_FOR(e, 9 * nv * nv) qM[e] = 0;")
+
+    memory, todo = programs("ant", "float64", "", "single")
+    buffers, recorded = record(memory, todo)
+    program = build(tmp_path, [single("crb")], "float64", 4, flags, edit)
+    result = execute(program, [single("crb")], buffers, [c for c in recorded if c.kernel == "only_crb"])
+    assert "heap-buffer-overflow" in result.reports
