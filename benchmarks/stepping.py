@@ -131,6 +131,13 @@ def run_case(model: str, worlds: int, backend: str, executor: str, args: argpars
     return row
 
 
+def peer_rows(path: Path) -> dict[tuple[str, int], dict[str, Any]]:
+    """What a peer's result file says of each (model, worlds), as columns beside the engine's own."""
+    names = {"executor": "peer", "steps_per_s": "peer_steps_per_s", "qacc_error": "peer_qacc_error"}
+    rows = json.loads(path.read_text())["rows"]
+    return {(row["model"], row["worlds"]): {new: row[old] for old, new in names.items()} for row in rows}
+
+
 def hardware() -> dict[str, Any]:
     """What the figures were taken on."""
     info: dict[str, Any] = {"machine": platform.machine(), "cpu": platform.processor() or platform.machine()}
@@ -162,12 +169,17 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--traces", type=int, default=5)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--peer-json", type=Path, help="results of a peer on this machine, taken in the same run")
     args = parser.parse_args()
     rows = []
+    peers = peer_rows(args.peer_json) if args.peer_json else {}
     for model in args.model:
         for worlds in args.worlds:
             for executor in args.executor:
                 row = run_case(model, worlds, args.backend, executor, args)
+                row.update(peers.get((model, worlds), {}))
+                if "peer_steps_per_s" in row:
+                    row["ratio"] = round(row["steps_per_s"] / row["peer_steps_per_s"], 2)
                 rows.append(row)
                 print(json.dumps(row), flush=True)
     if args.json:

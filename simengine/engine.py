@@ -10,9 +10,9 @@ import numpy as np
 from scheduler import Segments, Trace, make_executor
 from simengine.backends.base import Backend
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
-from simengine.emission.shard import ShardEmitter
+from simengine.emission.shard import ShardEmitter, kernels_of
 from simengine.emission.store import GroupStore
-from simengine.kernels.catalogue import step_kernels
+from simengine.kernels.functions import KernelFunctions
 from simengine.model.blob import pack_models
 from simengine.model.model import Model
 from simengine.state.fields import COLUMNS, FIELD, FIELDS
@@ -68,8 +68,8 @@ class ListEngine:
     def _make_emitters(self, store: GroupStore, group: int, number: int, dtype: str) -> list[ShardEmitter]:
         model = store.model
         lanes = self.backend.lanes(model.nv)
-        kernels = {k.name: k for name in ("", model.opt_integrator) for k in step_kernels(name)}
-        functions = self.backend.load(kernels.values(), dtype, lanes)
+        functions = KernelFunctions(lambda kernels: self.backend.load(kernels, dtype, lanes))
+        functions.require(kernels_of(model, model.opt_integrator, frozenset()))
         blobs = tuple(
             store.buffers.add(name, self.backend.pointer(array), array.nbytes)
             for name, array in zip(("model_ints", "model_reals"), self._blob_arrays, strict=True)

@@ -47,6 +47,6 @@ class NonFiniteError(SimengineError, FloatingPointError):
         shown = ", ".join(f"world {w} (in {s})" for w, s in list(zip(worlds, stages, strict=True))[:4])
         more = f" and {len(worlds) - 4} more" if len(worlds) > 4 else ""
         super().__init__(
-            f"non-finite state of model {model!r} in {shown}{more}; those worlds are frozen and the others are untouched: reset them "
-            "with sim.reset(worlds), or pass on_nonfinite='reset' or 'freeze' to Simulation"
+            f"non-finite state of model {model!r} in {shown}{more}; those worlds are frozen and the others are "
+            "untouched: reset them with sim.reset(worlds), or pass on_nonfinite='reset' or 'freeze' to Simulation"
         )

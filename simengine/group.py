@@ -155,7 +155,9 @@ class Group:
             values = array.astype(self._dtype)
         if not np.isfinite(values).all():
             where = np.argwhere(~np.isfinite(values))[0].tolist()
-            raise ValueError(f"{name} holds {array[tuple(where)]} at {where}; give numbers that are finite in {self._dtype}")
+            raise ValueError(
+                f"{name} holds {array[tuple(where)]} at {where}; give numbers that are finite in {self._dtype}"
+            )
         return values
 
     def contacts(self, world: int) -> Contacts:

@@ -101,7 +101,7 @@ class Simulation:
             NonFiniteError: worlds were found whose state is not finite (with on_nonfinite="raise").
         """
         if not is_positive(n):
-            shown = n if np.isscalar(n) else type(n).__name__
+            shown = repr(n) if np.isscalar(n) else type(n).__name__
             raise ValueError(f"step(n) takes a positive number of steps, got {shown}; pass controls as step(ctrl=...)")
         if ctrl is not None:
             self._single("step(ctrl=...)").set_state(ctrl=ctrl)
@@ -230,7 +230,7 @@ class Simulation:
 
 def is_positive(n: Any) -> bool:
     """Whether something is a whole number of at least one."""
-    return isinstance(n, (int, np.integer)) and not isinstance(n, bool) and n >= 1
+    return isinstance(n, (int, np.integer)) and not isinstance(n, bool) and bool(n >= 1)
 
 
 def _groups(model: Any, num_worlds: int | None) -> list[tuple[Model, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import jax.numpy as jnp
@@ -23,14 +23,12 @@ BACKENDS = ("host", "jax")
 # Fields of the state table that have no counterpart in JAX's fixed shapes, or are the Runge-Kutta form's own.
 NOT_IN_JAX = ("cand_adr", "ncon", "nefc", "con_adr", "efc_adr", "solver_niter")
 DERIVED = tuple(
-    f.name
-    for f in FIELDS
-    if f.space == "world" and f.name not in NOT_IN_JAX and not f.name.startswith("rk_")
+    f.name for f in FIELDS if f.space == "world" and f.name not in NOT_IN_JAX and not f.name.startswith("rk_")
 )[8:]
 TOLERANCE = {"float64": 1e-9, "float32": 5e-4}
 
 
-@lru_cache(maxsize=None)
+@cache
 def _ball(backend: str, on_nonfinite: str = "raise") -> Simulation:
     return Simulation(BALL, num_worlds=WORLDS, backend=backend, on_nonfinite=on_nonfinite)
 
@@ -79,7 +77,7 @@ def test_auto_falls_back_to_jax_without_gpu_and_compiler(monkeypatch: pytest.Mon
 # ------------------------------------------------------------------------------------------------ host against jax
 
 
-@lru_cache(maxsize=None)
+@cache
 def pair(name: str, dtype: str) -> tuple[Simulation, Simulation, dict[str, np.ndarray]]:
     """A simulation of each backend at the same states, both stepped once, and the state they started from."""
     model = ant() if name == "ant" else load_model(OWN[name])
@@ -139,7 +137,9 @@ def test_derived_fields_agree_between_host_and_jax(name: str, dtype: str) -> Non
         for field in ("geom1", "geom2", "dim", "efc_address"):
             np.testing.assert_array_equal(getattr(theirs, field), getattr(ours, field), err_msg=field)
         for field in ("dist", "pos", "frame"):
-            np.testing.assert_allclose(getattr(theirs, field), getattr(ours, field), atol=TOLERANCE[dtype], err_msg=field)
+            np.testing.assert_allclose(
+                getattr(theirs, field), getattr(ours, field), atol=TOLERANCE[dtype], err_msg=field
+            )
         for field, rows in host.constraints(world)._asdict().items():
             assert_close(getattr(other.constraints(world), field)[None], rows[None], dtype, f"efc_{field}")
     assert contacts > 0 or name == "mixed_tree"

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simengine import BackendError, ModelError, NonFiniteError, Simulation, available_backends, load_model
+from simengine import BackendError, NonFiniteError, Simulation, available_backends, load_model
 from simengine.kernels import host_build
-from tests.emission.worlds import BALL, host, snapshot
+from tests.emission.worlds import BALL, host, refused, snapshot
 from tests.models import OWN
 
 WORLDS = 4
@@ -22,67 +22,6 @@ WORLDS = 4
 def make(**options: Any) -> Simulation:
     """A simulation of four balls, with options that a test spoils."""
     return Simulation(**{"model": BALL, "num_worlds": WORLDS, "backend": "host", **options})
-
-
-def assert_one_sentence(error: BaseException) -> None:
-    """One line that ends without a full stop in its middle, and says something."""
-    message = str(error)
-    assert "\n" not in message
-    assert 20 < len(message) < 1000
-    assert re.search(r"\. [A-Z]", message) is None
-
-
-def refused(call: Callable[[], Any], kind: type[Exception], words: str) -> Exception:
-    """The exception of a call, checked for its type and its words (a regular expression)."""
-    with pytest.raises(kind, match=words) as caught:
-        call()
-    assert_one_sentence(caught.value)
-    return caught.value
-
-
-# ------------------------------------------------------------------------------------------------------- models
-
-
-def test_missing_file(tmp_path: Path) -> None:
-    path = tmp_path / "nothing.xml"
-    words = rf"no model file at '{path}'; give the path of an MJCF file, or MJCF text"
-    refused(lambda: load_model(path), FileNotFoundError, words)
-    refused(lambda: make(model=str(path)), FileNotFoundError, words)
-
-
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    refused(lambda: load_model(tmp_path), FileNotFoundError, "no model file at .*give the path")
-
-
-@pytest.mark.parametrize("text", ["hello", "", "a long text that is no path " * 300, "nul\0byte"])
-def test_text_that_is_neither_a_path_nor_xml(text: str) -> None:
-    refused(lambda: load_model(text), FileNotFoundError, "no model file at .*MJCF text starting with '<'")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<this is no xml",
-        "<mujoco><worldbody></mujoco>",
-        "<robots/>",
-        "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>",
-        '<mujoco><worldbody><geom size="-1"/></worldbody></mujoco>',
-        '<mujoco><worldbody><geom colour="red"/></worldbody></mujoco>',
-    ],
-)
-def test_text_that_mujoco_cannot_compile(text: str) -> None:
-    refused(lambda: load_model(text), ModelError, "MuJoCo could not compile the given MJCF text: .*; correct the model")
-
-
-def test_a_file_that_mujoco_cannot_compile(tmp_path: Path) -> None:
-    path = tmp_path / "broken.xml"
-    path.write_text("not xml at all")
-    refused(lambda: load_model(path), ModelError, rf"MuJoCo could not compile '{path}': .*; correct the model")
-
-
-@pytest.mark.parametrize("source", [None, 3, b"<mujoco/>", [1, 2]])
-def test_what_is_no_source(source: Any) -> None:
-    refused(lambda: load_model(source), ModelError, "load_model takes a path, MJCF text or a mujoco.MjModel, not")
 
 
 # -------------------------------------------------------------------------------------------------- constructor
@@ -101,7 +40,9 @@ def test_an_empty_list_of_models() -> None:
 
 @pytest.mark.parametrize("models", [[BALL], [(BALL,)], [(BALL, 2, 3)], [load_model(BALL)]])
 def test_a_list_without_numbers_of_worlds(models: Any) -> None:
-    refused(lambda: make(model=models, num_worlds=None), ValueError, r"entry 0 of the list .*\(model, number of worlds\)")
+    refused(
+        lambda: make(model=models, num_worlds=None), ValueError, r"entry 0 of the list .*\(model, number of worlds\)"
+    )
 
 
 def test_a_list_and_a_number_of_worlds() -> None:
@@ -119,16 +60,24 @@ def test_executors_that_the_host_cannot_run(name: str) -> None:
 
 
 def test_executors_mean_nothing_to_jax() -> None:
-    refused(lambda: make(backend="jax", executor="threads"), ValueError, "backend 'jax' has no executors.*leave it at 'auto'")
+    refused(
+        lambda: make(backend="jax", executor="threads"),
+        ValueError,
+        "backend 'jax' has no executors.*leave it at 'auto'",
+    )
 
 
 def test_unknown_executor_option() -> None:
-    refused(lambda: make(executor_options={"windows": 3}), TypeError, "unknown executor option 'windows'; the options are")
+    refused(
+        lambda: make(executor_options={"windows": 3}), TypeError, "unknown executor option 'windows'; the options are"
+    )
 
 
 @pytest.mark.parametrize("window", [0, -1])
 def test_windows_too_small(window: int) -> None:
-    refused(lambda: make(executor_options={"window": window}), ValueError, f"window={window} is too small; give at least 1")
+    refused(
+        lambda: make(executor_options={"window": window}), ValueError, f"window={window} is too small; give at least 1"
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float16", "double", np.float32, None])
@@ -142,7 +91,11 @@ def test_numbers_of_shards(shards: Any) -> None:
 
 
 def test_unknown_answer_to_non_finite_worlds() -> None:
-    refused(lambda: make(on_nonfinite="ignore"), ValueError, "unknown on_nonfinite 'ignore'; choose one of raise, freeze, reset")
+    refused(
+        lambda: make(on_nonfinite="ignore"),
+        ValueError,
+        "unknown on_nonfinite 'ignore'; choose one of raise, freeze, reset",
+    )
 
 
 @pytest.mark.parametrize("keep", ["qacceleration", ("xpos", "efc_J"), ("contact_dist",), ("counts",)])
@@ -163,7 +116,9 @@ def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_compiler_that_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     false = tmp_path / "cc-that-fails"
-    false.write_text('#!/bin/sh\n[ "$1" = --version ] && echo cc 1.0 && exit 0\necho "error: out of order" >&2\nexit 1\n')
+    false.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo cc 1.0 && exit 0\necho "error: out of order" >&2\nexit 1\n'
+    )
     false.chmod(0o755)
     host_build.compiler.cache_clear()
     monkeypatch.setenv("CXX", str(false))
@@ -177,7 +132,9 @@ def test_a_compiler_that_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
 def test_no_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", None)
-    refused(lambda: make(backend="cuda"), BackendError, r"needs CuPy; install simengine\[cuda13\].*or use backend='host'")
+    refused(
+        lambda: make(backend="cuda"), BackendError, r"needs CuPy; install simengine\[cuda13\].*or use backend='host'"
+    )
 
 
 def test_no_gpu() -> None:
@@ -192,39 +149,111 @@ NAN, INF = float("nan"), float("inf")
 LONE = [0.0, NAN, 0.0]
 
 CALLS: dict[str, tuple[Callable[[Simulation], Any], type[Exception], str]] = {
-    "control shape": (lambda s: s.step(ctrl=np.zeros((WORLDS, 3))), ValueError, r"ctrl has shape \(4, 3\), expected \(4, 2\) or \(2,\)"),
+    "control shape": (
+        lambda s: s.step(ctrl=np.zeros((WORLDS, 3))),
+        ValueError,
+        r"ctrl has shape \(4, 3\), expected \(4, 2\) or \(2,\)",
+    ),
     "scalar control": (lambda s: s.step(ctrl=1.0), ValueError, r"ctrl has shape \(\), expected"),
-    "control NaN": (lambda s: s.step(ctrl=[[0, 0], [0, NAN], [0, 0], [0, 0]]), ValueError, r"ctrl holds nan at \[1, 1\]; give numbers that are finite"),
-    "control of text": (lambda s: s.step(ctrl=["fast", "slow"]), ValueError, "ctrl is no rectangular array of real numbers"),
-    "ragged control": (lambda s: s.step(ctrl=[[0, 0], [0]]), ValueError, "ctrl is no rectangular array of real numbers"),
-    "qpos shape": (lambda s: s.set_state(qpos=np.zeros((3, 3))), ValueError, r"qpos has shape \(3, 3\), expected \(4, 3\) or \(3,\)"),
+    "control NaN": (
+        lambda s: s.step(ctrl=[[0, 0], [0, NAN], [0, 0], [0, 0]]),
+        ValueError,
+        r"ctrl holds nan at \[1, 1\]; give numbers that are finite",
+    ),
+    "control of text": (
+        lambda s: s.step(ctrl=["fast", "slow"]),
+        ValueError,
+        "ctrl is no rectangular array of real numbers",
+    ),
+    "ragged control": (
+        lambda s: s.step(ctrl=[[0, 0], [0]]),
+        ValueError,
+        "ctrl is no rectangular array of real numbers",
+    ),
+    "qpos shape": (
+        lambda s: s.set_state(qpos=np.zeros((3, 3))),
+        ValueError,
+        r"qpos has shape \(3, 3\), expected \(4, 3\) or \(3,\)",
+    ),
     "qpos transposed": (lambda s: s.set_state(qpos=np.zeros((3, 4))), ValueError, r"qpos has shape \(3, 4\)"),
-    "qpos of some": (lambda s: s.set_state([0, 1], qpos=np.zeros((4, 3))), ValueError, r"qpos has shape \(4, 3\), expected \(2, 3\)"),
-    "qpos NaN": (lambda s: s.set_state(qpos=LONE), ValueError, r"qpos holds nan at \[1\]; give numbers that are finite"),
-    "qvel infinite": (lambda s: s.set_state(qpos=[1, 2, 3], qvel=[0, 0, -INF]), ValueError, r"qvel holds -inf at \[2\]"),
+    "qpos of some": (
+        lambda s: s.set_state([0, 1], qpos=np.zeros((4, 3))),
+        ValueError,
+        r"qpos has shape \(4, 3\), expected \(2, 3\)",
+    ),
+    "qpos NaN": (
+        lambda s: s.set_state(qpos=LONE),
+        ValueError,
+        r"qpos holds nan at \[1\]; give numbers that are finite",
+    ),
+    "qvel infinite": (
+        lambda s: s.set_state(qpos=[1, 2, 3], qvel=[0, 0, -INF]),
+        ValueError,
+        r"qvel holds -inf at \[2\]",
+    ),
     "beyond float32": (lambda s: s.set_state(qvel=[0, 1e39, 0]), ValueError, r"qvel holds 1e\+39 at \[1\].*float32"),
     "qpos masked": (lambda s: s.set_state(qpos=None), ValueError, "qpos is no rectangular array of real numbers"),
-    "complex qpos": (lambda s: s.set_state(qpos=[1j, 0, 0]), ValueError, "qpos is no rectangular array of real numbers"),
-    "no state field": (lambda s: s.set_state(xpos=[0, 0, 0]), ValueError, "'xpos' is not a state field that can be set; choose from qpos"),
-    "world too large": (lambda s: s.set_state([1, 4], qpos=[1, 2, 3]), ValueError, "world 4 does not exist; there are 4, numbered from 0"),
+    "complex qpos": (
+        lambda s: s.set_state(qpos=[1j, 0, 0]),
+        ValueError,
+        "qpos is no rectangular array of real numbers",
+    ),
+    "no state field": (
+        lambda s: s.set_state(xpos=[0, 0, 0]),
+        ValueError,
+        "'xpos' is not a state field that can be set; choose from qpos",
+    ),
+    "world too large": (
+        lambda s: s.set_state([1, 4], qpos=[1, 2, 3]),
+        ValueError,
+        "world 4 does not exist; there are 4, numbered from 0",
+    ),
     "world negative": (lambda s: s.reset([-1]), ValueError, "world -1 does not exist; there are 4, numbered from 0"),
     "world fraction": (lambda s: s.reset([0.5]), ValueError, r"worlds must be None, a mask or a list of indices"),
     "world text": (lambda s: s.reset("all"), ValueError, r"worlds must be None, a mask or a list of indices"),
     "worlds twice": (lambda s: s.set_state([1, 1], qpos=np.ones((2, 3))), ValueError, "world 1 .*twice"),
-    "mask shape": (lambda s: s.reset(np.ones(3, dtype=bool)), ValueError, r"mask of worlds has shape \(3,\), expected \(4,\)"),
-    "mask of matrix": (lambda s: s.reset(np.ones((4, 1), dtype=bool)), ValueError, r"mask of worlds has shape \(4, 1\)"),
+    "mask shape": (
+        lambda s: s.reset(np.ones(3, dtype=bool)),
+        ValueError,
+        r"mask of worlds has shape \(3,\), expected \(4,\)",
+    ),
+    "mask of matrix": (
+        lambda s: s.reset(np.ones((4, 1), dtype=bool)),
+        ValueError,
+        r"mask of worlds has shape \(4, 1\)",
+    ),
     "no step": (lambda s: s.step(0), ValueError, r"step\(n\) takes a positive number of steps, got 0"),
     "negative steps": (lambda s: s.step(-2), ValueError, "positive number of steps, got -2"),
     "half a step": (lambda s: s.step(0.5), ValueError, "positive number of steps, got 0.5"),
     "true steps": (lambda s: s.step(True), ValueError, "positive number of steps, got True"),
     "controls as steps": (lambda s: s.step(np.zeros((4, 2))), ValueError, "positive number of steps"),
-    "unknown field": (lambda s: s.field("qacceleration"), ValueError, "the state table has no field 'qacceleration'; see"),
-    "stale field": (lambda s: s.field("qacc"), ValueError, r"'qacc' does not hold the latest step; call forward\(\), or pass keep="),
+    "unknown field": (
+        lambda s: s.field("qacceleration"),
+        ValueError,
+        "the state table has no field 'qacceleration'; see",
+    ),
+    "stale field": (
+        lambda s: s.field("qacc"),
+        ValueError,
+        r"'qacc' does not hold the latest step; call forward\(\), or pass keep=",
+    ),
     "stale qacc": (lambda s: s.qacc, ValueError, "'qacc' does not hold the latest step"),
-    "contact field": (lambda s: s.field("contact_dist"), ValueError, r"no fixed number of entries a world; use contacts\(world\)"),
-    "row field": (lambda s: s.field("efc_J"), ValueError, r"no fixed number of entries a world; use constraints\(world\)"),
+    "contact field": (
+        lambda s: s.field("contact_dist"),
+        ValueError,
+        r"no fixed number of entries a world; use contacts\(world\)",
+    ),
+    "row field": (
+        lambda s: s.field("efc_J"),
+        ValueError,
+        r"no fixed number of entries a world; use constraints\(world\)",
+    ),
     "column field": (lambda s: s.field("counts"), ValueError, "the state table has no field 'counts'"),
-    "stale contacts": (lambda s: s.contacts(0), ValueError, r"contacts\(world\) shows the latest forward\(\); call forward\(\) first"),
+    "stale contacts": (
+        lambda s: s.contacts(0),
+        ValueError,
+        r"contacts\(world\) shows the latest forward\(\); call forward\(\) first",
+    ),
     "stale rows": (lambda s: s.constraints(0), ValueError, r"constraints\(world\) shows the latest forward"),
     "contacts of none": (lambda s: s.contacts(4), ValueError, "world 4 does not exist; there are 4, numbered from 0"),
     "contacts of -1": (lambda s: s.contacts(-1), ValueError, "world -1 does not exist"),
@@ -273,7 +302,9 @@ def test_fields_of_an_earlier_forward_are_stale_after_a_step() -> None:
 def test_single_model_calls_on_several_models(call: Callable[[Simulation], Any]) -> None:
     sim = Simulation([(BALL, 2), (OWN["pile"], 1)], backend="host")
     before = snapshot(sim)
-    refused(lambda: call(sim), ValueError, r"needs to know the group of a simulation of several models; use sim.groups\[i\]")
+    refused(
+        lambda: call(sim), ValueError, r"needs to know the group of a simulation of several models; use sim.groups\[i\]"
+    )
     assert snapshot(sim) == before
 
 
@@ -291,7 +322,11 @@ def test_a_trace_of_jax() -> None:
 def test_fields_that_jax_does_not_compute() -> None:
     sim = make(backend="jax", keep="solver_niter")
     sim.step()
-    refused(lambda: sim.field("solver_niter"), ValueError, "backend 'jax' does not compute field 'solver_niter'; use backend=")
+    refused(
+        lambda: sim.field("solver_niter"),
+        ValueError,
+        "backend 'jax' does not compute field 'solver_niter'; use backend=",
+    )
 
 
 def test_a_world_gone_bad_says_where_and_what_to_do() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def controls(worlds: int = WORLDS) -> np.ndarray:
     """(STEPS, worlds, nu) beyond their range now and then."""
     return np.random.default_rng(5).uniform(-1.2, 1.2, size=(STEPS, worlds, ant().nu)).astype(np.float32)
@@ -62,7 +62,7 @@ def rolled(sim: Simulation, start: Start, ctrls: np.ndarray) -> Simulation:
     return sim
 
 
-@lru_cache(maxsize=None)
+@cache
 def golden(dtype: str) -> dict[str, np.ndarray]:
     """The state after the run of the plain serial setting."""
     sim = rolled(host(ant(), WORLDS, executor="serial", shards=1, dtype=dtype), ant_start(WORLDS), controls())
@@ -157,7 +157,9 @@ def test_reported_fields_agree_between_executors(dtype: str) -> None:
     names = tuple(f.name for f in FIELDS if f.space == "world" and f.name not in ("con_adr", "efc_adr"))
     found: list[dict[str, bytes]] = []
     for setting in ("serial", "shuffled, seed 2", "threads, 4 workers"):
-        sim = rolled(host(ant(), WORLDS, keep=names, dtype=dtype, **SETTINGS[setting]), ant_start(WORLDS), controls()[:10])
+        sim = rolled(
+            host(ant(), WORLDS, keep=names, dtype=dtype, **SETTINGS[setting]), ant_start(WORLDS), controls()[:10]
+        )
         fields = {name: np.asarray(sim.field(name)).tobytes() for name in names}
         sim.forward()
         fields |= {f"{name} after forward": np.asarray(sim.field(name)).tobytes() for name in names}

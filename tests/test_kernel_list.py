@@ -26,9 +26,7 @@ FEET = """
   </worldbody>
 </mujoco>
 """
-FOOT = (
-    '<body pos="{x} 0 0.2"><joint type="slide" axis="0 0 1"/><geom size="0.1" contype="2" conaffinity="1"/></body>'
-)
+FOOT = '<body pos="{x} 0 0.2"><joint type="slide" axis="0 0 1"/><geom size="0.1" contype="2" conaffinity="1"/></body>'
 MANY = 40
 
 

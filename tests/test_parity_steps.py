@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import mujoco
@@ -62,7 +62,7 @@ def evaluations(mj: mujoco.MjModel, state: mujoco.MjData) -> Iterator[mujoco.MjD
 
 
 def is_undecided(mj: mujoco.MjModel, data: mujoco.MjData) -> bool:
-    """Whether a contact or limit of an evaluated state lies within NEAR of its margin (mj lists contacts 2 NEAR early)."""
+    """Whether a contact or limit of a state lies within NEAR of its margin; mj must list contacts 2 NEAR early."""
     distance = data.contact.dist - data.contact.includemargin
     joints = np.flatnonzero(mj.jnt_limited)
     q = data.qpos[mj.jnt_qposadr[joints]][:, None]
@@ -79,7 +79,7 @@ def note(coverage: Counter[str], mj: mujoco.MjModel, data: mujoco.MjData) -> Non
         coverage["-".join(mujoco.mjtGeom(t).name.removeprefix("mjGEOM_").lower() for t in pair)] += 1
 
 
-@lru_cache(maxsize=None)
+@cache
 def trajectory(name: str) -> Trajectory:
     """States along a MuJoCo trajectory under random controls, each rounded to float32; joints jump now and then."""
     mj = compiled(name)

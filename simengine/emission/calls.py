@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from scheduler import Buffer, Cost, KernelCall, Segments, Tag
 from simengine.emission.store import GroupStore
+from simengine.kernels.functions import KernelFunctions
 from simengine.kernels.kernel import Kernel, ScratchPlan
 from simengine.state.fields import COLUMNS, FIELD, NUM_COLUMNS
 
@@ -55,14 +56,14 @@ class CallFactory:
         self,
         store: GroupStore,
         shard: Shard,
-        functions: Mapping[str, Any],
+        functions: KernelFunctions,
         tables: tuple[bytes | Buffer, ...],
         segments: Segments,
         lanes: int,
     ):
         self._store = store
         self._shard = shard
-        self._functions = functions
+        self.functions = functions
         self._tables = tables
         self._segments = segments
         self._lanes = lanes
@@ -97,7 +98,7 @@ class CallFactory:
         word = 4 if store.dtype == "float32" else 8
         scratch = word * (plan.words + (self._lanes if store.backend.name == "cuda" else 4))
         launch = store.backend.launch(
-            self._functions[kernel.name],
+            self.functions[kernel],
             NUM_COLUMNS if kernel.unit == "column" else shard.size,
             self._lanes,
             scratch,

@@ -21,6 +21,7 @@ from simengine.emission.calls import CallFactory, EmittedCall, Listed, Shard, Si
 from simengine.emission.store import GroupStore
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
+from simengine.model.model import Model
 from simengine.model.table import PAIR_TYPES
 from simengine.state.fields import COLUMNS, FIELDS, NUM_CLASSES, ROW_CLASSES
 
@@ -45,6 +46,26 @@ class Evaluation:
 def fields_needed(kernels: tuple[Kernel, ...]) -> frozenset[str]:
     """Fields that a kernel of the list reads from memory, so that the others must store them."""
     return frozenset(n for k in kernels for n in (*k.reads, *k.updates, *k.addresses))
+
+
+def reachable_classes(model: Model) -> int:
+    """Number of solver size classes that states of a model can reach."""
+    return next((c + 1 for c, bound in enumerate(ROW_CLASSES) if model.nefc_max <= bound), NUM_CLASSES)
+
+
+def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Kernel, ...]:
+    """Kernels that steps of a model (with no integrator: evaluations) launch, where `keep` must be valid afterwards."""
+    classes = reachable_classes(model)
+    return (
+        catalogue.POSITION,
+        catalogue.SMOOTH,
+        catalogue.SCAN_KERNEL,
+        *(catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist()))),
+        *((catalogue.finish(integrator, False),) if classes > 1 else ()),
+        *((catalogue.finish(integrator, True),) if classes == NUM_CLASSES else ()),
+        catalogue.advance(integrator),
+        *((catalogue.POST,) if "cfrc_ext" in keep else ()),
+    )
 
 
 class ShardEmitter:
@@ -118,10 +139,12 @@ class ShardEmitter:
     def _build(self, integrator: str, rk_stage: int, keep: frozenset[str]) -> Evaluation:
         make = self._factory.make
         post = "cfrc_ext" in keep
-        kernels = catalogue.step_kernels(integrator)
-        stored = keep | fields_needed(tuple(k for k in kernels if post or k is not catalogue.POST))
+        model = self._store.model
+        kernels = kernels_of(model, integrator, keep)
+        self._factory.functions.require(kernels)
+        stored = keep | fields_needed(kernels)
         scalars = {"rk_stage": rk_stage}
-        types = set(self._store.model.cand_type.tolist())
+        types = set(model.cand_type.tolist())
         narrow = tuple(
             (_COLUMN[name], make(catalogue.NARROW[name], stored, Listed(name, "pair type", code, True)))
             for code, name in enumerate(PAIR_TYPES)
@@ -133,15 +156,12 @@ class ShardEmitter:
             smooth=make(catalogue.SMOOTH, stored),
             narrow=narrow,
             # the class that takes longest is issued first
-            finish=tuple(self._finish(integrator, c, stored, scalars) for c in reversed(range(1, self._classes()))),
+            finish=tuple(
+                self._finish(integrator, c, stored, scalars) for c in reversed(range(1, reachable_classes(model)))
+            ),
             advance=make(catalogue.advance(integrator), stored, Listed("rows_0", "size class", 0, True), 0, scalars),
             post=make(catalogue.POST, stored) if post else None,
         )
-
-    def _classes(self) -> int:
-        """Number of size classes that states of this model can reach."""
-        reach = self._store.model.nefc_max
-        return next((c + 1 for c, bound in enumerate(ROW_CLASSES) if reach <= bound), NUM_CLASSES)
 
     def _finish(
         self, integrator: str, size_class: int, stored: frozenset[str], scalars: dict[str, int]

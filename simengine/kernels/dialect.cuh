@@ -129,13 +129,15 @@ DEVICE void publish_fence() {}
 #else  // ------------------------------------------------------------------------------ host, lanes are threads
 
 #include <pthread.h>
-extern thread_local int lane_id;
-extern pthread_barrier_t lane_barrier;
+extern thread_local int lane_id, lane_phase;
+extern pthread_barrier_t lane_barrier[2];
 extern real lane_slot[LANES];
 extern int lane_slot_int[LANES];
 
 DEVICE int lane() { return lane_id; }
-DEVICE void lane_sync() { pthread_barrier_wait(&lane_barrier); }
+// Two barriers in turn: with one, the thread sanitizer takes a lane that leaves late to have seen what the others wrote
+// until they came back to it, and misses races.
+DEVICE void lane_sync() { pthread_barrier_wait(&lane_barrier[lane_phase ^= 1]); }
 DEVICE real lane_sum(real x) {
   lane_slot[lane()] = x;
   lane_sync();

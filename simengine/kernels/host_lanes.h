@@ -14,15 +14,15 @@ static void run_lanes(void (*body)(const uint64_t*, real*), const uint64_t* slot
 #else
 #include <thread>
 #include <vector>
-thread_local int lane_id;
-pthread_barrier_t lane_barrier;
+thread_local int lane_id, lane_phase;
+pthread_barrier_t lane_barrier[2];
 real lane_slot[LANES];
 int lane_slot_int[LANES];
 
 static void run_lanes(void (*body)(const uint64_t*, real*), const uint64_t* slots, int words) {
   std::vector<real> scratch(words);
   std::vector<std::thread> lanes;
-  pthread_barrier_init(&lane_barrier, nullptr, LANES);
+  for (pthread_barrier_t& barrier : lane_barrier) pthread_barrier_init(&barrier, nullptr, LANES);
   for (int i = 0; i < LANES; ++i) {
     lanes.emplace_back([=, &scratch] {
       lane_id = i;
@@ -30,6 +30,6 @@ static void run_lanes(void (*body)(const uint64_t*, real*), const uint64_t* slot
     });
   }
   for (std::thread& lane : lanes) lane.join();
-  pthread_barrier_destroy(&lane_barrier);
+  for (pthread_barrier_t& barrier : lane_barrier) pthread_barrier_destroy(&barrier);
 }
 #endif

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import re
+from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
+import pytest
 
 from simengine import Model, Simulation, load_model
 from simengine.simulation import ModelSource
 from simengine.state.fields import INTEGRATION_STATE
 from tests.models import gymnasium_path
+
+ANTS = 6
+"""Worlds of `rolling`."""
 
 BALL = """
 <mujoco model="ball">
@@ -48,19 +54,20 @@ class Start(NamedTuple):
     qvel: np.ndarray
 
 
-@lru_cache(maxsize=None)
+@cache
 def ant() -> Model:
     """Gymnasium's ant."""
     return load_model(gymnasium_path("ant"))
 
 
 def ant_start(worlds: int, seed: int = 0) -> Start:
-    """Ants in the air, near the floor and on their backs, in turn, with random legs and velocities; exact in float32."""
+    """Ants in the air, near the floor and on their backs, in turn, legs and velocities random; exact in float32."""
     rng = np.random.default_rng(seed)
+    kind = np.arange(worlds) % 3
     qpos = np.tile(ant().qpos0, (worlds, 1))
-    qpos[:, 2] = np.choose(np.arange(worlds) % 3, [3.0, 0.5, 0.3]) + rng.uniform(0, 0.1, worlds)
-    qpos[:, 3:7] = rng.normal(size=(worlds, 4)) * 0.1 + np.where(np.arange(worlds) % 3 == 2, 1, 0)[:, None] * [0, 1, 0, 0]
-    qpos[:, 3] += np.where(np.arange(worlds) % 3 == 2, 0, 1)
+    qpos[:, 2] = np.choose(kind, [3.0, 0.5, 0.3]) + rng.uniform(0, 0.1, worlds)
+    upright, on_its_back = np.array([1.0, 0, 0, 0]), np.array([0, 1.0, 0, 0])
+    qpos[:, 3:7] = rng.normal(size=(worlds, 4)) * 0.1 + np.where((kind == 2)[:, None], on_its_back, upright)
     low, high = ant().mj.jnt_range[1:].T
     qpos[:, 7:] = rng.uniform(low, high, size=(worlds, 8))
     qvel = rng.normal(size=(worlds, ant().nv))
@@ -85,8 +92,22 @@ def host(model: ModelSource, worlds: int, **options: Any) -> Simulation:
 def snapshot(sim: Simulation) -> dict[str, bytes]:
     """The bits of the integration state of every group."""
     return {
-        f"{group.index}.{name}": np.asarray(group.field(name)).tobytes() for group in sim.groups for name in INTEGRATION_STATE
+        f"{group.index}.{name}": np.asarray(group.field(name)).tobytes()
+        for group in sim.groups
+        for name in INTEGRATION_STATE
     }
+
+
+def rolling(executor: str = "threads", **options: Any) -> Simulation:
+    """Six ants, each in a state of its own."""
+    sim = host(ant(), ANTS, executor=executor, **options)
+    sim.set_state(**ant_start(ANTS)._asdict())
+    return sim
+
+
+def state(sim: Simulation, worlds: Any = slice(None)) -> list[bytes]:
+    """Bits of the state of some worlds."""
+    return [np.asarray(sim.field(name))[worlds].tobytes() for name in ("qpos", "qvel", "qacc_warmstart", "nstep")]
 
 
 def oracle(model: Model, qpos: np.ndarray, qvel: np.ndarray | None = None) -> mujoco.MjData:
@@ -97,3 +118,19 @@ def oracle(model: Model, qpos: np.ndarray, qvel: np.ndarray | None = None) -> mu
         data.qvel[:] = qvel
     mujoco.mj_forward(model.mj, data)
     return data
+
+
+def assert_one_sentence(error: BaseException) -> None:
+    """One line that ends without a full stop in its middle, and says something."""
+    message = str(error)
+    assert "\n" not in message
+    assert 20 < len(message) < 1000
+    assert re.search(r"\. [A-Z]", message) is None
+
+
+def refused(call: Callable[[], Any], kind: type[Exception], words: str) -> Exception:
+    """The exception of a call, checked for its type and its words (a regular expression)."""
+    with pytest.raises(kind, match=words) as caught:
+        call()
+    assert_one_sentence(caught.value)
+    return caught.value

@@ -60,26 +60,39 @@ FEATURES: dict[str, Feature] = {
     "invdiscrete": Feature("flag", '<flag invdiscrete="enable"/>', "enable flag invdiscrete"),
     "sleep": Feature("flag", '<flag sleep="enable"/>', "enable flag sleep"),
     "ball joint": Feature(
-        "world", '<body><joint name="socket" type="ball"/><geom size="0.1" contype="0" conaffinity="0"/></body>',
+        "world",
+        '<body><joint name="socket" type="ball"/><geom size="0.1" contype="0" conaffinity="0"/></body>',
         "ball type of joint 'socket'",
     ),
     "free spring": Feature(
-        "world", '<body><joint name="loose" type="free" stiffness="2"/><geom size="0.1"/></body>',
+        "world",
+        '<body><joint name="loose" type="free" stiffness="2"/><geom size="0.1"/></body>',
         "spring on free type of joint 'loose'",
     ),
     "frictionloss": Feature("joint", 'frictionloss="0.5"', "frictionloss of joint 'swing'"),
     "polynomial stiffness": Feature("joint", 'stiffness="1 2"', "polynomial stiffness of joint 'swing'"),
     "polynomial damping": Feature("joint", 'damping="1 2"', "polynomial damping of joint 'swing'"),
     "gravity compensation": Feature(
-        "inside", '<body name="light" gravcomp="1"><geom size="0.1" contype="0" conaffinity="0"/></body>',
+        "inside",
+        '<body name="light" gravcomp="1"><geom size="0.1" contype="0" conaffinity="0"/></body>',
         "gravity compensation of body 'light'",
     ),
     "mocap": Feature("world", '<body name="hand" mocap="true"/>', "mocap of body 'hand'"),
-    "box": _free('<geom name="crate" type="box" size="0.1 0.1 0.1"/>', "collision plane-box of geoms 'floor' and 'crate'"),
-    "cylinder": _free('<geom name="can" type="cylinder" size="0.1 0.1"/>', "collision plane-cylinder of geoms 'floor' and 'can'"),
-    "ellipsoid": _free('<geom name="egg" type="ellipsoid" size="0.1 0.1 0.2"/>', "collision sphere-ellipsoid of geoms 'ball' and 'egg'"),
+    "box": _free(
+        '<geom name="crate" type="box" size="0.1 0.1 0.1"/>', "collision plane-box of geoms 'floor' and 'crate'"
+    ),
+    "cylinder": _free(
+        '<geom name="can" type="cylinder" size="0.1 0.1"/>', "collision plane-cylinder of geoms 'floor' and 'can'"
+    ),
+    "ellipsoid": _free(
+        '<geom name="egg" type="ellipsoid" size="0.1 0.1 0.2"/>', "collision sphere-ellipsoid of geoms 'ball' and 'egg'"
+    ),
     "mesh": _free('<geom name="rock" type="mesh" mesh="tetra"/>', "collision plane-mesh of geoms 'floor' and 'rock'"),
-    "height field": Feature("world", '<geom name="land" type="hfield" hfield="hills"/>', "collision hfield-sphere of geoms 'land' and 'ball'"),
+    "height field": Feature(
+        "world",
+        '<geom name="land" type="hfield" hfield="hills"/>',
+        "collision hfield-sphere of geoms 'land' and 'ball'",
+    ),
     "condim 4": Feature("geom", 'condim="4"', "contact dimension 4 of geoms 'floor' and 'ball'"),
     "condim 6": Feature("geom", 'condim="6"', "contact dimension 6 of geoms 'floor' and 'ball'"),
     "explicit pair": Feature(
@@ -92,15 +105,22 @@ FEATURES: dict[str, Feature] = {
         "sections", '<equality><joint name="lock" joint1="swing"/></equality>', "equality constraint 'lock'"
     ),
     "sensor": Feature("sections", '<sensor><jointpos name="angle" joint="swing"/></sensor>', "sensor 'angle'"),
-    "activation": _actuator('<position name="servo" joint="swing" timeconst="0.1"/>', "activation dynamics of actuator 'servo'"),
+    "activation": _actuator(
+        '<position name="servo" joint="swing" timeconst="0.1"/>', "activation dynamics of actuator 'servo'"
+    ),
     "integrated velocity": _actuator(
         '<intvelocity name="crank" joint="swing" actrange="-1 1"/>', "activation dynamics of actuator 'crank'"
     ),
-    "muscle": _actuator('<muscle name="biceps" joint="swing" lengthrange="0 1"/>', "gain other than fixed of actuator 'biceps'"),
-    "affine gain": _actuator(
-        '<general name="valve" joint="swing" gaintype="affine" gainprm="1 2 3"/>', "gain other than fixed of actuator 'valve'"
+    "muscle": _actuator(
+        '<muscle name="biceps" joint="swing" lengthrange="0 1"/>', "gain other than fixed of actuator 'biceps'"
     ),
-    "damper": _actuator('<damper name="brake" joint="swing" ctrlrange="0 1"/>', "gain other than fixed of actuator 'brake'"),
+    "affine gain": _actuator(
+        '<general name="valve" joint="swing" gaintype="affine" gainprm="1 2 3"/>',
+        "gain other than fixed of actuator 'valve'",
+    ),
+    "damper": _actuator(
+        '<damper name="brake" joint="swing" ctrlrange="0 1"/>', "gain other than fixed of actuator 'brake'"
+    ),
     "site transmission": _actuator(
         '<motor name="jet" site="tip" gear="0 0 1 0 0 0"/>', "transmission other than joint of actuator 'jet'"
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import mujoco
 import numpy as np
@@ -17,7 +17,8 @@ ARM = """
   <worldbody>
     <geom name="floor" type="plane" size="1 1 1"/>
     <body name="upper" pos="0 0 0.18">
-      <joint name="lift" type="slide" axis="0 0 1" damping="3" stiffness="40" springref="0.1" range="-0.05 1" limited="true"/>
+      <joint name="lift" type="slide" axis="0 0 1" damping="3" stiffness="40" springref="0.1"
+             range="-0.05 1" limited="true"/>
       <joint name="turn" type="hinge" axis="0 1 0" range="-10 10" limited="true" damping="2" actuatorfrcrange="0.5 2"
              actuatorfrclimited="true"/>
       <geom name="upper" type="capsule" size="0.1 0.2" quat="0.7 0 0.7 0"/>
@@ -51,7 +52,7 @@ CHANGING = {
 FLAGS = {int(flag): flag.name.removeprefix("mjDSBL_").lower() for flag in mujoco.mjtDisableBit.__members__.values()}
 
 
-@lru_cache(maxsize=None)
+@cache
 def stepped(integrator: str, flags: int) -> tuple[np.ndarray, np.ndarray]:
     """(MuJoCo's state, the host backend's) after one step from a state in contact, beyond limits and controls."""
     mj = mujoco.MjModel.from_xml_string(ARM.format(integrator=integrator))

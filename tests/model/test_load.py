@@ -39,7 +39,9 @@ def test_a_loaded_model_loads_as_itself() -> None:
 
 def test_files_beside_the_model_are_found(tmp_path: Path) -> None:
     """A relative include is looked up from the file's folder."""
-    (tmp_path / "part.xml").write_text('<mujoco><worldbody><body><freejoint/><geom size="0.1"/></body></worldbody></mujoco>')
+    (tmp_path / "part.xml").write_text(
+        '<mujoco><worldbody><body><freejoint/><geom size="0.1"/></body></worldbody></mujoco>'
+    )
     whole = tmp_path / "whole.xml"
     whole.write_text('<mujoco model="whole"><include file="part.xml"/></mujoco>')
     assert load_model(whole).nv == 6
@@ -133,9 +135,8 @@ def test_nefc_max_bounds_the_rows_of_any_state() -> None:
 def test_models_without_joints_actuators_or_geoms_load() -> None:
     still = load_model('<mujoco model="still"><worldbody><body><geom size="0.1"/></body></worldbody></mujoco>')
     assert (still.nq, still.nv, still.nu, still.ncand) == (0, 0, 0, 0)
-    bare = load_model(
-        '<mujoco><worldbody><body><freejoint/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body></worldbody></mujoco>'
-    )
+    inertia = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+    bare = load_model(f"<mujoco><worldbody><body><freejoint/>{inertia}</body></worldbody></mujoco>")
     assert (bare.nq, bare.ngeom, bare.ncand, bare.name) == (7, 0, 0, "MuJoCo Model")
 
 

@@ -24,13 +24,16 @@ FILTERS = """
       <geom name="a"/>
       <body name="welded" pos="0.1 0 0"><geom name="welded" type="capsule" size="0.15 0.2"/>
         <body name="elbow" pos="0.1 0 0"><joint type="hinge" axis="0 1 0"/><geom name="elbow"/>
-          <body name="hand" pos="0.1 0 0"><joint type="hinge" axis="0 0 1"/><geom name="hand" contype="2" conaffinity="1"/>
+          <body name="hand" pos="0.1 0 0">
+            <joint type="hinge" axis="0 0 1"/><geom name="hand" contype="2" conaffinity="1"/>
           </body>
         </body>
       </body>
     </body>
     <body name="b"><freejoint/><geom name="b" contype="1" conaffinity="2"/></body>
-    <body name="c"><freejoint/><geom name="c1" contype="4" conaffinity="4"/><geom name="c2" type="capsule" size="0.1 0.2"/></body>
+    <body name="c"><freejoint/>
+      <geom name="c1" contype="4" conaffinity="4"/><geom name="c2" type="capsule" size="0.1 0.2"/>
+    </body>
     <body name="ghost"><freejoint/><geom name="ghost" contype="0" conaffinity="0"/></body>
   </worldbody>
   <contact><exclude body1="a" body2="c"/><exclude body1="world" body2="b"/></contact>
@@ -74,7 +77,9 @@ def random_poses(mj: mujoco.MjModel, n: int, spread: float, seed: int = 0) -> np
     return qpos
 
 
-def assert_contacts_follow_the_candidates(mj: mujoco.MjModel, model: Model, poses: np.ndarray) -> Counter[tuple[int, int]]:
+def assert_contacts_follow_the_candidates(
+    mj: mujoco.MjModel, model: Model, poses: np.ndarray
+) -> Counter[tuple[int, int]]:
     """MuJoCo's contacts are of candidate pairs, in their order, at most as many a pair as its slots; counts by pair."""
     data, seen = mujoco.MjData(mj), Counter[tuple[int, int]]()
     number = {(int(a), int(b)): i for i, (a, b) in enumerate(zip(model.cand_geom1, model.cand_geom2, strict=True))}
@@ -104,7 +109,9 @@ def test_the_parent_filter_flag_adds_pairs() -> None:
     assert models[0].ncand < models[1].ncand
 
 
-@pytest.mark.parametrize("name", ["ant", "half_cheetah", "hopper", "walker2d", "pile", "two_arms", "contact_parameters"])
+@pytest.mark.parametrize(
+    "name", ["ant", "half_cheetah", "hopper", "walker2d", "pile", "two_arms", "contact_parameters"]
+)
 def test_contacts_of_random_states_follow_the_candidate_order(name: str) -> None:
     mj = compile_model(name)
     seen = assert_contacts_follow_the_candidates(mj, load_model(mj), sample(name).qpos)
@@ -112,7 +119,7 @@ def test_contacts_of_random_states_follow_the_candidate_order(name: str) -> None
 
 
 def test_combined_parameters_are_those_of_mujocos_contacts() -> None:
-    """Friction, solref, solimp, margin and dimension of each pair: priority, solmix, maxima, sums of margins and gaps."""
+    """Friction, solref, solimp, margin and dimension of each pair: priority, solmix, maxima, sums."""
     mj = parameters_model()
     model = load_model(mj)
     data, seen = mujoco.MjData(mj), set()

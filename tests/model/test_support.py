@@ -66,7 +66,8 @@ def test_every_flag_is_honoured_or_refused() -> None:
 
 def test_geoms_that_can_touch_nothing_are_of_any_type() -> None:
     text = model_with().replace(
-        "</worldbody>", '<body><freejoint/><geom type="box" size="1 1 1" contype="0" conaffinity="0"/></body></worldbody>'
+        "</worldbody>",
+        '<body><freejoint/><geom type="box" size="1 1 1" contype="0" conaffinity="0"/></body></worldbody>',
     )
     assert load_model(text).ngeom == 3
 

@@ -258,10 +258,11 @@ def test_a_thread_that_wakes_after_its_run_has_ended_leaves_the_next_run_alone()
     table = Segments()
     executor: Any = make_executor("threads", segments=table, workers=2, record="order")
     work = executor._pool._work
-    late, gone = threading.Event(), threading.Event()
+    on_its_way, late, gone = threading.Event(), threading.Event(), threading.Event()
 
     def held_back(run: Any, worker: int) -> None:
         if worker == 1 and not gone.is_set():
+            on_its_way.set()
             late.wait(20)
             work(run, worker)
             gone.set()
@@ -269,7 +270,7 @@ def test_a_thread_that_wakes_after_its_run_has_ended_leaves_the_next_run_alone()
             work(run, worker)
 
     executor._pool._work = held_back
-    quick = python_call("quick", lambda: time.sleep(0.01), writes=(table.intern("a"),))
+    quick = python_call("quick", lambda: on_its_way.wait(20), writes=(table.intern("a"),))
     executor.run([[quick]])  # ends while the thread is still on its way into it
 
     def let_go() -> None:

@@ -7,7 +7,7 @@ to spare, so that a kernel that strays is seen wherever it writes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from simengine.kernels.host_build import HostFunction, load_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model
 from simengine.model.blob import pack_models
-from simengine.state.fields import COLUMNS, FIELD, FIELDS, NUM_COLUMNS, Field, entry_shape
+from simengine.state.fields import FIELD, FIELDS, NUM_COLUMNS, Field, entry_shape
 
 FRONT, BACK = 3, 2
 """Worlds of nobody before and after the shard."""
@@ -143,7 +143,6 @@ def arguments(
     nrow: int = 0,
     scalars: Mapping[str, int] | None = None,
     null: frozenset[str] = frozenset(),
-    span: tuple[int, int] | None = None,
 ) -> list[Argument]:
     """Arguments of a kernel in launch order.
 
@@ -153,27 +152,22 @@ def arguments(
         nrow: bound on the rows of a world, for rows in scratch.
         scalars: values of the stages' scalars.
         null: produced fields that are not stored.
-        span: first and last-but-one world of a shorter range, counted in the shard.
     """
     fields: list[Argument] = [Place(n) for n in kernel.reads]
     fields += [None if n in null else Place(n) for n in kernel.produced]
     fields += [Place(n) for n in kernel.updates]
     if kernel.unit == "column":
         return [*fields, FRONT, memory.num_worlds]
-    begin, end = span or (0, memory.num_worlds)
     head: list[Argument] = [memory.header, Place("model_ints"), Place("model_reals")]
     head += [Place("listed"), Place("num_listed")] if listed else [None, None]
     plan = kernel.plan_scratch(memory.model.sizes, nrow, registers=False)
     values = {"shard_size": memory.num_worlds, **(scalars or {})}
     tail = [values[n] for n in kernel.scalars]
     tail += [plan.offsets[item.name] for item in kernel.scratch_items]
-    # counts of a world stand at its number minus the start of the range, so the range of a call is always the shard's
-    if span is not None and any(FIELD[n].space == "column" for n in kernel.produced):
-        raise ValueError(f"kernel {kernel.name} writes columns; call it on the whole shard")
-    return [*head, FRONT + begin, end - begin, *fields, *(Place(n) for n in kernel.addresses), *tail, plan.words]
+    return [*head, FRONT, memory.num_worlds, *fields, *(Place(n) for n in kernel.addresses), *tail, plan.words]
 
 
-@lru_cache(maxsize=None)
+@cache
 def functions(dtype: str) -> dict[str, HostFunction]:
     """Every kernel of the engine for one lane, compiled or found in the cache."""
     return load_kernels(all_kernels(), dtype)
@@ -197,8 +191,3 @@ def list_worlds(memory: Memory, worlds: np.ndarray) -> None:
     """Fill the buffers `listed` and `num_listed` with worlds counted in the shard."""
     memory.arrays["listed"][: len(worlds)] = FRONT + worlds
     memory.arrays["num_listed"][0] = len(worlds)
-
-
-def column(memory: Memory, name: str) -> np.ndarray:
-    """(num_worlds,) counts of one column."""
-    return memory.arrays["counts"].reshape(NUM_COLUMNS, memory.num_worlds)[COLUMNS.index(name)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 
@@ -102,7 +102,7 @@ def state_fields(model: Model, states: Sample) -> dict[str, np.ndarray]:
     }
 
 
-@lru_cache(maxsize=None)
+@cache
 def decided(name: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Numbers of the sampled states that lie on no margin, and their integration state."""
     keep = np.flatnonzero(~undecided(name))
@@ -134,7 +134,7 @@ def start(name: str, dtype: str, rk_stage: int, worlds: int | None = None) -> Me
     return memory
 
 
-@lru_cache(maxsize=None)
+@cache
 def arena_sizes(name: str) -> tuple[int, int]:
     """Contacts and rows of all sampled states, as collision and scan count them."""
     memory = fresh(name, "float64", 0, 0)
@@ -144,7 +144,7 @@ def arena_sizes(name: str) -> tuple[int, int]:
     return int(totals[0]), int(totals[1])
 
 
-@lru_cache(maxsize=None)
+@cache
 def reference(name: str) -> dict[str, np.ndarray]:
     """Every field of all sampled states in float64, by the chain of single stages: (n, ...), arenas (entries, ...)."""
     memory = fresh(name, "float64", *arena_sizes(name))

@@ -1,14 +1,14 @@
 """What each stage must produce: by its JAX form or a plain NumPy statement, from the same inputs.
 
-`expected(stage, memory)` gives float64 arrays shaped as the shard's part of the fields. JAX forms have fixed contact and
-row slots; here they are gathered from and compacted into the arenas, in order.
+`expected(stage, memory)` gives float64 arrays shaped as the shard's part of the fields. JAX forms have fixed contact
+and row slots; here they are gathered from and compacted into the arenas, in order.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import jax
@@ -91,7 +91,7 @@ def ref_input(name: str, memory: Memory) -> np.ndarray:
     return values
 
 
-@lru_cache(maxsize=None)
+@cache
 def batched_ref(stage: Stage, model_name: str) -> tuple[Callable[..., Any], tuple[str, ...]]:
     """The JAX form over a batch of worlds, and the names of its arguments."""
     _, model = oracle_model(model_name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import mujoco
 import numpy as np
@@ -15,7 +15,7 @@ from tests.stages.harness_chain import decided
 _STATE = ("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied", "qacc_warmstart")
 
 
-@lru_cache(maxsize=None)
+@cache
 def stepped(name: str, integrator: int, forward: bool) -> list[mujoco.MjData]:
     """Every decided state after mj_forward and mj_rnePostConstraint, or after mj_step with an integrator."""
     mj, _ = oracle_model(name)
@@ -37,7 +37,7 @@ def stepped(name: str, integrator: int, forward: bool) -> list[mujoco.MjData]:
     return out
 
 
-@lru_cache(maxsize=None)
+@cache
 def forward_fields(name: str) -> dict[str, np.ndarray]:
     """Fields after mj_forward: (n, ...), contacts and rows of all states behind each other."""
     mj, model = oracle_model(name)

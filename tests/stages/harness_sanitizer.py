@@ -1,4 +1,4 @@
-"""Kernels under a sanitizer: one program that holds every kernel, loads buffers and calls from a file, and carries them out.
+"""Kernels under a sanitizer: one program that holds every kernel and carries out calls that it loads from a file.
 
 A shared object built with a sanitizer cannot be loaded into Python reliably, so the calls are written to a file:
 
@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import struct
 import subprocess
+import tempfile
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from simengine.kernels import codegen
-from simengine.kernels.catalogue import STAGES, all_kernels
+from simengine.kernels import codegen, host_build
 from simengine.kernels.host_build import compiler, defines
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.prelude import constants, model_struct
@@ -92,26 +92,37 @@ def unit_source(kernels: Sequence[Kernel], edit: Edit = str) -> str:
     return "\n".join([text, *bodies, RUNNER.replace("KERNELS", ", ".join(k.name for k in kernels))])
 
 
-def build(folder: Path, kernels: Sequence[Kernel], dtype: str, lanes: int, flags: Sequence[str], edit: Edit = str) -> Path:
+def build(
+    folder: Path, kernels: Sequence[Kernel], dtype: str, lanes: int, flags: Sequence[str], edit: Edit = str
+) -> Path:
     """The runner of some kernels, compiled into a folder."""
     program = folder / "runner"
-    options = ("-std=c++17", "-O1", "-g", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing", "-march=native", "-w")
-    command = [compiler()[0], *options, *defines(dtype, lanes), *flags, "-x", "c++", "-", "-o", str(program)]
+    options = ("-std=c++17", "-O2", "-g", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing", "-w")
+    command = [
+        compiler()[0],
+        *options,
+        *host_build._native(),
+        *defines(dtype, lanes),
+        *flags,
+        "-x",
+        "c++",
+        "-",
+        "-o",
+        str(program),
+    ]
     answer = subprocess.run(command, input=unit_source(kernels, edit), capture_output=True, text=True, check=False)
     assert answer.returncode == 0, answer.stderr[:2000]
     return program
 
 
-@lru_cache(maxsize=None)
+@cache
 def supported(flag: str) -> bool:
     """Whether the compiler links a program with this sanitizer and the machine runs it."""
-    probe = Path(subprocess.run(["mktemp"], capture_output=True, text=True, check=True).stdout.strip())
-    try:
-        command = [compiler()[0], flag, "-x", "c++", "-", "-o", str(probe)]
+    with tempfile.TemporaryDirectory() as folder:
+        probe = str(Path(folder) / "probe")
+        command = [compiler()[0], flag, "-x", "c++", "-", "-o", probe]
         built = subprocess.run(command, input="int main() { return 0; }", capture_output=True, text=True, check=False)
-        return built.returncode == 0 and subprocess.run([str(probe)], capture_output=True, check=False).returncode == 0
-    finally:
-        probe.unlink(missing_ok=True)
+        return built.returncode == 0 and subprocess.run([probe], capture_output=True, check=False).returncode == 0
 
 
 def record(memory: Memory, calls: Calls) -> tuple[dict[str, np.ndarray], list[Call]]:
@@ -172,9 +183,3 @@ def execute(program: Path, kernels: Sequence[Kernel], buffers: dict[str, np.ndar
             results[name] = np.frombuffer(content[at : at + array.nbytes], array.dtype).reshape(array.shape)
             at += array.nbytes
     return Result(run.returncode, run.stderr, results)
-
-
-def kernels() -> tuple[Kernel, ...]:
-    """Every kernel of the engine."""
-    assert {stage.name for stage in STAGES} <= {kernel.name.removeprefix("only_") for kernel in all_kernels()}
-    return all_kernels()

@@ -14,12 +14,13 @@ import pytest
 
 from simengine.kernels import catalogue
 from simengine.kernels.codegen import body_signature
+from simengine.model import load_model
 from simengine.model.table import PAIR_TYPES
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELD, STATUS
 from tests.oracle import coverage, oracle_model
 from tests.stages.harness import FRONT, Memory, arguments, call, changed, list_worlds
-from tests.stages.harness_chain import MODELS, arena_sizes, fresh, most_rows, prepared, run_chain
+from tests.stages.harness_chain import MODELS, arena_sizes, fresh, most_rows, prepared, run_chain, single
 from tests.stages.harness_expected import Fields, expected, owner
 from tests.stages.harness_mujoco import mujoco_expected, stepped
 
@@ -27,6 +28,9 @@ CASES = [(stage, 0) for stage in catalogue.STAGES] + [(catalogue.RK4, k) for k i
 stages = pytest.mark.parametrize(("stage", "rk_stage"), CASES, ids=[f"{s.name}{k or ''}" for s, k in CASES])
 models = pytest.mark.parametrize("name", MODELS)
 dtypes = pytest.mark.parametrize("dtype", ["float64", "float32"])
+
+ORACLE = [stage for stage in catalogue.STAGES if stage is not catalogue.UNCONSTRAINED]
+"""Stages whose results MuJoCo has, for every world."""
 
 TOLERANCE = {"contact": (1e-8, 1e-4), "row": (1e-8, 2e-4), "solution": (1e-6, 2e-3), "smooth": (1e-9, 5e-5)}
 SOLUTION = ("qacc", "efc_force", "qfrc_constraint", "cfrc_ext")
@@ -74,12 +78,12 @@ def left_alone(stage: Stage, memory: Memory, name: str) -> np.ndarray:
     return mask
 
 
-def run(stage: Stage, memory: Memory, rk_stage: int, worlds: np.ndarray | None = None) -> None:
-    """Call the stage's kernel on the shard, or on some of its worlds."""
+def run(stage: Stage, memory: Memory, rk_stage: int, rows: int, worlds: np.ndarray | None = None) -> None:
+    """Call the stage's kernel on the shard, or on some of its worlds; `rows` bounds the rows of a world."""
     if worlds is not None:
         list_worlds(memory, worlds)
     kernel = catalogue.single(stage)
-    call(kernel, memory, arguments(kernel, memory, worlds is not None, most_rows(memory), {"rk_stage": rk_stage}))
+    call(kernel, memory, arguments(kernel, memory, worlds is not None, rows, {"rk_stage": rk_stage}))
 
 
 def outside(memory: Memory, name: str) -> np.ndarray:
@@ -108,10 +112,10 @@ def test_the_body_has_the_declared_signature(stage: Stage) -> None:
 def test_writes_what_it_declares_and_nothing_else(name: str, dtype: str, stage: Stage, rk_stage: int) -> None:
     memory = prepared(name, dtype)
     alone = {n: left_alone(stage, memory, n) for n in stage.writes}
+    rows = most_rows(memory)
     memory.poison(stage.writes)
-    # counts that say where the world's entries are stay readable where they are the stage's own output
     before = memory.snapshot()
-    run(stage, memory, rk_stage) if "ncon" not in stage.writes else run_counting(stage, memory)
+    run(stage, memory, rk_stage, rows)
     assert not memory.broken_guards()
     for field in (n for n in before if n not in ("listed", "num_listed")):
         words = changed(before[field], memory.arrays[field])
@@ -122,12 +126,6 @@ def test_writes_what_it_declares_and_nothing_else(name: str, dtype: str, stage: 
         if field in stage.writes:
             own = words[~outside(memory, field)].reshape(memory.own(field).shape)
             assert (own == ~alone[field]).all(), f"{stage.name} leaves {(own == alone[field]).sum()} words of {field}"
-
-
-def run_counting(stage: Stage, memory: Memory) -> None:
-    """Call the counting stage, whose outputs say how many rows there are."""
-    kernel = catalogue.single(stage)
-    call(kernel, memory, arguments(kernel, memory))
 
 
 @stages
@@ -144,13 +142,10 @@ def test_undeclared_buffers_and_old_outputs_do_not_matter(name: str, dtype: str,
         other.arrays[field].fill(77)
     before = other.snapshot()
     world = {n: _worlds(whole, n) for n in (*stage.writes, *stage.updates)}
-    chosen = np.arange(whole.num_worlds, dtype=np.int32)[:: 2 if stage.name != "scan" else 1]
+    chosen = np.arange(whole.num_worlds, dtype=np.int32)[:: 2 if kernel.unit == "world" else 1]
     alone = {n: left_alone(stage, whole, n) for n in stage.writes}
-    run(stage, whole, rk_stage)
-    listed = stage.name != "scan"
-    if listed:
-        list_worlds(other, chosen)
-    call(kernel, other, arguments(kernel, other, listed, rows, {"rk_stage": rk_stage}))
+    run(stage, whole, rk_stage, rows)
+    run(stage, other, rk_stage, rows, chosen if kernel.unit == "world" else None)
     for field in (*stage.writes, *stage.updates):
         ran = np.isin(world[field], chosen)
         ran = np.broadcast_to(ran.reshape(ran.shape + (1,) * (whole.own(field).ndim - 1)), whole.own(field).shape)
@@ -176,7 +171,7 @@ def _worlds(memory: Memory, name: str) -> np.ndarray:
 def test_agrees_with_the_jax_form(name: str, dtype: str, stage: Stage, rk_stage: int) -> None:
     memory = prepared(name, dtype)
     wanted = expected(stage, name, memory, rk_stage)
-    run(stage, memory, rk_stage)
+    run(stage, memory, rk_stage, most_rows(memory))
     missing = {*stage.writes, *stage.updates} - {*wanted, *WORKING, *OTHERWISE}
     assert not missing, f"nothing says what {missing} should be"
     assert not errors(memory, wanted, dtype)
@@ -186,7 +181,7 @@ OTHERWISE = ("contact_cand", "contact_efc_address", "efc_id")
 """Outputs that JAX's fixed slots do not need; they are compared with MuJoCo's."""
 
 
-@pytest.mark.parametrize("stage", [s for s in catalogue.STAGES if s is not catalogue.UNCONSTRAINED], ids=lambda s: s.name)
+@pytest.mark.parametrize("stage", ORACLE, ids=lambda s: s.name)
 @dtypes
 @models
 def test_agrees_with_mujoco(name: str, dtype: str, stage: Stage) -> None:
@@ -195,7 +190,7 @@ def test_agrees_with_mujoco(name: str, dtype: str, stage: Stage) -> None:
     wanted = mujoco_expected(name, memory, stage.writes)
     for field, value in wanted.items():
         wanted[field] = np.where(pristine[field], np.nan, value) if pristine[field].any() else value
-    run(stage, memory, 0)
+    run(stage, memory, 0, most_rows(memory))
     assert not errors(memory, wanted, dtype)
     if stage.name == "factor_m":
         factor, M = memory.own("qLD").astype(np.float64), mujoco_expected(name, memory, ("qM",))["qM"]
@@ -220,7 +215,7 @@ def memory_with(memory: Memory, name: str, values: np.ndarray) -> Memory:
 @dtypes
 @models
 def test_a_step_of_single_stages_agrees_with_mj_step(name: str, dtype: str, integrator: str) -> None:
-    mj, model = oracle_model(name)
+    _, model = oracle_model(name)
     n = fresh(name, dtype, 0, 0).num_worlds
     memory = fresh(name, dtype, n * model.nslot, n * model.nefc_max)
     for rk_stage in range(4 if integrator == "rk4" else 1):
@@ -233,6 +228,43 @@ def test_a_step_of_single_stages_agrees_with_mj_step(name: str, dtype: str, inte
         scale = np.maximum(1.0, np.abs(theirs).max(axis=1))
         error = (np.abs(memory.own(field) - theirs).max(axis=1) / scale).max()
         assert error <= (1e-6 if dtype == "float64" else 1e-3), f"{field}: {error}"
+
+
+BALL, ROD = '<geom size="0.1"/>', '<geom type="capsule" size="0.05 0.2"/>'
+SIDEWAYS = (0.7071067811865476, 0.7071067811865476, 0.0, 0.0)
+SPECIAL = [
+    (BALL, BALL, (0, 0, 0), (1, 0, 0, 0)),
+    (BALL, BALL, (0, 0, 0), SIDEWAYS),
+    (BALL, ROD, (0, 0, 0), SIDEWAYS),
+    (BALL, ROD, (0, 0, 0.25), (1, 0, 0, 0)),
+    (ROD, ROD, (0, 0, 0), SIDEWAYS),
+    (ROD, ROD, (0.08, 0, 0.1), (1, 0, 0, 0)),
+    (ROD, ROD, (0.08, 0, -0.1), (0, 1, 0, 0)),
+    (ROD, ROD, (0.08, 0, 0.41), (1, 0, 0, 0)),
+    (ROD, ROD, (0.08, 0, 0.1), (1, 2e-5, 0, 0)),
+    (ROD, ROD, (0.08, 0, 0.1), (1, 2e-4, 0, 0)),
+    (ROD, ROD, (0, 0, 0.45), (1, 0, 0, 0)),
+]
+"""Coincident centres, parallel, collinear, nearly parallel and crossing axes, where the answer needs a rule."""
+
+
+@pytest.mark.parametrize(("first", "second", "pos", "quat"), SPECIAL)
+def test_special_positions_agree_with_mujoco(first: str, second: str, pos: tuple, quat: tuple) -> None:
+    body = "<body><freejoint/>{}</body>"
+    text = f"<mujoco><worldbody>{body.format(first)}{body.format(second)}</worldbody></mujoco>"
+    mj = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(mj)
+    data.qpos[7:] = (*pos, *quat)
+    mujoco.mj_forward(mj, data)
+    assert data.ncon > 0
+    memory = Memory(load_model(mj), "float64", 1, data.ncon, 0)
+    memory.set({"qpos": data.qpos, "world_status": np.zeros(1, np.int32)})
+    for name in ("kinematics", "collision", "scan", *PAIR_TYPES):
+        call(single(name), memory, arguments(single(name), memory))
+        assert name != "collision" or memory.own("ncon")[0] == data.ncon
+    for name in ("dist", "pos", "frame"):
+        theirs = getattr(data.contact, name)
+        np.testing.assert_allclose(memory.own(f"contact_{name}"), theirs, atol=1e-8, err_msg=name)
 
 
 def test_the_sample_covers_every_kind_of_contact_and_row() -> None:

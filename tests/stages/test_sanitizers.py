@@ -1,4 +1,4 @@
-"""Every kernel with its lanes as threads under ThreadSanitizer, and under the address and undefined-behaviour sanitizers.
+"""Every kernel with lanes as threads under ThreadSanitizer, and under the address and undefined-behaviour sanitizers.
 
 With one lane a missing `lane_sync` and a private variable that should be shared go unseen. Here four threads share a
 world; the results must be those of one lane, bit for bit wherever no sum over lanes has another order.
@@ -6,20 +6,23 @@ world; the results must be those of one lane, bit for bit wherever no sum over l
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from simengine.kernels import catalogue
+from simengine.kernels.catalogue import all_kernels
 from simengine.state.fields import FIELD
-from tests.stages.harness import changed
+from tests.stages.harness import Memory, changed
 from tests.stages.harness_chain import Calls, calls, fused_calls, single, start
-from tests.stages.harness_sanitizer import Edit, build, execute, kernels, record, supported
+from tests.stages.harness_sanitizer import Edit, build, execute, record, supported
 
 pytestmark = [pytest.mark.sanitizer]
 
 WORLDS = {"ant": 4, "pile": 2}
+FORMS = ("single", "scratch", "arena")
+INTEGRATORS = ("", "euler", "rk4")
 SUMMED = (
     *("qacc", "efc_force", "efc_jar", "qfrc_constraint", "cfrc_ext", "qpos", "qvel", "qacc_warmstart"),
     *("rk_qpos", "rk_qvel", "rk_rate", "rk_dqpos", "rk_dqvel"),
@@ -29,59 +32,71 @@ SUMMED = (
 UNCOMPARED = ("solver_niter", "efc_jv", "listed", "num_listed")
 """How the solver got there may differ in the last iteration; lists of worlds are inputs."""
 
+PLAIN = "none, four lanes"
 KINDS = {
+    PLAIN: ("float64", 4, ()),
     "threads": ("float64", 4, ("-fsanitize=thread",)),
-    "memory, four lanes": ("float64", 4, ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")),
-    "memory, one lane": ("float32", 1, ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")),
+    "memory, four lanes": ("float32", 4, ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")),
+    "memory, one lane": ("float64", 1, ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")),
 }
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def build_of(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, int]:
-    """The runner of all kernels for one kind of sanitizer, its precision and its lanes."""
+def build_of(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, bool]:
+    """The runner of all kernels for one kind of sanitizer, its precision, and whether bits are compared."""
     dtype, lanes, flags = KINDS[request.param]
-    if not supported(flags[0]):
-        pytest.skip(f"this compiler or machine lacks {flags[0]}")
-    return build(tmp_path_factory.mktemp("runner"), kernels(), dtype, lanes, flags), dtype, lanes
+    require(flags)
+    return build(tmp_path_factory.mktemp("runner"), all_kernels(), dtype, lanes, flags), dtype, request.param == PLAIN
 
 
-def programs(name: str, dtype: str, integrator: str, form: str) -> tuple[object, Calls]:
+def require(flags: tuple[str, ...]) -> None:
+    """Skip where the compiler lacks a sanitizer."""
+    for flag in flags[:1]:
+        if not supported(flag):
+            pytest.skip(f"this compiler or machine lacks {flag}")
+
+
+def programs(name: str, dtype: str, integrator: str, form: str) -> tuple[Memory, Calls]:
     """A small memory and the calls of a step on it: single stages, or fused with rows in scratch or in the arena."""
     memory = start(name, dtype, 0, WORLDS[name])
     if form == "single":
         return memory, calls(memory, integrator, 0)
-    nothing = {kernel.name: frozenset() for kernel in kernels()}
+    nothing = {kernel.name: frozenset() for kernel in all_kernels()}
     return memory, fused_calls(memory, integrator, 0, form == "arena", nothing)
 
 
-@pytest.mark.parametrize("form", ["single", "scratch", "arena"])
-@pytest.mark.parametrize("integrator", ["", "euler", "rk4"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("name", WORLDS)
 def test_no_reports_and_the_same_results(
-    build_of: tuple[Path, str, int], name: str, integrator: str, form: str
+    build_of: tuple[Path, str, bool], name: str, integrator: str, form: str
 ) -> None:
-    program, dtype, lanes = build_of
+    program, dtype, exact = build_of
     memory, todo = programs(name, dtype, integrator, form)
     buffers, recorded = record(memory, todo)
     assert memory.own("nefc").max() > 0
-    result = execute(program, kernels(), buffers, recorded)
-    assert result.status == 0 and not result.reports, result.reports[:3000]
+    result = execute(program, all_kernels(), buffers, recorded)
+    assert not result.reports, result.reports[:3000]
+    assert result.status == 0
     for field in FIELD:
         ours, theirs = result.buffers[field], memory.arrays[field]
         if field in UNCOMPARED:
             continue
-        if lanes == 1 or field not in SUMMED:
+        if FIELD[field].kind == "int" or (exact and field not in SUMMED):
             assert not changed(ours, theirs).any(), f"{field} depends on the number of lanes"
         else:
+            # sanitizers call sin and cos where the engine's builds call sincos, which rounds differently
+            relative = {"float64": 1e-9, "float32": 2e-3 if field in SUMMED else 1e-5}[dtype]
             scale = max(1.0, float(np.nanmax(np.abs(theirs), initial=0.0)))
-            np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9 * scale, err_msg=field)
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=relative * scale, err_msg=field)
 
 
 def test_every_kernel_is_run() -> None:
-    ran = {"only_" + stage.name for stage in catalogue.STAGES if stage.name not in catalogue.INTEGRATORS}
-    ran |= {single(name).name for name in catalogue.INTEGRATORS}
-    ran |= {kernel.name for name in ("", *catalogue.INTEGRATORS) for kernel in catalogue.step_kernels(name)}
-    assert ran == {kernel.name for kernel in kernels()}
+    ran = set()
+    for form, integrator in product(FORMS, INTEGRATORS):
+        _, recorded = record(*programs("ant", "float64", integrator, form))
+        ran |= {item.kernel for item in recorded}
+    assert ran == {kernel.name for kernel in all_kernels()}
 
 
 def without(line: str, after: str) -> Edit:
@@ -103,8 +118,7 @@ SEEDED = {
 
 @pytest.mark.parametrize("fault", SEEDED)
 def test_a_planted_race_is_reported(fault: str, tmp_path: Path) -> None:
-    if not supported("-fsanitize=thread"):
-        pytest.skip("this compiler or machine lacks -fsanitize=thread")
+    require(KINDS["threads"][2])
     name, edit = SEEDED[fault]
     memory, todo = programs("ant", "float64", "", "single")
     buffers, recorded = record(memory, todo)
@@ -118,8 +132,7 @@ def test_a_planted_race_is_reported(fault: str, tmp_path: Path) -> None:
 
 def test_a_planted_overrun_is_reported(tmp_path: Path) -> None:
     flags = KINDS["memory, four lanes"][2]
-    if not supported(flags[0]):
-        pytest.skip(f"this compiler or machine lacks {flags[0]}")
+    require(flags)
 
     def edit(source: str) -> str:
         good = "LANE_FOR(e, nv * nv) qM[e] = 0;"

@@ -1,0 +1,150 @@
+"""MuJoCo Warp on the same problem as `benchmarks.stepping`: same model file, integrator, solver settings and controls.
+
+`python -m benchmarks.peer_mujoco_warp --worlds 64 --json out.json`. Steps run as a CUDA graph of ten steps, each with
+its own control set, as its users run it; states and controls come from the same generators as the engine's. The
+worst error of `qacc` against MuJoCo C over 64 worlds is printed beside the speed, and a run that overflowed its contact
+or constraint buffers is refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from benchmarks.stepping import ASSETS, CONTROL_SETS, hardware
+
+
+def load(model: str) -> mujoco.MjModel:
+    """The model file, with Newton where it says PGS: MuJoCo Warp has no PGS."""
+    mj = mujoco.MjModel.from_xml_path(str(ASSETS / f"{model}.xml"))
+    if mj.opt.solver == mujoco.mjtSolver.mjSOL_PGS:
+        mj.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
+    return mj
+
+
+def first_states(mj: mujoco.MjModel, worlds: int) -> tuple[np.ndarray, np.ndarray]:
+    """The scattered states from which `benchmarks.stepping` starts."""
+    rng = np.random.default_rng(2)
+    qpos = mj.qpos0 + rng.uniform(-0.02, 0.02, (worlds, mj.nq))
+    return qpos.astype(np.float32), rng.uniform(-0.1, 0.1, (worlds, mj.nv)).astype(np.float32)
+
+
+def controls(mj: mujoco.MjModel, worlds: int) -> list[np.ndarray]:
+    """The control sets of `benchmarks.stepping`."""
+    rng = np.random.default_rng(1)
+    limited = mj.actuator_ctrllimited.astype(bool)
+    low = np.where(limited, mj.actuator_ctrlrange[:, 0], -1.0)
+    high = np.where(limited, mj.actuator_ctrlrange[:, 1], 1.0)
+    return [rng.uniform(low, high, (worlds, mj.nu)).astype(np.float32) for _ in range(CONTROL_SETS)]
+
+
+def qacc_error(mj: mujoco.MjModel, qpos: np.ndarray, qvel: np.ndarray, ctrl: np.ndarray, qacc: np.ndarray) -> float:
+    """Worst relative error of qacc against MuJoCo C over up to 64 worlds."""
+    data = mujoco.MjData(mj)
+    worst = 0.0
+    for world in np.linspace(0, len(qpos) - 1, min(64, len(qpos))).astype(int):
+        data.qpos[:], data.qvel[:], data.ctrl[:] = qpos[world], qvel[world], ctrl[world]
+        data.qacc_warmstart[:] = 0
+        mujoco.mj_forward(mj, data)
+        worst = max(worst, float(np.abs(qacc[world] - data.qacc).max() / max(1.0, np.abs(data.qacc).max())))
+    return worst
+
+
+def run_case(model: str, worlds: int, args: argparse.Namespace) -> dict[str, Any]:
+    """One row of the results."""
+    import mujoco_warp as mjw  # type: ignore[import-not-found]
+    import warp as wp  # type: ignore[import-not-found]
+
+    mj = load(model)
+    begin = time.perf_counter()
+    m = mjw.put_model(mj)
+    d = mjw.make_data(mj, nworld=worlds, nconmax=args.nconmax, njmax=args.njmax)
+    qpos, qvel = first_states(mj, worlds)
+    d.qpos.assign(qpos)
+    d.qvel.assign(qvel)
+    sets = [wp.array(c, dtype=float) for c in controls(mj, worlds)]
+    mjw.step(m, d)
+    wp.synchronize()
+    first = time.perf_counter() - begin
+    with wp.ScopedCapture() as capture:
+        for ctrl in sets:
+            wp.copy(d.ctrl, ctrl)
+            mjw.step(m, d)
+    for _ in range(args.warmup // CONTROL_SETS):
+        wp.capture_launch(capture.graph)
+    wp.synchronize()
+    begin = time.perf_counter()
+    for _ in range(args.steps // CONTROL_SETS):
+        wp.capture_launch(capture.graph)
+    wp.synchronize()
+    seconds = time.perf_counter() - begin
+    steps = args.steps // CONTROL_SETS * CONTROL_SETS
+    rows = int(d.nefc.numpy().max())
+    contacts = int(d.nacon.numpy()[0])
+    if rows >= args.njmax or contacts >= worlds * args.nconmax:
+        raise SystemExit(f"{model} with {worlds} worlds overflowed: {rows} rows in a world, {contacts} contacts in all")
+    mjw.forward(m, d)
+    state = (d.qpos.numpy(), d.qvel.numpy(), d.ctrl.numpy(), d.qacc.numpy())
+    if not np.isfinite(state[0]).all():
+        raise SystemExit(f"{model} with {worlds} worlds went non-finite")
+    return {
+        "model": model,
+        "worlds": worlds,
+        "backend": "cuda",
+        "executor": "MuJoCo Warp",
+        "steps_per_s": round(worlds * steps / seconds),
+        "us_per_step": round(1e6 * seconds / steps, 1),
+        "contacts_per_world": round(contacts / worlds, 3),
+        "first_step_s": round(first, 2),
+        "qacc_error": float(f"{qacc_error(mj, *state):.2e}"),
+    }
+
+
+def main() -> int:
+    """Run the cases and print or write them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", nargs="+", default=["ant"])
+    parser.add_argument("--worlds", nargs="+", type=int, default=[64, 512, 4096, 8192, 32768])
+    parser.add_argument("--nconmax", type=int, default=32, help="contacts a world to allocate")
+    parser.add_argument("--njmax", type=int, default=160, help="constraint rows a world to allocate")
+    parser.add_argument("--warmup", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=500)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    rows = []
+    for model in args.model:
+        for worlds in args.worlds:
+            rows.append(run_case(model, worlds, args))
+            print(json.dumps(rows[-1]), flush=True)
+    if args.json:
+        import mujoco_warp
+        import warp
+
+        versions = {
+            "mujoco": mujoco.__version__,
+            "mujoco_warp": mujoco_warp.__version__,
+            "warp": warp.__version__,
+            "python": platform.python_version(),
+        }
+        document = {
+            "hardware": hardware(),
+            "versions": versions,
+            "date": date.today().isoformat(),
+            "command": "python -m benchmarks.peer_mujoco_warp " + " ".join(sys.argv[1:]),
+            "rows": rows,
+        }
+        args.json.write_text(json.dumps(document, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,155 @@
+"""A world whose state goes non-finite is named, frozen or reset, and leaves every other world bit-identical."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simengine import NonFiniteError, Simulation
+from simengine.state.fields import STATUS
+from tests.emission.worlds import ANTS, BALL, ant, host, rolling, state
+from tests.models import OWN
+
+NAN = float("nan")
+
+RAIL = """
+<mujoco model="rail">
+  <option timestep="0.004" gravity="0 0 0" integrator="{integrator}"/>
+  <worldbody><body><joint type="slide" axis="1 0 0"/><geom size="0.1" mass="0.1"/></body></worldbody>
+</mujoco>
+"""
+
+
+def poisoned(world: int, field: str = "qpos", **options: Any) -> Simulation:
+    """Six ants, one of which gets a NaN behind the engine's back."""
+    sim = rolling(**options)
+    sim.step(2)
+    np.asarray(getattr(sim, field))[world, 1] = NAN
+    return sim
+
+
+@pytest.mark.parametrize("executor", ["serial", "threads", "shuffled"])
+@pytest.mark.parametrize("field", ["qpos", "qvel", "ctrl"])
+def test_a_nan_is_named_and_contained(field: str, executor: str) -> None:
+    sim, healthy = poisoned(3, field, executor=executor, shards=2), rolling(executor="serial")
+    frozen = state(sim, [3])
+    with pytest.raises(NonFiniteError, match=r"model 'ant' in world 3 \(in input\)") as caught:
+        sim.step()
+    assert (caught.value.worlds, caught.value.stages, caught.value.model) == ((3,), ("input",), "ant")
+    sim.step(4)  # said once
+    healthy.step(7)
+    others = [0, 1, 2, 4, 5]
+    assert state(sim, others) == state(healthy, others)
+    assert state(sim, [3])[:2] == frozen[:2]
+    assert sim.time[3] == pytest.approx(0.02)
+
+
+def test_a_bad_warm_start_is_no_start() -> None:
+    """The solver then starts from the smooth acceleration, as with a warm start that was cleared."""
+    sim, cleared = rolling(), rolling()
+    for each, value in ((sim, NAN), (cleared, 0.0)):
+        each.step(2)
+        np.asarray(each.field("qacc_warmstart"))[:] = value
+        each.step()
+    np.testing.assert_allclose(np.asarray(sim.qvel), np.asarray(cleared.qvel), atol=1e-4)
+    assert not np.asarray(sim.field("world_status")).any()
+
+
+def test_a_frozen_world_lives_again_after_reset() -> None:
+    sim = poisoned(3)
+    with pytest.raises(NonFiniteError):
+        sim.step()
+    sim.reset([3])
+    sim.step(2)
+    alone = host(ant(), 1)
+    alone.step(2)
+    assert state(sim, [3]) == state(alone)
+
+
+def test_each_bad_world_is_said_once() -> None:
+    """Also after another world was reset, by whichever way, and when one goes bad as another is reset."""
+    sim = poisoned(3)
+    with pytest.raises(NonFiniteError):
+        sim.step()
+    np.asarray(sim.qpos)[5, 0] = NAN
+    with pytest.raises(NonFiniteError) as caught:
+        sim.step()
+    assert caught.value.worlds == (5,)
+    sim.reset([5])
+    sim.step(2)
+    sim.groups[0].reset([3])
+    np.asarray(sim.qpos)[1, 0] = NAN
+    with pytest.raises(NonFiniteError) as caught:
+        sim.step()
+    assert caught.value.worlds == (1,)
+    sim.step()
+
+
+def test_forward_finds_a_nan_too() -> None:
+    sim = poisoned(2)
+    with pytest.raises(NonFiniteError, match="world 2"):
+        sim.forward()
+
+
+def test_bad_worlds_can_be_frozen_silently() -> None:
+    sim, healthy = poisoned(0, on_nonfinite="freeze"), rolling()
+    sim.step(3)
+    healthy.step(5)
+    assert state(sim, range(1, ANTS)) == state(healthy, range(1, ANTS))
+    assert STATUS[int(np.asarray(sim.field("world_status"))[0])] == "input"
+    assert sim.counts()["bad"] == 1
+
+
+def test_bad_worlds_can_be_reset() -> None:
+    sim, healthy = poisoned(0, on_nonfinite="reset"), rolling()
+    sim.step()
+    healthy.step(3)
+    assert state(sim, [0]) == state(host(ant(), 1))
+    assert state(sim, range(1, ANTS)) == state(healthy, range(1, ANTS))
+    sim.step(3)
+    assert np.isfinite(np.asarray(sim.qpos)).all()
+    assert sim.time[0] == pytest.approx(0.03)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("model", [BALL, OWN["two_arms"], OWN["contact_parameters"]], ids=["ball", "two_arms", "rk4"])
+def test_a_world_that_explodes_is_flagged_and_contained(model: str, dtype: str) -> None:
+    big = 1e30 if dtype == "float32" else 1e300
+    sims = [host(model, 5, dtype=dtype, on_nonfinite="freeze") for _ in range(2)]
+    rng = np.random.default_rng(3)
+    qvel = rng.normal(size=(5, sims[0].model.nv))
+    sims[0].set_state(qvel=qvel)
+    qvel[2] = big
+    sims[1].set_state(qvel=qvel)
+    for sim in sims:
+        for _ in range(20):
+            sim.step()
+    others = [0, 1, 3, 4]
+    assert state(sims[1], others) == state(sims[0], others)
+    if np.asarray(sims[1].field("world_status"))[2]:
+        assert np.isfinite(np.asarray(sims[1].qpos)[2]).all()
+    assert np.asarray(sims[1].field("world_status"))[others].tolist() == [0] * 4
+
+
+@pytest.mark.parametrize(
+    ("values", "stage"),
+    [
+        ({"qfrc_applied": [2.9e38]}, "acceleration"),
+        ({"xfrc_applied": np.full((2, 6), 2.9e38)}, "acceleration"),
+        ({"qvel": [2.999e38], "qfrc_applied": [1e37]}, "integrate"),
+        ({"qpos": [2.999e38], "qvel": [2.9e38]}, "integrate"),
+    ],
+)
+@pytest.mark.parametrize("integrator", ["Euler", "RK4"])
+def test_the_stage_that_found_it_is_named(integrator: str, values: dict[str, Any], stage: str) -> None:
+    """A light body on a rail: its acceleration, velocity or place leaves the range that counts as finite."""
+    sim = host(RAIL.format(integrator=integrator), 3)
+    sim.set_state([1], **values)
+    before = state(sim, [1])
+    with pytest.raises(NonFiniteError) as caught:
+        sim.step(3)
+    assert (caught.value.worlds, caught.value.stages) == ((1,), (stage,))
+    assert state(sim, [1])[:2] == before[:2]
+    assert sim.time.tolist() == pytest.approx([0.012, 0, 0.012])

@@ -1,0 +1,148 @@
+"""Models with states of the GPU tests, and MuJoCo's fields of each state.
+
+States are exact in float32. A state with a contact or limit within NEAR of a margin is left out: it exists in one
+precision and not in the other.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from functools import lru_cache
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+
+from simengine.model import Model, load_model
+from tests.oracle import NEAR, PAIR_NAMES, Sample, collect, oracle_model, sample
+
+LINKS, BODIES = 14, 4
+"""The heap: hinges of its chain, which hangs on a slide, and free bodies."""
+
+NAMES = (
+    *("ant", "half_cheetah", "hopper", "walker2d"),
+    *("mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules", "heap"),
+)
+"""Models of 5 to 39 dofs, so that groups of 8, 16 and 32 lanes and matrices beyond a group occur."""
+
+
+class Case(NamedTuple):
+    """A model with n sampled states.
+
+    Attributes:
+        mj, model: for MuJoCo and for the engine, the solver's tolerance at 1e-12.
+        states: settable fields, (n, ...).
+        fields: MuJoCo's fields of each state after mj_forward and mj_rnePostConstraint, under the engine's names.
+        left_out: states that lie on a margin.
+    """
+
+    mj: mujoco.MjModel
+    model: Model
+    states: dict[str, np.ndarray]
+    fields: list[dict[str, np.ndarray]]
+    left_out: int
+
+
+def heap_xml() -> str:
+    """A chain of limited, actuated hinges among free spheres and capsules over a floor, nv = 1 + LINKS + 6 BODIES = 39."""
+    lift = '<joint name="lift" type="slide" axis="0 0 1" damping="1"/>'
+    links = "".join(
+        f'<body pos="{0.25 if k else 0} 0 {0 if k else 0.035}">{"" if k else lift}'
+        f'<joint name="j{k}" type="hinge" axis="0 {k % 2} {1 - k % 2}" range="-70 80" damping="0.1" armature="0.01"/>'
+        f'<geom type="capsule" fromto="0.05 0 0 0.2 0 0" size="0.04" condim="{1 if k == 3 else 3}"/>'
+        for k in range(LINKS)
+    )
+    shapes = ('type="sphere" size="0.1"', 'type="capsule" size="0.06 0.12" friction="0.6"')
+    bodies = "".join(
+        f'<body pos="{0.3 * k} 0.1 0.2"><freejoint/><geom {shapes[k % 2]} margin="0.01" gap="0.01"/></body>'
+        for k in range(BODIES)
+    )
+    motors = "".join(f'<position joint="j{k}" kp="2"/>' for k in range(LINKS))
+    return (
+        '<mujoco model="heap"><option timestep="0.002"/><default><geom density="500"/></default><worldbody>'
+        f'<geom type="plane" size="5 5 1"/>{links}{"</body>" * LINKS}{bodies}'
+        f"</worldbody><actuator>{motors}</actuator></mujoco>"
+    )
+
+
+def _heap_sample(mj: mujoco.MjModel, n: int) -> Sample:
+    """Flat, bent and twisted chains, low and high, with bodies in heaps and in the air; every tenth touches nothing."""
+    rng = np.random.default_rng(4)
+    qpos = np.tile(mj.qpos0, (n, 1))
+    low, high = mj.jnt_range[1 : 1 + LINKS].T
+    qpos[:, 0] = rng.choice([0, 0.01, 0.6], size=n) + rng.uniform(0, 0.002, size=n)
+    qpos[:, 1 : 1 + LINKS] = rng.uniform(low, high, size=(n, LINKS)) * rng.choice([0.02, 0.3, 1.05], size=(n, 1))
+    for k in range(BODIES):
+        at = 1 + LINKS + 7 * k
+        qpos[:, at : at + 3] += rng.normal(size=(n, 3)) * 0.1
+        qpos[:, at + 2] = rng.uniform(0.03, 0.06, size=n) + rng.choice([0, 0.4], size=n)
+        qpos[:, at + 3 : at + 7] = rng.normal(size=(n, 4))
+    qpos[::10, 0] = 0.6
+    qpos[::10, 1 : 1 + LINKS] *= 0.02
+    qpos[::10, 1 + LINKS + 2 :: 7] = 0.9 + 0.4 * np.arange(BODIES)
+    values = (
+        qpos,
+        rng.normal(size=(n, mj.nv)),
+        rng.uniform(-1.2, 1.2, size=(n, mj.nu)),
+        rng.normal(size=(n, mj.nv)),
+        rng.normal(size=(n, mj.nbody, 6)),
+    )
+    return Sample(*(v.astype(np.float32).astype(np.float64) for v in values))
+
+
+def _placed(mj: mujoco.MjModel, states: Sample, index: int) -> mujoco.MjData:
+    data = mujoco.MjData(mj)
+    for field in Sample._fields:
+        getattr(data, field)[:] = getattr(states, field)[index]
+    return data
+
+
+def _undecided(early: mujoco.MjModel, model: Model, states: Sample, index: int) -> bool:
+    """Whether a state lies on a margin; `early` lists contacts 2 NEAR beyond theirs."""
+    data = _placed(early, states, index)
+    mujoco.mj_forward(early, data)
+    pairs = {(int(a), int(b)): c for c, (a, b) in enumerate(zip(model.cand_geom1, model.cand_geom2, strict=True))}
+    found = np.array([pairs[int(a), int(b)] for a, b in data.contact.geom.reshape(-1, 2)], dtype=int)
+    margin = model.cand_margin[found]
+    gaps = [data.contact.dist - margin, data.contact.dist - margin - model.cand_gap[found]]
+    q = states.qpos[index][model.jnt_qposadr[model.limit_jntid]]
+    low, high = model.jnt_range[model.limit_jntid].T
+    reach = model.jnt_margin[model.limit_jntid]
+    gaps += [q - low - reach, high - q - reach]
+    return bool((np.abs(np.concatenate(gaps)) < NEAR).any())
+
+
+@lru_cache(maxsize=None)
+def case(name: str) -> Case:
+    """A model of NAMES with its decided states."""
+    if name == "heap":
+        mj = mujoco.MjModel.from_xml_string(heap_xml())
+        mj.opt.tolerance = mj.opt.ls_tolerance = 1e-12
+        model, states = load_model(mj), _heap_sample(mj, 110)
+    else:
+        (mj, model), states = oracle_model(name), sample(name)
+    early = copy.copy(mj)
+    early.geom_gap[:] += 2 * NEAR
+    undecided = np.array([_undecided(early, model, states, i) for i in range(len(states.qpos))])
+    keep = np.flatnonzero(~undecided)
+    fields = []
+    for i in keep:
+        data = _placed(mj, states, i)
+        mujoco.mj_forward(mj, data)
+        mujoco.mj_rnePostConstraint(mj, data)
+        fields.append(collect(mj, data) | {"contact_geom": data.contact.geom.reshape(-1, 2).copy()})
+    return Case(mj, model, {k: v[keep] for k, v in states._asdict().items()}, fields, int(undecided.sum()))
+
+
+def coverage(name: str) -> Counter[str]:
+    """How many limits, contacts by pair type, contacts in the gap, states without rows and states left out there are."""
+    count: Counter[str] = Counter(states=len(case(name).fields), left_out=case(name).left_out)
+    for fields in case(name).fields:
+        count["limits"] += int((fields["efc_type"] == mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT).sum())
+        count["in gap"] += int((fields["contact_exclude"] == 1).sum())
+        count["free states"] += len(fields["efc_type"]) == 0
+        count["most rows"] = max(count["most rows"], len(fields["efc_type"]))
+        for pair in fields["contact_type"]:
+            count[PAIR_NAMES[int(pair[0]), int(pair[1])]] += 1
+    return count

@@ -1,0 +1,74 @@
+"""Arrays of either backend on the host, and errors against the oracle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simengine import Simulation
+from simengine.state.fields import INTEGRATION_STATE
+
+CUDA = pytest.param("cuda", marks=pytest.mark.gpu)
+
+both = pytest.mark.parametrize("backend", ["host", CUDA])
+"""A test of both backends."""
+
+cuda_only = pytest.mark.parametrize("backend", [CUDA])
+"""A test that says something new on a GPU only, or compares it with the host."""
+
+SOLUTION = ("qacc", "qfrc_constraint", "cfrc_ext", "efc_force")
+TOLERANCE = {
+    "smooth": {"float64": 1e-9, "float32": 5e-5},
+    "contact": {"float64": 1e-8, "float32": 1e-4},
+    "row": {"float64": 1e-8, "float32": 2e-4},
+    "solution": {"float64": 1e-6, "float32": 2e-3},
+    "step": {"float64": 1e-6, "float32": 1e-3},
+}
+"""Largest relative error against MuJoCo, by kind of field."""
+
+
+def kind(name: str) -> str:
+    """Which tolerance a field has."""
+    if name in SOLUTION:
+        return "solution"
+    return {"con": "contact", "efc": "row"}.get(name[:3], "smooth") if "_" in name else "smooth"
+
+
+def to_host(array: Any) -> np.ndarray:
+    """A copy of a backend's array on the host."""
+    return np.array(array.get() if hasattr(array, "get") else array)
+
+
+def state_bits(sim: Simulation, group: int = 0, worlds: Any = slice(None)) -> dict[str, bytes]:
+    """The bits of the integration state of some worlds of a group."""
+    return {name: to_host(sim.groups[group].field(name))[worlds].tobytes() for name in INTEGRATION_STATE}
+
+
+def relative(actual: np.ndarray, expected: np.ndarray) -> float:
+    """Largest error over the first axis, each entry's relative to its greatest number or 1; shapes agree but for form."""
+    assert actual.size == expected.size, f"sizes {actual.shape} and {expected.shape}"
+    if not expected.size:
+        return 0.0
+    a, b = (x.astype(np.float64).reshape(len(expected), -1) for x in (actual, expected))
+    value = float((np.abs(a - b).max(axis=1) / np.maximum(1.0, np.abs(b).max(axis=1))).max())
+    return value if np.isfinite(value) else np.inf
+
+
+class Worst:
+    """The largest error of each field so far."""
+
+    def __init__(self) -> None:
+        self.errors: dict[str, float] = {}
+
+    def note(self, name: str, actual: np.ndarray, expected: np.ndarray) -> None:
+        """Compare entries along the first axis."""
+        self.errors[name] = max(self.errors.get(name, 0.0), relative(actual, expected))
+
+    def beyond(self, dtype: str) -> dict[str, float]:
+        """Fields whose error is larger than their tolerance."""
+        return {k: v for k, v in self.errors.items() if not v <= TOLERANCE[kind(k)][dtype]}
+
+    def __str__(self) -> str:
+        return ", ".join(f"{k} {v:.1e}" for k, v in sorted(self.errors.items(), key=lambda e: -e[1]))

@@ -1,0 +1,173 @@
+"""Kernels called directly on a processor's own memory, to which a `Memory` is copied and from which it comes back.
+
+The copy keeps guard zones around every buffer, so that what a kernel writes beside its buffers is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from scheduler import CudaLaunch
+from simengine.backends.base import lanes_for
+from simengine.kernels import cuda_build
+from simengine.kernels.catalogue import all_kernels
+from simengine.kernels.kernel import Kernel
+from simengine.state.fields import NUM_COLUMNS
+from tests.stages.harness import GUARD_BYTES, GUARD_VALUE, Argument, Memory, Place, functions
+
+ALIGNMENT = 256  # bytes: what allocators of GPU memory give
+
+
+class Resident:
+    """The contents of a memory in one block of bytes of a processor.
+
+    Attributes:
+        memory: where the contents come from and return to.
+        block: the bytes, uint8; a NumPy or CuPy array.
+    """
+
+    def __init__(self, memory: Memory, block: Any, address: int):
+        self.memory = memory
+        self.block = block
+        self._address = address
+        self._starts = starts(memory)
+        for name in memory.arrays:
+            self.push(name)
+
+    def push(self, name: str) -> None:
+        """Copy a buffer to the processor."""
+        self._part(name)[:] = self.upload(self.memory.arrays[name].reshape(-1).view(np.uint8))
+
+    def pull(self, name: str) -> None:
+        """Copy a buffer back."""
+        array = self.memory.arrays[name]
+        array[...] = self.download(self._part(name)).view(array.dtype).reshape(array.shape)
+
+    def run(self, calls: Iterable[tuple[Kernel, list[Argument]]]) -> None:
+        """Carry out calls that are made one after another, each from the counts of those before it."""
+        for kernel, slots in calls:
+            self.push("listed")
+            self.push("num_listed")
+            self.call(kernel, slots)
+            if "nefc" in kernel.produced:
+                self.pull("nefc")
+
+    def fetch(self) -> None:
+        """Copy every buffer back. Raises AssertionError if anything beside them was written."""
+        block = self.download(self.block)
+        beside = block != GUARD_VALUE
+        for name, array in self.memory.arrays.items():
+            part = slice(self._starts[name], self._starts[name] + array.nbytes)
+            array[...] = block[part].view(array.dtype).reshape(array.shape)
+            beside[part] = False
+        near = {min(self._starts, key=lambda n: abs(self._starts[n] - at)) for at in np.flatnonzero(beside).tolist()}
+        assert not near, f"{beside.sum()} bytes beside the buffers were written, near {sorted(near)}"
+
+    def address(self, place: Place) -> int:
+        """Address of a place on the processor."""
+        return self._address + self._starts[place.buffer] + place.offset
+
+    def _part(self, name: str) -> Any:
+        return self.block[self._starts[name] : self._starts[name] + self.memory.arrays[name].nbytes]
+
+    def upload(self, array: np.ndarray) -> Any:
+        """A host array for assignment to the block."""
+        return array
+
+    def download(self, array: Any) -> np.ndarray:
+        """A copy of a part of the block on the host."""
+        return np.array(array)
+
+    def call(self, kernel: Kernel, slots: list[Argument], worlds_a_block: int = 1) -> None:
+        """Carry out one kernel with arguments in launch order."""
+        raise NotImplementedError
+
+
+def starts(memory: Memory) -> dict[str, int]:
+    """Offset of each buffer in the block, guard zones between them; the key "" is the number of bytes in all."""
+    out, end = {}, 0
+    for name, array in memory.arrays.items():
+        out[name] = -(-(end + GUARD_BYTES) // ALIGNMENT) * ALIGNMENT
+        end = out[name] + array.nbytes + GUARD_BYTES
+    return out | {"": end}
+
+
+class HostResident(Resident):
+    """A memory elsewhere on the host, worked on by kernels of one lane."""
+
+    def __init__(self, memory: Memory):
+        nbytes = starts(memory)[""]
+        room = np.full(nbytes + ALIGNMENT, GUARD_VALUE, np.uint8)
+        block = room[-room.ctypes.data % ALIGNMENT :][:nbytes]
+        super().__init__(memory, block, block.ctypes.data)
+
+    def call(self, kernel: Kernel, slots: list[Argument], worlds_a_block: int = 1) -> None:
+        """Carry out one kernel; the host has no blocks."""
+        words = []
+        for slot in slots:
+            if isinstance(slot, bytes):
+                words.append(slot + bytes(-len(slot) % 8))
+            else:
+                value = self.address(slot) if isinstance(slot, Place) else slot or 0
+                words.append(value.to_bytes(8, "little", signed=True))
+        packed = np.frombuffer(b"".join(words), np.uint64)
+        functions(self.memory.dtype)[kernel.name](packed.ctypes.data)
+
+
+@cache
+def cuda_functions(dtype: str, lanes: int) -> dict[str, Any]:
+    """Every kernel of the engine for a number of lanes, compiled side by side or found in the cache."""
+    return cuda_build.load_kernels(all_kernels(), dtype, lanes)
+
+
+class CudaResident(Resident):
+    """A memory on the GPU. Work is ordered on CuPy's current stream."""
+
+    def __init__(self, memory: Memory):
+        import cupy
+
+        self._cupy = cupy
+        self._lanes = lanes_for(memory.model.nv)
+        block = cupy.full(starts(memory)[""], GUARD_VALUE, np.uint8)
+        super().__init__(memory, block, int(block.data.ptr))
+
+    def upload(self, array: np.ndarray) -> Any:
+        """The array on the GPU."""
+        return self._cupy.asarray(array)
+
+    def download(self, array: Any) -> np.ndarray:
+        """A copy on the host, after the work before it."""
+        return self._cupy.asnumpy(array)
+
+    def call(self, kernel: Kernel, slots: list[Argument], worlds_a_block: int = 1) -> None:
+        """Launch one kernel with so many worlds a block, or as many as fit."""
+        args: list[Any] = [np.uint64(self.address(s)) if isinstance(s, Place) else s for s in slots]
+        function = cuda_functions(self.memory.dtype, self._lanes)[kernel.name].ptr
+        if kernel.unit == "column":
+            launch = CudaLaunch(function, (NUM_COLUMNS,), (cuda_build.SCAN_LANES,), 0, args)
+        else:
+            scratch = self._scratch_bytes(slots)
+            worlds = min(worlds_a_block, self.most_worlds(slots))
+            grid = -(-self.memory.num_worlds // worlds)
+            launch = CudaLaunch(function, (grid,), (self._lanes, worlds), worlds * scratch, args)
+        launch.issue(self._cupy.cuda.get_current_stream().ptr)
+
+    def most_worlds(self, slots: list[Argument]) -> int:
+        """Worlds that fit in a block."""
+        limit = int(self._cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
+        return max(1, min(cuda_build.BLOCK // self._lanes, limit // self._scratch_bytes(slots)))
+
+    def _scratch_bytes(self, slots: list[Argument]) -> int:
+        """Shared memory of a world: its scratch, the last argument, and the words for linear algebra."""
+        words = slots[-1]
+        assert isinstance(words, int)
+        return np.dtype(self.memory.dtype).itemsize * (words + self._lanes)
+
+
+def resident(memory: Memory, backend: str) -> Resident:
+    """A memory's contents on a backend's processor."""
+    return CudaResident(memory) if backend == "cuda" else HostResident(memory)

@@ -1,0 +1,78 @@
+"""Memories that hold the states of a case, and the fields from which each single stage starts."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from simengine.state.fields import FIELD, FIELDS
+from tests.gpu.cases import case
+from tests.stages.harness import Memory
+from tests.stages.harness_chain import run_chain
+
+RUNGE_KUTTA = tuple(n for n in FIELD if n.startswith("rk_"))
+
+
+def loaded(name: str, dtype: str, contacts: int, rows: int) -> Memory:
+    """A memory with a case's states, random warm starts, and everything else poisoned."""
+    states = case(name).states
+    n = len(states["qpos"])
+    memory = Memory(case(name).model, dtype, n, contacts, rows)
+    warm = np.random.default_rng(7).normal(size=(n, memory.model.nv)).astype(np.float32)
+    counters = {"nstep": np.arange(n, dtype=np.int32), "world_status": np.zeros(n, np.int32)}
+    memory.set(states | counters | {"qacc_warmstart": warm})
+    return memory
+
+
+@cache
+def arena_sizes(name: str) -> tuple[int, int]:
+    """Contacts and rows of all states of a case, as MuJoCo counts them."""
+    fields = case(name).fields
+    return sum(len(f["contact_dist"]) for f in fields), sum(len(f["efc_D"]) for f in fields)
+
+
+def start(name: str, dtype: str, rk_stage: int) -> Memory:
+    """A memory at the start of an evaluation, with arenas that fit exactly; in the middle of a step if rk_stage > 0."""
+    memory = loaded(name, dtype, *arena_sizes(name))
+    if rk_stage:
+        _fill_runge_kutta(memory)
+    return memory
+
+
+def _fill_runge_kutta(memory: Memory) -> None:
+    rng = np.random.default_rng(11)
+    for field in RUNGE_KUTTA:
+        memory.own(field)[...] = rng.normal(size=memory.own(field).shape).astype(np.float32)
+
+
+@cache
+def _reference(name: str) -> dict[str, np.ndarray]:
+    """Every field of all states by the host's chain of single stages in double precision."""
+    memory = start(name, "float64", 0)
+    run_chain(memory)
+    assert tuple(int(n) for n in memory.own("totals")[:2]) == arena_sizes(name)
+    return {field.name: memory.own(field.name).copy() for field in FIELDS}
+
+
+def prepared(name: str, dtype: str) -> Memory:
+    """A memory with every field of a forward evaluation, rounded to the precision."""
+    memory = start(name, dtype, 0)
+    memory.set({k: v for k, v in _reference(name).items() if k not in RUNGE_KUTTA})
+    _fill_runge_kutta(memory)
+    return memory
+
+
+def widened(memory: Memory) -> Memory:
+    """The same values in double precision; poison stays poison."""
+    wide = Memory(memory.model, "float64", memory.num_worlds, memory.capacity["contact"], memory.capacity["row"])
+    for name in FIELD:
+        wide.arrays[name][...] = memory.arrays[name]
+    return wide
+
+
+def owners(memory: Memory, name: str) -> np.ndarray:
+    """World of each entry of the shard's part of a field, from its first axis."""
+    counter = {"contact": "ncon", "row": "nefc"}.get(FIELD[name].space)
+    entries = len(memory.own(name))
+    return np.arange(entries) if counter is None else np.repeat(np.arange(memory.num_worlds), memory.own(counter))

@@ -1,0 +1,81 @@
+"""Compiling kernels: for the host, with clear errors, and for CUDA without a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from simengine.errors import BackendError
+from simengine.kernels import catalogue, host_build
+from simengine.kernels.cuda_build import compile_cubin
+from simengine.kernels.kernel import Kernel
+
+
+@pytest.fixture
+def fresh_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Forget the compiler that was found, before and after the test; kernels are cached in a folder of their own."""
+    monkeypatch.setenv("SIMENGINE_CACHE_DIR", str(tmp_path / "kernels"))
+    host_build.compiler.cache_clear()
+    yield tmp_path
+    host_build.compiler.cache_clear()
+
+
+def test_no_compiler_is_one_clear_sentence(fresh_compiler: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(fresh_compiler / "nothing"))
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(BackendError, match=r"no C\+\+ compiler .* set CXX, or use backend='jax'$") as caught:
+        host_build.build_kernel(catalogue.single(catalogue.PASSIVE), "float32")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_compiler_that_fails_is_named(fresh_compiler: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = fresh_compiler / "fake"
+    fake.write_text("#!/bin/sh\n[ \"$1\" = --version ] && echo fake 1.0 && exit 0\necho 'x: error: no' >&2; exit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("CXX", str(fake))
+    with pytest.raises(BackendError, match="fake could not compile kernel only_passive: x: error: no") as caught:
+        host_build.build_kernel(catalogue.single(catalogue.PASSIVE), "float32")
+    assert "\n" not in str(caught.value)
+    assert not list((fresh_compiler / "kernels").iterdir())
+
+
+def test_builds_differ_in_precision_lanes_and_flags(fresh_compiler: Path) -> None:
+    kernel = catalogue.single(catalogue.FACTOR_M)
+    plain = host_build.build_kernel(kernel, "float32")
+    assert host_build.build_kernel(kernel, "float32") == plain
+    others = [
+        host_build.build_kernel(kernel, "float64"),
+        host_build.build_kernel(kernel, "float32", lanes=4),
+        host_build.build_kernel(kernel, "float32", extra_flags=("-DUNUSED",)),
+    ]
+    assert len({plain, *others}) == 4
+
+
+def need_nvrtc() -> None:
+    """Skip where CuPy's NVRTC is not installed."""
+    try:
+        from cupy.cuda import nvrtc
+    except ImportError as error:
+        pytest.skip(f"CuPy's NVRTC is not installed: {error}")
+    assert nvrtc.getVersion() >= (12, 0)
+
+
+NVRTC_KERNELS = (catalogue.POSITION, catalogue.SMOOTH, catalogue.SCAN_KERNEL, catalogue.finish("rk4", False))
+
+
+@pytest.mark.parametrize("arch", [80, 90, 100])
+@pytest.mark.parametrize("kernel", NVRTC_KERNELS, ids=lambda k: k.name)
+def test_kernels_compile_for_cuda_without_a_gpu(kernel: Kernel, arch: int) -> None:
+    need_nvrtc()
+    cubin = compile_cubin(kernel, "float32", 1024 if kernel.unit == "column" else 16, arch)
+    assert cubin.startswith(b"\x7fELF")
+    assert kernel.name.encode() in cubin
+
+
+def test_cuda_errors_name_the_kernel_and_the_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
+    need_nvrtc()
+    monkeypatch.setattr("simengine.kernels.cuda_build.kernel_source", lambda kernel, target: "int broken(")
+    with pytest.raises(BackendError, match="NVRTC could not compile kernel only_passive for sm_90: .*error"):
+        compile_cubin(catalogue.single(catalogue.PASSIVE), "float32", 16, 90)
