@@ -42,6 +42,9 @@ class CudaBackend:
         self._shared_limit = int(limit)
         self._spread_blocks = _BLOCKS_A_MULTIPROCESSOR * int(cupy.cuda.Device().attributes["MultiProcessorCount"])
         self._pinned: list[Any] = []
+        # Memory is made and filled on a stream of its own, for which the host waits: a run may ask for memory when its
+        # kernels are spread over streams already, and the caller's stream may be busy with other work.
+        self._setup = cupy.cuda.Stream(non_blocking=True)
 
     def lanes(self, nv: int) -> int:
         """Lanes by the size class of nv."""
@@ -52,12 +55,18 @@ class CudaBackend:
         return nv <= lanes_for(nv)
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
-        """A zeroed CuPy array."""
-        return self._cupy.zeros(shape, dtype=dtype)
+        """A zeroed CuPy array, ready for every stream."""
+        with self._setup:
+            array = self._cupy.zeros(shape, dtype=dtype)
+        self._setup.synchronize()
+        return array
 
     def upload(self, array: np.ndarray) -> Any:
-        """The array as a CuPy array."""
-        return self._cupy.asarray(array)
+        """The array as a CuPy array, ready for every stream."""
+        with self._setup:
+            copy = self._cupy.asarray(array)
+        self._setup.synchronize()
+        return copy
 
     def host_visible(self, count: int) -> np.ndarray:
         """Pinned memory, mapped at the same address on the GPU (unified addressing)."""

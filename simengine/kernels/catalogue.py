@@ -63,8 +63,14 @@ POSITION = Kernel(
     "position",
     (GUARD, KINEMATICS, COM_POS, COLLISION),
     direct=_COUNTS,
+    preload=frozenset({"qpos"}),
 )
-SMOOTH = Kernel("smooth", (CRB, FACTOR_M, COM_VEL, PASSIVE, RNE, ACTUATION, ACCELERATION), direct=frozenset())
+SMOOTH = Kernel(
+    "smooth",
+    (CRB, FACTOR_M, COM_VEL, PASSIVE, RNE, ACTUATION, ACCELERATION),
+    direct=frozenset(),
+    preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
+)
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
 POST = Kernel("rne_post", (RNE_POST,))

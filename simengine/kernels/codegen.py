@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from simengine.kernels.kernel import Kernel
-from simengine.kernels.prelude import HEADER, constants, model_struct
+from simengine.kernels.prelude import constants, model_struct
 from simengine.model.table import PAIR_TYPES
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELD, Field
@@ -21,7 +21,6 @@ _STAGES = _HERE.parent / "stages"
 _HEADERS_AFTER_MODEL = ("spatial.cuh", "linalg.cuh", "contact.cuh", "integrate.cuh")
 
 MODEL_PARAMETERS = ("const GRID_CONSTANT Header header", "const int* model_ints", "const real* model_reals")
-HEADER_SLOTS = (len(HEADER) + 1) // 2
 RANGE_PARAMETERS = ("const int* worlds", "const int* num_listed", "int begin", "int n")
 
 
@@ -84,8 +83,14 @@ def _world_function(kernel: Kernel) -> str:
         const = "const " if name in kernel.reads else ""
         if name in kernel.in_scratch:
             lines.append(f"  {kind}* w_{name} = reinterpret_cast<{kind}*>(scratch + at_{name});")
+        elif name in kernel.preload:
+            lines.append(
+                f"  const {kind}* w_{name} = preload(scratch + at_{name}, {_pointer(name)}, {_entry(FIELD[name])});"
+            )
         else:
             lines.append(f"  {const}{kind}* w_{name} = {_pointer(name)};")
+    if kernel.preload:
+        lines.append("  lane_sync();")
     for i, stage in enumerate(kernel.stages):
         arguments = ["m", *(f"w_{n}" for n in stage.fields)]
         arguments += [f"scratch + at_{stage.name}_{n}" for n, _ in stage.scratch]
@@ -126,11 +131,11 @@ def _cuda_entry(kernel: Kernel) -> str:
 def _host_unpack(kernel: Kernel) -> list[str]:
     lines = []
     received = parameters(kernel)
-    first = 0
     if kernel.unit == "world":
         lines.append("  const Header& header = *reinterpret_cast<const Header*>(slots);")
-        received, first = received[1:], HEADER_SLOTS
-    for i, parameter in enumerate(received, start=first):
+        lines.append("  slots += sizeof(Header) / 8;")
+        received = received[1:]
+    for i, parameter in enumerate(received):
         kind, name = parameter.rsplit(" ", 1)
         value = f"({kind})slots[{i}]" if "*" in kind else f"(int)(int64_t)slots[{i}]"
         lines.append(f"  {parameter} = {value};" if "*" in kind else f"  const int {name} = {value};")
@@ -154,7 +159,7 @@ def _host_entry(kernel: Kernel) -> str:
     words = (
         "COLUMN_WORDS"
         if kernel.unit == "column"
-        else f"COLUMN_WORDS + (int)(int64_t)slots[{HEADER_SLOTS + len(parameters(kernel)) - 2}]"
+        else f"COLUMN_WORDS + (int)(int64_t)slots[sizeof(Header) / 8 + {len(parameters(kernel)) - 2}]"
     )
     lines.append(
         f'extern "C" void {kernel.name}(const uint64_t* slots) {{ run_lanes({kernel.name}_lane, slots, {words}); }}'

@@ -42,7 +42,6 @@ def compile_cubin(kernel: Kernel, dtype: str, lanes: int, arch: int) -> bytes:
         f"--gpu-architecture=sm_{arch}",
         "--std=c++17",
         "--fmad=false",
-        *(("--prec-div=false", "--prec-sqrt=false") if dtype == "float32" else ()),
         *defines(dtype, lanes),
         f"-DBLOCK={BLOCK}",
         "-lineinfo",

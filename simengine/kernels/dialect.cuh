@@ -33,10 +33,13 @@ typedef REAL real;
 // which a lane below 32 has one at most.
 #if SIMENGINE_GPU
 #define ROLLED _Pragma("unroll 1")
+#define OVERLAPPED _Pragma("unroll 4")
 #else
 #define ROLLED
+#define OVERLAPPED
 #endif
 #define LANE_FOR(i, n) ROLLED for (int i = lane(); i < (n); i += LANES)
+#define LANE_FOR_LOADS(i, n) OVERLAPPED for (int i = lane(); i < (n); i += LANES)
 #if SIMENGINE_GPU && LANES < 32
 #define DOF_FOR(i, n) if (const int i = lane(); i < (n))
 #else
@@ -240,10 +243,18 @@ DEVICE bool finite_(real x) { return abs_(x) <= REAL_MAX; }
 // A finished field from scratch to memory.
 template <typename T>
 DEVICE void copy_out(T* out, const T* in, int n) {
+  LANE_FOR_LOADS(i, n) out[i] = in[i];
+}
+
+// A field that several bodies read: on the GPU a copy in scratch, valid after the next lane_sync; elsewhere itself.
+template <typename T>
+DEVICE const T* preload(T* copy, const T* in, int n) {
 #if SIMENGINE_GPU
-#pragma unroll 4
+  LANE_FOR_LOADS(i, n) copy[i] = in[i];
+  return copy;
+#else
+  return in;
 #endif
-  for (int i = lane(); i < n; i += LANES) out[i] = in[i];
 }
 
 // Words that linear algebra keeps per group, at the start of its scratch.

@@ -43,12 +43,14 @@ class Kernel:
         stages: the bodies, in order.
         direct: produced fields that bodies write straight to memory; they must not be null at launch. The default, all
             of them, is what a single stage wants.
+        preload: fields read by several bodies, of which the GPU keeps a copy in scratch.
         unit: "world", or "column" for `scan`.
     """
 
     name: str
     stages: tuple[Stage, ...]
     direct: frozenset[str] | None = None
+    preload: frozenset[str] = frozenset()
     unit: str = "world"
 
     @cached_property
@@ -89,7 +91,8 @@ class Kernel:
     @cached_property
     def scratch_items(self) -> tuple[ScratchItem, ...]:
         """Scratch fields and working arrays with their lifetimes."""
-        items = []
+        last_reader = {n: i for i, stage in enumerate(self.stages) for n in stage.reads}
+        items = [ScratchItem(name, 0, last_reader[name]) for name in self.reads if name in self.preload]
         for name in self.in_scratch:
             users = [i for i, stage in enumerate(self.stages) if name in stage.fields]
             items.append(ScratchItem(name, users[0], users[-1]))

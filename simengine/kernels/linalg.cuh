@@ -185,14 +185,24 @@ DEVICE void chol_solve(real* x, const real* L, int n) {
   if (REGISTERS_FIT(n)) {
     const int i = lane();
     const real inverse = i < n ? reciprocal_(L[i * n + i]) : R(0.0);
-    real y = i < n ? x[i] : R(0.0);
-    for (int k = 0; k < n; ++k) {
-      const real solved = lane_get(y * inverse, k);
-      y = i == k ? solved : i > k && i < n ? fma_(-L[i * n + k], solved, y) : y;
+    real y = i < n ? x[i] : R(0.0), l[LANES];
+#pragma unroll
+    for (int k = 0; k < LANES; ++k) l[k] = k < i && i < n ? L[i * n + k] : R(0.0);
+#pragma unroll
+    for (int k = 0; k < LANES; ++k) {
+      if (k < n) {
+        const real solved = lane_get(y * inverse, k);
+        y = i == k ? solved : fma_(-l[k], solved, y);
+      }
     }
-    for (int k = n - 1; k >= 0; --k) {
-      const real solved = lane_get(y * inverse, k);
-      y = i == k ? solved : i < k ? fma_(-L[k * n + i], solved, y) : y;
+#pragma unroll
+    for (int k = 0; k < LANES; ++k) l[k] = k > i && k < n ? L[k * n + i] : R(0.0);
+#pragma unroll
+    for (int k = LANES - 1; k >= 0; --k) {
+      if (k < n) {
+        const real solved = lane_get(y * inverse, k);
+        y = i == k ? solved : fma_(-l[k], solved, y);
+      }
     }
     lane_sync();
     if (i < n) x[i] = y;

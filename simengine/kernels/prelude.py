@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import mujoco
 
-from simengine.model.table import INT_OPTIONS, PAIR_TYPES, SIZES, TABLE
+from simengine.model.blob import HEADER, HEADER_FIELDS, HEADER_REALS, HEADER_SCALARS, field_size
+from simengine.model.table import PAIR_TYPES, TABLE_BY_NAME
 from simengine.state.fields import COLUMNS, NUM_CLASSES, NUM_COLUMNS, NUM_SUMS, ROW_CLASSES, STATUS
-
-# The integer header of a model: sizes, nvp, options, then where each table field starts in its blob.
-HEADER: tuple[str, ...] = (*SIZES, "nvp", *INT_OPTIONS, *(field.name for field in TABLE))
 
 
 def constants() -> str:
@@ -39,7 +37,7 @@ def model_struct() -> str:
     The header is a kernel argument by value, so sizes and offsets are constants of the launch: no load precedes a load.
     """
     lines = [
-        f"struct Header {{ int at[{len(HEADER)}]; }};",
+        f"struct alignas(8) Header {{ int at[{len(HEADER)}]; alignas(8) real value[{HEADER_REALS}]; }};",
         "",
         "struct Model {",
         "  const Header& header;",
@@ -47,11 +45,14 @@ def model_struct() -> str:
         "  const real* reals;",
         "  real* column;  // LANES words of the group, for linear algebra",
     ]
-    scalars = len(SIZES) + 1 + len(INT_OPTIONS)
-    for index, name in enumerate(HEADER[:scalars]):
+    for index, name in enumerate(HEADER[: len(HEADER_SCALARS)]):
         lines.append(f"  DEVICE_METHOD int {name}() const {{ return header.at[{index}]; }}")
-    for index, field in enumerate(TABLE, start=scalars):
-        kind, blob = ("int", "ints") if field.kind == "int" else ("real", "reals")
-        lines.append(f"  DEVICE_METHOD const {kind}* {field.name}() const {{ return {blob} + header.at[{index}]; }}")
+    for index, name in enumerate(HEADER[len(HEADER_SCALARS) :], start=len(HEADER_SCALARS)):
+        kind, blob = ("int", "ints") if TABLE_BY_NAME[name].kind == "int" else ("real", "reals")
+        lines.append(f"  DEVICE_METHOD const {kind}* {name}() const {{ return {blob} + header.at[{index}]; }}")
+    at = 0
+    for field in HEADER_FIELDS:
+        lines.append(f"  DEVICE_METHOD const real* {field.name}() const {{ return header.value + {at}; }}")
+        at += field_size(field)
     lines.append("};")
     return "\n".join(lines) + "\n"

@@ -1,4 +1,8 @@
-"""Packing: the model tables of a simulation as headers, one integer and one real blob, for the kernels."""
+"""Packing: the model tables of a simulation as headers, one integer and one real blob, for the kernels.
+
+A header goes to kernels by value: sizes, options and scalar physics are then constants of the launch, and a table field
+is one load away. It is the integers of `HEADER` (padded to eight bytes), then the real fields of `HEADER_FIELDS`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,28 @@ from collections.abc import Sequence
 import numpy as np
 
 from simengine.model.model import Model
-from simengine.model.table import INT_OPTIONS, SIZES, TABLE
+from simengine.model.table import INT_OPTIONS, SIZES, TABLE, TableField
+
+
+def field_size(field: TableField) -> int:
+    """Numbers in a field whose dims are all integers."""
+    return int(np.prod([d for d in field.dims if isinstance(d, int)], dtype=np.int64))
+
+
+# Real fields of fixed size, which travel in the header itself.
+HEADER_FIELDS: tuple[TableField, ...] = tuple(
+    f for f in TABLE if f.kind == "real" and all(isinstance(d, int) for d in f.dims)
+)
+HEADER_REALS = sum(field_size(f) for f in HEADER_FIELDS)
+HEADER_SCALARS: tuple[str, ...] = (*SIZES, "nvp", *INT_OPTIONS)
+BLOB_FIELDS: tuple[TableField, ...] = tuple(f for f in TABLE if f not in HEADER_FIELDS)
+# The integers of a header: sizes, nvp, options, then where each blob field starts.
+HEADER: tuple[str, ...] = (*HEADER_SCALARS, *(f.name for f in BLOB_FIELDS))
+
+
+def header_bytes(dtype: str) -> int:
+    """Size of a header."""
+    return (4 * len(HEADER) + 7) // 8 * 8 + (np.dtype(dtype).itemsize * HEADER_REALS + 7) // 8 * 8
 
 
 def pack_models(models: Sequence[Model], dtype: str) -> tuple[list[bytes], np.ndarray, np.ndarray]:
@@ -15,26 +40,27 @@ def pack_models(models: Sequence[Model], dtype: str) -> tuple[list[bytes], np.nd
 
     Args:
         models: the models, in the order of their numbers.
-        dtype: "float32" or "float64" for the real blob.
+        dtype: "float32" or "float64" for real numbers.
 
     Returns:
-        a header per model (int32 as bytes), ints (int32) and reals; a header holds the sizes, nvp, the integer options,
-        then the offset of each table field in its blob, in the order of `TABLE`.
+        a header per model, ints (int32) and reals.
     """
     headers: list[bytes] = []
-    ints: list[np.ndarray] = []
-    reals: list[np.ndarray] = []
+    parts: dict[str, list[np.ndarray]] = {"int": [], "real": []}
     at = {"int": 0, "real": 0}
     for model in models:
-        header = [model.sizes[name] for name in SIZES]
-        header.append((model.sizes["nv"] + 3) & ~3)
-        header += [model.options[name] for name in INT_OPTIONS]
-        for field in TABLE:
+        integers = [model.sizes[name] for name in SIZES]
+        integers.append((model.sizes["nv"] + 3) & ~3)
+        integers += [model.options[name] for name in INT_OPTIONS]
+        for field in BLOB_FIELDS:
             values = model.arrays[field.name].ravel()
-            header.append(at[field.kind])
-            (ints if field.kind == "int" else reals).append(values)
+            integers.append(at[field.kind])
+            parts[field.kind].append(values)
             at[field.kind] += values.size
-        headers.append(np.array(header, dtype=np.int32).tobytes())
-    int_blob = np.concatenate([*ints, np.zeros(1)]).astype(np.int32)
-    real_blob = np.concatenate([*reals, np.zeros(1)]).astype(dtype)
+        reals = np.concatenate([model.arrays[f.name].ravel() for f in HEADER_FIELDS]).astype(dtype)
+        head = np.array(integers, dtype=np.int32).tobytes()
+        head = head.ljust((len(head) + 7) // 8 * 8, b"\0") + reals.tobytes()
+        headers.append(head.ljust(header_bytes(dtype), b"\0"))
+    int_blob = np.concatenate([*parts["int"], np.zeros(1)]).astype(np.int32)
+    real_blob = np.concatenate([*parts["real"], np.zeros(1)]).astype(dtype)
     return headers, int_blob, real_blob

@@ -6,7 +6,7 @@ DEVICE void acceleration(const Model& m, const real* qfrc_applied, const real* x
                          real* cfrc_applied) {
   // (1) applied Cartesian forces as com-based force vectors
   int any = 0;
-  LANE_FOR(i, 6 * m.nbody()) any |= xfrc_applied[i] != 0;
+  LANE_FOR_LOADS(i, 6 * m.nbody()) any |= xfrc_applied[i] != 0;
   any = lane_any(any);
   if (any) {
     LANE_FOR(b, m.nbody()) {

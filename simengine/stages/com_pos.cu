@@ -8,7 +8,7 @@ DEVICE void com_pos(const Model& m, const real* xmat, const real* xipos, const r
     const int b = e / 3, i = e % 3, last = m.body_last()[b];
     const real mass = m.body_subtreemass()[b];
     real sum = 0;
-    ROLLED for (int c = b; c <= last; ++c) sum = fma_(m.body_mass()[c], xipos[3 * c + i], sum);
+    OVERLAPPED for (int c = b; c <= last; ++c) sum = fma_(m.body_mass()[c], xipos[3 * c + i], sum);
     subtree_com[e] = mass < MJMINVAL ? xipos[e] : sum / mass;
   }
   lane_sync();

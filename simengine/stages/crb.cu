@@ -6,7 +6,7 @@ DEVICE void crb(const Model& m, const real* cinert, const real* cdof, real* crb,
   LANE_FOR(e, 10 * m.nbody()) {
     const int b = e / 10, i = e % 10, last = b ? m.body_last()[b] : -1;
     real sum = 0;
-    ROLLED for (int c = b; c <= last; ++c) sum += cinert[10 * c + i];
+    OVERLAPPED for (int c = b; c <= last; ++c) sum += cinert[10 * c + i];
     crb[e] = sum;
   }
   // pairs of dofs without a common branch are not coupled

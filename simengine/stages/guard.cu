@@ -6,7 +6,7 @@ DEVICE void guard(const Model& m, const real* qpos, const real* qvel, const real
   LANE_FOR(i, m.nq()) bad |= !finite_(qpos[i]);
   DOF_FOR(i, m.nv()) bad |= !finite_(qvel[i]) | !finite_(qfrc_applied[i]);
   LANE_FOR(i, m.nu()) bad |= !finite_(ctrl[i]);
-  LANE_FOR(i, 6 * m.nbody()) bad |= !finite_(xfrc_applied[i]);
+  LANE_FOR_LOADS(i, 6 * m.nbody()) bad |= !finite_(xfrc_applied[i]);
   bad = lane_any(bad);
   if (lane() == 0 && bad && world_status[0] == STATUS_HEALTHY) world_status[0] = STATUS_INPUT;
   lane_sync();

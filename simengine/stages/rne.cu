@@ -33,7 +33,7 @@ DEVICE void rne(const Model& m, const real* qvel, const real* cinert, const real
   LANE_FOR(e, 6 * m.nbody()) {
     const int b = e / 6, i = e % 6, last = m.body_last()[b];
     real sum = 0;
-    ROLLED for (int c = b; c <= last; ++c) sum += cfrc[6 * c + i];
+    OVERLAPPED for (int c = b; c <= last; ++c) sum += cfrc[6 * c + i];
     cacc[e] = sum;  // the accelerations have done their work
   }
   lane_sync();

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import mujoco
@@ -45,7 +45,7 @@ class Case(NamedTuple):
 
 
 def heap_xml() -> str:
-    """A chain of limited, actuated hinges among free spheres and capsules over a floor, nv = 1 + LINKS + 6 BODIES = 39."""
+    """A chain of limited, actuated hinges among free spheres and capsules, nv = 1 + LINKS + 6 BODIES = 39."""
     lift = '<joint name="lift" type="slide" axis="0 0 1" damping="1"/>'
     links = "".join(
         f'<body pos="{0.25 if k else 0} 0 {0 if k else 0.035}">{"" if k else lift}'
@@ -113,7 +113,7 @@ def _undecided(early: mujoco.MjModel, model: Model, states: Sample, index: int) 
     return bool((np.abs(np.concatenate(gaps)) < NEAR).any())
 
 
-@lru_cache(maxsize=None)
+@cache
 def case(name: str) -> Case:
     """A model of NAMES with its decided states."""
     if name == "heap":
@@ -127,7 +127,7 @@ def case(name: str) -> Case:
     undecided = np.array([_undecided(early, model, states, i) for i in range(len(states.qpos))])
     keep = np.flatnonzero(~undecided)
     fields = []
-    for i in keep:
+    for i in keep.tolist():
         data = _placed(mj, states, i)
         mujoco.mj_forward(mj, data)
         mujoco.mj_rnePostConstraint(mj, data)
@@ -136,7 +136,7 @@ def case(name: str) -> Case:
 
 
 def coverage(name: str) -> Counter[str]:
-    """How many limits, contacts by pair type, contacts in the gap, states without rows and states left out there are."""
+    """How many limits, contacts by pair type and in the gap, states without rows and states left out there are."""
     count: Counter[str] = Counter(states=len(case(name).fields), left_out=case(name).left_out)
     for fields in case(name).fields:
         count["limits"] += int((fields["efc_type"] == mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT).sum())

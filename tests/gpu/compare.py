@@ -47,7 +47,7 @@ def state_bits(sim: Simulation, group: int = 0, worlds: Any = slice(None)) -> di
 
 
 def relative(actual: np.ndarray, expected: np.ndarray) -> float:
-    """Largest error over the first axis, each entry's relative to its greatest number or 1; shapes agree but for form."""
+    """Largest error over the first axis, relative to each entry's greatest number or 1; sizes must be equal."""
     assert actual.size == expected.size, f"sizes {actual.shape} and {expected.shape}"
     if not expected.size:
         return 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -67,7 +67,7 @@ settings = pytest.mark.parametrize(
 )
 
 
-@lru_cache(maxsize=None)
+@cache
 def controls(worlds: int) -> np.ndarray:
     """(STEPS, worlds, nu) beyond their range now and then; those of a world do not depend on how many there are."""
     ctrls = np.random.default_rng(5).uniform(-1.2, 1.2, size=(worlds, STEPS, ant().nu))
@@ -88,7 +88,7 @@ def fresh(backend: str, worlds: int, **setting: Any) -> Simulation:
     return Simulation(ant(), num_worlds=worlds, backend=backend, **setting)
 
 
-@lru_cache(maxsize=None)
+@cache
 def golden(backend: str, dtype: str, worlds: int = WORLDS) -> Simulation:
     """The plain serial run."""
     sim = fresh(backend, worlds, executor="serial", shards=1, dtype=dtype)
@@ -195,8 +195,7 @@ RECORDED = {
     "host": [{"executor": "serial"}, {"executor": "shuffled"}, {}],
     "cuda": [
         {"executor": "serial"},
-        *(streams(completion, window, count, 3) for completion, window, count in (("events", 32, 8), ("polling", 32, 8))),
-        *(streams(completion, window, count, 3) for completion, window, count in (("events", 2, 2), ("polling", 2, 2))),
+        *(streams(completion, n, count, 3) for completion in ("events", "polling") for n, count in ((32, 8), (2, 2))),
     ],
 }
 

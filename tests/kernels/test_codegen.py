@@ -27,7 +27,7 @@ def lengths(kernel: Kernel, model: dict[str, int], nrow: int, registers: bool) -
     """Words that each scratch item needs at least."""
     extra = {**model, "nvp": -(-model["nv"] // 4) * 4, "nhessian": 0 if registers else model["nv"] ** 2}
     words = {}
-    for name in kernel.in_scratch:
+    for name in (*(n for n in kernel.reads if n in kernel.preload), *kernel.in_scratch):
         shape = entry_shape(FIELD[name], model)
         words[name] = int(np.prod(shape, dtype=int)) * (nrow if FIELD[name].space == "row" else 1)
     for stage in kernel.stages:

@@ -1,0 +1,248 @@
+"""Launch every kernel of the engine at least once, with few worlds: `python -m benchmarks.every_kernel --worlds 12`.
+
+Meant to be run under a checker that slows kernels down a hundred times:
+
+    compute-sanitizer --tool memcheck  python -m benchmarks.every_kernel
+    compute-sanitizer --tool racecheck python -m benchmarks.every_kernel
+    compute-sanitizer --tool synccheck python -m benchmarks.every_kernel
+    compute-sanitizer --tool initcheck python -m benchmarks.every_kernel --raw
+
+Run it once without a checker first, so that the kernels are compiled and cached. Arrays are then allocations of their
+own, so that a checker sees what lies beside them.
+
+The models are combs: a free body with teeth of different lengths, so that its height says how many contacts and
+constraint rows a world has, beside as many other free bodies as fill groups of 8, 16 and 32 lanes and more. Every size
+class of the solver, every pair type, both integrators, evaluations, and each stage alone run for each of them. The
+exit status is 1 if a kernel never ran, or if a world that is healthy holds a number that is none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+import simengine
+from scheduler.calls import Item
+from simengine.backends.base import lanes_for
+from simengine.backends.cuda import CudaBackend
+from simengine.backends.host import HostBackend
+from simengine.emission.calls import Listed
+from simengine.emission.shard import ShardEmitter
+from simengine.engine import ListEngine
+from simengine.kernels import catalogue
+from simengine.model.table import PAIR_TYPES
+from simengine.stages.stage import Stage
+from simengine.state.fields import FIELDS, ROW_CLASSES
+
+BODIES = (0, 1, 3, 5)
+"""Free bodies beside the comb: nv is 7, 13, 25 and 37."""
+
+TEETH, TOOTH, STEP = 40, 0.02, 0.002
+"""Teeth, their radius [m], and how much higher each stands than the one before it [m]."""
+
+TOUCHING = (0, 1, 3, 6, 12, 25, 40)
+"""Teeth on the floor in the first worlds, one world for each size class; at the end lie worlds of other kinds."""
+
+PEGS = (3.0, 0.0, 1.0)
+"""Where a ball and a capsule stand that the comb's handle can touch [m]."""
+
+Runs = Counter[tuple[str, str]]
+"""How often a call ran, by its name and the kind of model."""
+
+
+def comb_xml(bodies: int, integrator: str) -> str:
+    """A comb with a handle, a knob and a hinged tail, over a floor, beside two pegs and so many free bodies."""
+    teeth = "".join(
+        f'<geom size="{TOOTH}" pos="{0.1 * (k % 8)} {0.1 * (k // 8)} {STEP * k}" contype="0" conaffinity="2"/>'
+        for k in range(TEETH)
+    )
+    shapes = ('size="0.1"', 'type="capsule" size="0.06 0.12"')
+    others = "".join(f"<body><freejoint/><geom {shapes[k % 2]}/></body>" for k in range(bodies))
+    x, y, z = PEGS
+    return f"""
+    <mujoco model="comb_{bodies}_{integrator}">
+      <option timestep="0.002" integrator="{integrator}"/>
+      <worldbody>
+        <geom type="plane" size="5 5 1" contype="3" conaffinity="3"/>
+        <geom size="0.05" pos="{x} {y + 0.12} {z - 0.07}"/>
+        <geom type="capsule" size="0.04 0.2" pos="{x} {y} {z + 0.05}" zaxis="0 1 0"/>
+        <body>
+          <freejoint/>
+          {teeth}
+          <geom type="capsule" size="0.04 0.1" pos="-0.3 0 0.05" zaxis="1 0 0"/>
+          <geom size="0.05" pos="-0.3 0.12 0.05"/>
+          <body pos="0 -0.2 0.3">
+            <joint name="tail" type="hinge" axis="0 0 1" range="-30 30" limited="true" damping="0.1"/>
+            <geom type="capsule" fromto="0 0 0 0 -0.2 0" size="0.02"/>
+          </body>
+        </body>
+        {others}
+      </worldbody>
+      <actuator><motor joint="tail"/></actuator>
+    </mujoco>
+    """
+
+
+def states(model: simengine.Model, worlds: int) -> np.ndarray:
+    """(worlds, nq): worlds of each size class, one at the pegs, and others thrown at random."""
+    rng = np.random.default_rng(0)
+    bodies = (model.nq - 8) // 7
+    qpos = np.tile(model.qpos0, (worlds, 1))
+    for world, state in enumerate(qpos):
+        role = world % (len(TOUCHING) + 5)
+        for body in range(bodies):
+            place = state[8 + 7 * body : 15 + 7 * body]
+            place[:3] = rng.uniform([-0.2, -0.2, 0.02], [0.2, 0.2, 0.2])
+            place[3:] = rng.normal(size=4)
+            if role <= len(TOUCHING):
+                place[:3] = 10 + body, 0, 1
+        if role < len(TOUCHING):
+            # the tooth that touches last lies half a step deep
+            state[2] = TOOTH - STEP * (TOUCHING[role] - 0.5)
+            state[7] = 0.6 * (role % 2)
+        elif role == len(TOUCHING):
+            state[:3] = PEGS[0] + 0.3, PEGS[1], PEGS[2] - 0.05
+        else:
+            state[2] = rng.uniform(0, 0.2)
+            state[3:7] = rng.normal(size=4)
+            state[7] = rng.uniform(-0.7, 0.7)
+    return qpos
+
+
+def worlds_of(stage: Stage) -> tuple[Listed | None, ...]:
+    """The lists of worlds that a stage works on in a step, as the step itself would give them; None is all worlds."""
+    columns = (*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more")
+    classes = tuple(Listed(column, "size class", number, True) for number, column in enumerate(columns))
+    if stage.name in PAIR_TYPES:
+        return (Listed(stage.name, "pair type", PAIR_TYPES.index(stage.name), True),)
+    if stage is catalogue.UNCONSTRAINED:
+        return classes[:1]
+    if stage in (catalogue.CONSTRAINT, catalogue.SOLVE):
+        return classes[1:]
+    return classes if stage in catalogue.INTEGRATORS.values() else (None,)
+
+
+def single_stages(emitter: ShardEmitter, log: list[str]) -> Iterator[Item]:
+    """Emit every stage alone, in the order of a step, after an evaluation that stored every field."""
+    stored = frozenset(f.name for f in FIELDS)
+    for stage in catalogue.STAGES:
+        for listed in worlds_of(stage):
+            call = emitter._factory.make(catalogue.single(stage), stored, listed, 0, {"rk_stage": 0}).call
+            log.append(call.name)
+            yield call
+
+
+def variant(model: simengine.Model) -> str:
+    """The kind of group that works on a world of a model."""
+    lanes = lanes_for(model.nv)
+    return f"{lanes} lanes" if model.nv <= lanes else f"{lanes} lanes, nv > {lanes}"
+
+
+def run_model(bodies: int, integrator: str, args: argparse.Namespace, runs: Runs) -> list[str]:
+    """Steps, an evaluation and single stages of one model; returns what is wrong with the worlds."""
+    model = simengine.load_model(comb_xml(bodies, integrator))
+    sim = simengine.Simulation(
+        model, args.worlds, backend=args.backend, dtype=args.dtype, keep=("cfrc_ext",), on_nonfinite="freeze"
+    )
+    sim.set_state(qpos=states(model, args.worlds), ctrl=np.full(model.nu, 0.5))
+    bad = args.worlds - 1
+    sim.qvel[bad, 0] = np.nan
+    kind = variant(model)
+    for evaluate in (sim.forward, *[sim.step] * args.steps):
+        evaluate()
+        runs.update((entry.call.name, kind) for entry in sim.last_kernel_list)
+    host = sim.groups[0].to_host
+    status, qpos, qvel = (host(sim.field(name)) for name in ("world_status", "qpos", "qvel"))
+    wrong = [f"world {w} of {model.name} is flagged {status[w]}" for w in np.flatnonzero(status) if w != bad]
+    lost = (status == 0) & ~(np.isfinite(qpos).all(axis=1) & np.isfinite(qvel).all(axis=1))
+    wrong += [f"world {w} of {model.name} is healthy and holds NaN" for w in np.flatnonzero(lost)]
+    if status[bad] == 0:
+        wrong.append(f"the bad world of {model.name} was not found")
+    sim.forward()
+    engine = sim._engine
+    assert isinstance(engine, ListEngine), "single stages need a backend with kernel lists: host or cuda"
+    for emitter in engine.emitters[0]:
+        log: list[str] = []
+        engine.executor.run([single_stages(emitter, log)])
+        runs.update((name, kind) for name in log)
+    sim.synchronize()
+    sim.close()
+    return wrong
+
+
+def expected() -> list[str]:
+    """Names of the calls that must have run: every kernel of the catalogue, `finish` once for each size class."""
+    names = []
+    for kernel in catalogue.all_kernels():
+        if kernel.name.startswith("finish") and not kernel.name.endswith("_arena"):
+            names += [f"{kernel.name}_{bound}" for bound in ROW_CLASSES[1:]]
+        else:
+            names.append(kernel.name)
+    return names
+
+
+def report(runs: Runs) -> list[str]:
+    """Print how often each call ran for each kind of group; returns those that never ran."""
+    kinds = list(dict.fromkeys(kind for _, kind in runs))
+    print(f"{'kernel':28s}" + "".join(f"{kind:>20s}" for kind in kinds))
+    for name in expected():
+        print(f"{name:28s}" + "".join(f"{runs[name, kind]:20d}" for kind in kinds))
+    return [f"{name} never ran with {kind}" for name in expected() for kind in kinds if not runs[name, kind]]
+
+
+def own_allocations() -> None:
+    """Let CuPy allocate each array by itself instead of from a pool."""
+    import cupy
+
+    cupy.cuda.set_allocator(None)
+
+
+def start_raw() -> None:
+    """Let fields and arenas start without a value: on the GPU as they are allocated, on the host as NaN and -1."""
+
+    def on_gpu(self: CudaBackend, shape: tuple[int, ...], dtype: str) -> object:
+        return self._cupy.empty(shape, dtype=dtype)
+
+    zeros = HostBackend.zeros
+
+    def on_host(self: HostBackend, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+        array = zeros(self, shape, dtype)
+        array.reshape(-1).view(np.uint8)[:] = 0xFF
+        return array
+
+    CudaBackend.zeros = on_gpu  # type: ignore[method-assign]
+    HostBackend.zeros = on_host  # type: ignore[method-assign]
+
+
+def main() -> int:
+    """Run all models; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--backend", default="cuda", choices=["cuda", "host"])
+    parser.add_argument("--worlds", type=int, default=len(TOUCHING) + 5, help="at least 12, for every kind of world")
+    parser.add_argument("--steps", type=int, default=2)
+    parser.add_argument("--dtype", default="float32", choices=["float32", "float64"])
+    parser.add_argument("--raw", action="store_true", help="leave memory unset, for initcheck")
+    args = parser.parse_args()
+    if args.backend == "cuda":
+        own_allocations()
+    if args.raw:
+        start_raw()
+    begin, runs, wrong = time.perf_counter(), Runs(), list[str]()
+    for bodies in BODIES:
+        for integrator in ("Euler", "RK4"):
+            wrong += run_model(bodies, integrator, args, runs)
+    wrong += report(runs)
+    launches, seconds = sum(runs.values()), time.perf_counter() - begin
+    print(f"{launches} launches of {len({name for name, _ in runs})} kernels in {seconds:.1f} s on {args.backend}")
+    for problem in wrong:
+        print(f"error: {problem}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
