@@ -15,7 +15,9 @@ import statistics
 import sys
 import time
 from collections import defaultdict
+from contextlib import suppress
 from datetime import date
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +158,15 @@ def hardware() -> dict[str, Any]:
     return info
 
 
+def package_versions() -> dict[str, str]:
+    """Versions of the optional packages that are installed."""
+    found = {}
+    for name in ("cupy-cuda13x", "cupy-cuda12x", "jax"):
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
 def main() -> int:
     """Run the cases and print or write them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -184,6 +195,7 @@ def main() -> int:
                 print(json.dumps(row), flush=True)
     if args.json:
         versions = {
+            **package_versions(),
             "simengine": simengine.__version__,
             "mujoco": mujoco.__version__,
             "python": platform.python_version(),
