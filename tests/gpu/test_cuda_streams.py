@@ -213,7 +213,8 @@ def test_jax_reads_and_sets_through_dlpack(backend: str) -> None:
     """In a process of its own, since JAX runs on the CPU in this one."""
     root = Path(__file__).parents[2]
     platforms = "cuda,cpu" if backend == "cuda" else "cpu"
-    env = os.environ | {"JAX_PLATFORMS": platforms, "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONPATH": os.pathsep.join((str(root), os.environ.get("PYTHONPATH", "")))}
+    paths = os.pathsep.join((str(root), os.environ.get("PYTHONPATH", "")))
+    env = os.environ | {"JAX_PLATFORMS": platforms, "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONPATH": paths}
     command = [sys.executable, "-c", READ_WITH_JAX, backend]
     answer = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=300, cwd=root)
     if "SKIP" in answer.stdout:

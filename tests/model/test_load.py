@@ -11,8 +11,16 @@ import numpy as np
 import pytest
 
 from simengine import ModelError, load_model
-from simengine.model.blob import pack_models
-from simengine.model.table import INT_OPTIONS, SIZES, TABLE, resolve
+from simengine.model.blob import (
+    BLOB_FIELDS,
+    HEADER,
+    HEADER_FIELDS,
+    HEADER_REALS,
+    HEADER_SCALARS,
+    header_bytes,
+    pack_models,
+)
+from simengine.model.table import SIZES, TABLE, resolve
 from tests.models import ALL, OWN, compile_model, gymnasium_path
 
 
@@ -162,13 +170,20 @@ def test_packed_tables_hold_every_field_of_every_model(dtype: str) -> None:
     headers, ints, reals = pack_models(models, dtype)
     assert (ints.dtype, reals.dtype) == (np.int32, np.dtype(dtype))
     for model, packed in zip(models, headers, strict=True):
-        header = np.frombuffer(packed, dtype=np.int32)
+        header = np.frombuffer(packed, dtype=np.int32, count=len(HEADER))
         assert header[: len(SIZES)].tolist() == list(model.sizes.values())
         assert header[len(SIZES)] == -(-model.nv // 4) * 4
-        for index, field in enumerate(TABLE, start=len(SIZES) + 1 + len(INT_OPTIONS)):
+        assert header[len(SIZES) + 1 : len(HEADER_SCALARS)].tolist() == list(model.options.values())
+        for index, field in enumerate(BLOB_FIELDS, start=len(HEADER_SCALARS)):
             values = model.arrays[field.name].ravel()
             blob = ints if field.kind == "int" else reals
             np.testing.assert_array_equal(blob[header[index] :][: values.size], values.astype(blob.dtype))
+        first = (4 * len(HEADER) + 7) // 8 * 8  # the header's numbers start on eight bytes
+        numbers = np.frombuffer(packed, dtype=dtype, offset=first, count=HEADER_REALS)
+        expected = np.concatenate([model.arrays[field.name].ravel() for field in HEADER_FIELDS])
+        np.testing.assert_array_equal(numbers, expected.astype(dtype))
+        assert len(packed) == header_bytes(dtype)
+    assert {*HEADER_FIELDS, *BLOB_FIELDS} == set(TABLE)
 
 
 def test_what_is_no_model_is_refused_by_type() -> None:
