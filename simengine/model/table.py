@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 # Sizes every model has; they open the integer header in this order.
-SIZES: tuple[str, ...] = ("nq", "nv", "nu", "nbody", "njnt", "ngeom", "nlevel", "ncand", "nslot", "nlimit")
+SIZES: tuple[str, ...] = ("nq", "nv", "nu", "nbody", "njnt", "ngeom", "nlevel", "nroot", "ncand", "nslot", "nlimit")
 
 # Scalar integer options, which follow the sizes in the header.
 INT_OPTIONS: tuple[str, ...] = ("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart")
@@ -57,6 +57,7 @@ TABLE: tuple[TableField, ...] = (
     _r("body_subtreemass", "nbody", doc="mass of the subtree [kg]"),
     _r("body_inertia", "nbody", 3, doc="principal moments of inertia [kg m^2]"),
     _r("body_invweight0", "nbody", 2, doc="mean inverse inertia at qpos0, translation and rotation"),
+    _i("root_body", "nroot", doc="derived: children of the world"),
     _i("level_adr", "nlevel+1", doc="derived: first entry of each tree level in level_body"),
     _i("level_body", "nbody", doc="derived: bodies except the world by depth; the last entry is unused"),
     # joints and dofs
