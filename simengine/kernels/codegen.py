@@ -117,8 +117,9 @@ def _cuda_entry(kernel: Kernel) -> str:
             f'extern "C" __global__ void __launch_bounds__(LANES) {kernel.name}({", ".join(parameters(kernel))}) {{\n'
             f"  scan(blockIdx.x, {call});\n}}\n"
         )
+    bounds = f"__launch_bounds__(BLOCK, {kernel.resident})"
     return (
-        f'extern "C" __global__ void __launch_bounds__(BLOCK, {kernel.resident}) {kernel.name}({", ".join(parameters(kernel))}) {{\n'
+        f'extern "C" __global__ void {bounds} {kernel.name}({", ".join(parameters(kernel))}) {{\n'
         "  extern __shared__ real4_storage shared[];\n"
         "  const int slot = blockIdx.x * blockDim.y + threadIdx.y;\n"
         "  if (slot >= (worlds ? *num_listed : n)) return;\n"
