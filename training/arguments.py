@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
 
@@ -50,6 +50,7 @@ class Arguments:
     def __post_init__(self) -> None:
         """Check every value."""
         object.__setattr__(self, "hidden_sizes", tuple(self.hidden_sizes))
+        self._check_types()
         for name in ("num_envs", "rollout_steps", "total_steps", "epochs", "minibatches", "checkpoint_every"):
             self._check(name, getattr(self, name) >= 1, "at least 1")
         for name in ("learning_rate", "clip", "max_grad_norm"):
@@ -69,6 +70,18 @@ class Arguments:
                 f"total_steps is {self.total_steps}, less than one rollout of {self.num_envs} x {self.rollout_steps} "
                 "steps; raise it, or lower num_envs or rollout_steps"
             )
+
+    def _check_types(self) -> None:
+        for entry in fields(self):
+            value, default = getattr(self, entry.name), entry.default
+            # True is an int to Python, and 1 as good as 1.0; a YAML file has 3e-4 as text.
+            allowed: Any = (int, float) if isinstance(default, float) else type(default)
+            fits = isinstance(value, allowed) and isinstance(value, bool) == isinstance(default, bool)
+            if default is not MISSING and not fits:
+                kind = "a number" if isinstance(default, float) else f"of type {type(default).__name__}"
+                raise TypeError(f"argument {entry.name} must be {kind}, not {value!r}")
+        if not all(isinstance(size, int) for size in self.hidden_sizes):
+            raise TypeError(f"argument hidden_sizes must hold whole numbers, not {self.hidden_sizes!r}")
 
     def _check(self, name: str, holds: bool, range_: str) -> None:
         if not holds:

@@ -9,7 +9,10 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 
 from training.environments import make_envs, to_space
+from training.errors import TrainingError
 from training.policy import Policy
+
+MAX_STEPS = 100_000  # of an episode; whoever goes on longer has no end
 
 
 class Evaluation(NamedTuple):
@@ -72,17 +75,20 @@ def evaluate_policy(
 
 
 def run_episodes(policy: Policy, vector: VectorEnv, seed: int, stochastic: bool = False) -> Evaluation:
-    """The first episode of every environment of `vector`, which must end episodes (a time limit will do)."""
+    """The first episode of every environment of `vector`; raises TrainingError if one does not end in MAX_STEPS."""
     observations, _ = vector.reset(seed=seed)
     returns, lengths = np.zeros(vector.num_envs), np.zeros(vector.num_envs, dtype=np.int64)
     running = np.ones(vector.num_envs, dtype=bool)
     key = jax.random.key(seed)
-    step = 0
-    while running.any():
+    for step in range(MAX_STEPS):
+        if not running.any():
+            return Evaluation(returns, lengths)
         actions = policy.act(observations, jax.random.fold_in(key, step) if stochastic else None)
         observations, rewards, terminated, truncated, _ = vector.step(to_space(actions, vector))
         returns[running] += rewards[running]
         lengths[running] += 1
         running &= ~(terminated | truncated)
-        step += 1
-    return Evaluation(returns, lengths)
+    raise TrainingError(
+        f"the episode of environment {np.flatnonzero(running)[0]} has not ended after {MAX_STEPS} steps; give the "
+        "environment a time limit, or train with eval_episodes=0"
+    )

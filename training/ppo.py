@@ -263,6 +263,11 @@ class _Run:
         observations, returns, rewards = self._normalise(collected)
         rollout = collected.rollout._replace(rewards=rewards)
         params, opt_state, parts = self.update(learner.params, learner.opt_state, rollout, update_key)
+        if not all(np.isfinite(value) for value in parts.values()):
+            raise TrainingError(
+                f"update {update + 1} made the loss non-finite; lower learning_rate or max_grad_norm, "
+                "or look for rewards that are not finite"
+            )
         self.learner = Learner(params, opt_state, observations, returns, np.asarray(update + 1))
         row = {
             "update": update + 1,

@@ -58,6 +58,8 @@ def add_parser(commands: Any) -> None:
 def _add_option(group: Any, name: str, default: Any) -> None:
     """An option for one field of `Arguments`; None when it is not given."""
     flag, text = "--" + name.replace("_", "-"), Arguments.describe()[name]
+    shown = " ".join(map(str, default)) if isinstance(default, tuple) else default
+    text += f" (default: {shown})"
     if isinstance(default, bool):
         group.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=text)
     elif isinstance(default, tuple):
@@ -73,12 +75,15 @@ def run(options: argparse.Namespace) -> int:
     elif not options.what:
         raise UsageError("name a preset or an environment's id, or give --resume FOLDER")
     arguments = None if options.resume else _arguments(options)
-    import training.ppo as ppo  # Flax takes a second to import, which the other commands need not wait for
+    # Flax takes a second to import, which the other commands need not wait for.
+    from training import checkpoint, ppo
 
+    if arguments is None:
+        arguments = Arguments(**checkpoint.read_summary(options.resume)["arguments"])
     began = perf_counter()
 
     def work(on_update: Callable[[dict[str, float]], None]) -> Result:
-        if arguments is None:
+        if options.resume:
             return ppo.resume(options.resume, on_update)
         return ppo.train(arguments, options.out, on_update)
 
@@ -107,7 +112,7 @@ def _arguments(options: argparse.Namespace) -> Arguments:
     env_id = settings.env_id or options.what
     try:
         return Arguments(env_id=env_id, env_arguments=_engine_arguments(settings, env_id), **values)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from error
 
 
@@ -118,11 +123,11 @@ def _engine_arguments(settings: SimpleNamespace, env_id: str) -> dict[str, Any]:
     return chosen
 
 
-def _with_bar(work: Callable[..., Result], arguments: Arguments | None) -> Result:
+def _with_bar(work: Callable[..., Result], arguments: Arguments) -> Result:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     # Without a terminal a bar would be lines of noise in a log.
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("updates", total=arguments.num_updates if arguments else None)
+        task = bar.add_task("updates", total=arguments.num_updates)
 
         def on_update(row: dict[str, float]) -> None:
             seen = f"mean return {row['return_mean']:.1f}" if row["episodes"] else "no episode ended"

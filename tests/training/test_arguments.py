@@ -40,6 +40,25 @@ def test_value_out_of_range_is_refused(changes: dict[str, Any], message: str) ->
         Arguments(**changes)
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"learning_rate": "3e-4"}, "argument learning_rate must be a number, not '3e-4'"),
+        ({"num_envs": 8.0}, "argument num_envs must be of type int, not 8.0"),
+        ({"anneal": 1}, "argument anneal must be of type bool, not 1"),
+        ({"epochs": True}, "argument epochs must be of type int, not True"),
+        ({"hidden_sizes": (8, "8")}, "argument hidden_sizes must hold whole numbers"),
+    ],
+)
+def test_value_of_another_type_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        Arguments(**changes)
+
+
+def test_whole_numbers_are_numbers_and_lists_are_tuples() -> None:
+    assert Arguments(gamma=1, hidden_sizes=[8]) == Arguments(gamma=1.0, hidden_sizes=(8,))  # type: ignore[arg-type]
+
+
 def test_unknown_name_is_refused() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = training.nothing

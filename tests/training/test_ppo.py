@@ -12,7 +12,7 @@ import pytest
 
 import training
 from tests.training import point
-from training import curve
+from training import curve, evaluate
 from training.checkpoint import read_summary
 from training.errors import TrainingError
 
@@ -117,6 +117,25 @@ def test_wrong_folders_are_named(tmp_path: Path, tiny: Any) -> None:
         training.train(tiny(), tmp_path / "out")
     with pytest.raises(TrainingError, match="is finished"):
         training.resume(tmp_path / "out")
+
+
+def test_reward_that_is_not_finite_is_named(tmp_path: Path, tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = point.PointVectorEnv.step
+
+    def broken(self: point.PointVectorEnv, actions: Any) -> Any:
+        observations, rewards, *rest = step(self, actions)
+        rewards[len(self.actions) == 20] = np.nan
+        return observations, rewards, *rest
+
+    monkeypatch.setattr(point.PointVectorEnv, "step", broken)
+    with pytest.raises(TrainingError, match="update 2 made the loss non-finite; lower learning_rate"):
+        training.train(tiny(eval_episodes=0), tmp_path / "out")
+
+
+def test_episode_without_end_is_named(whole: training.Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluate, "MAX_STEPS", point.STEPS - 1)
+    with pytest.raises(TrainingError, match="environment 0 has not ended after 19 steps; give the environment a time"):
+        training.evaluate_policy(whole.policy, point.ID, 2, env_arguments={"terminate": False})
 
 
 def test_evaluation_takes_one_whole_episode_of_each_environment(whole: training.Result) -> None:
