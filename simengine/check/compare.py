@@ -1,0 +1,115 @@
+"""The comparison: the engine and MuJoCo on the same states, field by field."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from simengine import Model, Simulation
+from simengine.check.fields import FORWARD, STEPPED, Compared
+from simengine.check.oracle import Evaluation
+from simengine.check.report import FieldResult, relative_error
+from simengine.check.states import STATE_ARRAYS
+from simengine.check.trajectory import Trajectory
+
+_WORLDS = 512  # worlds of one simulation
+
+Errors = list[tuple[int, float, float]]
+"""(state, absolute error, relative error) of every state in which a field was compared."""
+
+
+def compare_forward(
+    model: Model, evaluations: Sequence[Evaluation], backend: str, dtype: str
+) -> tuple[list[FieldResult], str]:
+    """Compare every field after `forward()`.
+
+    Returns:
+        a result per field of `FORWARD`, in its order; and the name of the backend that was used.
+    """
+    errors: dict[str, Errors] = {field.name: [] for field in FORWARD}
+    used = backend
+    for first in range(0, len(evaluations), _WORLDS):
+        part = evaluations[first : first + _WORLDS]
+        sim = Simulation(model, num_worlds=len(part), backend=backend, dtype=dtype, on_nonfinite="freeze")
+        used = sim.backend
+        sim.set_state(**{name: np.array([getattr(e.state, name) for e in part]) for name in STATE_ARRAYS})
+        sim.forward()
+        for field in FORWARD:
+            if field.space == "world":
+                ours = _host(sim.field(field.name))
+                errors[field.name] += [
+                    (first + i, *relative_error(ours[i], e.fields[field.name])) for i, e in enumerate(part)
+                ]
+        for i, evaluation in enumerate(part):
+            for name, error in _arena_errors(sim, i, evaluation).items():
+                errors[name].append((first + i, *error))
+        sim.close()
+    kinds = [e.state.kind for e in evaluations]
+    return [_worst(field, errors[field.name], dtype, kinds) for field in FORWARD], used
+
+
+def compare_steps(model: Model, steps: Trajectory, backend: str, dtype: str) -> list[FieldResult]:
+    """Compare the state after one step from each state of a trajectory: a result per field of `STEPPED`."""
+    errors: dict[str, Errors] = {field.name: [] for field in STEPPED}
+    for first in range(0, len(steps.touched), _WORLDS):
+        before = {name: values[first : first + _WORLDS] for name, values in steps.before.items()}
+        count = len(before["qpos"])
+        sim = Simulation(model, num_worlds=count, backend=backend, dtype=dtype, on_nonfinite="freeze")
+        sim.set_state(**before)
+        sim.step()
+        for field in STEPPED:
+            ours, theirs = _host(sim.field(field.name)), steps.after[field.name][first:]
+            errors[field.name] += [(first + i, *relative_error(ours[i], theirs[i])) for i in range(count)]
+        sim.close()
+    kinds = ["trajectory"] * len(steps.touched)
+    return [_worst(field, errors[field.name], dtype, kinds) for field in STEPPED]
+
+
+def _arena_errors(sim: Simulation, world: int, evaluation: Evaluation) -> dict[str, tuple[float, float]]:
+    """Errors of a world's contacts and rows; of their fields only where both engines list the same ones."""
+    theirs = evaluation.fields
+    contacts, rows = sim.contacts(world), sim.constraints(world)
+    geoms = np.column_stack((contacts.geom1, contacts.geom2))
+    differing = float(_differing(geoms, theirs["contact_geom"]))
+    missing = float(abs(rows.nefc - int(theirs["nefc"])))
+    out = {"contact_geom": (differing, differing), "nefc": (missing, missing)}
+    if not differing:
+        for field in ("dist", "pos", "frame"):
+            out[f"contact_{field}"] = relative_error(_host(getattr(contacts, field)), theirs[f"contact_{field}"])
+    if not differing and not missing:
+        for field in ("J", "pos", "margin", "D", "aref", "force"):
+            out[f"efc_{field}"] = relative_error(_host(getattr(rows, field)), theirs[f"efc_{field}"])
+    return out
+
+
+def _differing(ours: np.ndarray, theirs: np.ndarray) -> int:
+    """Number of contacts that only one engine lists, or of those that both list in another order."""
+    first, second = ([tuple(pair) for pair in pairs.reshape(-1, 2).tolist()] for pairs in (ours, theirs))
+    count, other = Counter(first), Counter(second)
+    only_one = sum(((count - other) + (other - count)).values())
+    return only_one or sum(a != b for a, b in zip(first, second, strict=True))
+
+
+def _worst(field: Compared, errors: Errors, dtype: str, kinds: Sequence[str]) -> FieldResult:
+    state, absolute, relative = -1, 0.0, 0.0
+    if errors:
+        state = max(errors, key=lambda e: e[2])[0]
+        absolute, relative = max(e[1] for e in errors), max(e[2] for e in errors)
+    return FieldResult(
+        stage=field.stage,
+        field=field.name,
+        states=len(errors),
+        absolute=absolute,
+        relative=relative,
+        tolerance=field.tolerance.of(dtype),
+        worst_state=state,
+        worst_kind=kinds[state] if errors else "",
+    )
+
+
+def _host(array: Any) -> np.ndarray:
+    """A NumPy array of an array of any backend."""
+    return array.get() if hasattr(array, "get") else np.asarray(array)

@@ -1,0 +1,80 @@
+"""States along MuJoCo trajectories, and what MuJoCo makes of each in one step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+
+from simengine.check.oracle import Oracle, Touched
+from simengine.check.search import Progress
+from simengine.check.states import Sampler, in_float32, is_sane
+
+_EPISODE = 200  # steps until the trajectory starts again from another state
+_HOLD = 10  # steps for which controls are held
+_BEFORE = ("qpos", "qvel", "ctrl", "qacc_warmstart")
+_AFTER = ("qpos", "qvel")
+
+
+class Trajectory(NamedTuple):
+    """Steps of MuJoCo that count, behind each other.
+
+    Attributes:
+        before: qpos, qvel, ctrl and qacc_warmstart before each step, (n, ...).
+        after: qpos and qvel after it, (n, ...).
+        touched: what each step's evaluations end in.
+        left_out: number of steps left out because a contact or limit was too near its margin at an evaluation.
+    """
+
+    before: dict[str, np.ndarray]
+    after: dict[str, np.ndarray]
+    touched: tuple[Touched, ...]
+    left_out: int
+
+
+def follow(oracle: Oracle, sampler: Sampler, steps: int, progress: Progress | None = None) -> Trajectory:
+    """Let MuJoCo step `steps` times under random controls, each time from numbers that float32 can hold.
+
+    Every so often, and where the simulation blows up, it starts again from a random state at rest, half of these at
+    the model's initial coordinates.
+    """
+    mj, data = oracle.mj, oracle.data
+    before: dict[str, list[np.ndarray]] = {name: [] for name in _BEFORE}
+    after: dict[str, list[np.ndarray]] = {name: [] for name in _AFTER}
+    touched: list[Touched] = []
+    episodes = left_out = age = 0
+    for i in range(steps):
+        if age % _EPISODE == 0 or not is_sane(data):
+            mujoco.mj_resetData(mj, data)
+            if episodes % 2:
+                data.qpos[:] = sampler.random_qpos()
+            episodes, age = episodes + 1, 0
+        if age % _HOLD == 0:
+            data.ctrl[:] = sampler.random_ctrl()
+        age += 1
+        for name in _BEFORE:
+            getattr(data, name)[:] = in_float32(getattr(data, name))
+        decided = oracle.step_is_decided()
+        start = {name: np.array(getattr(data, name)) for name in _BEFORE}
+        mujoco.mj_step(mj, data)
+        left_out += not decided
+        if decided and is_sane(data):
+            touched.append(oracle.touched())
+            for name in _BEFORE:
+                before[name].append(start[name])
+            for name in _AFTER:
+                after[name].append(np.array(getattr(data, name)))
+        if progress:
+            progress("trajectory", i + 1, steps)
+    return Trajectory(_stacked(before), _stacked(after), tuple(touched), left_out)
+
+
+def _stacked(lists: dict[str, list[np.ndarray]]) -> dict[str, np.ndarray]:
+    return {name: np.array(values) for name, values in lists.items()}
+
+
+def pairs_of(touched: tuple[Touched, ...]) -> Counter[str]:
+    """Contacts by pair type over many states."""
+    return sum((t.pairs for t in touched), Counter[str]())
