@@ -9,7 +9,7 @@ from copy import copy
 import mujoco
 import numpy as np
 
-from simengine import Model, load_model
+from simengine import Model, Simulation, load_model
 from simengine.check.compare import compare_forward, compare_steps
 from simengine.check.oracle import Oracle
 from simengine.check.report import CheckReport, Coverage, StepCoverage
@@ -48,7 +48,7 @@ def check_model(
         num_steps: steps of MuJoCo from whose states one step is compared.
         tries: most states tried for each pair type and joint limit that the states miss.
         seed: equal seeds give equal states.
-        progress: called as progress(what, done, total) while states are found and stepped.
+        progress: called as progress(what, done, total), with a total of 0 where it is not known.
 
     Returns:
         The report; `report.passed` is the outcome.
@@ -59,16 +59,17 @@ def check_model(
         BackendError: the backend cannot run here.
     """
     for name, value in (("num_states", num_states), ("num_steps", num_steps), ("tries", tries)):
-        if not isinstance(value, (int, np.integer)) or value < 1:
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
             raise ValueError(f"{name} is {value!r}; give a whole number of at least 1")
     model = _converging(load_model(source))
+    used = _backend(model, backend, dtype)
     sampler, oracle = Sampler(model.mj, seed), Oracle(model.mj)
     found = find_states(model, oracle, sampler, num_states, tries, progress)
     steps = follow(oracle, sampler, num_steps, progress)
     if progress:
-        progress(f"compiling and running on {backend}", 0, 0)
-    forward, used = compare_forward(model, found.evaluations, backend, dtype)
-    stepped = compare_steps(model, steps, backend, dtype)
+        progress(f"comparing on {used}", 0, 0)
+    forward = compare_forward(model, found.evaluations, used, dtype)
+    stepped = compare_steps(model, steps, used, dtype)
     return CheckReport(
         model=model.name,
         backend=used,
@@ -79,6 +80,13 @@ def check_model(
         coverage=_coverage(model, found),
         trajectory=_step_coverage(steps),
     )
+
+
+def _backend(model: Model, backend: str, dtype: str) -> str:
+    """The backend that `backend` stands for; fails before anything takes long if it cannot run here."""
+    sim = Simulation(model, num_worlds=1, backend=backend, dtype=dtype)
+    sim.close()
+    return sim.backend
 
 
 def _converging(model: Model) -> Model:

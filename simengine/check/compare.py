@@ -21,20 +21,12 @@ Errors = list[tuple[int, float, float]]
 """(state, absolute error, relative error) of every state in which a field was compared."""
 
 
-def compare_forward(
-    model: Model, evaluations: Sequence[Evaluation], backend: str, dtype: str
-) -> tuple[list[FieldResult], str]:
-    """Compare every field after `forward()`.
-
-    Returns:
-        a result per field of `FORWARD`, in its order; and the name of the backend that was used.
-    """
+def compare_forward(model: Model, evaluations: Sequence[Evaluation], backend: str, dtype: str) -> list[FieldResult]:
+    """Compare every field after `forward()`: a result per field of `FORWARD`."""
     errors: dict[str, Errors] = {field.name: [] for field in FORWARD}
-    used = backend
     for first in range(0, len(evaluations), _WORLDS):
         part = evaluations[first : first + _WORLDS]
         sim = Simulation(model, num_worlds=len(part), backend=backend, dtype=dtype, on_nonfinite="freeze")
-        used = sim.backend
         sim.set_state(**{name: np.array([getattr(e.state, name) for e in part]) for name in STATE_ARRAYS})
         sim.forward()
         for field in FORWARD:
@@ -48,7 +40,7 @@ def compare_forward(
                 errors[name].append((first + i, *error))
         sim.close()
     kinds = [e.state.kind for e in evaluations]
-    return [_worst(field, errors[field.name], dtype, kinds) for field in FORWARD], used
+    return [_worst(field, errors[field.name], dtype, kinds) for field in FORWARD]
 
 
 def compare_steps(model: Model, steps: Trajectory, backend: str, dtype: str) -> list[FieldResult]:

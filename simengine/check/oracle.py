@@ -11,12 +11,13 @@ import mujoco
 import numpy as np
 
 from simengine.check.fields import FORWARD
-from simengine.check.states import State
+from simengine.check.states import STATE_ARRAYS, State
 
 NEAR = 1e-6
 """Contacts and limits closer than this to their margin [m, rad] may exist in one precision and not in the other."""
 
 _LIMITS = (mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT, mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON)
+_STEP_INPUTS = (*STATE_ARRAYS, "qacc_warmstart")
 _RK4_REACH = (0.5, 0.5, 1.0)  # where the classical method evaluates after the first time, in steps from the start
 
 
@@ -68,6 +69,7 @@ class Oracle:
     def __init__(self, mj: mujoco.MjModel):
         self.mj = mj
         self.data = mujoco.MjData(mj)
+        self._ahead = mujoco.MjData(mj)
         self._shifted = [(model, mujoco.MjData(model)) for model in (_with_margins(mj, NEAR), _with_margins(mj, -NEAR))]
 
     def forward(self, state: State) -> None:
@@ -115,21 +117,20 @@ class Oracle:
         return all(self.is_decided(qpos) for qpos in self._points())
 
     def _points(self) -> Iterator[np.ndarray]:
-        """Coordinates at which the integrator evaluates, from the state in `data`, which is put back."""
-        mj, data, h = self.mj, self.data, self.mj.opt.timestep
+        """Coordinates at which the integrator evaluates in a step from the state in `data`."""
+        mj, data, h = self.mj, self._ahead, self.mj.opt.timestep
+        for name in _STEP_INPUTS:
+            getattr(data, name)[:] = getattr(self.data, name)
         yield data.qpos
         if mj.opt.integrator != mujoco.mjtIntegrator.mjINT_RK4:
             return
-        start = {name: np.array(getattr(data, name)) for name in ("qpos", "qvel", "qacc_warmstart")}
         mujoco.mj_forward(mj, data)
         for reach in _RK4_REACH:
-            rate, qacc, qpos = data.qvel.copy(), data.qacc.copy(), start["qpos"].copy()
+            rate, qacc, qpos = data.qvel.copy(), data.qacc.copy(), self.data.qpos.copy()
             mujoco.mj_integratePos(mj, qpos, rate, reach * h)
-            data.qpos[:], data.qvel[:] = qpos, start["qvel"] + reach * h * qacc
+            data.qpos[:], data.qvel[:] = qpos, self.data.qvel + reach * h * qacc
             mujoco.mj_forward(mj, data)
             yield qpos
-        for name, value in start.items():
-            getattr(data, name)[:] = value
 
 
 def _with_margins(mj: mujoco.MjModel, change: float) -> mujoco.MjModel:

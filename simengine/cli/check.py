@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         model = load_model(path)
     except UnsupportedModelError as error:
-        _print_refusal(error, options.json)
+        _print_refusal(options.model, error, options.json)
         return 1
     if settings.backend == "jax" and settings.dtype == "float64":
         import jax
@@ -75,12 +75,12 @@ def run(options: argparse.Namespace) -> int:
     return 0 if report.passed else 1
 
 
-def _print_refusal(error: UnsupportedModelError, as_object: bool) -> None:
+def _print_refusal(model: str, error: UnsupportedModelError, as_object: bool) -> None:
     if as_object:
         print(as_json({"passed": False, "verdict": str(error), "unsupported": list(error.features)}))
         return
     out = console()
-    out.print(f"refused: {len(error.features)} element(s) or options that simengine does not support yet")
+    out.print(f"{model} is refused: it needs {len(error.features)} feature(s) that simengine does not support yet")
     for feature in error.features:
         out.print(f"  {feature}")
 
