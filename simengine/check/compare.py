@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from simengine import Model, Simulation
 from simengine.check.fields import FORWARD, STEPPED, Compared
-from simengine.check.oracle import Evaluation
+from simengine.check.oracle import Evaluation, Oracle
 from simengine.check.report import FieldResult, relative_error
+from simengine.check.rounding import Rounding
 from simengine.check.states import STATE_ARRAYS
 from simengine.check.trajectory import Trajectory
 
 _WORLDS = 512  # worlds of one simulation
+_ROUNDINGS = 4.0  # a difference of so many times what rounding the state does is put down to rounding ...
+_FEW = 0.05  # ... unless more than this share of the states differs
 
 Errors = list[tuple[int, float, float]]
 """(state, absolute error, relative error) of every state in which a field was compared."""
 
 
-def compare_forward(model: Model, evaluations: Sequence[Evaluation], backend: str, dtype: str) -> list[FieldResult]:
+def compare_forward(
+    model: Model, oracle: Oracle, evaluations: Sequence[Evaluation], backend: str, dtype: str
+) -> list[FieldResult]:
     """Compare every field after `forward()`: a result per field of `FORWARD`."""
     errors: dict[str, Errors] = {field.name: [] for field in FORWARD}
     for first in range(0, len(evaluations), _WORLDS):
@@ -32,18 +37,24 @@ def compare_forward(model: Model, evaluations: Sequence[Evaluation], backend: st
         for field in FORWARD:
             if field.space == "world":
                 ours = _host(sim.field(field.name))
-                errors[field.name] += [
-                    (first + i, *relative_error(ours[i], e.fields[field.name])) for i, e in enumerate(part)
-                ]
+                if ours.size:
+                    errors[field.name] += [
+                        (first + i, *relative_error(ours[i], e.fields[field.name])) for i, e in enumerate(part)
+                    ]
         for i, evaluation in enumerate(part):
             for name, error in _arena_errors(sim, i, evaluation).items():
                 errors[name].append((first + i, *error))
         sim.close()
     kinds = [e.state.kind for e in evaluations]
-    return [_worst(field, errors[field.name], dtype, kinds) for field in FORWARD]
+    rounding = Rounding(oracle, dtype)
+
+    def effect(name: str) -> Callable[[int], float]:
+        return lambda i: rounding.of_forward(evaluations[i].state, name)
+
+    return [_judge(field, errors[field.name], dtype, kinds, effect(field.name)) for field in FORWARD]
 
 
-def compare_steps(model: Model, steps: Trajectory, backend: str, dtype: str) -> list[FieldResult]:
+def compare_steps(model: Model, oracle: Oracle, steps: Trajectory, backend: str, dtype: str) -> list[FieldResult]:
     """Compare the state after one step from each state of a trajectory: a result per field of `STEPPED`."""
     errors: dict[str, Errors] = {field.name: [] for field in STEPPED}
     for first in range(0, len(steps.touched), _WORLDS):
@@ -57,7 +68,12 @@ def compare_steps(model: Model, steps: Trajectory, backend: str, dtype: str) -> 
             errors[field.name] += [(first + i, *relative_error(ours[i], theirs[i])) for i in range(count)]
         sim.close()
     kinds = ["trajectory"] * len(steps.touched)
-    return [_worst(field, errors[field.name], dtype, kinds) for field in STEPPED]
+    rounding = Rounding(oracle, dtype)
+
+    def effect(name: str) -> Callable[[int], float]:
+        return lambda i: rounding.of_step({k: values[i] for k, values in steps.before.items()}, name)
+
+    return [_judge(field, errors[field.name], dtype, kinds, effect(field.name)) for field in STEPPED]
 
 
 def _arena_errors(sim: Simulation, world: int, evaluation: Evaluation) -> dict[str, tuple[float, float]]:
@@ -68,10 +84,10 @@ def _arena_errors(sim: Simulation, world: int, evaluation: Evaluation) -> dict[s
     differing = float(_differing(geoms, theirs["contact_geom"]))
     missing = float(abs(rows.nefc - int(theirs["nefc"])))
     out = {"contact_geom": (differing, differing), "nefc": (missing, missing)}
-    if not differing:
+    if not differing and contacts.ncon:
         for field in ("dist", "pos", "frame"):
             out[f"contact_{field}"] = relative_error(_host(getattr(contacts, field)), theirs[f"contact_{field}"])
-    if not differing and not missing:
+    if not differing and not missing and rows.nefc:
         for field in ("J", "pos", "margin", "D", "aref", "force"):
             out[f"efc_{field}"] = relative_error(_host(getattr(rows, field)), theirs[f"efc_{field}"])
     return out
@@ -85,20 +101,28 @@ def _differing(ours: np.ndarray, theirs: np.ndarray) -> int:
     return only_one or sum(a != b for a, b in zip(first, second, strict=True))
 
 
-def _worst(field: Compared, errors: Errors, dtype: str, kinds: Sequence[str]) -> FieldResult:
-    state, absolute, relative = -1, 0.0, 0.0
-    if errors:
-        state = max(errors, key=lambda e: e[2])[0]
-        absolute, relative = max(e[1] for e in errors), max(e[2] for e in errors)
+def _judge(
+    field: Compared, errors: Errors, dtype: str, kinds: Sequence[str], effect: Callable[[int], float]
+) -> FieldResult:
+    """The worst of a field's errors; `effect` gives what rounding does in a state."""
+    tolerance = field.tolerance.of(dtype)
+    beyond = [e for e in errors if not e[2] <= tolerance]
+    rounded: set[int] = set()
+    if len(beyond) <= max(1.0, _FEW * len(errors)):
+        rounded = {state for state, _, relative in beyond if relative <= _ROUNDINGS * effect(state)}
+    kept = [e for e in errors if e[0] not in rounded]
+    state, _, relative = max(kept, key=lambda e: e[2], default=(-1, 0.0, 0.0))
     return FieldResult(
         stage=field.stage,
         field=field.name,
-        states=len(errors),
-        absolute=absolute,
+        states=len(kept),
+        ill_conditioned=len(rounded),
+        absolute=max((e[1] for e in kept), default=0.0),
         relative=relative,
-        tolerance=field.tolerance.of(dtype),
+        tolerance=tolerance,
         worst_state=state,
-        worst_kind=kinds[state] if errors else "",
+        worst_kind=kinds[state] if kept else "",
+        rounding=None if relative <= tolerance else effect(state),
     )
 
 

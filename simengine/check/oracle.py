@@ -17,7 +17,7 @@ NEAR = 1e-6
 """Contacts and limits closer than this to their margin [m, rad] may exist in one precision and not in the other."""
 
 _LIMITS = (mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT, mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON)
-_STEP_INPUTS = (*STATE_ARRAYS, "qacc_warmstart")
+_STEP_INPUTS = (*STATE_ARRAYS, "act", "qacc_warmstart")
 _RK4_REACH = (0.5, 0.5, 1.0)  # where the classical method evaluates after the first time, in steps from the start
 
 
@@ -74,8 +74,7 @@ class Oracle:
 
     def forward(self, state: State) -> None:
         """Evaluate the dynamics at a state, without warm start, up to the external forces on bodies."""
-        state.put_into(self.data)
-        self.data.qacc_warmstart[:] = 0
+        state.put_into(self.mj, self.data)
         mujoco.mj_forward(self.mj, self.data)
         mujoco.mj_rnePostConstraint(self.mj, self.data)
 

@@ -31,19 +31,23 @@ class FieldResult:
     Attributes:
         stage: the stage that computes the field.
         field: MuJoCo's name of it.
-        states: in how many states it was compared.
+        states: in how many states it was compared; contact and row fields only where both engines list the same
+            ones, and fields without entries, such as those of contacts where there are none, not at all.
+        ill_conditioned: in how many further states it is beyond its tolerance, but by no more than a few times what
+            rounding the state alone does to MuJoCo's own value; they are left out of the errors.
         absolute: largest max|a - b| of a state, b being MuJoCo's, in the field's own unit.
         relative: largest max|a - b| / max(1, max|b|) of a state.
         tolerance: bound of the relative error.
         worst_state: number of the state with the largest relative error, -1 if none was compared.
         worst_kind: how that state came about.
         rounding: of a field beyond its tolerance: how much MuJoCo's own value changes, relatively, when the worst
-            state's numbers move one unit in the last place. An error near it says the state is ill-conditioned.
+            state's numbers move one unit in the last place.
     """
 
     stage: str
     field: str
     states: int
+    ill_conditioned: int
     absolute: float
     relative: float
     tolerance: float
@@ -163,7 +167,9 @@ class CheckReport:
             return (
                 f"{where} could not be judged: too many states lie on a contact's or limit's margin; try another seed"
             )
-        return f"{where} agrees with MuJoCo {self.mujoco} in all {len(self.fields)} fields"
+        empty = sum(result.states == 0 for result in self.fields)
+        rest = f"; {empty} have no entries" if empty else ""
+        return f"{where} agrees with MuJoCo {self.mujoco} in all {len(self.fields) - empty} fields compared{rest}"
 
     def as_dict(self) -> dict[str, Any]:
         """Everything by name, for JSON, with `holds` for each field and `passed` for the whole."""

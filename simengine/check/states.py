@@ -39,8 +39,9 @@ class State(NamedTuple):
     qfrc_applied: np.ndarray
     xfrc_applied: np.ndarray
 
-    def put_into(self, data: mujoco.MjData) -> None:
-        """Write the state into MuJoCo's data."""
+    def put_into(self, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Write the state into MuJoCo's data; what it does not hold, such as activations, is reset."""
+        mujoco.mj_resetData(mj, data)
         for name in STATE_ARRAYS:
             getattr(data, name)[:] = getattr(self, name)
 

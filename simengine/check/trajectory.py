@@ -22,7 +22,7 @@ class Trajectory(NamedTuple):
     """Steps of MuJoCo that count, behind each other.
 
     Attributes:
-        before: qpos, qvel, ctrl and qacc_warmstart before each step, (n, ...).
+        before: qpos, qvel, ctrl, qacc_warmstart, and act where the model has any, before each step, (n, ...).
         after: qpos and qvel after it, (n, ...).
         touched: what each step's evaluations end in.
         left_out: number of steps left out because a contact or limit was too near its margin at an evaluation.
@@ -41,7 +41,8 @@ def follow(oracle: Oracle, sampler: Sampler, steps: int, progress: Progress | No
     the model's initial coordinates.
     """
     mj, data = oracle.mj, oracle.data
-    before: dict[str, list[np.ndarray]] = {name: [] for name in _BEFORE}
+    inputs = (*_BEFORE, "act") if mj.na else _BEFORE
+    before: dict[str, list[np.ndarray]] = {name: [] for name in inputs}
     after: dict[str, list[np.ndarray]] = {name: [] for name in _AFTER}
     touched: list[Touched] = []
     episodes = left_out = age = 0
@@ -54,15 +55,15 @@ def follow(oracle: Oracle, sampler: Sampler, steps: int, progress: Progress | No
         if age % _HOLD == 0:
             data.ctrl[:] = sampler.random_ctrl()
         age += 1
-        for name in _BEFORE:
+        for name in inputs:
             getattr(data, name)[:] = in_float32(getattr(data, name))
         decided = oracle.step_is_decided()
-        start = {name: np.array(getattr(data, name)) for name in _BEFORE}
+        start = {name: np.array(getattr(data, name)) for name in inputs}
         mujoco.mj_step(mj, data)
         left_out += not decided
         if decided and is_sane(data):
             touched.append(oracle.touched())
-            for name in _BEFORE:
+            for name in inputs:
                 before[name].append(start[name])
             for name in _AFTER:
                 after[name].append(np.array(getattr(data, name)))

@@ -109,13 +109,17 @@ def _fields(report: CheckReport) -> Table:
             f"{result.absolute:.1e}",
             f"{result.relative:.1e}",
             f"{result.tolerance:.1e}",
-            "holds" if result.holds else _difference(result),
+            _verdict(result),
         )
         stage = result.stage
     return table
 
 
-def _difference(result: FieldResult) -> str:
+def _verdict(result: FieldResult) -> str:
+    if result.holds and result.ill_conditioned:
+        return f"holds, but in {result.ill_conditioned} state(s) that are ill-conditioned"
+    if result.holds:
+        return "holds" if result.states else "no entries"
     text = f"DIFFERS in state {result.worst_state} ({result.worst_kind})"
     return text if result.rounding is None else f"{text}; rounding it does {result.rounding:.1e}"
 

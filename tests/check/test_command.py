@@ -32,6 +32,7 @@ RESULT = {
     "stage": str,
     "field": str,
     "states": int,
+    "ill_conditioned": int,
     "absolute": float,
     "relative": float,
     "tolerance": float,
@@ -77,7 +78,7 @@ def test_the_table_names_stages_errors_and_coverage(capsys: pytest.CaptureFixtur
         assert field.stage in printed
     for words in ("absolute", "relative", "tolerance", "holds", "capsule-capsule", "limits", "not reached", "thrown"):
         assert words in printed
-    assert printed.splitlines()[-1] == "'hopper' on host in float32 agrees with MuJoCo 4.0.0 in all 38 fields"
+    assert printed.splitlines()[-1] == "'hopper' on host in float32 agrees with MuJoCo 4.0.0 in all 38 fields compared"
 
 
 def test_a_difference_exits_with_1(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

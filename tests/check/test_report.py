@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simengine.check.compare import _differing
+from simengine.check.compare import _differing, _judge
+from simengine.check.fields import FORWARD
 from simengine.check.report import CheckReport, Coverage, FieldResult, StepCoverage, relative_error
 
-FIELD = FieldResult("solve", "qacc", 10, 0.2, 0.001, 0.002, 3, "random")
+FIELD = FieldResult("solve", "qacc", 10, 0, 0.2, 0.001, 0.002, 3, "random")
 STATES = Coverage({"random": 10}, 0, 5, 2, 20, 8, 0, {"plane-sphere": 5}, 0, 0, ())
 REPORT = CheckReport(
     "ball", "host", "float32", 0, "4.0.0", (FIELD,), STATES, StepCoverage(10, 0, 5, 20, 8, 0, {"plane-sphere": 5})
@@ -49,9 +50,39 @@ def test_contacts_differ_in_number_geoms_or_order(ours: list[int], theirs: list[
     assert _differing(np.array(ours, dtype=int), np.array(theirs, dtype=int)) == count
 
 
+def judged(errors: list[float], effect: float) -> FieldResult:
+    """The verdict on relative errors of states where rounding does `effect`; the tolerance of qacc is 1e-6."""
+    field = next(f for f in FORWARD if f.name == "qacc")
+    states = [(i, 2 * e, e) for i, e in enumerate(errors)]
+    return _judge(field, states, "float64", ["random"] * len(errors), lambda state: effect)
+
+
+def test_a_few_differences_that_rounding_explains_are_left_out_and_counted() -> None:
+    result = judged([1e-9, 3e-6, *[1e-8] * 38], effect=1e-6)
+    assert result.holds
+    assert (result.states, result.ill_conditioned) == (39, 1)
+    assert (result.absolute, result.relative, result.worst_state, result.rounding) == (2e-8, 1e-8, 2, None)
+
+
+@pytest.mark.parametrize(
+    ("errors", "effect"),
+    [
+        ([1e-9, 3e-6, *[1e-8] * 38], 1e-8),  # rounding does too little
+        ([1e-9, np.inf, *[1e-8] * 38], 1e-6),
+        ([1e-9, *[3e-6] * 3, *[1e-8] * 36], 1e-6),  # too many states
+        ([3e-6, 3e-6], 1e-6),
+    ],
+)
+def test_other_differences_stand(errors: list[float], effect: float) -> None:
+    result = judged(errors, effect)
+    assert not result.holds
+    assert (result.states, result.ill_conditioned, result.rounding) == (len(errors), 0, effect)
+    assert result.relative == max(errors)
+
+
 def test_passes_only_if_enough_could_be_compared() -> None:
     assert REPORT.passed
-    assert "agrees with MuJoCo 4.0.0 in all 1 fields" in REPORT.verdict()
+    assert "agrees with MuJoCo 4.0.0 in all 1 fields compared" in REPORT.verdict()
     for short in (
         replace(REPORT, coverage=replace(STATES, left_out=11)),
         replace(REPORT, coverage=replace(STATES, states={})),
