@@ -136,6 +136,12 @@ class Sampler:
                 qpos[adr] += rng.normal() * (0.8 if kind == _JOINT.mjJNT_HINGE else 0.1)
         return in_float32(qpos)
 
+    def initial_qpos(self) -> np.ndarray:
+        """The model's initial coordinates, moved a little, since joints often start exactly at a limit, (nq,)."""
+        qpos = self.mj.qpos0.copy()
+        mujoco.mj_integratePos(self.mj, qpos, self.rng.normal(size=self.mj.nv), 0.01)
+        return in_float32(qpos)
+
     def _walk(self, qpos: np.ndarray, geom1: int, geom2: int) -> np.ndarray:
         """Move `qpos` down the distance of two geoms by Newton's method for one equation.
 
@@ -199,9 +205,7 @@ def _radius(mj: mujoco.MjModel, geom1: int, geom2: int) -> float:
 
 def _longest(mj: mujoco.MjModel) -> np.ndarray:
     """Longest move of each dof in one go, so that a distance's slope still holds, (nv,) [m, rad]."""
-    turning = np.ones(mj.nv, dtype=bool)
-    for joint in range(mj.njnt):
-        adr, kind = mj.jnt_dofadr[joint], mj.jnt_type[joint]
-        if kind in (_JOINT.mjJNT_FREE, _JOINT.mjJNT_SLIDE):
-            turning[adr : adr + (3 if kind == _JOINT.mjJNT_FREE else 1)] = False
-    return np.where(turning, 0.5, np.inf)
+    kind = mj.jnt_type[mj.dof_jntid]
+    number = np.arange(mj.nv) - mj.jnt_dofadr[mj.dof_jntid]  # within the joint
+    shifting = (kind == _JOINT.mjJNT_SLIDE) | ((kind == _JOINT.mjJNT_FREE) & (number < 3))
+    return np.where(shifting, np.inf, 0.5)

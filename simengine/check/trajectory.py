@@ -13,6 +13,7 @@ from simengine.check.search import Progress
 from simengine.check.states import Sampler, in_float32, is_sane
 
 _EPISODE = 200  # steps until the trajectory starts again from another state
+_STUCK = 5  # steps left out in a row after which it starts again too
 _HOLD = 10  # steps for which controls are held
 _BEFORE = ("qpos", "qvel", "ctrl", "qacc_warmstart")
 _AFTER = ("qpos", "qvel")
@@ -37,21 +38,20 @@ class Trajectory(NamedTuple):
 def follow(oracle: Oracle, sampler: Sampler, steps: int, progress: Progress | None = None) -> Trajectory:
     """Let MuJoCo step `steps` times under random controls, each time from numbers that float32 can hold.
 
-    Every so often, and where the simulation blows up, it starts again from a random state at rest, half of these at
-    the model's initial coordinates.
+    Every so often, and where the simulation blows up or comes to rest at a margin, it starts again: by turns near the
+    model's initial coordinates and from random ones, at rest.
     """
     mj, data = oracle.mj, oracle.data
     inputs = (*_BEFORE, "act") if mj.na else _BEFORE
     before: dict[str, list[np.ndarray]] = {name: [] for name in inputs}
     after: dict[str, list[np.ndarray]] = {name: [] for name in _AFTER}
     touched: list[Touched] = []
-    episodes = left_out = age = 0
+    episodes = left_out = age = stuck = 0
     for i in range(steps):
-        if age % _EPISODE == 0 or not is_sane(data):
+        if age % _EPISODE == 0 or stuck == _STUCK or not is_sane(data):
             mujoco.mj_resetData(mj, data)
-            if episodes % 2:
-                data.qpos[:] = sampler.random_qpos()
-            episodes, age = episodes + 1, 0
+            data.qpos[:] = sampler.random_qpos() if episodes % 2 else sampler.initial_qpos()
+            episodes, age, stuck = episodes + 1, 0, 0
         if age % _HOLD == 0:
             data.ctrl[:] = sampler.random_ctrl()
         age += 1
@@ -61,6 +61,7 @@ def follow(oracle: Oracle, sampler: Sampler, steps: int, progress: Progress | No
         start = {name: np.array(getattr(data, name)) for name in inputs}
         mujoco.mj_step(mj, data)
         left_out += not decided
+        stuck = 0 if decided else stuck + 1
         if decided and is_sane(data):
             touched.append(oracle.touched())
             for name in inputs:

@@ -112,6 +112,29 @@ def test_a_trajectory_holds_what_mujoco_makes_of_each_state() -> None:
         np.testing.assert_allclose(data.qvel, steps.after["qvel"][i], rtol=0, atol=1e-9)
 
 
+def test_far_bodies_are_thrown_together() -> None:
+    text = (
+        "<mujoco><worldbody><geom type='plane' size='1 1 1'/>"
+        "<body pos='0 0 90'>{}<geom size='.01'/></body></worldbody></mujoco>"
+    )
+    for joint in ("<freejoint/>", "<joint type='slide' axis='0 0 1'/>"):
+        mj = mujoco.MjModel.from_xml_string(text.format(joint))
+        oracle = Oracle(mj)
+        oracle.forward(Sampler(mj, 6).thrown(0, 1))
+        assert oracle.touched().pairs == {"plane-sphere": 1}
+
+
+def test_a_trajectory_leaves_a_margin_where_it_would_rest() -> None:
+    mj = mujoco.MjModel.from_xml_string(
+        "<mujoco><option gravity='0 0 0'/><worldbody><body><joint type='slide' range='0 .5' limited='true'/>"
+        "<geom size='.1'/></body></worldbody></mujoco>"
+    )
+    oracle = Oracle(mj)
+    assert not oracle.is_decided(mj.qpos0)
+    steps = follow(oracle, Sampler(mj, 7), 200)
+    assert len(steps.touched) > 150
+
+
 def test_a_simulation_that_blew_up_is_not_sane(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # type: ignore[arg-type]  # where MuJoCo leaves its log
     mj = compile_model("ant")
