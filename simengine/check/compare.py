@@ -16,7 +16,7 @@ from simengine.check.rounding import Rounding
 from simengine.check.states import STATE_ARRAYS
 from simengine.check.trajectory import Trajectory
 
-_WORLDS = 512  # worlds of one simulation
+_WORLDS = 1024  # worlds of one simulation; JAX compiles anew for every other number
 _ROUNDINGS = 4.0  # a difference of so many times what rounding the state does is put down to rounding ...
 _FEW = 0.05  # ... unless more than this share of the states differs
 
