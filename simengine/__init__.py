@@ -18,12 +18,15 @@ from simengine.model import Model, load_model
 from simengine.simulation import Simulation
 
 if TYPE_CHECKING:
+    from simengine.check import CheckReport, FieldResult, check_model
     from simengine.make_step import State, initial_state, make_forward, make_step
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BackendError",
+    "CheckReport",
+    "FieldResult",
     "Model",
     "ModelError",
     "NonFiniteError",
@@ -32,6 +35,7 @@ __all__ = [
     "State",
     "UnsupportedModelError",
     "available_backends",
+    "check_model",
     "initial_state",
     "load_model",
     "make_forward",
@@ -52,17 +56,21 @@ def _register_environments() -> None:
             )
 
 
-_NEEDS_JAX = ("State", "initial_state", "make_forward", "make_step")
+_ON_FIRST_USE = {
+    "simengine.make_step": ("State", "initial_state", "make_forward", "make_step"),
+    "simengine.check": ("CheckReport", "FieldResult", "check_model"),
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Import the JAX face on first use: the other backends do not pay for importing JAX."""
-    if name in _NEEDS_JAX:
-        import importlib
+    """Import the JAX face and the check on first use: the other backends do not pay for importing JAX."""
+    for source, names in _ON_FIRST_USE.items():
+        if name in names:
+            import importlib
 
-        module = importlib.import_module("simengine.make_step")
-        globals().update({public: getattr(module, public) for public in _NEEDS_JAX})
-        return globals()[name]
+            module = importlib.import_module(source)
+            globals().update({public: getattr(module, public) for public in names})
+            return globals()[name]
     raise AttributeError(f"module 'simengine' has no attribute {name!r}")
 
 

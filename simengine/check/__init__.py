@@ -1,0 +1,8 @@
+"""`check_model`: does this engine compute what MuJoCo computes, for a given model, backend and precision?"""
+
+from __future__ import annotations
+
+from simengine.check.check import check_model
+from simengine.check.report import CheckReport, FieldResult
+
+__all__ = ["CheckReport", "FieldResult", "check_model"]

@@ -1,0 +1,143 @@
+"""`check_model`: find states that cover a model, and compare this engine with MuJoCo in them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from copy import copy
+
+import mujoco
+import numpy as np
+
+from simengine import Model, Simulation, load_model
+from simengine.check.compare import compare_forward, compare_steps
+from simengine.check.oracle import Oracle
+from simengine.check.report import CheckReport, Coverage, StepCoverage
+from simengine.check.search import Found, Progress, find_states, targets
+from simengine.check.states import Sampler
+from simengine.check.trajectory import Trajectory, follow, pairs_of
+
+SOLVER_TOLERANCE = 1e-12
+_ITERATIONS, _LS_ITERATIONS = 100, 50  # MuJoCo's defaults, enough to get there
+
+
+def check_model(
+    source: str | os.PathLike[str] | mujoco.MjModel | Model,
+    *,
+    backend: str = "auto",
+    dtype: str = "float32",
+    num_states: int = 200,
+    num_steps: int = 1000,
+    tries: int = 20,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> CheckReport:
+    """Compare this engine with MuJoCo on one model, stage by stage and over single steps.
+
+    The states are random, settled by letting MuJoCo drop the model, and thrown so that chosen geoms touch. What they
+    miss of the model's pair types and joint limits is searched for. Both solvers run until they converge, to 1e-12, on
+    copies of the model. States whose contacts or limits are within 1e-6 of their margin are left out and counted; so
+    are, field by field, the few states in which a difference is no more than rounding the state itself can do.
+
+    Args:
+        source: anything `load_model` takes. Of a `Model` its table is what the engine computes with, and its `mj` what
+            MuJoCo does.
+        backend: "cuda", "host", "jax" or "auto".
+        dtype: "float32" or "float64".
+        num_states: states in which fields are compared, before the search for what they miss.
+        num_steps: steps of MuJoCo from whose states one step is compared.
+        tries: most states tried for each pair type and joint limit that the states miss.
+        seed: equal seeds give equal states.
+        progress: called as progress(what, done, total), with a total of 0 where it is not known.
+
+    Returns:
+        The report; `report.passed` is the outcome.
+
+    Raises:
+        ValueError: a bad argument, named in the message.
+        UnsupportedModelError: the engine lacks features the model needs; the message names every element.
+        BackendError: the backend cannot run here.
+    """
+    for name, value in (("num_states", num_states), ("num_steps", num_steps), ("tries", tries)):
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+            raise ValueError(f"{name} is {value!r}; give a whole number of at least 1")
+    model = _converging(load_model(source))
+    used = _backend(model, backend, dtype)
+    sampler, oracle = Sampler(model.mj, seed), Oracle(model.mj)
+    found = find_states(model, oracle, sampler, num_states, tries, progress)
+    steps = follow(oracle, sampler, num_steps, progress)
+    if progress:
+        progress(f"comparing on {used}", 0, 0)
+    forward = compare_forward(model, oracle, found.evaluations, used, dtype)
+    stepped = compare_steps(model, oracle, steps, used, dtype)
+    return CheckReport(
+        model=model.name,
+        backend=used,
+        dtype=dtype,
+        seed=seed,
+        mujoco=mujoco.__version__,
+        fields=(*forward, *stepped),
+        coverage=_coverage(model, found),
+        trajectory=_step_coverage(steps),
+    )
+
+
+def _backend(model: Model, backend: str, dtype: str) -> str:
+    """The backend that `backend` stands for; fails before anything takes long if it cannot run here."""
+    sim = Simulation(model, num_worlds=1, backend=backend, dtype=dtype)
+    sim.close()
+    return sim.backend
+
+
+def _converging(model: Model) -> Model:
+    """A copy whose solver runs until it converges, in MuJoCo's model as in the engine's table."""
+    tight = copy(model)
+    tight.mj = copy(model.mj)
+    tight.mj.opt.tolerance = tight.mj.opt.ls_tolerance = SOLVER_TOLERANCE
+    tight.mj.opt.iterations = max(tight.mj.opt.iterations, _ITERATIONS)
+    tight.mj.opt.ls_iterations = max(tight.mj.opt.ls_iterations, _LS_ITERATIONS)
+    tolerance = np.array(SOLVER_TOLERANCE)
+    tight.arrays = {**model.arrays, "opt_tolerance": tolerance, "opt_ls_tolerance": tolerance}
+    iterations = {"opt_iterations": tight.mj.opt.iterations, "opt_ls_iterations": tight.mj.opt.ls_iterations}
+    tight.options = {**model.options, **iterations}
+    return tight
+
+
+def _coverage(model: Model, found: Found) -> Coverage:
+    touched = tuple(evaluation.touched for evaluation in found.evaluations)
+    wanted, pairs = targets(model), pairs_of(touched)
+    reached = frozenset[tuple[int, int]]().union(*(t.limits for t in touched))
+    return Coverage(
+        states=dict(Counter(evaluation.state.kind for evaluation in found.evaluations)),
+        left_out=found.left_out,
+        contacts=sum(t.ncon for t in touched),
+        contacts_max=max((t.ncon for t in touched), default=0),
+        rows=sum(t.nefc for t in touched),
+        rows_max=max((t.nefc for t in touched), default=0),
+        limit_rows=sum(t.limit_rows for t in touched),
+        pairs={name: pairs[name] for name in sorted({*wanted.pairs, *pairs})},
+        limits=len(reached),
+        limits_total=len(wanted.limits),
+        unreached=(
+            *(f"no {name} contact" for name in found.pairs_missed),
+            *(_limit_in_words(model.mj, *limit) for limit in found.limits_missed),
+        ),
+    )
+
+
+def _limit_in_words(mj: mujoco.MjModel, joint: int, side: int) -> str:
+    name = mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_JOINT, joint)
+    return f"{('lower', 'upper')[side]} limit of joint {name!r}" if name else f"a limit of joint number {joint}"
+
+
+def _step_coverage(steps: Trajectory) -> StepCoverage:
+    touched = steps.touched
+    return StepCoverage(
+        steps=len(touched),
+        left_out=steps.left_out,
+        contacts=sum(t.ncon for t in touched),
+        rows=sum(t.nefc for t in touched),
+        rows_max=max((t.nefc for t in touched), default=0),
+        limit_rows=sum(t.limit_rows for t in touched),
+        pairs=dict(sorted(pairs_of(touched).items())),
+    )

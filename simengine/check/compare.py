@@ -1,0 +1,131 @@
+"""The comparison: the engine and MuJoCo on the same states, field by field."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from simengine import Model, Simulation
+from simengine.check.fields import FORWARD, STEPPED, Compared
+from simengine.check.oracle import Evaluation, Oracle
+from simengine.check.report import FieldResult, relative_error
+from simengine.check.rounding import Rounding
+from simengine.check.states import STATE_ARRAYS
+from simengine.check.trajectory import Trajectory
+
+_WORLDS = 1024  # worlds of one simulation; JAX compiles anew for every other number
+_ROUNDINGS = 4.0  # a difference of so many times what rounding the state does is put down to rounding ...
+_FEW = 0.05  # ... unless more than this share of the states differs
+
+Errors = list[tuple[int, float, float]]
+"""(state, absolute error, relative error) of every state in which a field was compared."""
+
+
+def compare_forward(
+    model: Model, oracle: Oracle, evaluations: Sequence[Evaluation], backend: str, dtype: str
+) -> list[FieldResult]:
+    """Compare every field after `forward()`: a result per field of `FORWARD`."""
+    errors: dict[str, Errors] = {field.name: [] for field in FORWARD}
+    for first in range(0, len(evaluations), _WORLDS):
+        part = evaluations[first : first + _WORLDS]
+        sim = Simulation(model, num_worlds=len(part), backend=backend, dtype=dtype, on_nonfinite="freeze")
+        sim.set_state(**{name: np.array([getattr(e.state, name) for e in part]) for name in STATE_ARRAYS})
+        sim.forward()
+        for field in FORWARD:
+            if field.space == "world":
+                ours = _host(sim.field(field.name))
+                if ours.size:
+                    errors[field.name] += [
+                        (first + i, *relative_error(ours[i], e.fields[field.name])) for i, e in enumerate(part)
+                    ]
+        for i, evaluation in enumerate(part):
+            for name, error in _arena_errors(sim, i, evaluation).items():
+                errors[name].append((first + i, *error))
+        sim.close()
+    kinds = [e.state.kind for e in evaluations]
+    rounding = Rounding(oracle, dtype)
+
+    def effect(name: str) -> Callable[[int], float]:
+        return lambda i: rounding.of_forward(evaluations[i].state, name)
+
+    return [_judge(field, errors[field.name], dtype, kinds, effect(field.name)) for field in FORWARD]
+
+
+def compare_steps(model: Model, oracle: Oracle, steps: Trajectory, backend: str, dtype: str) -> list[FieldResult]:
+    """Compare the state after one step from each state of a trajectory: a result per field of `STEPPED`."""
+    errors: dict[str, Errors] = {field.name: [] for field in STEPPED}
+    for first in range(0, len(steps.touched), _WORLDS):
+        before = {name: values[first : first + _WORLDS] for name, values in steps.before.items()}
+        count = len(before["qpos"])
+        sim = Simulation(model, num_worlds=count, backend=backend, dtype=dtype, on_nonfinite="freeze")
+        sim.set_state(**before)
+        sim.step()
+        for field in STEPPED:
+            ours, theirs = _host(sim.field(field.name)), steps.after[field.name][first:]
+            errors[field.name] += [(first + i, *relative_error(ours[i], theirs[i])) for i in range(count)]
+        sim.close()
+    kinds = ["trajectory"] * len(steps.touched)
+    rounding = Rounding(oracle, dtype)
+
+    def effect(name: str) -> Callable[[int], float]:
+        return lambda i: rounding.of_step({k: values[i] for k, values in steps.before.items()}, name)
+
+    return [_judge(field, errors[field.name], dtype, kinds, effect(field.name)) for field in STEPPED]
+
+
+def _arena_errors(sim: Simulation, world: int, evaluation: Evaluation) -> dict[str, tuple[float, float]]:
+    """Errors of a world's contacts and rows; of their fields only where both engines list the same ones."""
+    theirs = evaluation.fields
+    contacts, rows = sim.contacts(world), sim.constraints(world)
+    geoms = np.column_stack((contacts.geom1, contacts.geom2))
+    differing = float(_differing(geoms, theirs["contact_geom"]))
+    missing = float(abs(rows.nefc - int(theirs["nefc"])))
+    out = {"contact_geom": (differing, differing), "nefc": (missing, missing)}
+    if not differing and contacts.ncon:
+        for field in ("dist", "pos", "frame"):
+            out[f"contact_{field}"] = relative_error(_host(getattr(contacts, field)), theirs[f"contact_{field}"])
+    if not differing and not missing and rows.nefc:
+        for field in ("J", "pos", "margin", "D", "aref", "force"):
+            out[f"efc_{field}"] = relative_error(_host(getattr(rows, field)), theirs[f"efc_{field}"])
+    return out
+
+
+def _differing(ours: np.ndarray, theirs: np.ndarray) -> int:
+    """Number of contacts that only one engine lists, or of those that both list in another order."""
+    first, second = ([tuple(pair) for pair in pairs.reshape(-1, 2).tolist()] for pairs in (ours, theirs))
+    count, other = Counter(first), Counter(second)
+    only_one = sum(((count - other) + (other - count)).values())
+    return only_one or sum(a != b for a, b in zip(first, second, strict=True))
+
+
+def _judge(
+    field: Compared, errors: Errors, dtype: str, kinds: Sequence[str], effect: Callable[[int], float]
+) -> FieldResult:
+    """The worst of a field's errors; `effect` gives what rounding does in a state."""
+    tolerance = field.tolerance.of(dtype)
+    beyond = [e for e in errors if not e[2] <= tolerance]
+    rounded: set[int] = set()
+    if len(beyond) <= max(1.0, _FEW * len(errors)):
+        rounded = {state for state, _, relative in beyond if relative <= _ROUNDINGS * effect(state)}
+    kept = [e for e in errors if e[0] not in rounded]
+    state, _, relative = max(kept, key=lambda e: e[2], default=(-1, 0.0, 0.0))
+    return FieldResult(
+        stage=field.stage,
+        field=field.name,
+        states=len(kept),
+        ill_conditioned=len(rounded),
+        absolute=max((e[1] for e in kept), default=0.0),
+        relative=relative,
+        tolerance=tolerance,
+        worst_state=state,
+        worst_kind=kinds[state] if kept else "",
+        rounding=None if relative <= tolerance else effect(state),
+    )
+
+
+def _host(array: Any) -> np.ndarray:
+    """A NumPy array of an array of any backend."""
+    return array.get() if hasattr(array, "get") else np.asarray(array)

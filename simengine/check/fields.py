@@ -1,0 +1,71 @@
+"""What is compared, in the order of the stages, and how right it must be.
+
+The relative error of a field in one state is max|a - b| / max(1, max|b|), b being MuJoCo's; the tolerances bound it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Tolerance(NamedTuple):
+    """Largest relative error by precision."""
+
+    float64: float
+    float32: float
+
+    def of(self, dtype: str) -> float:
+        """The bound for "float32" or "float64"."""
+        return self.float32 if dtype == "float32" else self.float64
+
+
+EXACT = Tolerance(0.0, 0.0)
+SMOOTH = Tolerance(1e-9, 5e-5)
+CONTACT = Tolerance(1e-8, 1e-4)
+ROW = Tolerance(1e-8, 2e-4)
+SOLUTION = Tolerance(1e-6, 2e-3)
+STEP = Tolerance(1e-6, 1e-3)
+
+
+class Compared(NamedTuple):
+    """A field that is compared.
+
+    Attributes:
+        stage: the stage that computes it.
+        name: MuJoCo's name; of contacts and rows with the prefix `contact_` or `efc_`.
+        space: "world", "contact" or "row": what one entry belongs to.
+        tolerance: bounds of the relative error.
+    """
+
+    stage: str
+    name: str
+    space: str
+    tolerance: Tolerance
+
+
+def _of(stage: str, names: str, tolerance: Tolerance, space: str = "world") -> tuple[Compared, ...]:
+    return tuple(Compared(stage, name, space, tolerance) for name in names.split())
+
+
+FORWARD: tuple[Compared, ...] = (
+    *_of("kinematics", "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat", SMOOTH),
+    *_of("com_pos", "subtree_com cinert cdof", SMOOTH),
+    *_of("crb", "crb qM", SMOOTH),
+    *_of("com_vel", "cvel cdof_dot", SMOOTH),
+    *_of("passive", "qfrc_passive", SMOOTH),
+    *_of("rne", "qfrc_bias", SMOOTH),
+    *_of("actuation", "actuator_force qfrc_actuator", SMOOTH),
+    *_of("acceleration", "qfrc_smooth qacc_smooth", SMOOTH),
+    *_of("narrowphase", "contact_geom", EXACT, "contact"),
+    *_of("narrowphase", "contact_dist contact_pos contact_frame", CONTACT, "contact"),
+    *_of("constraint", "nefc", EXACT, "row"),
+    *_of("constraint", "efc_J efc_pos efc_margin efc_D efc_aref", ROW, "row"),
+    *_of("solve", "efc_force", SOLUTION, "row"),
+    *_of("solve", "qacc qfrc_constraint", SOLUTION),
+    *_of("rne_post", "cfrc_ext", SOLUTION),
+)
+"""Fields after `forward()`. The error of `contact_geom` is the number of contacts that only one engine lists, that of
+`nefc` the difference in rows; the other contact and row fields are compared where these two agree."""
+
+STEPPED: tuple[Compared, ...] = _of("step", "qpos qvel", STEP)
+"""State after one step."""

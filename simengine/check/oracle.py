@@ -1,0 +1,156 @@
+"""MuJoCo as the oracle: what it computes from a state, and whether rounding can decide which contacts there are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from copy import copy
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+
+from simengine.check.fields import FORWARD
+from simengine.check.states import STATE_ARRAYS, State
+
+NEAR = 1e-6
+"""Contacts and limits closer than this to their margin [m, rad] may exist in one precision and not in the other."""
+
+_LIMITS = (mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT, mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON)
+_STEP_INPUTS = (*STATE_ARRAYS, "act", "qacc_warmstart")
+_RK4_REACH = (0.5, 0.5, 1.0)  # where the classical method evaluates after the first time, in steps from the start
+
+
+class Touched(NamedTuple):
+    """What a state touches.
+
+    Attributes:
+        ncon, nefc: contacts and constraint rows.
+        pairs: contacts that exert a force, by pair type such as "plane-capsule".
+        limits: active joint limits as (joint, side); side 0 is the lower one (or a ball's only one), 1 the upper.
+        limit_rows: rows of limits.
+    """
+
+    ncon: int
+    nefc: int
+    pairs: Counter[str]
+    limits: frozenset[tuple[int, int]]
+    limit_rows: int
+
+
+class Evaluation(NamedTuple):
+    """One state and what MuJoCo makes of it.
+
+    Attributes:
+        state: the state.
+        fields: MuJoCo's values, float64, by the names of `FORWARD`.
+        touched: what it touches.
+    """
+
+    state: State
+    fields: dict[str, np.ndarray]
+    touched: Touched
+
+
+def pair_type(mj: mujoco.MjModel, geom1: int, geom2: int) -> str:
+    """The types of two geoms, lower one first, such as "plane-capsule"."""
+    types = sorted((int(mj.geom_type[geom1]), int(mj.geom_type[geom2])))
+    return "-".join(mujoco.mjtGeom(t).name.removeprefix("mjGEOM_").lower() for t in types)
+
+
+class Oracle:
+    """MuJoCo on one model.
+
+    Attributes:
+        mj: the model.
+        data: working data; holds the latest state evaluated or stepped.
+    """
+
+    def __init__(self, mj: mujoco.MjModel):
+        self.mj = mj
+        self.data = mujoco.MjData(mj)
+        self._ahead = mujoco.MjData(mj)
+        self._shifted = [(model, mujoco.MjData(model)) for model in (_with_margins(mj, NEAR), _with_margins(mj, -NEAR))]
+
+    def forward(self, state: State) -> None:
+        """Evaluate the dynamics at a state, without warm start, up to the external forces on bodies."""
+        state.put_into(self.mj, self.data)
+        mujoco.mj_forward(self.mj, self.data)
+        mujoco.mj_rnePostConstraint(self.mj, self.data)
+
+    def evaluate(self, state: State) -> Evaluation | None:
+        """The fields and contacts of a state; None if a contact or limit lies within NEAR of its margin."""
+        if not self.is_decided(state.qpos):
+            return None
+        self.forward(state)
+        return Evaluation(state, _collect(self.mj, self.data), self.touched())
+
+    def is_decided(self, qpos: np.ndarray) -> bool:
+        """Whether the same contacts and rows exist with all margins NEAR wider and NEAR narrower."""
+        lists = []
+        for model, data in self._shifted:
+            data.qpos[:] = qpos
+            mujoco.mj_fwdPosition(model, data)
+            contact = data.contact
+            arrays = (contact.geom, contact.exclude, data.efc_type, data.efc_id)
+            lists.append([np.asarray(array).tobytes() for array in arrays])
+        return lists[0] == lists[1]
+
+    def touched(self) -> Touched:
+        """What the state in `data` touches."""
+        mj, data = self.mj, self.data
+        acting = np.flatnonzero(np.asarray(data.contact.exclude) == 0)
+        pairs = Counter(pair_type(mj, *data.contact.geom[i]) for i in acting)
+        limit_rows = np.flatnonzero(np.isin(data.efc_type, _LIMITS))
+        jacobian = data.efc_J.reshape(data.nefc, mj.nv)
+        sides = set()
+        for row in limit_rows:
+            joint = int(data.efc_id[row])
+            if data.efc_type[row] == mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT:
+                scalar = mj.jnt_type[joint] != mujoco.mjtJoint.mjJNT_BALL
+                sides.add((joint, int(scalar and jacobian[row, mj.jnt_dofadr[joint]] < 0)))
+        return Touched(data.ncon, data.nefc, pairs, frozenset(sides), len(limit_rows))
+
+    def step_is_decided(self) -> bool:
+        """Whether every point at which a step from the state in `data` evaluates the dynamics is decided."""
+        return all(self.is_decided(qpos) for qpos in self._points())
+
+    def _points(self) -> Iterator[np.ndarray]:
+        """Coordinates at which the integrator evaluates in a step from the state in `data`."""
+        mj, data, h = self.mj, self._ahead, self.mj.opt.timestep
+        for name in _STEP_INPUTS:
+            getattr(data, name)[:] = getattr(self.data, name)
+        yield data.qpos
+        if mj.opt.integrator != mujoco.mjtIntegrator.mjINT_RK4:
+            return
+        mujoco.mj_forward(mj, data)
+        for reach in _RK4_REACH:
+            rate, qacc, qpos = data.qvel.copy(), data.qacc.copy(), self.data.qpos.copy()
+            mujoco.mj_integratePos(mj, qpos, rate, reach * h)
+            data.qpos[:], data.qvel[:] = qpos, self.data.qvel + reach * h * qacc
+            mujoco.mj_forward(mj, data)
+            yield qpos
+
+
+def _with_margins(mj: mujoco.MjModel, change: float) -> mujoco.MjModel:
+    """A copy whose contacts and limits begin `change` earlier."""
+    model = copy(mj)
+    # Margins of two geoms add up, those of limits and explicit pairs stand alone.
+    model.geom_margin[:] += change / 2
+    for margin in (model.pair_margin, model.jnt_margin, model.tendon_margin):
+        margin[:] += change
+    return model
+
+
+def _collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
+    """Copies of MuJoCo's fields by the names of `FORWARD`."""
+    fields: dict[str, np.ndarray] = {}
+    for field in FORWARD:
+        if field.name.startswith("contact_"):
+            fields[field.name] = np.array(getattr(data.contact, field.name.removeprefix("contact_")))
+        elif field.name == "qM":
+            fields["qM"] = np.zeros((mj.nv, mj.nv))
+            mujoco.mj_fullM(mj, data, fields["qM"])
+        else:
+            fields[field.name] = np.array(getattr(data, field.name))
+    return fields

@@ -1,0 +1,67 @@
+"""How much rounding the state alone changes MuJoCo's own result, to tell a wrong field from an ill-conditioned one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import mujoco
+import numpy as np
+
+from simengine.check.oracle import Oracle
+from simengine.check.report import relative_error
+from simengine.check.states import State
+
+_DRAWS = 8
+_ROUNDED = ("qpos", "qvel", "ctrl")
+
+
+class Rounding:
+    """Effect of one unit in the last place of a precision.
+
+    Args:
+        oracle: MuJoCo on the model.
+        dtype: "float32" or "float64".
+    """
+
+    def __init__(self, oracle: Oracle, dtype: str):
+        self._oracle = oracle
+        self._dtype = dtype
+
+    def of_forward(self, state: State, field: str) -> float:
+        """Largest relative change of a field of `FORWARD` when the state's numbers move by one unit, up or down."""
+
+        def evaluated(changed: Mapping[str, np.ndarray]) -> np.ndarray | None:
+            qpos, qvel, ctrl = (changed[name] for name in _ROUNDED)
+            evaluation = self._oracle.evaluate(state._replace(qpos=qpos, qvel=qvel, ctrl=ctrl))
+            return None if evaluation is None else evaluation.fields[field]
+
+        return self._effect(evaluated, {name: getattr(state, name) for name in _ROUNDED})
+
+    def of_step(self, before: Mapping[str, np.ndarray], field: str) -> float:
+        """The same for a field of `STEPPED` after one step from `before`."""
+        mj, data = self._oracle.mj, self._oracle.data
+
+        def stepped(changed: Mapping[str, np.ndarray]) -> np.ndarray:
+            mujoco.mj_resetData(mj, data)
+            for name, values in changed.items():
+                getattr(data, name)[:] = values
+            mujoco.mj_step(mj, data)
+            return np.array(getattr(data, field))
+
+        return self._effect(stepped, before)
+
+    def _effect(
+        self, function: Callable[[Mapping[str, np.ndarray]], np.ndarray | None], state: Mapping[str, np.ndarray]
+    ) -> float:
+        exact, rng, worst = function(state), np.random.default_rng(0), 0.0
+        if exact is None:
+            return 0.0
+        for _ in range(_DRAWS):
+            changed = dict(state)
+            for name in _ROUNDED:
+                unit = np.spacing(np.abs(state[name]).astype(self._dtype)).astype(np.float64)
+                changed[name] = state[name] + unit * rng.choice((-1.0, 1.0), size=unit.shape)
+            result = function(changed)
+            if result is not None and result.shape == exact.shape:
+                worst = max(worst, relative_error(result, exact)[1])
+        return worst

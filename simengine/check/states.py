@@ -1,0 +1,211 @@
+"""States to compare in: random ones, ones that MuJoCo let fall and settle, and ones thrown into each other.
+
+Every number is exact in float32, so that each precision starts from the same point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+
+_JOINT = mujoco.mjtJoint
+_FALL = 1.5  # time that a drop is followed for [s]
+_MOST_STEPS = 600  # of one drop
+_SPEED = 1e3  # [m/s, rad/s]; faster states are a simulation that blew up
+_BLOWN_UP = tuple(getattr(mujoco.mjtWarning, f"mjWARN_BAD{name}") for name in ("QPOS", "QVEL", "QACC"))
+_WALK = 12  # moves towards a contact
+_FAR = 1e3  # [m], beyond which distances are not of interest
+
+
+class State(NamedTuple):
+    """One state with controls and applied forces.
+
+    Attributes:
+        kind: "random", "settled", "thrown" or "limit": how it came about.
+        qpos: (nq,) [m, rad, quaternions].
+        qvel: (nv,) [m/s, rad/s].
+        ctrl: (nu,).
+        qfrc_applied: (nv,) [N, N m].
+        xfrc_applied: (nbody, 6), force then torque at the body's centre of mass, world frame [N, N m].
+    """
+
+    kind: str
+    qpos: np.ndarray
+    qvel: np.ndarray
+    ctrl: np.ndarray
+    qfrc_applied: np.ndarray
+    xfrc_applied: np.ndarray
+
+    def put_into(self, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Write the state into MuJoCo's data; what it does not hold, such as activations, is reset."""
+        mujoco.mj_resetData(mj, data)
+        for name in STATE_ARRAYS:
+            getattr(data, name)[:] = getattr(self, name)
+
+
+STATE_ARRAYS: tuple[str, ...] = State._fields[1:]
+
+
+def in_float32(array: np.ndarray) -> np.ndarray:
+    """The nearest values that float32 can hold, in float64."""
+    return np.asarray(array).astype(np.float32).astype(np.float64)
+
+
+class Sampler:
+    """Draws states of a model.
+
+    Args:
+        mj: the model.
+        seed: equal seeds give equal states.
+    """
+
+    def __init__(self, mj: mujoco.MjModel, seed: int):
+        self.mj = mj
+        self.rng = np.random.default_rng(seed)
+        self._data = mujoco.MjData(mj)
+
+    def random(self) -> State:
+        """Joints in or a little beyond their range, random velocities, controls and applied forces."""
+        mj, rng = self.mj, self.rng
+        forces = rng.normal(size=mj.nv), rng.normal(size=(mj.nbody, 6))
+        return _state("random", self.random_qpos(), rng.normal(size=mj.nv), self.random_ctrl(), *forces)
+
+    def settled(self, count: int) -> Iterator[State]:
+        """`count` states of one drop: MuJoCo steps from a random state at rest under constant controls."""
+        mj, data = self.mj, self._data
+        steps = int(np.clip(_FALL / mj.opt.timestep, count, _MOST_STEPS))
+        moments = set(self.rng.choice(steps, size=count, replace=False).tolist())
+        mujoco.mj_resetData(mj, data)
+        data.qpos[:], data.ctrl[:] = self.random_qpos(), self.random_ctrl()
+        for i in range(steps):
+            mujoco.mj_step(mj, data)
+            if not is_sane(data):
+                return
+            if i in moments:
+                values = [np.array(getattr(data, name)) for name in STATE_ARRAYS]
+                yield _state("settled", *values)
+
+    def thrown(self, geom1: int, geom2: int) -> State:
+        """A random state moved until two geoms touch, or as near as it gets, with a velocity that closes the gap."""
+        state = self.random()
+        closing = self._walk(state.qpos, geom1, geom2)
+        norm = float(closing @ closing)
+        if norm > mujoco.mjMINVAL:
+            state.qvel[:] -= closing / norm * self.rng.uniform(0.1, 2.0)
+        return _state("thrown", *state[1:])
+
+    def beyond(self, joint: int, side: int) -> State:
+        """A random state with one joint beyond its lower (side 0) or upper (side 1) limit."""
+        mj, state = self.mj, self.random()
+        adr, (low, high) = mj.jnt_qposadr[joint], mj.jnt_range[joint]
+        past = self.rng.uniform(0.01, 0.1)
+        if mj.jnt_type[joint] == _JOINT.mjJNT_BALL:
+            axis = self.rng.normal(size=3)
+            mujoco.mju_axisAngle2Quat(state.qpos[adr : adr + 4], axis / np.linalg.norm(axis), high + past)
+        else:
+            past *= min(1.0, high - low)
+            state.qpos[adr] = high + past if side else low - past
+        return _state("limit", *state[1:])
+
+    def random_ctrl(self) -> np.ndarray:
+        """Controls in or a little beyond their range, from -1 to 1 where there is none, (nu,)."""
+        mj = self.mj
+        limited = np.asarray(mj.actuator_ctrllimited, dtype=bool)[:, None]
+        low, high = np.where(limited, mj.actuator_ctrlrange, (-1.0, 1.0)).T
+        beyond = 0.1 * (high - low)
+        return in_float32(self.rng.uniform(low - beyond, high + beyond))
+
+    def random_qpos(self) -> np.ndarray:
+        """Coordinates with every joint drawn at random, (nq,)."""
+        mj, rng, qpos = self.mj, self.rng, self.mj.qpos0.copy()
+        for joint in range(mj.njnt):
+            adr, kind = mj.jnt_qposadr[joint], mj.jnt_type[joint]
+            low, high = mj.jnt_range[joint]
+            if kind == _JOINT.mjJNT_FREE:
+                qpos[adr : adr + 3] += rng.normal(size=3) * 0.1
+                qpos[adr + 3 : adr + 7] = rng.normal(size=4)  # lengths other than 1 must not matter
+            elif kind == _JOINT.mjJNT_BALL:
+                qpos[adr : adr + 4] = rng.normal(size=4)
+            elif mj.jnt_limited[joint]:
+                beyond = 0.05 * min(1.0, high - low)
+                qpos[adr] = rng.uniform(low - beyond, high + beyond)
+            else:
+                qpos[adr] += rng.normal() * (0.8 if kind == _JOINT.mjJNT_HINGE else 0.1)
+        return in_float32(qpos)
+
+    def initial_qpos(self) -> np.ndarray:
+        """The model's initial coordinates, moved a little, since joints often start exactly at a limit, (nq,)."""
+        qpos = self.mj.qpos0.copy()
+        mujoco.mj_integratePos(self.mj, qpos, self.rng.normal(size=self.mj.nv), 0.01)
+        return in_float32(qpos)
+
+    def _walk(self, qpos: np.ndarray, geom1: int, geom2: int) -> np.ndarray:
+        """Move `qpos` down the distance of two geoms by Newton's method for one equation.
+
+        Returns:
+            the gradient of the distance with respect to the dofs, (nv,).
+        """
+        mj, data = self.mj, self._data
+        segment, gradient = np.zeros(6), np.zeros(mj.nv)
+        wanted = -self.rng.uniform(0.0, 0.2) * _radius(mj, geom1, geom2)
+        for _ in range(_WALK):
+            data.qpos[:] = qpos
+            mujoco.mj_kinematics(mj, data)
+            mujoco.mj_comPos(mj, data)
+            distance = mujoco.mj_geomDistance(mj, data, geom1, geom2, _FAR, segment)
+            if distance >= _FAR or abs(distance) < mujoco.mjMINVAL:
+                break
+            gradient = self._gradient(geom1, geom2, segment, distance)
+            norm = float(gradient @ gradient)
+            excess = distance - wanted
+            if norm < mujoco.mjMINVAL or abs(excess) < 0.1 * abs(wanted):
+                break
+            move = np.clip(-excess / norm * gradient, -_longest(mj), _longest(mj))
+            mujoco.mj_integratePos(mj, qpos, move, 1.0)
+            self._into_range(qpos)
+        return gradient
+
+    def _gradient(self, geom1: int, geom2: int, segment: np.ndarray, distance: float) -> np.ndarray:
+        """Gradient of the distance between the ends of a segment that the geoms' bodies carry, (nv,)."""
+        mj, data = self.mj, self._data
+        jac1, jac2 = np.zeros((3, mj.nv)), np.zeros((3, mj.nv))
+        mujoco.mj_jac(mj, data, jac1, None, segment[:3], mj.geom_bodyid[geom1])
+        mujoco.mj_jac(mj, data, jac2, None, segment[3:], mj.geom_bodyid[geom2])
+        return (segment[3:] - segment[:3]) / distance @ (jac2 - jac1)
+
+    def _into_range(self, qpos: np.ndarray) -> None:
+        mj = self.mj
+        scalar = (mj.jnt_type == _JOINT.mjJNT_HINGE) | (mj.jnt_type == _JOINT.mjJNT_SLIDE)
+        limited = np.flatnonzero(scalar & (mj.jnt_limited != 0))
+        adr = mj.jnt_qposadr[limited]
+        low, high = mj.jnt_range[limited].T
+        inset = self.rng.uniform(-0.02, 0.02) * np.minimum(1.0, high - low)  # no joint shall rest exactly at its limit
+        qpos[adr] = np.clip(qpos[adr], low + inset, high - inset)
+
+
+def is_sane(data: mujoco.MjData) -> bool:
+    """Whether a simulated state is finite and no faster than anything that has not blown up."""
+    finite = np.isfinite(data.qpos).all() and np.isfinite(data.qvel).all()
+    reset = any(data.warning[kind].number for kind in _BLOWN_UP)  # MuJoCo puts such a state back to the start itself
+    return bool(finite and not reset and np.abs(data.qvel).max(initial=0) < _SPEED)
+
+
+def _state(kind: str, *arrays: np.ndarray) -> State:
+    return State(kind, *(in_float32(array) for array in arrays))
+
+
+def _radius(mj: mujoco.MjModel, geom1: int, geom2: int) -> float:
+    """The smallest size of the two geoms that are not planes [m]."""
+    sizes = [mj.geom_size[g][mj.geom_size[g] > 0] for g in (geom1, geom2) if mj.geom_rbound[g] > 0]
+    return float(min((size.min() for size in sizes if size.size), default=0.01))
+
+
+def _longest(mj: mujoco.MjModel) -> np.ndarray:
+    """Longest move of each dof in one go, so that a distance's slope still holds, (nv,) [m, rad]."""
+    kind = mj.jnt_type[mj.dof_jntid]
+    number = np.arange(mj.nv) - mj.jnt_dofadr[mj.dof_jntid]  # within the joint
+    shifting = (kind == _JOINT.mjJNT_SLIDE) | ((kind == _JOINT.mjJNT_FREE) & (number < 3))
+    return np.where(shifting, np.inf, 0.5)

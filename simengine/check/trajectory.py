@@ -1,0 +1,82 @@
+"""States along MuJoCo trajectories, and what MuJoCo makes of each in one step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+
+from simengine.check.oracle import Oracle, Touched
+from simengine.check.search import Progress
+from simengine.check.states import Sampler, in_float32, is_sane
+
+_EPISODE = 200  # steps until the trajectory starts again from another state
+_STUCK = 5  # steps left out in a row after which it starts again too
+_HOLD = 10  # steps for which controls are held
+_BEFORE = ("qpos", "qvel", "ctrl", "qacc_warmstart")
+_AFTER = ("qpos", "qvel")
+
+
+class Trajectory(NamedTuple):
+    """Steps of MuJoCo that count, behind each other.
+
+    Attributes:
+        before: qpos, qvel, ctrl, qacc_warmstart, and act where the model has any, before each step, (n, ...).
+        after: qpos and qvel after it, (n, ...).
+        touched: what each step's evaluations end in.
+        left_out: number of steps left out because a contact or limit was too near its margin at an evaluation.
+    """
+
+    before: dict[str, np.ndarray]
+    after: dict[str, np.ndarray]
+    touched: tuple[Touched, ...]
+    left_out: int
+
+
+def follow(oracle: Oracle, sampler: Sampler, steps: int, progress: Progress | None = None) -> Trajectory:
+    """Let MuJoCo step `steps` times under random controls, each time from numbers that float32 can hold.
+
+    Every so often, and where the simulation blows up or comes to rest at a margin, it starts again: by turns near the
+    model's initial coordinates and from random ones, at rest.
+    """
+    mj, data = oracle.mj, oracle.data
+    inputs = (*_BEFORE, "act") if mj.na else _BEFORE
+    before: dict[str, list[np.ndarray]] = {name: [] for name in inputs}
+    after: dict[str, list[np.ndarray]] = {name: [] for name in _AFTER}
+    touched: list[Touched] = []
+    episodes = left_out = age = stuck = 0
+    for i in range(steps):
+        if age % _EPISODE == 0 or stuck == _STUCK or not is_sane(data):
+            mujoco.mj_resetData(mj, data)
+            data.qpos[:] = sampler.random_qpos() if episodes % 2 else sampler.initial_qpos()
+            episodes, age, stuck = episodes + 1, 0, 0
+        if age % _HOLD == 0:
+            data.ctrl[:] = sampler.random_ctrl()
+        age += 1
+        for name in inputs:
+            getattr(data, name)[:] = in_float32(getattr(data, name))
+        decided = oracle.step_is_decided()
+        start = {name: np.array(getattr(data, name)) for name in inputs}
+        mujoco.mj_step(mj, data)
+        left_out += not decided
+        stuck = 0 if decided else stuck + 1
+        if decided and is_sane(data):
+            touched.append(oracle.touched())
+            for name in inputs:
+                before[name].append(start[name])
+            for name in _AFTER:
+                after[name].append(np.array(getattr(data, name)))
+        if progress:
+            progress("trajectory", i + 1, steps)
+    return Trajectory(_stacked(before), _stacked(after), tuple(touched), left_out)
+
+
+def _stacked(lists: dict[str, list[np.ndarray]]) -> dict[str, np.ndarray]:
+    return {name: np.array(values) for name, values in lists.items()}
+
+
+def pairs_of(touched: tuple[Touched, ...]) -> Counter[str]:
+    """Contacts by pair type over many states."""
+    return sum((t.pairs for t in touched), Counter[str]())

@@ -1,0 +1,263 @@
+"""`check_model` on supported models, on models changed under the engine, and on refused ones."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+from simengine import (
+    BackendError,
+    CheckReport,
+    Model,
+    UnsupportedModelError,
+    available_backends,
+    check_model,
+    load_model,
+)
+from simengine.check.fields import FORWARD, STEPPED
+from tests.model.features import FEATURES, model_with
+from tests.models import OWN, gymnasium_path
+
+needs_host = pytest.mark.skipif(bool(available_backends()["host"]), reason="needs a C++ compiler")
+GYMNASIUM = {
+    "ant": {"plane-capsule", "plane-sphere"},
+    "half_cheetah": {"plane-capsule"},
+    "hopper": {"plane-capsule", "capsule-capsule"},
+    "walker2d": {"plane-capsule"},
+    "reacher": set(),
+    "inverted_pendulum": set(),
+    "inverted_double_pendulum": set(),
+}
+OUT_OF_REACH = """
+<mujoco>
+  <worldbody>
+    <geom type="plane" size="1 1 1"/>
+    <body pos="0 0 1">
+      <joint name="a" type="slide" axis="0 0 1" range="-0.2 0.2" limited="true"/><geom size=".1"/>
+    </body>
+    <body pos="3 0 1"><freejoint/><geom size=".1" contype="2" conaffinity="1"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def assert_complete(report: CheckReport) -> None:
+    """Every field was compared, wherever it has entries, in states that the report accounts for."""
+    assert [r.field for r in report.fields] == [f.name for f in (*FORWARD, *STEPPED)]
+    for result, field in zip(report.fields, FORWARD, strict=False):
+        if field.space == "world" or field.name in ("contact_geom", "nefc"):
+            assert result.states == report.coverage.num_states, result
+        else:
+            entries = report.coverage.contacts if field.space == "contact" else report.coverage.rows
+            assert (result.states > 0) == (entries > 0), result
+            assert result.states < report.coverage.num_states, result
+    assert all(result.states == report.trajectory.steps for result in report.fields[-len(STEPPED) :])
+
+
+@needs_host
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", GYMNASIUM)
+def test_gymnasium_models_agree(name: str, dtype: str) -> None:
+    report = check_model(gymnasium_path(name), backend="host", dtype=dtype, num_steps=300)
+    assert report.passed, report.verdict()
+    assert report.failures == ()
+    assert_complete(report)
+    seen = report.coverage
+    assert set(seen.pairs) == GYMNASIUM[name]
+    assert all(count > 0 for count in seen.pairs.values())
+    assert seen.limits == seen.limits_total > 0
+    assert seen.unreached == ()
+    assert seen.num_states + seen.left_out >= 200
+    assert seen.left_out < 20
+    assert report.trajectory.steps + report.trajectory.left_out == 300
+    assert report.trajectory.rows > 0
+
+
+@needs_host
+@pytest.mark.parametrize("name", OWN)
+def test_own_models_agree_in_float64(name: str) -> None:
+    report = check_model(OWN[name], backend="host", dtype="float64", num_steps=300)
+    assert report.passed, report.verdict()
+    assert report.coverage.unreached == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ant", "half_cheetah", "hopper"])
+def test_jax_agrees(name: str) -> None:
+    report = check_model(gymnasium_path(name), backend="jax", dtype="float64", num_states=60, num_steps=100)
+    assert report.backend == "jax"
+    assert report.passed, report.verdict()
+    assert_complete(report)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["ant", "half_cheetah", "hopper"])
+def test_cuda_agrees(name: str, dtype: str) -> None:
+    report = check_model(gymnasium_path(name), backend="cuda", dtype=dtype)
+    assert report.backend == "cuda"
+    assert report.passed, report.verdict()
+
+
+def test_jax_agrees_on_a_small_model() -> None:
+    report = check_model(gymnasium_path("inverted_pendulum"), backend="jax", num_states=20, num_steps=20)
+    assert (report.backend, report.dtype) == ("jax", "float32")
+    assert report.passed, report.verdict()
+
+
+def changed(name: str, field: str, factor: float, term: float = 0.0) -> Model:
+    """A model whose table differs from MuJoCo's model in one field."""
+    model = load_model(gymnasium_path(name))
+    model.arrays[field] = model.arrays[field] * factor + term
+    return model
+
+
+@needs_host
+@pytest.mark.parametrize(
+    ("name", "field", "factor", "stage", "first"),
+    [
+        ("ant", "body_pos", 1.001, "kinematics", "xpos"),
+        ("ant", "body_mass", 1.001, "com_pos", "subtree_com"),
+        ("ant", "body_inertia", 1.001, "com_pos", "cinert"),
+        ("ant", "dof_armature", 1.001, "crb", "qM"),
+        ("ant", "dof_damping", 1.001, "passive", "qfrc_passive"),
+        ("ant", "opt_gravity", 1.001, "rne", "qfrc_bias"),
+        ("ant", "actuator_gear", 1.001, "actuation", "qfrc_actuator"),
+        ("ant", "cand_friction", 1.01, "constraint", "efc_J"),
+        ("ant", "dof_invweight0", 1.01, "constraint", "efc_D"),
+        ("half_cheetah", "jnt_range", 1.01, "constraint", "nefc"),
+        ("hopper", "geom_size", 1.001, "narrowphase", "contact_dist"),
+        ("hopper", "cand_solref", 1.01, "constraint", "efc_aref"),
+        ("hopper", "opt_timestep", 1.01, "step", "qpos"),
+    ],
+)
+def test_a_changed_table_is_found_at_its_stage(name: str, field: str, factor: float, stage: str, first: str) -> None:
+    report = check_model(changed(name, field, factor), backend="host", dtype="float64", num_states=60, num_steps=60)
+    assert not report.passed
+    assert (report.failures[0].stage, report.failures[0].field) == (stage, first), report.verdict()
+    assert first in report.verdict()
+    assert "DIFFERS" in report.verdict()
+    # Rounding does not explain it.
+    assert report.failures[0].rounding is not None
+    assert report.failures[0].rounding < 0.1 * report.failures[0].relative
+
+
+@needs_host
+@pytest.mark.parametrize(("field", "first"), [("dof_invweight0", "efc_D"), ("opt_gravity", "qfrc_bias")])
+def test_rounding_hides_no_small_change_in_float32(field: str, first: str) -> None:
+    report = check_model(changed("walker2d", field, 1.001), backend="host", num_states=60, num_steps=60)
+    assert report.failures[0].field == first, report.verdict()
+
+
+@needs_host
+@pytest.mark.parametrize("seed", [1, 4])
+def test_ill_conditioned_states_are_no_difference(seed: int) -> None:
+    """In these states one unit in the last place of float32 moves MuJoCo's own efc_D by most of the tolerance."""
+    report = check_model(gymnasium_path("walker2d"), backend="host", num_steps=100, seed=seed)
+    assert report.passed, report.verdict()
+    assert sum(result.ill_conditioned for result in report.fields) <= 10
+
+
+@needs_host
+def test_contacts_that_only_one_engine_lists_fail() -> None:
+    report = check_model(changed("ant", "cand_margin", 1.0, 0.02), backend="host", num_states=60, num_steps=60)
+    first = report.failures[0]
+    assert (first.field, first.stage) == ("contact_geom", "narrowphase")
+    assert first.absolute >= 1
+    distances = next(r for r in report.fields if r.field == "contact_dist")
+    assert 0 < distances.states < report.coverage.num_states  # compared where both list the same
+
+
+@needs_host
+def test_numbers_that_are_none_fail() -> None:
+    report = check_model(changed("hopper", "opt_gravity", np.nan), backend="host", num_states=20, num_steps=20)
+    assert "qfrc_bias" in [result.field for result in report.failures]
+    assert all(np.isinf(r.relative) for r in report.failures if r.field in ("qfrc_bias", "qacc"))
+
+
+@needs_host
+def test_the_model_itself_is_left_alone() -> None:
+    model = load_model(gymnasium_path("hopper"))
+    before = float(model.mj.opt.tolerance), float(model.opt_tolerance), model.opt_iterations
+    check_model(model, backend="host", num_states=10, num_steps=10)
+    assert (float(model.mj.opt.tolerance), float(model.opt_tolerance), model.opt_iterations) == before
+
+
+@needs_host
+def test_equal_seeds_give_equal_reports() -> None:
+    reports = [
+        check_model(gymnasium_path("hopper"), backend="host", num_states=40, num_steps=40, seed=seed)
+        for seed in (5, 5, 6)
+    ]
+    assert reports[0].as_dict() == reports[1].as_dict()
+    assert reports[0].coverage != reports[2].coverage
+
+
+@needs_host
+def test_what_cannot_be_reached_is_said() -> None:
+    report = check_model(OUT_OF_REACH, backend="host", num_states=40, num_steps=40, tries=5)
+    assert report.coverage.unreached == ()  # the free ball reaches the other one and the floor
+    held = OUT_OF_REACH.replace("<freejoint/>", "")
+    report = check_model(held, backend="host", num_states=40, num_steps=40, tries=5)
+    assert report.coverage.unreached == ("no plane-sphere contact", "no sphere-sphere contact")
+    assert report.coverage.pairs == {"plane-sphere": 0, "sphere-sphere": 0}
+    assert report.coverage.limits == report.coverage.limits_total == 2
+    assert report.passed
+
+
+def test_a_refused_model_names_every_element() -> None:
+    names = ["PGS", "sleep", "ball joint", "free spring", "frictionloss", "mocap", "box", "height field", "condim 4"]
+    names += ["tendon", "equality", "sensor", "activation", "muscle"]
+    with pytest.raises(UnsupportedModelError) as refusal:
+        check_model(model_with(*names))
+    shown = "\n".join(refusal.value.features)
+    assert [name for name in names if FEATURES[name].words not in shown] == []
+    assert len(refusal.value.features) >= len(names)
+
+
+@pytest.mark.parametrize("argument", ["num_states", "num_steps", "tries"])
+@pytest.mark.parametrize("value", [0, -3, 1.5, True])
+def test_bad_numbers_fail_at_the_call(argument: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"{argument} is {value}; give a whole number of at least 1"):
+        check_model(gymnasium_path("hopper"), **{argument: value})
+
+
+def test_bad_choices_fail_before_the_search() -> None:
+    calls: list[str] = []
+    path = gymnasium_path("hopper")
+    with pytest.raises(ValueError, match="unknown backend 'tpu'"):
+        check_model(path, backend="tpu", progress=lambda what, done, total: calls.append(what))
+    with pytest.raises(ValueError, match="unknown dtype 'float16'"):
+        check_model(path, dtype="float16", progress=lambda what, done, total: calls.append(what))
+    if available_backends()["cuda"]:
+        with pytest.raises(BackendError):
+            check_model(path, backend="cuda", progress=lambda what, done, total: calls.append(what))
+    assert calls == []
+
+
+@needs_host
+def test_progress_counts_states_and_steps() -> None:
+    calls: list[tuple[str, int, int]] = []
+    check_model(
+        gymnasium_path("hopper"),
+        backend="host",
+        num_states=12,
+        num_steps=7,
+        progress=lambda *call: calls.append(call),
+    )
+    assert [call for call in calls if call[0] == "states"] == [("states", i, 12) for i in range(1, 13)]
+    assert [call for call in calls if call[0] == "trajectory"] == [("trajectory", i, 7) for i in range(1, 8)]
+
+
+@needs_host
+def test_takes_a_compiled_model_and_one_without_joints_to_limit() -> None:
+    mj = mujoco.MjModel.from_xml_string(
+        "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>"
+    )
+    report = check_model(mj, backend="host", num_states=10, num_steps=10)
+    assert report.passed, report.verdict()
+    assert (report.coverage.limits_total, report.coverage.pairs, report.coverage.rows) == (0, {}, 0)
+    empty = [result.field for result in report.fields if not result.states]
+    assert empty[:2] == ["actuator_force", "contact_dist"]
+    assert f"; {len(empty)} have no entries" in report.verdict()

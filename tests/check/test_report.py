@@ -1,0 +1,102 @@
+"""What a report says of errors, and when it says that nothing can be said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from simengine.check.compare import _differing, _judge
+from simengine.check.fields import FORWARD
+from simengine.check.report import CheckReport, Coverage, FieldResult, StepCoverage, relative_error
+
+FIELD = FieldResult("solve", "qacc", 10, 0, 0.2, 0.001, 0.002, 3, "random")
+STATES = Coverage({"random": 10}, 0, 5, 2, 20, 8, 0, {"plane-sphere": 5}, 0, 0, ())
+REPORT = CheckReport(
+    "ball", "host", "float32", 0, "4.0.0", (FIELD,), STATES, StepCoverage(10, 0, 5, 20, 8, 0, {"plane-sphere": 5})
+)
+
+
+def test_errors_are_relative_to_the_largest_entry_of_at_least_one() -> None:
+    assert relative_error(np.array([1.0, 8.5]), np.array([1.0, 8.0])) == (0.5, 0.0625)
+    assert relative_error(np.array([0.25]), np.array([0.5])) == (0.25, 0.25)
+    assert relative_error(np.zeros((0, 3)), np.zeros(0)) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("ours", [[np.nan, 1.0], [np.inf, 1.0], [1.0]])
+def test_numbers_that_are_none_or_missing_are_infinitely_wrong(ours: list[float]) -> None:
+    assert relative_error(np.array(ours), np.array([1.0, 1.0])) == (np.inf, np.inf)
+
+
+def test_an_error_at_the_tolerance_holds_and_one_that_is_no_number_does_not() -> None:
+    assert replace(FIELD, relative=FIELD.tolerance).holds
+    assert not replace(FIELD, relative=np.nextafter(FIELD.tolerance, 1)).holds
+    assert not replace(FIELD, relative=np.nan).holds
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "count"),
+    [
+        ([[0, 1], [0, 2]], [[0, 1], [0, 2]], 0),
+        ([[0, 1]], [[0, 1], [0, 2]], 1),
+        ([[0, 1], [0, 1]], [[0, 1], [0, 2]], 2),
+        ([[0, 2], [0, 1]], [[0, 1], [0, 2]], 2),
+        ([], [[0, 1], [0, 1]], 2),
+        ([], [], 0),
+    ],
+)
+def test_contacts_differ_in_number_geoms_or_order(ours: list[int], theirs: list[int], count: int) -> None:
+    assert _differing(np.array(ours, dtype=int), np.array(theirs, dtype=int)) == count
+
+
+def judged(errors: list[float], effect: float) -> FieldResult:
+    """The verdict on relative errors of states where rounding does `effect`; the tolerance of qacc is 1e-6."""
+    field = next(f for f in FORWARD if f.name == "qacc")
+    states = [(i, 2 * e, e) for i, e in enumerate(errors)]
+    return _judge(field, states, "float64", ["random"] * len(errors), lambda state: effect)
+
+
+def test_a_few_differences_that_rounding_explains_are_left_out_and_counted() -> None:
+    result = judged([1e-9, 3e-6, *[1e-8] * 38], effect=1e-6)
+    assert result.holds
+    assert (result.states, result.ill_conditioned) == (39, 1)
+    assert (result.absolute, result.relative, result.worst_state, result.rounding) == (2e-8, 1e-8, 2, None)
+
+
+@pytest.mark.parametrize(
+    ("errors", "effect"),
+    [
+        ([1e-9, 3e-6, *[1e-8] * 38], 1e-8),  # rounding does too little
+        ([1e-9, np.inf, *[1e-8] * 38], 1e-6),
+        ([1e-9, *[3e-6] * 3, *[1e-8] * 36], 1e-6),  # too many states
+        ([3e-6, 3e-6], 1e-6),
+    ],
+)
+def test_other_differences_stand(errors: list[float], effect: float) -> None:
+    result = judged(errors, effect)
+    assert not result.holds
+    assert (result.states, result.ill_conditioned, result.rounding) == (len(errors), 0, effect)
+    assert result.relative == max(errors)
+
+
+def test_passes_only_if_enough_could_be_compared() -> None:
+    assert REPORT.passed
+    assert "agrees with MuJoCo 4.0.0 in all 1 fields compared" in REPORT.verdict()
+    for short in (
+        replace(REPORT, coverage=replace(STATES, left_out=11)),
+        replace(REPORT, coverage=replace(STATES, states={})),
+        replace(REPORT, trajectory=replace(REPORT.trajectory, steps=0)),
+    ):
+        assert short.failures == ()
+        assert not short.passed
+        assert "could not be judged" in short.verdict()
+
+
+def test_the_first_failing_stage_is_named() -> None:
+    wrong = replace(FIELD, relative=0.5)
+    report = replace(REPORT, fields=(FIELD, wrong, replace(wrong, stage="step", field="qvel")))
+    assert [result.field for result in report.failures] == ["qacc", "qvel"]
+    assert "DIFFERS from MuJoCo in 2 of 3 fields, first in qacc of stage solve" in report.verdict()
+    assert [field["holds"] for field in report.as_dict()["fields"]] == [True, False, False]
+    assert report.as_dict()["passed"] is False
