@@ -7,7 +7,10 @@ from pathlib import Path
 import gymnasium
 import mujoco
 
-GYMNASIUM = ("ant", "half_cheetah", "hopper", "walker2d", "inverted_pendulum", "inverted_double_pendulum")
+GYMNASIUM = (
+    *("ant", "half_cheetah", "hopper", "walker2d", "swimmer"),
+    *("inverted_pendulum", "inverted_double_pendulum"),
+)
 """Gymnasium's models within the engine's features, by file name."""
 
 MIXED_TREE = """
@@ -168,12 +171,42 @@ PARALLEL_CAPSULES = """
 </mujoco>
 """
 
+SUNKEN = """
+<mujoco model="sunken">
+  <option timestep="0.004" density="900" viscosity="0.8" wind="0.4 -0.3 0.2"/>
+  <default><geom density="1500"/></default>
+  <worldbody>
+    <geom name="bed" type="plane" size="5 5 1"/>
+    <body name="trunk" pos="0 0 0.4">
+      <freejoint/>
+      <inertial pos="0.02 -0.01 0.03" mass="9" fullinertia="0.12 0.2 0.15 0.02 -0.03 0.01"/>
+      <geom type="capsule" size="0.1 0.15"/>
+      <body name="fin" pos="0.25 0 0">
+        <joint name="flap" type="hinge" axis="0 1 0" range="-50 60" limited="true" damping="0.3" stiffness="2"/>
+        <geom type="box" size="0.12 0.1 0.01" pos="0.1 0 0" contype="0" conaffinity="0"/>
+        <body name="tip" pos="0.22 0 0">
+          <joint name="feather" type="hinge" axis="1 0.2 0"/>
+          <geom type="ellipsoid" size="0.08 0.05 0.02" pos="0.08 0 0" contype="0" conaffinity="0"/>
+          <geom type="sphere" size="0.03" pos="0.16 0 0" condim="1"/>
+        </body>
+      </body>
+    </body>
+    <body name="buoy" pos="0.8 0 0.5">
+      <joint name="bob" type="slide" axis="0 0 1" stiffness="30" damping="1"/>
+      <geom type="sphere" size="0.1"/>
+    </body>
+  </worldbody>
+  <actuator><motor joint="flap" gear="2"/><position joint="feather" kp="1"/></actuator>
+</mujoco>
+"""
+
 OWN = {
     "mixed_tree": MIXED_TREE,
     "pile": PILE,
     "contact_parameters": CONTACT_PARAMETERS,
     "two_arms": TWO_ARMS,
     "parallel_capsules": PARALLEL_CAPSULES,
+    "sunken": SUNKEN,
 }
 """Small models by name, as MJCF text."""
 

@@ -28,7 +28,8 @@ NEAR = 1e-6
 
 STATE_FIELDS = (
     "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat subtree_com cinert cdof crb cvel cdof_dot "
-    "qfrc_passive qfrc_bias actuator_force qfrc_actuator qfrc_smooth qacc_smooth qacc qfrc_constraint cfrc_ext"
+    "qfrc_fluid qfrc_passive qfrc_bias actuator_force qfrc_actuator qfrc_smooth qacc_smooth qacc qfrc_constraint "
+    "cfrc_ext"
 ).split()
 CONTACT_FIELDS = ("dist", "pos", "frame")
 ROW_FIELDS = ("J", "pos", "margin", "D", "aref", "force")

@@ -79,8 +79,6 @@ def _options(mj: mujoco.MjModel) -> Iterator[str]:
         yield "elliptic friction cone"
     if mj.opt.noslip_iterations:
         yield "noslip iterations"
-    if mj.opt.density or mj.opt.viscosity:
-        yield "fluid forces (option density or viscosity)"
     if mj.opt.disableactuator:
         yield "actuators disabled by group (option disableactuator)"
     yield from _flags(mj)
@@ -120,6 +118,8 @@ def _joints(mj: mujoco.MjModel) -> Iterator[str]:
 def _geoms(mj: mujoco.MjModel) -> Iterator[str]:
     yield from _named(mj, "surface velocity", _OBJ.mjOBJ_GEOM, _nonzero_rows(mj.geom_surfacevel))
     yield from _named(mj, "adhesion", _OBJ.mjOBJ_GEOM, mj.geom_adhesion)
+    if mj.opt.density or mj.opt.viscosity:
+        yield from _named(mj, "ellipsoid fluid model", _OBJ.mjOBJ_GEOM, mj.geom_fluid[:, 0])
 
 
 def _actuators(mj: mujoco.MjModel) -> Iterator[str]:

@@ -56,6 +56,7 @@ TABLE: tuple[TableField, ...] = (
     _r("body_mass", "nbody", doc="mass [kg]"),
     _r("body_subtreemass", "nbody", doc="mass of the subtree [kg]"),
     _r("body_inertia", "nbody", 3, doc="principal moments of inertia [kg m^2]"),
+    _r("body_box", "nbody", 3, doc="derived: sides of the box of the body's mass and inertia [m], for fluid forces"),
     _r("body_invweight0", "nbody", 2, doc="mean inverse inertia at qpos0, translation and rotation"),
     _i("level_adr", "nlevel+1", doc="derived: first entry of each tree level in level_body"),
     _i("level_body", "nbody", doc="derived: bodies except the world by depth; the last entry is unused"),
@@ -117,6 +118,9 @@ TABLE: tuple[TableField, ...] = (
     # options
     _r("opt_timestep", doc="step [s]"),
     _r("opt_gravity", 3, doc="gravity [m/s^2]"),
+    _r("opt_density", doc="density of the fluid [kg/m^3]"),
+    _r("opt_viscosity", doc="viscosity of the fluid [Pa s]"),
+    _r("opt_wind", 3, doc="velocity of the fluid, world frame [m/s]"),
     _r("opt_tolerance", doc="solver tolerance"),
     _r("opt_ls_tolerance", doc="line-search tolerance"),
     _r("opt_impratio", doc="friction to normal impedance ratio"),

@@ -90,7 +90,8 @@ FIELDS: tuple[Field, ...] = (
     # velocity and forces
     _w("cvel", "nbody", 6, doc="com-based body velocity, rotation then translation [rad/s, m/s]"),
     _w("cdof_dot", "nv", 6, doc="time derivative of cdof"),
-    _w("qfrc_passive", "nv", doc="spring and damper forces [N, N m]"),
+    _w("qfrc_fluid", "nv", doc="fluid forces [N, N m]; zero in models without a fluid"),
+    _w("qfrc_passive", "nv", doc="spring, damper and fluid forces [N, N m]"),
     _w("qfrc_bias", "nv", doc="Coriolis, centrifugal and gravitational forces [N, N m]"),
     _w("actuator_force", "nu", doc="actuator forces in actuation space"),
     _w("qfrc_actuator", "nv", doc="actuator forces [N, N m]"),

@@ -16,7 +16,7 @@ WHOLE = """
     <geom name="floor" type="plane" size="1 1 1"/>
     <body name="base" pos="0 0 2">
       <joint name="swing" type="hinge" axis="0 1 0" {joint}/>
-      <geom name="ball" size="0.1" {geom}/>
+      <geom name="ball" size="0.1" fluidshape="ellipsoid" {geom}/>
       <site name="tip" pos="0.1 0 0"/>
       {inside}
     </body>
@@ -50,8 +50,7 @@ FEATURES: dict[str, Feature] = {
     "implicit": Feature("option", 'integrator="implicit"', "integrator implicit"),
     "implicitfast": Feature("option", 'integrator="implicitfast"', "integrator implicitfast"),
     "noslip": Feature("option", 'noslip_iterations="3"', "noslip iterations"),
-    "density": Feature("option", 'density="1.2"', "fluid forces (option density or viscosity)"),
-    "viscosity": Feature("option", 'viscosity="0.1"', "fluid forces (option density or viscosity)"),
+    "ellipsoid in a fluid": Feature("option", 'density="1.2"', "ellipsoid fluid model of geom 'ball'"),
     "actuator groups": Feature("option", 'actuatorgroupdisable="2"', "option disableactuator"),
     "refsafe": Feature("flag", '<flag refsafe="disable"/>', "disable flag refsafe"),
     "override": Feature("flag", '<flag override="enable"/>', "enable flag override"),

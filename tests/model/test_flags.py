@@ -13,7 +13,7 @@ from simengine.model.support import HONOURED_DISABLE_FLAGS
 
 ARM = """
 <mujoco model="arm">
-  <option timestep="0.01" integrator="{integrator}"/>
+  <option timestep="0.01" integrator="{integrator}" density="50" viscosity="0.3"/>
   <worldbody>
     <geom name="floor" type="plane" size="1 1 1"/>
     <body name="upper" pos="0 0 0.18">
@@ -80,7 +80,9 @@ def test_the_flag_changes_the_step(flag: str) -> None:
     assert int(CHANGING[flag]) in HONOURED_DISABLE_FLAGS
 
 
-@pytest.mark.parametrize("flags", [("limit", "contact"), ("gravity", "damper", "actuation"), tuple(CHANGING)])
+@pytest.mark.parametrize(
+    "flags", [("limit", "contact"), ("gravity", "damper", "actuation"), ("spring", "damper"), tuple(CHANGING)]
+)
 def test_several_flags_at_once(flags: tuple[str, ...]) -> None:
     theirs, ours = stepped("Euler", sum(int(CHANGING[flag]) for flag in flags))
     np.testing.assert_allclose(ours, theirs, atol=1e-9)

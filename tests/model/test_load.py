@@ -126,6 +126,38 @@ def test_limited_joints_are_those_mujoco_limits() -> None:
     assert names == ["along", "swivel", "shoulder", "reach", "wag"]
 
 
+def test_boxes_have_the_mass_and_inertia_of_the_bodies() -> None:
+    mj = compile_model("sunken")
+    model = load_model(mj)
+    assert model.has_fluid
+    a, b, c = model.body_box[1:].T
+    inertia = np.stack([b**2 + c**2, a**2 + c**2, a**2 + b**2], axis=1) * mj.body_mass[1:, None] / 12
+    np.testing.assert_allclose(inertia, mj.body_inertia[1:], rtol=1e-12)
+    assert (model.body_box[0] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("option", "flags", "expected"),
+    [
+        ("", 0, False),
+        ('density="1"', 0, True),
+        ('viscosity="1"', 0, True),
+        ('viscosity="1"', mujoco.mjtDisableBit.mjDSBL_SPRING, True),
+        ('viscosity="1"', mujoco.mjtDisableBit.mjDSBL_SPRING | mujoco.mjtDisableBit.mjDSBL_DAMPER, False),
+    ],
+)
+def test_a_model_has_a_fluid_where_mujoco_applies_one(option: str, flags: int, expected: bool) -> None:
+    mj = mujoco.MjModel.from_xml_string(
+        f'<mujoco><option {option}/><worldbody><body><freejoint/><geom size="0.1"/></body></worldbody></mujoco>'
+    )
+    mj.opt.disableflags = int(flags)
+    data = mujoco.MjData(mj)
+    data.qvel[:] = 1
+    mujoco.mj_forward(mj, data)
+    assert load_model(mj).has_fluid is expected
+    assert bool(data.qfrc_fluid.any()) is expected
+
+
 def test_bias_is_kept_for_affine_actuators_only() -> None:
     mj = compile_model("mixed_tree")
     bias = dict(zip((mj.actuator(i).name for i in range(mj.nu)), load_model(mj).actuator_biasprm.tolist(), strict=True))

@@ -72,10 +72,10 @@ def test_geoms_that_can_touch_nothing_are_of_any_type() -> None:
     assert load_model(text).ngeom == 3
 
 
-@pytest.mark.parametrize("name", ["humanoid", "swimmer", "pusher"])
+@pytest.mark.parametrize("name", ["humanoid", "pusher"])
 def test_gymnasium_models_that_need_more_say_what(name: str) -> None:
     from tests.models import gymnasium_path
 
-    words = {"humanoid": "solver PGS", "swimmer": "fluid forces", "pusher": "collision plane-cylinder"}[name]
+    words = {"humanoid": "solver PGS", "pusher": "collision plane-cylinder"}[name]
     with pytest.raises(UnsupportedModelError, match=words):
         load_model(gymnasium_path(name))

@@ -31,6 +31,7 @@ RETURNS = {
     "constraint": ("efc_active", "efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref"),
     "solve": ("qacc", "efc_force", "qfrc_constraint"),
     "euler": ("qpos", "qvel"),
+    "fluid": ("qfrc_fluid", "qfrc_passive"),
 }
 """What a JAX form returns where it is not what its stage writes."""
 

@@ -188,6 +188,8 @@ def test_agrees_with_mujoco(name: str, dtype: str, stage: Stage) -> None:
     memory = prepared(name, dtype)
     pristine = {n: left_alone(stage, memory, n) for n in stage.writes}
     wanted = mujoco_expected(name, memory, stage.writes)
+    if stage is catalogue.PASSIVE:  # the fluid's share is added by its own stage
+        wanted["qfrc_passive"] = wanted["qfrc_passive"] - mujoco_expected(name, memory, ("qfrc_fluid",))["qfrc_fluid"]
     for field, value in wanted.items():
         wanted[field] = np.where(pristine[field], np.nan, value) if pristine[field].any() else value
     run(stage, memory, 0, most_rows(memory))
