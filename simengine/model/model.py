@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from simengine.errors import ModelError, UnsupportedModelError
+from simengine.model.lengths import length_table
 from simengine.model.pairs import geom_pairs, pair_table, unsupported_pairs
 from simengine.model.support import unsupported_features
 from simengine.model.table import INT_OPTIONS, SIZES, TABLE, resolve
@@ -134,23 +135,13 @@ def _inertia_boxes(mj: mujoco.MjModel) -> np.ndarray:
     return np.where(heavy[:, None], np.sqrt(6 * np.maximum(mujoco.mjMINVAL, squares) / mass), 0.0)
 
 
-def _limited_joints(mj: mujoco.MjModel) -> np.ndarray:
-    off = int(_DISABLE.mjDSBL_LIMIT) | int(_DISABLE.mjDSBL_CONSTRAINT)
-    return np.flatnonzero(mj.jnt_limited) if not mj.opt.disableflags & off else np.zeros(0, dtype=np.int32)
-
-
 def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str, np.ndarray]:
     """Copy MuJoCo's fields, add the derived ones, and fold the disable flags into them."""
     disabled = int(mj.opt.disableflags)
     values: dict[str, Any] = pair_table(mj, pairs)
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
-    values["limit_jntid"] = _limited_joints(mj)
-    joint = mj.actuator_trnid[:, 0]
-    values["actuator_trnid"] = joint
-    values["actuator_byjnt"] = np.argsort(joint, kind="stable")
-    values["jnt_actuatornum"] = np.bincount(joint, minlength=mj.njnt)
-    values["jnt_actuatoradr"] = np.cumsum(values["jnt_actuatornum"]) - values["jnt_actuatornum"]
+    values |= length_table(mj)
     values["actuator_gear"] = mj.actuator_gear[:, 0]
     values["actuator_gainprm"] = mj.actuator_gainprm[:, 0]
     affine = (mj.actuator_biastype == mujoco.mjtBias.mjBIAS_AFFINE)[:, None]
@@ -171,8 +162,10 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str,
         arrays["opt_gravity"][:] = 0
     if disabled & int(_DISABLE.mjDSBL_SPRING):
         arrays["jnt_stiffness"][:] = 0
+        arrays["tendon_stiffness"][:] = 0
     if disabled & int(_DISABLE.mjDSBL_DAMPER):
         arrays["dof_damping"][:] = 0
+        arrays["tendon_damping"][:] = 0
     if disabled & int(_DISABLE.mjDSBL_CLAMPCTRL):
         arrays["actuator_ctrllimited"][:] = 0
     if disabled & int(_DISABLE.mjDSBL_ACTUATION):
@@ -188,7 +181,8 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str,
         "nlevel": len(arrays["level_adr"]) - 1,
         "ncand": len(arrays["cand_type"]),
         "nslot": len(arrays["slot_cand"]),
-        "nlimit": len(arrays["limit_jntid"]),
+        "nlimit": len(arrays["limit_id"]),
+        "nmoment": len(arrays["moment"]),
     }
     return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
 

@@ -10,7 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 # Sizes every model has; they open the integer header in this order.
-SIZES: tuple[str, ...] = ("nq", "nv", "nu", "nbody", "njnt", "ngeom", "nlevel", "ncand", "nslot", "nlimit")
+SIZES: tuple[str, ...] = (
+    *("nq", "nv", "nu", "nbody", "njnt", "ngeom", "ntendon", "nwrap"),
+    *("nlevel", "ncand", "nslot", "nlimit", "nmoment"),
+)
 
 # Scalar integer options, which follow the sizes in the header.
 INT_OPTIONS: tuple[str, ...] = ("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart")
@@ -74,7 +77,7 @@ TABLE: tuple[TableField, ...] = (
     _r("jnt_margin", "njnt", doc="distance at which the limit becomes a constraint [m or rad]"),
     _r("jnt_solref", "njnt", 2, doc="limit solver reference"),
     _r("jnt_solimp", "njnt", 5, doc="limit solver impedance"),
-    _i("limit_jntid", "nlimit", doc="derived: limited hinge and slide joints"),
+    _i("limit_id", "nlimit", doc="derived: limited hinge and slide joints, then njnt + each limited tendon"),
     _i("dof_bodyid", "nv", doc="body"),
     _i("dof_jntid", "nv", doc="joint"),
     _i("dof_parentid", "nv", doc="parent dof in the tree, -1 if none"),
@@ -103,11 +106,29 @@ TABLE: tuple[TableField, ...] = (
     _r("cand_gap", "ncand", doc="derived: further distance at which the contact is listed without force [m]"),
     _i("slot_cand", "nslot", doc="derived: candidate pair of each contact slot"),
     _i("slot_sub", "nslot", doc="derived: number of the slot within its pair"),
-    # actuators on joints
-    _i("jnt_actuatornum", "njnt", doc="derived: number of actuators on the joint"),
-    _i("jnt_actuatoradr", "njnt", doc="derived: first of them in actuator_byjnt"),
-    _i("actuator_byjnt", "nu", doc="derived: actuators ordered by joint, then by number"),
-    _i("actuator_trnid", "nu", doc="joint"),
+    # fixed tendons: weighted sums of joint coordinates, one term a wrap
+    _i("tendon_adr", "ntendon", doc="first wrap"),
+    _i("tendon_num", "ntendon", doc="number of wraps"),
+    _r("tendon_stiffness", "ntendon", doc="spring stiffness [N per unit of length]"),
+    _r("tendon_damping", "ntendon", doc="damping [N s per unit of length]"),
+    _r("tendon_lengthspring", "ntendon", 2, doc="range of lengths in which the spring rests"),
+    _r("tendon_range", "ntendon", 2, doc="limits of the length"),
+    _r("tendon_margin", "ntendon", doc="distance at which the limit becomes a constraint"),
+    _r("tendon_solref_lim", "ntendon", 2, doc="limit solver reference"),
+    _r("tendon_solimp_lim", "ntendon", 5, doc="limit solver impedance"),
+    _r("tendon_invweight0", "ntendon", doc="inverse inertia at qpos0"),
+    _i("wrap_objid", "nwrap", doc="joint"),
+    _i("wrap_tenid", "nwrap", doc="derived: tendon"),
+    _r("wrap_prm", "nwrap", doc="coefficient of the joint's coordinate"),
+    _i("jnt_wrapnum", "njnt", doc="derived: number of wraps over the joint"),
+    _i("jnt_wrapadr", "njnt", doc="derived: first of them in wrap_byjnt"),
+    _i("wrap_byjnt", "nwrap", doc="derived: wraps ordered by joint, then by number"),
+    # actuators on joints and fixed tendons; a moment is an actuator's gear times the coefficient of one joint
+    _i("jnt_momentnum", "njnt", doc="derived: number of moments about the joint"),
+    _i("jnt_momentadr", "njnt", doc="derived: first of them; they are ordered by joint, then by actuator"),
+    _i("moment_actuator", "nmoment", doc="derived: actuator"),
+    _r("moment", "nmoment", doc="derived: generalised force of the joint per unit of actuator force"),
+    _i("actuator_lengthid", "nu", doc="derived: joint, or njnt + tendon"),
     _i("actuator_ctrllimited", "nu", doc="is the control clamped"),
     _i("actuator_forcelimited", "nu", doc="is the force clamped"),
     _r("actuator_ctrlrange", "nu", 2, doc="control limits"),

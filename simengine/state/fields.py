@@ -119,7 +119,7 @@ FIELDS: tuple[Field, ...] = (
     Field("efc_margin", "real", (), "row", "margin at which the row acts [m, rad]"),
     Field("efc_D", "real", (), "row", "inverse regularisation: constraint mass"),
     Field("efc_aref", "real", (), "row", "reference acceleration"),
-    Field("efc_id", "int", (), "row", "limit row: -1 - (2 joint + side); contact row: 4 contact + pyramid edge"),
+    Field("efc_id", "int", (), "row", "limit: -1 - (2 id + side), id joint, njnt + tendon; contact: 4 contact + edge"),
     Field("efc_force", "real", (), "row", "constraint force"),
     Field("efc_jar", "real", (), "row", "J qacc - aref, the solver's working residual"),
     Field("efc_jv", "real", (), "row", "J times the solver's search direction"),

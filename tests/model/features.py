@@ -20,6 +20,7 @@ WHOLE = """
       <site name="tip" pos="0.1 0 0"/>
       {inside}
     </body>
+    <site name="post"/>
     {world}
   </worldbody>
   {sections}
@@ -37,6 +38,11 @@ class Feature(NamedTuple):
 
 def _actuator(text: str, words: str) -> Feature:
     return Feature("sections", f"<actuator>{text}</actuator>", words)
+
+
+def _tendon(attributes: str, words: str) -> Feature:
+    joints = '<joint joint="swing" coef="1"/>'
+    return Feature("sections", f'<tendon><fixed name="string" {attributes}>{joints}</fixed></tendon>', words)
 
 
 def _free(geom: str, words: str) -> Feature:
@@ -97,8 +103,17 @@ FEATURES: dict[str, Feature] = {
     "explicit pair": Feature(
         "sections", '<contact><pair name="both" geom1="floor" geom2="ball"/></contact>', "explicit contact pair 'both'"
     ),
-    "tendon": Feature(
-        "sections", '<tendon><fixed name="string"><joint joint="swing" coef="1"/></fixed></tendon>', "tendon 'string'"
+    "spatial tendon": Feature(
+        "sections",
+        '<tendon><spatial name="rope"><site site="tip"/><site site="post"/></spatial></tendon>',
+        "path in space of tendon 'rope'",
+    ),
+    "tendon frictionloss": _tendon('frictionloss="0.2"', "frictionloss of tendon 'string'"),
+    "tendon armature": _tendon('armature="0.1"', "armature of tendon 'string'"),
+    "tendon stiffness": _tendon('stiffness="1 2"', "polynomial stiffness of tendon 'string'"),
+    "tendon damping": _tendon('damping="1 2"', "polynomial damping of tendon 'string'"),
+    "tendon force limit": _tendon(
+        'actuatorfrcrange="-1 1" actuatorfrclimited="true"', "limit of the actuator force of tendon 'string'"
     ),
     "equality": Feature(
         "sections", '<equality><joint name="lock" joint1="swing"/></equality>', "equality constraint 'lock'"
@@ -121,10 +136,11 @@ FEATURES: dict[str, Feature] = {
         '<damper name="brake" joint="swing" ctrlrange="0 1"/>', "gain other than fixed of actuator 'brake'"
     ),
     "site transmission": _actuator(
-        '<motor name="jet" site="tip" gear="0 0 1 0 0 0"/>', "transmission other than joint of actuator 'jet'"
+        '<motor name="jet" site="tip" gear="0 0 1 0 0 0"/>', "transmission other than joint or tendon of actuator 'jet'"
     ),
     "body adhesion": _actuator(
-        '<adhesion name="glue" body="base" ctrlrange="0 1"/>', "transmission other than joint of actuator 'glue'"
+        '<adhesion name="glue" body="base" ctrlrange="0 1"/>',
+        "transmission other than joint or tendon of actuator 'glue'",
     ),
     "unnamed": _actuator('<muscle joint="swing" lengthrange="0 1"/>', "gain other than fixed of actuator number 0"),
 }

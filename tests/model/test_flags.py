@@ -28,7 +28,13 @@ ARM = """
       </body>
     </body>
   </worldbody>
+  <tendon>
+    <fixed name="cable" stiffness="5" damping="0.4" springlength="0 0.1" range="-0.2 0.1" limited="true">
+      <joint joint="turn" coef="1"/><joint joint="bend" coef="-0.5"/>
+    </fixed>
+  </tendon>
   <actuator>
+    <position tendon="cable" kp="2" gear="0.5"/>
     <motor joint="turn" ctrlrange="-1 1" ctrllimited="true"/>
     <position joint="bend" kp="3" forcerange="0.1 2" forcelimited="true"/>
   </actuator>
@@ -59,7 +65,7 @@ def stepped(integrator: str, flags: int) -> tuple[np.ndarray, np.ndarray]:
     mj.opt.disableflags = flags
     mj.opt.tolerance = mj.opt.ls_tolerance = 1e-12
     data = mujoco.MjData(mj)
-    data.qpos[:], data.qvel[:], data.ctrl[:] = (-0.1, 0.2, -0.3), (0.3, 2.0, -1.0), (5.0, 0.3)
+    data.qpos[:], data.qvel[:], data.ctrl[:] = (-0.1, 0.2, -0.3), (0.3, 2.0, -1.0), (-0.4, 5.0, 0.3)
     sim = Simulation(load_model(mj), num_worlds=1, backend="host", dtype="float64")
     sim.set_state(qpos=data.qpos, qvel=data.qvel, ctrl=data.ctrl)
     mujoco.mj_step(mj, data)

@@ -15,7 +15,10 @@ from simengine.state.fields import FIELD, FIELDS
 from tests.oracle import Sample, oracle_model, sample, undecided
 from tests.stages.harness import FRONT, Argument, Memory, arguments, call, list_worlds
 
-MODELS = ("ant", "half_cheetah", "mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules", "sunken")
+MODELS = (
+    *("ant", "half_cheetah", "mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules"),
+    *("sunken", "tendons"),
+)
 
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in catalogue.STAGES}
 POSITION = ("guard", "kinematics", "com_pos", "collision")
