@@ -10,7 +10,7 @@ DEVICE real tendon_length(const Model& m, int t, const real* qpos) {
   real length = 0;
   const int begin = m.tendon_adr()[t], end = begin + m.tendon_num()[t];
   ROLLED for (int k = begin; k < end; ++k) {
-    length = fma_(m.wrap_prm()[k], qpos[m.jnt_qposadr()[m.wrap_objid()[k]]], length);
+    length = fma_(m.wrap_prm()[k], qpos[m.wrap_qposadr()[k]], length);
   }
   return length;
 }
@@ -18,9 +18,7 @@ DEVICE real tendon_length(const Model& m, int t, const real* qpos) {
 DEVICE real tendon_velocity(const Model& m, int t, const real* qvel) {
   real velocity = 0;
   const int begin = m.tendon_adr()[t], end = begin + m.tendon_num()[t];
-  ROLLED for (int k = begin; k < end; ++k) {
-    velocity = fma_(m.wrap_prm()[k], qvel[m.jnt_dofadr()[m.wrap_objid()[k]]], velocity);
-  }
+  ROLLED for (int k = begin; k < end; ++k) velocity = fma_(m.wrap_prm()[k], qvel[m.wrap_dofadr()[k]], velocity);
   return velocity;
 }
 

@@ -22,7 +22,7 @@ def length_rows(m: Any) -> tuple[np.ndarray, np.ndarray]:
     adr, dof = np.asarray(m.jnt_qposadr), np.asarray(m.jnt_dofadr)
     by_qpos[scalar, adr[scalar]] = 1.0
     by_qvel[scalar, dof[scalar]] = 1.0
-    joint, tendon = np.asarray(m.wrap_objid), m.njnt + np.asarray(m.wrap_tenid)
-    by_qpos[tendon, adr[joint]] = m.wrap_prm
-    by_qvel[tendon, dof[joint]] = m.wrap_prm
+    tendon = m.njnt + np.asarray(m.wrap_tenid)
+    by_qpos[tendon, np.asarray(m.wrap_qposadr)] = m.wrap_prm
+    by_qvel[tendon, np.asarray(m.wrap_dofadr)] = m.wrap_prm
     return by_qpos, by_qvel

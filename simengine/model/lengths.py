@@ -17,6 +17,7 @@ def length_table(mj: mujoco.MjModel) -> dict[str, Any]:
     order = values.pop("order")
     actuator, joint, moment = _moments(mj)
     values |= {"wrap_byjnt": order, "wrap_tenid": np.repeat(np.arange(mj.ntendon), mj.tendon_num)}
+    values |= {"wrap_qposadr": mj.jnt_qposadr[mj.wrap_objid], "wrap_dofadr": mj.jnt_dofadr[mj.wrap_objid]}
     values |= _by_joint("moment", joint, mj.njnt)
     order = values.pop("order")
     values |= {"moment_actuator": actuator[order], "moment": moment[order]}

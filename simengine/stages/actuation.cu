@@ -24,7 +24,7 @@ DEVICE void actuation(const Model& m, const real* qpos, const real* qvel, const 
     const int j = m.dof_jntid()[v];
     real sum = 0;
     const int begin = m.jnt_momentadr()[j], end = begin + m.jnt_momentnum()[j];
-    for (int k = begin; k < end; ++k) sum = fma_(m.moment()[k], actuator_force[m.moment_actuator()[k]], sum);
+    ROLLED for (int k = begin; k < end; ++k) sum = fma_(m.moment()[k], actuator_force[m.moment_actuator()[k]], sum);
     if (m.jnt_actfrclimited()[j]) {
       sum = clamp_(sum, m.jnt_actfrcrange()[2 * j], m.jnt_actfrcrange()[2 * j + 1]);
     }

@@ -55,7 +55,7 @@ DEVICE void limit_jacobian(const Model& m, int id, real sign, int stride, real* 
     return;
   }
   const int begin = m.tendon_adr()[id - m.njnt()], end = begin + m.tendon_num()[id - m.njnt()];
-  ROLLED for (int k = begin; k < end; ++k) row[m.jnt_dofadr()[m.wrap_objid()[k]]] = sign * m.wrap_prm()[k];
+  ROLLED for (int k = begin; k < end; ++k) row[m.wrap_dofadr()[k]] = sign * m.wrap_prm()[k];
 }
 
 // (1) limit rows: joint by joint, then tendon by tendon, lower side before upper; returns their number.
