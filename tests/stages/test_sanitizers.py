@@ -20,7 +20,7 @@ from tests.stages.harness_sanitizer import Edit, build, execute, record, support
 
 pytestmark = [pytest.mark.sanitizer]
 
-WORLDS = {"ant": 4, "pile": 2, "sunken": 3}
+WORLDS = {"ant": 4, "pile": 2, "sunken": 3, "tendons": 3}
 FORMS = ("single", "scratch", "arena")
 INTEGRATORS = ("", "euler", "rk4")
 SUMMED = (
