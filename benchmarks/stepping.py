@@ -207,6 +207,7 @@ def main() -> int:
             "command": "python -m benchmarks.stepping " + " ".join(sys.argv[1:]),
             "rows": rows,
         }
+        args.json.parent.mkdir(parents=True, exist_ok=True)
         args.json.write_text(json.dumps(document, indent=1) + "\n")
     return 0
 

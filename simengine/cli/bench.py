@@ -78,6 +78,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print(result["rows"])
     if options.json and not only_json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(as_json(result, indent=1) + "\n", encoding="utf-8")
     return 0 if all(row["agrees"] for row in result["rows"]) else 1
 

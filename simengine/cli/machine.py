@@ -17,10 +17,10 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that decide a result; those not installed are left out."""
+def versions(more: tuple[str, ...] = ()) -> dict[str, str]:
+    """Versions of Python and of the packages that decide a result, and `more`; those not installed are left out."""
     found = {"python": platform.python_version()}
-    for name in PACKAGES:
+    for name in (*PACKAGES, *more):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
@@ -37,14 +37,15 @@ def hardware() -> dict[str, Any]:
     return found
 
 
-def result_header(command: str) -> dict[str, Any]:
+def result_header(command: str, packages: tuple[str, ...] = ()) -> dict[str, Any]:
     """The part of a result file that is the same for every benchmark.
 
     Args:
         command: the command line that produces the result, as a reader would type it.
+        packages: whose versions matter beside those that always do.
     """
     today = datetime.now(UTC).date().isoformat()
-    return {"hardware": hardware(), "versions": versions(), "date": today, "command": command}
+    return {"hardware": hardware(), "versions": versions(packages), "date": today, "command": command}
 
 
 def _cpu_name() -> str:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from scheduler import CallError
-from simengine.cli import bench, info, run, trace
+from simengine.cli import bench, info, run, trace, train
 from simengine.cli.errors import UsageError
 from simengine.errors import SimengineError
 
@@ -21,7 +21,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--traceback", action="store_true", help="show where a failure came from")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (run, bench, trace, info):
+    for command in (run, bench, train, trace, info):
         command.add_parser(commands)
     return parser
 

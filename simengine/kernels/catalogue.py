@@ -66,18 +66,21 @@ POSITION = Kernel(
     (GUARD, KINEMATICS, COM_POS, COLLISION),
     direct=_COUNTS,
     preload=frozenset({"qpos"}),
+    resident=8,
 )
 SMOOTH = Kernel(
     "smooth",
     (CRB, FACTOR_M, COM_VEL, PASSIVE, RNE, ACTUATION, ACCELERATION),
     direct=frozenset(),
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
+    resident=8,
 )
 SMOOTH_FLUID = Kernel(
     "smooth_fluid",
     (CRB, FACTOR_M, COM_VEL, PASSIVE, FLUID, RNE, ACTUATION, ACCELERATION),
     direct=frozenset(),
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
+    resident=8,
 )
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
@@ -93,7 +96,7 @@ def finish(integrator: str, arena: bool) -> Kernel:
     """Rows, solver and integration of worlds with constraint rows; `arena` keeps the rows in memory, not scratch."""
     stages = (CONSTRAINT, SOLVE, *((INTEGRATORS[integrator],) if integrator else ()))
     name = "_".join(("finish", integrator or "forward", *(("arena",) if arena else ())))
-    return Kernel(name, stages, direct=_CONTACTS | (_ROWS if arena else frozenset()))
+    return Kernel(name, stages, direct=_CONTACTS | (_ROWS if arena else frozenset()), resident=6)
 
 
 def advance(integrator: str) -> Kernel:

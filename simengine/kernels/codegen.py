@@ -18,7 +18,7 @@ from simengine.state.fields import FIELD, Field
 
 _HERE = Path(__file__).parent
 _STAGES = _HERE.parent / "stages"
-_HEADERS_AFTER_MODEL = ("spatial.cuh", "linalg.cuh", "contact.cuh", "lengths.cuh", "integrate.cuh")
+_HEADERS_AFTER_MODEL = ("spatial.cuh", "tree.cuh", "linalg.cuh", "contact.cuh", "lengths.cuh", "integrate.cuh")
 
 MODEL_PARAMETERS = ("const GRID_CONSTANT Header header", "const int* model_ints", "const real* model_reals")
 RANGE_PARAMETERS = ("const int* worlds", "const int* num_listed", "int begin", "int n")
@@ -117,8 +117,9 @@ def _cuda_entry(kernel: Kernel) -> str:
             f'extern "C" __global__ void __launch_bounds__(LANES) {kernel.name}({", ".join(parameters(kernel))}) {{\n'
             f"  scan(blockIdx.x, {call});\n}}\n"
         )
+    bounds = f"__launch_bounds__(BLOCK, {kernel.resident})"
     return (
-        f'extern "C" __global__ void __launch_bounds__(BLOCK) {kernel.name}({", ".join(parameters(kernel))}) {{\n'
+        f'extern "C" __global__ void {bounds} {kernel.name}({", ".join(parameters(kernel))}) {{\n'
         "  extern __shared__ real4_storage shared[];\n"
         "  const int slot = blockIdx.x * blockDim.y + threadIdx.y;\n"
         "  if (slot >= (worlds ? *num_listed : n)) return;\n"

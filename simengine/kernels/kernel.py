@@ -7,7 +7,7 @@ everything, and `step()`, which stores what the next step needs. Fused and unfus
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -45,6 +45,7 @@ class Kernel:
             of them, is what a single stage wants.
         preload: fields read by several bodies, of which the GPU keeps a copy in scratch.
         unit: "world", or "column" for `scan`.
+        resident: blocks of 128 threads that a multiprocessor shall hold at once, which caps the registers of a thread.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Kernel:
     direct: frozenset[str] | None = None
     preload: frozenset[str] = frozenset()
     unit: str = "world"
+    resident: int = 1
 
     @cached_property
     def produced(self) -> tuple[str, ...]:
@@ -118,8 +120,7 @@ class Kernel:
         """
         shapes = {f"{s.name}_{name}": dims for s in self.stages for name, dims in s.scratch}
         extra = {"nvp": padded(sizes["nv"]), "nhessian": 0 if registers else sizes["nv"] ** 2}
-        placed: list[tuple[ScratchItem, int, int]] = []
-        words = 0
+        sized = []
         for item in self.scratch_items:
             if item.name in shapes:
                 shape = resolve(shapes[item.name], {**sizes, **extra})
@@ -127,11 +128,33 @@ class Kernel:
                 shape = entry_shape(FIELD[item.name], sizes)
                 if FIELD[item.name].space == "row":
                     shape = (nrow, *shape)
-            length = padded(max(1, _product(shape)))
-            start = _first_fit(item, length, placed)
-            placed.append((item, start, length))
-            words = max(words, start + length)
-        return ScratchPlan({item.name: start for item, start, _ in placed}, padded(words))
+            sized.append((item, padded(max(1, _product(shape)))))
+        shared = {pair for stage in self.stages for pair in stage.in_place}
+        return min((_place(order, shared) for order in _orders(sized)), key=lambda plan: plan.words)
+
+
+def _orders(sized: list[tuple[ScratchItem, int]]) -> Iterator[list[tuple[ScratchItem, int]]]:
+    """Orders of placement worth trying: as bodies come, largest first, longest alive first."""
+    yield sized
+    yield sorted(sized, key=lambda entry: -entry[1])
+    yield sorted(sized, key=lambda entry: (entry[0].first - entry[0].last, -entry[1]))
+
+
+def _place(sized: list[tuple[ScratchItem, int]], shared: set[tuple[str, str]]) -> ScratchPlan:
+    placed: list[tuple[ScratchItem, int, int]] = []
+    words = 0
+    for item, length in sized:
+        start = _first_fit(item, length, placed, shared)
+        placed.append((item, start, length))
+        words = max(words, start + length)
+    return ScratchPlan({item.name: start for item, start, _ in placed}, padded(words))
+
+
+def _together(a: ScratchItem, b: ScratchItem, shared: set[tuple[str, str]]) -> bool:
+    """Whether two items are alive at once; a body may write the second of an in-place pair over the first."""
+    if (a.last == b.first and (a.name, b.name) in shared) or (b.last == a.first and (b.name, a.name) in shared):
+        return False
+    return a.first <= b.last and b.first <= a.last
 
 
 def _product(shape: tuple[int, ...]) -> int:
@@ -141,10 +164,10 @@ def _product(shape: tuple[int, ...]) -> int:
     return result
 
 
-def _first_fit(item: ScratchItem, length: int, placed: list[tuple[ScratchItem, int, int]]) -> int:
-    alive = sorted(
-        (start, size) for other, start, size in placed if item.first <= other.last and other.first <= item.last
-    )
+def _first_fit(
+    item: ScratchItem, length: int, placed: list[tuple[ScratchItem, int, int]], shared: set[tuple[str, str]]
+) -> int:
+    alive = sorted((start, size) for other, start, size in placed if _together(item, other, shared))
     start = 0
     for other_start, size in alive:
         if start + length <= other_start:

@@ -25,7 +25,7 @@ DEVICE real normalize3(real* v) {
     v[1] = 0;
     v[2] = 0;
   } else {
-    real inverse = R(1.0) / length;
+    real inverse = reciprocal_(length);
     v[0] *= inverse;
     v[1] *= inverse;
     v[2] *= inverse;
@@ -41,7 +41,7 @@ DEVICE void normalize4(real* q) {
     q[2] = 0;
     q[3] = 0;
   } else {
-    real inverse = R(1.0) / length;
+    real inverse = reciprocal_(length);
     for (int i = 0; i < 4; ++i) q[i] *= inverse;
   }
 }

@@ -141,6 +141,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str,
     values: dict[str, Any] = pair_table(mj, pairs)
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
+    values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
     values |= length_table(mj)
     values["actuator_gear"] = mj.actuator_gear[:, 0]
     values["actuator_gainprm"] = mj.actuator_gainprm[:, 0]
@@ -179,6 +180,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str,
 def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, int]:
     derived = {
         "nlevel": len(arrays["level_adr"]) - 1,
+        "nroot": len(arrays["root_body"]),
         "ncand": len(arrays["cand_type"]),
         "nslot": len(arrays["slot_cand"]),
         "nlimit": len(arrays["limit_id"]),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 # Sizes every model has; they open the integer header in this order.
 SIZES: tuple[str, ...] = (
     *("nq", "nv", "nu", "nbody", "njnt", "ngeom", "ntendon", "nwrap"),
-    *("nlevel", "ncand", "nslot", "nlimit", "nmoment"),
+    *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment"),
 )
 
 # Scalar integer options, which follow the sizes in the header.
@@ -61,6 +61,7 @@ TABLE: tuple[TableField, ...] = (
     _r("body_inertia", "nbody", 3, doc="principal moments of inertia [kg m^2]"),
     _r("body_box", "nbody", 3, doc="derived: sides of the box of the body's mass and inertia [m], for fluid forces"),
     _r("body_invweight0", "nbody", 2, doc="mean inverse inertia at qpos0, translation and rotation"),
+    _i("root_body", "nroot", doc="derived: children of the world"),
     _i("level_adr", "nlevel+1", doc="derived: first entry of each tree level in level_body"),
     _i("level_body", "nbody", doc="derived: bodies except the world by depth; the last entry is unused"),
     # joints and dofs

@@ -3,13 +3,17 @@
 
 DEVICE void com_pos(const Model& m, const real* xmat, const real* xipos, const real* ximat, const real* xanchor,
                     const real* xaxis, real* subtree_com, real* cinert, real* cdof) {
-  // (1) centres of mass of the subtrees, which are ranges of bodies; a massless one keeps its body's own
+  // (1) centres of mass of the subtrees; a massless one keeps its body's own
+  LANE_FOR(e, 3 * m.nbody()) subtree_com[e] = m.body_mass()[e / 3] * xipos[e];
+  lane_sync();
+  sum_subtrees(m, subtree_com, 3);
+  LANE_FOR(i, 3) {
+    ROLLED for (int r = 0; r < m.nroot(); ++r) subtree_com[i] += subtree_com[3 * m.root_body()[r] + i];
+  }
+  lane_sync();
   LANE_FOR(e, 3 * m.nbody()) {
-    const int b = e / 3, i = e % 3, last = m.body_last()[b];
-    const real mass = m.body_subtreemass()[b];
-    real sum = 0;
-    OVERLAPPED for (int c = b; c <= last; ++c) sum = fma_(m.body_mass()[c], xipos[3 * c + i], sum);
-    subtree_com[e] = mass < MJMINVAL ? xipos[e] : sum / mass;
+    const real mass = m.body_subtreemass()[e / 3];
+    subtree_com[e] = mass < MJMINVAL ? xipos[e] : divide_(subtree_com[e], mass);
   }
   lane_sync();
   // (2) body inertias about the com of their tree, in the world's orientation

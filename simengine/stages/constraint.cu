@@ -7,13 +7,13 @@ DEVICE real impedance(const real* solimp, real r) {
   const real width = max_(R(0.0), solimp[2]), mid = clamp_(solimp[3], R(0.0001), R(0.9999));
   const real power = max_(R(1.0), solimp[4]);
   if (dmin == dmax || width <= MJMINVAL) return R(0.5) * (dmin + dmax);
-  const real x = abs_(r) / width;
+  const real x = divide_(abs_(r), width);
   if (x >= 1) return dmax;
   if (x == 0) return dmin;
   // x^p / mid^(p-1) up to the middle, its mirror image beyond
   const bool below = x <= mid;
   const real width_of_side = below ? mid : R(1.0) - mid;
-  const real share = below ? x / mid : (R(1.0) - x) / width_of_side;
+  const real share = divide_(below ? x : R(1.0) - x, width_of_side);
   const real rise = width_of_side * (power == 2 ? share * share : power == 1 ? share : pow_(share, power));
   const real y = below ? rise : R(1.0) - rise;
   return fma_(y, dmax - dmin, dmin);
@@ -24,11 +24,11 @@ DEVICE void stiffness_damping(const real* solref, const real* solimp, real times
   const real dmax = clamp_(solimp[1], R(0.0001), R(0.9999));
   if (solref[0] > 0) {
     const real time = max_(solref[0], 2 * timestep), ratio = solref[1];
-    *k = R(1.0) / max_(MJMINVAL, dmax * dmax * time * time * ratio * ratio);
-    *b = R(2.0) / max_(MJMINVAL, dmax * time);
+    *k = reciprocal_(max_(MJMINVAL, dmax * dmax * time * time * ratio * ratio));
+    *b = divide_(R(2.0), max_(MJMINVAL, dmax * time));
   } else {
-    *k = -solref[0] / max_(MJMINVAL, dmax * dmax);
-    *b = -solref[1] / max_(MJMINVAL, dmax);
+    *k = -divide_(solref[0], max_(MJMINVAL, dmax * dmax));
+    *b = -divide_(solref[1], max_(MJMINVAL, dmax));
   }
 }
 
@@ -166,12 +166,12 @@ DEVICE void row_reference(const Model& m, int r, int stride, const real* qvel, c
   const int id = efc_id[r];
   const real diagonal = row_parameters(m, id, contact_cand, &solref, &solimp);
   const real from_margin = efc_pos[r] - efc_margin[r], imp = impedance(solimp, from_margin);
-  real regularisation = max_(MJMINVAL, (R(1.0) - imp) * diagonal / imp);
+  real regularisation = max_(MJMINVAL, divide_((R(1.0) - imp) * diagonal, imp));
   if (id >= 0 && m.cand_condim()[contact_cand[id / 4]] > 1) {
     const real mu = m.cand_friction()[5 * contact_cand[id / 4]];
-    regularisation = max_(MJMINVAL, 2 * mu * mu / max_(MJMINVAL, m.opt_impratio()[0]) * regularisation);
+    regularisation = max_(MJMINVAL, divide_(2 * mu * mu, max_(MJMINVAL, m.opt_impratio()[0])) * regularisation);
   }
-  efc_D[r] = R(1.0) / regularisation;
+  efc_D[r] = reciprocal_(regularisation);
   real velocity = 0, k, b;
   ROLLED for (int v = 0; v < m.nv(); ++v) velocity = fma_(efc_J[r * stride + v], qvel[v], velocity);
   stiffness_damping(solref, solimp, m.opt_timestep()[0], &k, &b);

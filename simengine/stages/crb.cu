@@ -2,13 +2,10 @@
 
 DEVICE void crb(const Model& m, const real* cinert, const real* cdof, real* crb, real* qM) {
   const int nv = m.nv();
-  // (1) composite inertias: a subtree is a range of bodies; the world's is zero
-  LANE_FOR(e, 10 * m.nbody()) {
-    const int b = e / 10, i = e % 10, last = b ? m.body_last()[b] : -1;
-    real sum = 0;
-    OVERLAPPED for (int c = b; c <= last; ++c) sum += cinert[10 * c + i];
-    crb[e] = sum;
-  }
+  // (1) composite inertias; the world's is zero
+  LANE_FOR(e, 10 * m.nbody()) crb[e] = e < 10 ? R(0.0) : cinert[e];
+  lane_sync();
+  sum_subtrees(m, crb, 10);
   // pairs of dofs without a common branch are not coupled
   LANE_FOR(e, nv * nv) qM[e] = 0;
   lane_sync();

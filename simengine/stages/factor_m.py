@@ -2,4 +2,11 @@
 
 from simengine.stages.stage import Stage
 
-FACTOR_M = Stage(name="factor_m", reads=("qM",), writes=("qLD",), flops=100, ref="factor_m_ref:factor_m")
+FACTOR_M = Stage(
+    name="factor_m",
+    reads=("qM",),
+    writes=("qLD",),
+    in_place=(("qM", "qLD"),),
+    flops=100,
+    ref="factor_m_ref:factor_m",
+)

@@ -46,7 +46,7 @@ DEVICE real line_search(const Model& m, int nefc, const real* D, const real* jar
     } else {
       high = alpha;
     }
-    real next = alpha - d.first / d.second;
+    real next = alpha - divide_(d.first, d.second);
     const bool outside = next <= low || (high >= 0 && next >= high);
     if (outside || !finite_(next)) next = high >= 0 ? R(0.5) * (low + high) : 2 * alpha;
     if (next == alpha) break;
@@ -104,8 +104,8 @@ DEVICE void solve(const Model& m, const int* nefc, const real* qM, const real* q
                   real* efc_force, real* qfrc_constraint, int* solver_niter, real* efc_jar, real* efc_jv, real* point,
                   real* Ma, real* descent, real* search, real* Mv, real* hessian) {
   const int nv = m.nv(), n = nefc[0], stride = m.nvp();
-  const real scale = R(1.0) / (m.stat_meaninertia()[0] * (nv > 1 ? nv : 1));
-  const real tolerance = max_(m.opt_tolerance()[0], REAL_EPS), smallest = tolerance / scale;
+  const real scale = reciprocal_(m.stat_meaninertia()[0] * (nv > 1 ? nv : 1));
+  const real tolerance = max_(m.opt_tolerance()[0], REAL_EPS), smallest = divide_(tolerance, scale);
   SymRows M;
   sym_load(&M, qM, nv);
   warm_start(m, n, M, qfrc_smooth, qacc_smooth, qacc_warmstart, efc_J, efc_D, efc_aref, point, Ma, efc_jar, search,

@@ -30,6 +30,8 @@ class Stage:
         scratch: private working arrays, (name, shape of one world); shapes may use the sizes of the model, "nvp" and
             "nrow" (the row bound of the solver's size class).
         scalars: integer launch arguments.
+        in_place: pairs (read, write) that may share memory where a kernel keeps both in scratch: the body has read all
+            of the first before it writes the second.
         flops: rough count of floating-point operations per world and dof, for cost hints.
         ref: "module:function" of the JAX form, relative to `simengine.stages`; empty where JAX needs none because its
             shapes are fixed.
@@ -41,6 +43,7 @@ class Stage:
     updates: tuple[str, ...] = ()
     scratch: tuple[tuple[str, Dims], ...] = ()
     scalars: tuple[str, ...] = ()
+    in_place: tuple[tuple[str, str], ...] = ()
     flops: float = 0.0
     ref: str = ""
 

@@ -50,7 +50,7 @@ def test_run_fails_when_mujoco_disagrees(capsys: pytest.CaptureFixture[str], mon
 
 
 def test_bench_writes_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "stepping.json"
+    path = tmp_path / "a new folder" / "stepping.json"
     arguments = ["--model", "hopper", "--worlds", "2", "5", "--executors", "serial", "shuffled", "--backend", "host"]
     sizes = ["--warmup", "3", "--steps", "8", "--repeats", "2"]
     assert main(["bench", "stepping", *arguments, *sizes, "--mujoco", "--json", str(path)]) == 0

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import configs
-from simengine.cli import bench, run
+from simengine.cli import bench, run, train
 from simengine.cli.errors import UsageError
 from simengine.cli.models import asset_names, model_path
 from simengine.cli.settings import positive, presets_of, resolve
@@ -64,7 +64,9 @@ def test_preset_with_unknown_setting_is_refused() -> None:
         resolve(parsed(), "run", {"model": None, "worlds": 1}, "ant")
 
 
-@pytest.mark.parametrize(("command", "defaults"), [("run", run.DEFAULTS), ("bench", bench.DEFAULTS)])
+@pytest.mark.parametrize(
+    ("command", "defaults"), [("run", run.DEFAULTS), ("bench", bench.DEFAULTS), ("train", train.DEFAULTS)]
+)
 def test_every_preset_fits_its_command(command: str, defaults: dict[str, object]) -> None:
     names = presets_of(command)
     assert names
@@ -73,7 +75,7 @@ def test_every_preset_fits_its_command(command: str, defaults: dict[str, object]
 
 
 def test_every_preset_is_for_some_command() -> None:
-    assert sorted(presets_of("run") + presets_of("bench")) == configs.preset_names()
+    assert sorted(presets_of("run") + presets_of("bench") + presets_of("train")) == configs.preset_names()
 
 
 def test_unknown_preset_names_those_there_are() -> None:

@@ -41,13 +41,17 @@ def check_plan(kernel: Kernel, model: dict[str, int], nrow: int, registers: bool
     plan = kernel.plan_scratch(model, nrow, registers)
     words = lengths(kernel, model, nrow, registers)
     items = kernel.scratch_items
+    in_place = {frozenset(pair) for stage in kernel.stages for pair in stage.in_place}
     assert set(plan.offsets) == {item.name for item in items} == set(words)
     for i, item in enumerate(items):
         start, end = plan.offsets[item.name], plan.offsets[item.name] + words[item.name]
         assert start % 4 == 0
         assert 0 <= start <= end <= plan.words
         for other in items[:i]:
-            if item.first <= other.last and other.first <= item.last:
+            handed_over = frozenset((item.name, other.name)) in in_place and max(item.first, other.first) == min(
+                item.last, other.last
+            )
+            if item.first <= other.last and other.first <= item.last and not handed_over:
                 other_start = plan.offsets[other.name]
                 assert end <= other_start or other_start + words[other.name] <= start, f"{item} overlaps {other}"
 

@@ -1,0 +1,35 @@
+"""What the tests of training share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.training import point
+from training import Arguments
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _registered() -> None:
+    point.register()
+
+
+@pytest.fixture(scope="session")
+def tiny() -> Any:
+    """A function that makes arguments of a training of a second or two on the point."""
+
+    def make(**changes: Any) -> Arguments:
+        small = {
+            "env_id": point.ID,
+            "num_envs": 8,
+            "rollout_steps": 16,
+            "total_steps": 8 * 16 * 6,
+            "minibatches": 4,
+            "hidden_sizes": (16,),
+            "checkpoint_every": 2,
+            "eval_episodes": 4,
+        }
+        return Arguments(**{**small, **changes})
+
+    return make

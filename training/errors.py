@@ -1,0 +1,13 @@
+"""Errors of training, each one sentence: what, where, what to do."""
+
+from __future__ import annotations
+
+from simengine import SimengineError
+
+
+class MissingExtraError(SimengineError, ImportError):
+    """The packages of the extra `train` are not installed."""
+
+
+class TrainingError(SimengineError, RuntimeError):
+    """A training cannot be started, resumed or read from its folder."""

@@ -1,0 +1,49 @@
+"""Running mean and variance of batches, in float64 on the host.
+
+Source: Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+LIMIT = 10.0  # deviations beyond which a value says no more
+_TINY = 1e-8
+
+
+class Statistics(NamedTuple):
+    """Mean and variance of everything seen so far; 0 and 1 before anything was.
+
+    Attributes:
+        number: () of entries.
+        mean: (size,) or ().
+        var: as `mean`, the population's variance.
+    """
+
+    number: np.ndarray
+    mean: np.ndarray
+    var: np.ndarray
+
+    @staticmethod
+    def empty(shape: tuple[int, ...] = ()) -> Statistics:
+        """Of nothing, for entries of this shape."""
+        return Statistics(np.zeros(()), np.zeros(shape), np.ones(shape))
+
+    def updated(self, batch: np.ndarray) -> Statistics:
+        """Of what was seen and `batch`, (..., size) or (...), together."""
+        flat = np.asarray(batch, dtype=np.float64).reshape(-1, *self.mean.shape)
+        count, mean, var = flat.shape[0], flat.mean(axis=0), flat.var(axis=0)
+        total = self.number + count
+        delta = mean - self.mean
+        squares = self.var * self.number + var * count + delta**2 * (self.number * count / total)
+        return Statistics(np.asarray(total), self.mean + delta * (count / total), squares / total)
+
+    def normalized(self, values: np.ndarray) -> np.ndarray:
+        """Values (..., size) less the mean, over the deviation, within +-LIMIT, in float32."""
+        return np.clip((values - self.mean) / np.sqrt(self.var + _TINY), -LIMIT, LIMIT).astype(np.float32)
+
+    def scaled(self, values: np.ndarray) -> np.ndarray:
+        """Values over the deviation, within +-LIMIT, in float32: the sign of a reward means something and stays."""
+        return np.clip(values / np.sqrt(self.var + _TINY), -LIMIT, LIMIT).astype(np.float32)
