@@ -56,7 +56,11 @@ Runs = Counter[tuple[str, str]]
 
 
 def comb_xml(bodies: int, integrator: str) -> str:
-    """A comb with a handle, a knob and a hinged tail, over a floor, beside two pegs and so many free bodies."""
+    """A comb with a handle, a knob and a hinged tail, over a floor, beside two pegs and so many free bodies.
+
+    With Euler it stands in a fluid, so that both kernels of the smooth forces run.
+    """
+    fluid = 'density="1.2" viscosity="0.1" wind="1 0 0"' if integrator == "Euler" else ""
     teeth = "".join(
         f'<geom size="{TOOTH}" pos="{0.1 * (k % 8)} {0.1 * (k // 8)} {STEP * k}" contype="0" conaffinity="2"/>'
         for k in range(TEETH)
@@ -66,7 +70,7 @@ def comb_xml(bodies: int, integrator: str) -> str:
     x, y, z = PEGS
     return f"""
     <mujoco model="comb_{bodies}_{integrator}">
-      <option timestep="0.002" integrator="{integrator}"/>
+      <option timestep="0.002" integrator="{integrator}" {fluid}/>
       <worldbody>
         <geom type="plane" size="5 5 1" contype="3" conaffinity="3"/>
         <geom size="0.05" pos="{x} {y + 0.12} {z - 0.07}"/>

@@ -22,6 +22,7 @@ from simengine.stages.constraint_ref import constraint
 from simengine.stages.crb_ref import crb
 from simengine.stages.euler_ref import euler
 from simengine.stages.factor_m_ref import factor_m
+from simengine.stages.fluid_ref import fluid
 from simengine.stages.kinematics_ref import kinematics
 from simengine.stages.narrowphase_ref import narrowphase
 from simengine.stages.passive_ref import passive
@@ -115,6 +116,8 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     # velocity
     put("cvel cdof_dot", com_vel(m, qvel, f["cdof"]))
     put("qfrc_passive", passive(m, qpos, qvel))
+    moving = (f["xipos"], f["ximat"], f["subtree_com"], f["cdof"], f["cvel"])
+    put("qfrc_fluid qfrc_passive", fluid(m, *moving, f["qfrc_passive"]))
     put("qfrc_bias", rne(m, qvel, f["cinert"], f["cdof"], f["cvel"], f["cdof_dot"]))
     contacts = (f["contact_dist"], f["contact_pos"], f["contact_frame"], f["contact_active"])
     put(

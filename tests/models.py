@@ -7,7 +7,10 @@ from pathlib import Path
 import gymnasium
 import mujoco
 
-GYMNASIUM = ("ant", "half_cheetah", "hopper", "walker2d", "inverted_pendulum", "inverted_double_pendulum")
+GYMNASIUM = (
+    *("ant", "half_cheetah", "hopper", "walker2d", "swimmer"),
+    *("inverted_pendulum", "inverted_double_pendulum"),
+)
 """Gymnasium's models within the engine's features, by file name."""
 
 MIXED_TREE = """
@@ -168,12 +171,95 @@ PARALLEL_CAPSULES = """
 </mujoco>
 """
 
+SUNKEN = """
+<mujoco model="sunken">
+  <option timestep="0.004" density="900" viscosity="0.8" wind="0.4 -0.3 0.2"/>
+  <default><geom density="1500"/></default>
+  <worldbody>
+    <geom name="bed" type="plane" size="5 5 1"/>
+    <body name="trunk" pos="0 0 0.4">
+      <freejoint/>
+      <inertial pos="0.02 -0.01 0.03" mass="9" fullinertia="0.12 0.2 0.15 0.02 -0.03 0.01"/>
+      <geom type="capsule" size="0.1 0.15"/>
+      <body name="fin" pos="0.25 0 0">
+        <joint name="flap" type="hinge" axis="0 1 0" range="-50 60" limited="true" damping="0.3" stiffness="2"/>
+        <geom type="box" size="0.12 0.1 0.01" pos="0.1 0 0" contype="0" conaffinity="0"/>
+        <body name="tip" pos="0.22 0 0">
+          <joint name="feather" type="hinge" axis="1 0.2 0"/>
+          <geom type="ellipsoid" size="0.08 0.05 0.02" pos="0.08 0 0" contype="0" conaffinity="0"/>
+          <geom type="sphere" size="0.03" pos="0.16 0 0" condim="1"/>
+        </body>
+      </body>
+    </body>
+    <body name="buoy" pos="0.8 0 0.5">
+      <joint name="bob" type="slide" axis="0 0 1" stiffness="30" damping="1"/>
+      <geom type="sphere" size="0.1"/>
+    </body>
+  </worldbody>
+  <actuator><motor joint="flap" gear="2"/><position joint="feather" kp="1"/></actuator>
+</mujoco>
+"""
+
+TENDONS = """
+<mujoco model="tendons">
+  <option timestep="0.004"/>
+  <default><geom density="700" contype="0" conaffinity="0"/></default>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 1" contype="1" conaffinity="1"/>
+    <body name="gripper" pos="0 0 0.35">
+      <joint name="lower" type="slide" axis="0 0 1" damping="2" range="-0.2 0.2" limited="true"/>
+      <geom type="box" size="0.1 0.05 0.03"/>
+      <body name="left" pos="-0.1 0 -0.05">
+        <joint name="left" type="hinge" axis="0 1 0" range="-60 60" limited="true" ref="10" stiffness="0.5"/>
+        <geom type="capsule" fromto="0 0 0 -0.05 0 -0.2" size="0.02" contype="1"/>
+        <body name="left_tip" pos="-0.05 0 -0.2">
+          <joint name="left_tip" type="hinge" axis="0 1 0" damping="0.02" actuatorfrcrange="-0.4 0.5"
+                 actuatorfrclimited="true"/>
+          <geom type="sphere" size="0.03" pos="0 0 -0.05" contype="1"/>
+        </body>
+      </body>
+      <body name="right" pos="0.1 0 -0.05">
+        <joint name="right" type="hinge" axis="0 1 0" springref="20"/>
+        <geom type="capsule" fromto="0 0 0 0.05 0 -0.2" size="0.02" contype="1"/>
+      </body>
+    </body>
+    <body name="weight" pos="0.6 0 0.5">
+      <freejoint/>
+      <geom type="sphere" size="0.06" contype="1"/>
+      <body name="pointer"><joint name="pointer" type="hinge" axis="0 1 0.2"/><geom size="0.03" pos="0.1 0 0"/></body>
+    </body>
+  </worldbody>
+  <tendon>
+    <fixed name="finger" stiffness="4" damping="0.3" springlength="-0.1 0.25" range="-0.8 0.9" limited="true"
+           margin="0.02" solreflimit="0.03 0.9" solimplimit="0.8 0.97 0.1 0.4 3">
+      <joint joint="left" coef="0.8"/><joint joint="left_tip" coef="-1.3"/>
+    </fixed>
+    <fixed name="idle"><joint joint="pointer" coef="2"/></fixed>
+    <fixed name="grip" stiffness="3" damping="0.1">
+      <joint joint="right" coef="1"/><joint joint="left" coef="-1"/><joint joint="lower" coef="0.5"/>
+    </fixed>
+    <fixed name="across" range="-1.5 1.2" limited="true" solreflimit="-300 -20" stiffness="1" springlength="0.3">
+      <joint joint="pointer" coef="0.7"/><joint joint="right" coef="0.9"/><joint joint="lower" coef="-2"/>
+    </fixed>
+  </tendon>
+  <actuator>
+    <motor name="close" tendon="grip" gear="1.5"/>
+    <motor name="tip" joint="left_tip" gear="0.7"/>
+    <position name="curl" tendon="finger" kp="2" kv="0.2" gear="-2" forcelimited="true" forcerange="-1.5 1.2"/>
+    <velocity name="turn" tendon="idle" kv="0.3" ctrllimited="true" ctrlrange="-0.5 0.5"/>
+    <position name="reach" joint="lower" kp="20"/>
+  </actuator>
+</mujoco>
+"""
+
 OWN = {
     "mixed_tree": MIXED_TREE,
     "pile": PILE,
     "contact_parameters": CONTACT_PARAMETERS,
     "two_arms": TWO_ARMS,
     "parallel_capsules": PARALLEL_CAPSULES,
+    "sunken": SUNKEN,
+    "tendons": TENDONS,
 }
 """Small models by name, as MJCF text."""
 

@@ -28,7 +28,8 @@ NEAR = 1e-6
 
 STATE_FIELDS = (
     "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat subtree_com cinert cdof crb cvel cdof_dot "
-    "qfrc_passive qfrc_bias actuator_force qfrc_actuator qfrc_smooth qacc_smooth qacc qfrc_constraint cfrc_ext"
+    "qfrc_fluid qfrc_passive qfrc_bias actuator_force qfrc_actuator qfrc_smooth qacc_smooth qacc qfrc_constraint "
+    "cfrc_ext"
 ).split()
 CONTACT_FIELDS = ("dist", "pos", "frame")
 ROW_FIELDS = ("J", "pos", "margin", "D", "aref", "force")
@@ -165,6 +166,20 @@ def jax_fields(name: str, dtype: str) -> dict[str, np.ndarray]:
     return {k: np.asarray(v) for k, v in fields.items()}
 
 
+def limit_gaps(mj: mujoco.MjModel, qpos: np.ndarray) -> np.ndarray:
+    """(n, limits) how far the joints and tendons of states (n, nq) are from the margins of their limits."""
+    gaps = []
+    for j in np.flatnonzero(mj.jnt_limited):
+        length = qpos[:, mj.jnt_qposadr[j]]
+        gaps += [length - mj.jnt_range[j, 0] - mj.jnt_margin[j], mj.jnt_range[j, 1] - length - mj.jnt_margin[j]]
+    for t in np.flatnonzero(mj.tendon_limited):
+        wraps = slice(mj.tendon_adr[t], mj.tendon_adr[t] + mj.tendon_num[t])
+        length = qpos[:, mj.jnt_qposadr[mj.wrap_objid[wraps]]] @ mj.wrap_prm[wraps]
+        gaps += [length - mj.tendon_range[t, 0] - mj.tendon_margin[t]]
+        gaps += [mj.tendon_range[t, 1] - length - mj.tendon_margin[t]]
+    return np.stack(gaps, axis=1) if gaps else np.zeros((len(qpos), 0))
+
+
 @cache
 def undecided(name: str) -> np.ndarray:
     """(n,) bool: states with a contact or limit within NEAR of a margin; comparisons leave them out."""
@@ -172,9 +187,7 @@ def undecided(name: str) -> np.ndarray:
     fields = jax_fields(name, "float64")
     cand = m.slot_cand
     gaps = [fields["contact_dist"] - m.cand_margin[cand], fields["contact_dist"] - (m.cand_margin + m.cand_gap)[cand]]
-    for j in m.limit_jntid:
-        q = sample(name).qpos[:, m.jnt_qposadr[j]]
-        gaps += [(q - m.jnt_range[j, 0] - m.jnt_margin[j])[:, None], (m.jnt_range[j, 1] - q - m.jnt_margin[j])[:, None]]
+    gaps.append(limit_gaps(m.mj, sample(name).qpos))
     return np.abs(np.concatenate(gaps, axis=1)).min(axis=1, initial=np.inf) < NEAR
 
 
@@ -214,6 +227,7 @@ def coverage(name: str) -> Counter[str]:
     for fields in mujoco_fields(name):
         limits = int((fields["efc_type"] == mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT).sum())
         count["limits"] += limits
+        count["tendon limits"] += int((fields["efc_type"] == mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON).sum())
         count["contacts"] += len(fields["contact_type"])
         count["in gap"] += int((fields["contact_exclude"] == 1).sum())
         count["free states"] += len(fields["efc_type"]) == 0

@@ -58,7 +58,7 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
     classes = reachable_classes(model)
     return (
         catalogue.POSITION,
-        catalogue.SMOOTH,
+        catalogue.smooth(model.has_fluid),
         catalogue.SCAN_KERNEL,
         *(catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist()))),
         *((catalogue.finish(integrator, False),) if classes > 1 else ()),
@@ -153,7 +153,7 @@ class ShardEmitter:
         return Evaluation(
             position=make(catalogue.POSITION, stored),
             scan=make(catalogue.SCAN_KERNEL, stored),
-            smooth=make(catalogue.SMOOTH, stored),
+            smooth=make(catalogue.smooth(model.has_fluid), stored),
             narrow=narrow,
             # the class that takes longest is issued first
             finish=tuple(

@@ -12,6 +12,7 @@ from simengine.stages.constraint import CONSTRAINT
 from simengine.stages.crb import CRB
 from simengine.stages.euler import EULER
 from simengine.stages.factor_m import FACTOR_M
+from simengine.stages.fluid import FLUID
 from simengine.stages.guard import GUARD
 from simengine.stages.kinematics import KINEMATICS
 from simengine.stages.narrowphase import NARROWPHASE
@@ -35,6 +36,7 @@ STAGES: tuple[Stage, ...] = (
     FACTOR_M,
     COM_VEL,
     PASSIVE,
+    FLUID,
     RNE,
     ACTUATION,
     ACCELERATION,
@@ -73,9 +75,21 @@ SMOOTH = Kernel(
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
     resident=8,
 )
+SMOOTH_FLUID = Kernel(
+    "smooth_fluid",
+    (CRB, FACTOR_M, COM_VEL, PASSIVE, FLUID, RNE, ACTUATION, ACCELERATION),
+    direct=frozenset(),
+    preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
+    resident=8,
+)
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
 POST = Kernel("rne_post", (RNE_POST,))
+
+
+def smooth(has_fluid: bool) -> Kernel:
+    """Inertia, smooth forces and the acceleration they give; models without a fluid do not pay for it."""
+    return SMOOTH_FLUID if has_fluid else SMOOTH
 
 
 def finish(integrator: str, arena: bool) -> Kernel:
@@ -96,6 +110,7 @@ def step_kernels(integrator: str) -> tuple[Kernel, ...]:
     return (
         POSITION,
         SMOOTH,
+        SMOOTH_FLUID,
         SCAN_KERNEL,
         *NARROW.values(),
         finish(integrator, False),

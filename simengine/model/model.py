@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from simengine.errors import ModelError, UnsupportedModelError
+from simengine.model.lengths import length_table
 from simengine.model.pairs import geom_pairs, pair_table, unsupported_pairs
 from simengine.model.support import unsupported_features
 from simengine.model.table import INT_OPTIONS, SIZES, TABLE, resolve
@@ -27,6 +28,7 @@ class Model:
         arrays: the model table, by field name (see `simengine.model.table.TABLE`); each is an attribute too. Integer
             fields are int32, real ones float64; treat them as read-only.
         opt_integrator: "euler" or "rk4".
+        has_fluid: whether a fluid acts on the bodies.
         nefc_max: the most constraint rows a state can have.
     """
 
@@ -45,6 +47,7 @@ class Model:
         self.nefc_max = 2 * self.sizes["nlimit"] + int(
             np.where(self.arrays["cand_condim"] == 1, 1, 4)[self.arrays["slot_cand"]].sum()
         )
+        self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
         self._check_shapes()
 
     def __getattr__(self, name: str) -> Any:
@@ -124,9 +127,12 @@ def _subtree_ends(mj: mujoco.MjModel) -> np.ndarray:
     return last
 
 
-def _limited_joints(mj: mujoco.MjModel) -> np.ndarray:
-    off = int(_DISABLE.mjDSBL_LIMIT) | int(_DISABLE.mjDSBL_CONSTRAINT)
-    return np.flatnonzero(mj.jnt_limited) if not mj.opt.disableflags & off else np.zeros(0, dtype=np.int32)
+def _inertia_boxes(mj: mujoco.MjModel) -> np.ndarray:
+    """Sides (nbody, 3) of the homogeneous boxes with the bodies' mass and principal moments; zero without mass."""
+    heavy = mj.body_mass >= mujoco.mjMINVAL
+    squares = mj.body_inertia.sum(axis=1, keepdims=True) - 2 * mj.body_inertia
+    mass = np.where(heavy, mj.body_mass, 1.0)[:, None]
+    return np.where(heavy[:, None], np.sqrt(6 * np.maximum(mujoco.mjMINVAL, squares) / mass), 0.0)
 
 
 def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str, np.ndarray]:
@@ -136,19 +142,19 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str,
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
-    values["limit_jntid"] = _limited_joints(mj)
-    joint = mj.actuator_trnid[:, 0]
-    values["actuator_trnid"] = joint
-    values["actuator_byjnt"] = np.argsort(joint, kind="stable")
-    values["jnt_actuatornum"] = np.bincount(joint, minlength=mj.njnt)
-    values["jnt_actuatoradr"] = np.cumsum(values["jnt_actuatornum"]) - values["jnt_actuatornum"]
+    values |= length_table(mj)
     values["actuator_gear"] = mj.actuator_gear[:, 0]
     values["actuator_gainprm"] = mj.actuator_gainprm[:, 0]
     affine = (mj.actuator_biastype == mujoco.mjtBias.mjBIAS_AFFINE)[:, None]
     values["actuator_biasprm"] = np.where(affine, mj.actuator_biasprm[:, :3], 0.0)
     values["stat_meaninertia"] = mj.stat.meaninertia
-    for option in ("timestep", "gravity", "tolerance", "ls_tolerance", "impratio"):
+    values["body_box"] = _inertia_boxes(mj)
+    for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "impratio"):
         values[f"opt_{option}"] = getattr(mj.opt, option)
+    # MuJoCo leaves out all passive forces, the fluid's too, where neither springs nor dampers act
+    passive = disabled & int(_DISABLE.mjDSBL_SPRING) == 0 or disabled & int(_DISABLE.mjDSBL_DAMPER) == 0
+    for option in ("density", "viscosity"):
+        values[f"opt_{option}"] = max(0.0, getattr(mj.opt, option)) if passive else 0.0
     arrays = {}
     for field in TABLE:
         raw = values[field.name] if field.name in values else getattr(mj, field.name)
@@ -157,8 +163,10 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str,
         arrays["opt_gravity"][:] = 0
     if disabled & int(_DISABLE.mjDSBL_SPRING):
         arrays["jnt_stiffness"][:] = 0
+        arrays["tendon_stiffness"][:] = 0
     if disabled & int(_DISABLE.mjDSBL_DAMPER):
         arrays["dof_damping"][:] = 0
+        arrays["tendon_damping"][:] = 0
     if disabled & int(_DISABLE.mjDSBL_CLAMPCTRL):
         arrays["actuator_ctrllimited"][:] = 0
     if disabled & int(_DISABLE.mjDSBL_ACTUATION):
@@ -175,7 +183,8 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str,
         "nroot": len(arrays["root_body"]),
         "ncand": len(arrays["cand_type"]),
         "nslot": len(arrays["slot_cand"]),
-        "nlimit": len(arrays["limit_jntid"]),
+        "nlimit": len(arrays["limit_id"]),
+        "nmoment": len(arrays["moment"]),
     }
     return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
 

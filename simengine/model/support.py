@@ -11,6 +11,8 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 
+from simengine.model.lengths import is_fixed, on_tendon
+
 _OBJ = mujoco.mjtObj
 _DISABLE = mujoco.mjtDisableBit
 _ENABLE = mujoco.mjtEnableBit
@@ -79,8 +81,6 @@ def _options(mj: mujoco.MjModel) -> Iterator[str]:
         yield "elliptic friction cone"
     if mj.opt.noslip_iterations:
         yield "noslip iterations"
-    if mj.opt.density or mj.opt.viscosity:
-        yield "fluid forces (option density or viscosity)"
     if mj.opt.disableactuator:
         yield "actuators disabled by group (option disableactuator)"
     yield from _flags(mj)
@@ -89,7 +89,6 @@ def _options(mj: mujoco.MjModel) -> Iterator[str]:
 def _elements(mj: mujoco.MjModel) -> Iterator[str]:
     everything = (
         ("equality constraint", _OBJ.mjOBJ_EQUALITY, mj.neq),
-        ("tendon", _OBJ.mjOBJ_TENDON, mj.ntendon),
         ("sensor", _OBJ.mjOBJ_SENSOR, mj.nsensor),
         ("flex", _OBJ.mjOBJ_FLEX, mj.nflex),
         ("plugin", _OBJ.mjOBJ_PLUGIN, mj.nplugin),
@@ -120,13 +119,29 @@ def _joints(mj: mujoco.MjModel) -> Iterator[str]:
 def _geoms(mj: mujoco.MjModel) -> Iterator[str]:
     yield from _named(mj, "surface velocity", _OBJ.mjOBJ_GEOM, _nonzero_rows(mj.geom_surfacevel))
     yield from _named(mj, "adhesion", _OBJ.mjOBJ_GEOM, mj.geom_adhesion)
+    if mj.opt.density or mj.opt.viscosity:
+        yield from _named(mj, "ellipsoid fluid model", _OBJ.mjOBJ_GEOM, mj.geom_fluid[:, 0])
+
+
+def _tendons(mj: mujoco.MjModel) -> Iterator[str]:
+    features = (
+        ("path in space", ~is_fixed(mj)),
+        ("frictionloss", mj.tendon_frictionloss),
+        ("armature", mj.tendon_armature),
+        ("polynomial stiffness", _nonzero_rows(mj.tendon_stiffnesspoly)),
+        ("polynomial damping", _nonzero_rows(mj.tendon_dampingpoly)),
+        ("plastic spring", mj.tendon_plasticadr >= 0),
+        ("limit of the actuator force", mj.tendon_actfrclimited),
+    )
+    for feature, mask in features:
+        yield from _named(mj, feature, _OBJ.mjOBJ_TENDON, mask)
 
 
 def _actuators(mj: mujoco.MjModel) -> Iterator[str]:
     actuator = _OBJ.mjOBJ_ACTUATOR
     joint_type = mj.jnt_type[np.clip(mj.actuator_trnid[:, 0], 0, max(mj.njnt - 1, 0))] if mj.nactuator else np.zeros(0)
     on_joint = mj.actuator_trntype == mujoco.mjtTrn.mjTRN_JOINT
-    yield from _named(mj, "transmission other than joint", actuator, ~on_joint)
+    yield from _named(mj, "transmission other than joint or tendon", actuator, ~on_joint & ~on_tendon(mj))
     scalar = (joint_type == mujoco.mjtJoint.mjJNT_HINGE) | (joint_type == mujoco.mjtJoint.mjJNT_SLIDE)
     yield from _named(mj, "joint transmission to a ball or free joint", actuator, on_joint & ~scalar)
     yield from _named(mj, "activation dynamics", actuator, mj.actuator_dyntype != mujoco.mjtDyn.mjDYN_NONE)
@@ -147,4 +162,4 @@ def unsupported_features(mj: mujoco.MjModel) -> list[str]:
     Collision pairs are judged where the candidate pairs are listed (`simengine.model.pairs`), since a geom of any
     type is fine as long as it cannot touch anything.
     """
-    return [*_options(mj), *_elements(mj), *_joints(mj), *_geoms(mj), *_actuators(mj)]
+    return [*_options(mj), *_elements(mj), *_joints(mj), *_geoms(mj), *_tendons(mj), *_actuators(mj)]

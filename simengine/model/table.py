@@ -10,7 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 # Sizes every model has; they open the integer header in this order.
-SIZES: tuple[str, ...] = ("nq", "nv", "nu", "nbody", "njnt", "ngeom", "nlevel", "nroot", "ncand", "nslot", "nlimit")
+SIZES: tuple[str, ...] = (
+    *("nq", "nv", "nu", "nbody", "njnt", "ngeom", "ntendon", "nwrap"),
+    *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment"),
+)
 
 # Scalar integer options, which follow the sizes in the header.
 INT_OPTIONS: tuple[str, ...] = ("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart")
@@ -56,6 +59,7 @@ TABLE: tuple[TableField, ...] = (
     _r("body_mass", "nbody", doc="mass [kg]"),
     _r("body_subtreemass", "nbody", doc="mass of the subtree [kg]"),
     _r("body_inertia", "nbody", 3, doc="principal moments of inertia [kg m^2]"),
+    _r("body_box", "nbody", 3, doc="derived: sides of the box of the body's mass and inertia [m], for fluid forces"),
     _r("body_invweight0", "nbody", 2, doc="mean inverse inertia at qpos0, translation and rotation"),
     _i("root_body", "nroot", doc="derived: children of the world"),
     _i("level_adr", "nlevel+1", doc="derived: first entry of each tree level in level_body"),
@@ -74,7 +78,7 @@ TABLE: tuple[TableField, ...] = (
     _r("jnt_margin", "njnt", doc="distance at which the limit becomes a constraint [m or rad]"),
     _r("jnt_solref", "njnt", 2, doc="limit solver reference"),
     _r("jnt_solimp", "njnt", 5, doc="limit solver impedance"),
-    _i("limit_jntid", "nlimit", doc="derived: limited hinge and slide joints"),
+    _i("limit_id", "nlimit", doc="derived: limited hinge and slide joints, then njnt + each limited tendon"),
     _i("dof_bodyid", "nv", doc="body"),
     _i("dof_jntid", "nv", doc="joint"),
     _i("dof_parentid", "nv", doc="parent dof in the tree, -1 if none"),
@@ -103,11 +107,31 @@ TABLE: tuple[TableField, ...] = (
     _r("cand_gap", "ncand", doc="derived: further distance at which the contact is listed without force [m]"),
     _i("slot_cand", "nslot", doc="derived: candidate pair of each contact slot"),
     _i("slot_sub", "nslot", doc="derived: number of the slot within its pair"),
-    # actuators on joints
-    _i("jnt_actuatornum", "njnt", doc="derived: number of actuators on the joint"),
-    _i("jnt_actuatoradr", "njnt", doc="derived: first of them in actuator_byjnt"),
-    _i("actuator_byjnt", "nu", doc="derived: actuators ordered by joint, then by number"),
-    _i("actuator_trnid", "nu", doc="joint"),
+    # fixed tendons: weighted sums of joint coordinates, one term a wrap
+    _i("tendon_adr", "ntendon", doc="first wrap"),
+    _i("tendon_num", "ntendon", doc="number of wraps"),
+    _r("tendon_stiffness", "ntendon", doc="spring stiffness [N per unit of length]"),
+    _r("tendon_damping", "ntendon", doc="damping [N s per unit of length]"),
+    _r("tendon_lengthspring", "ntendon", 2, doc="range of lengths in which the spring rests"),
+    _r("tendon_range", "ntendon", 2, doc="limits of the length"),
+    _r("tendon_margin", "ntendon", doc="distance at which the limit becomes a constraint"),
+    _r("tendon_solref_lim", "ntendon", 2, doc="limit solver reference"),
+    _r("tendon_solimp_lim", "ntendon", 5, doc="limit solver impedance"),
+    _r("tendon_invweight0", "ntendon", doc="inverse inertia at qpos0"),
+    _i("wrap_objid", "nwrap", doc="joint"),
+    _i("wrap_qposadr", "nwrap", doc="derived: coordinate of the joint"),
+    _i("wrap_dofadr", "nwrap", doc="derived: dof of the joint"),
+    _i("wrap_tenid", "nwrap", doc="derived: tendon"),
+    _r("wrap_prm", "nwrap", doc="coefficient of the joint's coordinate"),
+    _i("jnt_wrapnum", "njnt", doc="derived: number of wraps over the joint"),
+    _i("jnt_wrapadr", "njnt", doc="derived: first of them in wrap_byjnt"),
+    _i("wrap_byjnt", "nwrap", doc="derived: wraps ordered by joint, then by number"),
+    # actuators on joints and fixed tendons; a moment is an actuator's gear times the coefficient of one joint
+    _i("jnt_momentnum", "njnt", doc="derived: number of moments about the joint"),
+    _i("jnt_momentadr", "njnt", doc="derived: first of them; they are ordered by joint, then by actuator"),
+    _i("moment_actuator", "nmoment", doc="derived: actuator"),
+    _r("moment", "nmoment", doc="derived: generalised force of the joint per unit of actuator force"),
+    _i("actuator_lengthid", "nu", doc="derived: joint, or njnt + tendon"),
     _i("actuator_ctrllimited", "nu", doc="is the control clamped"),
     _i("actuator_forcelimited", "nu", doc="is the force clamped"),
     _r("actuator_ctrlrange", "nu", 2, doc="control limits"),
@@ -118,6 +142,9 @@ TABLE: tuple[TableField, ...] = (
     # options
     _r("opt_timestep", doc="step [s]"),
     _r("opt_gravity", 3, doc="gravity [m/s^2]"),
+    _r("opt_density", doc="density of the fluid [kg/m^3]"),
+    _r("opt_viscosity", doc="viscosity of the fluid [Pa s]"),
+    _r("opt_wind", 3, doc="velocity of the fluid, world frame [m/s]"),
     _r("opt_tolerance", doc="solver tolerance"),
     _r("opt_ls_tolerance", doc="line-search tolerance"),
     _r("opt_impratio", doc="friction to normal impedance ratio"),

@@ -1,11 +1,11 @@
-// Actuators on joints: MuJoCo documentation, "Computation", "Actuation model".
+// Actuators on joints and fixed tendons: MuJoCo documentation, "Computation", "Actuation model".
 
 DEVICE void actuation(const Model& m, const real* qpos, const real* qvel, const real* ctrl, real* actuator_force,
                       real* qfrc_actuator) {
   LANE_FOR(u, m.nu()) {
-    const int j = m.actuator_trnid()[u];
+    const Length at = length_of(m, m.actuator_lengthid()[u], qpos, qvel);
     const real gear = m.actuator_gear()[u], *bias = m.actuator_biasprm() + 3 * u;
-    const real length = gear * qpos[m.jnt_qposadr()[j]], velocity = gear * qvel[m.jnt_dofadr()[j]];
+    const real length = gear * at.length, velocity = gear * at.velocity;
     // (1) control within its range
     real control = ctrl[u];
     if (m.actuator_ctrllimited()[u]) {
@@ -19,14 +19,12 @@ DEVICE void actuation(const Model& m, const real* qpos, const real* qvel, const 
     actuator_force[u] = force;
   }
   lane_sync();
-  // (3) sum over the actuators of each joint, in their order; the joint's own limit comes last
+  // (3) sum over the actuators that act on each joint, in their order; the joint's own limit comes last
   DOF_FOR(v, m.nv()) {
     const int j = m.dof_jntid()[v];
     real sum = 0;
-    for (int k = 0; k < m.jnt_actuatornum()[j]; ++k) {
-      const int u = m.actuator_byjnt()[m.jnt_actuatoradr()[j] + k];
-      sum = fma_(m.actuator_gear()[u], actuator_force[u], sum);
-    }
+    const int begin = m.jnt_momentadr()[j], end = begin + m.jnt_momentnum()[j];
+    ROLLED for (int k = begin; k < end; ++k) sum = fma_(m.moment()[k], actuator_force[m.moment_actuator()[k]], sum);
     if (m.jnt_actfrclimited()[j]) {
       sum = clamp_(sum, m.jnt_actfrcrange()[2 * j], m.jnt_actfrcrange()[2 * j + 1]);
     }

@@ -1,4 +1,4 @@
-"""Actuators on joints."""
+"""Actuators on joints and fixed tendons."""
 
 from simengine.stages.stage import Stage
 

@@ -1,4 +1,7 @@
-"""Actuator forces in JAX, for one world: joint transmission, fixed gain, affine bias. As after mj_fwdActuation."""
+"""Actuator forces in JAX, for one world: on joints and fixed tendons, fixed gain, affine bias.
+
+Quantities as after mj_fwdActuation.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from simengine.math.lengths import length_rows
 from simengine.math.vector import const, matmul
 
 
@@ -19,9 +23,7 @@ def actuation(m: Any, qpos: jax.Array, qvel: jax.Array, ctrl: jax.Array) -> tupl
     """
     if m.nu == 0:
         return jnp.zeros(0, qvel.dtype), jnp.zeros(m.nv, qvel.dtype)
-    jnt = np.asarray(m.actuator_trnid).reshape(m.nu, -1)[:, 0]
-    gear = np.asarray(m.actuator_gear).reshape(m.nu, -1)[:, 0]
-    adr, dof = np.asarray(m.jnt_qposadr)[jnt], np.asarray(m.jnt_dofadr)[jnt]
+    by_qpos, by_qvel = (rows[m.actuator_lengthid] * np.asarray(m.actuator_gear)[:, None] for rows in length_rows(m))
 
     # (1) controls within their ranges
     ctrl = _clamped(ctrl, m.actuator_ctrllimited, m.actuator_ctrlrange)
@@ -29,14 +31,12 @@ def actuation(m: Any, qpos: jax.Array, qvel: jax.Array, ctrl: jax.Array) -> tupl
     # (2) force = gain ctrl + bias0 + bias1 length + bias2 velocity, within its range
     gain = const(np.asarray(m.actuator_gainprm).reshape(m.nu, -1)[:, 0], qvel)
     bias = const(np.asarray(m.actuator_biasprm)[:, :3], qvel)
-    length, velocity = qpos[adr] * const(gear, qvel), qvel[dof] * const(gear, qvel)
+    length, velocity = matmul(const(by_qpos, qpos), qpos), matmul(const(by_qvel, qvel), qvel)
     force = gain * ctrl + bias[:, 0] + bias[:, 1] * length + bias[:, 2] * velocity
     force = _clamped(force, m.actuator_forcelimited, m.actuator_forcerange)
 
     # (3) through the gears to the joints, within the joints' ranges
-    moment = np.zeros((m.nv, m.nu))
-    moment[dof, np.arange(m.nu)] = gear
-    qfrc = matmul(const(moment, qvel), force)
+    qfrc = matmul(const(by_qvel.T, qvel), force)
     limited, bounds = np.asarray(m.jnt_actfrclimited)[m.dof_jntid], np.asarray(m.jnt_actfrcrange)[m.dof_jntid]
     return force, _clamped(qfrc, limited, bounds)
 

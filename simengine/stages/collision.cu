@@ -57,11 +57,10 @@ DEVICE void collision(const Model& m, const real* qpos, const real* geom_xpos, c
     contacts += total;
     rows += more_rows;
   }
-  // (2) active joint limits
+  // (2) active limits
   LANE_FOR(l, nlimit) {
-    const int j = m.limit_jntid()[l];
-    const real q = qpos[m.jnt_qposadr()[j]], margin = m.jnt_margin()[j];
-    rows += (q - m.jnt_range()[2 * j] < margin) + (m.jnt_range()[2 * j + 1] - q < margin);
+    const Limit limit = limit_of(m, m.limit_id()[l], qpos);
+    rows += (limit.dist[0] < limit.margin) + (limit.dist[1] < limit.margin);
   }
   rows = lane_sum_int(rows);
   types = lane_or(types);

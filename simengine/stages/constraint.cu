@@ -1,5 +1,5 @@
-// Constraint rows: joint limits, then contacts. MuJoCo documentation, "Computation", "Constraint model", and
-// "Modeling", "Solver parameters".
+// Constraint rows: limits of joints and tendons, then contacts. MuJoCo documentation, "Computation", "Constraint
+// model", and "Modeling", "Solver parameters".
 
 // Impedance d(r) at distance r from the margin: a sigmoid of power solimp[4] between solimp[0] and solimp[1].
 DEVICE real impedance(const real* solimp, real r) {
@@ -47,29 +47,37 @@ DEVICE void point_jacobian(const Model& m, int v, int b, const real* point, cons
   for (int i = 0; i < 3; ++i) out[i] += cdof[6 * v + 3 + i];
 }
 
-// (1) limit rows: joint by joint, lower side before upper; returns their number.
+// Jacobian of a limit row: plus or minus the derivative of length `id`.
+DEVICE void limit_jacobian(const Model& m, int id, real sign, int stride, real* row) {
+  ROLLED for (int v = 0; v < stride; ++v) row[v] = 0;
+  if (id < m.njnt()) {
+    row[m.jnt_dofadr()[id]] = sign;
+    return;
+  }
+  const int begin = m.tendon_adr()[id - m.njnt()], end = begin + m.tendon_num()[id - m.njnt()];
+  ROLLED for (int k = begin; k < end; ++k) row[m.wrap_dofadr()[k]] = sign * m.wrap_prm()[k];
+}
+
+// (1) limit rows: joint by joint, then tendon by tendon, lower side before upper; returns their number.
 DEVICE int limit_rows(const Model& m, const real* qpos, int stride, real* efc_J, real* efc_pos, real* efc_margin,
                       int* efc_id) {
   int rows = 0;
   ROLLED for (int base = 0; base < m.nlimit(); base += LANES) {
     const int l = base + lane();
-    int active[2] = {0, 0}, j = 0, total;
-    real dist[2] = {0, 0};
+    int active[2] = {0, 0}, id = 0, total;
+    Limit limit = {{0, 0}, 0};
     if (l < m.nlimit()) {
-      j = m.limit_jntid()[l];
-      const real q = qpos[m.jnt_qposadr()[j]], margin = m.jnt_margin()[j];
-      dist[0] = q - m.jnt_range()[2 * j];
-      dist[1] = m.jnt_range()[2 * j + 1] - q;
-      for (int side = 0; side < 2; ++side) active[side] = dist[side] < margin;
+      id = m.limit_id()[l];
+      limit = limit_of(m, id, qpos);
+      for (int side = 0; side < 2; ++side) active[side] = limit.dist[side] < limit.margin;
     }
     int r = rows + lane_scan(active[0] + active[1], &total);
     for (int side = 0; side < 2; ++side) {
       if (!active[side]) continue;
-      ROLLED for (int v = 0; v < stride; ++v) efc_J[r * stride + v] = 0;
-      efc_J[r * stride + m.jnt_dofadr()[j]] = side == 0 ? R(1.0) : R(-1.0);
-      efc_pos[r] = dist[side];
-      efc_margin[r] = m.jnt_margin()[j];
-      efc_id[r] = -1 - (2 * j + side);
+      limit_jacobian(m, id, side == 0 ? R(1.0) : R(-1.0), stride, efc_J + r * stride);
+      efc_pos[r] = limit.dist[side];
+      efc_margin[r] = limit.margin;
+      efc_id[r] = -1 - (2 * id + side);
       ++r;
     }
     rows += total;
@@ -131,7 +139,12 @@ DEVICE void contact_addresses(const Model& m, int rows, int ncon, const real* co
 // Diagonal approximation of J inv(M) J', solver parameters and friction scale of row r.
 DEVICE real row_parameters(const Model& m, int id, const int* contact_cand, const real** solref, const real** solimp) {
   if (id < 0) {
-    const int j = (-1 - id) / 2;
+    const int j = (-1 - id) / 2, t = j - m.njnt();
+    if (t >= 0) {
+      *solref = m.tendon_solref_lim() + 2 * t;
+      *solimp = m.tendon_solimp_lim() + 5 * t;
+      return m.tendon_invweight0()[t];
+    }
     *solref = m.jnt_solref() + 2 * j;
     *solimp = m.jnt_solimp() + 5 * j;
     return m.dof_invweight0()[m.jnt_dofadr()[j]];

@@ -1,4 +1,4 @@
-"""Constraint rows in JAX, for one world: joint limits and pyramidal contacts in fixed slots.
+"""Constraint rows in JAX, for one world: limits of joints and tendons, and pyramidal contacts in fixed slots.
 
 Source: MuJoCo, chapter "Computation", sections "Constraint model" and "Contact"; quantities as after
 mj_makeConstraint, mj_projectConstraint and mj_referenceConstraint.
@@ -13,23 +13,25 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.math import tree
+from simengine.math.lengths import length_rows
 from simengine.math.soft_constraint import clamped_solimp, impedance, stiffness_damping
 from simengine.math.spatial import wrench_about
 from simengine.math.vector import MINVAL, const, matmul
 
 
 class RowLayout(NamedTuple):
-    """Which row slot holds what; limits first (joint by joint, lower side, upper side), then contacts by slot.
+    """Which row slot holds what; limits first (joints, then tendons; lower side, upper side), then contacts by slot.
 
     Attributes:
-        limit_joint (nlimit2,), limit_sign (nlimit2,): joint of each limit row and its Jacobian, +1 lower, -1 upper.
+        limit_id (nlimit2,), limit_sign (nlimit2,): joint, or njnt + tendon, of each limit row, and the sign of its
+            Jacobian, +1 lower, -1 upper.
         contact_slot (nrow,): contact slot of each contact row.
         contact_lean (nrow, 2): how far the row leans from the contact's normal along the two tangents.
         contact_body (nrow, 2): bodies of the row's contact.
         tran_scale (nrow,): regularisation of the row per unit (1 - d) / d.
     """
 
-    limit_joint: np.ndarray
+    limit_id: np.ndarray
     limit_sign: np.ndarray
     contact_slot: np.ndarray
     contact_lean: np.ndarray
@@ -61,9 +63,9 @@ def row_layout(m: Any) -> RowLayout:
     normal = invweight[body1] + invweight[body2]
     f2 = friction[:, 0] ** 2
     scale = np.where(pyramid, normal * (1.0 + f2) * 2.0 * f2 / float(m.opt_impratio), normal)
-    joint = np.asarray(m.limit_jntid)
+    limited = np.asarray(m.limit_id)
     bodies = np.stack([body1, body2], axis=1)
-    return RowLayout(np.repeat(joint, 2), np.tile([1.0, -1.0], joint.size), slot, lean, bodies, scale)
+    return RowLayout(np.repeat(limited, 2), np.tile([1.0, -1.0], limited.size), slot, lean, bodies, scale)
 
 
 def constraint(
@@ -105,10 +107,10 @@ def constraint(
     residual = jnp.where(active, pos - const(margin, pos), 0.0)
 
     # (4) impedance, regularisation and reference acceleration
-    solref = np.concatenate([m.jnt_solref[layout.limit_joint], m.cand_solref[cand]])
-    solimp = clamped_solimp(np.concatenate([m.jnt_solimp[layout.limit_joint], m.cand_solimp[cand]]))
-    dof = np.asarray(m.jnt_dofadr)[layout.limit_joint]
-    scale = np.concatenate([np.asarray(m.dof_invweight0)[dof], layout.tran_scale])
+    limit_solref, limit_solimp, limit_scale = _limit_parameters(m, layout)
+    solref = np.concatenate([limit_solref, m.cand_solref[cand]])
+    solimp = clamped_solimp(np.concatenate([limit_solimp, m.cand_solimp[cand]]))
+    scale = np.concatenate([limit_scale, layout.tran_scale])
     k, b = stiffness_damping(solref, solimp, float(m.opt_timestep))
     d = impedance(solimp, residual)
     regularisation = jnp.maximum(const(scale, d) * (1.0 - d) / d, MINVAL)
@@ -119,13 +121,23 @@ def constraint(
 
 def _limits(m: Any, layout: RowLayout, qpos: jax.Array) -> tuple[jax.Array, jax.Array, np.ndarray]:
     """Distances (n,), Jacobian (n, nv) and margins (n,) of the limit rows."""
-    joint, sign = layout.limit_joint, layout.limit_sign
+    limited, sign = layout.limit_id, layout.limit_sign
     side = np.where(sign > 0, 0, 1)
-    bound = const(np.asarray(m.jnt_range)[joint, side], qpos)
-    pos = (qpos[np.asarray(m.jnt_qposadr)[joint]] - bound) * const(sign, qpos)
-    jacobian = np.zeros((joint.size, m.nv))
-    jacobian[np.arange(joint.size), np.asarray(m.jnt_dofadr)[joint]] = sign
-    return pos, const(jacobian, qpos), np.asarray(m.jnt_margin, np.float64)[joint]
+    bound = const(np.concatenate([m.jnt_range, m.tendon_range])[limited, side], qpos)
+    by_qpos, by_qvel = (rows[limited] for rows in length_rows(m))
+    pos = (matmul(const(by_qpos, qpos), qpos) - bound) * const(sign, qpos)
+    return pos, const(by_qvel * sign[:, None], qpos), np.concatenate([m.jnt_margin, m.tendon_margin])[limited]
+
+
+def _limit_parameters(m: Any, layout: RowLayout) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """solref (n, 2), solimp (n, 5) and approximate inverse inertia (n,) of the limit rows."""
+    joint_invweight = np.asarray(m.dof_invweight0)[np.asarray(m.jnt_dofadr)]
+    of_joints = (m.jnt_solref, m.jnt_solimp, joint_invweight)
+    of_tendons = (m.tendon_solref_lim, m.tendon_solimp_lim, m.tendon_invweight0)
+    solref, solimp, invweight = (
+        np.concatenate(pair)[layout.limit_id] for pair in zip(of_joints, of_tendons, strict=True)
+    )
+    return solref, solimp, invweight
 
 
 def _contact_jacobian(

@@ -1,6 +1,13 @@
-// Springs and dampers: MuJoCo documentation, "Computation", "Passive forces".
+// Springs and dampers of joints and tendons: MuJoCo documentation, "Computation", "Passive forces".
 
-DEVICE void passive(const Model& m, const real* qpos, const real* qvel, real* qfrc_passive) {
+// Force along tendon t; its spring rests within a range of lengths.
+DEVICE real tendon_force(const Model& m, int t, const real* qpos, const real* qvel) {
+  const real length = tendon_length(m, t, qpos), *rest = m.tendon_lengthspring() + 2 * t;
+  const real stretch = length - clamp_(length, rest[0], rest[1]);
+  return -(m.tendon_stiffness()[t] * stretch) - m.tendon_damping()[t] * tendon_velocity(m, t, qvel);
+}
+
+DEVICE void passive(const Model& m, const real* qpos, const real* qvel, real* qfrc_passive, real* ten_force) {
   DOF_FOR(v, m.nv()) {
     const int j = m.dof_jntid()[v], adr = m.jnt_qposadr()[j];
     // (1) damper
@@ -9,6 +16,18 @@ DEVICE void passive(const Model& m, const real* qpos, const real* qvel, real* qf
     const real stiffness = m.jnt_stiffness()[j];
     if (stiffness != 0) force = fma_(-stiffness, qpos[adr] - m.qpos_spring()[adr], force);
     qfrc_passive[v] = force;
+  }
+  lane_sync();
+  if (m.ntendon() == 0) return;
+  // (3) tendons: force of each, then their share along each dof
+  LANE_FOR(t, m.ntendon()) ten_force[t] = tendon_force(m, t, qpos, qvel);
+  lane_sync();
+  DOF_FOR(v, m.nv()) {
+    const int j = m.dof_jntid()[v], begin = m.jnt_wrapadr()[j], end = begin + m.jnt_wrapnum()[j];
+    ROLLED for (int i = begin; i < end; ++i) {
+      const int k = m.wrap_byjnt()[i];
+      qfrc_passive[v] = fma_(m.wrap_prm()[k], ten_force[m.wrap_tenid()[k]], qfrc_passive[v]);
+    }
   }
   lane_sync();
 }

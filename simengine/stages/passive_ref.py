@@ -1,13 +1,15 @@
-"""Passive forces in JAX, for one world: joint springs and dampers. Quantities as after mj_passive."""
+"""Passive forces in JAX, for one world: springs and dampers of joints and tendons. Quantities as after mj_passive."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from simengine.math import tree
+from simengine.math.lengths import length_rows
 from simengine.math.vector import const, matmul
 
 
@@ -29,4 +31,13 @@ def passive(m: Any, qpos: jax.Array, qvel: jax.Array) -> tuple[jax.Array]:
         spread = np.zeros((m.nv, dof.size))
         spread[dof, np.arange(dof.size)] = stiffness
         force = force - matmul(const(spread, qpos), stretch)
+
+    # (3) tendons: force of each, then their share along each dof; a spring rests within a range of lengths
+    if m.ntendon:
+        by_qpos, by_qvel = (rows[m.njnt :] for rows in length_rows(m))
+        length, velocity = matmul(const(by_qpos, qpos), qpos), matmul(const(by_qvel, qvel), qvel)
+        low, high = const(m.tendon_lengthspring, qpos).T
+        stretch = length - jnp.clip(length, low, high)
+        along = -const(m.tendon_stiffness, qpos) * stretch - const(m.tendon_damping, qvel) * velocity
+        force = force + matmul(const(by_qvel.T, qvel), along)
     return (force,)

@@ -39,7 +39,7 @@ def rne_post(
 
     # (2) force of every contact row in the world
     layout = row_layout(m)
-    row_force = jnp.where(efc_active, efc_force, 0.0)[layout.limit_joint.size :]
+    row_force = jnp.where(efc_active, efc_force, 0.0)[layout.limit_id.size :]
     row_force = jnp.where(per_row(layout, contact_active), row_force, 0.0)
     force = row_directions(layout, contact_frame) * row_force[:, None]
 

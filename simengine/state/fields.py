@@ -90,7 +90,8 @@ FIELDS: tuple[Field, ...] = (
     # velocity and forces
     _w("cvel", "nbody", 6, doc="com-based body velocity, rotation then translation [rad/s, m/s]"),
     _w("cdof_dot", "nv", 6, doc="time derivative of cdof"),
-    _w("qfrc_passive", "nv", doc="spring and damper forces [N, N m]"),
+    _w("qfrc_fluid", "nv", doc="fluid forces [N, N m]; zero in models without a fluid"),
+    _w("qfrc_passive", "nv", doc="spring, damper and fluid forces [N, N m]"),
     _w("qfrc_bias", "nv", doc="Coriolis, centrifugal and gravitational forces [N, N m]"),
     _w("actuator_force", "nu", doc="actuator forces in actuation space"),
     _w("qfrc_actuator", "nv", doc="actuator forces [N, N m]"),
@@ -118,7 +119,7 @@ FIELDS: tuple[Field, ...] = (
     Field("efc_margin", "real", (), "row", "margin at which the row acts [m, rad]"),
     Field("efc_D", "real", (), "row", "inverse regularisation: constraint mass"),
     Field("efc_aref", "real", (), "row", "reference acceleration"),
-    Field("efc_id", "int", (), "row", "limit row: -1 - (2 joint + side); contact row: 4 contact + pyramid edge"),
+    Field("efc_id", "int", (), "row", "limit: -1 - (2 id + side), id joint, njnt + tendon; contact: 4 contact + edge"),
     Field("efc_force", "real", (), "row", "constraint force"),
     Field("efc_jar", "real", (), "row", "J qacc - aref, the solver's working residual"),
     Field("efc_jv", "real", (), "row", "J times the solver's search direction"),

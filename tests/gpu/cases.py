@@ -15,14 +15,14 @@ import mujoco
 import numpy as np
 
 from simengine.model import Model, load_model
-from tests.oracle import NEAR, PAIR_NAMES, Sample, collect, oracle_model, sample
+from tests.oracle import NEAR, PAIR_NAMES, Sample, collect, limit_gaps, oracle_model, sample
 
 LINKS, BODIES = 14, 4
 """The heap: hinges of its chain, which hangs on a slide, and free bodies."""
 
 NAMES = (
     *("ant", "half_cheetah", "hopper", "walker2d"),
-    *("mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules", "heap"),
+    *("mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules", "sunken", "tendons", "heap"),
 )
 """Models of 5 to 39 dofs, so that groups of 8, 16 and 32 lanes and matrices beyond a group occur."""
 
@@ -106,10 +106,7 @@ def _undecided(early: mujoco.MjModel, model: Model, states: Sample, index: int) 
     found = np.array([pairs[int(a), int(b)] for a, b in data.contact.geom.reshape(-1, 2)], dtype=int)
     margin = model.cand_margin[found]
     gaps = [data.contact.dist - margin, data.contact.dist - margin - model.cand_gap[found]]
-    q = states.qpos[index][model.jnt_qposadr[model.limit_jntid]]
-    low, high = model.jnt_range[model.limit_jntid].T
-    reach = model.jnt_margin[model.limit_jntid]
-    gaps += [q - low - reach, high - q - reach]
+    gaps += [limit_gaps(model.mj, states.qpos[index][None])[0]]
     return bool((np.abs(np.concatenate(gaps)) < NEAR).any())
 
 

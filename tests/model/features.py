@@ -16,10 +16,11 @@ WHOLE = """
     <geom name="floor" type="plane" size="1 1 1"/>
     <body name="base" pos="0 0 2">
       <joint name="swing" type="hinge" axis="0 1 0" {joint}/>
-      <geom name="ball" size="0.1" {geom}/>
+      <geom name="ball" size="0.1" fluidshape="ellipsoid" {geom}/>
       <site name="tip" pos="0.1 0 0"/>
       {inside}
     </body>
+    <site name="post"/>
     {world}
   </worldbody>
   {sections}
@@ -39,6 +40,11 @@ def _actuator(text: str, words: str) -> Feature:
     return Feature("sections", f"<actuator>{text}</actuator>", words)
 
 
+def _tendon(attributes: str, words: str) -> Feature:
+    joints = '<joint joint="swing" coef="1"/>'
+    return Feature("sections", f'<tendon><fixed name="string" {attributes}>{joints}</fixed></tendon>', words)
+
+
 def _free(geom: str, words: str) -> Feature:
     return Feature("world", f'<body name="other"><freejoint/>{geom}</body>', words)
 
@@ -50,8 +56,7 @@ FEATURES: dict[str, Feature] = {
     "implicit": Feature("option", 'integrator="implicit"', "integrator implicit"),
     "implicitfast": Feature("option", 'integrator="implicitfast"', "integrator implicitfast"),
     "noslip": Feature("option", 'noslip_iterations="3"', "noslip iterations"),
-    "density": Feature("option", 'density="1.2"', "fluid forces (option density or viscosity)"),
-    "viscosity": Feature("option", 'viscosity="0.1"', "fluid forces (option density or viscosity)"),
+    "ellipsoid in a fluid": Feature("option", 'density="1.2"', "ellipsoid fluid model of geom 'ball'"),
     "actuator groups": Feature("option", 'actuatorgroupdisable="2"', "option disableactuator"),
     "refsafe": Feature("flag", '<flag refsafe="disable"/>', "disable flag refsafe"),
     "override": Feature("flag", '<flag override="enable"/>', "enable flag override"),
@@ -98,8 +103,17 @@ FEATURES: dict[str, Feature] = {
     "explicit pair": Feature(
         "sections", '<contact><pair name="both" geom1="floor" geom2="ball"/></contact>', "explicit contact pair 'both'"
     ),
-    "tendon": Feature(
-        "sections", '<tendon><fixed name="string"><joint joint="swing" coef="1"/></fixed></tendon>', "tendon 'string'"
+    "spatial tendon": Feature(
+        "sections",
+        '<tendon><spatial name="rope"><site site="tip"/><site site="post"/></spatial></tendon>',
+        "path in space of tendon 'rope'",
+    ),
+    "tendon frictionloss": _tendon('frictionloss="0.2"', "frictionloss of tendon 'string'"),
+    "tendon armature": _tendon('armature="0.1"', "armature of tendon 'string'"),
+    "tendon stiffness": _tendon('stiffness="1 2"', "polynomial stiffness of tendon 'string'"),
+    "tendon damping": _tendon('damping="1 2"', "polynomial damping of tendon 'string'"),
+    "tendon force limit": _tendon(
+        'actuatorfrcrange="-1 1" actuatorfrclimited="true"', "limit of the actuator force of tendon 'string'"
     ),
     "equality": Feature(
         "sections", '<equality><joint name="lock" joint1="swing"/></equality>', "equality constraint 'lock'"
@@ -122,10 +136,11 @@ FEATURES: dict[str, Feature] = {
         '<damper name="brake" joint="swing" ctrlrange="0 1"/>', "gain other than fixed of actuator 'brake'"
     ),
     "site transmission": _actuator(
-        '<motor name="jet" site="tip" gear="0 0 1 0 0 0"/>', "transmission other than joint of actuator 'jet'"
+        '<motor name="jet" site="tip" gear="0 0 1 0 0 0"/>', "transmission other than joint or tendon of actuator 'jet'"
     ),
     "body adhesion": _actuator(
-        '<adhesion name="glue" body="base" ctrlrange="0 1"/>', "transmission other than joint of actuator 'glue'"
+        '<adhesion name="glue" body="base" ctrlrange="0 1"/>',
+        "transmission other than joint or tendon of actuator 'glue'",
     ),
     "unnamed": _actuator('<muscle joint="swing" lengthrange="0 1"/>', "gain other than fixed of actuator number 0"),
 }

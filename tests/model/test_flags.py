@@ -13,7 +13,7 @@ from simengine.model.support import HONOURED_DISABLE_FLAGS
 
 ARM = """
 <mujoco model="arm">
-  <option timestep="0.01" integrator="{integrator}"/>
+  <option timestep="0.01" integrator="{integrator}" density="50" viscosity="0.3"/>
   <worldbody>
     <geom name="floor" type="plane" size="1 1 1"/>
     <body name="upper" pos="0 0 0.18">
@@ -28,7 +28,13 @@ ARM = """
       </body>
     </body>
   </worldbody>
+  <tendon>
+    <fixed name="cable" stiffness="5" damping="0.4" springlength="0 0.1" range="-0.2 0.1" limited="true">
+      <joint joint="turn" coef="1"/><joint joint="bend" coef="-0.5"/>
+    </fixed>
+  </tendon>
   <actuator>
+    <position tendon="cable" kp="2" gear="0.5"/>
     <motor joint="turn" ctrlrange="-1 1" ctrllimited="true"/>
     <position joint="bend" kp="3" forcerange="0.1 2" forcelimited="true"/>
   </actuator>
@@ -59,7 +65,7 @@ def stepped(integrator: str, flags: int) -> tuple[np.ndarray, np.ndarray]:
     mj.opt.disableflags = flags
     mj.opt.tolerance = mj.opt.ls_tolerance = 1e-12
     data = mujoco.MjData(mj)
-    data.qpos[:], data.qvel[:], data.ctrl[:] = (-0.1, 0.2, -0.3), (0.3, 2.0, -1.0), (5.0, 0.3)
+    data.qpos[:], data.qvel[:], data.ctrl[:] = (-0.1, 0.2, -0.3), (0.3, 2.0, -1.0), (-0.4, 5.0, 0.3)
     sim = Simulation(load_model(mj), num_worlds=1, backend="host", dtype="float64")
     sim.set_state(qpos=data.qpos, qvel=data.qvel, ctrl=data.ctrl)
     mujoco.mj_step(mj, data)
@@ -80,7 +86,9 @@ def test_the_flag_changes_the_step(flag: str) -> None:
     assert int(CHANGING[flag]) in HONOURED_DISABLE_FLAGS
 
 
-@pytest.mark.parametrize("flags", [("limit", "contact"), ("gravity", "damper", "actuation"), tuple(CHANGING)])
+@pytest.mark.parametrize(
+    "flags", [("limit", "contact"), ("gravity", "damper", "actuation"), ("spring", "damper"), tuple(CHANGING)]
+)
 def test_several_flags_at_once(flags: tuple[str, ...]) -> None:
     theirs, ours = stepped("Euler", sum(int(CHANGING[flag]) for flag in flags))
     np.testing.assert_allclose(ours, theirs, atol=1e-9)

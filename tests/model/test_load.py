@@ -111,19 +111,72 @@ def ancestors(mj: mujoco.MjModel, body: int) -> set[int]:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_derived_actuator_fields_list_the_actuators_of_each_joint(name: str) -> None:
+def test_moments_are_those_of_mujocos_actuators(name: str) -> None:
     mj = compile_model(name)
+    model, data = load_model(mj), mujoco.MjData(mj)
+    mujoco.mj_forward(mj, data)
+    theirs = np.zeros((mj.nu, mj.nv))
+    mujoco.mju_sparse2dense(theirs, data.actuator_moment, data.moment_rownnz, data.moment_rowadr, data.moment_colind)
+    ours = np.zeros((mj.nu, mj.nv))
+    for joint in range(mj.njnt):
+        first = model.jnt_momentadr[joint]
+        mine = slice(first, first + model.jnt_momentnum[joint])
+        assert (np.diff(model.moment_actuator[mine]) > 0).all()
+        ours[model.moment_actuator[mine], mj.jnt_dofadr[joint]] = model.moment[mine]
+    np.testing.assert_allclose(ours, theirs, atol=1e-12)
+
+
+def test_limits_are_those_of_mujoco() -> None:
+    mj = compile_model("mixed_tree")
+    names = [mj.joint(j).name for j in load_model(mj).limit_id]
+    assert names == ["along", "swivel", "shoulder", "reach", "wag"]
+    mj = compile_model("tendons")
+    ids = load_model(mj).limit_id.tolist()
+    names = [mj.joint(i).name if i < mj.njnt else mj.tendon(i - mj.njnt).name for i in ids]
+    assert names == ["lower", "left", "finger", "across"]
+
+
+def test_wraps_are_listed_by_joint() -> None:
+    mj = compile_model("tendons")
     model = load_model(mj)
     for joint in range(mj.njnt):
-        first = model.jnt_actuatoradr[joint]
-        listed = model.actuator_byjnt[first : first + model.jnt_actuatornum[joint]].tolist()
-        assert listed == np.flatnonzero(mj.actuator_trnid[:, 0] == joint).tolist()
+        first = model.jnt_wrapadr[joint]
+        wraps = model.wrap_byjnt[first : first + model.jnt_wrapnum[joint]]
+        assert wraps.tolist() == np.flatnonzero(mj.wrap_objid == joint).tolist()
+    for wrap, tendon in enumerate(model.wrap_tenid):
+        assert mj.tendon_adr[tendon] <= wrap < mj.tendon_adr[tendon] + mj.tendon_num[tendon]
 
 
-def test_limited_joints_are_those_mujoco_limits() -> None:
-    mj = compile_model("mixed_tree")
-    names = [mj.joint(j).name for j in load_model(mj).limit_jntid]
-    assert names == ["along", "swivel", "shoulder", "reach", "wag"]
+def test_boxes_have_the_mass_and_inertia_of_the_bodies() -> None:
+    mj = compile_model("sunken")
+    model = load_model(mj)
+    assert model.has_fluid
+    a, b, c = model.body_box[1:].T
+    inertia = np.stack([b**2 + c**2, a**2 + c**2, a**2 + b**2], axis=1) * mj.body_mass[1:, None] / 12
+    np.testing.assert_allclose(inertia, mj.body_inertia[1:], rtol=1e-12)
+    assert (model.body_box[0] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("option", "flags", "expected"),
+    [
+        ("", 0, False),
+        ('density="1"', 0, True),
+        ('viscosity="1"', 0, True),
+        ('viscosity="1"', mujoco.mjtDisableBit.mjDSBL_SPRING, True),
+        ('viscosity="1"', mujoco.mjtDisableBit.mjDSBL_SPRING | mujoco.mjtDisableBit.mjDSBL_DAMPER, False),
+    ],
+)
+def test_a_model_has_a_fluid_where_mujoco_applies_one(option: str, flags: int, expected: bool) -> None:
+    mj = mujoco.MjModel.from_xml_string(
+        f'<mujoco><option {option}/><worldbody><body><freejoint/><geom size="0.1"/></body></worldbody></mujoco>'
+    )
+    mj.opt.disableflags = int(flags)
+    data = mujoco.MjData(mj)
+    data.qvel[:] = 1
+    mujoco.mj_forward(mj, data)
+    assert load_model(mj).has_fluid is expected
+    assert bool(data.qfrc_fluid.any()) is expected
 
 
 def test_bias_is_kept_for_affine_actuators_only() -> None:

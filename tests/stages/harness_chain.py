@@ -15,11 +15,14 @@ from simengine.state.fields import FIELD, FIELDS
 from tests.oracle import Sample, oracle_model, sample, undecided
 from tests.stages.harness import FRONT, Argument, Memory, arguments, call, list_worlds
 
-MODELS = ("ant", "half_cheetah", "mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules")
+MODELS = (
+    *("ant", "half_cheetah", "mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules"),
+    *("sunken", "tendons"),
+)
 
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in catalogue.STAGES}
 POSITION = ("guard", "kinematics", "com_pos", "collision")
-SMOOTH = ("crb", "factor_m", "com_vel", "passive", "rne", "actuation", "acceleration")
+SMOOTH = ("crb", "factor_m", "com_vel", "passive", "fluid", "rne", "actuation", "acceleration")
 PAIRS = tuple(catalogue.NARROW)
 
 Step = tuple[Kernel, bool, str]
@@ -31,9 +34,10 @@ def single(name: str) -> Kernel:
     return catalogue.single(BY_NAME[name])
 
 
-def steps(integrator: str) -> Iterator[Step]:
+def steps(integrator: str, has_fluid: bool) -> Iterator[Step]:
     """Kernels of single stages, in the order of a step; without an integrator, of a forward evaluation."""
-    for name in (*POSITION, "scan", *SMOOTH, *PAIRS):
+    smooth = SMOOTH if has_fluid else tuple(name for name in SMOOTH if name != "fluid")
+    for name in (*POSITION, "scan", *smooth, *PAIRS):
         yield single(name), False, "all"
     end = (integrator,) if integrator else ()
     for name in ("constraint", "solve", *end):
@@ -59,7 +63,7 @@ Calls = Iterator[tuple[Kernel, list[Argument]]]
 
 def calls(memory: Memory, integrator: str, rk_stage: int) -> Calls:
     """Calls of `steps` on a memory, made one after another; each must be carried out before the next is asked for."""
-    for kernel, listed, kind in steps(integrator):
+    for kernel, listed, kind in steps(integrator, memory.model.has_fluid):
         if listed:
             list_worlds(memory, worlds_of(memory, kind))
         yield kernel, arguments(kernel, memory, listed, most_rows(memory), {"rk_stage": rk_stage})
@@ -75,7 +79,8 @@ def fused_calls(
         arena: rows live in their arena instead of scratch.
         null: outputs that each kernel does not store.
     """
-    for kernel in (catalogue.POSITION, catalogue.SCAN_KERNEL, catalogue.SMOOTH, *catalogue.NARROW.values()):
+    smooth = catalogue.smooth(memory.model.has_fluid)
+    for kernel in (catalogue.POSITION, catalogue.SCAN_KERNEL, smooth, *catalogue.NARROW.values()):
         yield kernel, arguments(kernel, memory, null=null[kernel.name])
     for kernel, kind in ((catalogue.finish(integrator, arena), "rows"), (catalogue.advance(integrator), "free")):
         list_worlds(memory, worlds_of(memory, kind))

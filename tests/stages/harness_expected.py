@@ -31,6 +31,7 @@ RETURNS = {
     "constraint": ("efc_active", "efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref"),
     "solve": ("qacc", "efc_force", "qfrc_constraint"),
     "euler": ("qpos", "qvel"),
+    "fluid": ("qfrc_fluid", "qfrc_passive"),
 }
 """What a JAX form returns where it is not what its stage writes."""
 
@@ -54,9 +55,9 @@ def row_slots(memory: Memory) -> tuple[np.ndarray, np.ndarray]:
     """World and slot of each row of the arena in the JAX forms' row layout."""
     model, world, ident = memory.model, owner(memory.own("nefc")), memory.own("efc_id")
     layout = row_layout(model)
-    limit_of = np.full(model.njnt, -1)
-    limit_of[model.limit_jntid] = np.arange(model.nlimit)
-    first_row = np.searchsorted(layout.contact_slot, np.arange(model.nslot)) + layout.limit_joint.size
+    limit_of = np.full(model.njnt + model.ntendon, -1)
+    limit_of[model.limit_id] = np.arange(model.nlimit)
+    first_row = np.searchsorted(layout.contact_slot, np.arange(model.nslot)) + layout.limit_id.size
     slot = np.zeros(len(ident), dtype=int)
     limit = ident < 0
     side = (-1 - ident[limit]) % 2

@@ -57,13 +57,17 @@ def forward_fields(name: str) -> dict[str, np.ndarray]:
 
 
 def _row_ids(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
-    """The engine's `efc_id` of each of MuJoCo's rows: which side of which joint, or which edge of which contact."""
+    """The engine's `efc_id` of each of MuJoCo's rows: which side of which limit, or which edge of which contact."""
     ids = []
     for row in range(data.nefc):
         number = int(data.efc_id[row])
+        jacobian = data.efc_J.reshape(data.nefc, mj.nv)[row]
         if data.efc_type[row] == mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT:
-            column = data.efc_J.reshape(data.nefc, mj.nv)[row, mj.jnt_dofadr[number]]
-            ids.append(-1 - (2 * number + int(column < 0)))
+            ids.append(-1 - (2 * number + int(jacobian[mj.jnt_dofadr[number]] < 0)))
+        elif data.efc_type[row] == mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON:
+            wrap = mj.tendon_adr[number]
+            upper = jacobian[mj.jnt_dofadr[mj.wrap_objid[wrap]]] * mj.wrap_prm[wrap] < 0
+            ids.append(-1 - (2 * (mj.njnt + number) + int(upper)))
         else:
             ids.append(4 * number + row - int(data.contact.efc_address[number]))
     return np.array(ids, int)

@@ -188,6 +188,8 @@ def test_agrees_with_mujoco(name: str, dtype: str, stage: Stage) -> None:
     memory = prepared(name, dtype)
     pristine = {n: left_alone(stage, memory, n) for n in stage.writes}
     wanted = mujoco_expected(name, memory, stage.writes)
+    if stage is catalogue.PASSIVE:  # the fluid's share is added by its own stage
+        wanted["qfrc_passive"] = wanted["qfrc_passive"] - mujoco_expected(name, memory, ("qfrc_fluid",))["qfrc_fluid"]
     for field, value in wanted.items():
         wanted[field] = np.where(pristine[field], np.nan, value) if pristine[field].any() else value
     run(stage, memory, 0, most_rows(memory))
@@ -269,6 +271,6 @@ def test_special_positions_agree_with_mujoco(first: str, second: str, pos: tuple
 
 def test_the_sample_covers_every_kind_of_contact_and_row() -> None:
     total = sum((coverage(name) for name in MODELS), start=coverage(MODELS[0]))
-    kinds = ("plane-sphere", "plane-capsule", "sphere-sphere", "sphere-capsule", "capsule-capsule", "limits", "in gap")
-    assert all(total[kind] >= 20 for kind in kinds), total
+    kinds = ("plane-sphere", "plane-capsule", "sphere-sphere", "sphere-capsule", "capsule-capsule", "limits")
+    assert all(total[kind] >= 20 for kind in (*kinds, "tendon limits", "in gap")), total
     assert all(min(arena_sizes(name)) > 0 for name in MODELS)

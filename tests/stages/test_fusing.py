@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -73,10 +74,10 @@ def test_fused_and_unfused_give_the_same_bits(
 
 @pytest.mark.parametrize("integrator", ["", *catalogue.INTEGRATORS])
 def test_every_kernel_of_a_step_is_compared(integrator: str) -> None:
-    memory = start("ant", "float64", 0)
     ran = set()
-    for arena in (False, True):
-        null = dropped(catalogue.step_kernels(integrator), "everything")
+    null = dropped(catalogue.step_kernels(integrator), "everything")
+    for name, arena in product(("ant", "sunken"), (False, True)):
+        memory = start(name, "float64", 0)
         for kernel, slots in fused_calls(memory, integrator, 0, arena, null):
             call(kernel, memory, slots)
             ran.add(kernel.name)

@@ -48,7 +48,7 @@ def test_row_layout_orders_limits_before_contacts() -> None:
     layout = row_layout(model)
     counts = np.bincount(layout.contact_slot, minlength=model.nslot)
     assert set(counts) == {1, 4}
-    assert layout.limit_joint.size == 0
+    assert layout.limit_id.size == 0
     assert layout.contact_slot.size == model.nefc_max
     assert (np.diff(layout.contact_slot) >= 0).all()
 

@@ -14,6 +14,7 @@ STAGES = {
     "crb": ("crb", "qM"),
     "com_vel": ("cvel", "cdof_dot"),
     "passive": ("qfrc_passive",),
+    "fluid": ("qfrc_fluid",),
     "rne": ("qfrc_bias",),
     "actuation": ("actuator_force", "qfrc_actuator"),
     "acceleration": ("qfrc_smooth", "qacc_smooth"),

@@ -20,7 +20,7 @@ from tests.stages.harness_sanitizer import Edit, build, execute, record, support
 
 pytestmark = [pytest.mark.sanitizer]
 
-WORLDS = {"ant": 4, "pile": 2}
+WORLDS = {"ant": 4, "pile": 2, "sunken": 3, "tendons": 3}
 FORMS = ("single", "scratch", "arena")
 INTEGRATORS = ("", "euler", "rk4")
 SUMMED = (
@@ -93,8 +93,8 @@ def test_no_reports_and_the_same_results(
 
 def test_every_kernel_is_run() -> None:
     ran = set()
-    for form, integrator in product(FORMS, INTEGRATORS):
-        _, recorded = record(*programs("ant", "float64", integrator, form))
+    for name, form, integrator in product(("ant", "sunken"), FORMS, INTEGRATORS):
+        _, recorded = record(*programs(name, "float64", integrator, form))
         ran |= {item.kernel for item in recorded}
     assert ran == {kernel.name for kernel in all_kernels()}
 

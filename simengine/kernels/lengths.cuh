@@ -1,0 +1,41 @@
+// Lengths: the coordinate of a hinge or slide joint, or the length of a fixed tendon, a weighted sum of such
+// coordinates. Limits and actuators act on either; their number is that of the joint, or njnt plus that of the tendon.
+#pragma once
+
+struct Length {
+  real length, velocity;
+};
+
+DEVICE real tendon_length(const Model& m, int t, const real* qpos) {
+  real length = 0;
+  const int begin = m.tendon_adr()[t], end = begin + m.tendon_num()[t];
+  ROLLED for (int k = begin; k < end; ++k) {
+    length = fma_(m.wrap_prm()[k], qpos[m.wrap_qposadr()[k]], length);
+  }
+  return length;
+}
+
+DEVICE real tendon_velocity(const Model& m, int t, const real* qvel) {
+  real velocity = 0;
+  const int begin = m.tendon_adr()[t], end = begin + m.tendon_num()[t];
+  ROLLED for (int k = begin; k < end; ++k) velocity = fma_(m.wrap_prm()[k], qvel[m.wrap_dofadr()[k]], velocity);
+  return velocity;
+}
+
+// Length and velocity number `id`.
+DEVICE Length length_of(const Model& m, int id, const real* qpos, const real* qvel) {
+  if (id < m.njnt()) return {qpos[m.jnt_qposadr()[id]], qvel[m.jnt_dofadr()[id]]};
+  return {tendon_length(m, id - m.njnt(), qpos), tendon_velocity(m, id - m.njnt(), qvel)};
+}
+
+struct Limit {
+  real dist[2], margin;  // how far the length lies above the lower bound and below the upper one
+};
+
+DEVICE Limit limit_of(const Model& m, int id, const real* qpos) {
+  const bool joint = id < m.njnt();
+  const int t = joint ? 0 : id - m.njnt();
+  const real length = joint ? qpos[m.jnt_qposadr()[id]] : tendon_length(m, t, qpos);
+  const real* range = joint ? m.jnt_range() + 2 * id : m.tendon_range() + 2 * t;
+  return {{length - range[0], range[1] - length}, joint ? m.jnt_margin()[id] : m.tendon_margin()[t]};
+}

@@ -1,0 +1,70 @@
+"""Lengths as tables: coordinates of joints and fixed tendons, their limits, and the actuators that act on them.
+
+A length is numbered by its joint, or by njnt plus its tendon.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+
+
+def length_table(mj: mujoco.MjModel) -> dict[str, Any]:
+    """The derived table fields of tendons, limits and transmissions."""
+    values = _by_joint("wrap", mj.wrap_objid, mj.njnt)
+    order = values.pop("order")
+    actuator, joint, moment = _moments(mj)
+    values |= {"wrap_byjnt": order, "wrap_tenid": np.repeat(np.arange(mj.ntendon), mj.tendon_num)}
+    values |= {"wrap_qposadr": mj.jnt_qposadr[mj.wrap_objid], "wrap_dofadr": mj.jnt_dofadr[mj.wrap_objid]}
+    values |= _by_joint("moment", joint, mj.njnt)
+    order = values.pop("order")
+    values |= {"moment_actuator": actuator[order], "moment": moment[order]}
+    values["actuator_lengthid"] = mj.actuator_trnid[:, 0] + np.where(on_tendon(mj), mj.njnt, 0)
+    values["limit_id"] = _limited(mj)
+    return values
+
+
+def on_tendon(mj: mujoco.MjModel) -> np.ndarray:
+    """(nu,) bool: the actuator acts on a tendon."""
+    return np.asarray(mj.actuator_trntype == mujoco.mjtTrn.mjTRN_TENDON)
+
+
+def is_fixed(mj: mujoco.MjModel) -> np.ndarray:
+    """(ntendon,) bool: the tendon is a sum of joint coordinates, not a path in space."""
+    kinds = (mj.wrap_type[adr : adr + num] for adr, num in zip(mj.tendon_adr, mj.tendon_num, strict=True))
+    return np.array([(kind == mujoco.mjtWrap.mjWRAP_JOINT).all() for kind in kinds], dtype=bool)
+
+
+def _by_joint(what: str, joint: np.ndarray, njnt: int) -> dict[str, Any]:
+    """Items sorted by their joint: their order, and how many each joint has, from where on."""
+    number = np.bincount(joint, minlength=njnt)
+    return {
+        "order": np.argsort(joint, kind="stable"),
+        f"jnt_{what}num": number,
+        f"jnt_{what}adr": np.cumsum(number) - number,
+    }
+
+
+def _moments(mj: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Actuator, joint and moment of every pair of an actuator and a joint it acts on, by actuator."""
+    found: list[tuple[int, int, float]] = []
+    tendon = on_tendon(mj)
+    for u, target in enumerate(mj.actuator_trnid[:, 0].tolist()):
+        gear = float(mj.actuator_gear[u, 0])
+        if not tendon[u]:
+            found.append((u, target, gear))
+            continue
+        wraps = range(mj.tendon_adr[target], mj.tendon_adr[target] + mj.tendon_num[target])
+        found += [(u, int(mj.wrap_objid[k]), gear * float(mj.wrap_prm[k])) for k in wraps]
+    columns = np.array(found, dtype=np.float64).reshape(-1, 3)
+    return columns[:, 0].astype(int), columns[:, 1].astype(int), columns[:, 2]
+
+
+def _limited(mj: mujoco.MjModel) -> np.ndarray:
+    """Limited joints, then limited tendons, in MuJoCo's order of rows; none where a disable flag says so."""
+    bits = mujoco.mjtDisableBit
+    if mj.opt.disableflags & (int(bits.mjDSBL_LIMIT) | int(bits.mjDSBL_CONSTRAINT)):
+        return np.zeros(0, dtype=np.int32)
+    return np.concatenate([np.flatnonzero(mj.jnt_limited), mj.njnt + np.flatnonzero(mj.tendon_limited)])
