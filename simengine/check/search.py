@@ -54,7 +54,8 @@ def targets(model: Model) -> Targets:
     for geom1, geom2 in zip(model.cand_geom1.tolist(), model.cand_geom2.tolist(), strict=True):
         by_type.setdefault(pair_type(mj, geom1, geom2), []).append((geom1, geom2))
     limits = []
-    for joint in model.limit_jntid.tolist():
+    joints = model.limit_id[model.limit_id < model.njnt]  # the others are tendons
+    for joint in joints.tolist():
         both = mj.jnt_type[joint] != mujoco.mjtJoint.mjJNT_BALL
         limits += [(joint, side) for side in range(1 + both)]
     return Targets({name: np.array(found) for name, found in by_type.items()}, tuple(limits))

@@ -80,9 +80,10 @@ def _print_refusal(model: str, error: UnsupportedModelError, as_object: bool) ->
         print(as_json({"passed": False, "verdict": str(error), "unsupported": list(error.features)}))
         return
     out = console()
-    out.print(f"{model} is refused: it needs {len(error.features)} feature(s) that simengine does not support yet")
+    refusal = f"{model} is refused: it needs {len(error.features)} feature(s) that simengine does not support yet"
+    out.print(refusal, soft_wrap=True)  # a line stays a line for those who read it with a program
     for feature in error.features:
-        out.print(f"  {feature}")
+        out.print(f"  {feature}", soft_wrap=True)
 
 
 def _print(report: CheckReport) -> None:

@@ -150,11 +150,9 @@ def _place(sized: list[tuple[ScratchItem, int]], shared: set[tuple[str, str]]) -
     return ScratchPlan({item.name: start for item, start, _ in placed}, padded(words))
 
 
-def _together(a: ScratchItem, b: ScratchItem, shared: set[tuple[str, str]]) -> bool:
-    """Whether two items are alive at once; a body may write the second of an in-place pair over the first."""
-    if (a.last == b.first and (a.name, b.name) in shared) or (b.last == a.first and (b.name, a.name) in shared):
-        return False
-    return a.first <= b.last and b.first <= a.last
+def _handed_over(a: ScratchItem, b: ScratchItem, shared: set[tuple[str, str]]) -> bool:
+    """Whether a body may write one item over the other, word for word: the pair is declared and meets in that body."""
+    return ((a.name, b.name) in shared and a.last == b.first) or ((b.name, a.name) in shared and b.last == a.first)
 
 
 def _product(shape: tuple[int, ...]) -> int:
@@ -167,7 +165,14 @@ def _product(shape: tuple[int, ...]) -> int:
 def _first_fit(
     item: ScratchItem, length: int, placed: list[tuple[ScratchItem, int, int]], shared: set[tuple[str, str]]
 ) -> int:
-    alive = sorted((start, size) for other, start, size in placed if _together(item, other, shared))
+    together = [entry for entry in placed if item.first <= entry[0].last and entry[0].first <= item.last]
+    partners = [(start, size) for other, start, size in together if _handed_over(item, other, shared)]
+    alive = [(start, size) for other, start, size in together if not _handed_over(item, other, shared)]
+    for start, size in partners:
+        # the same words or none: shifted against each other, one lane would write what another has not read yet
+        if size == length and all(start + length <= s or s + n <= start for s, n in alive):
+            return start
+    alive = sorted(alive + partners)
     start = 0
     for other_start, size in alive:
         if start + length <= other_start:

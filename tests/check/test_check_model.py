@@ -123,7 +123,7 @@ def changed(name: str, field: str, factor: float, term: float = 0.0) -> Model:
         ("ant", "dof_armature", 1.001, "crb", "qM"),
         ("ant", "dof_damping", 1.001, "passive", "qfrc_passive"),
         ("ant", "opt_gravity", 1.001, "rne", "qfrc_bias"),
-        ("ant", "actuator_gear", 1.001, "actuation", "qfrc_actuator"),
+        ("ant", "moment", 1.001, "actuation", "qfrc_actuator"),
         ("ant", "cand_friction", 1.01, "constraint", "efc_J"),
         ("ant", "dof_invweight0", 1.01, "constraint", "efc_D"),
         ("half_cheetah", "jnt_range", 1.01, "constraint", "nefc"),
@@ -208,7 +208,7 @@ def test_what_cannot_be_reached_is_said() -> None:
 
 def test_a_refused_model_names_every_element() -> None:
     names = ["PGS", "sleep", "ball joint", "free spring", "frictionloss", "mocap", "box", "height field", "condim 4"]
-    names += ["tendon", "equality", "sensor", "activation", "muscle"]
+    names += ["spatial tendon", "equality", "sensor", "activation", "muscle"]
     with pytest.raises(UnsupportedModelError) as refusal:
         check_model(model_with(*names))
     shown = "\n".join(refusal.value.features)
