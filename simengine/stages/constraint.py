@@ -1,4 +1,7 @@
-"""Constraint rows: joint limits and contacts."""
+"""Constraint rows: limits and contacts.
+
+Only for worlds that `collision` counted rows for: a frozen world has none counted, and must not be listed.
+"""
 
 from simengine.stages.stage import Stage
 
