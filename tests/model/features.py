@@ -64,16 +64,6 @@ FEATURES: dict[str, Feature] = {
     "fwdinv": Feature("flag", '<flag fwdinv="enable"/>', "enable flag fwdinv"),
     "invdiscrete": Feature("flag", '<flag invdiscrete="enable"/>', "enable flag invdiscrete"),
     "sleep": Feature("flag", '<flag sleep="enable"/>', "enable flag sleep"),
-    "ball joint": Feature(
-        "world",
-        '<body><joint name="socket" type="ball"/><geom size="0.1" contype="0" conaffinity="0"/></body>',
-        "ball type of joint 'socket'",
-    ),
-    "free spring": Feature(
-        "world",
-        '<body><joint name="loose" type="free" stiffness="2"/><geom size="0.1"/></body>',
-        "spring on free type of joint 'loose'",
-    ),
     "frictionloss": Feature("joint", 'frictionloss="0.5"', "frictionloss of joint 'swing'"),
     "polynomial stiffness": Feature("joint", 'stiffness="1 2"', "polynomial stiffness of joint 'swing'"),
     "polynomial damping": Feature("joint", 'damping="1 2"', "polynomial damping of joint 'swing'"),
