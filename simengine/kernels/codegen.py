@@ -23,6 +23,7 @@ _HEADERS_AFTER_MODEL = (
     "tree.cuh",
     "linalg.cuh",
     "contact.cuh",
+    "box.cuh",
     "lengths.cuh",
     "counting.cuh",
     "integrate.cuh",

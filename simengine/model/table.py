@@ -176,6 +176,12 @@ PAIRS: tuple[PairType, ...] = (
     PairType("sphere_sphere", (("sphere", "sphere"),), 1),
     PairType("sphere_capsule", (("sphere", "capsule"),), 1),
     PairType("capsule_capsule", (("capsule", "capsule"),), 2),
+    PairType("plane_box", (("plane", "box"),), 4, heavy=True),
+    PairType("plane_cylinder", (("plane", "cylinder"),), 4, heavy=True),
+    PairType("plane_ellipsoid", (("plane", "ellipsoid"),), 1, heavy=True),
+    PairType("sphere_cylinder", (("sphere", "cylinder"),), 1, heavy=True),
+    PairType("sphere_box", (("sphere", "box"),), 1, heavy=True),
+    PairType("capsule_box", (("capsule", "box"),), 2, heavy=True),
 )
 PAIR_TYPES: tuple[str, ...] = tuple(pair.name for pair in PAIRS)
 PAIR_SLOTS: tuple[int, ...] = tuple(pair.slots for pair in PAIRS)
