@@ -5,7 +5,7 @@ from __future__ import annotations
 from simengine.kernels.kernel import Kernel
 from simengine.stages.acceleration import ACCELERATION
 from simengine.stages.actuation import ACTUATION
-from simengine.stages.collision import COLLISION
+from simengine.stages.collision import COLLISION, COLLISION_ANY
 from simengine.stages.com_pos import COM_POS
 from simengine.stages.com_vel import COM_VEL
 from simengine.stages.constraint import CONSTRAINT
@@ -31,6 +31,7 @@ STAGES: tuple[Stage, ...] = (
     KINEMATICS,
     COM_POS,
     COLLISION,
+    COLLISION_ANY,
     SCAN,
     CRB,
     FACTOR_M,
@@ -68,6 +69,13 @@ POSITION = Kernel(
     preload=frozenset({"qpos"}),
     resident=8,
 )
+POSITION_GENERAL = Kernel(
+    "position_general",
+    (GUARD, KINEMATICS, COM_POS, COLLISION_ANY),
+    direct=_COUNTS,
+    preload=frozenset({"qpos"}),
+    resident=2,
+)
 SMOOTH = Kernel(
     "smooth",
     (CRB, FACTOR_M, COM_VEL, PASSIVE, RNE, ACTUATION, ACCELERATION),
@@ -85,6 +93,11 @@ SMOOTH_FLUID = Kernel(
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
 POST = Kernel("rne_post", (RNE_POST,))
+
+
+def position(general: bool) -> Kernel:
+    """Guard, kinematics and counting; simple models do without the code of heavy pair types."""
+    return POSITION_GENERAL if general else POSITION
 
 
 def smooth(has_fluid: bool) -> Kernel:
@@ -109,6 +122,7 @@ def step_kernels(integrator: str) -> tuple[Kernel, ...]:
     """Every kernel a step (or, with an empty integrator, `forward()`) of a model with this integrator may launch."""
     return (
         POSITION,
+        POSITION_GENERAL,
         SMOOTH,
         SMOOTH_FLUID,
         SCAN_KERNEL,
