@@ -1,8 +1,8 @@
 """Fourth-order Runge-Kutta in JAX, for one world. As mj_RungeKutta.
 
 Each evaluation starts from the step's first state and moves along the rate and acceleration of the one before. The
-orientation of a free or ball joint moves as q exp(u), and what is averaged is the rate of u, not the angular velocity (the
-method of Munthe-Kaas), which keeps the fourth order on the sphere of quaternions.
+orientation of a free or ball joint moves as q exp(u), and what is averaged is the rate of u, not the angular velocity
+(the method of Munthe-Kaas), which keeps the fourth order on the sphere of quaternions.
 """
 
 from __future__ import annotations
