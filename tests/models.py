@@ -291,6 +291,38 @@ RAGDOLL = """
 </mujoco>
 """
 
+CRATES = """
+<mujoco model="crates">
+  <option timestep="0.004"/>
+  <default>
+    <geom density="400" solimp="0.8 0.95 0.01"/>
+    <default class="sphere"><geom contype="2" conaffinity="3"/></default>
+    <default class="capsule"><geom type="capsule" contype="4" conaffinity="7"/></default>
+    <default class="cylinder"><geom type="cylinder" contype="0" conaffinity="3"/></default>
+    <default class="box"><geom type="box" contype="8" conaffinity="7"/></default>
+  </default>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 1" conaffinity="0" margin="0.01" gap="0.005"/>
+    <geom name="step" class="box" size="0.3 0.4 0.05" pos="0.1 0.1 0.02" euler="5 10 20" condim="1"/>
+    <body name="crate" pos="0 0 0.25">
+      <freejoint/>
+      <geom class="box" size="0.15 0.1 0.12"/>
+      <geom class="cylinder" size="0.06 0.09" pos="0.1 0 0.2" euler="20 30 0"/>
+    </body>
+    <body name="stick" pos="0.1 0.1 0.3">
+      <freejoint/>
+      <geom class="capsule" size="0.05 0.25" margin="0.01"/>
+      <geom class="sphere" size="0.12" pos="0 0.05 0.25"/>
+    </body>
+    <body name="can" pos="0 0.1 0.3" quat="0.7 0.1 0.3 0">
+      <freejoint/>
+      <geom class="cylinder" size="0.1 0.15" friction="0.5"/>
+      <geom class="cylinder" type="ellipsoid" size="0.2 0.1 0.15" pos="0 0.15 0.2" conaffinity="1"/>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
 OWN = {
     "mixed_tree": MIXED_TREE,
     "pile": PILE,
@@ -300,6 +332,7 @@ OWN = {
     "sunken": SUNKEN,
     "tendons": TENDONS,
     "ragdoll": RAGDOLL,
+    "crates": CRATES,
 }
 """Small models by name, as MJCF text."""
 

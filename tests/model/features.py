@@ -73,12 +73,6 @@ FEATURES: dict[str, Feature] = {
         "gravity compensation of body 'light'",
     ),
     "mocap": Feature("world", '<body name="hand" mocap="true"/>', "mocap of body 'hand'"),
-    "box": _free(
-        '<geom name="crate" type="box" size="0.1 0.1 0.1"/>', "collision plane-box of geoms 'floor' and 'crate'"
-    ),
-    "cylinder": _free(
-        '<geom name="can" type="cylinder" size="0.1 0.1"/>', "collision plane-cylinder of geoms 'floor' and 'can'"
-    ),
     "ellipsoid": _free(
         '<geom name="egg" type="ellipsoid" size="0.1 0.1 0.2"/>', "collision sphere-ellipsoid of geoms 'ball' and 'egg'"
     ),

@@ -28,7 +28,7 @@ def test_each_feature_is_refused_by_name(name: str) -> None:
 
 
 def test_all_features_are_named_at_once() -> None:
-    names = ("PGS", "elliptic", "sleep", "noslip", "frictionloss", "box", "spatial tendon", "sensor", "muscle")
+    names = ("PGS", "elliptic", "sleep", "fwdinv", "frictionloss", "ellipsoid", "sensor", "muscle")
     with pytest.raises(UnsupportedModelError) as refusal:
         load_model(model_with(*names))
     missing = [name for name in names if FEATURES[name].words not in str(refusal.value)]
@@ -76,6 +76,6 @@ def test_geoms_that_can_touch_nothing_are_of_any_type() -> None:
 def test_gymnasium_models_that_need_more_say_what(name: str) -> None:
     from tests.models import gymnasium_path
 
-    words = {"humanoid": "solver PGS", "pusher": "collision plane-cylinder"}[name]
+    words = {"humanoid": "solver PGS", "pusher": "collision capsule-cylinder"}[name]
     with pytest.raises(UnsupportedModelError, match=words):
         load_model(gymnasium_path(name))
