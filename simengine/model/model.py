@@ -30,6 +30,7 @@ class Model:
         opt_integrator: "euler" or "rk4".
         has_fluid: whether a fluid acts on the bodies.
         general_position: whether the positions need more than the kernels of simple models know.
+        initial: state fields that do not begin at zero, by name; one world's.
         nefc_max: the most constraint rows a state can have.
     """
 
@@ -45,6 +46,7 @@ class Model:
         self.arrays = _build_arrays(mj, pairs)
         self.sizes = _build_sizes(mj, self.arrays)
         self.options = _build_options(mj)
+        self.initial = _initial_state(mj)
         self.nefc_max = 2 * self.sizes["nlimit"] + int(
             np.where(self.arrays["cand_condim"] == 1, 1, 4)[self.arrays["slot_cand"]].sum()
         )
@@ -110,6 +112,12 @@ def _compile(source: str | os.PathLike[str]) -> mujoco.MjModel:
         where = "the given MJCF text" if is_text else repr(text)
         reason = " ".join(str(error).split())
         raise ModelError(f"MuJoCo could not compile {where}: {reason}; correct the model") from error
+
+
+def _initial_state(mj: mujoco.MjModel) -> dict[str, np.ndarray]:
+    """State fields that do not begin at zero, as after mj_resetData."""
+    mocap = np.argsort(mj.body_mocapid)[mj.nbody - mj.nmocap :]
+    return {"qpos": mj.qpos0.copy(), "mocap_pos": mj.body_pos[mocap], "mocap_quat": mj.body_quat[mocap]}
 
 
 def _levels(mj: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray]:

@@ -8,11 +8,11 @@ import mujoco
 import numpy as np
 
 from simengine.state.fields import FIELD
-from tests.oracle import STATE_FIELDS, collect, oracle_model
+from tests.oracle import STATE_FIELDS, Sample, collect, oracle_model
 from tests.stages.harness import Memory
 from tests.stages.harness_chain import decided
 
-_STATE = ("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied", "qacc_warmstart")
+_STATE = (*Sample._fields, "qacc_warmstart")
 
 
 @cache
