@@ -91,6 +91,8 @@ def _random_qpos(mj: mujoco.MjModel, data: mujoco.MjData, rng: np.random.Generat
             # lengths other than 1 must not matter
             qpos[adr + 3 : adr + 7] = rng.normal(size=4)
             vertical = adr + 2 if vertical < 0 else vertical
+        elif mj.jnt_type[j] == mujoco.mjtJoint.mjJNT_BALL:
+            qpos[adr : adr + 4] = (rng.normal(), *rng.normal(size=3) * 0.5)
         elif mj.jnt_limited[j]:
             low, high = mj.jnt_range[j]
             qpos[adr] = rng.uniform(low - 0.05 * (high - low), high + 0.05 * (high - low))
@@ -182,6 +184,11 @@ def limit_gaps(mj: mujoco.MjModel, qpos: np.ndarray) -> np.ndarray:
     gaps = []
     for j in np.flatnonzero(mj.jnt_limited):
         length = qpos[:, mj.jnt_qposadr[j]]
+        if mj.jnt_type[j] == mujoco.mjtJoint.mjJNT_BALL:
+            quat = qpos[:, mj.jnt_qposadr[j] : mj.jnt_qposadr[j] + 4]
+            angle = 2 * np.arctan2(np.linalg.norm(quat[:, 1:], axis=1), np.abs(quat[:, 0]))
+            gaps += [mj.jnt_range[j].max() - angle - mj.jnt_margin[j]]
+            continue
         gaps += [length - mj.jnt_range[j, 0] - mj.jnt_margin[j], mj.jnt_range[j, 1] - length - mj.jnt_margin[j]]
     for t in np.flatnonzero(mj.tendon_limited):
         wraps = slice(mj.tendon_adr[t], mj.tendon_adr[t] + mj.tendon_num[t])

@@ -64,16 +64,6 @@ FEATURES: dict[str, Feature] = {
     "fwdinv": Feature("flag", '<flag fwdinv="enable"/>', "enable flag fwdinv"),
     "invdiscrete": Feature("flag", '<flag invdiscrete="enable"/>', "enable flag invdiscrete"),
     "sleep": Feature("flag", '<flag sleep="enable"/>', "enable flag sleep"),
-    "ball joint": Feature(
-        "world",
-        '<body><joint name="socket" type="ball"/><geom size="0.1" contype="0" conaffinity="0"/></body>',
-        "ball type of joint 'socket'",
-    ),
-    "free spring": Feature(
-        "world",
-        '<body><joint name="loose" type="free" stiffness="2"/><geom size="0.1"/></body>',
-        "spring on free type of joint 'loose'",
-    ),
     "frictionloss": Feature("joint", 'frictionloss="0.5"', "frictionloss of joint 'swing'"),
     "polynomial stiffness": Feature("joint", 'stiffness="1 2"', "polynomial stiffness of joint 'swing'"),
     "polynomial damping": Feature("joint", 'damping="1 2"', "polynomial damping of joint 'swing'"),
@@ -138,6 +128,10 @@ FEATURES: dict[str, Feature] = {
     ),
     "unnamed": _actuator('<muscle joint="swing" lengthrange="0 1"/>', "gain other than fixed of actuator number 0"),
 }
+
+
+TOGETHER: tuple[str, ...] = tuple({feature.place: name for name, feature in FEATURES.items()}.values())
+"""A feature for each place of the model, so that all can be in one."""
 
 
 def model_with(*names: str) -> str:
