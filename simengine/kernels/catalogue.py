@@ -7,7 +7,7 @@ from simengine.stages.acc_bias import ACC_BIAS
 from simengine.stages.acceleration import ACCELERATION
 from simengine.stages.actuation import ACTUATION
 from simengine.stages.body_forces import BODY_FORCES
-from simengine.stages.collision import COLLISION
+from simengine.stages.collision import COLLISION, COLLISION_ANY
 from simengine.stages.com_pos import COM_POS
 from simengine.stages.com_vel import COM_VEL
 from simengine.stages.constraint import CONSTRAINT
@@ -37,6 +37,7 @@ STAGES: tuple[Stage, ...] = (
     KINEMATICS,
     COM_POS,
     COLLISION,
+    COLLISION_ANY,
     SCAN,
     CRB,
     FACTOR_M,
@@ -80,6 +81,13 @@ POSITION = Kernel(
     preload=frozenset({"qpos"}),
     resident=8,
 )
+POSITION_GENERAL = Kernel(
+    "position_general",
+    (GUARD, KINEMATICS, COM_POS, COLLISION_ANY),
+    direct=_COUNTS,
+    preload=frozenset({"qpos"}),
+    resident=2,
+)
 SMOOTH = Kernel(
     "smooth",
     (CRB, FACTOR_M, COM_VEL, PASSIVE, RNE, ACTUATION, ACCELERATION),
@@ -99,6 +107,11 @@ NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NAR
 POST = Kernel("rne_post", (RNE_POST,))
 SENSE_MOTION = Kernel("sense_motion", (SUBTREE_VEL, ACC_BIAS, SENSOR_POS, SENSOR_VEL))
 SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
+
+
+def position(general: bool) -> Kernel:
+    """Guard, kinematics and counting; simple models do without the code of heavy pair types."""
+    return POSITION_GENERAL if general else POSITION
 
 
 def smooth(has_fluid: bool) -> Kernel:
@@ -123,6 +136,7 @@ def step_kernels(integrator: str) -> tuple[Kernel, ...]:
     """Every kernel a step (or, with an empty integrator, `forward()`) of a model with this integrator may launch."""
     return (
         POSITION,
+        POSITION_GENERAL,
         SMOOTH,
         SMOOTH_FLUID,
         SCAN_KERNEL,

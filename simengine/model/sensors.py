@@ -64,6 +64,11 @@ def sensor_table(mj: mujoco.MjModel) -> dict[str, Any]:
     }
 
 
+def sensor_names(table: np.ndarray) -> np.ndarray:
+    """(nsensor,) names of the types in the table field sensor_type, empty for sensors that are disabled."""
+    return np.array([_SENSOR(t).name.removeprefix("mjSENS_") if t != NO_SENSOR else "" for t in table], dtype=str)
+
+
 def senses_forces(mj: mujoco.MjModel) -> bool:
     """Whether a sensor measures what is known only after the constraints: accelerations or forces."""
     return bool(measured_in(mj, "acc").any())

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import mujoco
 import numpy as np
 
 from simengine.math import quaternion
 from simengine.math.vector import const, cross
-from simengine.model.sensors import sensor_code
+
+REAL, POSITIVE = 0, 1
+"""sensor_datatype of MuJoCo, as far as a cutoff matters."""
 
 Reading = Callable[[np.ndarray], jax.Array]
 """Readings (k, dim) of sensors of one type, given their numbers (k,)."""
-
-
-def sensors_of(m: Any, names: Sequence[str]) -> np.ndarray:
-    """Numbers (k,) of the sensors of some types."""
-    return np.flatnonzero(np.isin(m.sensor_type, [sensor_code(name) for name in names]))
 
 
 def frames(m: Any, ids: np.ndarray, side: int, xpos: jax.Array, xquat: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -59,7 +55,7 @@ def put_sensors(m: Any, sensordata: jax.Array, readings: dict[str, Reading]) -> 
     """sensordata (nsensordata,) with the readings of the sensors of the named types, within their cutoffs."""
     values, places = [], []
     for name, read in readings.items():
-        ids = sensors_of(m, (name,))
+        ids = np.flatnonzero(m.sensor_names == name)
         if ids.size:
             value = read(ids)
             values.append(value.ravel())
@@ -76,6 +72,5 @@ def _bounds(m: Any) -> tuple[np.ndarray, np.ndarray]:
     """Bounds of every entry of the data: the cutoff holds for real and positive values."""
     kind = np.repeat(m.sensor_datatype, m.sensor_dim)
     cutoff = np.repeat(m.sensor_cutoff, m.sensor_dim)
-    real, positive = mujoco.mjtDataType.mjDATATYPE_REAL, mujoco.mjtDataType.mjDATATYPE_POSITIVE
-    high = np.where((cutoff > 0) & np.isin(kind, (int(real), int(positive))), cutoff, np.inf)
-    return np.where(kind == int(real), -high, -np.inf), high
+    high = np.where((cutoff > 0) & np.isin(kind, (REAL, POSITIVE)), cutoff, np.inf)
+    return np.where(kind == REAL, -high, -np.inf), high
