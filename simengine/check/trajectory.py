@@ -23,7 +23,8 @@ class Trajectory(NamedTuple):
     """Steps of MuJoCo that count, behind each other.
 
     Attributes:
-        before: qpos, qvel, ctrl, poses of mocap bodies, qacc_warmstart, and act where the model has any, before each step, (n, ...).
+        before: qpos, qvel, ctrl, poses of mocap bodies, qacc_warmstart, and act where the model has any, before each
+            step, (n, ...).
         after: qpos and qvel after it, (n, ...).
         touched: what each step's evaluations end in.
         left_out: number of steps left out because a contact or limit was too near its margin at an evaluation.
