@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from simengine.math.vector import const
 from simengine.stages.acceleration_ref import acceleration
 from simengine.stages.actuation_ref import actuation
 from simengine.stages.com_pos_ref import com_pos
@@ -46,6 +47,7 @@ class State(NamedTuple):
         time: () [s].
         qfrc_applied: (nv,) applied generalised force [N, N m].
         xfrc_applied: (nbody, 6) applied force [N] at each body's centre of mass, then torque [N m], world frame.
+        eq_active: (neq,) 1 where an equality constraint is active, 0 where not; None for the model's eq_active0.
     """
 
     qpos: jax.Array
@@ -54,6 +56,7 @@ class State(NamedTuple):
     time: jax.Array
     qfrc_applied: jax.Array
     xfrc_applied: jax.Array
+    eq_active: jax.Array | None = None
 
 
 def initial_state(model: Any, dtype: Any = jnp.float32) -> State:
@@ -65,6 +68,7 @@ def initial_state(model: Any, dtype: Any = jnp.float32) -> State:
         time=jnp.zeros((), dtype),
         qfrc_applied=jnp.zeros(model.nv, dtype),
         xfrc_applied=jnp.zeros((model.nbody, 6), dtype),
+        eq_active=jnp.asarray(model.eq_active0, dtype),
     )
 
 
@@ -119,10 +123,13 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     moving = (f["xipos"], f["ximat"], f["subtree_com"], f["cdof"], f["cvel"])
     put("qfrc_fluid qfrc_passive", fluid(m, *moving, f["qfrc_passive"]))
     put("qfrc_bias", rne(m, qvel, f["cinert"], f["cdof"], f["cvel"], f["cdof_dot"]))
+    eq_active = const(m.eq_active0, qpos) if state.eq_active is None else state.eq_active
+    frames = (f["xpos"], f["xquat"], f["xmat"])
+    motion = (f["subtree_com"], f["cdof"], f["cvel"], f["cdof_dot"])
     contacts = (f["contact_dist"], f["contact_pos"], f["contact_frame"], f["contact_active"])
     put(
         "efc_active efc_J efc_pos efc_margin efc_D efc_aref",
-        constraint(m, qpos, qvel, f["subtree_com"], f["cdof"], *contacts),
+        constraint(m, qpos, qvel, *frames, *motion, eq_active, *contacts),
     )
     # acceleration
     put("actuator_force qfrc_actuator", actuation(m, qpos, qvel, ctrl))
@@ -132,7 +139,7 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     rows = (f["efc_active"], f["efc_J"], f["efc_D"], f["efc_aref"])
     problem = (f["qM"], f["qfrc_smooth"], f["qacc_smooth"], state.qacc_warmstart)
     put("qacc efc_force qfrc_constraint", solve(m, *problem, *rows))
-    put("cfrc_ext", rne_post(m, xfrc, f["xipos"], f["subtree_com"], *contacts[1:], f["efc_active"], f["efc_force"]))
+    put("cfrc_ext", rne_post(m, xfrc, *frames, *placed[:2], *contacts[1:], f["efc_active"], f["efc_force"]))
     return f
 
 

@@ -64,7 +64,7 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
         *((catalogue.finish(integrator, False),) if classes > 1 else ()),
         *((catalogue.finish(integrator, True),) if classes == NUM_CLASSES else ()),
         catalogue.advance(integrator),
-        *((catalogue.POST,) if "cfrc_ext" in keep else ()),
+        *((catalogue.post(model.has_general_rows),) if "cfrc_ext" in keep else ()),
     )
 
 
@@ -160,7 +160,7 @@ class ShardEmitter:
                 self._finish(integrator, c, stored, scalars) for c in reversed(range(1, reachable_classes(model)))
             ),
             advance=make(catalogue.advance(integrator), stored, Listed("rows_0", "size class", 0, True), 0, scalars),
-            post=make(catalogue.POST, stored) if post else None,
+            post=make(catalogue.post(model.has_general_rows), stored) if post else None,
         )
 
     def _finish(

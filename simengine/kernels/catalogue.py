@@ -9,6 +9,7 @@ from simengine.stages.collision import COLLISION, COLLISION_ANY
 from simengine.stages.com_pos import COM_POS
 from simengine.stages.com_vel import COM_VEL
 from simengine.stages.constraint import CONSTRAINT
+from simengine.stages.constraint_general import CONSTRAINT_GENERAL
 from simengine.stages.crb import CRB
 from simengine.stages.euler import EULER
 from simengine.stages.factor_m import FACTOR_M
@@ -19,7 +20,7 @@ from simengine.stages.narrowphase import NARROWPHASE
 from simengine.stages.passive import PASSIVE
 from simengine.stages.rk4 import RK4
 from simengine.stages.rne import RNE
-from simengine.stages.rne_post import RNE_POST
+from simengine.stages.rne_post import RNE_POST, RNE_POST_GENERAL
 from simengine.stages.scan import SCAN
 from simengine.stages.solve import SOLVE
 from simengine.stages.stage import Stage
@@ -43,11 +44,13 @@ STAGES: tuple[Stage, ...] = (
     ACCELERATION,
     *NARROWPHASE.values(),
     CONSTRAINT,
+    CONSTRAINT_GENERAL,
     SOLVE,
     UNCONSTRAINED,
     EULER,
     RK4,
     RNE_POST,
+    RNE_POST_GENERAL,
 )
 
 INTEGRATORS: dict[str, Stage] = {"euler": EULER, "rk4": RK4}
@@ -93,11 +96,17 @@ SMOOTH_FLUID = Kernel(
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
 POST = Kernel("rne_post", (RNE_POST,))
+POST_GENERAL = Kernel("rne_post_general", (RNE_POST_GENERAL,))
 
 
 def position(general: bool) -> Kernel:
     """Guard, kinematics and counting; simple models do without the code of heavy pair types."""
     return POSITION_GENERAL if general else POSITION
+
+
+def post(general_rows: bool) -> Kernel:
+    """External forces on bodies; models without general rows do without their code."""
+    return POST_GENERAL if general_rows else POST
 
 
 def smooth(has_fluid: bool) -> Kernel:
@@ -131,6 +140,7 @@ def step_kernels(integrator: str) -> tuple[Kernel, ...]:
         finish(integrator, True),
         advance(integrator),
         POST,
+        POST_GENERAL,
     )
 
 
