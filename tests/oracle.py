@@ -31,7 +31,7 @@ NEAR = 1e-6
 STATE_FIELDS = (
     "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat subtree_com cinert cdof crb cvel cdof_dot "
     "qfrc_fluid qfrc_passive qfrc_bias actuator_force qfrc_actuator qfrc_smooth qacc_smooth qacc qfrc_constraint "
-    "cfrc_ext"
+    "cfrc_ext subtree_linvel subtree_angmom cacc cfrc_int sensordata"
 ).split()
 CONTACT_FIELDS = ("dist", "pos", "frame")
 ROW_FIELDS = ("J", "pos", "margin", "D", "aref", "force", "frictionloss")
@@ -92,6 +92,8 @@ def _random_qpos(mj: mujoco.MjModel, data: mujoco.MjData, rng: np.random.Generat
             # lengths other than 1 must not matter
             qpos[adr + 3 : adr + 7] = rng.normal(size=4)
             vertical = adr + 2 if vertical < 0 else vertical
+        elif mj.jnt_type[j] == mujoco.mjtJoint.mjJNT_BALL:
+            qpos[adr : adr + 4] = (rng.normal(), *rng.normal(size=3) * 0.5)
         elif mj.jnt_limited[j]:
             low, high = mj.jnt_range[j]
             qpos[adr] = rng.uniform(low - 0.05 * (high - low), high + 0.05 * (high - low))
@@ -137,6 +139,7 @@ def mujoco_fields(name: str) -> list[dict[str, np.ndarray]]:
             getattr(data, field)[:] = getattr(states, field)[i]
         mujoco.mj_forward(mj, data)
         mujoco.mj_rnePostConstraint(mj, data)
+        mujoco.mj_subtreeVel(mj, data)
         out.append(collect(mj, data))
     return out
 
@@ -183,6 +186,11 @@ def limit_gaps(mj: mujoco.MjModel, qpos: np.ndarray) -> np.ndarray:
     gaps = []
     for j in np.flatnonzero(mj.jnt_limited):
         length = qpos[:, mj.jnt_qposadr[j]]
+        if mj.jnt_type[j] == mujoco.mjtJoint.mjJNT_BALL:
+            quat = qpos[:, mj.jnt_qposadr[j] : mj.jnt_qposadr[j] + 4]
+            angle = 2 * np.arctan2(np.linalg.norm(quat[:, 1:], axis=1), np.abs(quat[:, 0]))
+            gaps += [mj.jnt_range[j].max() - angle - mj.jnt_margin[j]]
+            continue
         gaps += [length - mj.jnt_range[j, 0] - mj.jnt_margin[j], mj.jnt_range[j, 1] - length - mj.jnt_margin[j]]
     for t in np.flatnonzero(mj.tendon_limited):
         wraps = slice(mj.tendon_adr[t], mj.tendon_adr[t] + mj.tendon_num[t])

@@ -29,6 +29,7 @@ _HEADERS_AFTER_MODEL = (
     "rows.cuh",
     "equality.cuh",
     "integrate.cuh",
+    "sensor.cuh",
 )
 
 MODEL_PARAMETERS = ("const GRID_CONSTANT Header header", "const int* model_ints", "const real* model_reals")

@@ -64,6 +64,18 @@ DEVICE void length_jacobian(const Model& m, int id, real scale, int stride, real
   add_length_jacobian(m, id, scale, row);
 }
 
+// Jacobian of a limit row: plus or minus the derivative of length `id`; a ball joint's angle grows along its axis.
+DEVICE void limit_jacobian(const Model& m, int id, real sign, const real* qpos, int stride, real* row) {
+  if (id >= m.njnt() || m.jnt_type()[id] != JNT_BALL) {
+    length_jacobian(m, id, sign, stride, row);
+    return;
+  }
+  real axis[3];
+  ball_angle(m, id, qpos, axis);
+  ROLLED for (int v = 0; v < stride; ++v) row[v] = 0;
+  for (int i = 0; i < 3; ++i) row[m.jnt_dofadr()[id] + i] = -axis[i];
+}
+
 // Limit rows from row `rows` on: joint by joint, then tendon by tendon, lower side before upper; returns their end.
 DEVICE int limit_rows(const Model& m, int rows, const real* qpos, int stride, real* efc_J, real* efc_pos,
                       real* efc_margin, int* efc_type, int* efc_id) {
@@ -79,7 +91,7 @@ DEVICE int limit_rows(const Model& m, int rows, const real* qpos, int stride, re
     int r = rows + lane_scan(active[0] + active[1], &total);
     for (int side = 0; side < 2; ++side) {
       if (!active[side]) continue;
-      length_jacobian(m, id, side == 0 ? R(1.0) : R(-1.0), stride, efc_J + r * stride);
+      limit_jacobian(m, id, side == 0 ? R(1.0) : R(-1.0), qpos, stride, efc_J + r * stride);
       efc_pos[r] = limit.dist[side];
       efc_margin[r] = limit.margin;
       efc_type[r] = id < m.njnt() ? ROW_LIMIT_JOINT : ROW_LIMIT_TENDON;

@@ -12,6 +12,7 @@ from simengine.errors import ModelError, UnsupportedModelError
 from simengine.model.lengths import length_table
 from simengine.model.pairs import geom_pairs, pair_table, unsupported_pairs
 from simengine.model.rows import row_table, unsupported_rows
+from simengine.model.sensors import senses_forces, sensor_names, sensor_table
 from simengine.model.support import unsupported_features
 from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, SIZES, TABLE, resolve
 
@@ -30,6 +31,8 @@ class Model:
             fields are int32, real ones float64; treat them as read-only.
         opt_integrator: "euler" or "rk4".
         has_fluid: whether a fluid acts on the bodies.
+        sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
+        senses_forces: whether a sensor measures accelerations or forces.
         general_position: whether the positions need more than the kernels of simple models know.
         has_general_rows: whether a state can have other rows than limits and frictionless or pyramidal contacts of
             dimension 3; such models need a solver for every type of row.
@@ -53,6 +56,8 @@ class Model:
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
         heavy = np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any()
         self.general_position = bool(heavy or self.neq or self.nfriction)
+        self.sensor_names = sensor_names(self.arrays["sensor_type"])
+        self.senses_forces = senses_forces(mj)
         self._check_shapes()
 
     def __getattr__(self, name: str) -> Any:
@@ -147,7 +152,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str,
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
-    values |= length_table(mj)
+    values |= length_table(mj) | sensor_table(mj)
     values |= row_table(mj, values["cand_condim"])
     values["actuator_gear"] = mj.actuator_gear[:, 0]
     values["actuator_gainprm"] = mj.actuator_gainprm[:, 0]

@@ -13,13 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.math import tree
+from simengine.math import quaternion, tree
 from simengine.math.equality import Motion, equality_rows
 from simengine.math.lengths import length_rows
 from simengine.math.row_layout import ELLIPTIC, PYRAMIDAL, RowLayout, per_row, row_directions, row_layout
 from simengine.math.rows import Rows, empty, solver_rows
 from simengine.math.spatial import wrench_about
-from simengine.math.vector import const, matmul
+from simengine.math.vector import const, matmul, normalize
 
 
 def constraint(
@@ -87,14 +87,35 @@ def _limits(m: Any, layout: RowLayout, qpos: jax.Array) -> Rows:
     side = np.where(sign > 0, 0, 1)
     bound = const(np.concatenate([m.jnt_range, m.tendon_range])[limited, side], qpos)
     by_qpos, by_qvel = (rows[limited] for rows in length_rows(m))
-    pos = (matmul(const(by_qpos, qpos), qpos) - bound) * const(sign, qpos)
+    pos, J = (matmul(const(by_qpos, qpos), qpos) - bound) * const(sign, qpos), const(by_qvel * sign[:, None], qpos)
     margin = np.concatenate([m.jnt_margin, m.tendon_margin])[limited]
+    pos, J = _ball_limits(m, layout, qpos, pos, J, margin)
     joint_invweight = np.asarray(m.dof_invweight0)[np.asarray(m.jnt_dofadr)]
     of_joints = (m.jnt_solref, m.jnt_solimp, joint_invweight)
     of_tendons = (m.tendon_solref_lim, m.tendon_solimp_lim, m.tendon_invweight0)
     solref, solimp, scale = (np.concatenate(pair)[limited] for pair in zip(of_joints, of_tendons, strict=True))
-    on, J = jnp.ones(pos.shape, bool), const(by_qvel * sign[:, None], qpos)
+    on = jnp.ones(pos.shape, bool)
     return Rows(on, False, J, pos, margin, pos - const(margin, pos), jnp.zeros_like(pos), solref, solimp, scale)
+
+
+def _ball_limits(
+    m: Any, layout: RowLayout, qpos: jax.Array, pos: jax.Array, J: jax.Array, margin: np.ndarray
+) -> tuple[jax.Array, jax.Array]:
+    """Distances (n,) and Jacobian (n, nv) with those of ball joints put in: one bound, on the angle about any axis.
+
+    Their second row never acts.
+    """
+    row = np.flatnonzero(np.append(m.jnt_type, np.full(m.ntendon, tree.HINGE))[layout.limit_id] == tree.BALL)[::2]
+    if not row.size:
+        return pos, J
+    joint = layout.limit_id[row]
+    quats = np.asarray(m.jnt_qposadr)[joint][:, None] + np.arange(4)
+    turned = quaternion.log(quaternion.renormalize(qpos[quats]))
+    x_axis = jnp.broadcast_to(const(np.array([1.0, 0.0, 0.0]), qpos), turned.shape)
+    axis, angle = normalize(turned, x_axis)
+    pos = pos.at[row].set(const(np.asarray(m.jnt_range)[joint].max(axis=1), qpos) - angle)
+    pos = pos.at[row + 1].set(const(margin[row + 1] + 1.0, qpos))
+    return pos, J.at[row[:, None], np.asarray(m.jnt_dofadr)[joint][:, None] + np.arange(3)].set(-axis)
 
 
 def _contacts(
