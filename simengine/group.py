@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _SETTABLE = (
     *("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat"),
-    "qacc_warmstart",
+    *("eq_active", "qacc_warmstart"),
 )
 _INPUTS = frozenset({"ctrl", "mocap_pos", "mocap_quat"})  # what a controller sets from step to step
 _CONTACT_FIELDS = ("contact_dist", "contact_pos", "contact_frame", "contact_cand", "contact_efc_address")
-_ROW_FIELDS = ("efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref", "efc_force")
+_ROW_FIELDS = tuple(f"efc_{name}" for name in Constraints._fields)
 
 
 class Group:
@@ -114,8 +114,8 @@ class Group:
 
         Args:
             worlds: None, a boolean mask of (num_worlds,), or indices.
-            fields: qpos, qvel, ctrl, qfrc_applied, xfrc_applied, mocap_pos, mocap_quat, qacc_warmstart; each of
-                (worlds, ...) or one world's shape, which is then used for all.
+            fields: qpos, qvel, ctrl, qfrc_applied, xfrc_applied, mocap_pos, mocap_quat, eq_active,
+                qacc_warmstart; each of (worlds, ...) or one world's shape, which is then used for all.
 
         Raises:
             ValueError: unknown field, wrong shape, or a host value that is not finite; nothing is changed then.
