@@ -29,6 +29,7 @@ from simengine.stages.passive_ref import passive
 from simengine.stages.rk4_ref import REACH, WEIGHT, rk4_point, rk4_rate
 from simengine.stages.rne_post_ref import rne_post
 from simengine.stages.rne_ref import rne
+from simengine.stages.solve_pgs_ref import solve_pgs
 from simengine.stages.solve_ref import solve
 
 Fields = dict[str, jax.Array]
@@ -130,8 +131,11 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     placed = (f["xipos"], f["subtree_com"], f["cdof"])
     put("qfrc_smooth qacc_smooth", acceleration(m, xfrc, qfrc, *placed, *smooth, f["qLD"]))
     rows = (f["efc_active"], f["efc_J"], f["efc_D"], f["efc_aref"])
-    problem = (f["qM"], f["qfrc_smooth"], f["qacc_smooth"], state.qacc_warmstart)
-    put("qacc efc_force qfrc_constraint", solve(m, *problem, *rows))
+    problem = (f["qfrc_smooth"], f["qacc_smooth"], state.qacc_warmstart)
+    if m.solver == "solve_pgs":
+        put("qacc efc_force qfrc_constraint", solve_pgs(m, f["qM"], f["qLD"], *problem, *rows))
+    else:
+        put("qacc efc_force qfrc_constraint", solve(m, f["qM"], *problem, *rows))
     put("cfrc_ext", rne_post(m, xfrc, f["xipos"], f["subtree_com"], *contacts[1:], f["efc_active"], f["efc_force"]))
     return f
 

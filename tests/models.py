@@ -252,6 +252,12 @@ TENDONS = """
 </mujoco>
 """
 
+DUAL = (
+    CONTACT_PARAMETERS.replace("contact_parameters", "dual")
+    .replace('integrator="RK4"', 'solver="PGS" iterations="30"')
+    .replace('gap="0.02" solref', 'gap="0.02" condim="1" solref')
+)
+
 OWN = {
     "mixed_tree": MIXED_TREE,
     "pile": PILE,
@@ -260,6 +266,7 @@ OWN = {
     "parallel_capsules": PARALLEL_CAPSULES,
     "sunken": SUNKEN,
     "tendons": TENDONS,
+    "dual": DUAL,
 }
 """Small models by name, as MJCF text."""
 

@@ -18,7 +18,9 @@ from simengine.state.fields import FIELD, Field
 
 _HERE = Path(__file__).parent
 _STAGES = _HERE.parent / "stages"
-_HEADERS_AFTER_MODEL = ("spatial.cuh", "tree.cuh", "linalg.cuh", "contact.cuh", "lengths.cuh", "integrate.cuh")
+_HEADERS_AFTER_MODEL = tuple(
+    f"{name}.cuh" for name in ("spatial", "tree", "linalg", "contact", "lengths", "integrate", "random")
+)
 
 MODEL_PARAMETERS = ("const GRID_CONSTANT Header header", "const int* model_ints", "const real* model_reals")
 RANGE_PARAMETERS = ("const int* worlds", "const int* num_listed", "int begin", "int n")

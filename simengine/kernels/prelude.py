@@ -17,6 +17,7 @@ def constants() -> str:
         "JNT_SLIDE": int(joint.mjJNT_SLIDE),
         "JNT_HINGE": int(joint.mjJNT_HINGE),
         "GEOM_PLANE": int(geom.mjGEOM_PLANE),
+        "SOLVER_PGS": int(mujoco.mjtSolver.mjSOL_PGS),
         "NUM_COLUMNS": NUM_COLUMNS,
         "NUM_SUMS": NUM_SUMS,
         "NUM_CLASSES": NUM_CLASSES,

@@ -207,7 +207,7 @@ def test_what_cannot_be_reached_is_said() -> None:
 
 
 def test_a_refused_model_names_every_element() -> None:
-    names = ["PGS", "sleep", "ball joint", "free spring", "frictionloss", "mocap", "box", "height field", "condim 4"]
+    names = ["noslip", "sleep", "ball joint", "free spring", "frictionloss", "mocap", "box", "height field", "condim 4"]
     names += ["spatial tendon", "equality", "sensor", "activation", "muscle"]
     with pytest.raises(UnsupportedModelError) as refusal:
         check_model(model_with(*names))

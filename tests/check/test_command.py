@@ -100,7 +100,7 @@ def test_a_difference_exits_with_1(capsys: pytest.CaptureFixture[str], monkeypat
 
 
 def test_a_refused_model_exits_with_1_and_lists_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = ("PGS", "elliptic", "ball joint", "frictionloss", "box", "mocap", "spatial tendon", "sensor", "muscle")
+    names = ("noslip", "elliptic", "ball joint", "frictionloss", "box", "mocap", "spatial tendon", "sensor", "muscle")
     path = tmp_path / "odd.xml"
     path.write_text(model_with(*names), encoding="utf-8")
     assert main(["check", str(path)]) == 1

@@ -17,7 +17,7 @@ from tests.stages.harness import FRONT, Argument, Memory, arguments, call, list_
 
 MODELS = (
     *("ant", "half_cheetah", "mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules"),
-    *("sunken", "tendons"),
+    *("sunken", "tendons", "dual"),
 )
 
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in catalogue.STAGES}
@@ -34,13 +34,18 @@ def single(name: str) -> Kernel:
     return catalogue.single(BY_NAME[name])
 
 
-def steps(integrator: str, has_fluid: bool) -> Iterator[Step]:
+def belongs(stage: Stage, model: Model) -> bool:
+    """Whether a model runs a stage: of the solvers, its own."""
+    return stage.name not in catalogue.SOLVERS or stage.name == model.solver
+
+
+def steps(integrator: str, model: Model) -> Iterator[Step]:
     """Kernels of single stages, in the order of a step; without an integrator, of a forward evaluation."""
-    smooth = SMOOTH if has_fluid else tuple(name for name in SMOOTH if name != "fluid")
+    smooth = SMOOTH if model.has_fluid else tuple(name for name in SMOOTH if name != "fluid")
     for name in (*POSITION, "scan", *smooth, *PAIRS):
         yield single(name), False, "all"
     end = (integrator,) if integrator else ()
-    for name in ("constraint", "solve", *end):
+    for name in ("constraint", model.solver, *end):
         yield single(name), True, "rows"
     for name in ("unconstrained", *end):
         yield single(name), True, "free"
@@ -63,7 +68,7 @@ Calls = Iterator[tuple[Kernel, list[Argument]]]
 
 def calls(memory: Memory, integrator: str, rk_stage: int) -> Calls:
     """Calls of `steps` on a memory, made one after another; each must be carried out before the next is asked for."""
-    for kernel, listed, kind in steps(integrator, memory.model.has_fluid):
+    for kernel, listed, kind in steps(integrator, memory.model):
         if listed:
             list_worlds(memory, worlds_of(memory, kind))
         yield kernel, arguments(kernel, memory, listed, most_rows(memory), {"rk_stage": rk_stage})
@@ -79,14 +84,17 @@ def fused_calls(
         arena: rows live in their arena instead of scratch.
         null: outputs that each kernel does not store.
     """
-    smooth = catalogue.smooth(memory.model.has_fluid)
+    smooth, solver = catalogue.smooth(memory.model.has_fluid), memory.model.solver
     for kernel in (catalogue.POSITION, catalogue.SCAN_KERNEL, smooth, *catalogue.NARROW.values()):
         yield kernel, arguments(kernel, memory, null=null[kernel.name])
-    for kernel, kind in ((catalogue.finish(integrator, arena), "rows"), (catalogue.advance(integrator), "free")):
+    last = ((catalogue.finish(integrator, solver, arena), "rows"), (catalogue.advance(integrator, solver), "free"))
+    for kernel, kind in last:
         list_worlds(memory, worlds_of(memory, kind))
         nrow = 0 if arena and kind == "rows" else most_rows(memory)
         yield kernel, arguments(kernel, memory, True, nrow, {"rk_stage": rk_stage}, null[kernel.name])
     yield catalogue.POST, arguments(catalogue.POST, memory)
+    for kernel in catalogue.integrate(integrator, solver):
+        yield kernel, arguments(kernel, memory, scalars={"rk_stage": rk_stage})
 
 
 def run_chain(memory: Memory, integrator: str = "", rk_stage: int = 0) -> None:

@@ -11,6 +11,7 @@ import pytest
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.state.fields import FIELD, STATUS
+from tests.oracle import oracle_model
 from tests.stages.harness import FRONT, Memory, arguments, call, changed, list_worlds
 from tests.stages.harness_chain import MODELS, fused_calls, most_rows, run_chain, single, start, worlds_of
 
@@ -41,8 +42,9 @@ def dropped(kernels: tuple[Kernel, ...], stored: str) -> dict[str, frozenset[str
 
 def run_fused(memory: Memory, integrator: str, rk_stage: int, arena: bool, stored: str) -> set[str]:
     """Carry out the step's fused kernels; returns the fields that were not stored."""
-    kernels = [k for k in catalogue.step_kernels(integrator) if k is not catalogue.POST]
-    kernels.remove(catalogue.finish(integrator, not arena))
+    solver = memory.model.solver
+    kernels = [k for k in catalogue.step_kernels(integrator, solver) if k is not catalogue.POST]
+    kernels.remove(catalogue.finish(integrator, solver, not arena))
     null = dropped((*kernels, catalogue.POST), stored)
     for kernel, slots in fused_calls(memory, integrator, rk_stage, arena, null):
         call(kernel, memory, slots)
@@ -73,15 +75,19 @@ def test_fused_and_unfused_give_the_same_bits(
 
 
 @pytest.mark.parametrize("integrator", ["", *catalogue.INTEGRATORS])
-def test_every_kernel_of_a_step_is_compared(integrator: str) -> None:
+@pytest.mark.parametrize("solver", catalogue.SOLVERS)
+def test_every_kernel_of_a_step_is_compared(integrator: str, solver: str) -> None:
+    """Over all models of a solver; those of solvers without a model in a fluid leave out what is for fluids alone."""
     ran = set()
-    null = dropped(catalogue.step_kernels(integrator), "everything")
-    for name, arena in product(("ant", "sunken"), (False, True)):
+    names = [name for name in MODELS if oracle_model(name)[1].solver == solver]
+    null = dropped(catalogue.step_kernels(integrator, solver), "everything")
+    for name, arena in product(names, (False, True)):
         memory = start(name, "float64", 0)
         for kernel, slots in fused_calls(memory, integrator, 0, arena, null):
             call(kernel, memory, slots)
             ran.add(kernel.name)
-    assert ran == {k.name for k in catalogue.step_kernels(integrator)}
+    unused = {catalogue.SMOOTH_FLUID.name} if solver != "solve" else set()
+    assert ran == {k.name for k in catalogue.step_kernels(integrator, solver)} - unused
 
 
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
@@ -110,7 +116,10 @@ def test_a_world_that_fails_is_flagged_and_leaves_the_others_alone(dtype: str, i
     for kernel in catalogue.NARROW.values():
         call(kernel, bad, arguments(kernel, bad))
     healthy = np.setdiff1d(np.arange(bad.num_worlds), frozen)
-    for kernel, kind in ((catalogue.finish(integrator, False), "rows"), (catalogue.advance(integrator), "free")):
+    for kernel, kind in (
+        (catalogue.finish(integrator, "solve", False), "rows"),
+        (catalogue.advance(integrator, "solve"), "free"),
+    ):
         list_worlds(bad, np.intersect1d(worlds_of(bad, kind), healthy).astype(np.int32))
         call(kernel, bad, arguments(kernel, bad, True, most_rows(bad), {"rk_stage": 0}))
     for field in ("qpos", "qvel", "qacc_warmstart", "nstep", "world_status", "qacc"):
