@@ -5,9 +5,11 @@ from __future__ import annotations
 from itertools import product
 
 from simengine.kernels.kernel import Kernel
+from simengine.stages.acc_bias import ACC_BIAS
 from simengine.stages.acceleration import ACCELERATION
 from simengine.stages.actuation import ACTUATION
-from simengine.stages.collision import COLLISION
+from simengine.stages.body_forces import BODY_FORCES
+from simengine.stages.collision import COLLISION, COLLISION_ANY
 from simengine.stages.com_pos import COM_POS
 from simengine.stages.com_vel import COM_VEL
 from simengine.stages.constraint import CONSTRAINT
@@ -23,9 +25,13 @@ from simengine.stages.rk4 import RK4
 from simengine.stages.rne import RNE
 from simengine.stages.rne_post import RNE_POST
 from simengine.stages.scan import SCAN
+from simengine.stages.sensor_acc import SENSOR_ACC
+from simengine.stages.sensor_pos import SENSOR_POS
+from simengine.stages.sensor_vel import SENSOR_VEL
 from simengine.stages.solve import SOLVE
 from simengine.stages.solve_pgs import SOLVE_PGS
 from simengine.stages.stage import Stage
+from simengine.stages.subtree_vel import SUBTREE_VEL
 from simengine.stages.unconstrained import UNCONSTRAINED
 from simengine.state.fields import FIELDS
 
@@ -34,6 +40,7 @@ STAGES: tuple[Stage, ...] = (
     KINEMATICS,
     COM_POS,
     COLLISION,
+    COLLISION_ANY,
     SCAN,
     CRB,
     FACTOR_M,
@@ -51,6 +58,12 @@ STAGES: tuple[Stage, ...] = (
     EULER,
     RK4,
     RNE_POST,
+    SUBTREE_VEL,
+    ACC_BIAS,
+    SENSOR_POS,
+    SENSOR_VEL,
+    BODY_FORCES,
+    SENSOR_ACC,
 )
 
 INTEGRATORS: dict[str, Stage] = {"euler": EULER, "rk4": RK4}
@@ -76,6 +89,13 @@ POSITION = Kernel(
     preload=frozenset({"qpos"}),
     resident=8,
 )
+POSITION_GENERAL = Kernel(
+    "position_general",
+    (GUARD, KINEMATICS, COM_POS, COLLISION_ANY),
+    direct=_COUNTS,
+    preload=frozenset({"qpos"}),
+    resident=2,
+)
 SMOOTH = Kernel(
     "smooth",
     (CRB, FACTOR_M, COM_VEL, PASSIVE, RNE, ACTUATION, ACCELERATION),
@@ -93,6 +113,13 @@ SMOOTH_FLUID = Kernel(
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
 POST = Kernel("rne_post", (RNE_POST,))
+SENSE_MOTION = Kernel("sense_motion", (SUBTREE_VEL, ACC_BIAS, SENSOR_POS, SENSOR_VEL))
+SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
+
+
+def position(general: bool) -> Kernel:
+    """Guard, kinematics and counting; simple models do without the code of heavy pair types."""
+    return POSITION_GENERAL if general else POSITION
 
 
 def smooth(has_fluid: bool) -> Kernel:
@@ -138,6 +165,7 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
     """Every kernel a step (or, with an empty integrator, `forward()`) of a model with these two may launch."""
     return (
         POSITION,
+        POSITION_GENERAL,
         SMOOTH,
         SMOOTH_FLUID,
         SCAN_KERNEL,
@@ -146,6 +174,8 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
         finish(integrator, solver, True),
         advance(integrator, solver),
         POST,
+        SENSE_MOTION,
+        SENSE_FORCES,
         *integrate(integrator, solver),
     )
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import mujoco
 
 from simengine.model.blob import HEADER, HEADER_FIELDS, HEADER_REALS, HEADER_SCALARS, field_size
-from simengine.model.table import PAIR_TYPES, TABLE_BY_NAME
+from simengine.model.sensors import MAX_SENSOR_DIM, SENSORS, sensor_code
+from simengine.model.table import PAIR_TYPES, PAIRS, TABLE_BY_NAME, PairType
 from simengine.state.fields import COLUMNS, NUM_CLASSES, NUM_COLUMNS, NUM_SUMS, ROW_CLASSES, STATUS
 
 
@@ -14,6 +17,7 @@ def constants() -> str:
     joint, geom = mujoco.mjtJoint, mujoco.mjtGeom
     values = {
         "JNT_FREE": int(joint.mjJNT_FREE),
+        "JNT_BALL": int(joint.mjJNT_BALL),
         "JNT_SLIDE": int(joint.mjJNT_SLIDE),
         "JNT_HINGE": int(joint.mjJNT_HINGE),
         "GEOM_PLANE": int(geom.mjGEOM_PLANE),
@@ -24,12 +28,27 @@ def constants() -> str:
         "COLUMN_TYPE": COLUMNS.index(PAIR_TYPES[0]),
         "COLUMN_CLASS": COLUMNS.index("rows_0"),
         "COLUMN_BAD": COLUMNS.index("bad"),
+        "DATATYPE_REAL": int(mujoco.mjtDataType.mjDATATYPE_REAL),
+        "DATATYPE_POSITIVE": int(mujoco.mjtDataType.mjDATATYPE_POSITIVE),
+        "MAX_SENSOR_DIM": MAX_SENSOR_DIM,
+        **{f"SENS_{name}": sensor_code(name) for names in SENSORS.values() for name in names},
     }
     lines = [f"#define {name} {value}" for name, value in values.items()]
     lines += [f"#define STATUS_{name.upper()} {code}" for code, name in enumerate(STATUS)]
+    for code, pair in enumerate(PAIRS):
+        lines += [f"#define TYPE_{pair.name.upper()} {code}", f"#define MAX_{pair.name.upper()} {pair.slots}"]
+    lines.append(f"#define MAX_LIGHT_CONTACTS {max(pair.slots for pair in PAIRS if not pair.heavy)}")
+    lines.append(f"#define MAX_CONTACTS {max(pair.slots for pair in PAIRS)}")
     bounds = " : ".join(f"(i) == {i} ? {bound}" for i, bound in enumerate(ROW_CLASSES))
     lines.append(f"#define ROW_BOUND(i) ({bounds} : 0x7fffffff)")
     return "\n".join(lines) + "\n"
+
+
+def collide_switch(name: str, pairs: Iterable[PairType]) -> str:
+    """C++ function that finds the contacts of a pair of any of these types."""
+    lines = [f"DEVICE int {name}(int type, const Pair& pair, real margin, Contact* out) {{", "  switch (type) {"]
+    lines += [f"    case TYPE_{pair.name.upper()}: return collide_{pair.name}(pair, margin, out);" for pair in pairs]
+    return "\n".join([*lines, "    default: return 0;", "  }", "}"]) + "\n"
 
 
 def model_struct() -> str:

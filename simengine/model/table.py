@@ -13,6 +13,7 @@ from typing import NamedTuple
 SIZES: tuple[str, ...] = (
     *("nq", "nv", "nu", "nbody", "njnt", "ngeom", "ntendon", "nwrap"),
     *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment", "ntree"),
+    *("nsensor", "nsensordata"),
 )
 
 # Scalar integer options, which follow the sizes in the header.
@@ -139,12 +140,23 @@ TABLE: tuple[TableField, ...] = (
     _r("actuator_gear", "nu", doc="gear ratio (first entry)"),
     _r("actuator_gainprm", "nu", doc="fixed gain"),
     _r("actuator_biasprm", "nu", 3, doc="affine bias: constant, length, velocity"),
+    # sensors; of the pair of frames the second is the reference, whose body is -1 where there is none
+    _i("sensor_type", "nsensor", doc="MuJoCo's mjtSensor, -1 where sensors are disabled"),
+    _i("sensor_objid", "nsensor", doc="what is measured: joint, tendon, actuator or body"),
+    _i("sensor_datatype", "nsensor", doc="MuJoCo's mjtDataType"),
+    _i("sensor_adr", "nsensor", doc="first entry in sensordata"),
+    _i("sensor_dim", "nsensor", doc="number of entries"),
+    _r("sensor_cutoff", "nsensor", doc="bound of real and positive values, 0 for none"),
+    _i("sensor_bodyid", "nsensor", 2, doc="derived: bodies that carry the frames"),
+    _r("sensor_pos", "nsensor", 2, 3, doc="derived: positions of the frames in their bodies [m]"),
+    _r("sensor_quat", "nsensor", 2, 4, doc="derived: orientations of the frames in their bodies"),
     # options
     _r("opt_timestep", doc="step [s]"),
     _r("opt_gravity", 3, doc="gravity [m/s^2]"),
     _r("opt_density", doc="density of the fluid [kg/m^3]"),
     _r("opt_viscosity", doc="viscosity of the fluid [Pa s]"),
     _r("opt_wind", 3, doc="velocity of the fluid, world frame [m/s]"),
+    _r("opt_magnetic", 3, doc="magnetic flux, world frame"),
     _r("opt_tolerance", doc="solver tolerance"),
     _r("opt_ls_tolerance", doc="line-search tolerance"),
     _r("opt_impratio", doc="friction to normal impedance ratio"),
@@ -153,9 +165,40 @@ TABLE: tuple[TableField, ...] = (
 
 TABLE_BY_NAME: dict[str, TableField] = {f.name: f for f in TABLE}
 
-# Geom-pair types with a narrowphase, in the order of their codes, and the contact slots each may fill.
-PAIR_TYPES: tuple[str, ...] = ("plane_sphere", "plane_capsule", "sphere_sphere", "sphere_capsule", "capsule_capsule")
-PAIR_SLOTS: tuple[int, ...] = (1, 2, 1, 1, 2)
+
+class PairType(NamedTuple):
+    """A kind of geom pair with a narrowphase of its own.
+
+    Attributes:
+        name: stem of its `.cu` and `_ref.py`, and of its kernel.
+        geoms: pairs of MuJoCo's geom types it handles, in lower case, the lower type first.
+        slots: the most contacts of a pair.
+        heavy: its contacts take too much code to be counted in the kernels of simple models.
+    """
+
+    name: str
+    geoms: tuple[tuple[str, str], ...]
+    slots: int
+    heavy: bool = False
+
+
+# In the order of their codes.
+PAIRS: tuple[PairType, ...] = (
+    PairType("plane_sphere", (("plane", "sphere"),), 1),
+    PairType("plane_capsule", (("plane", "capsule"),), 2),
+    PairType("sphere_sphere", (("sphere", "sphere"),), 1),
+    PairType("sphere_capsule", (("sphere", "capsule"),), 1),
+    PairType("capsule_capsule", (("capsule", "capsule"),), 2),
+    PairType("plane_box", (("plane", "box"),), 4, heavy=True),
+    PairType("plane_cylinder", (("plane", "cylinder"),), 4, heavy=True),
+    PairType("plane_ellipsoid", (("plane", "ellipsoid"),), 1, heavy=True),
+    PairType("sphere_cylinder", (("sphere", "cylinder"),), 1, heavy=True),
+    PairType("sphere_box", (("sphere", "box"),), 1, heavy=True),
+    PairType("capsule_box", (("capsule", "box"),), 2, heavy=True),
+)
+PAIR_TYPES: tuple[str, ...] = tuple(pair.name for pair in PAIRS)
+PAIR_SLOTS: tuple[int, ...] = tuple(pair.slots for pair in PAIRS)
+HEAVY_PAIRS: tuple[bool, ...] = tuple(pair.heavy for pair in PAIRS)
 
 
 def resolve(dims: tuple[int | str, ...], sizes: dict[str, int]) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from tests.gpu.compare import CUDA, TOLERANCE, both, cuda_only, kind
 from tests.gpu.launcher import resident
 from tests.gpu.memories import owners, prepared, start, widened
 from tests.stages.harness import FRONT, Memory, arguments, call, changed, list_worlds
-from tests.stages.harness_chain import belongs, calls, fused_calls, most_rows
+from tests.stages.harness_chain import calls, fused_calls, most_rows, serves
 
 CASES = [(stage, 0) for stage in catalogue.STAGES] + [(catalogue.RK4, k) for k in (1, 2, 3)]
 INTEGRATIONS = [("", 0), ("euler", 0), ("rk4", 0), ("rk4", 3)]
@@ -65,8 +65,8 @@ def test_a_stage_alone_agrees_with_the_host_build(
     backend: str, name: str, dtype: str, stage: Stage, rk_stage: int
 ) -> None:
     """The same inputs in double precision on the host: the same words are written, with the same values."""
-    if not belongs(stage, case(name).model):
-        pytest.skip(f"{name} has another solver")
+    if not serves(stage, case(name).model):
+        pytest.skip(f"{name} has no use for it")
     kernel, memory = catalogue.single(stage), prepared(name, dtype)
     rows = most_rows(memory)
     memory.poison(stage.writes)
@@ -96,8 +96,8 @@ def test_a_stage_alone_agrees_with_the_host_build(
 @names
 def test_a_world_does_not_know_its_block(backend: str, name: str, dtype: str, stage: Stage, rk_stage: int) -> None:
     """One world a block, two, as many as fit, and every second world of a list: the same bits."""
-    if not belongs(stage, case(name).model):
-        pytest.skip(f"{name} has another solver")
+    if not serves(stage, case(name).model):
+        pytest.skip(f"{name} has no use for it")
     kernel, outputs = catalogue.single(stage), (*stage.writes, *stage.updates)
     memory = prepared(name, dtype)
     slots = arguments(kernel, memory, False, most_rows(memory), {"rk_stage": rk_stage})

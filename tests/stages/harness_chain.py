@@ -10,6 +10,7 @@ import numpy as np
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model
+from simengine.model.table import PAIR_TYPES
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELD, FIELDS
 from tests.oracle import Sample, oracle_model, sample, undecided
@@ -17,12 +18,13 @@ from tests.stages.harness import FRONT, Argument, Memory, arguments, call, list_
 
 MODELS = (
     *("ant", "half_cheetah", "mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules"),
-    *("sunken", "tendons", "dual"),
+    *("sunken", "tendons", "crates", "ragdoll", "dual"),
 )
 
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in catalogue.STAGES}
-POSITION = ("guard", "kinematics", "com_pos", "collision")
 SMOOTH = ("crb", "factor_m", "com_vel", "passive", "fluid", "rne", "actuation", "acceleration")
+SENSE_MOTION = ("subtree_vel", "acc_bias", "sensor_pos", "sensor_vel")
+SENSE_FORCES = ("body_forces", "sensor_acc")
 PAIRS = tuple(catalogue.NARROW)
 
 Step = tuple[Kernel, bool, str]
@@ -34,22 +36,32 @@ def single(name: str) -> Kernel:
     return catalogue.single(BY_NAME[name])
 
 
-def belongs(stage: Stage, model: Model) -> bool:
-    """Whether a model runs a stage: of the solvers, its own."""
-    return stage.name not in catalogue.SOLVERS or stage.name == model.solver
+def position(model: Model) -> tuple[str, ...]:
+    """Stages of the positions, up to counting."""
+    return ("guard", "kinematics", "com_pos", "collision_any" if model.general_position else "collision")
 
 
-def steps(integrator: str, model: Model) -> Iterator[Step]:
+def serves(stage: Stage, model: Model) -> bool:
+    """Whether a stage knows all that a model needs of it, and has anything to do on it."""
+    if stage.name in catalogue.SOLVERS:
+        return stage.name == model.solver
+    if stage.name in PAIR_TYPES:
+        return PAIR_TYPES.index(stage.name) in model.cand_type
+    return not (stage is catalogue.COLLISION and model.general_position)
+
+
+def steps(model: Model, integrator: str) -> Iterator[Step]:
     """Kernels of single stages, in the order of a step; without an integrator, of a forward evaluation."""
     smooth = SMOOTH if model.has_fluid else tuple(name for name in SMOOTH if name != "fluid")
-    for name in (*POSITION, "scan", *smooth, *PAIRS):
+    for name in (*position(model), "scan", *smooth, *SENSE_MOTION, *PAIRS):
         yield single(name), False, "all"
     end = (integrator,) if integrator else ()
     for name in ("constraint", model.solver, *end):
         yield single(name), True, "rows"
     for name in ("unconstrained", *end):
         yield single(name), True, "free"
-    yield single("rne_post"), False, "all"
+    for name in ("rne_post", *SENSE_FORCES):
+        yield single(name), False, "all"
 
 
 def worlds_of(memory: Memory, kind: str) -> np.ndarray:
@@ -68,7 +80,7 @@ Calls = Iterator[tuple[Kernel, list[Argument]]]
 
 def calls(memory: Memory, integrator: str, rk_stage: int) -> Calls:
     """Calls of `steps` on a memory, made one after another; each must be carried out before the next is asked for."""
-    for kernel, listed, kind in steps(integrator, memory.model):
+    for kernel, listed, kind in steps(memory.model, integrator):
         if listed:
             list_worlds(memory, worlds_of(memory, kind))
         yield kernel, arguments(kernel, memory, listed, most_rows(memory), {"rk_stage": rk_stage})
@@ -82,17 +94,22 @@ def fused_calls(
     Args:
         memory, integrator, rk_stage: as there.
         arena: rows live in their arena instead of scratch.
-        null: outputs that each kernel does not store.
+        null: outputs that each kernel does not store; kernels for sensors run if they are named here.
     """
     smooth, solver = catalogue.smooth(memory.model.has_fluid), memory.model.solver
-    for kernel in (catalogue.POSITION, catalogue.SCAN_KERNEL, smooth, *catalogue.NARROW.values()):
+    sensing = [k for k in (catalogue.SENSE_MOTION, catalogue.SENSE_FORCES) if k.name in null]
+    # a lean kernel and its general form write the same fields
+    lean = () if memory.model.general_position else (catalogue.POSITION,)
+    first = (catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL, smooth, *sensing[:1])
+    for kernel in (*first, *catalogue.NARROW.values()):
         yield kernel, arguments(kernel, memory, null=null[kernel.name])
     last = ((catalogue.finish(integrator, solver, arena), "rows"), (catalogue.advance(integrator, solver), "free"))
     for kernel, kind in last:
         list_worlds(memory, worlds_of(memory, kind))
         nrow = 0 if arena and kind == "rows" else most_rows(memory)
         yield kernel, arguments(kernel, memory, True, nrow, {"rk_stage": rk_stage}, null[kernel.name])
-    yield catalogue.POST, arguments(catalogue.POST, memory)
+    for kernel in (catalogue.POST, *sensing[1:]):
+        yield kernel, arguments(kernel, memory)
     for kernel in catalogue.integrate(integrator, solver):
         yield kernel, arguments(kernel, memory, scalars={"rk_stage": rk_stage})
 
@@ -136,7 +153,7 @@ def fresh(name: str, dtype: str, contacts: int, rows: int, worlds: int | None = 
 def start(name: str, dtype: str, rk_stage: int, worlds: int | None = None) -> Memory:
     """A memory whose arenas fit the counts of this precision exactly, in the middle of a step if rk_stage > 0."""
     memory = fresh(name, dtype, 0, 0, worlds)
-    for stage in (*POSITION, "scan"):
+    for stage in (*position(memory.model), "scan"):
         call(single(stage), memory, arguments(single(stage), memory))
     contacts, rows = memory.own("totals")[:2]
     memory = fresh(name, dtype, int(contacts), int(rows), worlds)
@@ -151,7 +168,7 @@ def start(name: str, dtype: str, rk_stage: int, worlds: int | None = None) -> Me
 def arena_sizes(name: str) -> tuple[int, int]:
     """Contacts and rows of all sampled states, as collision and scan count them."""
     memory = fresh(name, "float64", 0, 0)
-    for stage in (*POSITION, "scan"):
+    for stage in (*position(memory.model), "scan"):
         call(single(stage), memory, arguments(single(stage), memory))
     totals = memory.own("totals")
     return int(totals[0]), int(totals[1])
