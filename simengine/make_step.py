@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from simengine.math.vector import const
 from simengine.stages.acc_bias_ref import acc_bias
 from simengine.stages.acceleration_ref import acceleration
 from simengine.stages.actuation_ref import actuation
@@ -54,6 +55,7 @@ class State(NamedTuple):
         time: () [s].
         qfrc_applied: (nv,) applied generalised force [N, N m].
         xfrc_applied: (nbody, 6) applied force [N] at each body's centre of mass, then torque [N m], world frame.
+        eq_active: (neq,) 1 where an equality constraint is active, 0 where not; None for the model's eq_active0.
     """
 
     qpos: jax.Array
@@ -62,6 +64,7 @@ class State(NamedTuple):
     time: jax.Array
     qfrc_applied: jax.Array
     xfrc_applied: jax.Array
+    eq_active: jax.Array | None = None
 
 
 def initial_state(model: Any, dtype: Any = jnp.float32) -> State:
@@ -73,6 +76,7 @@ def initial_state(model: Any, dtype: Any = jnp.float32) -> State:
         time=jnp.zeros((), dtype),
         qfrc_applied=jnp.zeros(model.nv, dtype),
         xfrc_applied=jnp.zeros((model.nbody, 6), dtype),
+        eq_active=jnp.asarray(model.eq_active0, dtype),
     )
 
 
@@ -128,10 +132,13 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     moving = (f["xipos"], f["ximat"], f["subtree_com"], f["cdof"], f["cvel"])
     put("qfrc_fluid qfrc_passive", fluid(m, *moving, f["qfrc_passive"]))
     put("qfrc_bias", rne(m, qvel, f["cinert"], f["cdof"], f["cvel"], f["cdof_dot"]))
+    eq_active = const(m.eq_active0, qpos) if state.eq_active is None else state.eq_active
+    frames = (f["xpos"], f["xquat"], f["xmat"])
+    motion = (f["subtree_com"], f["cdof"], f["cvel"], f["cdof_dot"])
     contacts = (f["contact_dist"], f["contact_pos"], f["contact_frame"], f["contact_active"])
     put(
         "efc_active efc_J efc_pos efc_margin efc_D efc_aref",
-        constraint(m, qpos, qvel, f["subtree_com"], f["cdof"], *contacts),
+        constraint(m, qpos, qvel, *frames, *motion, eq_active, *contacts),
     )
     # acceleration
     put("actuator_force qfrc_actuator", actuation(m, qpos, qvel, ctrl))
@@ -144,7 +151,7 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
         put("qacc efc_force qfrc_constraint", solve_pgs(m, f["qM"], f["qLD"], *problem, *rows))
     else:
         put("qacc efc_force qfrc_constraint", solve(m, f["qM"], *problem, *rows))
-    put("cfrc_ext", rne_post(m, xfrc, f["xipos"], f["subtree_com"], *contacts[1:], f["efc_active"], f["efc_force"]))
+    put("cfrc_ext", rne_post(m, xfrc, *frames, *placed[:2], *contacts[1:], f["efc_active"], f["efc_force"]))
     # sensors
     put("subtree_linvel subtree_angmom", subtree_vel(m, f["subtree_com"], f["cinert"], f["cvel"]))
     put("cacc_bias", acc_bias(m, qvel, f["cdof_dot"]))

@@ -68,7 +68,7 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
         *((catalogue.finish(integrator, model.solver, False),) if classes > 1 else ()),
         *((catalogue.finish(integrator, model.solver, True),) if classes == NUM_CLASSES else ()),
         catalogue.advance(integrator, model.solver),
-        *((catalogue.POST,) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
+        *((catalogue.post(model.has_general_rows),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
         *((catalogue.SENSE_MOTION,) if keep & SENSED else ()),
         *((catalogue.SENSE_FORCES,) if _sensed_forces(model, keep) else ()),
         *catalogue.integrate(integrator, model.solver),
@@ -192,7 +192,7 @@ class ShardEmitter:
                 0,
                 scalars,
             ),
-            post=after(catalogue.POST),
+            post=after(catalogue.post(model.has_general_rows)),
             sense_motion=after(catalogue.SENSE_MOTION),
             sense_forces=after(catalogue.SENSE_FORCES),
             integrate=tuple(

@@ -13,6 +13,7 @@ from simengine.stages.collision import COLLISION, COLLISION_ANY
 from simengine.stages.com_pos import COM_POS
 from simengine.stages.com_vel import COM_VEL
 from simengine.stages.constraint import CONSTRAINT
+from simengine.stages.constraint_general import CONSTRAINT_GENERAL
 from simengine.stages.crb import CRB
 from simengine.stages.euler import EULER
 from simengine.stages.factor_m import FACTOR_M
@@ -23,7 +24,7 @@ from simengine.stages.narrowphase import NARROWPHASE
 from simengine.stages.passive import PASSIVE
 from simengine.stages.rk4 import RK4
 from simengine.stages.rne import RNE
-from simengine.stages.rne_post import RNE_POST
+from simengine.stages.rne_post import RNE_POST, RNE_POST_GENERAL
 from simengine.stages.scan import SCAN
 from simengine.stages.sensor_acc import SENSOR_ACC
 from simengine.stages.sensor_pos import SENSOR_POS
@@ -52,12 +53,14 @@ STAGES: tuple[Stage, ...] = (
     ACCELERATION,
     *NARROWPHASE.values(),
     CONSTRAINT,
+    CONSTRAINT_GENERAL,
     SOLVE,
     SOLVE_PGS,
     UNCONSTRAINED,
     EULER,
     RK4,
     RNE_POST,
+    RNE_POST_GENERAL,
     SUBTREE_VEL,
     ACC_BIAS,
     SENSOR_POS,
@@ -113,6 +116,7 @@ SMOOTH_FLUID = Kernel(
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
 POST = Kernel("rne_post", (RNE_POST,))
+POST_GENERAL = Kernel("rne_post_general", (RNE_POST_GENERAL,))
 SENSE_MOTION = Kernel("sense_motion", (SUBTREE_VEL, ACC_BIAS, SENSOR_POS, SENSOR_VEL))
 SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
 
@@ -120,6 +124,11 @@ SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
 def position(general: bool) -> Kernel:
     """Guard, kinematics and counting; simple models do without the code of heavy pair types."""
     return POSITION_GENERAL if general else POSITION
+
+
+def post(general_rows: bool) -> Kernel:
+    """External forces on bodies; models without general rows do without their code."""
+    return POST_GENERAL if general_rows else POST
 
 
 def smooth(has_fluid: bool) -> Kernel:
@@ -136,13 +145,18 @@ def is_fused(integrator: str, solver: str) -> bool:
     return solver == SOLVE.name and integrator in _FUSED_INTEGRATORS
 
 
+def constraint(solver: str) -> Stage:
+    """Rows for a solver: the common one takes no others than limits, frictionless contacts and small pyramids."""
+    return CONSTRAINT if solver == SOLVE.name else CONSTRAINT_GENERAL
+
+
 def finish(integrator: str, solver: str, arena: bool) -> Kernel:
     """Rows and solver of worlds with constraint rows, and their integration where it is fused.
 
     `arena` keeps the rows in memory, not scratch.
     """
     fused = is_fused(integrator, solver)
-    stages = (CONSTRAINT, SOLVERS[solver], *((INTEGRATORS[integrator],) if fused else ()))
+    stages = (constraint(solver), SOLVERS[solver], *((INTEGRATORS[integrator],) if fused else ()))
     what = (solver.removeprefix("solve_"),) if solver != SOLVE.name else (integrator if fused else "forward",)
     name = "_".join(("finish", *what, *(("arena",) if arena else ())))
     in_memory = _ROWS if arena else _ROWS_READ_ONCE if solver == SOLVE_PGS.name else frozenset[str]()
@@ -174,6 +188,7 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
         finish(integrator, solver, True),
         advance(integrator, solver),
         POST,
+        POST_GENERAL,
         SENSE_MOTION,
         SENSE_FORCES,
         *integrate(integrator, solver),

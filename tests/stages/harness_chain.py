@@ -47,7 +47,9 @@ def serves(stage: Stage, model: Model) -> bool:
         return stage.name == model.solver
     if stage.name in PAIR_TYPES:
         return PAIR_TYPES.index(stage.name) in model.cand_type
-    return not (stage is catalogue.COLLISION and model.general_position)
+    if stage is catalogue.COLLISION:
+        return not model.general_position
+    return not (stage in (catalogue.CONSTRAINT, catalogue.RNE_POST) and model.has_general_rows)
 
 
 def steps(model: Model, integrator: str) -> Iterator[Step]:
@@ -55,13 +57,16 @@ def steps(model: Model, integrator: str) -> Iterator[Step]:
     smooth = SMOOTH if model.has_fluid else tuple(name for name in SMOOTH if name != "fluid")
     for name in (*position(model), "scan", *smooth, *SENSE_MOTION, *PAIRS):
         yield single(name), False, "all"
-    end = (integrator,) if integrator else ()
-    for name in ("constraint", model.solver, *end):
+    fused = catalogue.is_fused(integrator, model.solver)
+    end = (integrator,) if integrator and fused else ()
+    for name in (catalogue.constraint(model.solver).name, model.solver, *end):
         yield single(name), True, "rows"
     for name in ("unconstrained", *end):
         yield single(name), True, "free"
-    for name in ("rne_post", *SENSE_FORCES):
+    for name in ("rne_post_general" if model.has_general_rows else "rne_post", *SENSE_FORCES):
         yield single(name), False, "all"
+    if integrator and not fused:
+        yield single(integrator), False, "all"
 
 
 def worlds_of(memory: Memory, kind: str) -> np.ndarray:
@@ -108,7 +113,7 @@ def fused_calls(
         list_worlds(memory, worlds_of(memory, kind))
         nrow = 0 if arena and kind == "rows" else most_rows(memory)
         yield kernel, arguments(kernel, memory, True, nrow, {"rk_stage": rk_stage}, null[kernel.name])
-    for kernel in (catalogue.POST, *sensing[1:]):
+    for kernel in (catalogue.post(memory.model.has_general_rows), *sensing[1:]):
         yield kernel, arguments(kernel, memory)
     for kernel in catalogue.integrate(integrator, solver):
         yield kernel, arguments(kernel, memory, scalars={"rk_stage": rk_stage})
@@ -126,6 +131,7 @@ def state_fields(model: Model, states: Sample) -> dict[str, np.ndarray]:
     warm = np.random.default_rng(7).normal(size=(n, model.nv)).astype(np.float32)
     fields = {name: np.asarray(getattr(states, name)) for name in Sample._fields}
     return fields | {
+        "eq_active": np.random.default_rng(5).random((n, model.neq)) < 0.8,
         "qacc_warmstart": warm.astype(np.float64),
         "nstep": np.arange(n, dtype=np.int32),
         "world_status": np.zeros(n, np.int32),
