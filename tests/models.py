@@ -369,6 +369,12 @@ FRAMES = (("xbody", "left"), ("body", "weight"), ("geom", "pad"), ("site", "tip"
 
 TENDONS = TENDONS.replace("{sensors}", _sensors())
 
+DUAL = (
+    CONTACT_PARAMETERS.replace("contact_parameters", "dual")
+    .replace('integrator="RK4"', 'solver="PGS" iterations="30"')
+    .replace('gap="0.02" solref', 'gap="0.02" condim="1" solref')
+)
+
 OWN = {
     "mixed_tree": MIXED_TREE,
     "pile": PILE,
@@ -379,6 +385,7 @@ OWN = {
     "tendons": TENDONS,
     "crates": CRATES,
     "ragdoll": RAGDOLL,
+    "dual": DUAL,
 }
 """Small models by name, as MJCF text."""
 
