@@ -1,9 +1,9 @@
 // Two boxes: a polygon of contacts where a face of one touches a face of the other, one contact where two edges cross.
 //
-// The boxes overlap along 15 axes that may separate them: the normals of either's faces and the vector products of their
-// edges (Gottschalk, Lin and Manocha, OBBTree, 1996). The least overlap decides how they touch; an edge axis that is
-// almost the normal of the best face must beat it by a twentieth, lest flat contacts flicker. A negative overlap is a
-// gap, which does not count beyond the margin.
+// The boxes overlap along 15 axes that may separate them: the normals of either's faces and the vector products of
+// their edges (Gottschalk, Lin and Manocha, OBBTree, 1996). The least overlap decides how they touch; an edge axis that
+// is almost the normal of the best face must beat it by a twentieth, lest flat contacts flicker. A negative overlap is
+// a gap, which does not count beyond the margin.
 
 // Cosine of the angle within which an edge axis counts as the normal of a face, and by what share of the face's overlap
 // it must then be better.
