@@ -219,6 +219,7 @@ PAIRS: tuple[PairType, ...] = (
     PairType("sphere_cylinder", (("sphere", "cylinder"),), 1, heavy=True),
     PairType("sphere_box", (("sphere", "box"),), 1, heavy=True),
     PairType("capsule_box", (("capsule", "box"),), 2, heavy=True),
+    PairType("box_box", (("box", "box"),), 8, heavy=True),
 )
 PAIR_TYPES: tuple[str, ...] = tuple(pair.name for pair in PAIRS)
 PAIR_SLOTS: tuple[int, ...] = tuple(pair.slots for pair in PAIRS)
