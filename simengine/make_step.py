@@ -29,6 +29,7 @@ from simengine.stages.passive_ref import passive
 from simengine.stages.rk4_ref import REACH, WEIGHT, rk4_point, rk4_rate
 from simengine.stages.rne_post_ref import rne_post
 from simengine.stages.rne_ref import rne
+from simengine.stages.sites_ref import sites
 from simengine.stages.solve_ref import solve
 
 Fields = dict[str, jax.Array]
@@ -109,6 +110,7 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     qpos, qvel, xfrc, qfrc = state.qpos, state.qvel, state.xfrc_applied, state.qfrc_applied
     # position
     put("xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat", kinematics(m, qpos))
+    put("site_xpos site_xmat", sites(m, f["xpos"], f["xquat"]))
     put("subtree_com cinert cdof", com_pos(m, f["xmat"], f["xipos"], f["ximat"], f["xanchor"], f["xaxis"]))
     put("crb qM", crb(m, f["cinert"], f["cdof"]))
     put("qLD", factor_m(m, f["qM"]))

@@ -27,6 +27,7 @@ MIXED_TREE = """
              damping="0.2" armature="0.02" ref="0.2" solimplimit="0.7 0.95 0.2 0.4 3"/>
       <joint name="lift" type="slide" axis="0 0 1" damping="1.5" stiffness="60"/>
       <geom type="box" size="0.12 0.08 0.05"/>
+      <site name="corner" pos="0.1 0.05 0.04"/>
       <body name="bracket" pos="0.2 0 0.1" quat="0.8 0 0.6 0">
         <geom type="ellipsoid" size="0.05 0.07 0.09"/>
         <body name="arm" pos="0 0 0.2">
@@ -37,6 +38,7 @@ MIXED_TREE = """
             <joint name="wrist" type="hinge" axis="1 1 0" armature="0.01"/>
             <joint name="reach" type="slide" axis="0 0.2 1" range="-0.1 0.2" limited="true"/>
             <geom type="sphere" size="0.06" contype="1" conaffinity="1"/>
+            <site name="palm" pos="0.02 -0.01 0.05" quat="0.6 0.2 -0.5 0.3"/>
           </body>
         </body>
       </body>
@@ -45,6 +47,7 @@ MIXED_TREE = """
         <geom type="capsule" fromto="0 0 0 -0.3 0 0" size="0.03"/>
       </body>
     </body>
+    <site name="mark" pos="0.3 0.2 0.1" euler="0.3 0.2 0.1"/>
     <body name="drifter" pos="0.8 0 0.4">
       <freejoint/>
       <inertial pos="0.03 -0.02 0.05" mass="1.3" fullinertia="0.02 0.03 0.025 0.004 -0.003 0.002"/>

@@ -49,6 +49,7 @@ def _of(stage: str, names: str, tolerance: Tolerance, space: str = "world") -> t
 
 FORWARD: tuple[Compared, ...] = (
     *_of("kinematics", "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat", SMOOTH),
+    *_of("sites", "site_xpos site_xmat", SMOOTH),
     *_of("com_pos", "subtree_com cinert cdof", SMOOTH),
     *_of("crb", "crb qM", SMOOTH),
     *_of("com_vel", "cvel cdof_dot", SMOOTH),

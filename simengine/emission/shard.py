@@ -40,7 +40,7 @@ class Evaluation:
     narrow: tuple[tuple[int, SizedCall], ...]
     finish: tuple[tuple[int, SizedCall], ...]
     advance: SizedCall
-    post: SizedCall | None
+    asked_for: tuple[SizedCall, ...]
 
 
 def fields_needed(kernels: tuple[Kernel, ...]) -> frozenset[str]:
@@ -64,8 +64,13 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
         *((catalogue.finish(integrator, False),) if classes > 1 else ()),
         *((catalogue.finish(integrator, True),) if classes == NUM_CLASSES else ()),
         catalogue.advance(integrator),
-        *((catalogue.POST,) if "cfrc_ext" in keep else ()),
+        *asked_for(model, keep),
     )
+
+
+def asked_for(model: Model, keep: frozenset[str]) -> tuple[Kernel, ...]:
+    """Kernels that a model needs only because of what `keep` asks for."""
+    return tuple(k for k in catalogue.ASKED_FOR if keep & set(k.produced) and (model.nsite or k.name != "sites"))
 
 
 class ShardEmitter:
@@ -127,8 +132,8 @@ class ShardEmitter:
         without_rows = totals[_COLUMN["rows_0"]]
         if without_rows:
             yield self._emit(calls.advance, without_rows)
-        if calls.post is not None:
-            yield self._emit(calls.post, worlds)
+        for call in calls.asked_for:
+            yield self._emit(call, worlds)
 
     def _evaluation(self, integrator: str, rk_stage: int, keep: frozenset[str]) -> Evaluation:
         key = (integrator, rk_stage, keep)
@@ -138,7 +143,6 @@ class ShardEmitter:
 
     def _build(self, integrator: str, rk_stage: int, keep: frozenset[str]) -> Evaluation:
         make = self._factory.make
-        post = "cfrc_ext" in keep
         model = self._store.model
         kernels = kernels_of(model, integrator, keep)
         self._factory.functions.require(kernels)
@@ -160,7 +164,7 @@ class ShardEmitter:
                 self._finish(integrator, c, stored, scalars) for c in reversed(range(1, reachable_classes(model)))
             ),
             advance=make(catalogue.advance(integrator), stored, Listed("rows_0", "size class", 0, True), 0, scalars),
-            post=make(catalogue.POST, stored) if post else None,
+            asked_for=tuple(make(kernel, stored) for kernel in asked_for(model, keep)),
         )
 
     def _finish(

@@ -21,6 +21,7 @@ from simengine.stages.rk4 import RK4
 from simengine.stages.rne import RNE
 from simengine.stages.rne_post import RNE_POST
 from simengine.stages.scan import SCAN
+from simengine.stages.sites import SITES
 from simengine.stages.solve import SOLVE
 from simengine.stages.stage import Stage
 from simengine.stages.unconstrained import UNCONSTRAINED
@@ -29,6 +30,7 @@ from simengine.state.fields import FIELDS
 STAGES: tuple[Stage, ...] = (
     GUARD,
     KINEMATICS,
+    SITES,
     COM_POS,
     COLLISION,
     SCAN,
@@ -84,7 +86,10 @@ SMOOTH_FLUID = Kernel(
 )
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
+SITES_KERNEL = Kernel("sites", (SITES,))
 POST = Kernel("rne_post", (RNE_POST,))
+ASKED_FOR: tuple[Kernel, ...] = (SITES_KERNEL, POST)
+"""Kernels that run only where what they produce is to be kept, in this order."""
 
 
 def smooth(has_fluid: bool) -> Kernel:
@@ -116,7 +121,7 @@ def step_kernels(integrator: str) -> tuple[Kernel, ...]:
         finish(integrator, False),
         finish(integrator, True),
         advance(integrator),
-        POST,
+        *ASKED_FOR,
     )
 
 

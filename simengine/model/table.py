@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 # Sizes every model has; they open the integer header in this order.
 SIZES: tuple[str, ...] = (
-    *("nq", "nv", "nu", "nbody", "njnt", "ngeom", "ntendon", "nwrap"),
+    *("nq", "nv", "nu", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap"),
     *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment"),
 )
 
@@ -94,6 +94,10 @@ TABLE: tuple[TableField, ...] = (
     _r("geom_quat", "ngeom", 4, doc="orientation in the body frame"),
     _r("geom_size", "ngeom", 3, doc="type-specific sizes [m]"),
     _r("geom_rbound", "ngeom", doc="radius of the bounding sphere [m], 0 for planes"),
+    # sites
+    _i("site_bodyid", "nsite", doc="body"),
+    _r("site_pos", "nsite", 3, doc="position in the body frame [m]"),
+    _r("site_quat", "nsite", 4, doc="orientation in the body frame"),
     # candidate pairs, in MuJoCo's contact order
     _i("cand_geom1", "ncand", doc="derived: geom with the lower type"),
     _i("cand_geom2", "ncand", doc="derived: the other geom"),

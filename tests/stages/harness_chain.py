@@ -21,7 +21,7 @@ MODELS = (
 )
 
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in catalogue.STAGES}
-POSITION = ("guard", "kinematics", "com_pos", "collision")
+POSITION = ("guard", "kinematics", "sites", "com_pos", "collision")
 SMOOTH = ("crb", "factor_m", "com_vel", "passive", "fluid", "rne", "actuation", "acceleration")
 PAIRS = tuple(catalogue.NARROW)
 
@@ -86,7 +86,8 @@ def fused_calls(
         list_worlds(memory, worlds_of(memory, kind))
         nrow = 0 if arena and kind == "rows" else most_rows(memory)
         yield kernel, arguments(kernel, memory, True, nrow, {"rk_stage": rk_stage}, null[kernel.name])
-    yield catalogue.POST, arguments(catalogue.POST, memory)
+    for kernel in catalogue.ASKED_FOR:
+        yield kernel, arguments(kernel, memory)
 
 
 def run_chain(memory: Memory, integrator: str = "", rk_stage: int = 0) -> None:

@@ -41,9 +41,9 @@ def dropped(kernels: tuple[Kernel, ...], stored: str) -> dict[str, frozenset[str
 
 def run_fused(memory: Memory, integrator: str, rk_stage: int, arena: bool, stored: str) -> set[str]:
     """Carry out the step's fused kernels; returns the fields that were not stored."""
-    kernels = [k for k in catalogue.step_kernels(integrator) if k is not catalogue.POST]
+    kernels = [k for k in catalogue.step_kernels(integrator) if k not in catalogue.ASKED_FOR]
     kernels.remove(catalogue.finish(integrator, not arena))
-    null = dropped((*kernels, catalogue.POST), stored)
+    null = dropped((*kernels, *catalogue.ASKED_FOR), stored)
     for kernel, slots in fused_calls(memory, integrator, rk_stage, arena, null):
         call(kernel, memory, slots)
     return {n for names in null.values() for n in names}
