@@ -57,7 +57,7 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
     """Kernels that steps of a model (with no integrator: evaluations) launch, where `keep` must be valid afterwards."""
     classes = reachable_classes(model)
     return (
-        catalogue.POSITION,
+        catalogue.position(model.general_position),
         catalogue.smooth(model.has_fluid),
         catalogue.SCAN_KERNEL,
         *(catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist()))),
@@ -155,7 +155,7 @@ class ShardEmitter:
             if code in types
         )
         return Evaluation(
-            position=make(catalogue.POSITION, stored),
+            position=make(catalogue.position(model.general_position), stored),
             scan=make(catalogue.SCAN_KERNEL, stored),
             smooth=make(catalogue.smooth(model.has_fluid), stored),
             narrow=narrow,

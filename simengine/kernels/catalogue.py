@@ -5,7 +5,7 @@ from __future__ import annotations
 from simengine.kernels.kernel import Kernel
 from simengine.stages.acceleration import ACCELERATION
 from simengine.stages.actuation import ACTUATION
-from simengine.stages.collision import COLLISION
+from simengine.stages.collision import COLLISION, COLLISION_ANY
 from simengine.stages.com_pos import COM_POS
 from simengine.stages.com_vel import COM_VEL
 from simengine.stages.constraint import CONSTRAINT
@@ -33,6 +33,7 @@ STAGES: tuple[Stage, ...] = (
     SITES,
     COM_POS,
     COLLISION,
+    COLLISION_ANY,
     SCAN,
     CRB,
     FACTOR_M,
@@ -70,6 +71,13 @@ POSITION = Kernel(
     preload=frozenset({"qpos"}),
     resident=8,
 )
+POSITION_GENERAL = Kernel(
+    "position_general",
+    (GUARD, KINEMATICS, COM_POS, COLLISION_ANY),
+    direct=_COUNTS,
+    preload=frozenset({"qpos"}),
+    resident=2,
+)
 SMOOTH = Kernel(
     "smooth",
     (CRB, FACTOR_M, COM_VEL, PASSIVE, RNE, ACTUATION, ACCELERATION),
@@ -90,6 +98,11 @@ SITES_KERNEL = Kernel("sites", (SITES,))
 POST = Kernel("rne_post", (RNE_POST,))
 ASKED_FOR: tuple[Kernel, ...] = (SITES_KERNEL, POST)
 """Kernels that run only where what they produce is to be kept, in this order."""
+
+
+def position(general: bool) -> Kernel:
+    """Guard, kinematics and counting; simple models do without the code of heavy pair types."""
+    return POSITION_GENERAL if general else POSITION
 
 
 def smooth(has_fluid: bool) -> Kernel:
@@ -114,6 +127,7 @@ def step_kernels(integrator: str) -> tuple[Kernel, ...]:
     """Every kernel a step (or, with an empty integrator, `forward()`) of a model with this integrator may launch."""
     return (
         POSITION,
+        POSITION_GENERAL,
         SMOOTH,
         SMOOTH_FLUID,
         SCAN_KERNEL,

@@ -11,14 +11,22 @@ from __future__ import annotations
 from pathlib import Path
 
 from simengine.kernels.kernel import Kernel
-from simengine.kernels.prelude import constants, model_struct
-from simengine.model.table import PAIR_TYPES
+from simengine.kernels.prelude import collide_switch, constants, model_struct
+from simengine.model.table import PAIRS, PairType
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELD, Field
 
 _HERE = Path(__file__).parent
 _STAGES = _HERE.parent / "stages"
-_HEADERS_AFTER_MODEL = ("spatial.cuh", "tree.cuh", "linalg.cuh", "contact.cuh", "lengths.cuh", "integrate.cuh")
+_HEADERS_AFTER_MODEL = (
+    "spatial.cuh",
+    "tree.cuh",
+    "linalg.cuh",
+    "contact.cuh",
+    "lengths.cuh",
+    "counting.cuh",
+    "integrate.cuh",
+)
 
 MODEL_PARAMETERS = ("const GRID_CONSTANT Header header", "const int* model_ints", "const real* model_reals")
 RANGE_PARAMETERS = ("const int* worlds", "const int* num_listed", "int begin", "int n")
@@ -168,13 +176,16 @@ def _host_entry(kernel: Kernel) -> str:
     return "\n".join(lines) + "\n"
 
 
+def counted_pairs(kernel: Kernel) -> tuple[PairType, ...]:
+    """Pair types whose contacts the kernel counts."""
+    names = {stage.name for stage in kernel.stages}
+    return tuple(p for p in PAIRS if "collision_any" in names or ("collision" in names and not p.heavy))
+
+
 def stage_sources(kernel: Kernel) -> list[Path]:
-    """Files of the bodies; counting contacts needs every pair type's narrowphase too."""
-    names: list[str] = []
-    for stage in kernel.stages:
-        if stage.name == "collision":
-            names += PAIR_TYPES
-        names.append(stage.name)
+    """Files of the bodies; counting contacts needs the narrowphase of the pair types too."""
+    counted = [pair.name for pair in counted_pairs(kernel)]
+    names = [*counted, *(stage.name for stage in kernel.stages)]
     return [_STAGES / f"{name}.cu" for name in dict.fromkeys(names)]
 
 
@@ -186,7 +197,13 @@ def kernel_source(kernel: Kernel, target: str) -> str:
         parts += [(_HERE / name).read_text() for name in _HEADERS_AFTER_MODEL]
     if target == "host":
         parts.append((_HERE / "host_lanes.h").read_text())
-    parts += [path.read_text() for path in stage_sources(kernel)]
+    counted = counted_pairs(kernel)
+    for path in stage_sources(kernel):
+        if path.stem == "collision":
+            parts.append(collide_switch("collide_light", counted))
+        if path.stem == "collision_any":
+            parts.append(collide_switch("collide_any", counted))
+        parts.append(path.read_text())
     if kernel.unit == "world":
         parts.append(_world_function(kernel))
     parts.append(_cuda_entry(kernel) if target == "cuda" else _host_entry(kernel))

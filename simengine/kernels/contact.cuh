@@ -61,18 +61,16 @@ DEVICE Pair pair_of(const Model& m, int c, const real* geom_xpos, const real* ge
 // Distance below which a pair is listed as a contact; forces begin at the margin itself.
 DEVICE real detection_margin(const Model& m, int c) { return m.cand_margin()[c] + m.cand_gap()[c]; }
 
-#define MAX_PAIR_CONTACTS 2
-
 typedef int (*CollideFunction)(const Pair&, real, Contact*);
 
-// Fill the contacts of every touching pair of one type, at the places that counting gave them.
-template <CollideFunction COLLIDE>
+// Fill the contacts of every touching pair of one type, at most MOST a pair, at the places that counting gave them.
+template <CollideFunction COLLIDE, int MOST>
 DEVICE void fill_contacts(const Model& m, int type, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,
                           real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
   LANE_FOR(c, m.ncand()) {
     const int first = cand_adr[c], number = cand_adr[c + 1] - first;
     if (m.cand_type()[c] != type || number == 0) continue;
-    Contact found[MAX_PAIR_CONTACTS];
+    Contact found[MOST];
     COLLIDE(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
     for (int k = 0; k < number; ++k) {
       contact_dist[first + k] = found[k].dist;

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import mujoco
 
 from simengine.model.blob import HEADER, HEADER_FIELDS, HEADER_REALS, HEADER_SCALARS, field_size
-from simengine.model.table import PAIR_TYPES, TABLE_BY_NAME
+from simengine.model.table import PAIR_TYPES, PAIRS, TABLE_BY_NAME, PairType
 from simengine.state.fields import COLUMNS, NUM_CLASSES, NUM_COLUMNS, NUM_SUMS, ROW_CLASSES, STATUS
 
 
@@ -26,9 +28,20 @@ def constants() -> str:
     }
     lines = [f"#define {name} {value}" for name, value in values.items()]
     lines += [f"#define STATUS_{name.upper()} {code}" for code, name in enumerate(STATUS)]
+    for code, pair in enumerate(PAIRS):
+        lines += [f"#define TYPE_{pair.name.upper()} {code}", f"#define MAX_{pair.name.upper()} {pair.slots}"]
+    lines.append(f"#define MAX_LIGHT_CONTACTS {max(pair.slots for pair in PAIRS if not pair.heavy)}")
+    lines.append(f"#define MAX_CONTACTS {max(pair.slots for pair in PAIRS)}")
     bounds = " : ".join(f"(i) == {i} ? {bound}" for i, bound in enumerate(ROW_CLASSES))
     lines.append(f"#define ROW_BOUND(i) ({bounds} : 0x7fffffff)")
     return "\n".join(lines) + "\n"
+
+
+def collide_switch(name: str, pairs: Iterable[PairType]) -> str:
+    """C++ function that finds the contacts of a pair of any of these types."""
+    lines = [f"DEVICE int {name}(int type, const Pair& pair, real margin, Contact* out) {{", "  switch (type) {"]
+    lines += [f"    case TYPE_{pair.name.upper()}: return collide_{pair.name}(pair, margin, out);" for pair in pairs]
+    return "\n".join([*lines, "    default: return 0;", "  }", "}"]) + "\n"
 
 
 def model_struct() -> str:

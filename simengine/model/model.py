@@ -12,7 +12,7 @@ from simengine.errors import ModelError, UnsupportedModelError
 from simengine.model.lengths import length_table
 from simengine.model.pairs import geom_pairs, pair_table, unsupported_pairs
 from simengine.model.support import unsupported_features
-from simengine.model.table import INT_OPTIONS, SIZES, TABLE, resolve
+from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, SIZES, TABLE, resolve
 
 _DISABLE = mujoco.mjtDisableBit
 _INTEGRATORS = {int(mujoco.mjtIntegrator.mjINT_EULER): "euler", int(mujoco.mjtIntegrator.mjINT_RK4): "rk4"}
@@ -29,6 +29,7 @@ class Model:
             fields are int32, real ones float64; treat them as read-only.
         opt_integrator: "euler" or "rk4".
         has_fluid: whether a fluid acts on the bodies.
+        general_position: whether the positions need more than the kernels of simple models know.
         nefc_max: the most constraint rows a state can have.
     """
 
@@ -48,6 +49,7 @@ class Model:
             np.where(self.arrays["cand_condim"] == 1, 1, 4)[self.arrays["slot_cand"]].sum()
         )
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
+        self.general_position = bool(np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any())
         self._check_shapes()
 
     def __getattr__(self, name: str) -> Any:

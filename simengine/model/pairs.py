@@ -12,18 +12,16 @@ import mujoco
 import numpy as np
 
 from simengine.model.support import element
-from simengine.model.table import PAIR_SLOTS, PAIR_TYPES
+from simengine.model.table import PAIR_SLOTS, PAIRS
 
 _GEOM = mujoco.mjtGeom
 _MINVAL = float(mujoco.mjMINVAL)
 _MINMU = float(mujoco.mjMINMU)
 
 _TYPE_CODE: dict[tuple[int, int], int] = {
-    (int(_GEOM.mjGEOM_PLANE), int(_GEOM.mjGEOM_SPHERE)): PAIR_TYPES.index("plane_sphere"),
-    (int(_GEOM.mjGEOM_PLANE), int(_GEOM.mjGEOM_CAPSULE)): PAIR_TYPES.index("plane_capsule"),
-    (int(_GEOM.mjGEOM_SPHERE), int(_GEOM.mjGEOM_SPHERE)): PAIR_TYPES.index("sphere_sphere"),
-    (int(_GEOM.mjGEOM_SPHERE), int(_GEOM.mjGEOM_CAPSULE)): PAIR_TYPES.index("sphere_capsule"),
-    (int(_GEOM.mjGEOM_CAPSULE), int(_GEOM.mjGEOM_CAPSULE)): PAIR_TYPES.index("capsule_capsule"),
+    (int(getattr(_GEOM, f"mjGEOM_{first.upper()}")), int(getattr(_GEOM, f"mjGEOM_{second.upper()}"))): code
+    for code, pair in enumerate(PAIRS)
+    for first, second in pair.geoms
 }
 
 

@@ -156,9 +156,34 @@ TABLE: tuple[TableField, ...] = (
 
 TABLE_BY_NAME: dict[str, TableField] = {f.name: f for f in TABLE}
 
-# Geom-pair types with a narrowphase, in the order of their codes, and the contact slots each may fill.
-PAIR_TYPES: tuple[str, ...] = ("plane_sphere", "plane_capsule", "sphere_sphere", "sphere_capsule", "capsule_capsule")
-PAIR_SLOTS: tuple[int, ...] = (1, 2, 1, 1, 2)
+
+class PairType(NamedTuple):
+    """A kind of geom pair with a narrowphase of its own.
+
+    Attributes:
+        name: stem of its `.cu` and `_ref.py`, and of its kernel.
+        geoms: pairs of MuJoCo's geom types it handles, in lower case, the lower type first.
+        slots: the most contacts of a pair.
+        heavy: its contacts take too much code to be counted in the kernels of simple models.
+    """
+
+    name: str
+    geoms: tuple[tuple[str, str], ...]
+    slots: int
+    heavy: bool = False
+
+
+# In the order of their codes.
+PAIRS: tuple[PairType, ...] = (
+    PairType("plane_sphere", (("plane", "sphere"),), 1),
+    PairType("plane_capsule", (("plane", "capsule"),), 2),
+    PairType("sphere_sphere", (("sphere", "sphere"),), 1),
+    PairType("sphere_capsule", (("sphere", "capsule"),), 1),
+    PairType("capsule_capsule", (("capsule", "capsule"),), 2),
+)
+PAIR_TYPES: tuple[str, ...] = tuple(pair.name for pair in PAIRS)
+PAIR_SLOTS: tuple[int, ...] = tuple(pair.slots for pair in PAIRS)
+HEAVY_PAIRS: tuple[bool, ...] = tuple(pair.heavy for pair in PAIRS)
 
 
 def resolve(dims: tuple[int | str, ...], sizes: dict[str, int]) -> tuple[int, ...]:

@@ -1,4 +1,10 @@
-"""Broadphase and counting of contacts and constraint rows."""
+"""Broadphase and counting of contacts and constraint rows.
+
+Two stages of the same work: `collision` knows the light pair types only, so that simple models do not pay for code they
+never run; `collision_any` knows all.
+"""
+
+from dataclasses import replace
 
 from simengine.stages.stage import Stage
 
@@ -9,3 +15,4 @@ COLLISION = Stage(
     scalars=("shard_size",),
     flops=60,
 )
+COLLISION_ANY = replace(COLLISION, name="collision_any", flops=200)

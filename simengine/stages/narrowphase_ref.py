@@ -12,14 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.math.vector import const
-from simengine.stages.capsule_capsule_ref import capsule_capsule
-from simengine.stages.plane_capsule_ref import plane_capsule
-from simengine.stages.plane_sphere_ref import plane_sphere
-from simengine.stages.sphere_capsule_ref import sphere_capsule
-from simengine.stages.sphere_sphere_ref import sphere_sphere
-
-PAIRS = (plane_sphere, plane_capsule, sphere_sphere, sphere_capsule, capsule_capsule)
-"""Pair functions by the model's cand_type."""
+from simengine.stages.narrowphase import NARROWPHASE
 
 
 def narrowphase(m: Any, geom_xpos: jax.Array, geom_xmat: jax.Array) -> tuple[jax.Array, ...]:
@@ -34,14 +27,14 @@ def narrowphase(m: Any, geom_xpos: jax.Array, geom_xmat: jax.Array) -> tuple[jax
     """
     dists, poss, frames, slots = [], [], [], []
     first = np.searchsorted(m.slot_cand, np.arange(m.ncand))
-    for code in range(len(PAIRS)):
+    for code, stage in enumerate(NARROWPHASE.values()):
         # (1) the pairs of one type
         cand = np.flatnonzero(np.asarray(m.cand_type) == code)
         if not cand.size:
             continue
         g1, g2 = np.asarray(m.cand_geom1)[cand], np.asarray(m.cand_geom2)[cand]
         size1, size2 = const(m.geom_size[g1], geom_xpos), const(m.geom_size[g2], geom_xpos)
-        dist, pos, frame = PAIRS[code](geom_xpos[g1], geom_xmat[g1], size1, geom_xpos[g2], geom_xmat[g2], size2)
+        dist, pos, frame = stage.load_ref()(geom_xpos[g1], geom_xmat[g1], size1, geom_xpos[g2], geom_xmat[g2], size2)
 
         # (2) their slots
         slots.append((first[cand][:, None] + np.arange(dist.shape[1])).ravel())

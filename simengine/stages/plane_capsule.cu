@@ -29,6 +29,6 @@ DEVICE int collide_plane_capsule(const Pair& p, real margin, Contact* out) {
 
 DEVICE void plane_capsule(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,
                           real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
-  fill_contacts<collide_plane_capsule>(m, 1, geom_xpos, geom_xmat, cand_adr, contact_dist, contact_pos, contact_frame,
-                                      contact_cand);
+  fill_contacts<collide_plane_capsule, MAX_PLANE_CAPSULE>(m, TYPE_PLANE_CAPSULE, geom_xpos, geom_xmat, cand_adr,
+                                                          contact_dist, contact_pos, contact_frame, contact_cand);
 }

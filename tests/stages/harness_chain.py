@@ -21,7 +21,6 @@ MODELS = (
 )
 
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in catalogue.STAGES}
-POSITION = ("guard", "kinematics", "sites", "com_pos", "collision")
 SMOOTH = ("crb", "factor_m", "com_vel", "passive", "fluid", "rne", "actuation", "acceleration")
 PAIRS = tuple(catalogue.NARROW)
 
@@ -34,10 +33,20 @@ def single(name: str) -> Kernel:
     return catalogue.single(BY_NAME[name])
 
 
-def steps(integrator: str, has_fluid: bool) -> Iterator[Step]:
+def position(model: Model) -> tuple[str, ...]:
+    """Stages of the positions, up to counting."""
+    return ("guard", "kinematics", "sites", "com_pos", "collision_any" if model.general_position else "collision")
+
+
+def serves(stage: Stage, model: Model) -> bool:
+    """Whether a stage knows all that a model needs of it."""
+    return not (stage is catalogue.COLLISION and model.general_position)
+
+
+def steps(model: Model, integrator: str) -> Iterator[Step]:
     """Kernels of single stages, in the order of a step; without an integrator, of a forward evaluation."""
-    smooth = SMOOTH if has_fluid else tuple(name for name in SMOOTH if name != "fluid")
-    for name in (*POSITION, "scan", *smooth, *PAIRS):
+    smooth = SMOOTH if model.has_fluid else tuple(name for name in SMOOTH if name != "fluid")
+    for name in (*position(model), "scan", *smooth, *PAIRS):
         yield single(name), False, "all"
     end = (integrator,) if integrator else ()
     for name in ("constraint", "solve", *end):
@@ -63,7 +72,7 @@ Calls = Iterator[tuple[Kernel, list[Argument]]]
 
 def calls(memory: Memory, integrator: str, rk_stage: int) -> Calls:
     """Calls of `steps` on a memory, made one after another; each must be carried out before the next is asked for."""
-    for kernel, listed, kind in steps(integrator, memory.model.has_fluid):
+    for kernel, listed, kind in steps(memory.model, integrator):
         if listed:
             list_worlds(memory, worlds_of(memory, kind))
         yield kernel, arguments(kernel, memory, listed, most_rows(memory), {"rk_stage": rk_stage})
@@ -80,7 +89,9 @@ def fused_calls(
         null: outputs that each kernel does not store.
     """
     smooth = catalogue.smooth(memory.model.has_fluid)
-    for kernel in (catalogue.POSITION, catalogue.SCAN_KERNEL, smooth, *catalogue.NARROW.values()):
+    # a lean kernel and its general form write the same fields
+    lean = () if memory.model.general_position else (catalogue.POSITION,)
+    for kernel in (catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL, smooth, *catalogue.NARROW.values()):
         yield kernel, arguments(kernel, memory, null=null[kernel.name])
     for kernel, kind in ((catalogue.finish(integrator, arena), "rows"), (catalogue.advance(integrator), "free")):
         list_worlds(memory, worlds_of(memory, kind))
@@ -129,7 +140,7 @@ def fresh(name: str, dtype: str, contacts: int, rows: int, worlds: int | None = 
 def start(name: str, dtype: str, rk_stage: int, worlds: int | None = None) -> Memory:
     """A memory whose arenas fit the counts of this precision exactly, in the middle of a step if rk_stage > 0."""
     memory = fresh(name, dtype, 0, 0, worlds)
-    for stage in (*POSITION, "scan"):
+    for stage in (*position(memory.model), "scan"):
         call(single(stage), memory, arguments(single(stage), memory))
     contacts, rows = memory.own("totals")[:2]
     memory = fresh(name, dtype, int(contacts), int(rows), worlds)
@@ -144,7 +155,7 @@ def start(name: str, dtype: str, rk_stage: int, worlds: int | None = None) -> Me
 def arena_sizes(name: str) -> tuple[int, int]:
     """Contacts and rows of all sampled states, as collision and scan count them."""
     memory = fresh(name, "float64", 0, 0)
-    for stage in (*POSITION, "scan"):
+    for stage in (*position(memory.model), "scan"):
         call(single(stage), memory, arguments(single(stage), memory))
     totals = memory.own("totals")
     return int(totals[0]), int(totals[1])

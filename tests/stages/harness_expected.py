@@ -221,7 +221,7 @@ def expected(stage: Stage, model_name: str, memory: Memory, rk_stage: int = 0) -
     n = memory.num_worlds
     if stage.name in PAIR_TYPES:
         return pair_by_jax(stage, memory)
-    if stage.name == "collision":
+    if stage.name in ("collision", "collision_any"):
         return collision_by_jax(model_name, memory)
     if stage.name == "scan":
         return scan_by_numpy(memory)

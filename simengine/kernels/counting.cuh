@@ -1,0 +1,79 @@
+// Broadphase and counting, for whatever pair types COLLIDE knows: which candidate pairs touch, how many contacts and
+// constraint rows each world will have, and which pair types and solver size class it needs. Nothing is written to an
+// arena before these counts are known.
+#pragma once
+
+// Bounding spheres: MuJoCo's mj_filterSphere.
+DEVICE bool spheres_apart(const Model& m, int c, const real* geom_xpos, const real* geom_xmat) {
+  const int g1 = m.cand_geom1()[c], g2 = m.cand_geom2()[c];
+  real offset[3];
+  for (int i = 0; i < 3; ++i) offset[i] = geom_xpos[3 * g2 + i] - geom_xpos[3 * g1 + i];
+  const real reach = detection_margin(m, c) + m.geom_rbound()[g1] + m.geom_rbound()[g2];
+  if (m.geom_type()[g1] == GEOM_PLANE) {
+    real normal[3];
+    mat_col(normal, geom_xmat + 9 * g1, 2);
+    return dot3(offset, normal) > reach;
+  }
+  return dot3(offset, offset) > reach * reach;
+}
+
+// Contacts of a pair of the given type; returns their number.
+typedef int (*CollideAny)(int, const Pair&, real, Contact*);
+
+// Contacts of a candidate pair; rows receives how many constraint rows they add.
+template <CollideAny COLLIDE, int MOST>
+DEVICE int count_pair(const Model& m, int c, const real* geom_xpos, const real* geom_xmat, int* rows) {
+  *rows = 0;
+  if (spheres_apart(m, c, geom_xpos, geom_xmat)) return 0;
+  Contact found[MOST];
+  const int number = COLLIDE(m.cand_type()[c], pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
+  for (int k = 0; k < number; ++k) *rows += found[k].dist < m.cand_margin()[c] ? rows_of(m, c) : 0;
+  return number;
+}
+
+DEVICE int size_class(int nefc) {
+  int index = 0;
+  while (index < NUM_CLASSES - 1 && nefc > ROW_BOUND(index)) ++index;
+  return index;
+}
+
+template <CollideAny COLLIDE, int MOST>
+DEVICE void count_contacts(const Model& m, const real* qpos, const real* geom_xpos, const real* geom_xmat,
+                           const int* world_status, int* cand_adr, int* ncon, int* nefc, int* counts, int shard_size) {
+  const bool healthy = world_status[0] == STATUS_HEALTHY;
+  const int ncand = healthy ? m.ncand() : 0, nlimit = healthy ? m.nlimit() : 0;
+  int contacts = 0, rows = 0, types = 0;
+  // (1) contacts of each candidate pair, and where they go
+  ROLLED for (int base = 0; base < m.ncand(); base += LANES) {
+    const int c = base + lane();
+    int number = 0, more_rows = 0, total;
+    if (c < ncand) number = count_pair<COLLIDE, MOST>(m, c, geom_xpos, geom_xmat, &more_rows);
+    const int before = lane_scan(number, &total);
+    if (c < m.ncand()) cand_adr[c] = contacts + before;
+    if (number) types |= 1 << m.cand_type()[c];
+    contacts += total;
+    rows += more_rows;
+  }
+  // (2) active limits
+  LANE_FOR(l, nlimit) {
+    const Limit limit = limit_of(m, m.limit_id()[l], qpos);
+    rows += (limit.dist[0] < limit.margin) + (limit.dist[1] < limit.margin);
+  }
+  rows = lane_sum_int(rows);
+  types = lane_or(types);
+  // (3) the world's entries in the columns
+  const int row_class = size_class(rows);
+  LANE_FOR(column, NUM_COLUMNS) {
+    int value = column == 0 ? contacts : rows;
+    if (column >= COLUMN_TYPE) value = types >> (column - COLUMN_TYPE) & 1;
+    if (column >= COLUMN_CLASS) value = healthy && column - COLUMN_CLASS == row_class;
+    if (column == COLUMN_BAD) value = !healthy;
+    counts[column * shard_size] = value;
+  }
+  LANE_FOR(i, 1) {
+    cand_adr[m.ncand()] = contacts;
+    ncon[0] = contacts;
+    nefc[0] = rows;
+  }
+  lane_sync();
+}
