@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from simengine.engine import ListEngine
     from simengine.jax_engine import JaxEngine
 
-_SETTABLE = ("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied", "qacc_warmstart")
+_SETTABLE = ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "qacc_warmstart")
 _CONTACT_FIELDS = ("contact_dist", "contact_pos", "contact_frame", "contact_cand", "contact_efc_address")
 _ROW_FIELDS = ("efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref", "efc_force")
 
@@ -96,8 +96,8 @@ class Group:
 
         Args:
             worlds: None, a boolean mask of (num_worlds,), or indices.
-            fields: qpos, qvel, ctrl, qfrc_applied, xfrc_applied, qacc_warmstart; each of (worlds, ...) or one world's
-                shape, which is then used for all.
+            fields: qpos, qvel, act, ctrl, qfrc_applied, xfrc_applied, qacc_warmstart; each of (worlds, ...) or one
+                world's shape, which is then used for all.
 
         Raises:
             ValueError: unknown field, wrong shape, or a host value that is not finite; nothing is changed then.

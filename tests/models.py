@@ -255,6 +255,64 @@ TENDONS = """
 </mujoco>
 """
 
+ACTUATORS = """
+<mujoco model="actuators">
+  <option timestep="0.005" actuatorgroupdisable="2"/>
+  <default><geom density="700" contype="0" conaffinity="0"/></default>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 1" contype="1" conaffinity="1"/>
+    <site name="anchor" pos="0.1 -0.2 0.9" euler="20 -30 40"/>
+    <body name="craft" pos="0 0 0.4">
+      <joint name="craft" type="free"/>
+      <geom type="capsule" size="0.08 0.1" contype="1"/>
+      <site name="nozzle" pos="0.05 0.02 -0.1" euler="10 20 -30"/>
+      <body name="boom" pos="0.1 0 0.05">
+        <joint name="boom" type="hinge" axis="0 1 0.2" damping="0.05" range="-60 70" limited="true"/>
+        <geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.02"/>
+        <site name="pin" pos="0.3 0.02 0.01" euler="-20 10 50"/>
+        <body name="grip" pos="0.3 0 0">
+          <joint name="grip" type="slide" axis="1 0 0" range="-0.1 0.1" limited="true"/>
+          <geom size="0.03"/>
+        </body>
+      </body>
+      <body name="arm" pos="-0.1 0 0.05">
+        <joint name="arm" type="hinge" axis="0 1 -0.3" actuatorfrcrange="-3 4" actuatorfrclimited="true"/>
+        <geom type="capsule" fromto="0 0 0 -0.25 0 0.1" size="0.02"/>
+        <site name="slot" pos="-0.1 0 0.02" euler="80 15 25"/>
+      </body>
+    </body>
+  </worldbody>
+  <tendon>
+    <fixed name="belt" actuatorfrclimited="true" actuatorfrcrange="-1 1.2">
+      <joint joint="boom" coef="0.8"/><joint joint="arm" coef="-1.3"/>
+    </fixed>
+    <fixed name="cord"><joint joint="grip" coef="2"/></fixed>
+  </tendon>
+  <actuator>
+    <general name="drift" joint="craft" gear="1 -2 0.5 0.3 0.2 -0.4"/>
+    <general name="steer" jointinparent="craft" gear="0.5 1 -1 0.2 -0.3 0.4" dyntype="filter" dynprm="0.03"/>
+    <intvelocity name="crank" joint="arm" kp="3" kv="0.1" actrange="-0.4 0.5"/>
+    <general name="exact" joint="boom" dyntype="filterexact" dynprm="0.02" gainprm="2" biastype="affine"
+             biasprm="0.1 -1 -0.2" actearly="true" forcelimited="true" forcerange="-0.8 0.9"/>
+    <general name="early" joint="grip" dyntype="integrator" gainprm="1.5" actlimited="true" actrange="-0.3 0.2"
+             actearly="true"/>
+    <general name="valve" joint="boom" gaintype="affine" gainprm="1 2 -0.5" gear="1.5"/>
+    <damper name="brake" joint="arm" kv="0.6" ctrlrange="0 1"/>
+    <muscle name="biceps" joint="boom" lengthrange="-0.8 0.9" force="3"/>
+    <muscle name="pull" tendon="cord" lengthrange="-0.3 0.2" scale="2" tausmooth="0.3" range="0.7 1.1"/>
+    <motor name="tight" tendon="belt" gear="1.2" ctrlrange="-2 2"/>
+    <position name="slack" tendon="belt" kp="3" timeconst="0.05"/>
+    <general name="jet" site="nozzle" gear="0.3 -0.2 1 0.1 0.05 -0.1"/>
+    <position name="dock" site="pin" refsite="anchor" gear="1 0.5 -0.3 0.2 0.1 0.3" kp="2"/>
+    <position name="fold" site="pin" refsite="slot" gear="0.4 -0.5 0.6 0.3 -0.2 0.1" kp="1" kv="0.1"/>
+    <general name="rod" cranksite="pin" slidersite="slot" cranklength="0.9" gear="2" biastype="affine"
+             biasprm="0.2 -1 -0.1"/>
+    <general name="short" cranksite="pin" slidersite="nozzle" cranklength="0.02"/>
+    <general name="off" joint="arm" group="2" dyntype="integrator" forcelimited="true" forcerange="0.1 0.5"/>
+  </actuator>
+</mujoco>
+"""
+
 OWN = {
     "mixed_tree": MIXED_TREE,
     "pile": PILE,
@@ -263,6 +321,7 @@ OWN = {
     "parallel_capsules": PARALLEL_CAPSULES,
     "sunken": SUNKEN,
     "tendons": TENDONS,
+    "actuators": ACTUATORS,
 }
 """Small models by name, as MJCF text."""
 

@@ -23,7 +23,7 @@ from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model.model import Model
 from simengine.model.table import PAIR_TYPES
-from simengine.state.fields import COLUMNS, FIELDS, NUM_CLASSES, ROW_CLASSES
+from simengine.state.fields import COLUMNS, FIELD, FIELDS, NUM_CLASSES, ROW_CLASSES, entry_shape
 
 _COLUMN = {name: index for index, name in enumerate(COLUMNS)}
 _CLASS_COLUMNS = (*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more")
@@ -37,10 +37,12 @@ class Evaluation:
     position: SizedCall
     scan: SizedCall
     smooth: SizedCall
+    asked_for: tuple[SizedCall, ...]
     narrow: tuple[tuple[int, SizedCall], ...]
     finish: tuple[tuple[int, SizedCall], ...]
     advance: SizedCall
-    asked_for: tuple[SizedCall, ...]
+    activation: SizedCall | None
+    post: SizedCall | None
 
 
 def fields_needed(kernels: tuple[Kernel, ...]) -> frozenset[str]:
@@ -58,19 +60,29 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
     classes = reachable_classes(model)
     return (
         catalogue.position(model.general_position),
-        catalogue.smooth(model.has_fluid),
+        catalogue.smooth(model.general_smooth, model.has_fluid),
         catalogue.SCAN_KERNEL,
         *(catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist()))),
         *((catalogue.finish(integrator, False),) if classes > 1 else ()),
         *((catalogue.finish(integrator, True),) if classes == NUM_CLASSES else ()),
         catalogue.advance(integrator),
+        *((catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()),
         *asked_for(model, keep),
+        *((catalogue.POST,) if "cfrc_ext" in keep else ()),
     )
 
 
 def asked_for(model: Model, keep: frozenset[str]) -> tuple[Kernel, ...]:
-    """Kernels that a model needs only because of what `keep` asks for."""
-    return tuple(k for k in catalogue.ASKED_FOR if keep & set(k.produced) and (model.nsite or k.name != "sites"))
+    """Kernels that a model launches only because of what `keep` asks for."""
+    general = (catalogue.position(model.general_position), catalogue.smooth(model.general_smooth, model.has_fluid))
+    there = {name for kernel in general for name in kernel.produced}
+    wanted, found = set(keep), list[Kernel]()
+    for kernel in reversed(catalogue.ASKED_FOR):
+        missing = wanted.intersection(kernel.produced) - there
+        if any(0 not in entry_shape(FIELD[name], model.sizes) for name in missing):
+            found.append(kernel)
+            wanted.update(kernel.reads)
+    return tuple(reversed(found))
 
 
 class ShardEmitter:
@@ -118,6 +130,8 @@ class ShardEmitter:
         self.log.append(EmittedCall(scan, len(COLUMNS)))
         yield scan
         yield self._emit(calls.smooth, worlds)
+        for early in calls.asked_for:
+            yield self._emit(early, worlds)
         yield AwaitCounts(scan)
         totals = self._totals.tolist()
         self.bad_worlds = totals[_COLUMN["bad"]]
@@ -132,8 +146,9 @@ class ShardEmitter:
         without_rows = totals[_COLUMN["rows_0"]]
         if without_rows:
             yield self._emit(calls.advance, without_rows)
-        for call in calls.asked_for:
-            yield self._emit(call, worlds)
+        for late in (calls.activation, calls.post):
+            if late is not None:
+                yield self._emit(late, worlds)
 
     def _evaluation(self, integrator: str, rk_stage: int, keep: frozenset[str]) -> Evaluation:
         key = (integrator, rk_stage, keep)
@@ -147,7 +162,7 @@ class ShardEmitter:
         kernels = kernels_of(model, integrator, keep)
         self._factory.functions.require(kernels)
         stored = keep | fields_needed(kernels)
-        scalars = {"rk_stage": rk_stage}
+        scalars = {"rk_stage": rk_stage, "rk_last": 3 if integrator == "rk4" else 0}
         types = set(model.cand_type.tolist())
         narrow = tuple(
             (_COLUMN[name], make(catalogue.NARROW[name], stored, Listed(name, "pair type", code, True)))
@@ -157,14 +172,16 @@ class ShardEmitter:
         return Evaluation(
             position=make(catalogue.position(model.general_position), stored),
             scan=make(catalogue.SCAN_KERNEL, stored),
-            smooth=make(catalogue.smooth(model.has_fluid), stored),
+            smooth=make(catalogue.smooth(model.general_smooth, model.has_fluid), stored),
+            asked_for=tuple(make(kernel, stored) for kernel in asked_for(model, keep)),
             narrow=narrow,
             # the class that takes longest is issued first
             finish=tuple(
                 self._finish(integrator, c, stored, scalars) for c in reversed(range(1, reachable_classes(model)))
             ),
             advance=make(catalogue.advance(integrator), stored, Listed("rows_0", "size class", 0, True), 0, scalars),
-            asked_for=tuple(make(kernel, stored) for kernel in asked_for(model, keep)),
+            activation=make(catalogue.ACTIVATION_KERNEL, stored, scalars=scalars) if integrator and model.na else None,
+            post=make(catalogue.POST, stored) if "cfrc_ext" in keep else None,
         )
 
     def _finish(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from simengine.kernels.kernel import Kernel
 from simengine.stages.acceleration import ACCELERATION
+from simengine.stages.activation import ACTIVATION
 from simengine.stages.actuation import ACTUATION
+from simengine.stages.actuation_any import ACTUATION_ANY
 from simengine.stages.collision import COLLISION, COLLISION_ANY
 from simengine.stages.com_pos import COM_POS
 from simengine.stages.com_vel import COM_VEL
@@ -24,6 +26,9 @@ from simengine.stages.scan import SCAN
 from simengine.stages.sites import SITES
 from simengine.stages.solve import SOLVE
 from simengine.stages.stage import Stage
+from simengine.stages.tendon import TENDON
+from simengine.stages.tendon_velocity import TENDON_VELOCITY
+from simengine.stages.transmission import TRANSMISSION
 from simengine.stages.unconstrained import UNCONSTRAINED
 from simengine.state.fields import FIELDS
 
@@ -32,6 +37,7 @@ STAGES: tuple[Stage, ...] = (
     KINEMATICS,
     SITES,
     COM_POS,
+    TENDON,
     COLLISION,
     COLLISION_ANY,
     SCAN,
@@ -41,7 +47,10 @@ STAGES: tuple[Stage, ...] = (
     PASSIVE,
     FLUID,
     RNE,
+    TENDON_VELOCITY,
+    TRANSMISSION,
     ACTUATION,
+    ACTUATION_ANY,
     ACCELERATION,
     *NARROWPHASE.values(),
     CONSTRAINT,
@@ -49,6 +58,7 @@ STAGES: tuple[Stage, ...] = (
     UNCONSTRAINED,
     EULER,
     RK4,
+    ACTIVATION,
     RNE_POST,
 )
 
@@ -73,8 +83,8 @@ POSITION = Kernel(
 )
 POSITION_GENERAL = Kernel(
     "position_general",
-    (GUARD, KINEMATICS, COM_POS, COLLISION_ANY),
-    direct=_COUNTS,
+    (GUARD, KINEMATICS, SITES, COM_POS, TENDON, COLLISION_ANY),
+    direct=_COUNTS | {"ten_J"},
     preload=frozenset({"qpos"}),
     resident=2,
 )
@@ -92,12 +102,25 @@ SMOOTH_FLUID = Kernel(
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
     resident=8,
 )
+SMOOTH_GENERAL = Kernel(
+    "smooth_general",
+    (
+        *(CRB, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, FLUID, RNE),
+        *(TRANSMISSION, ACTUATION_ANY, ACCELERATION),
+    ),
+    direct=frozenset({"actuator_moment"}),
+    preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
+    resident=2,
+)
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
-SITES_KERNEL = Kernel("sites", (SITES,))
+ACTIVATION_KERNEL = Kernel("activation", (ACTIVATION,))
 POST = Kernel("rne_post", (RNE_POST,))
-ASKED_FOR: tuple[Kernel, ...] = (SITES_KERNEL, POST)
-"""Kernels that run only where what they produce is to be kept, in this order."""
+ASKED_FOR: tuple[Kernel, ...] = tuple(
+    Kernel(stage.name, (stage,)) for stage in (SITES, TENDON, TENDON_VELOCITY, TRANSMISSION)
+)
+"""Kernels that run, in this order and before the integrator, where what they produce is wanted and nothing else
+produces it."""
 
 
 def position(general: bool) -> Kernel:
@@ -105,8 +128,10 @@ def position(general: bool) -> Kernel:
     return POSITION_GENERAL if general else POSITION
 
 
-def smooth(has_fluid: bool) -> Kernel:
-    """Inertia, smooth forces and the acceleration they give; models without a fluid do not pay for it."""
+def smooth(general: bool, has_fluid: bool) -> Kernel:
+    """Inertia, smooth forces and the acceleration they give; simple models do not pay for what they lack."""
+    if general:
+        return SMOOTH_GENERAL
     return SMOOTH_FLUID if has_fluid else SMOOTH
 
 
@@ -130,12 +155,15 @@ def step_kernels(integrator: str) -> tuple[Kernel, ...]:
         POSITION_GENERAL,
         SMOOTH,
         SMOOTH_FLUID,
+        SMOOTH_GENERAL,
         SCAN_KERNEL,
         *NARROW.values(),
         finish(integrator, False),
         finish(integrator, True),
         advance(integrator),
+        *((ACTIVATION_KERNEL,) if integrator else ()),
         *ASKED_FOR,
+        POST,
     )
 
 

@@ -24,6 +24,7 @@ _HEADERS_AFTER_MODEL = (
     "linalg.cuh",
     "contact.cuh",
     "lengths.cuh",
+    "actuators.cuh",
     "counting.cuh",
     "integrate.cuh",
 )

@@ -16,6 +16,7 @@ def constants() -> str:
     joint, geom = mujoco.mjtJoint, mujoco.mjtGeom
     values = {
         "JNT_FREE": int(joint.mjJNT_FREE),
+        "JNT_BALL": int(joint.mjJNT_BALL),
         "JNT_SLIDE": int(joint.mjJNT_SLIDE),
         "JNT_HINGE": int(joint.mjJNT_HINGE),
         "GEOM_PLANE": int(geom.mjGEOM_PLANE),
@@ -26,6 +27,9 @@ def constants() -> str:
         "COLUMN_CLASS": COLUMNS.index("rows_0"),
         "COLUMN_BAD": COLUMNS.index("bad"),
     }
+    for enum in ("mjtTrn", "mjtDyn", "mjtGain", "mjtBias"):
+        codes = getattr(mujoco, enum).__members__.items()
+        values |= {name.removeprefix("mj"): int(code) for name, code in codes}
     lines = [f"#define {name} {value}" for name, value in values.items()]
     lines += [f"#define STATUS_{name.upper()} {code}" for code, name in enumerate(STATUS)]
     for code, pair in enumerate(PAIRS):

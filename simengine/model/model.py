@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from simengine.errors import ModelError, UnsupportedModelError
+from simengine.model.actuators import actuator_table, needs_general_actuation
 from simengine.model.lengths import length_table
 from simengine.model.pairs import geom_pairs, pair_table, unsupported_pairs
 from simengine.model.support import unsupported_features
@@ -30,6 +31,7 @@ class Model:
         opt_integrator: "euler" or "rk4".
         has_fluid: whether a fluid acts on the bodies.
         general_position: whether the positions need more than the kernels of simple models know.
+        general_smooth: whether the smooth forces do.
         nefc_max: the most constraint rows a state can have.
     """
 
@@ -49,7 +51,10 @@ class Model:
             np.where(self.arrays["cand_condim"] == 1, 1, 4)[self.arrays["slot_cand"]].sum()
         )
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
-        self.general_position = bool(np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any())
+        self.general_smooth = needs_general_actuation(mj)
+        self.general_position = self.general_smooth or bool(
+            np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any()
+        )
         self._check_shapes()
 
     def __getattr__(self, name: str) -> Any:
@@ -145,10 +150,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str,
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
     values |= length_table(mj)
-    values["actuator_gear"] = mj.actuator_gear[:, 0]
-    values["actuator_gainprm"] = mj.actuator_gainprm[:, 0]
-    affine = (mj.actuator_biastype == mujoco.mjtBias.mjBIAS_AFFINE)[:, None]
-    values["actuator_biasprm"] = np.where(affine, mj.actuator_biasprm[:, :3], 0.0)
+    values |= actuator_table(mj)
     values["stat_meaninertia"] = mj.stat.meaninertia
     values["body_box"] = _inertia_boxes(mj)
     for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "impratio"):
@@ -172,8 +174,6 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str,
     if disabled & int(_DISABLE.mjDSBL_CLAMPCTRL):
         arrays["actuator_ctrllimited"][:] = 0
     if disabled & int(_DISABLE.mjDSBL_ACTUATION):
-        arrays["actuator_gainprm"][:] = 0
-        arrays["actuator_biasprm"][:] = 0
         arrays["actuator_forcelimited"][:] = 0  # a range without zero would bring a force back
         arrays["jnt_actfrclimited"][:] = 0
     return arrays

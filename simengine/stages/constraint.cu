@@ -32,12 +32,6 @@ DEVICE void stiffness_damping(const real* solref, const real* solimp, real times
   }
 }
 
-// Does dof v move body b? Depth-first numbering makes a subtree a range of bodies.
-DEVICE bool moves(const Model& m, int v, int b) {
-  const int own = m.dof_bodyid()[v];
-  return own <= b && b <= m.body_last()[own];
-}
-
 // Velocity of a point of body b, in the world frame, per unit velocity of dof v.
 DEVICE void point_jacobian(const Model& m, int v, int b, const real* point, const real* subtree_com, const real* cdof,
                            real* out) {

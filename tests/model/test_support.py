@@ -28,7 +28,7 @@ def test_each_feature_is_refused_by_name(name: str) -> None:
 
 
 def test_all_features_are_named_at_once() -> None:
-    names = ("PGS", "elliptic", "sleep", "ball joint", "frictionloss", "box", "spatial tendon", "sensor", "muscle")
+    names = ("PGS", "elliptic", "sleep", "ball joint", "frictionloss", "box", "spatial tendon", "sensor", "user gain")
     with pytest.raises(UnsupportedModelError) as refusal:
         load_model(model_with(*names))
     missing = [name for name in names if FEATURES[name].words not in str(refusal.value)]

@@ -17,12 +17,12 @@ from tests.stages.harness import FRONT, Argument, Memory, arguments, call, list_
 
 MODELS = (
     *("ant", "half_cheetah", "mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules"),
-    *("sunken", "tendons"),
+    *("sunken", "tendons", "actuators"),
 )
 
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in catalogue.STAGES}
-SMOOTH = ("crb", "factor_m", "com_vel", "passive", "fluid", "rne", "actuation", "acceleration")
 PAIRS = tuple(catalogue.NARROW)
+RUNGE_KUTTA = ("rk_qpos", "rk_qvel", "rk_act", "rk_rate", "rk_dqpos", "rk_dqvel", "rk_dact")
 
 Step = tuple[Kernel, bool, str]
 """A kernel, whether it takes a list of worlds, and which: "all", "rows" or "free"."""
@@ -35,24 +35,46 @@ def single(name: str) -> Kernel:
 
 def position(model: Model) -> tuple[str, ...]:
     """Stages of the positions, up to counting."""
-    return ("guard", "kinematics", "sites", "com_pos", "collision_any" if model.general_position else "collision")
+    return (
+        "guard",
+        "kinematics",
+        "sites",
+        "com_pos",
+        "tendon",
+        "collision_any" if model.general_position else "collision",
+    )
+
+
+def smooth(model: Model) -> tuple[str, ...]:
+    """Stages of the smooth forces, and those that nothing but the comparison asks for."""
+    fused = tuple(stage.name for stage in catalogue.smooth(model.general_smooth, model.has_fluid).stages)
+    return (*(name for name in ("tendon_velocity", "transmission") if name not in fused), *fused)
 
 
 def serves(stage: Stage, model: Model) -> bool:
-    """Whether a stage knows all that a model needs of it."""
-    return not (stage is catalogue.COLLISION and model.general_position)
+    """Whether a stage knows all that a model needs of it, and has something to do."""
+    lean = {"collision": model.general_position, "actuation": model.general_smooth}
+    size = {
+        "sites": "nsite",
+        "tendon": "ntendon",
+        "tendon_velocity": "ntendon",
+        "transmission": "nu",
+        "activation": "na",
+    }
+    return not lean.get(stage.name, False) and getattr(model, size.get(stage.name, "nbody")) > 0
 
 
 def steps(model: Model, integrator: str) -> Iterator[Step]:
     """Kernels of single stages, in the order of a step; without an integrator, of a forward evaluation."""
-    smooth = SMOOTH if model.has_fluid else tuple(name for name in SMOOTH if name != "fluid")
-    for name in (*position(model), "scan", *smooth, *PAIRS):
+    for name in (*position(model), "scan", *smooth(model), *PAIRS):
         yield single(name), False, "all"
     end = (integrator,) if integrator else ()
     for name in ("constraint", "solve", *end):
         yield single(name), True, "rows"
     for name in ("unconstrained", *end):
         yield single(name), True, "free"
+    if integrator and model.na:
+        yield single("activation"), False, "all"
     yield single("rne_post"), False, "all"
 
 
@@ -70,12 +92,17 @@ def most_rows(memory: Memory) -> int:
 Calls = Iterator[tuple[Kernel, list[Argument]]]
 
 
+def rk_scalars(integrator: str, rk_stage: int) -> dict[str, int]:
+    """Scalars of the stages that integrate."""
+    return {"rk_stage": rk_stage, "rk_last": 3 if integrator == "rk4" else 0}
+
+
 def calls(memory: Memory, integrator: str, rk_stage: int) -> Calls:
     """Calls of `steps` on a memory, made one after another; each must be carried out before the next is asked for."""
     for kernel, listed, kind in steps(memory.model, integrator):
         if listed:
             list_worlds(memory, worlds_of(memory, kind))
-        yield kernel, arguments(kernel, memory, listed, most_rows(memory), {"rk_stage": rk_stage})
+        yield kernel, arguments(kernel, memory, listed, most_rows(memory), rk_scalars(integrator, rk_stage))
 
 
 def fused_calls(
@@ -88,17 +115,23 @@ def fused_calls(
         arena: rows live in their arena instead of scratch.
         null: outputs that each kernel does not store.
     """
-    smooth = catalogue.smooth(memory.model.has_fluid)
+    model = memory.model
+    fused_smooth = catalogue.smooth(model.general_smooth, model.has_fluid)
     # a lean kernel and its general form write the same fields
-    lean = () if memory.model.general_position else (catalogue.POSITION,)
-    for kernel in (catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL, smooth, *catalogue.NARROW.values()):
+    lean = () if model.general_position else (catalogue.POSITION,)
+    first = (catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL, fused_smooth)
+    for kernel in (*first, *catalogue.ASKED_FOR, *catalogue.NARROW.values()):
         yield kernel, arguments(kernel, memory, null=null[kernel.name])
     for kernel, kind in ((catalogue.finish(integrator, arena), "rows"), (catalogue.advance(integrator), "free")):
         list_worlds(memory, worlds_of(memory, kind))
         nrow = 0 if arena and kind == "rows" else most_rows(memory)
-        yield kernel, arguments(kernel, memory, True, nrow, {"rk_stage": rk_stage}, null[kernel.name])
-    for kernel in catalogue.ASKED_FOR:
-        yield kernel, arguments(kernel, memory)
+        yield kernel, arguments(kernel, memory, True, nrow, rk_scalars(integrator, rk_stage), null[kernel.name])
+    if integrator and model.na:
+        yield (
+            catalogue.ACTIVATION_KERNEL,
+            arguments(catalogue.ACTIVATION_KERNEL, memory, scalars=rk_scalars(integrator, rk_stage)),
+        )
+    yield catalogue.POST, arguments(catalogue.POST, memory)
 
 
 def run_chain(memory: Memory, integrator: str = "", rk_stage: int = 0) -> None:
@@ -145,7 +178,7 @@ def start(name: str, dtype: str, rk_stage: int, worlds: int | None = None) -> Me
     contacts, rows = memory.own("totals")[:2]
     memory = fresh(name, dtype, int(contacts), int(rows), worlds)
     rng = np.random.default_rng(3)
-    for field in ("rk_qpos", "rk_qvel", "rk_rate", "rk_dqpos", "rk_dqvel"):
+    for field in RUNGE_KUTTA:
         if rk_stage:
             memory.own(field)[...] = rng.normal(size=memory.own(field).shape)
     return memory
@@ -174,7 +207,7 @@ def prepared(name: str, dtype: str) -> Memory:
     memory = fresh(name, dtype, *arena_sizes(name))
     memory.set({k: v for k, v in reference(name).items() if not k.startswith("rk_")})
     rng = np.random.default_rng(11)
-    for field in (FIELD[n] for n in ("rk_qpos", "rk_qvel", "rk_rate", "rk_dqpos", "rk_dqvel")):
+    for field in (FIELD[n] for n in RUNGE_KUTTA):
         own = memory.own(field.name)
         own[...] = rng.normal(size=own.shape).astype(np.float32)
     # numbers of worlds in lists count from the start of the buffers

@@ -76,7 +76,7 @@ def test_fused_and_unfused_give_the_same_bits(
 def test_every_kernel_of_a_step_is_compared(integrator: str) -> None:
     ran = set()
     null = dropped(catalogue.step_kernels(integrator), "everything")
-    for name, arena in product(("ant", "sunken"), (False, True)):
+    for name, arena in product(("ant", "sunken", "actuators"), (False, True)):
         memory = start(name, "float64", 0)
         for kernel, slots in fused_calls(memory, integrator, 0, arena, null):
             call(kernel, memory, slots)
