@@ -19,11 +19,16 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 HEAVY = "bench stepping --mujoco --json"  # minutes
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 
 COMMANDS = [line[2:] for block in blocks("console") for line in block.splitlines() if line.startswith("$ ")]
+PROGRAMS = {
+    f"{page.name}-{number}": text
+    for page in PAGES
+    for number, text in enumerate(blocks("python", page.read_text(encoding="utf-8")))
+}
 MAKE = [command for command in COMMANDS if command.startswith("make ")]
 HEAVY_COMMANDS = [command for command in COMMANDS if HEAVY in command]
 LIGHT = [command for command in COMMANDS if command not in MAKE + HEAVY_COMMANDS]
@@ -71,10 +76,10 @@ def test_heavy_command_runs(command: str, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out" / "stepping.json").read_text())["rows"]
 
 
-@pytest.mark.parametrize("number", range(len(blocks("python"))))
-def test_program_runs(number: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program_runs(name: str, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
-    program.write_text(blocks("python")[number], encoding="utf-8")
+    program.write_text(PROGRAMS[name], encoding="utf-8")
     run_in_shell(f"python -W error::UserWarning {program}", tmp_path, timeout=300)
 
 

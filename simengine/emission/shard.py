@@ -23,7 +23,7 @@ from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model.model import Model
 from simengine.model.table import PAIR_TYPES
-from simengine.state.fields import COLUMNS, FIELD, FIELDS, NUM_CLASSES, ROW_CLASSES, entry_shape
+from simengine.state.fields import COLUMNS, FIELD, FIELDS, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
 
 _COLUMN = {name: index for index, name in enumerate(COLUMNS)}
 _CLASS_COLUMNS = (*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more")
@@ -43,6 +43,8 @@ class Evaluation:
     advance: SizedCall
     activation: SizedCall | None
     post: SizedCall | None
+    sense_motion: SizedCall | None
+    sense_forces: SizedCall | None
 
 
 def fields_needed(kernels: tuple[Kernel, ...]) -> frozenset[str]:
@@ -68,7 +70,9 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
         catalogue.advance(integrator),
         *((catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()),
         *asked_for(model, keep),
-        *((catalogue.POST,) if "cfrc_ext" in keep else ()),
+        *((catalogue.POST,) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
+        *((catalogue.SENSE_MOTION,) if keep & SENSED else ()),
+        *((catalogue.SENSE_FORCES,) if _sensed_forces(model, keep) else ()),
     )
 
 
@@ -76,13 +80,19 @@ def asked_for(model: Model, keep: frozenset[str]) -> tuple[Kernel, ...]:
     """Kernels that a model launches only because of what `keep` asks for."""
     general = (catalogue.position(model.general_position), catalogue.smooth(model.general_smooth, model.has_fluid))
     there = {name for kernel in general for name in kernel.produced}
-    wanted, found = set(keep), list[Kernel]()
+    sensing = catalogue.SENSE_MOTION.reads if keep & SENSED else ()
+    wanted, found = {*keep, *sensing}, list[Kernel]()
     for kernel in reversed(catalogue.ASKED_FOR):
         missing = wanted.intersection(kernel.produced) - there
         if any(0 not in entry_shape(FIELD[name], model.sizes) for name in missing):
             found.append(kernel)
             wanted.update(kernel.reads)
     return tuple(reversed(found))
+
+
+def _sensed_forces(model: Model, keep: frozenset[str]) -> bool:
+    """Whether something must be known of accelerations and forces of bodies."""
+    return bool(keep & {"cacc", "cfrc_int"}) or ("sensordata" in keep and model.senses_forces)
 
 
 class ShardEmitter:
@@ -103,15 +113,23 @@ class ShardEmitter:
         self._evaluations: dict[tuple[str, int, frozenset[str]], Evaluation] = {}
 
     def steps(self, n: int, keep: frozenset[str]) -> Iterator[Item]:
-        """Emit `n` steps; after the last evaluation of the last one the fields of `keep` are valid in memory."""
+        """Emit `n` steps; after the last one the fields of `keep` are valid in memory.
+
+        What is sensed belongs to the first evaluation of the last step, all else to its last evaluation.
+        """
         integrator = self._store.model.opt_integrator
         stages = 4 if integrator == "rk4" else 1
         nothing: frozenset[str] = frozenset()
+        sensed, derived = keep & SENSED, keep - SENSED
         for step in range(n):
             self.log = []
             for rk_stage in range(stages):
-                last = step == n - 1 and rk_stage == stages - 1
-                yield from self._evaluate(self._evaluation(integrator, rk_stage, keep if last else nothing))
+                wanted = nothing
+                if step == n - 1 and rk_stage == 0:
+                    wanted |= sensed
+                if step == n - 1 and rk_stage == stages - 1:
+                    wanted |= derived
+                yield from self._evaluate(self._evaluation(integrator, rk_stage, wanted))
 
     def forward(self) -> Iterator[Item]:
         """Emit one evaluation that stores every field and integrates nothing."""
@@ -132,6 +150,8 @@ class ShardEmitter:
         yield self._emit(calls.smooth, worlds)
         for early in calls.asked_for:
             yield self._emit(early, worlds)
+        if calls.sense_motion is not None:
+            yield self._emit(calls.sense_motion, worlds)
         yield AwaitCounts(scan)
         totals = self._totals.tolist()
         self.bad_worlds = totals[_COLUMN["bad"]]
@@ -146,9 +166,9 @@ class ShardEmitter:
         without_rows = totals[_COLUMN["rows_0"]]
         if without_rows:
             yield self._emit(calls.advance, without_rows)
-        for late in (calls.activation, calls.post):
-            if late is not None:
-                yield self._emit(late, worlds)
+        for after in (calls.activation, calls.post, calls.sense_forces):
+            if after is not None:
+                yield self._emit(after, worlds)
 
     def _evaluation(self, integrator: str, rk_stage: int, keep: frozenset[str]) -> Evaluation:
         key = (integrator, rk_stage, keep)
@@ -163,6 +183,10 @@ class ShardEmitter:
         self._factory.functions.require(kernels)
         stored = keep | fields_needed(kernels)
         scalars = {"rk_stage": rk_stage, "rk_last": 3 if integrator == "rk4" else 0}
+
+        def after(kernel: Kernel) -> SizedCall | None:
+            return make(kernel, stored) if kernel in kernels else None
+
         types = set(model.cand_type.tolist())
         narrow = tuple(
             (_COLUMN[name], make(catalogue.NARROW[name], stored, Listed(name, "pair type", code, True)))
@@ -181,7 +205,9 @@ class ShardEmitter:
             ),
             advance=make(catalogue.advance(integrator), stored, Listed("rows_0", "size class", 0, True), 0, scalars),
             activation=make(catalogue.ACTIVATION_KERNEL, stored, scalars=scalars) if integrator and model.na else None,
-            post=make(catalogue.POST, stored) if "cfrc_ext" in keep else None,
+            post=after(catalogue.POST),
+            sense_motion=after(catalogue.SENSE_MOTION),
+            sense_forces=after(catalogue.SENSE_FORCES),
         )
 
     def _finish(

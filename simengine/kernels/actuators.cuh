@@ -97,8 +97,15 @@ struct ActuatorForce {
   real force, slope;  // force before its range, and its derivative by the actuator's velocity
 };
 
+// Of the lengths that differ by full turns, the one nearest to the input of a servo of a rotation in space.
+DEVICE real nearest_length(const Model& m, int u, real input, real length) {
+  const real period = m.actuator_period()[u];
+  return period > 0 ? fma_(period, floor_(divide_(input - length, period) + R(0.5)), length) : length;
+}
+
 // Force of actuator u for an input (its control or activation): gain * input + bias.
-DEVICE ActuatorForce force_of(const Model& m, int u, real input, real length, real velocity) {
+DEVICE ActuatorForce force_of(const Model& m, int u, real input, real modulo_turns, real velocity) {
+  const real length = nearest_length(m, u, input, modulo_turns);
   const real *gain = m.actuator_gainprm() + ACTUATOR_PRM * u, *bias = m.actuator_biasprm() + ACTUATOR_PRM * u;
   const int gaintype = m.actuator_gaintype()[u], biastype = m.actuator_biastype()[u];
   ActuatorForce out = {0, 0};

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from simengine.kernels.kernel import Kernel
+from simengine.stages.acc_bias import ACC_BIAS
 from simengine.stages.acceleration import ACCELERATION
 from simengine.stages.activation import ACTIVATION
 from simengine.stages.actuation import ACTUATION
 from simengine.stages.actuation_any import ACTUATION_ANY
+from simengine.stages.body_forces import BODY_FORCES
 from simengine.stages.collision import COLLISION, COLLISION_ANY
 from simengine.stages.com_pos import COM_POS
 from simengine.stages.com_vel import COM_VEL
@@ -23,9 +25,13 @@ from simengine.stages.rk4 import RK4
 from simengine.stages.rne import RNE
 from simengine.stages.rne_post import RNE_POST
 from simengine.stages.scan import SCAN
+from simengine.stages.sensor_acc import SENSOR_ACC
+from simengine.stages.sensor_pos import SENSOR_POS
+from simengine.stages.sensor_vel import SENSOR_VEL
 from simengine.stages.sites import SITES
 from simengine.stages.solve import SOLVE
 from simengine.stages.stage import Stage
+from simengine.stages.subtree_vel import SUBTREE_VEL
 from simengine.stages.tendon import TENDON
 from simengine.stages.tendon_velocity import TENDON_VELOCITY
 from simengine.stages.transmission import TRANSMISSION
@@ -60,6 +66,12 @@ STAGES: tuple[Stage, ...] = (
     RK4,
     ACTIVATION,
     RNE_POST,
+    SUBTREE_VEL,
+    ACC_BIAS,
+    SENSOR_POS,
+    SENSOR_VEL,
+    BODY_FORCES,
+    SENSOR_ACC,
 )
 
 INTEGRATORS: dict[str, Stage] = {"euler": EULER, "rk4": RK4}
@@ -121,6 +133,8 @@ ASKED_FOR: tuple[Kernel, ...] = tuple(
 )
 """Kernels that run, in this order and before the integrator, where what they produce is wanted and nothing else
 produces it."""
+SENSE_MOTION = Kernel("sense_motion", (SUBTREE_VEL, ACC_BIAS, SENSOR_POS, SENSOR_VEL))
+SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
 
 
 def position(general: bool) -> Kernel:
@@ -164,6 +178,8 @@ def step_kernels(integrator: str) -> tuple[Kernel, ...]:
         *((ACTIVATION_KERNEL,) if integrator else ()),
         *ASKED_FOR,
         POST,
+        SENSE_MOTION,
+        SENSE_FORCES,
     )
 
 

@@ -23,10 +23,12 @@ _HEADERS_AFTER_MODEL = (
     "tree.cuh",
     "linalg.cuh",
     "contact.cuh",
+    "box.cuh",
     "lengths.cuh",
     "actuators.cuh",
     "counting.cuh",
     "integrate.cuh",
+    "sensor.cuh",
 )
 
 MODEL_PARAMETERS = ("const GRID_CONSTANT Header header", "const int* model_ints", "const real* model_reals")

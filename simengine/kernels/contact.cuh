@@ -22,6 +22,17 @@ DEVICE void make_frame(real* frame) {
   cross3(frame + 6, frame, y);
 }
 
+// A point at a signed distance from a plane.
+DEVICE void plane_contact(const real* normal, const real* point, real dist, Contact* out) {
+  out->dist = dist;
+  for (int i = 0; i < 3; ++i) {
+    out->frame[i] = normal[i];
+    out->frame[3 + i] = 0;
+    out->pos[i] = fma_(R(-0.5) * dist, normal[i], point[i]);
+  }
+  make_frame(out->frame);
+}
+
 // Two spheres, or the nearest points of two rounded segments; axis1 and axis2 decide the normal of coinciding centres.
 DEVICE int sphere_contact(const real* pos1, real radius1, const real* pos2, real radius2, const real* axis1,
                           const real* axis2, real margin, Contact* out) {

@@ -38,8 +38,9 @@ DEVICE int size_class(int nefc) {
 }
 
 template <CollideAny COLLIDE, int MOST>
-DEVICE void count_contacts(const Model& m, const real* qpos, const real* geom_xpos, const real* geom_xmat,
-                           const int* world_status, int* cand_adr, int* ncon, int* nefc, int* counts, int shard_size) {
+DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_length, const real* geom_xpos,
+                           const real* geom_xmat, const int* world_status, int* cand_adr, int* ncon, int* nefc,
+                           int* counts, int shard_size) {
   const bool healthy = world_status[0] == STATUS_HEALTHY;
   const int ncand = healthy ? m.ncand() : 0, nlimit = healthy ? m.nlimit() : 0;
   int contacts = 0, rows = 0, types = 0;
@@ -56,7 +57,7 @@ DEVICE void count_contacts(const Model& m, const real* qpos, const real* geom_xp
   }
   // (2) active limits
   LANE_FOR(l, nlimit) {
-    const Limit limit = limit_of(m, m.limit_id()[l], qpos);
+    const Limit limit = limit_of(m, m.limit_id()[l], qpos, ten_length);
     rows += (limit.dist[0] < limit.margin) + (limit.dist[1] < limit.margin);
   }
   rows = lane_sum_int(rows);

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import mujoco
 
 from simengine.model.blob import HEADER, HEADER_FIELDS, HEADER_REALS, HEADER_SCALARS, field_size
+from simengine.model.sensors import MAX_SENSOR_DIM, SENSORS, sensor_code
 from simengine.model.table import PAIR_TYPES, PAIRS, TABLE_BY_NAME, PairType
 from simengine.state.fields import COLUMNS, NUM_CLASSES, NUM_COLUMNS, NUM_SUMS, ROW_CLASSES, STATUS
 
@@ -26,6 +27,10 @@ def constants() -> str:
         "COLUMN_TYPE": COLUMNS.index(PAIR_TYPES[0]),
         "COLUMN_CLASS": COLUMNS.index("rows_0"),
         "COLUMN_BAD": COLUMNS.index("bad"),
+        "DATATYPE_REAL": int(mujoco.mjtDataType.mjDATATYPE_REAL),
+        "DATATYPE_POSITIVE": int(mujoco.mjtDataType.mjDATATYPE_POSITIVE),
+        "MAX_SENSOR_DIM": MAX_SENSOR_DIM,
+        **{f"SENS_{name}": sensor_code(name) for names in SENSORS.values() for name in names},
     }
     for enum in ("mjtTrn", "mjtDyn", "mjtGain", "mjtBias"):
         codes = getattr(mujoco, enum).__members__.items()

@@ -96,6 +96,7 @@ def actuator_forces(m: Any, signal: jax.Array, length: jax.Array, velocity: jax.
 
     Their derivative by the velocity is `jax.jvp` of this.
     """
+    length = _nearest_length(m, signal, length)
     gain, bias = const(m.actuator_gainprm, length), const(m.actuator_biasprm, length)
     gaintype, biastype = np.asarray(m.actuator_gaintype), np.asarray(m.actuator_biastype)
     factor = jnp.where(gaintype == AFFINE, gain[:, 1] * length + gain[:, 2] * velocity, 0.0)
@@ -109,6 +110,16 @@ def actuator_forces(m: Any, signal: jax.Array, length: jax.Array, velocity: jax.
     if muscles.size:
         added = added.at[muscles].set(_muscle_bias(m, muscles, length[muscles]))
     return factor * signal + added
+
+
+def _nearest_length(m: Any, signal: jax.Array, length: jax.Array) -> jax.Array:
+    """Of the lengths (nu,) that differ by full turns, those nearest to the signals of servos of rotations in space."""
+    turning = np.asarray(m.actuator_period) > 0
+    if not turning.any():
+        return length
+    period = const(np.where(turning, m.actuator_period, 1.0), length)
+    turns = jnp.floor((signal - length) / period + 0.5)
+    return jnp.where(turning, length + period * jax.lax.stop_gradient(turns), length)
 
 
 def _muscle_length(m: Any, u: np.ndarray, prm: np.ndarray, length: jax.Array) -> tuple[jax.Array, np.ndarray]:

@@ -22,6 +22,7 @@ def actuator_table(mj: mujoco.MjModel) -> dict[str, Any]:
         "actuator_biasprm": np.where(on, bias, 0.0),
         "actuator_dynprm": mj.actuator_dynprm[:, :3],
         "actuator_disabled": disabled,
+        "actuator_period": _periods(mj),
         "act_actuatorid": np.flatnonzero(mj.actuator_actadr >= 0),
     }
 
@@ -35,6 +36,24 @@ def _parameters(mj: mujoco.MjModel, prm: np.ndarray, kind: np.ndarray, used: tup
     scaled = (kind == int(_GAIN.mjGAIN_MUSCLE)) & (folded[:, 2] < 0)
     folded[scaled, 2] = folded[scaled, 3] / np.maximum(mujoco.mjMINVAL, mj.actuator_acc0[scaled])
     return folded
+
+
+def _periods(mj: mujoco.MjModel) -> np.ndarray:
+    """(nu,) length of a full turn where MuJoCo takes the nearest of a servo's lengths that differ by full turns.
+
+    These are position servos, with a fixed gain and the opposite as slope of the bias, on ball joints and on the
+    rotation of a site against another.
+    """
+    servo = (mj.actuator_gaintype == int(_GAIN.mjGAIN_FIXED)) & (mj.actuator_biastype == int(_BIAS.mjBIAS_AFFINE))
+    servo &= mj.actuator_biasprm[:, 1] == -mj.actuator_gainprm[:, 0]
+    on_joint = np.isin(mj.actuator_trntype, (int(_TRN.mjTRN_JOINT), int(_TRN.mjTRN_JOINTINPARENT)))
+    ball = np.append(mj.jnt_type, -1)[np.where(on_joint, mj.actuator_trnid[:, 0], -1)] == int(
+        mujoco.mjtJoint.mjJNT_BALL
+    )
+    site = (mj.actuator_trntype == int(_TRN.mjTRN_SITE)) & (mj.actuator_trnid[:, 1] >= 0)
+    site &= ~mj.actuator_gear[:, :3].any(axis=1)
+    gear = np.where(ball[:, None], mj.actuator_gear[:, :3], mj.actuator_gear[:, 3:])
+    return np.where(servo & (ball | site), 2 * np.pi * np.linalg.norm(gear, axis=1), 0.0)
 
 
 def _disabled(mj: mujoco.MjModel) -> np.ndarray:

@@ -12,6 +12,7 @@ from simengine.errors import ModelError, UnsupportedModelError
 from simengine.model.actuators import actuator_table, needs_general_actuation
 from simengine.model.lengths import length_table
 from simengine.model.pairs import geom_pairs, pair_table, unsupported_pairs
+from simengine.model.sensors import senses_forces, sensor_names, sensor_table
 from simengine.model.support import unsupported_features
 from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, SIZES, TABLE, resolve
 
@@ -30,6 +31,8 @@ class Model:
             fields are int32, real ones float64; treat them as read-only.
         opt_integrator: "euler" or "rk4".
         has_fluid: whether a fluid acts on the bodies.
+        sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
+        senses_forces: whether a sensor measures accelerations or forces.
         general_position: whether the positions need more than the kernels of simple models know.
         general_smooth: whether the smooth forces do.
         nefc_max: the most constraint rows a state can have.
@@ -51,6 +54,8 @@ class Model:
             np.where(self.arrays["cand_condim"] == 1, 1, 4)[self.arrays["slot_cand"]].sum()
         )
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
+        self.sensor_names = sensor_names(self.arrays["sensor_type"])
+        self.senses_forces = senses_forces(mj)
         self.general_smooth = needs_general_actuation(mj)
         self.general_position = self.general_smooth or bool(
             np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any()
@@ -149,8 +154,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str,
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
-    values |= length_table(mj)
-    values |= actuator_table(mj)
+    values |= length_table(mj) | actuator_table(mj) | sensor_table(mj)
     values["stat_meaninertia"] = mj.stat.meaninertia
     values["body_box"] = _inertia_boxes(mj)
     for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "impratio"):

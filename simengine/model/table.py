@@ -13,6 +13,7 @@ from typing import NamedTuple
 SIZES: tuple[str, ...] = (
     *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap"),
     *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment"),
+    *("nsensor", "nsensordata"),
 )
 
 # Scalar integer options, which follow the sizes in the header.
@@ -156,15 +157,27 @@ TABLE: tuple[TableField, ...] = (
     _r("actuator_dynprm", "nu", 3, doc="time constants [s]; a muscle's width of the transition between them"),
     _r("actuator_actrange", "nu", 2, doc="limits of the activation"),
     _r("actuator_lengthrange", "nu", 2, doc="feasible lengths, a muscle's operating range"),
+    _r("actuator_period", "nu", doc="derived: a full turn's length, for servos of rotations in space; else 0"),
     _r("actuator_cranklength", "nu", doc="length of a slider-crank's rod [m]"),
     _i("tendon_actfrclimited", "ntendon", doc="is the total actuator force limited"),
     _r("tendon_actfrcrange", "ntendon", 2, doc="total actuator force limits [N]"),
+    # sensors; of the pair of frames the second is the reference, whose body is -1 where there is none
+    _i("sensor_type", "nsensor", doc="MuJoCo's mjtSensor, -1 where sensors are disabled"),
+    _i("sensor_objid", "nsensor", doc="what is measured: joint, tendon, actuator or body"),
+    _i("sensor_datatype", "nsensor", doc="MuJoCo's mjtDataType"),
+    _i("sensor_adr", "nsensor", doc="first entry in sensordata"),
+    _i("sensor_dim", "nsensor", doc="number of entries"),
+    _r("sensor_cutoff", "nsensor", doc="bound of real and positive values, 0 for none"),
+    _i("sensor_bodyid", "nsensor", 2, doc="derived: bodies that carry the frames"),
+    _r("sensor_pos", "nsensor", 2, 3, doc="derived: positions of the frames in their bodies [m]"),
+    _r("sensor_quat", "nsensor", 2, 4, doc="derived: orientations of the frames in their bodies"),
     # options
     _r("opt_timestep", doc="step [s]"),
     _r("opt_gravity", 3, doc="gravity [m/s^2]"),
     _r("opt_density", doc="density of the fluid [kg/m^3]"),
     _r("opt_viscosity", doc="viscosity of the fluid [Pa s]"),
     _r("opt_wind", 3, doc="velocity of the fluid, world frame [m/s]"),
+    _r("opt_magnetic", 3, doc="magnetic flux, world frame"),
     _r("opt_tolerance", doc="solver tolerance"),
     _r("opt_ls_tolerance", doc="line-search tolerance"),
     _r("opt_impratio", doc="friction to normal impedance ratio"),
@@ -197,6 +210,12 @@ PAIRS: tuple[PairType, ...] = (
     PairType("sphere_sphere", (("sphere", "sphere"),), 1),
     PairType("sphere_capsule", (("sphere", "capsule"),), 1),
     PairType("capsule_capsule", (("capsule", "capsule"),), 2),
+    PairType("plane_box", (("plane", "box"),), 4, heavy=True),
+    PairType("plane_cylinder", (("plane", "cylinder"),), 4, heavy=True),
+    PairType("plane_ellipsoid", (("plane", "ellipsoid"),), 1, heavy=True),
+    PairType("sphere_cylinder", (("sphere", "cylinder"),), 1, heavy=True),
+    PairType("sphere_box", (("sphere", "box"),), 1, heavy=True),
+    PairType("capsule_box", (("capsule", "box"),), 2, heavy=True),
 )
 PAIR_TYPES: tuple[str, ...] = tuple(pair.name for pair in PAIRS)
 PAIR_SLOTS: tuple[int, ...] = tuple(pair.slots for pair in PAIRS)

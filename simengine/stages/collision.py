@@ -15,4 +15,6 @@ COLLISION = Stage(
     scalars=("shard_size",),
     flops=60,
 )
-COLLISION_ANY = replace(COLLISION, name="collision_any", flops=200)
+COLLISION_ANY = replace(
+    COLLISION, name="collision_any", reads=("qpos", "ten_length", "geom_xpos", "geom_xmat", "world_status"), flops=200
+)

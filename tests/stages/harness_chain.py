@@ -10,6 +10,7 @@ import numpy as np
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model
+from simengine.model.table import PAIR_TYPES
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELD, FIELDS
 from tests.oracle import Sample, oracle_model, sample, undecided
@@ -17,10 +18,12 @@ from tests.stages.harness import FRONT, Argument, Memory, arguments, call, list_
 
 MODELS = (
     *("ant", "half_cheetah", "mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules"),
-    *("sunken", "tendons", "actuators"),
+    *("sunken", "tendons", "actuators", "crates", "ragdoll"),
 )
 
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in catalogue.STAGES}
+SENSE_MOTION = ("subtree_vel", "acc_bias", "sensor_pos", "sensor_vel")
+SENSE_FORCES = ("body_forces", "sensor_acc")
 PAIRS = tuple(catalogue.NARROW)
 RUNGE_KUTTA = ("rk_qpos", "rk_qvel", "rk_act", "rk_rate", "rk_dqpos", "rk_dqvel", "rk_dact")
 
@@ -52,21 +55,18 @@ def smooth(model: Model) -> tuple[str, ...]:
 
 
 def serves(stage: Stage, model: Model) -> bool:
-    """Whether a stage knows all that a model needs of it, and has something to do."""
+    """Whether a stage knows all that a model needs of it, and has anything to do on it."""
+    if stage.name in PAIR_TYPES:
+        return PAIR_TYPES.index(stage.name) in model.cand_type
     lean = {"collision": model.general_position, "actuation": model.general_smooth}
-    size = {
-        "sites": "nsite",
-        "tendon": "ntendon",
-        "tendon_velocity": "ntendon",
-        "transmission": "nu",
-        "activation": "na",
-    }
-    return not lean.get(stage.name, False) and getattr(model, size.get(stage.name, "nbody")) > 0
+    size = {"sites": model.nsite, "tendon": model.ntendon, "tendon_velocity": model.ntendon}
+    size |= {"transmission": model.nu, "activation": model.na}
+    return not lean.get(stage.name, False) and size.get(stage.name, 1) > 0
 
 
 def steps(model: Model, integrator: str) -> Iterator[Step]:
     """Kernels of single stages, in the order of a step; without an integrator, of a forward evaluation."""
-    for name in (*position(model), "scan", *smooth(model), *PAIRS):
+    for name in (*position(model), "scan", *smooth(model), *SENSE_MOTION, *PAIRS):
         yield single(name), False, "all"
     end = (integrator,) if integrator else ()
     for name in ("constraint", "solve", *end):
@@ -75,7 +75,8 @@ def steps(model: Model, integrator: str) -> Iterator[Step]:
         yield single(name), True, "free"
     if integrator and model.na:
         yield single("activation"), False, "all"
-    yield single("rne_post"), False, "all"
+    for name in ("rne_post", *SENSE_FORCES):
+        yield single(name), False, "all"
 
 
 def worlds_of(memory: Memory, kind: str) -> np.ndarray:
@@ -113,25 +114,23 @@ def fused_calls(
     Args:
         memory, integrator, rk_stage: as there.
         arena: rows live in their arena instead of scratch.
-        null: outputs that each kernel does not store.
+        null: outputs that each kernel does not store; kernels for sensors run if they are named here.
     """
     model = memory.model
     fused_smooth = catalogue.smooth(model.general_smooth, model.has_fluid)
+    sensing = [k for k in (catalogue.SENSE_MOTION, catalogue.SENSE_FORCES) if k.name in null]
     # a lean kernel and its general form write the same fields
     lean = () if model.general_position else (catalogue.POSITION,)
-    first = (catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL, fused_smooth)
-    for kernel in (*first, *catalogue.ASKED_FOR, *catalogue.NARROW.values()):
+    first = (catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL, fused_smooth, *catalogue.ASKED_FOR)
+    for kernel in (*first, *sensing[:1], *catalogue.NARROW.values()):
         yield kernel, arguments(kernel, memory, null=null[kernel.name])
     for kernel, kind in ((catalogue.finish(integrator, arena), "rows"), (catalogue.advance(integrator), "free")):
         list_worlds(memory, worlds_of(memory, kind))
         nrow = 0 if arena and kind == "rows" else most_rows(memory)
         yield kernel, arguments(kernel, memory, True, nrow, rk_scalars(integrator, rk_stage), null[kernel.name])
-    if integrator and model.na:
-        yield (
-            catalogue.ACTIVATION_KERNEL,
-            arguments(catalogue.ACTIVATION_KERNEL, memory, scalars=rk_scalars(integrator, rk_stage)),
-        )
-    yield catalogue.POST, arguments(catalogue.POST, memory)
+    activation = (catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()
+    for kernel in (*activation, catalogue.POST, *sensing[1:]):
+        yield kernel, arguments(kernel, memory, scalars=rk_scalars(integrator, rk_stage))
 
 
 def run_chain(memory: Memory, integrator: str = "", rk_stage: int = 0) -> None:

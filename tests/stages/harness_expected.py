@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from simengine.kernels.catalogue import STAGES
-from simengine.math import quaternion
+from simengine.math import quaternion, tree
 from simengine.math.actuators import advance_activation
 from simengine.math.joint_space import advance
 from simengine.model.table import PAIR_TYPES
@@ -33,6 +33,8 @@ RETURNS = {
     "solve": ("qacc", "efc_force", "qfrc_constraint"),
     "euler": ("qpos", "qvel"),
     "fluid": ("qfrc_fluid", "qfrc_passive"),
+    "sensor_vel": ("sensordata",),
+    "sensor_acc": ("sensordata",),
 }
 """What a JAX form returns where it is not what its stage writes."""
 
@@ -78,6 +80,8 @@ def spread(values: np.ndarray, where: tuple[np.ndarray, np.ndarray], n: int, slo
 def ref_input(name: str, memory: Memory) -> np.ndarray:
     """An argument of a JAX form, (num_worlds, ...) in float64, arenas spread over slots."""
     n, model = memory.num_worlds, memory.model
+    if name == "time":
+        return memory.own("nstep") * float(model.opt_timestep)
     if name == "contact_active":
         world, slot = contact_slots(memory)
         return spread(np.ones(len(world), bool), (world, slot), n, model.nslot, False)
@@ -196,8 +200,8 @@ def rk4_by_numpy(memory: Memory, rk_stage: int) -> Fields:
         f |= {"rk_qpos": f["qpos"], "rk_qvel": f["qvel"]}
         f |= {n: np.zeros_like(f["qvel"]) for n in ("rk_rate", "rk_dqpos", "rk_dqvel")}
     rate = f["qvel"].copy()
-    for adr in model.jnt_dofadr[model.jnt_type == 0]:
-        turning = slice(adr + 3, adr + 6)
+    for adr in tree.quaternions(model)[1]:
+        turning = slice(adr, adr + 3)
         turned = REACH[rk_stage] * h * f["rk_rate"][:, turning]
         rate[:, turning] = quaternion.rotation_rate(turned, f["qvel"][:, turning])
     dqpos = f["rk_dqpos"] + WEIGHT[rk_stage] * rate

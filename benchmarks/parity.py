@@ -1,0 +1,175 @@
+"""Worst error against MuJoCo per field, and speed, of many models: `python -m benchmarks.parity run --json out.json`.
+
+For each (model, backend, precision): `simengine.check_model` (random, settled and thrown states, and single steps along
+a MuJoCo trajectory), its worst relative error by field, what the states covered, and steps/s with random controls.
+Models are the assets of the installed Gymnasium, and those that the tests share, each exercising a group of features.
+`python -m benchmarks.parity table` writes `docs/parity.md` from the committed results.
+
+The exit status of `run` is 1 if a model disagrees with MuJoCo.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+
+import simengine
+from benchmarks.stepping import ASSETS, control_sets, hardware, package_versions
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+PAGE = ROOT / "docs" / "parity.md"
+GROUPS: dict[str, tuple[str, ...]] = {
+    "positions": ("kinematics", "com_pos", "crb"),
+    "forces": ("com_vel", "passive", "rne", "actuation", "acceleration"),
+    "contacts": ("narrowphase",),
+    "rows": ("constraint",),
+    "solution": ("solve", "rne_post"),
+    "one step": ("step",),
+}
+"""Columns of the page, and the stages whose fields they sum up; other stages are listed under "more"."""
+
+
+def gymnasium_models() -> dict[str, Path]:
+    """Every model that Gymnasium brings, by name."""
+    return {path.stem: path for path in sorted(ASSETS.glob("*.xml"))}
+
+
+def feature_models() -> dict[str, str]:
+    """MJCF of the models that the tests share."""
+    from tests import models
+
+    texts = {name.lower(): text for name, text in vars(models).items() if name.isupper() and isinstance(text, str)}
+    return {f"tests: {name}": text for name, text in sorted(texts.items())}
+
+
+def speed(model: simengine.Model, worlds: int, backend: str, dtype: str, seconds: float) -> dict[str, Any]:
+    """Steps/s from rest with random controls; worlds that blow up start anew."""
+    sim = simengine.Simulation(model, worlds, backend=backend, dtype=dtype, on_nonfinite="reset")
+    controls = control_sets(sim, 1)
+    for i in range(10):
+        sim.step(ctrl=controls[i % len(controls)])
+    sim.synchronize()
+    steps, begin = 0, time.perf_counter()
+    while time.perf_counter() - begin < seconds or steps < 10:
+        for _ in range(10):
+            sim.step(ctrl=controls[steps % len(controls)])
+            steps += 1
+        sim.synchronize()
+    rate = worlds * steps / (time.perf_counter() - begin)
+    sim.close()
+    return {"worlds": worlds, "steps_per_s": float(f"{rate:.3g}")}
+
+
+def row_of(name: str, source: Any, backend: str, dtype: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Errors and speed of one model on one backend in one precision."""
+    row: dict[str, Any] = {"model": name, "dtype": dtype}
+    try:
+        model = simengine.load_model(source)
+    except simengine.UnsupportedModelError as error:
+        return {**row, "backend": backend, "refused": list(error.features)}
+    report = simengine.check_model(model, backend=backend, dtype=dtype, num_states=args.states, num_steps=args.steps)
+    worst = {f"{r.stage}.{r.field}": float(f"{r.relative:.2e}") for r in report.fields if r.states}
+    covered = {"states": report.coverage.num_states, "contacts": report.coverage.contacts, "rows": report.coverage.rows}
+    row |= {"backend": report.backend, "passed": report.passed, "verdict": report.verdict(), "covered": covered}
+    row |= {"pairs": report.coverage.pairs, "errors": worst}
+    worlds = args.worlds if report.backend != "jax" else min(args.worlds, 64)
+    return row | speed(model, worlds, report.backend, dtype, args.seconds)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure and write; the exit code."""
+    sources: dict[str, Any] = {**gymnasium_models(), **feature_models()}
+    rows = []
+    for name, source in sources.items():
+        if args.model and name not in args.model:
+            continue
+        for backend in args.backend:
+            for dtype in args.dtype:
+                row = row_of(name, source, backend, dtype, args)
+                rows.append(row)
+                said = row.get("verdict") or f"{name!r} is refused: {len(row['refused'])} elements"
+                print(f"{said}; {row.get('steps_per_s', 0):,.0f} steps/s", file=sys.stderr, flush=True)
+    versions = {**package_versions(), "simengine": simengine.__version__, "mujoco": mujoco.__version__}
+    document = {
+        "hardware": hardware(),
+        "versions": {**versions, "python": platform.python_version()},
+        "date": date.today().isoformat(),
+        "command": "python -m benchmarks.parity " + " ".join(sys.argv[1:]),
+        "parity": rows,
+    }
+    if args.json:
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        args.json.write_text(json.dumps(document, indent=1) + "\n")
+    return int(not all(row.get("passed", True) for row in rows))
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    known = {stage for stages in GROUPS.values() for stage in stages}
+    errors = {tuple(name.split(".", 1)): value for name, value in row["errors"].items()}
+    more = sorted({stage for stage, _ in errors} - known)
+    columns = [*GROUPS.values(), more]
+    worst = [max((v for (stage, _), v in errors.items() if stage in stages), default=np.nan) for stages in columns]
+    shown = ["" if np.isnan(value) else f"{value:.0e}" for value in worst]
+    verdict = "" if row["passed"] else " **differs**"
+    return [row["model"] + verdict, row["dtype"], *shown, f"{row['worlds']:,}", f"{row['steps_per_s']:,.0f}"]
+
+
+def page() -> str:
+    """The page's text, from every committed result of `run`."""
+    lines = [
+        "# Errors against MuJoCo, and speed",
+        "",
+        "Generated by `python -m benchmarks.parity table`. Figures are worst relative errors of the fields of stages,",
+        "max|a - b| / max(1, max|b|), over random, settled and thrown states and single steps along a trajectory of",
+        "MuJoCo, both solvers run to 1e-12; errors by field, and what the states covered, are in the result files.",
+        "Steps/s are with random controls from rest.",
+    ]
+    for path in sorted(RESULTS.glob("*.json")):
+        document = json.loads(path.read_text())
+        if "parity" not in document:
+            continue
+        machine = document["hardware"].get("gpu") or document["hardware"]["cpu"]
+        lines += ["", f"## {machine}", "", f"`{document['command']}`, {document['date']}, `{path.name}`"]
+        rows = document["parity"]
+        for backend in dict.fromkeys(row["backend"] for row in rows):
+            columns = ["model", "precision", *GROUPS, "more", "worlds", "steps/s"]
+            lines += ["", f"### {backend}", "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+            lines += [f"| {' | '.join(_cells(row))} |" for row in rows if row["backend"] == backend and "errors" in row]
+            refused = {row["model"]: row["refused"] for row in rows if row["backend"] == backend and "refused" in row}
+            lines += ["", *(f"Refused: {name}: {'; '.join(what[:5])}" for name, what in refused.items())]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main() -> int:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="what", required=True)
+    measure = commands.add_parser("run", help="compare and measure")
+    measure.add_argument("--model", nargs="+", help="only these")
+    measure.add_argument("--backend", nargs="+", default=["auto"])
+    measure.add_argument("--dtype", nargs="+", default=["float64", "float32"])
+    measure.add_argument("--worlds", type=int, default=1024)
+    measure.add_argument("--states", type=int, default=200)
+    measure.add_argument("--steps", type=int, default=300)
+    measure.add_argument("--seconds", type=float, default=1.0, help="time over which speed is measured")
+    measure.add_argument("--json", type=Path)
+    commands.add_parser("table", help="write docs/parity.md")
+    args = parser.parse_args()
+    if args.what == "run":
+        return run(args)
+    PAGE.write_text(page())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

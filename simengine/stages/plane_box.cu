@@ -1,0 +1,35 @@
+// Plane and box: the first four corners within the margin, of those that lie below the box's centre.
+DEVICE int collide_plane_box(const Pair& p, real margin, Contact* out) {
+  real normal[3], offset[3], along[3];
+  mat_col(normal, p.mat1, 2);
+  for (int i = 0; i < 3; ++i) offset[i] = p.pos2[i] - p.pos1[i];
+  // (1) height of the centre, and of the half-edges along the normal
+  const real height = dot3(offset, normal);
+  for (int i = 0; i < 3; ++i) {
+    real axis[3];
+    mat_col(axis, p.mat2, i);
+    along[i] = p.size2[i] * dot3(axis, normal);
+  }
+  int number = 0;
+  for (int corner = 0; corner < 8 && number < 4; ++corner) {
+    // (2) corners by the signs of their coordinates, x fastest
+    real sign[3], local[3];
+    for (int i = 0; i < 3; ++i) {
+      sign[i] = corner >> i & 1 ? R(1.0) : R(-1.0);
+      local[i] = sign[i] * p.size2[i];
+    }
+    const real below = dot3(sign, along), dist = height + below;
+    if (below > 0 || dist > margin) continue;
+    // (3) contact half-way between the corner and the plane
+    real point[3];
+    for (int i = 0; i < 3; ++i) point[i] = p.pos2[i] + dot3(p.mat2 + 3 * i, local);
+    plane_contact(normal, point, dist, out + number++);
+  }
+  return number;
+}
+
+DEVICE void plane_box(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,
+                      real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
+  fill_contacts<collide_plane_box, MAX_PLANE_BOX>(m, TYPE_PLANE_BOX, geom_xpos, geom_xmat, cand_adr,
+                                                  contact_dist, contact_pos, contact_frame, contact_cand);
+}

@@ -1,0 +1,11 @@
+// Sphere and box: one contact, at the box's point nearest to the sphere's centre.
+DEVICE int collide_sphere_box(const Pair& p, real margin, Contact* out) {
+  // (1) the nearest point, or the nearest face where the box holds the centre
+  return sphere_against_box(p.pos1, p.size1[0], p, margin, out);
+}
+
+DEVICE void sphere_box(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,
+                       real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
+  fill_contacts<collide_sphere_box, MAX_SPHERE_BOX>(m, TYPE_SPHERE_BOX, geom_xpos, geom_xmat, cand_adr,
+                                                    contact_dist, contact_pos, contact_frame, contact_cand);
+}

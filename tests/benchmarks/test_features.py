@@ -1,0 +1,29 @@
+"""The feature table in the docs is what the support gate says, and its probes are models that MuJoCo compiles."""
+
+from __future__ import annotations
+
+import mujoco
+import pytest
+
+from benchmarks.features.engines import refusal
+from benchmarks.features.probes import PROBES, Probe, model
+from benchmarks.features.table import PAGE, page
+from simengine import ModelError
+
+
+def test_the_page_in_the_docs_is_current() -> None:
+    assert page() == PAGE.read_text(), "run: python -m benchmarks.features table"
+
+
+@pytest.mark.parametrize("probe", PROBES, ids=lambda p: f"{p.group}/{p.feature}")
+def test_a_probe_compiles_and_is_not_the_bare_model(probe: Probe) -> None:
+    mujoco.MjModel.from_xml_string(probe.mjcf)
+    assert probe.mjcf != model()
+
+
+def test_a_refusal_carries_the_loaders_words() -> None:
+    def load(mj: mujoco.MjModel) -> None:
+        raise ModelError(f"no room for\n {mj.nbody} bodies")
+
+    assert refusal(load, model()) == "ModelError: no room for 3 bodies"
+    assert refusal(lambda mj: None, model()) == ""
