@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 
+from simengine.check.oracle import dense_jacobian
 from simengine.make_step import State, make_forward
 from simengine.model import Model, load_model
 from simengine.model.table import PAIRS
@@ -34,7 +35,7 @@ STATE_FIELDS = (
     "qfrc_constraint cfrc_ext subtree_linvel subtree_angmom cacc cfrc_int sensordata"
 ).split()
 CONTACT_FIELDS = ("dist", "pos", "frame")
-ROW_FIELDS = ("J", "pos", "margin", "D", "aref", "force")
+ROW_FIELDS = ("J", "pos", "margin", "D", "aref", "force", "frictionloss")
 
 _GEOM = {geom.name.removeprefix("mjGEOM_").lower(): int(geom) for geom in mujoco.mjtGeom.__members__.values()}
 PAIR_NAMES = {(_GEOM[a], _GEOM[b]): f"{a}-{b}" for pair in PAIRS for a, b in pair.geoms}
@@ -55,6 +56,8 @@ class Sample(NamedTuple):
     ctrl: np.ndarray
     qfrc_applied: np.ndarray
     xfrc_applied: np.ndarray
+    mocap_pos: np.ndarray
+    mocap_quat: np.ndarray
 
 
 @cache
@@ -80,6 +83,8 @@ def sample(name: str, n: int = NUM_STATES, seed: int = 0) -> Sample:
         rng.uniform(-1.2, 1.2, size=(n, mj.nu)),
         rng.normal(size=(n, mj.nv)),
         rng.normal(size=(n, mj.nbody, 6)),
+        data.mocap_pos + 0.1 * rng.normal(size=(n, mj.nmocap, 3)),
+        rng.normal(size=(n, mj.nmocap, 4)),
     )
     return Sample(*(v.astype(np.float32).astype(np.float64) for v in values))
 
@@ -160,7 +165,7 @@ def collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
         mujoco.mju_sparse2dense(fields["actuator_moment"], *(array.ravel() for array in rows))
     fields |= {f"contact_{f}": np.array(getattr(data.contact, f)) for f in CONTACT_FIELDS}
     fields |= {f"efc_{f}": np.array(getattr(data, f"efc_{f}")) for f in ROW_FIELDS}
-    fields["efc_J"] = fields["efc_J"].reshape(data.nefc, mj.nv)
+    fields["efc_J"] = dense_jacobian(mj, data)
     fields["contact_exclude"] = np.array(data.contact.exclude)
     fields["efc_type"] = np.array(data.efc_type)
     fields["contact_type"] = np.sort(mj.geom_type[np.array(data.contact.geom).reshape(-1, 2)], axis=1)
@@ -175,8 +180,13 @@ def states_of(model: Model, states: Sample, dtype: Any) -> tuple[State, jax.Arra
         return jnp.asarray(x, dtype)
 
     zero, at_rest = jnp.zeros(n, dtype), jnp.zeros((n, model.nv), dtype)
-    applied = (array(states.qfrc_applied), array(states.xfrc_applied))
-    state = State(array(states.qpos), array(states.qvel), at_rest, zero, *applied, array(states.act))
+    applied = (
+        array(states.qfrc_applied),
+        array(states.xfrc_applied),
+        array(states.mocap_pos),
+        array(states.mocap_quat),
+    )
+    state = State(array(states.qpos), array(states.qvel), at_rest, zero, *applied, act=array(states.act))
     return state, array(states.ctrl)
 
 

@@ -70,7 +70,7 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
         catalogue.advance(integrator),
         *((catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()),
         *asked_for(model, keep),
-        *((catalogue.POST,) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
+        *((catalogue.post(model.has_general_rows),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
         *((catalogue.SENSE_MOTION,) if keep & SENSED else ()),
         *((catalogue.SENSE_FORCES,) if _sensed_forces(model, keep) else ()),
     )
@@ -205,7 +205,7 @@ class ShardEmitter:
             ),
             advance=make(catalogue.advance(integrator), stored, Listed("rows_0", "size class", 0, True), 0, scalars),
             activation=make(catalogue.ACTIVATION_KERNEL, stored, scalars=scalars) if integrator and model.na else None,
-            post=after(catalogue.POST),
+            post=after(catalogue.post(model.has_general_rows)),
             sense_motion=after(catalogue.SENSE_MOTION),
             sense_forces=after(catalogue.SENSE_FORCES),
         )

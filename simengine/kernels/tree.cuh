@@ -2,12 +2,6 @@
 // children, so a lane that walks them needs no other lane's results and no barrier.
 #pragma once
 
-// Does dof v move body b? Depth-first numbering makes a subtree a range of bodies.
-DEVICE bool moves(const Model& m, int v, int b) {
-  const int own = m.dof_bodyid()[v];
-  return own <= b && b <= m.body_last()[own];
-}
-
 // x[body][width] becomes the sum over the body's subtree; the world's entry is not touched.
 DEVICE void sum_subtrees(const Model& m, real* x, int width) {
   LANE_FOR(e, width * m.nroot()) {

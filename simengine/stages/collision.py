@@ -1,7 +1,7 @@
 """Broadphase and counting of contacts and constraint rows.
 
-Two stages of the same work: `collision` knows the light pair types only, so that simple models do not pay for code they
-never run; `collision_any` knows all.
+Two stages of the same work: `collision` knows the light pair types only, and the rows of limits and contacts, so that
+simple models do not pay for code they never run; `collision_any` knows all.
 """
 
 from dataclasses import replace
@@ -16,5 +16,8 @@ COLLISION = Stage(
     flops=60,
 )
 COLLISION_ANY = replace(
-    COLLISION, name="collision_any", reads=("qpos", "ten_length", "geom_xpos", "geom_xmat", "world_status"), flops=200
+    COLLISION,
+    name="collision_any",
+    reads=("qpos", "eq_active", "ten_length", "geom_xpos", "geom_xmat", "world_status"),
+    flops=200,
 )

@@ -58,6 +58,8 @@ def serves(stage: Stage, model: Model) -> bool:
     """Whether a stage knows all that a model needs of it, and has anything to do on it."""
     if stage.name in PAIR_TYPES:
         return PAIR_TYPES.index(stage.name) in model.cand_type
+    if stage in (catalogue.CONSTRAINT, catalogue.RNE_POST, catalogue.SOLVE):
+        return not model.has_general_rows
     lean = {"collision": model.general_position, "actuation": model.general_smooth}
     size = {"sites": model.nsite, "tendon": model.ntendon, "tendon_velocity": model.ntendon}
     size |= {"transmission": model.nu, "activation": model.na}
@@ -69,13 +71,13 @@ def steps(model: Model, integrator: str) -> Iterator[Step]:
     for name in (*position(model), "scan", *smooth(model), *SENSE_MOTION, *PAIRS):
         yield single(name), False, "all"
     end = (integrator,) if integrator else ()
-    for name in ("constraint", "solve", *end):
+    for name in ("constraint_general" if model.has_general_rows else "constraint", "solve", *end):
         yield single(name), True, "rows"
     for name in ("unconstrained", *end):
         yield single(name), True, "free"
     if integrator and model.na:
         yield single("activation"), False, "all"
-    for name in ("rne_post", *SENSE_FORCES):
+    for name in ("rne_post_general" if model.has_general_rows else "rne_post", *SENSE_FORCES):
         yield single(name), False, "all"
 
 
@@ -129,7 +131,7 @@ def fused_calls(
         nrow = 0 if arena and kind == "rows" else most_rows(memory)
         yield kernel, arguments(kernel, memory, True, nrow, rk_scalars(integrator, rk_stage), null[kernel.name])
     activation = (catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()
-    for kernel in (*activation, catalogue.POST, *sensing[1:]):
+    for kernel in (*activation, catalogue.post(model.has_general_rows), *sensing[1:]):
         yield kernel, arguments(kernel, memory, scalars=rk_scalars(integrator, rk_stage))
 
 
@@ -145,6 +147,7 @@ def state_fields(model: Model, states: Sample) -> dict[str, np.ndarray]:
     warm = np.random.default_rng(7).normal(size=(n, model.nv)).astype(np.float32)
     fields = {name: np.asarray(getattr(states, name)) for name in Sample._fields}
     return fields | {
+        "eq_active": np.random.default_rng(5).random((n, model.neq)) < 0.8,
         "qacc_warmstart": warm.astype(np.float64),
         "nstep": np.arange(n, dtype=np.int32),
         "world_status": np.zeros(n, np.int32),
