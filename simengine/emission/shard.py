@@ -5,7 +5,8 @@
                                                                                            └── advance, without rows
 
 One evaluation of the dynamics emits `position`, `scan` and `smooth`, awaits the counts, then emits exactly the work
-that exists. RK4 repeats it four times.
+that exists. RK4 repeats it four times. Where integration is not fused into `finish` and `advance`, a kernel of the
+integrator alone follows for all worlds.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Evaluation:
     post: SizedCall | None
     sense_motion: SizedCall | None
     sense_forces: SizedCall | None
+    integrate: tuple[SizedCall, ...]
 
 
 def fields_needed(kernels: tuple[Kernel, ...]) -> frozenset[str]:
@@ -65,14 +67,15 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
         catalogue.smooth(model.general_smooth, model.has_fluid),
         catalogue.SCAN_KERNEL,
         *(catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist()))),
-        *((catalogue.finish(integrator, False),) if classes > 1 else ()),
-        *((catalogue.finish(integrator, True),) if classes == NUM_CLASSES else ()),
-        catalogue.advance(integrator),
+        *((catalogue.finish(integrator, model.solver, False),) if classes > 1 else ()),
+        *((catalogue.finish(integrator, model.solver, True),) if classes == NUM_CLASSES else ()),
+        catalogue.advance(integrator, model.solver),
         *((catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()),
         *asked_for(model, keep),
         *((catalogue.post(model.has_general_rows),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
         *((catalogue.SENSE_MOTION,) if keep & SENSED else ()),
         *((catalogue.SENSE_FORCES,) if _sensed_forces(model, keep) else ()),
+        *catalogue.integrate(integrator, model.solver),
     )
 
 
@@ -166,7 +169,7 @@ class ShardEmitter:
         without_rows = totals[_COLUMN["rows_0"]]
         if without_rows:
             yield self._emit(calls.advance, without_rows)
-        for after in (calls.activation, calls.post, calls.sense_forces):
+        for after in (calls.post, calls.sense_forces, *calls.integrate, calls.activation):
             if after is not None:
                 yield self._emit(after, worlds)
 
@@ -203,11 +206,20 @@ class ShardEmitter:
             finish=tuple(
                 self._finish(integrator, c, stored, scalars) for c in reversed(range(1, reachable_classes(model)))
             ),
-            advance=make(catalogue.advance(integrator), stored, Listed("rows_0", "size class", 0, True), 0, scalars),
+            advance=make(
+                catalogue.advance(integrator, model.solver),
+                stored,
+                Listed("rows_0", "size class", 0, True),
+                0,
+                scalars,
+            ),
             activation=make(catalogue.ACTIVATION_KERNEL, stored, scalars=scalars) if integrator and model.na else None,
             post=after(catalogue.post(model.has_general_rows)),
             sense_motion=after(catalogue.SENSE_MOTION),
             sense_forces=after(catalogue.SENSE_FORCES),
+            integrate=tuple(
+                make(kernel, stored, scalars=scalars) for kernel in catalogue.integrate(integrator, model.solver)
+            ),
         )
 
     def _finish(
@@ -217,6 +229,6 @@ class ShardEmitter:
         nrow = 0 if arena else ROW_CLASSES[size_class]
         column = _CLASS_COLUMNS[size_class]
         suffix = "" if arena else f"_{nrow}"
-        kernel = catalogue.finish(integrator, arena)
+        kernel = catalogue.finish(integrator, self._store.model.solver, arena)
         listed = Listed(column, "size class", size_class, True)
         return _COLUMN[column], self._factory.make(kernel, stored, listed, nrow, scalars, suffix)

@@ -32,6 +32,7 @@ _HEADERS_AFTER_MODEL = (
     "equality.cuh",
     "integrate.cuh",
     "sensor.cuh",
+    "random.cuh",
 )
 
 MODEL_PARAMETERS = ("const GRID_CONSTANT Header header", "const int* model_ints", "const real* model_reals")

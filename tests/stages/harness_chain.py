@@ -18,7 +18,7 @@ from tests.stages.harness import FRONT, Argument, Memory, arguments, call, list_
 
 MODELS = (
     *("ant", "half_cheetah", "mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules"),
-    *("sunken", "tendons", "actuators", "crates", "ragdoll"),
+    *("sunken", "tendons", "actuators", "crates", "ragdoll", "dual"),
 )
 
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in catalogue.STAGES}
@@ -56,9 +56,11 @@ def smooth(model: Model) -> tuple[str, ...]:
 
 def serves(stage: Stage, model: Model) -> bool:
     """Whether a stage knows all that a model needs of it, and has anything to do on it."""
+    if stage.name in catalogue.SOLVERS:
+        return stage.name == model.solver
     if stage.name in PAIR_TYPES:
         return PAIR_TYPES.index(stage.name) in model.cand_type
-    if stage in (catalogue.CONSTRAINT, catalogue.RNE_POST, catalogue.SOLVE):
+    if stage in (catalogue.CONSTRAINT, catalogue.RNE_POST):
         return not model.has_general_rows
     lean = {"collision": model.general_position, "actuation": model.general_smooth}
     size = {"sites": model.nsite, "tendon": model.ntendon, "tendon_velocity": model.ntendon}
@@ -70,15 +72,18 @@ def steps(model: Model, integrator: str) -> Iterator[Step]:
     """Kernels of single stages, in the order of a step; without an integrator, of a forward evaluation."""
     for name in (*position(model), "scan", *smooth(model), *SENSE_MOTION, *PAIRS):
         yield single(name), False, "all"
-    end = (integrator,) if integrator else ()
-    for name in ("constraint_general" if model.has_general_rows else "constraint", "solve", *end):
+    fused = catalogue.is_fused(integrator, model.solver)
+    end = (integrator,) if integrator and fused else ()
+    for name in (catalogue.constraint(model.solver).name, model.solver, *end):
         yield single(name), True, "rows"
     for name in ("unconstrained", *end):
         yield single(name), True, "free"
-    if integrator and model.na:
-        yield single("activation"), False, "all"
     for name in ("rne_post_general" if model.has_general_rows else "rne_post", *SENSE_FORCES):
         yield single(name), False, "all"
+    if integrator and not fused:
+        yield single(integrator), False, "all"
+    if integrator and model.na:
+        yield single("activation"), False, "all"
 
 
 def worlds_of(memory: Memory, kind: str) -> np.ndarray:
@@ -120,18 +125,21 @@ def fused_calls(
     """
     model = memory.model
     fused_smooth = catalogue.smooth(model.general_smooth, model.has_fluid)
+    solver = model.solver
     sensing = [k for k in (catalogue.SENSE_MOTION, catalogue.SENSE_FORCES) if k.name in null]
     # a lean kernel and its general form write the same fields
     lean = () if model.general_position else (catalogue.POSITION,)
     first = (catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL, fused_smooth, *catalogue.ASKED_FOR)
     for kernel in (*first, *sensing[:1], *catalogue.NARROW.values()):
         yield kernel, arguments(kernel, memory, null=null[kernel.name])
-    for kernel, kind in ((catalogue.finish(integrator, arena), "rows"), (catalogue.advance(integrator), "free")):
+    last = ((catalogue.finish(integrator, solver, arena), "rows"), (catalogue.advance(integrator, solver), "free"))
+    for kernel, kind in last:
         list_worlds(memory, worlds_of(memory, kind))
         nrow = 0 if arena and kind == "rows" else most_rows(memory)
         yield kernel, arguments(kernel, memory, True, nrow, rk_scalars(integrator, rk_stage), null[kernel.name])
     activation = (catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()
-    for kernel in (*activation, catalogue.post(model.has_general_rows), *sensing[1:]):
+    after = (catalogue.post(model.has_general_rows), *sensing[1:], *catalogue.integrate(integrator, solver))
+    for kernel in (*after, *activation):
         yield kernel, arguments(kernel, memory, scalars=rk_scalars(integrator, rk_stage))
 
 
