@@ -27,6 +27,7 @@ class State(NamedTuple):
         kind: "random", "settled", "thrown" or "limit": how it came about.
         qpos: (nq,) [m, rad, quaternions].
         qvel: (nv,) [m/s, rad/s].
+        act: (na,).
         ctrl: (nu,).
         qfrc_applied: (nv,) [N, N m].
         xfrc_applied: (nbody, 6), force then torque at the body's centre of mass, world frame [N, N m].
@@ -36,6 +37,7 @@ class State(NamedTuple):
     kind: str
     qpos: np.ndarray
     qvel: np.ndarray
+    act: np.ndarray
     ctrl: np.ndarray
     qfrc_applied: np.ndarray
     xfrc_applied: np.ndarray
@@ -43,7 +45,7 @@ class State(NamedTuple):
     mocap_quat: np.ndarray
 
     def put_into(self, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Write the state into MuJoCo's data; what it does not hold, such as activations, is reset."""
+        """Write the state into MuJoCo's data; what it does not hold is reset."""
         mujoco.mj_resetData(mj, data)
         for name in STATE_ARRAYS:
             getattr(data, name)[:] = getattr(self, name)
@@ -74,7 +76,7 @@ class Sampler:
         """Joints in or a little beyond their range, random velocities, controls and applied forces."""
         mj, rng = self.mj, self.rng
         forces = rng.normal(size=mj.nv), rng.normal(size=(mj.nbody, 6))
-        moving = self.random_qpos(), rng.normal(size=mj.nv), self.random_ctrl()
+        moving = self.random_qpos(), rng.normal(size=mj.nv), self.random_act(), self.random_ctrl()
         return _state("random", *moving, *forces, *self.random_mocap())
 
     def settled(self, count: int) -> Iterator[State]:
@@ -121,6 +123,15 @@ class Sampler:
         mj = self.mj
         limited = np.asarray(mj.actuator_ctrllimited, dtype=bool)[:, None]
         low, high = np.where(limited, mj.actuator_ctrlrange, (-1.0, 1.0)).T
+        beyond = 0.1 * (high - low)
+        return in_float32(self.rng.uniform(low - beyond, high + beyond))
+
+    def random_act(self) -> np.ndarray:
+        """Activations in or a little beyond their range, from 0 to 1 where there is none, (na,)."""
+        mj = self.mj
+        owner = np.flatnonzero(mj.actuator_actadr >= 0)
+        limited = np.asarray(mj.actuator_actlimited[owner], dtype=bool)[:, None]
+        low, high = np.where(limited, mj.actuator_actrange[owner], (0.0, 1.0)).T
         beyond = 0.1 * (high - low)
         return in_float32(self.rng.uniform(low - beyond, high + beyond))
 
