@@ -86,9 +86,6 @@ FEATURES: dict[str, Feature] = {
     ),
     "condim 4": Feature("geom", 'condim="4"', "contact dimension 4 of geoms 'floor' and 'ball'"),
     "condim 6": Feature("geom", 'condim="6"', "contact dimension 6 of geoms 'floor' and 'ball'"),
-    "explicit pair": Feature(
-        "sections", '<contact><pair name="both" geom1="floor" geom2="ball"/></contact>', "explicit contact pair 'both'"
-    ),
     "spatial tendon": Feature(
         "sections",
         '<tendon><spatial name="rope"><site site="tip"/><site site="post"/></spatial></tendon>',
