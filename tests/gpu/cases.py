@@ -33,7 +33,7 @@ class Case(NamedTuple):
     Attributes:
         mj, model: for MuJoCo and for the engine, the solver's tolerance at 1e-12.
         states: settable fields, (n, ...).
-        fields: MuJoCo's fields of each state after mj_forward and mj_rnePostConstraint, under the engine's names.
+        fields: MuJoCo's fields of each state, with the forces and momenta of bodies, under the engine's names.
         left_out: states that lie on a margin.
     """
 
@@ -131,6 +131,7 @@ def case(name: str) -> Case:
         data = _placed(mj, states, i)
         mujoco.mj_forward(mj, data)
         mujoco.mj_rnePostConstraint(mj, data)
+        mujoco.mj_subtreeVel(mj, data)
         fields.append(collect(mj, data) | {"contact_geom": data.contact.geom.reshape(-1, 2).copy()})
     return Case(mj, model, {k: v[keep] for k, v in states._asdict().items()}, fields, int(undecided.sum()))
 
