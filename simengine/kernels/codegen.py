@@ -27,6 +27,8 @@ _HEADERS_AFTER_MODEL = (
     "lengths.cuh",
     "counting.cuh",
     "integrate.cuh",
+    "forces.cuh",
+    "blocks.cuh",
 )
 
 MODEL_PARAMETERS = ("const GRID_CONSTANT Header header", "const int* model_ints", "const real* model_reals")

@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from simengine.errors import ModelError, UnsupportedModelError
+from simengine.model.blocks import block_table, worth_blocks
 from simengine.model.lengths import length_table
 from simengine.model.pairs import geom_pairs, pair_table, unsupported_pairs
 from simengine.model.support import unsupported_features
@@ -28,6 +29,7 @@ class Model:
         arrays: the model table, by field name (see `simengine.model.table.TABLE`); each is an attribute too. Integer
             fields are int32, real ones float64; treat them as read-only.
         opt_integrator: "euler" or "rk4".
+        has_islands: whether the world is solved island by island; see `simengine.model.blocks`.
         has_fluid: whether a fluid acts on the bodies.
         general_position: whether the positions need more than the kernels of simple models know.
         nefc_max: the most constraint rows a state can have.
@@ -42,8 +44,10 @@ class Model:
         self.name = name
         self.mj = mj
         self.opt_integrator: str = _INTEGRATORS[int(mj.opt.integrator)]
-        self.arrays = _build_arrays(mj, pairs)
-        self.sizes = _build_sizes(mj, self.arrays)
+        self.has_islands = worth_blocks(mj)
+        blocks = block_table(mj, self.has_islands)
+        self.arrays = _build_arrays(mj, pairs, blocks)
+        self.sizes = _build_sizes(mj, self.arrays, blocks["nJ"])
         self.options = _build_options(mj)
         self.nefc_max = 2 * self.sizes["nlimit"] + int(
             np.where(self.arrays["cand_condim"] == 1, 1, 4)[self.arrays["slot_cand"]].sum()
@@ -137,10 +141,12 @@ def _inertia_boxes(mj: mujoco.MjModel) -> np.ndarray:
     return np.where(heavy[:, None], np.sqrt(6 * np.maximum(mujoco.mjMINVAL, squares) / mass), 0.0)
 
 
-def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str, np.ndarray]:
+def _build_arrays(
+    mj: mujoco.MjModel, pairs: list[tuple[int, int]], blocks: dict[str, Any]
+) -> dict[str, np.ndarray]:
     """Copy MuJoCo's fields, add the derived ones, and fold the disable flags into them."""
     disabled = int(mj.opt.disableflags)
-    values: dict[str, Any] = pair_table(mj, pairs)
+    values: dict[str, Any] = pair_table(mj, pairs) | blocks
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
@@ -179,7 +185,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str,
     return arrays
 
 
-def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, int]:
+def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray], row_words: int) -> dict[str, int]:
     derived = {
         "nlevel": len(arrays["level_adr"]) - 1,
         "nroot": len(arrays["root_body"]),
@@ -187,6 +193,9 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str,
         "nslot": len(arrays["slot_cand"]),
         "nlimit": len(arrays["limit_id"]),
         "nmoment": len(arrays["moment"]),
+        "nblock": len(arrays["block_adr"]) - 1,
+        "nM": int(arrays["block_adr"][-1]),
+        "nJ": row_words,
     }
     return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
 
