@@ -18,6 +18,7 @@ import numpy as np
 from scheduler import AwaitCounts
 from scheduler.calls import Item
 from simengine.emission.calls import CallFactory, EmittedCall, Listed, Shard, SizedCall
+from simengine.emission.islands import IslandEvaluation
 from simengine.emission.store import GroupStore
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
@@ -55,6 +56,8 @@ def reachable_classes(model: Model) -> int:
 
 def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Kernel, ...]:
     """Kernels that steps of a model (with no integrator: evaluations) launch, where `keep` must be valid afterwards."""
+    if model.has_islands:
+        return catalogue.island_kernels(model)
     classes = reachable_classes(model)
     return (
         catalogue.position(model.general_position),
@@ -76,14 +79,17 @@ class ShardEmitter:
         bad_worlds: frozen worlds at the latest count.
     """
 
-    def __init__(self, store: GroupStore, shard: Shard, factory: CallFactory):
+    def __init__(
+        self, store: GroupStore, shard: Shard, factory: CallFactory, island_factories: tuple[CallFactory, ...] = ()
+    ):
         self._store = store
         self._factory = factory
+        self._island_factories = island_factories
         self.shard = shard
         self.log: list[EmittedCall] = []
         self.bad_worlds = 0
         self._totals: np.ndarray = store.totals_host[shard.place]
-        self._evaluations: dict[tuple[str, int, frozenset[str]], Evaluation] = {}
+        self._evaluations: dict[tuple[str, int, frozenset[str]], Evaluation | IslandEvaluation] = {}
 
     def steps(self, n: int, keep: frozenset[str]) -> Iterator[Item]:
         """Emit `n` steps; after the last evaluation of the last one the fields of `keep` are valid in memory."""
@@ -106,8 +112,12 @@ class ShardEmitter:
         self.log.append(EmittedCall(call, units))
         return call
 
-    def _evaluate(self, calls: Evaluation) -> Iterator[Item]:
+    def _evaluate(self, calls: Evaluation | IslandEvaluation) -> Iterator[Item]:
         worlds = self.shard.size
+        if isinstance(calls, IslandEvaluation):
+            yield from calls.emit(worlds, self._store, self.shard.place, self._totals, self.log)
+            self.bad_worlds = int(self._totals[_COLUMN["bad"]])
+            return
         yield self._emit(calls.position, worlds)
         scan = calls.scan.call
         self.log.append(EmittedCall(scan, len(COLUMNS)))
@@ -130,13 +140,18 @@ class ShardEmitter:
         if calls.post is not None:
             yield self._emit(calls.post, worlds)
 
-    def _evaluation(self, integrator: str, rk_stage: int, keep: frozenset[str]) -> Evaluation:
+    def _evaluation(self, integrator: str, rk_stage: int, keep: frozenset[str]) -> Evaluation | IslandEvaluation:
         key = (integrator, rk_stage, keep)
         if key not in self._evaluations:
             self._evaluations[key] = self._build(integrator, rk_stage, keep)
         return self._evaluations[key]
 
-    def _build(self, integrator: str, rk_stage: int, keep: frozenset[str]) -> Evaluation:
+    def _build(self, integrator: str, rk_stage: int, keep: frozenset[str]) -> Evaluation | IslandEvaluation:
+        if self._store.model.has_islands:
+            scalars = {"rk_stage": rk_stage}
+            return IslandEvaluation.build(
+                self._store, self._factory, self._island_factories, integrator, keep, scalars
+            )
         make = self._factory.make
         post = "cfrc_ext" in keep
         model = self._store.model

@@ -75,23 +75,6 @@ DEVICE void blocks_solve(const Model& m, real* x, const real* L) {
   lane_sync();
 }
 
-// A row of the block Jacobian holds the dofs of its first block, then those of its second, if it touches two.
-struct RowBlocks {
-  int dof1, n1, dof2, n2;
-};
-
-DEVICE RowBlocks row_blocks(const Model& m, const int* blocks) {
-  const Block first = block_of(m, blocks[0]);
-  if (blocks[1] < 0) return {first.dof, first.n, 0, 0};
-  const Block second = block_of(m, blocks[1]);
-  return {first.dof, first.n, second.dof, second.n};
-}
-
-// Dof of column c of such a row; nv beyond its last.
-DEVICE int column_dof(const Model& m, const RowBlocks& row, int c) {
-  return c < row.n1 ? row.dof1 + c : c < row.n1 + row.n2 ? row.dof2 + c - row.n1 : m.nv();
-}
-
 DEVICE int island_class(int n) {
   int index = 0;
   while (index < NUM_ISLAND_CLASSES - 1 && n > ISLAND_BOUND(index)) ++index;

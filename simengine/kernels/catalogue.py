@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from simengine.kernels.kernel import Kernel
+from simengine.model.model import Model
+from simengine.model.table import PAIR_TYPES
 from simengine.stages.acceleration import ACCELERATION
 from simengine.stages.actuation import ACTUATION
 from simengine.stages.collision import COLLISION, COLLISION_ANY
 from simengine.stages.com_pos import COM_POS
+from simengine.stages.blocks import ACCELERATION_BLOCKS, CRB_BLOCKS, EULER_BLOCKS, FACTOR_BLOCKS
 from simengine.stages.com_vel import COM_VEL
 from simengine.stages.constraint import CONSTRAINT
 from simengine.stages.crb import CRB
@@ -14,6 +17,7 @@ from simengine.stages.euler import EULER
 from simengine.stages.factor_m import FACTOR_M
 from simengine.stages.fluid import FLUID
 from simengine.stages.guard import GUARD
+from simengine.stages.islands import CONSTRAINT_BLOCKS, GATHER, ISLANDS, SCAN_ISLANDS, SCATTER
 from simengine.stages.kinematics import KINEMATICS
 from simengine.stages.narrowphase import NARROWPHASE
 from simengine.stages.passive import PASSIVE
@@ -59,7 +63,7 @@ _CONTACTS = frozenset(f.name for f in FIELDS if f.space == "contact")
 
 def single(stage: Stage) -> Kernel:
     """The kernel of one stage alone; every field it writes goes to memory."""
-    return Kernel(f"only_{stage.name}", (stage,), unit="column" if stage is SCAN else "world")
+    return Kernel(f"only_{stage.name}", (stage,), unit="column" if stage in (SCAN, SCAN_ISLANDS) else "world")
 
 
 POSITION = Kernel(
@@ -134,9 +138,46 @@ def step_kernels(integrator: str) -> tuple[Kernel, ...]:
     )
 
 
+# The forms of stages for worlds that are solved island by island, whose inertia is stored by blocks.
+BY_BLOCKS: dict[str, Stage] = {
+    "crb": CRB_BLOCKS,
+    "factor_m": FACTOR_BLOCKS,
+    "acceleration": ACCELERATION_BLOCKS,
+    "constraint": CONSTRAINT_BLOCKS,
+    "euler": EULER_BLOCKS,
+}
+ISLAND_STAGES: tuple[Stage, ...] = (*BY_BLOCKS.values(), ISLANDS, SCAN_ISLANDS, GATHER, SCATTER)
+SOLVE_ISLANDS = Kernel("solve_islands", (SOLVE,), unit="island", resident=6)
+
+
+def by_blocks(kernel: Kernel) -> tuple[Kernel, ...]:
+    """The stages of a fused kernel as kernels of their own, on inertia by blocks: large worlds do not fit in scratch."""
+    return tuple(single(BY_BLOCKS.get(stage.name, stage)) for stage in kernel.stages)
+
+
+def integrator_by_blocks(integrator: str) -> Kernel:
+    """The kernel of an integrator alone, on inertia by blocks."""
+    return single(BY_BLOCKS.get(integrator, INTEGRATORS[integrator]))
+
+
+def island_kernels(model: Model) -> tuple[Kernel, ...]:
+    """Every kernel that a step of a model that is solved island by island may launch, and its evaluation."""
+    return (
+        *by_blocks(position(model.general_position)),
+        SCAN_KERNEL,
+        *by_blocks(smooth(model.has_fluid)),
+        *(NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist()))),
+        *(single(stage) for stage in (CONSTRAINT_BLOCKS, ISLANDS, SCAN_ISLANDS, GATHER)),
+        SOLVE_ISLANDS,
+        single(SCATTER),
+        POST,
+        integrator_by_blocks(model.opt_integrator),
+    )
+
+
 def all_kernels() -> tuple[Kernel, ...]:
     """Every kernel of the engine, each once."""
-    kernels = [single(stage) for stage in STAGES]
+    kernels = [SOLVE_ISLANDS, *(single(stage) for stage in (*STAGES, *ISLAND_STAGES))]
     for integrator in ("", *INTEGRATORS):
         kernels += step_kernels(integrator)
     return tuple({kernel.name: kernel for kernel in kernels}.values())

@@ -48,8 +48,9 @@ DEVICE void point_jacobian(const Model& m, int v, int b, const real* point, cons
 }
 
 // Jacobian of a limit row: plus or minus the derivative of length `id`; a ball joint's angle grows along its axis.
-DEVICE void limit_jacobian(const Model& m, int id, real sign, const real* qpos, int stride, real* row) {
-  ROLLED for (int v = 0; v < stride; ++v) row[v] = 0;
+template <class Rows>
+DEVICE void limit_jacobian(const Model& m, int id, real sign, const real* qpos, const Rows& rows, int r) {
+  real* row = rows.start(m, r, length_dof(m, id));
   if (id < m.njnt()) {
     real* at = row + m.jnt_dofadr()[id];
     if (m.jnt_type()[id] == JNT_BALL) {
@@ -66,7 +67,8 @@ DEVICE void limit_jacobian(const Model& m, int id, real sign, const real* qpos, 
 }
 
 // (1) limit rows: joint by joint, then tendon by tendon, lower side before upper; returns their number.
-DEVICE int limit_rows(const Model& m, const real* qpos, int stride, real* efc_J, real* efc_pos, real* efc_margin,
+template <class Rows>
+DEVICE int limit_rows(const Model& m, const real* qpos, const Rows& jacobian, real* efc_pos, real* efc_margin,
                       int* efc_id) {
   int rows = 0;
   ROLLED for (int base = 0; base < m.nlimit(); base += LANES) {
@@ -81,7 +83,7 @@ DEVICE int limit_rows(const Model& m, const real* qpos, int stride, real* efc_J,
     int r = rows + lane_scan(active[0] + active[1], &total);
     for (int side = 0; side < 2; ++side) {
       if (!active[side]) continue;
-      limit_jacobian(m, id, side == 0 ? R(1.0) : R(-1.0), qpos, stride, efc_J + r * stride);
+      limit_jacobian(m, id, side == 0 ? R(1.0) : R(-1.0), qpos, jacobian, r);
       efc_pos[r] = limit.dist[side];
       efc_margin[r] = limit.margin;
       efc_id[r] = -1 - (2 * id + side);
@@ -166,9 +168,8 @@ DEVICE real row_parameters(const Model& m, int id, const int* contact_cand, cons
 }
 
 // (4) regularisation and reference acceleration of row r.
-DEVICE void row_reference(const Model& m, int r, int stride, const real* qvel, const int* contact_cand,
-                          const real* efc_J, const real* efc_pos, const real* efc_margin, const int* efc_id,
-                          real* efc_D, real* efc_aref) {
+DEVICE void row_reference(const Model& m, int r, real velocity, const int* contact_cand, const real* efc_pos,
+                          const real* efc_margin, const int* efc_id, real* efc_D, real* efc_aref) {
   const real *solref, *solimp;
   const int id = efc_id[r];
   const real diagonal = row_parameters(m, id, contact_cand, &solref, &solimp);
@@ -179,8 +180,7 @@ DEVICE void row_reference(const Model& m, int r, int stride, const real* qvel, c
     regularisation = max_(MJMINVAL, divide_(2 * mu * mu, max_(MJMINVAL, m.opt_impratio()[0])) * regularisation);
   }
   efc_D[r] = reciprocal_(regularisation);
-  real velocity = 0, k, b;
-  ROLLED for (int v = 0; v < m.nv(); ++v) velocity = fma_(efc_J[r * stride + v], qvel[v], velocity);
+  real k, b;
   stiffness_damping(solref, solimp, m.opt_timestep()[0], &k, &b);
   efc_aref[r] = -b * velocity - k * imp * from_margin;
 }
@@ -190,7 +190,7 @@ DEVICE void constraint(const Model& m, const real* qpos, const real* qvel, const
                        const real* contact_frame, const int* contact_cand, int* contact_efc_address, real* efc_J,
                        real* efc_pos, real* efc_margin, real* efc_D, real* efc_aref, int* efc_id) {
   const int stride = m.nvp();
-  const int limits = limit_rows(m, qpos, stride, efc_J, efc_pos, efc_margin, efc_id);
+  const int limits = limit_rows(m, qpos, DenseRows{efc_J, stride}, efc_pos, efc_margin, efc_id);
   contact_addresses(m, limits, ncon[0], contact_dist, contact_cand, contact_efc_address, efc_pos, efc_margin, efc_id);
   lane_sync();
   LANE_FOR(e, ncon[0] * stride) {
@@ -202,7 +202,9 @@ DEVICE void constraint(const Model& m, const real* qpos, const real* qvel, const
   }
   lane_sync();
   LANE_FOR(r, nefc[0]) {
-    row_reference(m, r, stride, qvel, contact_cand, efc_J, efc_pos, efc_margin, efc_id, efc_D, efc_aref);
+    real velocity = 0;
+    ROLLED for (int v = 0; v < m.nv(); ++v) velocity = fma_(efc_J[r * stride + v], qvel[v], velocity);
+    row_reference(m, r, velocity, contact_cand, efc_pos, efc_margin, efc_id, efc_D, efc_aref);
   }
   lane_sync();
 }

@@ -53,6 +53,7 @@ DEVICE void rk4(const Model& m, const real* qacc_smooth, real* qacc, real* qpos,
   const real weight = rk_stage == 0 || rk_stage == 3 ? R(1.0) / R(6.0) : R(1.0) / R(3.0);
   const real reach = rk_stage == 0 ? R(0.0) : rk_stage == 3 ? R(1.0) : R(0.5);
   const real ahead = rk_stage == 2 ? R(1.0) : R(0.5);
+  if (world_status[0] != STATUS_HEALTHY) return;
   // the start of the step is kept
   if (rk_stage == 0) {
     LANE_FOR(i, m.nq()) rk_qpos[i] = qpos[i];

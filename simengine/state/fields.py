@@ -47,6 +47,13 @@ ISLAND_COLUMNS: tuple[str, ...] = (
     *("islands_more", "island_M", "island_J"),
 )
 
+# Columns of the spaces that have them.
+COLUMNS_OF: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("column", "shard"), COLUMNS),
+    **dict.fromkeys(("island_column", "island_shard"), ISLAND_COLUMNS),
+}
+ISLAND_ARENAS: tuple[str, ...] = ("island", "island_M", "island_J")
+
 # Why a world was flagged, in the order of the codes in `world_status`; zero is healthy.
 STATUS: tuple[str, ...] = ("healthy", "input", "acceleration", "solve", "integrate")
 
