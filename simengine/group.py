@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import mujoco
 import numpy as np
 
 from simengine.model.model import Model
@@ -88,6 +89,18 @@ class Group:
                 f"field {name!r} does not hold the latest step; call forward(), or pass keep=({name!r},) to Simulation"
             )
         return self._engine.get(self.index, name)
+
+    def sensor(self, name: str) -> Any:
+        """What a sensor reads, (num_worlds, dim), of the field `sensordata`.
+
+        Raises:
+            ValueError: the model has no sensor of this name, or `sensordata` does not hold the latest step.
+        """
+        mj = self.model.mj
+        index = mujoco.mj_name2id(mj, mujoco.mjtObj.mjOBJ_SENSOR, name)
+        if index < 0:
+            raise ValueError(f"model {self.model.name!r} has no sensor {name!r}; it has {mj.nsensor} sensors")
+        return self.field("sensordata")[:, mj.sensor_adr[index] : mj.sensor_adr[index] + mj.sensor_dim[index]]
 
     def set_state(self, worlds: Any = None, **fields: Any) -> None:
         """Set state fields of all worlds, or of those of a mask or index array.

@@ -14,8 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from simengine.stages.acc_bias_ref import acc_bias
 from simengine.stages.acceleration_ref import acceleration
 from simengine.stages.actuation_ref import actuation
+from simengine.stages.body_forces_ref import body_forces
 from simengine.stages.com_pos_ref import com_pos
 from simengine.stages.com_vel_ref import com_vel
 from simengine.stages.constraint_ref import constraint
@@ -29,7 +31,12 @@ from simengine.stages.passive_ref import passive
 from simengine.stages.rk4_ref import REACH, WEIGHT, rk4_point, rk4_rate
 from simengine.stages.rne_post_ref import rne_post
 from simengine.stages.rne_ref import rne
+from simengine.stages.sensor_acc_ref import sensor_acc
+from simengine.stages.sensor_pos_ref import sensor_pos
+from simengine.stages.sensor_vel_ref import sensor_vel
 from simengine.stages.solve_ref import solve
+from simengine.stages.subtree_vel_ref import subtree_vel
+from simengine.state.fields import SENSED
 
 Fields = dict[str, jax.Array]
 """Derived quantities of one world by MuJoCo's names."""
@@ -87,7 +94,8 @@ def make_step(model: Any, derived: bool = False) -> Callable[[State, jax.Array],
     Args:
         model: the model.
         derived: also return the derived fields of the step's last evaluation of the dynamics: the state's own for
-            Euler, those of the fourth for Runge-Kutta, whose qacc is the mean that was integrated (as after mj_step).
+            Euler, those of the fourth for Runge-Kutta, whose qacc is the mean that was integrated and whose sensordata
+            (and the other fields of SENSED) are those of the first (as after mj_step).
     Returns:
         step(state, ctrl) -> state, or -> (state, fields); ctrl (nu,) is held during the step.
     """
@@ -133,6 +141,17 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     problem = (f["qM"], f["qfrc_smooth"], f["qacc_smooth"], state.qacc_warmstart)
     put("qacc efc_force qfrc_constraint", solve(m, *problem, *rows))
     put("cfrc_ext", rne_post(m, xfrc, f["xipos"], f["subtree_com"], *contacts[1:], f["efc_active"], f["efc_force"]))
+    # sensors
+    put("subtree_linvel subtree_angmom", subtree_vel(m, f["subtree_com"], f["cinert"], f["cvel"]))
+    put("cacc_bias", acc_bias(m, qvel, f["cdof_dot"]))
+    at = (f["xpos"], f["xquat"])
+    put("sensordata", sensor_pos(m, qpos, state.time, *at, f["xipos"], f["subtree_com"]))
+    momenta = (f["qM"], f["subtree_linvel"], f["subtree_angmom"])
+    put("sensordata", sensor_vel(m, qpos, qvel, *at, f["subtree_com"], f["cvel"], *momenta, f["sensordata"]))
+    forces = (f["cacc_bias"], f["qacc"], f["cfrc_ext"])
+    put("cacc cfrc_int", body_forces(m, f["cinert"], f["cdof"], f["cvel"], *forces))
+    felt = (f["cacc"], f["cfrc_int"], f["actuator_force"], f["qfrc_actuator"])
+    put("sensordata", sensor_acc(m, *at, f["subtree_com"], f["cvel"], *felt, f["sensordata"]))
     return f
 
 
@@ -149,17 +168,19 @@ def _rk4_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:
         lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(partial(_forward, m), state, ctrl)
     )
 
-    def evaluate(carry: tuple[Any, ...], share: tuple[jax.Array, jax.Array]) -> tuple[tuple[Any, ...], None]:
+    def evaluate(carry: tuple[Any, ...], share: tuple[jax.Array, jax.Array]) -> tuple[tuple[Any, ...], Fields]:
         rate, f, mean_rate, mean_qacc = carry
         reach, weight = share
         at_qpos, at_qvel = rk4_point(m, qpos, qvel, rate, f["qacc"], reach)
         rate = rk4_rate(m, rate, reach, at_qvel)
         f = _forward(m, state._replace(qpos=at_qpos, qvel=at_qvel), ctrl)
-        return (rate, f, mean_rate + rate * weight, mean_qacc + f["qacc"] * weight), None
+        sensed = {name: f[name] for name in SENSED}
+        return (rate, f, mean_rate + rate * weight, mean_qacc + f["qacc"] * weight), sensed
 
     shares = (jnp.asarray(REACH, qpos.dtype), jnp.asarray(WEIGHT, qpos.dtype))
     zero = jnp.zeros_like(qvel)
-    (_, f, rate, qacc), _ = jax.lax.scan(evaluate, (zero, blank, zero, zero), shares)
+    (_, f, rate, qacc), sensed = jax.lax.scan(evaluate, (zero, blank, zero, zero), shares)
+    f |= {name: values[0] for name, values in sensed.items()}
     qpos, qvel = rk4_point(m, qpos, qvel, rate, qacc, 1.0)
     return _following(m, state, qpos, qvel, f["qacc"]), f | {"qacc": qacc}
 

@@ -30,7 +30,7 @@ NEAR = 1e-6
 STATE_FIELDS = (
     "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat subtree_com cinert cdof crb cvel cdof_dot "
     "qfrc_fluid qfrc_passive qfrc_bias actuator_force qfrc_actuator qfrc_smooth qacc_smooth qacc qfrc_constraint "
-    "cfrc_ext"
+    "cfrc_ext subtree_linvel subtree_angmom cacc cfrc_int sensordata"
 ).split()
 CONTACT_FIELDS = ("dist", "pos", "frame")
 ROW_FIELDS = ("J", "pos", "margin", "D", "aref", "force")
@@ -138,6 +138,7 @@ def mujoco_fields(name: str) -> list[dict[str, np.ndarray]]:
             getattr(data, field)[:] = getattr(states, field)[i]
         mujoco.mj_forward(mj, data)
         mujoco.mj_rnePostConstraint(mj, data)
+        mujoco.mj_subtreeVel(mj, data)
         out.append(collect(mj, data))
     return out
 

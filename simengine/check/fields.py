@@ -63,6 +63,9 @@ FORWARD: tuple[Compared, ...] = (
     *_of("solve", "efc_force", SOLUTION, "row"),
     *_of("solve", "qacc qfrc_constraint", SOLUTION),
     *_of("rne_post", "cfrc_ext", SOLUTION),
+    *_of("subtree_vel", "subtree_linvel subtree_angmom", SMOOTH),
+    *_of("body_forces", "cacc cfrc_int", SOLUTION),
+    *_of("sensor", "sensordata", SOLUTION),
 )
 """Fields after `forward()`. The error of `contact_geom` is the number of contacts that only one engine lists, that of
 `nefc` the difference in rows; the other contact and row fields are compared where these two agree."""

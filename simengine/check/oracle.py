@@ -73,10 +73,11 @@ class Oracle:
         self._shifted = [(model, mujoco.MjData(model)) for model in (_with_margins(mj, NEAR), _with_margins(mj, -NEAR))]
 
     def forward(self, state: State) -> None:
-        """Evaluate the dynamics at a state, without warm start, up to the external forces on bodies."""
+        """Evaluate the dynamics at a state, without warm start, up to the forces and momenta of bodies."""
         state.put_into(self.mj, self.data)
         mujoco.mj_forward(self.mj, self.data)
         mujoco.mj_rnePostConstraint(self.mj, self.data)
+        mujoco.mj_subtreeVel(self.mj, self.data)
 
     def evaluate(self, state: State) -> Evaluation | None:
         """The fields and contacts of a state; None if a contact or limit lies within NEAR of its margin."""

@@ -18,13 +18,13 @@ import numpy as np
 from scheduler import AwaitCounts
 from scheduler.calls import Item
 from simengine.emission.calls import CallFactory, EmittedCall, Listed, Shard, SizedCall
-from simengine.emission.islands import IslandEvaluation
+from simengine.emission.islands import IslandSolution
 from simengine.emission.store import GroupStore
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model.model import Model
 from simengine.model.table import PAIR_TYPES
-from simengine.state.fields import COLUMNS, FIELDS, NUM_CLASSES, ROW_CLASSES
+from simengine.state.fields import COLUMNS, FIELDS, NUM_CLASSES, ROW_CLASSES, SENSED
 
 _COLUMN = {name: index for index, name in enumerate(COLUMNS)}
 _CLASS_COLUMNS = (*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more")
@@ -35,13 +35,17 @@ _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 class Evaluation:
     """The prebuilt calls of one evaluation of the dynamics."""
 
-    position: SizedCall
+    position: tuple[SizedCall, ...]
     scan: SizedCall
-    smooth: SizedCall
+    smooth: tuple[SizedCall, ...]
     narrow: tuple[tuple[int, SizedCall], ...]
     finish: tuple[tuple[int, SizedCall], ...]
-    advance: SizedCall
+    advance: SizedCall | None
+    islands: IslandSolution | None
+    integrate: tuple[SizedCall, ...]
     post: SizedCall | None
+    sense_motion: SizedCall | None
+    sense_forces: SizedCall | None
 
 
 def fields_needed(kernels: tuple[Kernel, ...]) -> frozenset[str]:
@@ -56,19 +60,33 @@ def reachable_classes(model: Model) -> int:
 
 def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Kernel, ...]:
     """Kernels that steps of a model (with no integrator: evaluations) launch, where `keep` must be valid afterwards."""
-    if model.has_islands:
-        return catalogue.island_kernels(model)
-    classes = reachable_classes(model)
     return (
-        catalogue.position(model.general_position),
-        catalogue.smooth(model.has_fluid),
+        *catalogue.fitting(model, catalogue.position(model.general_position)),
+        *catalogue.fitting(model, catalogue.smooth(model.has_fluid)),
         catalogue.SCAN_KERNEL,
         *(catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist()))),
+        *_solution(model, integrator),
+        *((catalogue.POST,) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
+        *((catalogue.SENSE_MOTION,) if keep & SENSED else ()),
+        *((catalogue.SENSE_FORCES,) if _sensed_forces(model, keep) else ()),
+    )
+
+
+def _solution(model: Model, integrator: str) -> tuple[Kernel, ...]:
+    """Kernels of rows, solver and integration."""
+    if model.has_islands:
+        return (*catalogue.island_solution(), *catalogue.island_integrator(integrator))
+    classes = reachable_classes(model)
+    return (
         *((catalogue.finish(integrator, False),) if classes > 1 else ()),
         *((catalogue.finish(integrator, True),) if classes == NUM_CLASSES else ()),
         catalogue.advance(integrator),
-        *((catalogue.POST,) if "cfrc_ext" in keep else ()),
     )
+
+
+def _sensed_forces(model: Model, keep: frozenset[str]) -> bool:
+    """Whether something must be known of accelerations and forces of bodies."""
+    return bool(keep & {"cacc", "cfrc_int"}) or ("sensordata" in keep and model.senses_forces)
 
 
 class ShardEmitter:
@@ -89,18 +107,26 @@ class ShardEmitter:
         self.log: list[EmittedCall] = []
         self.bad_worlds = 0
         self._totals: np.ndarray = store.totals_host[shard.place]
-        self._evaluations: dict[tuple[str, int, frozenset[str]], Evaluation | IslandEvaluation] = {}
+        self._evaluations: dict[tuple[str, int, frozenset[str]], Evaluation] = {}
 
     def steps(self, n: int, keep: frozenset[str]) -> Iterator[Item]:
-        """Emit `n` steps; after the last evaluation of the last one the fields of `keep` are valid in memory."""
+        """Emit `n` steps; after the last one the fields of `keep` are valid in memory.
+
+        What is sensed belongs to the first evaluation of the last step, all else to its last evaluation.
+        """
         integrator = self._store.model.opt_integrator
         stages = 4 if integrator == "rk4" else 1
         nothing: frozenset[str] = frozenset()
+        sensed, derived = keep & SENSED, keep - SENSED
         for step in range(n):
             self.log = []
             for rk_stage in range(stages):
-                last = step == n - 1 and rk_stage == stages - 1
-                yield from self._evaluate(self._evaluation(integrator, rk_stage, keep if last else nothing))
+                wanted = nothing
+                if step == n - 1 and rk_stage == 0:
+                    wanted |= sensed
+                if step == n - 1 and rk_stage == stages - 1:
+                    wanted |= derived
+                yield from self._evaluate(self._evaluation(integrator, rk_stage, wanted))
 
     def forward(self) -> Iterator[Item]:
         """Emit one evaluation that stores every field and integrates nothing."""
@@ -112,17 +138,17 @@ class ShardEmitter:
         self.log.append(EmittedCall(call, units))
         return call
 
-    def _evaluate(self, calls: Evaluation | IslandEvaluation) -> Iterator[Item]:
+    def _evaluate(self, calls: Evaluation) -> Iterator[Item]:
         worlds = self.shard.size
-        if isinstance(calls, IslandEvaluation):
-            yield from calls.emit(worlds, self._store, self.shard.place, self._totals, self.log)
-            self.bad_worlds = int(self._totals[_COLUMN["bad"]])
-            return
-        yield self._emit(calls.position, worlds)
+        for call in calls.position:
+            yield self._emit(call, worlds)
         scan = calls.scan.call
         self.log.append(EmittedCall(scan, len(COLUMNS)))
         yield scan
-        yield self._emit(calls.smooth, worlds)
+        for call in calls.smooth:
+            yield self._emit(call, worlds)
+        if calls.sense_motion is not None:
+            yield self._emit(calls.sense_motion, worlds)
         yield AwaitCounts(scan)
         totals = self._totals.tolist()
         self.bad_worlds = totals[_COLUMN["bad"]]
@@ -135,30 +161,37 @@ class ShardEmitter:
             if totals[column]:
                 yield self._emit(call, totals[column])
         without_rows = totals[_COLUMN["rows_0"]]
-        if without_rows:
+        if without_rows and calls.advance is not None:
             yield self._emit(calls.advance, without_rows)
-        if calls.post is not None:
-            yield self._emit(calls.post, worlds)
+        if calls.islands is not None:
+            yield from calls.islands.emit(worlds, self._store, self.shard.place, self.log)
+        for after in (calls.post, calls.sense_forces, *calls.integrate):
+            if after is not None:
+                yield self._emit(after, worlds)
 
-    def _evaluation(self, integrator: str, rk_stage: int, keep: frozenset[str]) -> Evaluation | IslandEvaluation:
+    def _evaluation(self, integrator: str, rk_stage: int, keep: frozenset[str]) -> Evaluation:
         key = (integrator, rk_stage, keep)
         if key not in self._evaluations:
             self._evaluations[key] = self._build(integrator, rk_stage, keep)
         return self._evaluations[key]
 
-    def _build(self, integrator: str, rk_stage: int, keep: frozenset[str]) -> Evaluation | IslandEvaluation:
-        if self._store.model.has_islands:
-            scalars = {"rk_stage": rk_stage}
-            return IslandEvaluation.build(
-                self._store, self._factory, self._island_factories, integrator, keep, scalars
-            )
+    def _build(self, integrator: str, rk_stage: int, keep: frozenset[str]) -> Evaluation:
         make = self._factory.make
-        post = "cfrc_ext" in keep
         model = self._store.model
         kernels = kernels_of(model, integrator, keep)
         self._factory.functions.require(kernels)
         stored = keep | fields_needed(kernels)
         scalars = {"rk_stage": rk_stage}
+
+        def after(kernel: Kernel) -> SizedCall | None:
+            return make(kernel, stored) if kernel in kernels else None
+
+        def all_of(kernels: tuple[Kernel, ...]) -> tuple[SizedCall, ...]:
+            return tuple(make(kernel, stored, scalars=scalars) for kernel in kernels)
+
+        dense = not model.has_islands
+        classes = reachable_classes(model) if dense else 0
+        free = Listed("rows_0", "size class", 0, True)
         types = set(model.cand_type.tolist())
         narrow = tuple(
             (_COLUMN[name], make(catalogue.NARROW[name], stored, Listed(name, "pair type", code, True)))
@@ -166,16 +199,18 @@ class ShardEmitter:
             if code in types
         )
         return Evaluation(
-            position=make(catalogue.position(model.general_position), stored),
+            position=all_of(catalogue.fitting(model, catalogue.position(model.general_position))),
             scan=make(catalogue.SCAN_KERNEL, stored),
-            smooth=make(catalogue.smooth(model.has_fluid), stored),
+            smooth=all_of(catalogue.fitting(model, catalogue.smooth(model.has_fluid))),
             narrow=narrow,
             # the class that takes longest is issued first
-            finish=tuple(
-                self._finish(integrator, c, stored, scalars) for c in reversed(range(1, reachable_classes(model)))
-            ),
-            advance=make(catalogue.advance(integrator), stored, Listed("rows_0", "size class", 0, True), 0, scalars),
-            post=make(catalogue.POST, stored) if post else None,
+            finish=tuple(self._finish(integrator, c, stored, scalars) for c in reversed(range(1, classes))),
+            advance=make(catalogue.advance(integrator), stored, free, 0, scalars) if dense else None,
+            islands=None if dense else IslandSolution.build(self._factory, self._island_factories),
+            integrate=() if dense else all_of(catalogue.island_integrator(integrator)),
+            post=after(catalogue.POST),
+            sense_motion=after(catalogue.SENSE_MOTION),
+            sense_forces=after(catalogue.SENSE_FORCES),
         )
 
     def _finish(

@@ -15,14 +15,26 @@ from simengine.backends.base import Backend
 from simengine.errors import BackendError
 from simengine.kernels import catalogue
 from simengine.model.model import Model
-from simengine.state.fields import COLUMNS_OF, FIELD, FIELDS, ISLAND_ARENAS, ISLAND_COLUMNS, NUM_COLUMNS, Field, entry_shape
+from simengine.state.fields import (
+    COLUMNS_OF,
+    FIELD,
+    FIELDS,
+    ISLAND_ARENAS,
+    ISLAND_COLUMNS,
+    NUM_COLUMNS,
+    Field,
+    entry_shape,
+)
 
 _FIRST_CAPACITY = 64  # contacts or rows of a shard's arena when it is made
 
 
 def _arena_fields(model: Model, space: str) -> tuple[Field, ...]:
     """The fields of an arena that kernels of a model use."""
-    kernels = catalogue.island_kernels(model) if model.has_islands else catalogue.step_kernels(model.opt_integrator)
+    kernels = catalogue.step_kernels(model.opt_integrator)
+    if model.has_islands:
+        kept = [kernel for kernel in kernels if catalogue.CONSTRAINT not in kernel.stages]
+        kernels = (*kept, *catalogue.island_solution())
     used = {kernel.stored_as(name) for kernel in kernels for stage in kernel.stages for name in stage.fields}
     used |= {name for kernel in kernels for name in kernel.island_scratch}
     return tuple(f for f in FIELDS if f.space == space and f.name in used)

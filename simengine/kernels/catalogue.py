@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from simengine.kernels.kernel import Kernel
 from simengine.model.model import Model
-from simengine.model.table import PAIR_TYPES
+from simengine.stages.acc_bias import ACC_BIAS
 from simengine.stages.acceleration import ACCELERATION
 from simengine.stages.actuation import ACTUATION
+from simengine.stages.blocks import ACCELERATION_BLOCKS, CRB_BLOCKS, EULER_BLOCKS, FACTOR_BLOCKS
+from simengine.stages.body_forces import BODY_FORCES
 from simengine.stages.collision import COLLISION, COLLISION_ANY
 from simengine.stages.com_pos import COM_POS
-from simengine.stages.blocks import ACCELERATION_BLOCKS, CRB_BLOCKS, EULER_BLOCKS, FACTOR_BLOCKS
 from simengine.stages.com_vel import COM_VEL
 from simengine.stages.constraint import CONSTRAINT
 from simengine.stages.crb import CRB
@@ -25,8 +26,12 @@ from simengine.stages.rk4 import RK4
 from simengine.stages.rne import RNE
 from simengine.stages.rne_post import RNE_POST
 from simengine.stages.scan import SCAN
+from simengine.stages.sensor_acc import SENSOR_ACC
+from simengine.stages.sensor_pos import SENSOR_POS
+from simengine.stages.sensor_vel import SENSOR_VEL
 from simengine.stages.solve import SOLVE
 from simengine.stages.stage import Stage
+from simengine.stages.subtree_vel import SUBTREE_VEL
 from simengine.stages.unconstrained import UNCONSTRAINED
 from simengine.state.fields import FIELDS
 
@@ -52,6 +57,12 @@ STAGES: tuple[Stage, ...] = (
     EULER,
     RK4,
     RNE_POST,
+    SUBTREE_VEL,
+    ACC_BIAS,
+    SENSOR_POS,
+    SENSOR_VEL,
+    BODY_FORCES,
+    SENSOR_ACC,
 )
 
 INTEGRATORS: dict[str, Stage] = {"euler": EULER, "rk4": RK4}
@@ -97,6 +108,8 @@ SMOOTH_FLUID = Kernel(
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
 POST = Kernel("rne_post", (RNE_POST,))
+SENSE_MOTION = Kernel("sense_motion", (SUBTREE_VEL, ACC_BIAS, SENSOR_POS, SENSOR_VEL))
+SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
 
 
 def position(general: bool) -> Kernel:
@@ -135,6 +148,8 @@ def step_kernels(integrator: str) -> tuple[Kernel, ...]:
         finish(integrator, True),
         advance(integrator),
         POST,
+        SENSE_MOTION,
+        SENSE_FORCES,
     )
 
 
@@ -150,29 +165,22 @@ ISLAND_STAGES: tuple[Stage, ...] = (*BY_BLOCKS.values(), ISLANDS, SCAN_ISLANDS, 
 SOLVE_ISLANDS = Kernel("solve_islands", (SOLVE,), unit="island", resident=6)
 
 
-def by_blocks(kernel: Kernel) -> tuple[Kernel, ...]:
-    """The stages of a fused kernel as kernels of their own, on inertia by blocks: large worlds do not fit in scratch."""
+def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
+    """The kernel, or its stages one by one on inertia by blocks: large worlds do not fit in scratch."""
+    if not model.has_islands:
+        return (kernel,)
     return tuple(single(BY_BLOCKS.get(stage.name, stage)) for stage in kernel.stages)
 
 
-def integrator_by_blocks(integrator: str) -> Kernel:
-    """The kernel of an integrator alone, on inertia by blocks."""
-    return single(BY_BLOCKS.get(integrator, INTEGRATORS[integrator]))
+def island_solution() -> tuple[Kernel, ...]:
+    """Rows and solution of worlds that are solved island by island."""
+    before, after = (CONSTRAINT_BLOCKS, ISLANDS, SCAN_ISLANDS, GATHER), (SCATTER,)
+    return (*map(single, before), SOLVE_ISLANDS, *map(single, after))
 
 
-def island_kernels(model: Model) -> tuple[Kernel, ...]:
-    """Every kernel that a step of a model that is solved island by island may launch, and its evaluation."""
-    return (
-        *by_blocks(position(model.general_position)),
-        SCAN_KERNEL,
-        *by_blocks(smooth(model.has_fluid)),
-        *(NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist()))),
-        *(single(stage) for stage in (CONSTRAINT_BLOCKS, ISLANDS, SCAN_ISLANDS, GATHER)),
-        SOLVE_ISLANDS,
-        single(SCATTER),
-        POST,
-        integrator_by_blocks(model.opt_integrator),
-    )
+def island_integrator(integrator: str) -> tuple[Kernel, ...]:
+    """The integrator of such worlds alone; none without a name."""
+    return (single(BY_BLOCKS.get(integrator, INTEGRATORS[integrator])),) if integrator else ()
 
 
 def all_kernels() -> tuple[Kernel, ...]:

@@ -31,6 +31,7 @@ _HEADERS_AFTER_MODEL = (
     "forces.cuh",
     "blocks.cuh",
     "row_blocks.cuh",
+    "sensor.cuh",
 )
 
 COLUMN_STAGES = {"scan": "NUM_COLUMNS", "scan_islands": "NUM_ISLAND_COLUMNS"}
@@ -121,7 +122,8 @@ def _world_function(kernel: Kernel) -> str:
             lines.append(f"  {kind}* w_{name} = reinterpret_cast<{kind}*>(scratch + at_{name});")
         elif name in kernel.preload:
             lines.append(
-                f"  const {kind}* w_{name} = preload(scratch + at_{name}, {_pointer(kernel, name)}, {_entry(FIELD[name])});"
+                f"  const {kind}* w_{name} = preload(scratch + at_{name}, {_pointer(kernel, name)}, "
+                f"{_entry(FIELD[name])});"
             )
         else:
             lines.append(f"  {const}{kind}* w_{name} = {_pointer(kernel, name)};")

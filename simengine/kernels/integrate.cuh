@@ -41,8 +41,8 @@ DEVICE void flag_world(int* world_status, int status) {
   lane_sync();
 }
 
-// The end of an Euler step of length h: next_qvel holds the acceleration to be integrated and next_qpos the coordinates;
-// a world whose new state is not finite stays as it is.
+// The end of an Euler step of length h: next_qvel holds the acceleration to be integrated and next_qpos the
+// coordinates; a world whose new state is not finite stays as it is.
 DEVICE void semi_implicit(const Model& m, real h, const real* qacc, real* qpos, real* qvel, real* qacc_warmstart,
                           int* nstep, int* world_status, real* next_qvel, real* next_qpos) {
   const int nv = m.nv();

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import mujoco
 
 from simengine.model.blob import HEADER, HEADER_FIELDS, HEADER_REALS, HEADER_SCALARS, field_size
+from simengine.model.sensors import MAX_SENSOR_DIM, SENSORS, sensor_code
 from simengine.model.table import PAIR_TYPES, PAIRS, TABLE_BY_NAME, PairType
 from simengine.state.fields import (
     COLUMNS,
@@ -40,6 +41,10 @@ def constants() -> str:
         "NUM_ISLAND_CLASSES": NUM_ISLAND_CLASSES,
         "COLUMN_ISLAND_M": ISLAND_COLUMNS.index("island_M"),
         "COLUMN_ISLAND_J": ISLAND_COLUMNS.index("island_J"),
+        "DATATYPE_REAL": int(mujoco.mjtDataType.mjDATATYPE_REAL),
+        "DATATYPE_POSITIVE": int(mujoco.mjtDataType.mjDATATYPE_POSITIVE),
+        "MAX_SENSOR_DIM": MAX_SENSOR_DIM,
+        **{f"SENS_{name}": sensor_code(name) for names in SENSORS.values() for name in names},
     }
     lines = [f"#define {name} {value}" for name, value in values.items()]
     lines += [f"#define STATUS_{name.upper()} {code}" for code, name in enumerate(STATUS)]

@@ -12,6 +12,7 @@ from simengine.errors import ModelError, UnsupportedModelError
 from simengine.model.blocks import block_table, worth_blocks
 from simengine.model.lengths import length_table
 from simengine.model.pairs import geom_pairs, pair_table, unsupported_pairs
+from simengine.model.sensors import senses_forces, sensor_names, sensor_table
 from simengine.model.support import unsupported_features
 from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, SIZES, TABLE, resolve
 
@@ -31,6 +32,8 @@ class Model:
         opt_integrator: "euler" or "rk4".
         has_islands: whether the world is solved island by island; see `simengine.model.blocks`.
         has_fluid: whether a fluid acts on the bodies.
+        sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
+        senses_forces: whether a sensor measures accelerations or forces.
         general_position: whether the positions need more than the kernels of simple models know.
         nefc_max: the most constraint rows a state can have.
     """
@@ -53,6 +56,8 @@ class Model:
             np.where(self.arrays["cand_condim"] == 1, 1, 4)[self.arrays["slot_cand"]].sum()
         )
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
+        self.sensor_names = sensor_names(self.arrays["sensor_type"])
+        self.senses_forces = senses_forces(mj)
         self.general_position = bool(np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any())
         self._check_shapes()
 
@@ -141,16 +146,14 @@ def _inertia_boxes(mj: mujoco.MjModel) -> np.ndarray:
     return np.where(heavy[:, None], np.sqrt(6 * np.maximum(mujoco.mjMINVAL, squares) / mass), 0.0)
 
 
-def _build_arrays(
-    mj: mujoco.MjModel, pairs: list[tuple[int, int]], blocks: dict[str, Any]
-) -> dict[str, np.ndarray]:
+def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]], blocks: dict[str, Any]) -> dict[str, np.ndarray]:
     """Copy MuJoCo's fields, add the derived ones, and fold the disable flags into them."""
     disabled = int(mj.opt.disableflags)
     values: dict[str, Any] = pair_table(mj, pairs) | blocks
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
-    values |= length_table(mj)
+    values |= length_table(mj) | sensor_table(mj)
     values["actuator_gear"] = mj.actuator_gear[:, 0]
     values["actuator_gainprm"] = mj.actuator_gainprm[:, 0]
     affine = (mj.actuator_biastype == mujoco.mjtBias.mjBIAS_AFFINE)[:, None]

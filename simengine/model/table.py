@@ -13,6 +13,7 @@ from typing import NamedTuple
 SIZES: tuple[str, ...] = (
     *("nq", "nv", "nu", "nbody", "njnt", "ngeom", "ntendon", "nwrap"),
     *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment", "nblock", "nM", "nJ"),
+    *("nsensor", "nsensordata"),
 )
 
 # Scalar integer options, which follow the sizes in the header.
@@ -143,12 +144,23 @@ TABLE: tuple[TableField, ...] = (
     _r("actuator_gear", "nu", doc="gear ratio (first entry)"),
     _r("actuator_gainprm", "nu", doc="fixed gain"),
     _r("actuator_biasprm", "nu", 3, doc="affine bias: constant, length, velocity"),
+    # sensors; of the pair of frames the second is the reference, whose body is -1 where there is none
+    _i("sensor_type", "nsensor", doc="MuJoCo's mjtSensor, -1 where sensors are disabled"),
+    _i("sensor_objid", "nsensor", doc="what is measured: joint, tendon, actuator or body"),
+    _i("sensor_datatype", "nsensor", doc="MuJoCo's mjtDataType"),
+    _i("sensor_adr", "nsensor", doc="first entry in sensordata"),
+    _i("sensor_dim", "nsensor", doc="number of entries"),
+    _r("sensor_cutoff", "nsensor", doc="bound of real and positive values, 0 for none"),
+    _i("sensor_bodyid", "nsensor", 2, doc="derived: bodies that carry the frames"),
+    _r("sensor_pos", "nsensor", 2, 3, doc="derived: positions of the frames in their bodies [m]"),
+    _r("sensor_quat", "nsensor", 2, 4, doc="derived: orientations of the frames in their bodies"),
     # options
     _r("opt_timestep", doc="step [s]"),
     _r("opt_gravity", 3, doc="gravity [m/s^2]"),
     _r("opt_density", doc="density of the fluid [kg/m^3]"),
     _r("opt_viscosity", doc="viscosity of the fluid [Pa s]"),
     _r("opt_wind", 3, doc="velocity of the fluid, world frame [m/s]"),
+    _r("opt_magnetic", 3, doc="magnetic flux, world frame"),
     _r("opt_tolerance", doc="solver tolerance"),
     _r("opt_ls_tolerance", doc="line-search tolerance"),
     _r("opt_impratio", doc="friction to normal impedance ratio"),

@@ -13,9 +13,7 @@ CONSTRAINT_BLOCKS = Stage(
 ISLANDS = Stage(
     name="islands",
     reads=("nefc", "efc_block"),
-    writes=(
-        *("efc_place", "block_island", "block_place", "nisland", "island_size", "island_first", "island_counts"),
-    ),
+    writes=(*("efc_place", "block_island", "block_place", "nisland", "island_size", "island_first", "island_counts"),),
     scratch=(("root", ("nblock",)), ("touched", ("nblock",))),
     scalars=("shard_size",),
     flops=10,

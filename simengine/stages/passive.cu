@@ -7,7 +7,7 @@ DEVICE real tendon_force(const Model& m, int t, const real* qpos, const real* qv
   return -(m.tendon_stiffness()[t] * stretch) - m.tendon_damping()[t] * tendon_velocity(m, t, qvel);
 }
 
-// How far dof k of joint j is from where its spring rests; rotations as the difference vector, in the body frame.
+// How far dof k of joint j is from where its spring rests; of rotations a component of the vector of their difference.
 DEVICE real joint_stretch(const Model& m, int j, int k, const real* qpos) {
   const int adr = m.jnt_qposadr()[j], type = m.jnt_type()[j];
   const real *q = qpos + adr, *rest = m.qpos_spring() + adr;

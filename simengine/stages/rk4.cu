@@ -6,9 +6,9 @@
 //   reach      0    1/2   1/2    1
 //   weight    1/6   1/3   1/3   1/6
 //
-// The orientation of a free or ball joint moves as q exp(u), and what is averaged is the rate of u, not the angular velocity,
-// which keeps the order on the sphere of quaternions: H. Munthe-Kaas, BIT 38 (1998); A. Iserles et al., Lie-group
-// methods, Acta Numerica 9 (2000), (2.44).
+// The orientation of a free or ball joint moves as q exp(u), and what is averaged is the rate of u, not the angular
+// velocity, which keeps the order on the sphere of quaternions: H. Munthe-Kaas, BIT 38 (1998); A. Iserles et al.,
+// Lie-group methods, Acta Numerica 9 (2000), (2.44).
 
 // Rate of u in q exp(u) under the local angular velocity w: w + u x w / 2 + c u x (u x w), c = (1 - a/2 cot a/2) / a^2.
 DEVICE void rotation_rate(real* out, const real* u, const real* w) {

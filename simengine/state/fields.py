@@ -125,6 +125,13 @@ FIELDS: tuple[Field, ...] = (
     _w("qfrc_actuator", "nv", doc="actuator forces [N, N m]"),
     _w("qfrc_smooth", "nv", doc="all forces but the constraints' [N, N m]"),
     _w("qacc_smooth", "nv", doc="acceleration without constraints [m/s^2, rad/s^2]"),
+    # sensors and what only they need, of the first evaluation of a step
+    _w("subtree_linvel", "nbody", 3, doc="velocity of the subtree's centre of mass, world frame [m/s]"),
+    _w("subtree_angmom", "nbody", 3, doc="angular momentum about the subtree's centre of mass [kg m^2/s]"),
+    _w("cacc_bias", "nbody", 6, doc="cacc without qacc"),
+    _w("cacc", "nbody", 6, doc="com-based body acceleration, gravity being one of the world [rad/s^2, m/s^2]"),
+    _w("cfrc_int", "nbody", 6, doc="com-based force of the parent on each body, torque then force [N m, N]"),
+    _w("sensordata", "nsensordata", doc="what the sensors read, each in its own unit"),
     # collision and counting
     _w("cand_adr", "ncand+1", doc="first contact of each candidate pair within its world", kind="int"),
     _w("ncon", doc="contacts of the world", kind="int"),
@@ -190,6 +197,9 @@ FIELDS: tuple[Field, ...] = (
 )
 
 FIELD: dict[str, Field] = {f.name: f for f in FIELDS}
+
+# What MuJoCo takes from the first evaluation of a step, even where the integrator makes several.
+SENSED: frozenset[str] = frozenset({"subtree_linvel", "subtree_angmom", "cacc_bias", "cacc", "cfrc_int", "sensordata"})
 
 # What must survive from step to step, and what a user may set.
 INTEGRATION_STATE: tuple[str, ...] = (

@@ -18,6 +18,7 @@ WHOLE = """
       <joint name="swing" type="hinge" axis="0 1 0" {joint}/>
       <geom name="ball" size="0.1" fluidshape="ellipsoid" {geom}/>
       <site name="tip" pos="0.1 0 0"/>
+      <camera name="drone" mode="track"/>
       {inside}
     </body>
     <site name="post"/>
@@ -43,6 +44,10 @@ def _actuator(text: str, words: str) -> Feature:
 def _tendon(attributes: str, words: str) -> Feature:
     joints = '<joint joint="swing" coef="1"/>'
     return Feature("sections", f'<tendon><fixed name="string" {attributes}>{joints}</fixed></tendon>', words)
+
+
+def _sensor(text: str, words: str) -> Feature:
+    return Feature("sections", f"<sensor>{text}</sensor>", words)
 
 
 def _free(geom: str, words: str) -> Feature:
@@ -102,7 +107,13 @@ FEATURES: dict[str, Feature] = {
     "equality": Feature(
         "sections", '<equality><joint name="lock" joint1="swing"/></equality>', "equality constraint 'lock'"
     ),
-    "sensor": Feature("sections", '<sensor><jointpos name="angle" joint="swing"/></sensor>', "sensor 'angle'"),
+    "user sensor": _sensor('<user name="own" dim="2" needstage="pos"/>', "type user of sensor 'own'"),
+    "delayed sensor": _sensor(
+        '<jointpos name="late" joint="swing" delay="0.01" nsample="3"/>', "history, delay or interval of sensor 'late'"
+    ),
+    "sensor of a tracking camera": _sensor(
+        '<framepos name="view" objtype="camera" objname="drone"/>', "camera that follows something of sensor 'view'"
+    ),
     "activation": _actuator(
         '<position name="servo" joint="swing" timeconst="0.1"/>', "activation dynamics of actuator 'servo'"
     ),

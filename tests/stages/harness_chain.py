@@ -23,6 +23,8 @@ MODELS = (
 
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in catalogue.STAGES}
 SMOOTH = ("crb", "factor_m", "com_vel", "passive", "fluid", "rne", "actuation", "acceleration")
+SENSE_MOTION = ("subtree_vel", "acc_bias", "sensor_pos", "sensor_vel")
+SENSE_FORCES = ("body_forces", "sensor_acc")
 PAIRS = tuple(catalogue.NARROW)
 
 Step = tuple[Kernel, bool, str]
@@ -49,14 +51,15 @@ def serves(stage: Stage, model: Model) -> bool:
 def steps(model: Model, integrator: str) -> Iterator[Step]:
     """Kernels of single stages, in the order of a step; without an integrator, of a forward evaluation."""
     smooth = SMOOTH if model.has_fluid else tuple(name for name in SMOOTH if name != "fluid")
-    for name in (*position(model), "scan", *smooth, *PAIRS):
+    for name in (*position(model), "scan", *smooth, *SENSE_MOTION, *PAIRS):
         yield single(name), False, "all"
     end = (integrator,) if integrator else ()
     for name in ("constraint", "solve", *end):
         yield single(name), True, "rows"
     for name in ("unconstrained", *end):
         yield single(name), True, "free"
-    yield single("rne_post"), False, "all"
+    for name in ("rne_post", *SENSE_FORCES):
+        yield single(name), False, "all"
 
 
 def worlds_of(memory: Memory, kind: str) -> np.ndarray:
@@ -89,18 +92,21 @@ def fused_calls(
     Args:
         memory, integrator, rk_stage: as there.
         arena: rows live in their arena instead of scratch.
-        null: outputs that each kernel does not store.
+        null: outputs that each kernel does not store; kernels for sensors run if they are named here.
     """
     smooth = catalogue.smooth(memory.model.has_fluid)
+    sensing = [k for k in (catalogue.SENSE_MOTION, catalogue.SENSE_FORCES) if k.name in null]
     # a lean kernel and its general form write the same fields
     lean = () if memory.model.general_position else (catalogue.POSITION,)
-    for kernel in (catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL, smooth, *catalogue.NARROW.values()):
+    first = (catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL, smooth, *sensing[:1])
+    for kernel in (*first, *catalogue.NARROW.values()):
         yield kernel, arguments(kernel, memory, null=null[kernel.name])
     for kernel, kind in ((catalogue.finish(integrator, arena), "rows"), (catalogue.advance(integrator), "free")):
         list_worlds(memory, worlds_of(memory, kind))
         nrow = 0 if arena and kind == "rows" else most_rows(memory)
         yield kernel, arguments(kernel, memory, True, nrow, {"rk_stage": rk_stage}, null[kernel.name])
-    yield catalogue.POST, arguments(catalogue.POST, memory)
+    for kernel in (catalogue.POST, *sensing[1:]):
+        yield kernel, arguments(kernel, memory)
 
 
 def run_chain(memory: Memory, integrator: str = "", rk_stage: int = 0) -> None:

@@ -32,6 +32,8 @@ RETURNS = {
     "solve": ("qacc", "efc_force", "qfrc_constraint"),
     "euler": ("qpos", "qvel"),
     "fluid": ("qfrc_fluid", "qfrc_passive"),
+    "sensor_vel": ("sensordata",),
+    "sensor_acc": ("sensordata",),
 }
 """What a JAX form returns where it is not what its stage writes."""
 
@@ -77,6 +79,8 @@ def spread(values: np.ndarray, where: tuple[np.ndarray, np.ndarray], n: int, slo
 def ref_input(name: str, memory: Memory) -> np.ndarray:
     """An argument of a JAX form, (num_worlds, ...) in float64, arenas spread over slots."""
     n, model = memory.num_worlds, memory.model
+    if name == "time":
+        return memory.own("nstep") * float(model.opt_timestep)
     if name == "contact_active":
         world, slot = contact_slots(memory)
         return spread(np.ones(len(world), bool), (world, slot), n, model.nslot, False)

@@ -7,6 +7,9 @@ from functools import cache
 import mujoco
 import numpy as np
 
+from simengine.model import Model
+from simengine.model.sensors import measured_in
+from simengine.stages.stage import Stage
 from simengine.state.fields import FIELD
 from tests.oracle import STATE_FIELDS, collect, oracle_model
 from tests.stages.harness import Memory
@@ -25,11 +28,13 @@ def stepped(name: str, integrator: int, forward: bool) -> list[mujoco.MjData]:
     mj.opt.integrator = integrator
     for i in range(len(keep)):
         data = mujoco.MjData(mj)
+        data.time = states["nstep"][i] * mj.opt.timestep
         for field in _STATE:
             getattr(data, field)[:] = states[field][i]
         if forward:
             mujoco.mj_forward(mj, data)
             mujoco.mj_rnePostConstraint(mj, data)
+            mujoco.mj_subtreeVel(mj, data)
         else:
             mujoco.mj_step(mj, data)
         out.append(data)
@@ -72,6 +77,11 @@ def _row_ids(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
         else:
             ids.append(4 * number + row - int(data.contact.efc_address[number]))
     return np.array(ids, int)
+
+
+def sensor_entries(model: Model, stage: Stage) -> np.ndarray:
+    """(nsensordata,) bool: entries of the data that a stage of sensors measures."""
+    return np.repeat(measured_in(model.mj, stage.name.removeprefix("sensor_")), model.mj.sensor_dim)
 
 
 def mujoco_expected(name: str, memory: Memory, outputs: tuple[str, ...]) -> dict[str, np.ndarray]:
