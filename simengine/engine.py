@@ -145,11 +145,13 @@ class ListEngine:
         count = int(self.backend.to_host(store.array(counter)[world]))
         start = int(self.backend.to_host(store.array(address)[world]))
         arena = (store.contacts if FIELD[names[0]].space == "contact" else store.rows)[shard]
+        fields = arena.arrays
 
         def entries(name: str) -> np.ndarray:
-            return self.backend.to_host(arena.arrays[name][start : start + count])
+            # what none of the model's kernels writes is zero
+            return self.backend.to_host(fields[name][start : start + count]) if name in fields else np.zeros(count)
 
-        found = {name: entries(name) for name in names if name in arena.arrays}
+        found = {name: entries(name) for name in names}
         if "efc_J" in names and store.model.has_islands:
             found["efc_J"] = dense_rows(store.model, entries("efc_J_blocks"), entries("efc_block"))
         return found

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from simengine.math.vector import const
 from simengine.stages.acc_bias_ref import acc_bias
 from simengine.stages.acceleration_ref import acceleration
 from simengine.stages.actuation_ref import actuation
@@ -53,6 +54,8 @@ class State(NamedTuple):
         time: () [s].
         qfrc_applied: (nv,) applied generalised force [N, N m].
         xfrc_applied: (nbody, 6) applied force [N] at each body's centre of mass, then torque [N m], world frame.
+        mocap_pos, mocap_quat: (nmocap, 3) [m], (nmocap, 4) poses of the mocap bodies.
+        eq_active: (neq,) 1 where an equality constraint is active, 0 where not; None for the model's eq_active0.
     """
 
     qpos: jax.Array
@@ -61,6 +64,9 @@ class State(NamedTuple):
     time: jax.Array
     qfrc_applied: jax.Array
     xfrc_applied: jax.Array
+    mocap_pos: jax.Array
+    mocap_quat: jax.Array
+    eq_active: jax.Array | None = None
 
 
 def initial_state(model: Any, dtype: Any = jnp.float32) -> State:
@@ -72,6 +78,9 @@ def initial_state(model: Any, dtype: Any = jnp.float32) -> State:
         time=jnp.zeros((), dtype),
         qfrc_applied=jnp.zeros(model.nv, dtype),
         xfrc_applied=jnp.zeros((model.nbody, 6), dtype),
+        mocap_pos=jnp.asarray(model.initial["mocap_pos"], dtype),
+        mocap_quat=jnp.asarray(model.initial["mocap_quat"], dtype),
+        eq_active=jnp.asarray(model.eq_active0, dtype),
     )
 
 
@@ -116,7 +125,10 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
 
     qpos, qvel, xfrc, qfrc = state.qpos, state.qvel, state.xfrc_applied, state.qfrc_applied
     # position
-    put("xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat", kinematics(m, qpos))
+    put(
+        "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat",
+        kinematics(m, qpos, state.mocap_pos, state.mocap_quat),
+    )
     put("subtree_com cinert cdof", com_pos(m, f["xmat"], f["xipos"], f["ximat"], f["xanchor"], f["xaxis"]))
     put("crb qM", crb(m, f["cinert"], f["cdof"]))
     put("qLD", factor_m(m, f["qM"]))
@@ -127,10 +139,13 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     moving = (f["xipos"], f["ximat"], f["subtree_com"], f["cdof"], f["cvel"])
     put("qfrc_fluid qfrc_passive", fluid(m, *moving, f["qfrc_passive"]))
     put("qfrc_bias", rne(m, qvel, f["cinert"], f["cdof"], f["cvel"], f["cdof_dot"]))
+    eq_active = const(m.eq_active0, qpos) if state.eq_active is None else state.eq_active
+    frames = (f["xpos"], f["xquat"], f["xmat"])
+    motion = (f["subtree_com"], f["cdof"], f["cvel"], f["cdof_dot"])
     contacts = (f["contact_dist"], f["contact_pos"], f["contact_frame"], f["contact_active"])
     put(
         "efc_active efc_J efc_pos efc_margin efc_D efc_aref",
-        constraint(m, qpos, qvel, f["subtree_com"], f["cdof"], *contacts),
+        constraint(m, qpos, qvel, *frames, *motion, eq_active, *contacts),
     )
     # acceleration
     put("actuator_force qfrc_actuator", actuation(m, qpos, qvel, ctrl))
@@ -140,7 +155,7 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     rows = (f["efc_active"], f["efc_J"], f["efc_D"], f["efc_aref"])
     problem = (f["qM"], f["qfrc_smooth"], f["qacc_smooth"], state.qacc_warmstart)
     put("qacc efc_force qfrc_constraint", solve(m, *problem, *rows))
-    put("cfrc_ext", rne_post(m, xfrc, f["xipos"], f["subtree_com"], *contacts[1:], f["efc_active"], f["efc_force"]))
+    put("cfrc_ext", rne_post(m, xfrc, *frames, *placed[:2], *contacts[1:], f["efc_active"], f["efc_force"]))
     # sensors
     put("subtree_linvel subtree_angmom", subtree_vel(m, f["subtree_com"], f["cinert"], f["cvel"]))
     put("cacc_bias", acc_bias(m, qvel, f["cdof_dot"]))

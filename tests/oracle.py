@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 
+from simengine.check.oracle import dense_jacobian
 from simengine.make_step import State, make_forward
 from simengine.model import Model, load_model
 from simengine.model.table import PAIRS
@@ -33,7 +34,7 @@ STATE_FIELDS = (
     "cfrc_ext subtree_linvel subtree_angmom cacc cfrc_int sensordata"
 ).split()
 CONTACT_FIELDS = ("dist", "pos", "frame")
-ROW_FIELDS = ("J", "pos", "margin", "D", "aref", "force")
+ROW_FIELDS = ("J", "pos", "margin", "D", "aref", "force", "frictionloss")
 
 _GEOM = {geom.name.removeprefix("mjGEOM_").lower(): int(geom) for geom in mujoco.mjtGeom.__members__.values()}
 PAIR_NAMES = {(_GEOM[a], _GEOM[b]): f"{a}-{b}" for pair in PAIRS for a, b in pair.geoms}
@@ -53,6 +54,8 @@ class Sample(NamedTuple):
     ctrl: np.ndarray
     qfrc_applied: np.ndarray
     xfrc_applied: np.ndarray
+    mocap_pos: np.ndarray
+    mocap_quat: np.ndarray
 
 
 @cache
@@ -77,6 +80,8 @@ def sample(name: str, n: int = NUM_STATES, seed: int = 0) -> Sample:
         rng.uniform(-1.2, 1.2, size=(n, mj.nu)),
         rng.normal(size=(n, mj.nv)),
         rng.normal(size=(n, mj.nbody, 6)),
+        data.mocap_pos + 0.1 * rng.normal(size=(n, mj.nmocap, 3)),
+        rng.normal(size=(n, mj.nmocap, 4)),
     )
     return Sample(*(v.astype(np.float32).astype(np.float64) for v in values))
 
@@ -150,7 +155,7 @@ def collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
     mujoco.mj_fullM(mj, data, fields["qM"])
     fields |= {f"contact_{f}": np.array(getattr(data.contact, f)) for f in CONTACT_FIELDS}
     fields |= {f"efc_{f}": np.array(getattr(data, f"efc_{f}")) for f in ROW_FIELDS}
-    fields["efc_J"] = fields["efc_J"].reshape(data.nefc, mj.nv)
+    fields["efc_J"] = dense_jacobian(mj, data)
     fields["contact_exclude"] = np.array(data.contact.exclude)
     fields["efc_type"] = np.array(data.efc_type)
     fields["contact_type"] = np.sort(mj.geom_type[np.array(data.contact.geom).reshape(-1, 2)], axis=1)
@@ -165,7 +170,12 @@ def states_of(model: Model, states: Sample, dtype: Any) -> tuple[State, jax.Arra
         return jnp.asarray(x, dtype)
 
     zero, at_rest = jnp.zeros(n, dtype), jnp.zeros((n, model.nv), dtype)
-    applied = (array(states.qfrc_applied), array(states.xfrc_applied))
+    applied = (
+        array(states.qfrc_applied),
+        array(states.xfrc_applied),
+        array(states.mocap_pos),
+        array(states.mocap_quat),
+    )
     return State(array(states.qpos), array(states.qvel), at_rest, zero, *applied), array(states.ctrl)
 
 

@@ -66,7 +66,7 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
         catalogue.SCAN_KERNEL,
         *(catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist()))),
         *_solution(model, integrator),
-        *((catalogue.POST,) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
+        *((catalogue.post(model.has_general_rows),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
         *((catalogue.SENSE_MOTION,) if keep & SENSED else ()),
         *((catalogue.SENSE_FORCES,) if _sensed_forces(model, keep) else ()),
     )
@@ -208,7 +208,7 @@ class ShardEmitter:
             advance=make(catalogue.advance(integrator), stored, free, 0, scalars) if dense else None,
             islands=None if dense else IslandSolution.build(self._factory, self._island_factories),
             integrate=() if dense else all_of(catalogue.island_integrator(integrator)),
-            post=after(catalogue.POST),
+            post=after(catalogue.post(model.has_general_rows)),
             sense_motion=after(catalogue.SENSE_MOTION),
             sense_forces=after(catalogue.SENSE_FORCES),
         )

@@ -11,13 +11,15 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from simengine.model.lengths import is_fixed
+
 _FEWEST_DOFS = 65
 """Smaller worlds are solved as one dense problem: finding their islands costs more than it saves."""
 
 
 def worth_blocks(mj: mujoco.MjModel) -> bool:
     """Whether a model has enough dofs, in enough trees, to be handled block by block."""
-    return bool(mj.nv >= _FEWEST_DOFS and len(_boundaries(mj)) > 2)
+    return bool(mj.nv >= _FEWEST_DOFS and len(_boundaries(mj)) > 2 and is_fixed(mj).all())
 
 
 def block_table(mj: mujoco.MjModel, split: bool) -> dict[str, Any]:

@@ -38,8 +38,8 @@ class ContactParameters(NamedTuple):
 
 def _bodies_collide(mj: mujoco.MjModel, body1: int, body2: int, filter_parent: bool) -> bool:
     weld1, weld2 = int(mj.body_weldid[body1]), int(mj.body_weldid[body2])
-    if weld1 == weld2:
-        return False
+    if weld1 == weld2 or not (mj.body_dofnum[weld1] or mj.body_dofnum[weld2]):
+        return False  # one body, or two that nothing moves: the world and mocap bodies
     parent1 = int(mj.body_weldid[mj.body_parentid[weld1]])
     parent2 = int(mj.body_weldid[mj.body_parentid[weld2]])
     return not (filter_parent and weld1 and weld2 and (weld1 == parent2 or weld2 == parent1))
@@ -131,6 +131,7 @@ def pair_table(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str, np
         "cand_condim": np.array([p.condim for p in parameters], dtype=np.int32),
         "cand_friction": np.array([p.friction for p in parameters]).reshape(-1, 5),
         "cand_solref": np.array([p.solref for p in parameters]).reshape(-1, 2),
+        "cand_solreffriction": np.zeros((len(pairs), 2)),
         "cand_solimp": np.array([p.solimp for p in parameters]).reshape(-1, 5),
         "cand_margin": np.array([p.margin for p in parameters]),
         "cand_gap": np.array([p.gap for p in parameters]),

@@ -48,7 +48,7 @@ DEVICE void gather_row(const Model& m, int r, const int* efc_block, const int* b
                        const int* island_size, const int* island_first, const int* at, const real* efc_J_blocks,
                        const int* efc_place, real* island_efc_J) {
   const int island = block_island[efc_block[2 * r]];
-  const RowBlocks blocks = row_blocks(m, efc_block + 2 * r);
+  const DofsOfBlocks blocks = dofs_of_blocks(m, efc_block[2 * r], efc_block[2 * r + 1]);
   const int stride = (island_size[2 * island] + 3) & ~3, place1 = block_place[efc_block[2 * r]];
   const int place2 = blocks.n2 ? block_place[efc_block[2 * r + 1]] : 0;
   const real* J = efc_J_blocks + size_t(r) * m.nJ();

@@ -1,14 +1,14 @@
 """Islands: what constraint rows connect, gathered into small dense problems and scattered back."""
 
-from simengine.stages.constraint import CONSTRAINT
+from simengine.stages.constraint_general import CONSTRAINT_GENERAL
 from simengine.stages.stage import Stage
 
 CONSTRAINT_BLOCKS = Stage(
     name="constraint_blocks",
-    reads=CONSTRAINT.reads,
-    writes=(*(n for n in CONSTRAINT.writes if n != "efc_J"), "efc_J_blocks", "efc_block"),
-    shares=("constraint",),
-    flops=200,
+    reads=CONSTRAINT_GENERAL.reads,
+    writes=(*(n for n in CONSTRAINT_GENERAL.writes if n != "efc_J"), "efc_J_blocks", "efc_block"),
+    shares=("constraint_general",),
+    flops=400,
 )
 ISLANDS = Stage(
     name="islands",

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simengine.kernels import catalogue
 from simengine.kernels.catalogue import STAGES, all_kernels, finish, single, step_kernels
 from simengine.kernels.codegen import body_signature, kernel_source, parameters, stage_sources
 from simengine.kernels.kernel import Kernel
@@ -147,5 +148,5 @@ def test_every_field_has_a_writer_or_is_state() -> None:
     islands = catalogue.SOLVE_ISLANDS
     written = {islands.stored_as(name) for name in islands.produced} | set(islands.island_scratch)
     written |= {n for stage in (*STAGES, *catalogue.ISLAND_STAGES) for n in (*stage.writes, *stage.updates)}
-    inputs = {"ctrl", "qfrc_applied", "xfrc_applied"}
+    inputs = {"ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat", "eq_active"}
     assert {f.name for f in FIELDS} - written == inputs
