@@ -17,6 +17,7 @@ from simengine.emission.calls import CallFactory, EmittedCall, Listed, SizedCall
 from simengine.emission.store import GroupStore
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
+from simengine.model.model import Model
 from simengine.state.fields import FIELDS, ISLAND_COLUMNS, NUM_ISLAND_CLASSES
 
 _STORED = frozenset(f.name for f in FIELDS)
@@ -33,9 +34,9 @@ class IslandSolution:
     scatter: SizedCall
 
     @staticmethod
-    def build(over_worlds: CallFactory, of_class: tuple[CallFactory, ...]) -> IslandSolution:
+    def build(model: Model, over_worlds: CallFactory, of_class: tuple[CallFactory, ...]) -> IslandSolution:
         """The calls; `of_class` makes those over the islands of each class."""
-        constraint, islands, scan, gather, solver, scatter = catalogue.island_solution()
+        constraint, islands, scan, gather, solver, scatter = catalogue.island_solution(model)
 
         def make(kernel: Kernel) -> SizedCall:
             return over_worlds.make(kernel, _STORED)

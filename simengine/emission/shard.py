@@ -75,7 +75,7 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
 def _solution(model: Model, integrator: str) -> tuple[Kernel, ...]:
     """Kernels of rows, solver and integration."""
     if model.has_islands:
-        return (*catalogue.island_solution(), *catalogue.island_integrator(integrator))
+        return (*catalogue.island_solution(model), *catalogue.island_integrator(integrator))
     classes = reachable_classes(model)
     return (
         *((catalogue.finish(integrator, False),) if classes > 1 else ()),
@@ -206,7 +206,7 @@ class ShardEmitter:
             # the class that takes longest is issued first
             finish=tuple(self._finish(integrator, c, stored, scalars) for c in reversed(range(1, classes))),
             advance=make(catalogue.advance(integrator), stored, free, 0, scalars) if dense else None,
-            islands=None if dense else IslandSolution.build(self._factory, self._island_factories),
+            islands=None if dense else IslandSolution.build(model, self._factory, self._island_factories),
             integrate=() if dense else all_of(catalogue.island_integrator(integrator)),
             post=after(catalogue.post(model.has_general_rows)),
             sense_motion=after(catalogue.SENSE_MOTION),

@@ -34,7 +34,7 @@ def _arena_fields(model: Model, space: str) -> tuple[Field, ...]:
     kernels = catalogue.step_kernels(model.opt_integrator)
     if model.has_islands:
         kept = [kernel for kernel in kernels if catalogue.CONSTRAINT not in kernel.stages]
-        kernels = (*kept, *catalogue.island_solution())
+        kernels = (*kept, *catalogue.island_solution(model))
     used = {kernel.stored_as(name) for kernel in kernels for stage in kernel.stages for name in stage.fields}
     used |= {name for kernel in kernels for name in kernel.island_scratch}
     return tuple(f for f in FIELDS if f.space == space and f.name in used)

@@ -172,7 +172,10 @@ BY_BLOCKS: dict[str, Stage] = {
     "euler": EULER_BLOCKS,
 }
 ISLAND_STAGES: tuple[Stage, ...] = (*BY_BLOCKS.values(), ISLANDS, SCAN_ISLANDS, GATHER, SCATTER)
-SOLVE_ISLANDS = Kernel("solve_islands", (SOLVE,), unit="island", resident=6)
+# Solvers whose unit is an island; what does not converge depends on what is solved together, so PGS has no such form.
+ISLAND_SOLVERS: dict[str, Kernel] = {
+    stage.name: Kernel(f"{stage.name}_islands", (stage,), unit="island", resident=6) for stage in (SOLVE,)
+}
 
 
 def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
@@ -182,10 +185,10 @@ def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
     return tuple(single(BY_BLOCKS.get(stage.name, stage)) for stage in kernel.stages)
 
 
-def island_solution() -> tuple[Kernel, ...]:
+def island_solution(model: Model) -> tuple[Kernel, ...]:
     """Rows and solution of worlds that are solved island by island."""
     before, after = (CONSTRAINT_BLOCKS, ISLANDS, SCAN_ISLANDS, GATHER), (SCATTER,)
-    return (*map(single, before), SOLVE_ISLANDS, *map(single, after))
+    return (*map(single, before), ISLAND_SOLVERS["solve"], *map(single, after))
 
 
 def island_integrator(integrator: str) -> tuple[Kernel, ...]:
@@ -195,7 +198,7 @@ def island_integrator(integrator: str) -> tuple[Kernel, ...]:
 
 def all_kernels() -> tuple[Kernel, ...]:
     """Every kernel of the engine, each once."""
-    kernels = [SOLVE_ISLANDS, *(single(stage) for stage in (*STAGES, *ISLAND_STAGES))]
+    kernels = [*ISLAND_SOLVERS.values(), *(single(stage) for stage in (*STAGES, *ISLAND_STAGES))]
     for integrator in ("", *INTEGRATORS):
         kernels += step_kernels(integrator)
     return tuple({kernel.name: kernel for kernel in kernels}.values())

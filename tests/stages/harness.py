@@ -48,16 +48,25 @@ class Memory:
 
     Attributes:
         model, dtype: what the buffers are for; "float32" or "float64".
+        capacity: entries of each arena.
         num_worlds: worlds of the shard, which are numbers FRONT ... FRONT + num_worlds - 1 of the buffers.
         arrays: field by name, with the worlds and arena entries of nobody, and the model's blobs.
         header: the model's header.
     """
 
-    def __init__(self, model: Model, dtype: str, num_worlds: int, contacts: int, rows: int):
+    def __init__(
+        self,
+        model: Model,
+        dtype: str,
+        num_worlds: int,
+        contacts: int,
+        rows: int,
+        islands: Mapping[str, int] | None = None,
+    ):
         self.model = model
         self.dtype = dtype
         self.num_worlds = num_worlds
-        self.capacity = {"contact": contacts, "row": rows}
+        self.capacity = {"contact": contacts, "row": rows, **(islands or {})}
         self._raw: dict[str, np.ndarray] = {}
         self.arrays: dict[str, np.ndarray] = {}
         for field in FIELDS:
@@ -106,7 +115,9 @@ class Memory:
 
     def copy(self) -> Memory:
         """The same contents in other buffers."""
-        other = Memory(self.model, self.dtype, self.num_worlds, self.capacity["contact"], self.capacity["row"])
+        islands = {space: n for space, n in self.capacity.items() if space.startswith("island")}
+        sizes = self.capacity["contact"], self.capacity["row"], islands
+        other = Memory(self.model, self.dtype, self.num_worlds, *sizes)
         for name, array in self.arrays.items():
             other.arrays[name][...] = array
         return other
