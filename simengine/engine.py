@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler import Segments, Trace, make_executor
+from scheduler import Buffer, Segments, Trace, make_executor
 from simengine.backends.base import Backend
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
 from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
@@ -84,7 +84,7 @@ class ListEngine:
         emitters = []
         for i in range(len(store.bounds) - 1):
             shard = Shard(group, i, number + i, store.bounds[i], store.bounds[i + 1])
-            tables = (self._headers[group], *blobs)
+            tables: tuple[bytes | Buffer, ...] = (self._headers[group], *blobs)
             factory = CallFactory(store, shard, functions, tables, self.segments, lanes)
             of_class = tuple(
                 CallFactory(store, shard, solvers[n], tables, self.segments, n, c) for c, n in enumerate(island_lanes)

@@ -11,6 +11,7 @@ import numpy as np
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model, load_model
+from simengine.model.table import PAIR_TYPES
 from simengine.state.fields import COLUMNS, INTEGRATION_STATE, ISLAND_CLASSES, ISLAND_COLUMNS, NUM_ISLAND_CLASSES
 from tests.stages.harness import Argument, Memory, Place, arguments, call
 
@@ -98,7 +99,8 @@ def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
     yield from counting(memory)
     *before, solver, scatter = catalogue.island_solution(model)
     smooth = catalogue.fitting(model, catalogue.smooth(model.has_fluid))
-    for kernel in (*smooth, *catalogue.NARROW.values(), *before):
+    narrow = (catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist())))
+    for kernel in (*smooth, *narrow, *before):
         if kernel.name == upto:
             return
         yield kernel, arguments(kernel, memory)

@@ -266,7 +266,7 @@ CRATES = """
     <default class="sphere"><geom contype="2" conaffinity="3"/></default>
     <default class="capsule"><geom type="capsule" contype="4" conaffinity="7"/></default>
     <default class="cylinder"><geom type="cylinder" contype="0" conaffinity="3"/></default>
-    <default class="box"><geom type="box" contype="8" conaffinity="7"/></default>
+    <default class="box"><geom type="box" contype="8" conaffinity="15"/></default>
   </default>
   <worldbody>
     <geom name="floor" type="plane" size="5 5 1" conaffinity="0" margin="0.01" gap="0.005"/>
@@ -284,6 +284,7 @@ CRATES = """
     <body name="can" pos="0 0.1 0.3" quat="0.7 0.1 0.3 0">
       <freejoint/>
       <geom class="cylinder" size="0.1 0.15" friction="0.5"/>
+      <geom class="box" size="0.12 0.05 0.08" pos="0.05 -0.12 0" euler="30 0 40" margin="0.02"/>
       <geom class="cylinder" type="ellipsoid" size="0.2 0.1 0.15" pos="0 0.15 0.2" conaffinity="1"/>
     </body>
   </worldbody>
@@ -369,6 +370,12 @@ FRAMES = (("xbody", "left"), ("body", "weight"), ("geom", "pad"), ("site", "tip"
 
 TENDONS = TENDONS.replace("{sensors}", _sensors())
 
+DUAL = (
+    CONTACT_PARAMETERS.replace("contact_parameters", "dual")
+    .replace('integrator="RK4"', 'solver="PGS" iterations="30"')
+    .replace('gap="0.02" solref', 'gap="0.02" condim="1" solref')
+)
+
 OWN = {
     "mixed_tree": MIXED_TREE,
     "pile": PILE,
@@ -379,6 +386,7 @@ OWN = {
     "tendons": TENDONS,
     "crates": CRATES,
     "ragdoll": RAGDOLL,
+    "dual": DUAL,
 }
 """Small models by name, as MJCF text."""
 

@@ -5,7 +5,8 @@
                                                                                            └── advance, without rows
 
 One evaluation of the dynamics emits `position`, `scan` and `smooth`, awaits the counts, then emits exactly the work
-that exists. RK4 repeats it four times.
+that exists. RK4 repeats it four times. Where integration is not fused into `finish` and `advance`, a kernel of the
+integrator alone follows for all worlds.
 """
 
 from __future__ import annotations
@@ -69,19 +70,27 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
         *((catalogue.post(model.has_general_rows),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
         *((catalogue.SENSE_MOTION,) if keep & SENSED else ()),
         *((catalogue.SENSE_FORCES,) if _sensed_forces(model, keep) else ()),
+        *_integrate(model, integrator),
     )
 
 
 def _solution(model: Model, integrator: str) -> tuple[Kernel, ...]:
-    """Kernels of rows, solver and integration."""
+    """Kernels of rows and solver, and of integration where it is fused."""
     if model.has_islands:
-        return (*catalogue.island_solution(model), *catalogue.island_integrator(integrator))
+        return catalogue.island_solution(model)
     classes = reachable_classes(model)
     return (
-        *((catalogue.finish(integrator, False),) if classes > 1 else ()),
-        *((catalogue.finish(integrator, True),) if classes == NUM_CLASSES else ()),
-        catalogue.advance(integrator),
+        *((catalogue.finish(integrator, model.solver, False),) if classes > 1 else ()),
+        *((catalogue.finish(integrator, model.solver, True),) if classes == NUM_CLASSES else ()),
+        catalogue.advance(integrator, model.solver),
     )
+
+
+def _integrate(model: Model, integrator: str) -> tuple[Kernel, ...]:
+    """Kernels that integrate all worlds, where the solver's do not."""
+    if model.has_islands:
+        return catalogue.island_integrator(integrator)
+    return catalogue.integrate(integrator, model.solver)
 
 
 def _sensed_forces(model: Model, keep: frozenset[str]) -> bool:
@@ -205,12 +214,12 @@ class ShardEmitter:
             narrow=narrow,
             # the class that takes longest is issued first
             finish=tuple(self._finish(integrator, c, stored, scalars) for c in reversed(range(1, classes))),
-            advance=make(catalogue.advance(integrator), stored, free, 0, scalars) if dense else None,
+            advance=make(catalogue.advance(integrator, model.solver), stored, free, 0, scalars) if dense else None,
             islands=None if dense else IslandSolution.build(model, self._factory, self._island_factories),
-            integrate=() if dense else all_of(catalogue.island_integrator(integrator)),
             post=after(catalogue.post(model.has_general_rows)),
             sense_motion=after(catalogue.SENSE_MOTION),
             sense_forces=after(catalogue.SENSE_FORCES),
+            integrate=all_of(_integrate(model, integrator)),
         )
 
     def _finish(
@@ -220,6 +229,6 @@ class ShardEmitter:
         nrow = 0 if arena else ROW_CLASSES[size_class]
         column = _CLASS_COLUMNS[size_class]
         suffix = "" if arena else f"_{nrow}"
-        kernel = catalogue.finish(integrator, arena)
+        kernel = catalogue.finish(integrator, self._store.model.solver, arena)
         listed = Listed(column, "size class", size_class, True)
         return _COLUMN[column], self._factory.make(kernel, stored, listed, nrow, scalars, suffix)

@@ -30,8 +30,8 @@ _FIRST_CAPACITY = 64  # contacts or rows of a shard's arena when it is made
 
 
 def _arena_fields(model: Model, space: str) -> tuple[Field, ...]:
-    """The fields of an arena that kernels of a model use."""
-    kernels = catalogue.step_kernels(model.opt_integrator)
+    """The fields of an arena that kernels of a model use; solvers have large working fields of their own."""
+    kernels = catalogue.step_kernels(model.opt_integrator, model.solver)
     if model.has_islands:
         kept = [kernel for kernel in kernels if catalogue.CONSTRAINT not in kernel.stages]
         kernels = (*kept, *catalogue.island_solution(model))

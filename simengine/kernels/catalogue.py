@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from simengine.kernels.kernel import Kernel
 from simengine.model.model import Model
 from simengine.stages.acc_bias import ACC_BIAS
@@ -31,6 +33,7 @@ from simengine.stages.sensor_acc import SENSOR_ACC
 from simengine.stages.sensor_pos import SENSOR_POS
 from simengine.stages.sensor_vel import SENSOR_VEL
 from simengine.stages.solve import SOLVE
+from simengine.stages.solve_pgs import SOLVE_PGS
 from simengine.stages.stage import Stage
 from simengine.stages.subtree_vel import SUBTREE_VEL
 from simengine.stages.unconstrained import UNCONSTRAINED
@@ -55,6 +58,7 @@ STAGES: tuple[Stage, ...] = (
     CONSTRAINT,
     CONSTRAINT_GENERAL,
     SOLVE,
+    SOLVE_PGS,
     UNCONSTRAINED,
     EULER,
     RK4,
@@ -69,10 +73,14 @@ STAGES: tuple[Stage, ...] = (
 )
 
 INTEGRATORS: dict[str, Stage] = {"euler": EULER, "rk4": RK4}
+SOLVERS: dict[str, Stage] = {stage.name: stage for stage in (SOLVE, SOLVE_PGS)}
+
+_FUSED_INTEGRATORS = ("euler", "rk4")
 
 _COUNTS = frozenset({"cand_adr", "ncon", "nefc", "counts"})
 _ROWS = frozenset(f.name for f in FIELDS if f.space == "row")
 _CONTACTS = frozenset(f.name for f in FIELDS if f.space == "contact")
+_ROWS_READ_ONCE = frozenset({"efc_J"})  # the dual solver works on efc_Y, and room for one of them is room for more rows
 
 
 def single(stage: Stage) -> Kernel:
@@ -131,21 +139,47 @@ def smooth(has_fluid: bool) -> Kernel:
     return SMOOTH_FLUID if has_fluid else SMOOTH
 
 
-def finish(integrator: str, arena: bool) -> Kernel:
-    """Rows, solver and integration of worlds with constraint rows; `arena` keeps the rows in memory, not scratch."""
-    stages = (CONSTRAINT, SOLVE, *((INTEGRATORS[integrator],) if integrator else ()))
-    name = "_".join(("finish", integrator or "forward", *(("arena",) if arena else ())))
-    return Kernel(name, stages, direct=_CONTACTS | (_ROWS if arena else frozenset()), resident=6)
+def is_fused(integrator: str, solver: str) -> bool:
+    """Whether the integrator is part of the kernels that solve; others integrate all worlds in a kernel of their own.
+
+    Only what the common models need is fused: the number of kernels is then the sum of solvers and integrators, not
+    their product.
+    """
+    return solver == SOLVE.name and integrator in _FUSED_INTEGRATORS
 
 
-def advance(integrator: str) -> Kernel:
-    """Integration of worlds without constraint rows."""
-    stages = (UNCONSTRAINED, *((INTEGRATORS[integrator],) if integrator else ()))
-    return Kernel(f"advance_{integrator or 'forward'}", stages, direct=_CONTACTS)
+def constraint(solver: str) -> Stage:
+    """Rows for a solver: the common one takes no others than limits, frictionless contacts and small pyramids."""
+    return CONSTRAINT if solver == SOLVE.name else CONSTRAINT_GENERAL
 
 
-def step_kernels(integrator: str) -> tuple[Kernel, ...]:
-    """Every kernel a step (or, with an empty integrator, `forward()`) of a model with this integrator may launch."""
+def finish(integrator: str, solver: str, arena: bool) -> Kernel:
+    """Rows and solver of worlds with constraint rows, and their integration where it is fused.
+
+    `arena` keeps the rows in memory, not scratch.
+    """
+    fused = is_fused(integrator, solver)
+    stages = (constraint(solver), SOLVERS[solver], *((INTEGRATORS[integrator],) if fused else ()))
+    what = (solver.removeprefix("solve_"),) if solver != SOLVE.name else (integrator if fused else "forward",)
+    name = "_".join(("finish", *what, *(("arena",) if arena else ())))
+    in_memory = _ROWS if arena else _ROWS_READ_ONCE if solver == SOLVE_PGS.name else frozenset[str]()
+    return Kernel(name, stages, direct=_CONTACTS | in_memory, resident=6)
+
+
+def advance(integrator: str, solver: str) -> Kernel:
+    """Acceleration of worlds without constraint rows, and their integration where it is fused."""
+    fused = is_fused(integrator, solver)
+    stages = (UNCONSTRAINED, *((INTEGRATORS[integrator],) if fused else ()))
+    return Kernel(f"advance_{integrator if fused else 'forward'}", stages, direct=_CONTACTS)
+
+
+def integrate(integrator: str, solver: str) -> tuple[Kernel, ...]:
+    """The kernel that integrates all worlds where the others do not: one or none."""
+    return () if not integrator or is_fused(integrator, solver) else (single(INTEGRATORS[integrator]),)
+
+
+def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...]:
+    """Every kernel a step (or, with an empty integrator, `forward()`) of a model with these two may launch."""
     return (
         POSITION,
         POSITION_GENERAL,
@@ -153,13 +187,14 @@ def step_kernels(integrator: str) -> tuple[Kernel, ...]:
         SMOOTH_FLUID,
         SCAN_KERNEL,
         *NARROW.values(),
-        finish(integrator, False),
-        finish(integrator, True),
-        advance(integrator),
+        finish(integrator, solver, False),
+        finish(integrator, solver, True),
+        advance(integrator, solver),
         POST,
         POST_GENERAL,
         SENSE_MOTION,
         SENSE_FORCES,
+        *integrate(integrator, solver),
     )
 
 
@@ -188,7 +223,7 @@ def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
 def island_solution(model: Model) -> tuple[Kernel, ...]:
     """Rows and solution of worlds that are solved island by island."""
     before, after = (CONSTRAINT_BLOCKS, ISLANDS, SCAN_ISLANDS, GATHER), (SCATTER,)
-    return (*map(single, before), ISLAND_SOLVERS["solve"], *map(single, after))
+    return (*map(single, before), ISLAND_SOLVERS[model.solver], *map(single, after))
 
 
 def island_integrator(integrator: str) -> tuple[Kernel, ...]:
@@ -199,6 +234,6 @@ def island_integrator(integrator: str) -> tuple[Kernel, ...]:
 def all_kernels() -> tuple[Kernel, ...]:
     """Every kernel of the engine, each once."""
     kernels = [*ISLAND_SOLVERS.values(), *(single(stage) for stage in (*STAGES, *ISLAND_STAGES))]
-    for integrator in ("", *INTEGRATORS):
-        kernels += step_kernels(integrator)
+    for integrator, solver in product(("", *INTEGRATORS), SOLVERS):
+        kernels += step_kernels(integrator, solver)
     return tuple({kernel.name: kernel for kernel in kernels}.values())

@@ -35,6 +35,7 @@ _HEADERS_AFTER_MODEL = (
     "forces.cuh",
     "blocks.cuh",
     "sensor.cuh",
+    "random.cuh",
 )
 
 COLUMN_STAGES = {"scan": "NUM_COLUMNS", "scan_islands": "NUM_ISLAND_COLUMNS"}

@@ -19,6 +19,8 @@ from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, SIZES, TABLE, resolv
 
 _DISABLE = mujoco.mjtDisableBit
 _INTEGRATORS = {int(mujoco.mjtIntegrator.mjINT_EULER): "euler", int(mujoco.mjtIntegrator.mjINT_RK4): "rk4"}
+_SOLVERS = {int(mujoco.mjtSolver.mjSOL_NEWTON): "solve", int(mujoco.mjtSolver.mjSOL_PGS): "solve_pgs"}
+_ISLAND_SOLVERS = ("solve",)  # the others solve large worlds as one dense problem
 
 
 class Model:
@@ -32,6 +34,7 @@ class Model:
             fields are int32, real ones float64; treat them as read-only.
         opt_integrator: "euler" or "rk4".
         has_islands: whether the world is solved island by island; see `simengine.model.blocks`.
+        solver: stage that solves for the constraint forces: "solve" (Newton) or "solve_pgs".
         has_fluid: whether a fluid acts on the bodies.
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
         senses_forces: whether a sensor measures accelerations or forces.
@@ -51,7 +54,8 @@ class Model:
         self.name = name
         self.mj = mj
         self.opt_integrator: str = _INTEGRATORS[int(mj.opt.integrator)]
-        self.has_islands = worth_blocks(mj)
+        self.solver: str = _SOLVERS[int(mj.opt.solver)]
+        self.has_islands = self.solver in _ISLAND_SOLVERS and worth_blocks(mj)
         blocks = block_table(mj, self.has_islands)
         self.arrays = _build_arrays(mj, pairs, blocks)
         self.sizes = _build_sizes(mj, self.arrays, blocks["nJ"])
@@ -179,6 +183,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]], blocks: dict
     passive = disabled & int(_DISABLE.mjDSBL_SPRING) == 0 or disabled & int(_DISABLE.mjDSBL_DAMPER) == 0
     for option in ("density", "viscosity"):
         values[f"opt_{option}"] = max(0.0, getattr(mj.opt, option)) if passive else 0.0
+    values["dof_treeid"] = np.zeros(mj.nv) if disabled & int(_DISABLE.mjDSBL_ISLAND) else mj.dof_treeid
     arrays = {}
     for field in TABLE:
         raw = values[field.name] if field.name in values else getattr(mj, field.name)
@@ -212,6 +217,7 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray], row_words: i
         "nblock": len(arrays["block_adr"]) - 1,
         "nM": int(arrays["block_adr"][-1]),
         "nJ": row_words,
+        "ntree": int(arrays["dof_treeid"].max(initial=-1)) + 1,
         "nfriction": len(arrays["friction_id"]),
     }
     return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
@@ -234,6 +240,7 @@ def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
         "opt_iterations": int(mj.opt.iterations),
         "opt_ls_iterations": int(mj.opt.ls_iterations),
         "opt_eulerdamp": int(damped and not disabled & int(_DISABLE.mjDSBL_EULERDAMP)),
+        "opt_solver": int(mj.opt.solver),
         "opt_warmstart": int(not disabled & int(_DISABLE.mjDSBL_WARMSTART)),
         "opt_cone": int(mj.opt.cone),
     }

@@ -56,6 +56,8 @@ def geom_pairs(mj: mujoco.MjModel) -> list[tuple[int, int]]:
     if mj.opt.disableflags & (int(mujoco.mjtDisableBit.mjDSBL_CONTACT) | int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)):
         return []
     filter_parent = not mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT)
+    # MuJoCo's midphase searches the geoms of two bodies in another order, and sorts what it finds
+    midphase = not mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
     excluded = {int(signature) for signature in mj.exclude_signature}
     bodies = [b for b in range(mj.nbody) if mj.body_geomnum[b]]
     pairs = []
@@ -65,8 +67,10 @@ def geom_pairs(mj: mujoco.MjModel) -> list[tuple[int, int]]:
                 continue
             geoms1 = range(mj.body_geomadr[body1], mj.body_geomadr[body1] + mj.body_geomnum[body1])
             geoms2 = range(mj.body_geomadr[body2], mj.body_geomadr[body2] + mj.body_geomnum[body2])
-            pairs += [(g1, g2) for g1 in geoms1 for g2 in geoms2 if _geoms_collide(mj, g1, g2)]
-    return [(g2, g1) if mj.geom_type[g1] > mj.geom_type[g2] else (g1, g2) for g1, g2 in pairs]
+            found = [(g1, g2) for g1 in geoms1 for g2 in geoms2 if _geoms_collide(mj, g1, g2)]
+            found = [(g2, g1) if mj.geom_type[g1] > mj.geom_type[g2] else (g1, g2) for g1, g2 in found]
+            pairs += sorted(found) if midphase else found
+    return pairs
 
 
 def _solmix(mj: mujoco.MjModel, geom1: int, geom2: int) -> float:

@@ -76,7 +76,7 @@ def _options(mj: mujoco.MjModel) -> Iterator[str]:
     if integrator not in (mujoco.mjtIntegrator.mjINT_EULER, mujoco.mjtIntegrator.mjINT_RK4):
         yield f"integrator {integrator.name.removeprefix('mjINT_').lower()}"
     solver = mujoco.mjtSolver(mj.opt.solver)
-    if solver != mujoco.mjtSolver.mjSOL_NEWTON:
+    if solver not in (mujoco.mjtSolver.mjSOL_NEWTON, mujoco.mjtSolver.mjSOL_PGS):
         yield f"solver {solver.name.removeprefix('mjSOL_')}"
     if mj.opt.cone != mujoco.mjtCone.mjCONE_PYRAMIDAL:
         yield "elliptic friction cone"

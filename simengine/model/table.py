@@ -12,13 +12,14 @@ from typing import NamedTuple
 # Sizes every model has; they open the integer header in this order.
 SIZES: tuple[str, ...] = (
     *("nq", "nv", "nu", "nbody", "njnt", "ngeom", "ntendon", "nwrap", "nmocap"),
-    *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment", "neq", "nfriction"),
-    *("nblock", "nM", "nJ"),
+    *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment", "neq", "nfriction", "ntree", "nblock", "nM", "nJ"),
     *("nsensor", "nsensordata"),
 )
 
 # Scalar integer options, which follow the sizes in the header.
-INT_OPTIONS: tuple[str, ...] = ("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart", "opt_cone")
+INT_OPTIONS: tuple[str, ...] = (
+    *("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart", "opt_solver", "opt_cone"),
+)
 
 
 class TableField(NamedTuple):
@@ -91,6 +92,7 @@ TABLE: tuple[TableField, ...] = (
     _i("block_adr", "nblock+1", doc="derived: first word of each block of the block-diagonal inertia, then nM"),
     _i("dof_block", "nv", doc="derived: block of the dof"),
     _i("body_block", "nbody", doc="derived: block of the dofs that move the body, -1 if none"),
+    _i("dof_treeid", "nv", doc="kinematic tree; all zero where a disable flag says so: islands are unions of trees"),
     _r("dof_armature", "nv", doc="added inertia [kg or kg m^2]"),
     _r("dof_damping", "nv", doc="damping [N s/m or N m s/rad]"),
     _r("dof_invweight0", "nv", doc="mean inverse inertia at qpos0"),
@@ -222,6 +224,7 @@ PAIRS: tuple[PairType, ...] = (
     PairType("sphere_cylinder", (("sphere", "cylinder"),), 1, heavy=True),
     PairType("sphere_box", (("sphere", "box"),), 1, heavy=True),
     PairType("capsule_box", (("capsule", "box"),), 2, heavy=True),
+    PairType("box_box", (("box", "box"),), 8, heavy=True),
 )
 PAIR_TYPES: tuple[str, ...] = tuple(pair.name for pair in PAIRS)
 PAIR_SLOTS: tuple[int, ...] = tuple(pair.slots for pair in PAIRS)

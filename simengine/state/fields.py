@@ -163,10 +163,16 @@ FIELDS: tuple[Field, ...] = (
     Field("efc_force", "real", (), "row", "constraint force"),
     Field("efc_jar", "real", (), "row", "J qacc - aref, the solver's working residual"),
     Field("efc_jv", "real", (), "row", "J times the solver's search direction"),
+    Field("efc_Y", "real", ("nvp",), "row", "PGS: J inv(L'), with qM = L L'; rows padded like those of efc_J"),
+    Field("efc_b", "real", (), "row", "PGS: J qacc_smooth - aref, the residual without constraint forces"),
+    Field("efc_diagAR", "real", (), "row", "PGS: diagonal of J inv(M) J' + R"),
+    Field("efc_before", "real", (), "row", "PGS: force before the latest sweep"),
+    Field("efc_island", "int", (), "row", "PGS: lowest kinematic tree of those that the row's island joins"),
+    Field("efc_order", "int", (), "row", "PGS: rows by island, in the order of the island's latest sweep"),
     # solution
     _w("qacc", "nv", doc="acceleration [m/s^2, rad/s^2]; after an RK4 step the mean that was integrated"),
     _w("qfrc_constraint", "nv", doc="constraint forces [N, N m]"),
-    _w("solver_niter", doc="Newton iterations", kind="int"),
+    _w("solver_niter", doc="iterations of the solver", kind="int"),
     _w("cfrc_ext", "nbody", 6, doc="com-based external and contact force on each body, torque then force [N m, N]"),
     # worlds solved island by island: inertia by blocks, rows by the blocks they touch
     _b("qM_blocks", "nM", doc="joint-space inertia, block after block"),

@@ -22,7 +22,7 @@ LINKS, BODIES = 14, 4
 
 NAMES = (
     *("ant", "half_cheetah", "hopper", "walker2d"),
-    *("mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules", "sunken", "tendons", "heap"),
+    *("mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules", "sunken", "tendons", "dual", "heap"),
 )
 """Models of 5 to 39 dofs, so that groups of 8, 16 and 32 lanes and matrices beyond a group occur."""
 

@@ -55,7 +55,6 @@ def _free(geom: str, words: str) -> Feature:
 
 
 FEATURES: dict[str, Feature] = {
-    "PGS": Feature("option", 'solver="PGS"', "solver PGS"),
     "CG": Feature("option", 'solver="CG"', "solver CG"),
     "elliptic": Feature("option", 'cone="elliptic"', "elliptic friction cone"),
     "implicit": Feature("option", 'integrator="implicit"', "integrator implicit"),

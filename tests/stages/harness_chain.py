@@ -18,7 +18,7 @@ from tests.stages.harness import FRONT, Argument, Memory, arguments, call, list_
 
 MODELS = (
     *("ant", "half_cheetah", "mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules"),
-    *("sunken", "tendons", "crates", "ragdoll"),
+    *("sunken", "tendons", "crates", "ragdoll", "dual"),
 )
 
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in catalogue.STAGES}
@@ -43,11 +43,13 @@ def position(model: Model) -> tuple[str, ...]:
 
 def serves(stage: Stage, model: Model) -> bool:
     """Whether a stage knows all that a model needs of it, and has anything to do on it."""
+    if stage.name in catalogue.SOLVERS:
+        return stage.name == model.solver
     if stage.name in PAIR_TYPES:
         return PAIR_TYPES.index(stage.name) in model.cand_type
     if stage is catalogue.COLLISION:
         return not model.general_position
-    return not (stage in (catalogue.CONSTRAINT, catalogue.RNE_POST, catalogue.SOLVE) and model.has_general_rows)
+    return not (stage in (catalogue.CONSTRAINT, catalogue.RNE_POST) and model.has_general_rows)
 
 
 def steps(model: Model, integrator: str) -> Iterator[Step]:
@@ -55,13 +57,16 @@ def steps(model: Model, integrator: str) -> Iterator[Step]:
     smooth = SMOOTH if model.has_fluid else tuple(name for name in SMOOTH if name != "fluid")
     for name in (*position(model), "scan", *smooth, *SENSE_MOTION, *PAIRS):
         yield single(name), False, "all"
-    end = (integrator,) if integrator else ()
-    for name in ("constraint_general" if model.has_general_rows else "constraint", "solve", *end):
+    fused = catalogue.is_fused(integrator, model.solver)
+    end = (integrator,) if integrator and fused else ()
+    for name in (catalogue.constraint(model.solver).name, model.solver, *end):
         yield single(name), True, "rows"
     for name in ("unconstrained", *end):
         yield single(name), True, "free"
     for name in ("rne_post_general" if model.has_general_rows else "rne_post", *SENSE_FORCES):
         yield single(name), False, "all"
+    if integrator and not fused:
+        yield single(integrator), False, "all"
 
 
 def worlds_of(memory: Memory, kind: str) -> np.ndarray:
@@ -96,19 +101,22 @@ def fused_calls(
         arena: rows live in their arena instead of scratch.
         null: outputs that each kernel does not store; kernels for sensors run if they are named here.
     """
-    smooth = catalogue.smooth(memory.model.has_fluid)
+    smooth, solver = catalogue.smooth(memory.model.has_fluid), memory.model.solver
     sensing = [k for k in (catalogue.SENSE_MOTION, catalogue.SENSE_FORCES) if k.name in null]
     # a lean kernel and its general form write the same fields
     lean = () if memory.model.general_position else (catalogue.POSITION,)
     first = (catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL, smooth, *sensing[:1])
     for kernel in (*first, *catalogue.NARROW.values()):
         yield kernel, arguments(kernel, memory, null=null[kernel.name])
-    for kernel, kind in ((catalogue.finish(integrator, arena), "rows"), (catalogue.advance(integrator), "free")):
+    last = ((catalogue.finish(integrator, solver, arena), "rows"), (catalogue.advance(integrator, solver), "free"))
+    for kernel, kind in last:
         list_worlds(memory, worlds_of(memory, kind))
         nrow = 0 if arena and kind == "rows" else most_rows(memory)
         yield kernel, arguments(kernel, memory, True, nrow, {"rk_stage": rk_stage}, null[kernel.name])
     for kernel in (catalogue.post(memory.model.has_general_rows), *sensing[1:]):
         yield kernel, arguments(kernel, memory)
+    for kernel in catalogue.integrate(integrator, solver):
+        yield kernel, arguments(kernel, memory, scalars={"rk_stage": rk_stage})
 
 
 def run_chain(memory: Memory, integrator: str = "", rk_stage: int = 0) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from simengine.kernels.catalogue import STAGES
+from simengine.kernels.catalogue import SOLVERS, STAGES
 from simengine.math import quaternion, tree
 from simengine.math.joint_space import advance
 from simengine.math.lengths import length_rows
@@ -31,8 +31,8 @@ from tests.stages.harness import FRONT, Memory
 Fields = dict[str, np.ndarray]
 RETURNS = {
     "constraint": ("efc_active", "efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref"),
+    **dict.fromkeys(SOLVERS, ("qacc", "efc_force", "qfrc_constraint")),
     "constraint_general": ("efc_active", "efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref"),
-    "solve": ("qacc", "efc_force", "qfrc_constraint"),
     "euler": ("qpos", "qvel"),
     "fluid": ("qfrc_fluid", "qfrc_passive"),
     "sensor_vel": ("sensordata",),
@@ -123,7 +123,7 @@ def by_jax(stage: Stage, model_name: str, memory: Memory) -> Fields:
         out = {k: v[active] for k, v in out.items()}
         pad = memory.own("efc_J").shape[1] - memory.model.nv
         out["efc_J"] = np.pad(out["efc_J"], ((0, 0), (0, pad)))
-    elif stage.name == "solve":
+    elif stage.name in SOLVERS:
         out["efc_force"] = out["efc_force"][row_slots(memory)]
     return out
 
@@ -219,7 +219,7 @@ def rk4_by_numpy(memory: Memory, rk_stage: int) -> Fields:
         "qpos": qpos,
         "qvel": f["rk_qvel"] + ahead * slope,
         "qacc": dqvel if rk_stage == 3 else f["qacc"],
-        "qacc_warmstart": f["qacc"],
+        "qacc_warmstart": f["qacc"] if rk_stage == 3 or model.solver != "solve_pgs" else f["qacc_warmstart"],
         "nstep": f["nstep"] + (rk_stage == 3),
         "rk_rate": rate,
         "rk_dqpos": dqpos,
