@@ -25,7 +25,7 @@ from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model.model import Model
 from simengine.model.table import PAIR_TYPES
-from simengine.state.fields import COLUMNS, FIELDS, NUM_CLASSES, ROW_CLASSES, SENSED
+from simengine.state.fields import COLUMNS, FIELD, FIELDS, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
 
 _COLUMN = {name: index for index, name in enumerate(COLUMNS)}
 _CLASS_COLUMNS = (*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more")
@@ -39,14 +39,16 @@ class Evaluation:
     position: tuple[SizedCall, ...]
     scan: SizedCall
     smooth: tuple[SizedCall, ...]
+    asked_for: tuple[SizedCall, ...]
     narrow: tuple[tuple[int, SizedCall], ...]
     finish: tuple[tuple[int, SizedCall], ...]
     advance: SizedCall | None
     islands: IslandSolution | None
-    integrate: tuple[SizedCall, ...]
+    activation: SizedCall | None
     post: SizedCall | None
     sense_motion: SizedCall | None
     sense_forces: SizedCall | None
+    integrate: tuple[SizedCall, ...]
 
 
 def fields_needed(kernels: tuple[Kernel, ...]) -> frozenset[str]:
@@ -63,10 +65,12 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
     """Kernels that steps of a model (with no integrator: evaluations) launch, where `keep` must be valid afterwards."""
     return (
         *catalogue.fitting(model, catalogue.position(model.general_position)),
-        *catalogue.fitting(model, catalogue.smooth(model.has_fluid)),
+        *catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid)),
         catalogue.SCAN_KERNEL,
         *(catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist()))),
         *_solution(model, integrator),
+        *((catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()),
+        *asked_for(model, keep),
         *((catalogue.post(model.has_general_rows),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
         *((catalogue.SENSE_MOTION,) if keep & SENSED else ()),
         *((catalogue.SENSE_FORCES,) if _sensed_forces(model, keep) else ()),
@@ -91,6 +95,20 @@ def _integrate(model: Model, integrator: str) -> tuple[Kernel, ...]:
     if model.has_islands:
         return catalogue.island_integrator(integrator)
     return catalogue.integrate(integrator, model.solver)
+
+
+def asked_for(model: Model, keep: frozenset[str]) -> tuple[Kernel, ...]:
+    """Kernels that a model launches only because of what `keep` asks for."""
+    general = (catalogue.position(model.general_position), catalogue.smooth(model.general_smooth, model.has_fluid))
+    there = {name for kernel in general for name in kernel.produced}
+    sensing = catalogue.SENSE_MOTION.reads if keep & SENSED else ()
+    wanted, found = {*keep, *sensing}, list[Kernel]()
+    for kernel in reversed(catalogue.ASKED_FOR):
+        missing = wanted.intersection(kernel.produced) - there
+        if any(0 not in entry_shape(FIELD[name], model.sizes) for name in missing):
+            found.append(kernel)
+            wanted.update(kernel.reads)
+    return tuple(reversed(found))
 
 
 def _sensed_forces(model: Model, keep: frozenset[str]) -> bool:
@@ -154,7 +172,7 @@ class ShardEmitter:
         scan = calls.scan.call
         self.log.append(EmittedCall(scan, len(COLUMNS)))
         yield scan
-        for call in calls.smooth:
+        for call in (*calls.smooth, *calls.asked_for):
             yield self._emit(call, worlds)
         if calls.sense_motion is not None:
             yield self._emit(calls.sense_motion, worlds)
@@ -174,7 +192,7 @@ class ShardEmitter:
             yield self._emit(calls.advance, without_rows)
         if calls.islands is not None:
             yield from calls.islands.emit(worlds, self._store, self.shard.place, self.log)
-        for after in (calls.post, calls.sense_forces, *calls.integrate):
+        for after in (calls.post, calls.sense_forces, *calls.integrate, calls.activation):
             if after is not None:
                 yield self._emit(after, worlds)
 
@@ -190,7 +208,7 @@ class ShardEmitter:
         kernels = kernels_of(model, integrator, keep)
         self._factory.functions.require(kernels)
         stored = keep | fields_needed(kernels)
-        scalars = {"rk_stage": rk_stage}
+        scalars = {"rk_stage": rk_stage, "rk_last": 3 if integrator == "rk4" else 0}
 
         def after(kernel: Kernel) -> SizedCall | None:
             return make(kernel, stored) if kernel in kernels else None
@@ -210,12 +228,14 @@ class ShardEmitter:
         return Evaluation(
             position=all_of(catalogue.fitting(model, catalogue.position(model.general_position))),
             scan=make(catalogue.SCAN_KERNEL, stored),
-            smooth=all_of(catalogue.fitting(model, catalogue.smooth(model.has_fluid))),
+            smooth=all_of(catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid))),
+            asked_for=all_of(asked_for(model, keep)),
             narrow=narrow,
             # the class that takes longest is issued first
             finish=tuple(self._finish(integrator, c, stored, scalars) for c in reversed(range(1, classes))),
             advance=make(catalogue.advance(integrator, model.solver), stored, free, 0, scalars) if dense else None,
             islands=None if dense else IslandSolution.build(model, self._factory, self._island_factories),
+            activation=make(catalogue.ACTIVATION_KERNEL, stored, scalars=scalars) if integrator and model.na else None,
             post=after(catalogue.post(model.has_general_rows)),
             sense_motion=after(catalogue.SENSE_MOTION),
             sense_forces=after(catalogue.SENSE_FORCES),

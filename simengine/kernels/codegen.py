@@ -27,6 +27,7 @@ _HEADERS_AFTER_MODEL = (
     "contact.cuh",
     "box.cuh",
     "lengths.cuh",
+    "actuators.cuh",
     "counting.cuh",
     "row_blocks.cuh",
     "rows.cuh",

@@ -9,9 +9,10 @@ import mujoco
 import numpy as np
 
 from simengine.errors import ModelError, UnsupportedModelError
+from simengine.model.actuators import actuator_table, needs_general_actuation
 from simengine.model.blocks import block_table, worth_blocks
 from simengine.model.lengths import length_table
-from simengine.model.pairs import geom_pairs, pair_table, unsupported_pairs
+from simengine.model.pairs import Candidate, geom_pairs, pair_table, unsupported_pairs
 from simengine.model.rows import row_table, unsupported_rows
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
 from simengine.model.support import unsupported_features
@@ -39,6 +40,7 @@ class Model:
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
         senses_forces: whether a sensor measures accelerations or forces.
         general_position: whether the positions need more than the kernels of simple models know.
+        general_smooth: whether the smooth forces do.
         initial: state fields that do not begin at zero, by name; one world's.
         has_general_rows: whether a state can have other rows than limits and frictionless or pyramidal contacts of
             dimension 3; such models need a solver for every type of row.
@@ -68,6 +70,8 @@ class Model:
         self.general_position = bool(heavy or self.neq or self.nfriction)
         self.sensor_names = sensor_names(self.arrays["sensor_type"])
         self.senses_forces = senses_forces(mj)
+        self.general_smooth = needs_general_actuation(mj)
+        self.general_position = bool(heavy or self.neq or self.nfriction or self.general_smooth)
         self._check_shapes()
 
     def __getattr__(self, name: str) -> Any:
@@ -162,19 +166,15 @@ def _inertia_boxes(mj: mujoco.MjModel) -> np.ndarray:
     return np.where(heavy[:, None], np.sqrt(6 * np.maximum(mujoco.mjMINVAL, squares) / mass), 0.0)
 
 
-def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]], blocks: dict[str, Any]) -> dict[str, np.ndarray]:
+def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], blocks: dict[str, Any]) -> dict[str, np.ndarray]:
     """Copy MuJoCo's fields, add the derived ones, and fold the disable flags into them."""
     disabled = int(mj.opt.disableflags)
     values: dict[str, Any] = pair_table(mj, pairs) | blocks
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
-    values |= length_table(mj) | sensor_table(mj)
-    values |= row_table(mj, values["cand_condim"])
-    values["actuator_gear"] = mj.actuator_gear[:, 0]
-    values["actuator_gainprm"] = mj.actuator_gainprm[:, 0]
-    affine = (mj.actuator_biastype == mujoco.mjtBias.mjBIAS_AFFINE)[:, None]
-    values["actuator_biasprm"] = np.where(affine, mj.actuator_biasprm[:, :3], 0.0)
+    values |= length_table(mj) | actuator_table(mj) | sensor_table(mj)
+    values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
     values["body_box"] = _inertia_boxes(mj)
     for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "impratio"):
@@ -199,8 +199,6 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]], blocks: dict
     if disabled & int(_DISABLE.mjDSBL_CLAMPCTRL):
         arrays["actuator_ctrllimited"][:] = 0
     if disabled & int(_DISABLE.mjDSBL_ACTUATION):
-        arrays["actuator_gainprm"][:] = 0
-        arrays["actuator_biasprm"][:] = 0
         arrays["actuator_forcelimited"][:] = 0  # a range without zero would bring a force back
         arrays["jnt_actfrclimited"][:] = 0
     return arrays

@@ -93,6 +93,7 @@ FIELDS: tuple[Field, ...] = (
     # integration state
     _w("qpos", "nq", doc="coordinates [m, rad, quaternions]"),
     _w("qvel", "nv", doc="velocities [m/s, rad/s]"),
+    _w("act", "na", doc="activations"),
     _w("ctrl", "nu", doc="controls"),
     _w("qfrc_applied", "nv", doc="applied generalised forces [N, N m]"),
     _w("xfrc_applied", "nbody", 6, doc="applied Cartesian force and torque at the body's com, world frame [N, N m]"),
@@ -112,9 +113,13 @@ FIELDS: tuple[Field, ...] = (
     _w("xaxis", "njnt", 3, doc="joint axis, world frame"),
     _w("geom_xpos", "ngeom", 3, doc="geom position, world frame [m]"),
     _w("geom_xmat", "ngeom", 9, doc="geom orientation as a matrix"),
+    _w("site_xpos", "nsite", 3, doc="site position, world frame [m]"),
+    _w("site_xmat", "nsite", 9, doc="site orientation as a matrix"),
     _w("subtree_com", "nbody", 3, doc="centre of mass of the subtree, world frame [m]"),
     _w("cinert", "nbody", 10, doc="com-based body inertia and mass [kg m^2, kg m, kg]"),
     _w("cdof", "nv", 6, doc="com-based motion axis of each dof, rotation then translation"),
+    _w("ten_length", "ntendon", doc="tendon length [m or a sum of m and rad]"),
+    _w("ten_J", "ntendon", "nv", doc="derivative of the tendon lengths by the velocities"),
     _w("crb", "nbody", 10, doc="com-based composite inertia and mass"),
     _w("qM", "nv", "nv", doc="joint-space inertia matrix, dense and symmetric"),
     _w("qLD", "nv", "nv", doc="lower Cholesky factor of qM (not MuJoCo's L'DL), zero above the diagonal"),
@@ -124,6 +129,11 @@ FIELDS: tuple[Field, ...] = (
     _w("qfrc_fluid", "nv", doc="fluid forces [N, N m]; zero in models without a fluid"),
     _w("qfrc_passive", "nv", doc="spring, damper and fluid forces [N, N m]"),
     _w("qfrc_bias", "nv", doc="Coriolis, centrifugal and gravitational forces [N, N m]"),
+    _w("ten_velocity", "ntendon", doc="velocity of the tendon length"),
+    _w("actuator_length", "nu", doc="actuator length"),
+    _w("actuator_velocity", "nu", doc="actuator velocity"),
+    _w("actuator_moment", "nu", "nv", doc="generalised force per unit of actuator force"),
+    _w("act_dot", "na", doc="rate of the activations"),
     _w("actuator_force", "nu", doc="actuator forces in actuation space"),
     _w("qfrc_actuator", "nv", doc="actuator forces [N, N m]"),
     _w("qfrc_smooth", "nv", doc="all forces but the constraints' [N, N m]"),
@@ -202,9 +212,11 @@ FIELDS: tuple[Field, ...] = (
     # Runge-Kutta
     _w("rk_qpos", "nq", doc="coordinates at the start of the step"),
     _w("rk_qvel", "nv", doc="velocities at the start of the step"),
+    _w("rk_act", "na", doc="activations at the start of the step"),
     _w("rk_rate", "nv", doc="rate of the displacement from the start of the step at the latest evaluation"),
     _w("rk_dqpos", "nv", doc="weighted sum of the stages' rates"),
     _w("rk_dqvel", "nv", doc="weighted sum of the stages' accelerations"),
+    _w("rk_dact", "na", doc="weighted sum of the stages' rates of the activations"),
 )
 
 FIELD: dict[str, Field] = {f.name: f for f in FIELDS}
@@ -216,6 +228,7 @@ SENSED: frozenset[str] = frozenset({"subtree_linvel", "subtree_angmom", "cacc_bi
 INTEGRATION_STATE: tuple[str, ...] = (
     "qpos",
     "qvel",
+    "act",
     "ctrl",
     "qfrc_applied",
     "xfrc_applied",

@@ -15,7 +15,7 @@ import pytest
 from simengine.kernels.catalogue import ISLAND_STAGES, all_kernels
 from simengine.state.fields import FIELD
 from tests.stages.harness import Memory, changed
-from tests.stages.harness_chain import Calls, calls, fused_calls, single, start
+from tests.stages.harness_chain import RUNGE_KUTTA, Calls, calls, fused_calls, single, start
 from tests.stages.harness_sanitizer import Edit, build, execute, record, supported
 
 pytestmark = [pytest.mark.sanitizer]
@@ -23,12 +23,12 @@ pytestmark = [pytest.mark.sanitizer]
 KERNELS = [k for k in all_kernels() if k.unit != "island" and k.stages[0] not in ISLAND_STAGES]
 """What solves worlds island by island is run on its own models; see test_island_sanitizers.py."""
 
-WORLDS = {"ant": 4, "pile": 2, "sunken": 3, "tendons": 3}
+WORLDS = {"ant": 4, "pile": 2, "sunken": 3, "tendons": 3, "actuators": 3}
 FORMS = ("single", "scratch", "arena")
 INTEGRATORS = ("", "euler", "rk4")
 SUMMED = (
     *("qacc", "efc_force", "efc_jar", "qfrc_constraint", "cfrc_ext", "qpos", "qvel", "qacc_warmstart"),
-    *("rk_qpos", "rk_qvel", "rk_rate", "rk_dqpos", "rk_dqvel"),
+    *RUNGE_KUTTA,
 )
 """Fields that depend on the solver's sums over lanes, whose order is another with more lanes."""
 
