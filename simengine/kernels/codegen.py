@@ -26,11 +26,13 @@ _HEADERS_AFTER_MODEL = (
     "contact.cuh",
     "box.cuh",
     "lengths.cuh",
+    "actuators.cuh",
     "counting.cuh",
     "rows.cuh",
     "equality.cuh",
     "integrate.cuh",
     "sensor.cuh",
+    "random.cuh",
 )
 
 MODEL_PARAMETERS = ("const GRID_CONSTANT Header header", "const int* model_ints", "const real* model_reals")

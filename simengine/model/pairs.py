@@ -69,6 +69,8 @@ def geom_pairs(mj: mujoco.MjModel) -> list[Candidate]:
     if mj.opt.disableflags & (int(mujoco.mjtDisableBit.mjDSBL_CONTACT) | int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)):
         return []
     filter_parent = not mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT)
+    # MuJoCo's midphase searches the geoms of two bodies in another order, and sorts what it finds
+    midphase = not mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
     excluded = {int(signature) for signature in mj.exclude_signature}
     explicit: dict[tuple[int, int], list[Candidate]] = {}
     for pair in range(mj.npair):
@@ -86,8 +88,9 @@ def geom_pairs(mj: mujoco.MjModel) -> list[Candidate]:
             taken = {candidate[:2] for candidate in own}
             geoms1 = range(mj.body_geomadr[body1], mj.body_geomadr[body1] + mj.body_geomnum[body1])
             geoms2 = range(mj.body_geomadr[body2], mj.body_geomadr[body2] + mj.body_geomnum[body2])
-            found = (_in_order(mj, g1, g2) for g1 in geoms1 for g2 in geoms2 if _geoms_collide(mj, g1, g2))
-            candidates += [candidate for candidate in found if candidate[:2] not in taken]
+            found = [_in_order(mj, g1, g2) for g1 in geoms1 for g2 in geoms2 if _geoms_collide(mj, g1, g2)]
+            found = [candidate for candidate in found if candidate[:2] not in taken]
+            candidates += sorted(found) if midphase else found
     return candidates
 
 
