@@ -29,6 +29,8 @@ _HEADERS_AFTER_MODEL = (
     "integrate.cuh",
 )
 
+_CONVEX_HEADERS = ("shape.cuh", "gjk.cuh", "epa.cuh", "polish.cuh", "manifold.cuh")
+
 MODEL_PARAMETERS = ("const GRID_CONSTANT Header header", "const int* model_ints", "const real* model_reals")
 RANGE_PARAMETERS = ("const int* worlds", "const int* num_listed", "int begin", "int n")
 
@@ -199,7 +201,10 @@ def kernel_source(kernel: Kernel, target: str) -> str:
     if target == "host":
         parts.append((_HERE / "host_lanes.h").read_text())
     counted = counted_pairs(kernel)
-    for path in stage_sources(kernel):
+    sources = stage_sources(kernel)
+    if any(path.stem == "convex" for path in sources):
+        parts += [(_HERE / name).read_text() for name in _CONVEX_HEADERS]
+    for path in sources:
         if path.stem == "collision":
             parts.append(collide_switch("collide_light", counted))
         if path.stem == "collision_any":

@@ -11,6 +11,9 @@ from simengine.model.table import PAIR_TYPES, PAIRS, TABLE_BY_NAME, PairType
 from simengine.state.fields import COLUMNS, NUM_CLASSES, NUM_COLUMNS, NUM_SUMS, ROW_CLASSES, STATUS
 
 
+_GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
+
+
 def constants() -> str:
     """C definitions of the codes that stages share with Python."""
     joint, geom = mujoco.mjtJoint, mujoco.mjtGeom
@@ -18,7 +21,7 @@ def constants() -> str:
         "JNT_FREE": int(joint.mjJNT_FREE),
         "JNT_SLIDE": int(joint.mjJNT_SLIDE),
         "JNT_HINGE": int(joint.mjJNT_HINGE),
-        "GEOM_PLANE": int(geom.mjGEOM_PLANE),
+        **{f"GEOM_{name.upper()}": int(getattr(geom, f"mjGEOM_{name.upper()}")) for name in _GEOMS},
         "NUM_COLUMNS": NUM_COLUMNS,
         "NUM_SUMS": NUM_SUMS,
         "NUM_CLASSES": NUM_CLASSES,

@@ -199,5 +199,6 @@ def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
         "opt_ls_iterations": int(mj.opt.ls_iterations),
         "opt_eulerdamp": int(damped and not disabled & int(_DISABLE.mjDSBL_EULERDAMP)),
         "opt_warmstart": int(not disabled & int(_DISABLE.mjDSBL_WARMSTART)),
+        "opt_multiccd": int(not disabled & int(_DISABLE.mjDSBL_MULTICCD)),
     }
     return {name: values[name] for name in INT_OPTIONS}

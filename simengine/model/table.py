@@ -16,7 +16,7 @@ SIZES: tuple[str, ...] = (
 )
 
 # Scalar integer options, which follow the sizes in the header.
-INT_OPTIONS: tuple[str, ...] = ("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart")
+INT_OPTIONS: tuple[str, ...] = ("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart", "opt_multiccd")
 
 
 class TableField(NamedTuple):
@@ -169,6 +169,13 @@ class PairType(NamedTuple):
     heavy: bool = False
 
 
+# Pairs of the general convex narrowphase.
+CONVEX: tuple[tuple[str, str], ...] = (
+    *((other, "ellipsoid") for other in ("sphere", "capsule", "ellipsoid")),
+    *(("ellipsoid", other) for other in ("cylinder", "box")),
+    ("capsule", "cylinder"),
+)
+
 # In the order of their codes.
 PAIRS: tuple[PairType, ...] = (
     PairType("plane_sphere", (("plane", "sphere"),), 1),
@@ -182,6 +189,7 @@ PAIRS: tuple[PairType, ...] = (
     PairType("sphere_cylinder", (("sphere", "cylinder"),), 1, heavy=True),
     PairType("sphere_box", (("sphere", "box"),), 1, heavy=True),
     PairType("capsule_box", (("capsule", "box"),), 2, heavy=True),
+    PairType("convex", CONVEX, 2, heavy=True),
 )
 PAIR_TYPES: tuple[str, ...] = tuple(pair.name for pair in PAIRS)
 PAIR_SLOTS: tuple[int, ...] = tuple(pair.slots for pair in PAIRS)
