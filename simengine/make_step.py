@@ -14,8 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from simengine.math.vector import const
+from simengine.stages.acc_bias_ref import acc_bias
 from simengine.stages.acceleration_ref import acceleration
 from simengine.stages.actuation_ref import actuation
+from simengine.stages.body_forces_ref import body_forces
 from simengine.stages.com_pos_ref import com_pos
 from simengine.stages.com_vel_ref import com_vel
 from simengine.stages.constraint_ref import constraint
@@ -29,7 +32,12 @@ from simengine.stages.passive_ref import passive
 from simengine.stages.rk4_ref import REACH, WEIGHT, rk4_point, rk4_rate
 from simengine.stages.rne_post_ref import rne_post
 from simengine.stages.rne_ref import rne
+from simengine.stages.sensor_acc_ref import sensor_acc
+from simengine.stages.sensor_pos_ref import sensor_pos
+from simengine.stages.sensor_vel_ref import sensor_vel
 from simengine.stages.solve_ref import solve
+from simengine.stages.subtree_vel_ref import subtree_vel
+from simengine.state.fields import SENSED
 
 Fields = dict[str, jax.Array]
 """Derived quantities of one world by MuJoCo's names."""
@@ -46,6 +54,8 @@ class State(NamedTuple):
         time: () [s].
         qfrc_applied: (nv,) applied generalised force [N, N m].
         xfrc_applied: (nbody, 6) applied force [N] at each body's centre of mass, then torque [N m], world frame.
+        mocap_pos, mocap_quat: (nmocap, 3) [m], (nmocap, 4) poses of the mocap bodies.
+        eq_active: (neq,) 1 where an equality constraint is active, 0 where not; None for the model's eq_active0.
     """
 
     qpos: jax.Array
@@ -54,6 +64,9 @@ class State(NamedTuple):
     time: jax.Array
     qfrc_applied: jax.Array
     xfrc_applied: jax.Array
+    mocap_pos: jax.Array
+    mocap_quat: jax.Array
+    eq_active: jax.Array | None = None
 
 
 def initial_state(model: Any, dtype: Any = jnp.float32) -> State:
@@ -65,6 +78,9 @@ def initial_state(model: Any, dtype: Any = jnp.float32) -> State:
         time=jnp.zeros((), dtype),
         qfrc_applied=jnp.zeros(model.nv, dtype),
         xfrc_applied=jnp.zeros((model.nbody, 6), dtype),
+        mocap_pos=jnp.asarray(model.initial["mocap_pos"], dtype),
+        mocap_quat=jnp.asarray(model.initial["mocap_quat"], dtype),
+        eq_active=jnp.asarray(model.eq_active0, dtype),
     )
 
 
@@ -87,7 +103,8 @@ def make_step(model: Any, derived: bool = False) -> Callable[[State, jax.Array],
     Args:
         model: the model.
         derived: also return the derived fields of the step's last evaluation of the dynamics: the state's own for
-            Euler, those of the fourth for Runge-Kutta, whose qacc is the mean that was integrated (as after mj_step).
+            Euler, those of the fourth for Runge-Kutta, whose qacc is the mean that was integrated and whose sensordata
+            (and the other fields of SENSED) are those of the first (as after mj_step).
     Returns:
         step(state, ctrl) -> state, or -> (state, fields); ctrl (nu,) is held during the step.
     """
@@ -108,7 +125,10 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
 
     qpos, qvel, xfrc, qfrc = state.qpos, state.qvel, state.xfrc_applied, state.qfrc_applied
     # position
-    put("xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat", kinematics(m, qpos))
+    put(
+        "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat",
+        kinematics(m, qpos, state.mocap_pos, state.mocap_quat),
+    )
     put("subtree_com cinert cdof", com_pos(m, f["xmat"], f["xipos"], f["ximat"], f["xanchor"], f["xaxis"]))
     put("crb qM", crb(m, f["cinert"], f["cdof"]))
     put("qLD", factor_m(m, f["qM"]))
@@ -119,10 +139,13 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     moving = (f["xipos"], f["ximat"], f["subtree_com"], f["cdof"], f["cvel"])
     put("qfrc_fluid qfrc_passive", fluid(m, *moving, f["qfrc_passive"]))
     put("qfrc_bias", rne(m, qvel, f["cinert"], f["cdof"], f["cvel"], f["cdof_dot"]))
+    eq_active = const(m.eq_active0, qpos) if state.eq_active is None else state.eq_active
+    frames = (f["xpos"], f["xquat"], f["xmat"])
+    motion = (f["subtree_com"], f["cdof"], f["cvel"], f["cdof_dot"])
     contacts = (f["contact_dist"], f["contact_pos"], f["contact_frame"], f["contact_active"])
     put(
         "efc_active efc_J efc_pos efc_margin efc_D efc_aref",
-        constraint(m, qpos, qvel, f["subtree_com"], f["cdof"], *contacts),
+        constraint(m, qpos, qvel, *frames, *motion, eq_active, *contacts),
     )
     # acceleration
     put("actuator_force qfrc_actuator", actuation(m, qpos, qvel, ctrl))
@@ -132,7 +155,18 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     rows = (f["efc_active"], f["efc_J"], f["efc_D"], f["efc_aref"])
     problem = (f["qM"], f["qfrc_smooth"], f["qacc_smooth"], state.qacc_warmstart)
     put("qacc efc_force qfrc_constraint", solve(m, *problem, *rows))
-    put("cfrc_ext", rne_post(m, xfrc, f["xipos"], f["subtree_com"], *contacts[1:], f["efc_active"], f["efc_force"]))
+    put("cfrc_ext", rne_post(m, xfrc, *frames, *placed[:2], *contacts[1:], f["efc_active"], f["efc_force"]))
+    # sensors
+    put("subtree_linvel subtree_angmom", subtree_vel(m, f["subtree_com"], f["cinert"], f["cvel"]))
+    put("cacc_bias", acc_bias(m, qvel, f["cdof_dot"]))
+    at = (f["xpos"], f["xquat"])
+    put("sensordata", sensor_pos(m, qpos, state.time, *at, f["xipos"], f["subtree_com"]))
+    momenta = (f["qM"], f["subtree_linvel"], f["subtree_angmom"])
+    put("sensordata", sensor_vel(m, qpos, qvel, *at, f["subtree_com"], f["cvel"], *momenta, f["sensordata"]))
+    forces = (f["cacc_bias"], f["qacc"], f["cfrc_ext"])
+    put("cacc cfrc_int", body_forces(m, f["cinert"], f["cdof"], f["cvel"], *forces))
+    felt = (f["cacc"], f["cfrc_int"], f["actuator_force"], f["qfrc_actuator"])
+    put("sensordata", sensor_acc(m, *at, f["subtree_com"], f["cvel"], *felt, f["sensordata"]))
     return f
 
 
@@ -149,17 +183,19 @@ def _rk4_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:
         lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(partial(_forward, m), state, ctrl)
     )
 
-    def evaluate(carry: tuple[Any, ...], share: tuple[jax.Array, jax.Array]) -> tuple[tuple[Any, ...], None]:
+    def evaluate(carry: tuple[Any, ...], share: tuple[jax.Array, jax.Array]) -> tuple[tuple[Any, ...], Fields]:
         rate, f, mean_rate, mean_qacc = carry
         reach, weight = share
         at_qpos, at_qvel = rk4_point(m, qpos, qvel, rate, f["qacc"], reach)
         rate = rk4_rate(m, rate, reach, at_qvel)
         f = _forward(m, state._replace(qpos=at_qpos, qvel=at_qvel), ctrl)
-        return (rate, f, mean_rate + rate * weight, mean_qacc + f["qacc"] * weight), None
+        sensed = {name: f[name] for name in SENSED}
+        return (rate, f, mean_rate + rate * weight, mean_qacc + f["qacc"] * weight), sensed
 
     shares = (jnp.asarray(REACH, qpos.dtype), jnp.asarray(WEIGHT, qpos.dtype))
     zero = jnp.zeros_like(qvel)
-    (_, f, rate, qacc), _ = jax.lax.scan(evaluate, (zero, blank, zero, zero), shares)
+    (_, f, rate, qacc), sensed = jax.lax.scan(evaluate, (zero, blank, zero, zero), shares)
+    f |= {name: values[0] for name, values in sensed.items()}
     qpos, qvel = rk4_point(m, qpos, qvel, rate, qacc, 1.0)
     return _following(m, state, qpos, qvel, f["qacc"]), f | {"qacc": qacc}
 

@@ -37,7 +37,8 @@ class Simulation:
         dtype: "float32" or "float64".
         seed: seed of the executors that draw an order at random.
         keep: derived fields, by MuJoCo's name, that `step` must leave valid; a plain step stores only what the next one
-            needs. They are those of the last evaluation of the step, as after `mj_step`.
+            needs. They are those of the last evaluation of the step, as after `mj_step`; those of SENSED, such as
+            `sensordata`, are of its first. Sensors cost nothing where they are not kept.
         shards: ranges into which each group's worlds are split; None lets the backend choose. No result depends on it.
         on_nonfinite: what happens to a world whose state is no longer a number: "raise" freezes it and raises
             `NonFiniteError` once, "freeze" freezes it silently, "reset" resets it. Others are not touched.
@@ -113,11 +114,11 @@ class Simulation:
         self._engine.forward()
         self._check_worlds()
 
-    def reset(self, worlds: Any = None) -> None:
-        """Set worlds (all, a mask or indices) to the model's initial state; controls and applied forces become zero."""
+    def reset(self, worlds: Any = None, keyframe: int | str | None = None) -> None:
+        """Set worlds (all, a mask or indices) to the model's initial state or a keyframe; see `Group.reset`."""
         groups = self.groups if worlds is None else (self._single("reset(worlds)"),)
         for group in groups:
-            group.reset(worlds)
+            group.reset(worlds, keyframe)
 
     def set_state(self, worlds: Any = None, **fields: Any) -> None:
         """Set state fields of a simulation of one model; see `Group.set_state`."""
@@ -182,6 +183,10 @@ class Simulation:
     def field(self, name: str) -> Any:
         """Any field of the state table by MuJoCo's name, (num_worlds, ...); see `Group.field`."""
         return self._single("field").field(name)
+
+    def sensor(self, name: str) -> Any:
+        """What a sensor reads, (num_worlds, dim); see `Group.sensor`."""
+        return self._single("sensor").sensor(name)
 
     def contacts(self, world: int) -> Contacts:
         """Contacts of a world after `forward()`, exactly as many as there are."""

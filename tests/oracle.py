@@ -16,8 +16,10 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 
+from simengine.check.oracle import dense_jacobian
 from simengine.make_step import State, make_forward
 from simengine.model import Model, load_model
+from simengine.model.table import PAIRS
 from tests.models import compile_model
 
 NUM_STATES = 120
@@ -29,14 +31,14 @@ NEAR = 1e-6
 STATE_FIELDS = (
     "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat subtree_com cinert cdof crb cvel cdof_dot "
     "qfrc_fluid qfrc_passive qfrc_bias actuator_force qfrc_actuator qfrc_smooth qacc_smooth qacc qfrc_constraint "
-    "cfrc_ext"
+    "cfrc_ext subtree_linvel subtree_angmom cacc cfrc_int sensordata"
 ).split()
 CONTACT_FIELDS = ("dist", "pos", "frame")
-ROW_FIELDS = ("J", "pos", "margin", "D", "aref", "force")
+ROW_FIELDS = ("J", "pos", "margin", "D", "aref", "force", "frictionloss")
 
-PAIR_NAMES = {(0, 2): "plane-sphere", (0, 3): "plane-capsule", (2, 2): "sphere-sphere", (2, 3): "sphere-capsule"} | {
-    (3, 3): "capsule-capsule"
-}
+_GEOM = {geom.name.removeprefix("mjGEOM_").lower(): int(geom) for geom in mujoco.mjtGeom.__members__.values()}
+PAIR_NAMES = {(_GEOM[a], _GEOM[b]): f"{a}-{b}" for pair in PAIRS for a, b in pair.geoms}
+"""Names of pairs of geom types, as coverage counts them."""
 
 
 def quick_jit(function: Callable[..., Any]) -> Any:
@@ -52,6 +54,8 @@ class Sample(NamedTuple):
     ctrl: np.ndarray
     qfrc_applied: np.ndarray
     xfrc_applied: np.ndarray
+    mocap_pos: np.ndarray
+    mocap_quat: np.ndarray
 
 
 @cache
@@ -76,6 +80,8 @@ def sample(name: str, n: int = NUM_STATES, seed: int = 0) -> Sample:
         rng.uniform(-1.2, 1.2, size=(n, mj.nu)),
         rng.normal(size=(n, mj.nv)),
         rng.normal(size=(n, mj.nbody, 6)),
+        data.mocap_pos + 0.1 * rng.normal(size=(n, mj.nmocap, 3)),
+        rng.normal(size=(n, mj.nmocap, 4)),
     )
     return Sample(*(v.astype(np.float32).astype(np.float64) for v in values))
 
@@ -90,6 +96,8 @@ def _random_qpos(mj: mujoco.MjModel, data: mujoco.MjData, rng: np.random.Generat
             # lengths other than 1 must not matter
             qpos[adr + 3 : adr + 7] = rng.normal(size=4)
             vertical = adr + 2 if vertical < 0 else vertical
+        elif mj.jnt_type[j] == mujoco.mjtJoint.mjJNT_BALL:
+            qpos[adr : adr + 4] = (rng.normal(), *rng.normal(size=3) * 0.5)
         elif mj.jnt_limited[j]:
             low, high = mj.jnt_range[j]
             qpos[adr] = rng.uniform(low - 0.05 * (high - low), high + 0.05 * (high - low))
@@ -106,11 +114,21 @@ def _random_qpos(mj: mujoco.MjModel, data: mujoco.MjData, rng: np.random.Generat
 
 
 def _lowest(mj: mujoco.MjModel, data: mujoco.MjData) -> float:
-    """Height of the lowest point of the moving spheres and capsules."""
-    round_geoms = (mj.geom_type == mujoco.mjtGeom.mjGEOM_SPHERE) | (mj.geom_type == mujoco.mjtGeom.mjGEOM_CAPSULE)
-    half = np.where(mj.geom_type == mujoco.mjtGeom.mjGEOM_CAPSULE, mj.geom_size[:, 1], 0.0)
-    low = data.geom_xpos[:, 2] - mj.geom_size[:, 0] - half * np.abs(data.geom_xmat[:, 8])
-    return float(low[round_geoms & (mj.geom_bodyid > 0)].min())
+    """Height of the lowest point of the moving geoms."""
+    shape, size, down = mj.geom_type, mj.geom_size, np.abs(data.geom_xmat[:, 6:])
+    kinds = mujoco.mjtGeom
+    flat = np.sqrt(np.maximum(0.0, 1.0 - down[:, 2] ** 2))
+    below = np.zeros(mj.ngeom)
+    for kind, value in (
+        (kinds.mjGEOM_SPHERE, size[:, 0]),
+        (kinds.mjGEOM_CAPSULE, size[:, 0] + size[:, 1] * down[:, 2]),
+        (kinds.mjGEOM_CYLINDER, size[:, 0] * flat + size[:, 1] * down[:, 2]),
+        (kinds.mjGEOM_ELLIPSOID, np.linalg.norm(size * down, axis=1)),
+        (kinds.mjGEOM_BOX, (size * down).sum(axis=1)),
+    ):
+        below[shape == kind] = value[shape == kind]
+    touching = (mj.geom_contype | mj.geom_conaffinity) != 0
+    return float((data.geom_xpos[:, 2] - below)[touching & (mj.geom_bodyid > 0)].min())
 
 
 @cache
@@ -125,6 +143,7 @@ def mujoco_fields(name: str) -> list[dict[str, np.ndarray]]:
             getattr(data, field)[:] = getattr(states, field)[i]
         mujoco.mj_forward(mj, data)
         mujoco.mj_rnePostConstraint(mj, data)
+        mujoco.mj_subtreeVel(mj, data)
         out.append(collect(mj, data))
     return out
 
@@ -136,7 +155,7 @@ def collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
     mujoco.mj_fullM(mj, data, fields["qM"])
     fields |= {f"contact_{f}": np.array(getattr(data.contact, f)) for f in CONTACT_FIELDS}
     fields |= {f"efc_{f}": np.array(getattr(data, f"efc_{f}")) for f in ROW_FIELDS}
-    fields["efc_J"] = fields["efc_J"].reshape(data.nefc, mj.nv)
+    fields["efc_J"] = dense_jacobian(mj, data)
     fields["contact_exclude"] = np.array(data.contact.exclude)
     fields["efc_type"] = np.array(data.efc_type)
     fields["contact_type"] = np.sort(mj.geom_type[np.array(data.contact.geom).reshape(-1, 2)], axis=1)
@@ -151,7 +170,12 @@ def states_of(model: Model, states: Sample, dtype: Any) -> tuple[State, jax.Arra
         return jnp.asarray(x, dtype)
 
     zero, at_rest = jnp.zeros(n, dtype), jnp.zeros((n, model.nv), dtype)
-    applied = (array(states.qfrc_applied), array(states.xfrc_applied))
+    applied = (
+        array(states.qfrc_applied),
+        array(states.xfrc_applied),
+        array(states.mocap_pos),
+        array(states.mocap_quat),
+    )
     return State(array(states.qpos), array(states.qvel), at_rest, zero, *applied), array(states.ctrl)
 
 
@@ -171,6 +195,11 @@ def limit_gaps(mj: mujoco.MjModel, qpos: np.ndarray) -> np.ndarray:
     gaps = []
     for j in np.flatnonzero(mj.jnt_limited):
         length = qpos[:, mj.jnt_qposadr[j]]
+        if mj.jnt_type[j] == mujoco.mjtJoint.mjJNT_BALL:
+            quat = qpos[:, mj.jnt_qposadr[j] : mj.jnt_qposadr[j] + 4]
+            angle = 2 * np.arctan2(np.linalg.norm(quat[:, 1:], axis=1), np.abs(quat[:, 0]))
+            gaps += [mj.jnt_range[j].max() - angle - mj.jnt_margin[j]]
+            continue
         gaps += [length - mj.jnt_range[j, 0] - mj.jnt_margin[j], mj.jnt_range[j, 1] - length - mj.jnt_margin[j]]
     for t in np.flatnonzero(mj.tendon_limited):
         wraps = slice(mj.tendon_adr[t], mj.tendon_adr[t] + mj.tendon_num[t])

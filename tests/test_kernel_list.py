@@ -17,6 +17,7 @@ from tests.models import OWN
 from tests.oracle import sample
 
 FIXED = ["position", "scan", "smooth"]
+AFTER = ("rne_post", "sense_motion", "sense_forces")
 
 FEET = """
 <mujoco model="feet">
@@ -74,7 +75,7 @@ def expected_sizes(model: Model, qpos: np.ndarray, prefix: str, post: bool) -> d
             count[name] += 1
         count[row_call(prefix, data.nefc)] += 1
     worlds = {"position": len(qpos), "scan": len(COLUMNS), "smooth": len(qpos)}
-    return worlds | dict(count) | ({"rne_post": len(qpos)} if post else {})
+    return worlds | dict(count) | (dict.fromkeys(AFTER, len(qpos)) if post else {})
 
 
 def listed(qpos: np.ndarray) -> list[dict[str, int]]:
@@ -113,7 +114,13 @@ def test_the_list_is_that_of_the_last_step() -> None:
     sim.step(7)
     assert [e.name for e in sim.last_kernel_list] == [*FIXED, "advance_euler"]
     sim.forward()
-    assert [e.name for e in sim.last_kernel_list] == [*FIXED, "advance_forward", "rne_post"]
+    assert [e.name for e in sim.last_kernel_list] == [
+        *FIXED,
+        "sense_motion",
+        "advance_forward",
+        "rne_post",
+        "sense_forces",
+    ]
 
 
 def test_calls_of_a_step_match_mujoco_for_ants() -> None:

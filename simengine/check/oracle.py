@@ -58,6 +58,17 @@ def pair_type(mj: mujoco.MjModel, geom1: int, geom2: int) -> str:
     return "-".join(mujoco.mjtGeom(t).name.removeprefix("mjGEOM_").lower() for t in types)
 
 
+def dense_jacobian(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    """efc_J in full, (nefc, nv), however MuJoCo stores it; it keeps room for rows that it leaves out as empty."""
+    if not mujoco.mj_isSparse(mj):
+        return np.array(data.efc_J[: data.nefc * mj.nv]).reshape(data.nefc, mj.nv)
+    dense = np.zeros((data.nefc, mj.nv))
+    for row in range(data.nefc):
+        entries = slice(data.efc_J_rowadr[row], data.efc_J_rowadr[row] + data.efc_J_rownnz[row])
+        dense[row, data.efc_J_colind[entries]] = data.efc_J[entries]
+    return dense
+
+
 class Oracle:
     """MuJoCo on one model.
 
@@ -73,23 +84,29 @@ class Oracle:
         self._shifted = [(model, mujoco.MjData(model)) for model in (_with_margins(mj, NEAR), _with_margins(mj, -NEAR))]
 
     def forward(self, state: State) -> None:
-        """Evaluate the dynamics at a state, without warm start, up to the external forces on bodies."""
+        """Evaluate the dynamics at a state, without warm start, up to the forces and momenta of bodies."""
         state.put_into(self.mj, self.data)
         mujoco.mj_forward(self.mj, self.data)
         mujoco.mj_rnePostConstraint(self.mj, self.data)
+        mujoco.mj_subtreeVel(self.mj, self.data)
 
     def evaluate(self, state: State) -> Evaluation | None:
         """The fields and contacts of a state; None if a contact or limit lies within NEAR of its margin."""
+        state.put_into(self.mj, self.data)
         if not self.is_decided(state.qpos):
             return None
         self.forward(state)
         return Evaluation(state, _collect(self.mj, self.data), self.touched())
 
     def is_decided(self, qpos: np.ndarray) -> bool:
-        """Whether the same contacts and rows exist with all margins NEAR wider and NEAR narrower."""
+        """Whether the same contacts and rows exist with all margins NEAR wider and NEAR narrower.
+
+        Mocap bodies stand where they do in `data`.
+        """
         lists = []
         for model, data in self._shifted:
             data.qpos[:] = qpos
+            data.mocap_pos[:], data.mocap_quat[:] = self.data.mocap_pos, self.data.mocap_quat
             mujoco.mj_fwdPosition(model, data)
             contact = data.contact
             arrays = (contact.geom, contact.exclude, data.efc_type, data.efc_id)
@@ -102,7 +119,7 @@ class Oracle:
         acting = np.flatnonzero(np.asarray(data.contact.exclude) == 0)
         pairs = Counter(pair_type(mj, *data.contact.geom[i]) for i in acting)
         limit_rows = np.flatnonzero(np.isin(data.efc_type, _LIMITS))
-        jacobian = data.efc_J.reshape(data.nefc, mj.nv)
+        jacobian = dense_jacobian(mj, data)
         sides = set()
         for row in limit_rows:
             joint = int(data.efc_id[row])
@@ -143,14 +160,16 @@ def _with_margins(mj: mujoco.MjModel, change: float) -> mujoco.MjModel:
 
 
 def _collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
-    """Copies of MuJoCo's fields by the names of `FORWARD`."""
-    fields: dict[str, np.ndarray] = {}
+    """Copies of MuJoCo's fields by the names of `FORWARD`, and the contacts' first rows."""
+    fields = {"contact_efc_address": np.array(data.contact.efc_address)}
     for field in FORWARD:
         if field.name.startswith("contact_"):
             fields[field.name] = np.array(getattr(data.contact, field.name.removeprefix("contact_")))
         elif field.name == "qM":
             fields["qM"] = np.zeros((mj.nv, mj.nv))
             mujoco.mj_fullM(mj, data, fields["qM"])
+        elif field.name == "efc_J":
+            fields["efc_J"] = dense_jacobian(mj, data)
         else:
             fields[field.name] = np.array(getattr(data, field.name))
     return fields

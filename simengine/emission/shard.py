@@ -23,7 +23,7 @@ from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model.model import Model
 from simengine.model.table import PAIR_TYPES
-from simengine.state.fields import COLUMNS, FIELDS, NUM_CLASSES, ROW_CLASSES
+from simengine.state.fields import COLUMNS, FIELDS, NUM_CLASSES, ROW_CLASSES, SENSED
 
 _COLUMN = {name: index for index, name in enumerate(COLUMNS)}
 _CLASS_COLUMNS = (*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more")
@@ -41,6 +41,8 @@ class Evaluation:
     finish: tuple[tuple[int, SizedCall], ...]
     advance: SizedCall
     post: SizedCall | None
+    sense_motion: SizedCall | None
+    sense_forces: SizedCall | None
 
 
 def fields_needed(kernels: tuple[Kernel, ...]) -> frozenset[str]:
@@ -64,8 +66,15 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
         *((catalogue.finish(integrator, False),) if classes > 1 else ()),
         *((catalogue.finish(integrator, True),) if classes == NUM_CLASSES else ()),
         catalogue.advance(integrator),
-        *((catalogue.POST,) if "cfrc_ext" in keep else ()),
+        *((catalogue.post(model.has_general_rows),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
+        *((catalogue.SENSE_MOTION,) if keep & SENSED else ()),
+        *((catalogue.SENSE_FORCES,) if _sensed_forces(model, keep) else ()),
     )
+
+
+def _sensed_forces(model: Model, keep: frozenset[str]) -> bool:
+    """Whether something must be known of accelerations and forces of bodies."""
+    return bool(keep & {"cacc", "cfrc_int"}) or ("sensordata" in keep and model.senses_forces)
 
 
 class ShardEmitter:
@@ -86,15 +95,23 @@ class ShardEmitter:
         self._evaluations: dict[tuple[str, int, frozenset[str]], Evaluation] = {}
 
     def steps(self, n: int, keep: frozenset[str]) -> Iterator[Item]:
-        """Emit `n` steps; after the last evaluation of the last one the fields of `keep` are valid in memory."""
+        """Emit `n` steps; after the last one the fields of `keep` are valid in memory.
+
+        What is sensed belongs to the first evaluation of the last step, all else to its last evaluation.
+        """
         integrator = self._store.model.opt_integrator
         stages = 4 if integrator == "rk4" else 1
         nothing: frozenset[str] = frozenset()
+        sensed, derived = keep & SENSED, keep - SENSED
         for step in range(n):
             self.log = []
             for rk_stage in range(stages):
-                last = step == n - 1 and rk_stage == stages - 1
-                yield from self._evaluate(self._evaluation(integrator, rk_stage, keep if last else nothing))
+                wanted = nothing
+                if step == n - 1 and rk_stage == 0:
+                    wanted |= sensed
+                if step == n - 1 and rk_stage == stages - 1:
+                    wanted |= derived
+                yield from self._evaluate(self._evaluation(integrator, rk_stage, wanted))
 
     def forward(self) -> Iterator[Item]:
         """Emit one evaluation that stores every field and integrates nothing."""
@@ -113,6 +130,8 @@ class ShardEmitter:
         self.log.append(EmittedCall(scan, len(COLUMNS)))
         yield scan
         yield self._emit(calls.smooth, worlds)
+        if calls.sense_motion is not None:
+            yield self._emit(calls.sense_motion, worlds)
         yield AwaitCounts(scan)
         totals = self._totals.tolist()
         self.bad_worlds = totals[_COLUMN["bad"]]
@@ -127,8 +146,9 @@ class ShardEmitter:
         without_rows = totals[_COLUMN["rows_0"]]
         if without_rows:
             yield self._emit(calls.advance, without_rows)
-        if calls.post is not None:
-            yield self._emit(calls.post, worlds)
+        for after in (calls.post, calls.sense_forces):
+            if after is not None:
+                yield self._emit(after, worlds)
 
     def _evaluation(self, integrator: str, rk_stage: int, keep: frozenset[str]) -> Evaluation:
         key = (integrator, rk_stage, keep)
@@ -138,12 +158,15 @@ class ShardEmitter:
 
     def _build(self, integrator: str, rk_stage: int, keep: frozenset[str]) -> Evaluation:
         make = self._factory.make
-        post = "cfrc_ext" in keep
         model = self._store.model
         kernels = kernels_of(model, integrator, keep)
         self._factory.functions.require(kernels)
         stored = keep | fields_needed(kernels)
         scalars = {"rk_stage": rk_stage}
+
+        def after(kernel: Kernel) -> SizedCall | None:
+            return make(kernel, stored) if kernel in kernels else None
+
         types = set(model.cand_type.tolist())
         narrow = tuple(
             (_COLUMN[name], make(catalogue.NARROW[name], stored, Listed(name, "pair type", code, True)))
@@ -160,7 +183,9 @@ class ShardEmitter:
                 self._finish(integrator, c, stored, scalars) for c in reversed(range(1, reachable_classes(model)))
             ),
             advance=make(catalogue.advance(integrator), stored, Listed("rows_0", "size class", 0, True), 0, scalars),
-            post=make(catalogue.POST, stored) if post else None,
+            post=after(catalogue.post(model.has_general_rows)),
+            sense_motion=after(catalogue.SENSE_MOTION),
+            sense_forces=after(catalogue.SENSE_FORCES),
         )
 
     def _finish(

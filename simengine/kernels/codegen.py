@@ -26,7 +26,10 @@ _HEADERS_AFTER_MODEL = (
     "box.cuh",
     "lengths.cuh",
     "counting.cuh",
+    "rows.cuh",
+    "equality.cuh",
     "integrate.cuh",
+    "sensor.cuh",
 )
 
 _CONVEX_HEADERS = ("shape.cuh", "gjk.cuh", "epa.cuh", "polish.cuh", "manifold.cuh")

@@ -19,7 +19,9 @@ from simengine.kernels.kernel import Kernel
 
 HostFunction = Callable[[object], None]
 
-_FLAGS = ("-std=c++17", "-O3", "-shared", "-fPIC", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing", "-w")
+# GCC contracts the pairs of products that its SLP vectoriser finds, such as a quaternion's, though told not to.
+NO_CONTRACTION = ("-ffp-contract=off", "-fno-tree-slp-vectorize")
+_FLAGS = ("-std=c++17", "-O3", "-shared", "-fPIC", "-pthread", *NO_CONTRACTION, "-fno-strict-aliasing", "-w")
 
 
 @lru_cache(maxsize=1)

@@ -118,14 +118,26 @@ DEVICE bool improve(const Difference& d, const real* trial, real slack, real* h,
   return true;
 }
 
-// A cylinder's cap whose normal is near n is a kink by itself.
-DEVICE void snap_to_cap(const Difference& d, const Shape& s, int body, real slack, real* h, real* n, Kinks& kinks) {
+// Whether the other shape's farthest point against a cap's normal lies over the cap.
+DEVICE bool over_cap(const Shape& s, const Shape& other, const real* axis, int body) {
+  real against[3], point[3], local[3];
+  for (int i = 0; i < 3; ++i) against[i] = body ? axis[i] : -axis[i];
+  support(other, against, point);
+  for (int i = 0; i < 3; ++i) point[i] -= s.pos[i];
+  to_local(local, s.mat, point);
+  return local[0] * local[0] + local[1] * local[1] <= s.round[0] * s.round[0];
+}
+
+// A cylinder's cap whose normal is near n is a kink by itself. An ellipsoid touches it only with its farthest point.
+DEVICE void snap_to_cap(const Difference& d, int body, real slack, real* h, real* n, Kinks& kinks) {
+  const Shape &s = body ? d.b : d.a, &other = body ? d.a : d.b;
   if (!(s.round[0] > 0) || s.round[2] > 0) return;
   real axis[3], edge[3];
   mat_col(axis, s.mat, 2);
   const real along = dot3(axis, n);
   if (abs_(along) < R(0.998)) return;
   for (int i = 0; i < 3; ++i) axis[i] = along > 0 ? axis[i] : -axis[i];
+  if (other.round[2] > 0 && !over_cap(s, other, axis, body)) return;
   if (!improve(d, axis, slack, h, n)) return;
   kinks.number = 0;
   for (int i = 0; i < 2; ++i) {
@@ -172,8 +184,8 @@ DEVICE real polish(const Difference& d, const Simplex& s, real* n, Kinks& kinks)
     if (improve(d, trial, first ? slack : -slack, &h, n)) kinks = some;
   }
   // (3) caps
-  snap_to_cap(d, d.a, 0, slack, &h, n, kinks);
-  snap_to_cap(d, d.b, 1, slack, &h, n, kinks);
+  snap_to_cap(d, 0, R(0.25) * slack, &h, n, kinks);
+  snap_to_cap(d, 1, R(0.25) * slack, &h, n, kinks);
   return h;
 }
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import mujoco
 
 from simengine.model.blob import HEADER, HEADER_FIELDS, HEADER_REALS, HEADER_SCALARS, field_size
+from simengine.model.sensors import MAX_SENSOR_DIM, SENSORS, sensor_code
 from simengine.model.table import PAIR_TYPES, PAIRS, TABLE_BY_NAME, PairType
 from simengine.state.fields import COLUMNS, NUM_CLASSES, NUM_COLUMNS, NUM_SUMS, ROW_CLASSES, STATUS
 
@@ -16,18 +17,26 @@ _GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box"
 
 def constants() -> str:
     """C definitions of the codes that stages share with Python."""
-    joint, geom = mujoco.mjtJoint, mujoco.mjtGeom
+    joint, geom, row = mujoco.mjtJoint, mujoco.mjtGeom, mujoco.mjtConstraint
     values = {
         "JNT_FREE": int(joint.mjJNT_FREE),
+        "JNT_BALL": int(joint.mjJNT_BALL),
         "JNT_SLIDE": int(joint.mjJNT_SLIDE),
         "JNT_HINGE": int(joint.mjJNT_HINGE),
         **{f"GEOM_{name.upper()}": int(getattr(geom, f"mjGEOM_{name.upper()}")) for name in _GEOMS},
+        **{name.replace("mjCNSTR_", "ROW_"): int(code) for name, code in row.__members__.items()},
+        **{name.replace("mjEQ_", "EQ_"): int(code) for name, code in mujoco.mjtEq.__members__.items()},
+        "CONE_ELLIPTIC": int(mujoco.mjtCone.mjCONE_ELLIPTIC),
         "NUM_COLUMNS": NUM_COLUMNS,
         "NUM_SUMS": NUM_SUMS,
         "NUM_CLASSES": NUM_CLASSES,
         "COLUMN_TYPE": COLUMNS.index(PAIR_TYPES[0]),
         "COLUMN_CLASS": COLUMNS.index("rows_0"),
         "COLUMN_BAD": COLUMNS.index("bad"),
+        "DATATYPE_REAL": int(mujoco.mjtDataType.mjDATATYPE_REAL),
+        "DATATYPE_POSITIVE": int(mujoco.mjtDataType.mjDATATYPE_POSITIVE),
+        "MAX_SENSOR_DIM": MAX_SENSOR_DIM,
+        **{f"SENS_{name}": sensor_code(name) for names in SENSORS.values() for name in names},
     }
     lines = [f"#define {name} {value}" for name, value in values.items()]
     lines += [f"#define STATUS_{name.upper()} {code}" for code, name in enumerate(STATUS)]

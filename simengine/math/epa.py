@@ -93,7 +93,9 @@ def _first(pair: Pair) -> Polytope:
     return _put_faces(blank, jnp.arange(4), corner, pair.scale)
 
 
-def _expand(p: Polytope, v: jax.Array, face: jax.Array, slack: jax.Array, scale: jax.Array) -> tuple[Polytope, jax.Array]:
+def _expand(
+    p: Polytope, v: jax.Array, face: jax.Array, slack: jax.Array, scale: jax.Array
+) -> tuple[Polytope, jax.Array]:
     """(2) takes away the faces around `face` that vertex v sees, and joins the rim of the hole to it; whether it fits."""
     seen = p.alive & (p.normal @ p.w[v] - p.dist > slack * p.doubt)
     following = jnp.roll(p.corner, -1, axis=1)

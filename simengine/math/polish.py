@@ -11,7 +11,18 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from simengine.math.convex_shape import Pair, Shape, across, flat_code, flat_point, reach, round_point, support, unit
+from simengine.math.convex_shape import (
+    Pair,
+    Shape,
+    across,
+    flat_code,
+    flat_point,
+    reach,
+    round_point,
+    support,
+    support_local,
+    unit,
+)
 from simengine.math.gjk import Simplex
 from simengine.math.vector import cross, dot
 
@@ -74,10 +85,10 @@ def _curvature(s: Shape, mat: jax.Array, n: jax.Array, t: jax.Array) -> jax.Arra
 def _newton_step(p: Pair, kinks: Kinks, n: jax.Array) -> tuple[jax.Array, jax.Array]:
     """One step of Newton's method from n, and whether there is one. The Hessian is taken as constant."""
     single = kinks.number == 1
-    t0 = _still(jnp.where(single, unit(cross(n, kinks.edge[0])), across(n)))
-    t = jnp.stack([t0, cross(_still(n), t0)])
+    t0 = jnp.where(single, unit(cross(n, kinks.edge[0])), _still(across(n)))
+    t = jnp.stack([t0, cross(n, t0)])
     w = support(p, n)
-    g = t @ w
+    g, t = t @ w, _still(t)
     still = jax.tree.map(_still, (p, n, dot(w, n)))
     H = _curvature(still[0].a, still[0].mat_a, still[1], t) + _curvature(still[0].b, still[0].mat_b, still[1], t)
     H = H - still[2] * jnp.eye(2, dtype=n.dtype)
@@ -89,6 +100,17 @@ def _newton_step(p: Pair, kinks: Kinks, n: jax.Array) -> tuple[jax.Array, jax.Ar
     step = jnp.where(single, jnp.stack([-g[0] / first, jnp.zeros_like(g[0])]), both)
     step = jnp.where(ok, jnp.clip(step, -0.3, 0.3), 0.0)
     return unit(n + step @ t), ok
+
+
+def _over_cap(p: Pair, axis: jax.Array, body: int) -> jax.Array:
+    """Whether the other shape's farthest point against a cap's normal lies over the cap; of ellipsoids, which touch it
+    with no other."""
+    s, other = (p.b, p.a) if body else (p.a, p.b)
+    mat, mat_other = (p.mat_b, p.mat_a) if body else (p.mat_a, p.mat_b)
+    sign = 1 if body else -1
+    point = mat_other @ support_local(other, sign * axis @ mat_other) - sign * p.offset
+    local = point @ mat
+    return (other.round[2] <= 0) | (local[0] ** 2 + local[1] ** 2 <= s.round[0] ** 2)
 
 
 def _cap(s: Shape, mat: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -155,7 +177,7 @@ def polish(p: Pair, s: Simplex, n: jax.Array) -> tuple[jax.Array, Kinks]:
     for body, (shape, mat) in enumerate(((p.a, p.mat_a), (p.b, p.mat_b))):
         cap, near = _cap(shape, mat, _still(n))
         other = reach(still, _still(cap))
-        ok = near & (other <= h + slack)
+        ok = near & (other <= h + 0.25 * slack) & _over_cap(still, _still(cap), body)
         h, n = jnp.where(ok, other, h), jnp.where(ok, cap, n)
         plane = Kinks(jnp.full_like(kinks.number, 2), mat.T[:2], jnp.full_like(kinks.body, body))
         kinks = jax.tree.map(lambda a, b, ok=ok: jnp.where(ok, a, b), plane, kinks)

@@ -24,6 +24,11 @@ def mul(p: jax.Array, q: jax.Array) -> jax.Array:
     )
 
 
+def conjugate(q: jax.Array) -> jax.Array:
+    """The inverse of unit quaternions q (..., 4)."""
+    return jnp.concatenate([q[..., :1], -q[..., 1:]], axis=-1)
+
+
 def rotate(q: jax.Array, v: jax.Array) -> jax.Array:
     """Rotate vectors v (..., 3) by unit quaternions q (..., 4): v + 2 w (u x v) + 2 u x (u x v)."""
     w, u = q[..., :1], q[..., 1:]
@@ -76,6 +81,23 @@ def exp(rotation: jax.Array) -> jax.Array:
     sinc = jnp.where(small, series_sinc, jnp.sin(0.5 * angle) / angle)
     cosine = jnp.where(small, series_cos, jnp.cos(0.5 * angle))
     return jnp.concatenate([cosine[..., None], rotation * sinc[..., None]], axis=-1)
+
+
+def log(q: jax.Array) -> jax.Array:
+    """Rotation vector (..., 3) of unit quaternions, of length pi at most [rad]; smooth through zero."""
+    q = jnp.where(q[..., :1] < 0, -q, q)
+    w, u = q[..., 0], q[..., 1:]
+    square = dot(u, u)
+    small = square < 1e-6
+    sine = safe_sqrt(jnp.where(small, jnp.ones_like(square), square))
+    ratio = square / jnp.where(small, w * w, jnp.ones_like(w))
+    series = (2.0 - ratio * (2.0 / 3.0 - 0.4 * ratio)) / jnp.where(small, w, jnp.ones_like(w))
+    return u * jnp.where(small, series, 2.0 * jnp.arctan2(sine, w) / sine)[..., None]
+
+
+def difference(start: jax.Array, end: jax.Array) -> jax.Array:
+    """Rotation vector (..., 3) [rad] that takes the orientation `start` to `end`, in the frame of either."""
+    return log(mul(jnp.concatenate([start[..., :1], -start[..., 1:]], axis=-1), end))
 
 
 def integrate(q: jax.Array, omega: jax.Array, dt: jax.Array | float) -> jax.Array:

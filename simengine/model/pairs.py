@@ -38,8 +38,8 @@ class ContactParameters(NamedTuple):
 
 def _bodies_collide(mj: mujoco.MjModel, body1: int, body2: int, filter_parent: bool) -> bool:
     weld1, weld2 = int(mj.body_weldid[body1]), int(mj.body_weldid[body2])
-    if weld1 == weld2:
-        return False
+    if weld1 == weld2 or not (mj.body_dofnum[weld1] or mj.body_dofnum[weld2]):
+        return False  # one body, or two that nothing moves: the world and mocap bodies
     parent1 = int(mj.body_weldid[mj.body_parentid[weld1]])
     parent2 = int(mj.body_weldid[mj.body_parentid[weld2]])
     return not (filter_parent and weld1 and weld2 and (weld1 == parent2 or weld2 == parent1))
@@ -104,12 +104,15 @@ def unsupported_pairs(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> list[
     """One line per candidate pair whose geom types or contact dimension have no narrowphase or rows yet."""
     lines = []
     geom = mujoco.mjtObj.mjOBJ_GEOM
+    other_ccd = mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_NATIVECCD)
     for geom1, geom2 in pairs:
         names = f"geoms {element(mj, geom, geom1)} and {element(mj, geom, geom2)}"
         types = (int(mj.geom_type[geom1]), int(mj.geom_type[geom2]))
         if types not in _TYPE_CODE:
             words = [_GEOM(t).name.removeprefix("mjGEOM_").lower() for t in types]
             lines.append(f"collision {words[0]}-{words[1]} of {names}")
+        elif other_ccd and PAIRS[_TYPE_CODE[types]].name == "convex":
+            lines.append(f"disable flag nativeccd, which collides {names} by another method")
         condim = combine(mj, geom1, geom2).condim
         if condim not in (1, 3):
             lines.append(f"contact dimension {condim} of {names}")
@@ -131,6 +134,7 @@ def pair_table(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str, np
         "cand_condim": np.array([p.condim for p in parameters], dtype=np.int32),
         "cand_friction": np.array([p.friction for p in parameters]).reshape(-1, 5),
         "cand_solref": np.array([p.solref for p in parameters]).reshape(-1, 2),
+        "cand_solreffriction": np.zeros((len(pairs), 2)),
         "cand_solimp": np.array([p.solimp for p in parameters]).reshape(-1, 5),
         "cand_margin": np.array([p.margin for p in parameters]),
         "cand_gap": np.array([p.gap for p in parameters]),

@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 
 from simengine.model.lengths import is_fixed, on_tendon
+from simengine.model.sensors import unsupported_sensors
 
 _OBJ = mujoco.mjtObj
 _DISABLE = mujoco.mjtDisableBit
@@ -89,7 +90,6 @@ def _options(mj: mujoco.MjModel) -> Iterator[str]:
 def _elements(mj: mujoco.MjModel) -> Iterator[str]:
     everything = (
         ("equality constraint", _OBJ.mjOBJ_EQUALITY, mj.neq),
-        ("sensor", _OBJ.mjOBJ_SENSOR, mj.nsensor),
         ("flex", _OBJ.mjOBJ_FLEX, mj.nflex),
         ("plugin", _OBJ.mjOBJ_PLUGIN, mj.nplugin),
     )
@@ -98,15 +98,11 @@ def _elements(mj: mujoco.MjModel) -> Iterator[str]:
             yield f"{feature} {element(mj, objtype, index)}"
     for index in range(mj.npair):
         yield f"explicit contact pair {element(mj, _OBJ.mjOBJ_PAIR, index)}"
-    yield from _named(mj, "mocap", _OBJ.mjOBJ_BODY, mj.body_mocapid >= 0)
     yield from _named(mj, "gravity compensation", _OBJ.mjOBJ_BODY, mj.body_gravcomp)
 
 
 def _joints(mj: mujoco.MjModel) -> Iterator[str]:
     joint = _OBJ.mjOBJ_JOINT
-    yield from _named(mj, "ball type", joint, mj.jnt_type == mujoco.mjtJoint.mjJNT_BALL)
-    free_spring = (mj.jnt_type == mujoco.mjtJoint.mjJNT_FREE) & (mj.jnt_stiffness != 0)
-    yield from _named(mj, "spring on free type", joint, free_spring)
     yield from _named(mj, "polynomial stiffness", joint, _nonzero_rows(mj.jnt_stiffnesspoly))
     yield from _named(mj, "plastic spring", joint, mj.jnt_plasticadr >= 0)
     by_dof = (("frictionloss", mj.dof_frictionloss), ("polynomial damping", mj.dof_dampingpoly))
@@ -156,10 +152,15 @@ def _actuators(mj: mujoco.MjModel) -> Iterator[str]:
         yield from _named(mj, field.removeprefix("actuator_"), actuator, _nonzero_rows(getattr(mj, field)))
 
 
+def _sensors(mj: mujoco.MjModel) -> Iterator[str]:
+    for feature, index in unsupported_sensors(mj):
+        yield f"{feature} of sensor {element(mj, _OBJ.mjOBJ_SENSOR, index)}"
+
+
 def unsupported_features(mj: mujoco.MjModel) -> list[str]:
     """One line per element of `mj` that needs a feature the engine lacks; empty if the model is supported.
 
     Collision pairs are judged where the candidate pairs are listed (`simengine.model.pairs`), since a geom of any
     type is fine as long as it cannot touch anything.
     """
-    return [*_options(mj), *_elements(mj), *_joints(mj), *_geoms(mj), *_tendons(mj), *_actuators(mj)]
+    return [*_options(mj), *_elements(mj), *_joints(mj), *_geoms(mj), *_tendons(mj), *_actuators(mj), *_sensors(mj)]

@@ -68,6 +68,9 @@ FIELDS: tuple[Field, ...] = (
     _w("ctrl", "nu", doc="controls"),
     _w("qfrc_applied", "nv", doc="applied generalised forces [N, N m]"),
     _w("xfrc_applied", "nbody", 6, doc="applied Cartesian force and torque at the body's com, world frame [N, N m]"),
+    _w("mocap_pos", "nmocap", 3, doc="positions of the mocap bodies, world frame [m]"),
+    _w("mocap_quat", "nmocap", 4, doc="orientations of the mocap bodies"),
+    _w("eq_active", "neq", doc="is the equality constraint active, 0 or 1", kind="int"),
     _w("qacc_warmstart", "nv", doc="solver's starting point [m/s^2, rad/s^2]"),
     _w("nstep", doc="steps since the world's reset; time is nstep times the timestep", kind="int"),
     _w("world_status", doc="index into STATUS; a world that is not healthy is frozen", kind="int"),
@@ -97,6 +100,13 @@ FIELDS: tuple[Field, ...] = (
     _w("qfrc_actuator", "nv", doc="actuator forces [N, N m]"),
     _w("qfrc_smooth", "nv", doc="all forces but the constraints' [N, N m]"),
     _w("qacc_smooth", "nv", doc="acceleration without constraints [m/s^2, rad/s^2]"),
+    # sensors and what only they need, of the first evaluation of a step
+    _w("subtree_linvel", "nbody", 3, doc="velocity of the subtree's centre of mass, world frame [m/s]"),
+    _w("subtree_angmom", "nbody", 3, doc="angular momentum about the subtree's centre of mass [kg m^2/s]"),
+    _w("cacc_bias", "nbody", 6, doc="cacc without qacc"),
+    _w("cacc", "nbody", 6, doc="com-based body acceleration, gravity being one of the world [rad/s^2, m/s^2]"),
+    _w("cfrc_int", "nbody", 6, doc="com-based force of the parent on each body, torque then force [N m, N]"),
+    _w("sensordata", "nsensordata", doc="what the sensors read, each in its own unit"),
     # collision and counting
     _w("cand_adr", "ncand+1", doc="first contact of each candidate pair within its world", kind="int"),
     _w("ncon", doc="contacts of the world", kind="int"),
@@ -119,7 +129,9 @@ FIELDS: tuple[Field, ...] = (
     Field("efc_margin", "real", (), "row", "margin at which the row acts [m, rad]"),
     Field("efc_D", "real", (), "row", "inverse regularisation: constraint mass"),
     Field("efc_aref", "real", (), "row", "reference acceleration"),
-    Field("efc_id", "int", (), "row", "limit: -1 - (2 id + side), id joint, njnt + tendon; contact: 4 contact + edge"),
+    Field("efc_type", "int", (), "row", "MuJoCo's mjtConstraint"),
+    Field("efc_id", "int", (), "row", "equality, dof, joint or tendon of the row, or contact within the world"),
+    Field("efc_frictionloss", "real", (), "row", "largest force of a friction row, 0 in others [N, N m]"),
     Field("efc_force", "real", (), "row", "constraint force"),
     Field("efc_jar", "real", (), "row", "J qacc - aref, the solver's working residual"),
     Field("efc_jv", "real", (), "row", "J times the solver's search direction"),
@@ -138,6 +150,9 @@ FIELDS: tuple[Field, ...] = (
 
 FIELD: dict[str, Field] = {f.name: f for f in FIELDS}
 
+# What MuJoCo takes from the first evaluation of a step, even where the integrator makes several.
+SENSED: frozenset[str] = frozenset({"subtree_linvel", "subtree_angmom", "cacc_bias", "cacc", "cfrc_int", "sensordata"})
+
 # What must survive from step to step, and what a user may set.
 INTEGRATION_STATE: tuple[str, ...] = (
     "qpos",
@@ -145,6 +160,9 @@ INTEGRATION_STATE: tuple[str, ...] = (
     "ctrl",
     "qfrc_applied",
     "xfrc_applied",
+    "mocap_pos",
+    "mocap_quat",
+    "eq_active",
     "qacc_warmstart",
     "nstep",
     "world_status",

@@ -18,6 +18,7 @@ WHOLE = """
       <joint name="swing" type="hinge" axis="0 1 0" {joint}/>
       <geom name="ball" size="0.1" fluidshape="ellipsoid" {geom}/>
       <site name="tip" pos="0.1 0 0"/>
+      <camera name="drone" mode="track"/>
       {inside}
     </body>
     <site name="post"/>
@@ -45,6 +46,10 @@ def _tendon(attributes: str, words: str) -> Feature:
     return Feature("sections", f'<tendon><fixed name="string" {attributes}>{joints}</fixed></tendon>', words)
 
 
+def _sensor(text: str, words: str) -> Feature:
+    return Feature("sections", f"<sensor>{text}</sensor>", words)
+
+
 def _free(geom: str, words: str) -> Feature:
     return Feature("world", f'<body name="other"><freejoint/>{geom}</body>', words)
 
@@ -64,16 +69,6 @@ FEATURES: dict[str, Feature] = {
     "fwdinv": Feature("flag", '<flag fwdinv="enable"/>', "enable flag fwdinv"),
     "invdiscrete": Feature("flag", '<flag invdiscrete="enable"/>', "enable flag invdiscrete"),
     "sleep": Feature("flag", '<flag sleep="enable"/>', "enable flag sleep"),
-    "ball joint": Feature(
-        "world",
-        '<body><joint name="socket" type="ball"/><geom size="0.1" contype="0" conaffinity="0"/></body>',
-        "ball type of joint 'socket'",
-    ),
-    "free spring": Feature(
-        "world",
-        '<body><joint name="loose" type="free" stiffness="2"/><geom size="0.1"/></body>',
-        "spring on free type of joint 'loose'",
-    ),
     "frictionloss": Feature("joint", 'frictionloss="0.5"', "frictionloss of joint 'swing'"),
     "polynomial stiffness": Feature("joint", 'stiffness="1 2"', "polynomial stiffness of joint 'swing'"),
     "polynomial damping": Feature("joint", 'damping="1 2"', "polynomial damping of joint 'swing'"),
@@ -81,16 +76,6 @@ FEATURES: dict[str, Feature] = {
         "inside",
         '<body name="light" gravcomp="1"><geom size="0.1" contype="0" conaffinity="0"/></body>',
         "gravity compensation of body 'light'",
-    ),
-    "mocap": Feature("world", '<body name="hand" mocap="true"/>', "mocap of body 'hand'"),
-    "box": _free(
-        '<geom name="crate" type="box" size="0.1 0.1 0.1"/>', "collision plane-box of geoms 'floor' and 'crate'"
-    ),
-    "cylinder": _free(
-        '<geom name="can" type="cylinder" size="0.1 0.1"/>', "collision plane-cylinder of geoms 'floor' and 'can'"
-    ),
-    "ellipsoid": _free(
-        '<geom name="egg" type="ellipsoid" size="0.1 0.1 0.2"/>', "collision sphere-ellipsoid of geoms 'ball' and 'egg'"
     ),
     "mesh": _free('<geom name="rock" type="mesh" mesh="tetra"/>', "collision plane-mesh of geoms 'floor' and 'rock'"),
     "height field": Feature(
@@ -118,7 +103,13 @@ FEATURES: dict[str, Feature] = {
     "equality": Feature(
         "sections", '<equality><joint name="lock" joint1="swing"/></equality>', "equality constraint 'lock'"
     ),
-    "sensor": Feature("sections", '<sensor><jointpos name="angle" joint="swing"/></sensor>', "sensor 'angle'"),
+    "user sensor": _sensor('<user name="own" dim="2" needstage="pos"/>', "type user of sensor 'own'"),
+    "delayed sensor": _sensor(
+        '<jointpos name="late" joint="swing" delay="0.01" nsample="3"/>', "history, delay or interval of sensor 'late'"
+    ),
+    "sensor of a tracking camera": _sensor(
+        '<framepos name="view" objtype="camera" objname="drone"/>', "camera that follows something of sensor 'view'"
+    ),
     "activation": _actuator(
         '<position name="servo" joint="swing" timeconst="0.1"/>', "activation dynamics of actuator 'servo'"
     ),
@@ -144,6 +135,10 @@ FEATURES: dict[str, Feature] = {
     ),
     "unnamed": _actuator('<muscle joint="swing" lengthrange="0 1"/>', "gain other than fixed of actuator number 0"),
 }
+
+
+TOGETHER: tuple[str, ...] = tuple({feature.place: name for name, feature in FEATURES.items()}.values())
+"""A feature for each place of the model, so that all can be in one."""
 
 
 def model_with(*names: str) -> str:

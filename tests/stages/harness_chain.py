@@ -10,6 +10,7 @@ import numpy as np
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model
+from simengine.model.table import PAIR_TYPES
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELD, FIELDS
 from tests.oracle import Sample, oracle_model, sample, undecided
@@ -17,11 +18,13 @@ from tests.stages.harness import FRONT, Argument, Memory, arguments, call, list_
 
 MODELS = (
     *("ant", "half_cheetah", "mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules"),
-    *("sunken", "tendons"),
+    *("sunken", "tendons", "crates", "ragdoll"),
 )
 
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in catalogue.STAGES}
 SMOOTH = ("crb", "factor_m", "com_vel", "passive", "fluid", "rne", "actuation", "acceleration")
+SENSE_MOTION = ("subtree_vel", "acc_bias", "sensor_pos", "sensor_vel")
+SENSE_FORCES = ("body_forces", "sensor_acc")
 PAIRS = tuple(catalogue.NARROW)
 
 Step = tuple[Kernel, bool, str]
@@ -39,21 +42,26 @@ def position(model: Model) -> tuple[str, ...]:
 
 
 def serves(stage: Stage, model: Model) -> bool:
-    """Whether a stage knows all that a model needs of it."""
-    return not (stage is catalogue.COLLISION and model.general_position)
+    """Whether a stage knows all that a model needs of it, and has anything to do on it."""
+    if stage.name in PAIR_TYPES:
+        return PAIR_TYPES.index(stage.name) in model.cand_type
+    if stage is catalogue.COLLISION:
+        return not model.general_position
+    return not (stage in (catalogue.CONSTRAINT, catalogue.RNE_POST, catalogue.SOLVE) and model.has_general_rows)
 
 
 def steps(model: Model, integrator: str) -> Iterator[Step]:
     """Kernels of single stages, in the order of a step; without an integrator, of a forward evaluation."""
     smooth = SMOOTH if model.has_fluid else tuple(name for name in SMOOTH if name != "fluid")
-    for name in (*position(model), "scan", *smooth, *PAIRS):
+    for name in (*position(model), "scan", *smooth, *SENSE_MOTION, *PAIRS):
         yield single(name), False, "all"
     end = (integrator,) if integrator else ()
-    for name in ("constraint", "solve", *end):
+    for name in ("constraint_general" if model.has_general_rows else "constraint", "solve", *end):
         yield single(name), True, "rows"
     for name in ("unconstrained", *end):
         yield single(name), True, "free"
-    yield single("rne_post"), False, "all"
+    for name in ("rne_post_general" if model.has_general_rows else "rne_post", *SENSE_FORCES):
+        yield single(name), False, "all"
 
 
 def worlds_of(memory: Memory, kind: str) -> np.ndarray:
@@ -86,18 +94,21 @@ def fused_calls(
     Args:
         memory, integrator, rk_stage: as there.
         arena: rows live in their arena instead of scratch.
-        null: outputs that each kernel does not store.
+        null: outputs that each kernel does not store; kernels for sensors run if they are named here.
     """
     smooth = catalogue.smooth(memory.model.has_fluid)
+    sensing = [k for k in (catalogue.SENSE_MOTION, catalogue.SENSE_FORCES) if k.name in null]
     # a lean kernel and its general form write the same fields
     lean = () if memory.model.general_position else (catalogue.POSITION,)
-    for kernel in (catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL, smooth, *catalogue.NARROW.values()):
+    first = (catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL, smooth, *sensing[:1])
+    for kernel in (*first, *catalogue.NARROW.values()):
         yield kernel, arguments(kernel, memory, null=null[kernel.name])
     for kernel, kind in ((catalogue.finish(integrator, arena), "rows"), (catalogue.advance(integrator), "free")):
         list_worlds(memory, worlds_of(memory, kind))
         nrow = 0 if arena and kind == "rows" else most_rows(memory)
         yield kernel, arguments(kernel, memory, True, nrow, {"rk_stage": rk_stage}, null[kernel.name])
-    yield catalogue.POST, arguments(catalogue.POST, memory)
+    for kernel in (catalogue.post(memory.model.has_general_rows), *sensing[1:]):
+        yield kernel, arguments(kernel, memory)
 
 
 def run_chain(memory: Memory, integrator: str = "", rk_stage: int = 0) -> None:
@@ -112,6 +123,7 @@ def state_fields(model: Model, states: Sample) -> dict[str, np.ndarray]:
     warm = np.random.default_rng(7).normal(size=(n, model.nv)).astype(np.float32)
     fields = {name: np.asarray(getattr(states, name)) for name in Sample._fields}
     return fields | {
+        "eq_active": np.random.default_rng(5).random((n, model.neq)) < 0.8,
         "qacc_warmstart": warm.astype(np.float64),
         "nstep": np.arange(n, dtype=np.int32),
         "world_status": np.zeros(n, np.int32),

@@ -7,12 +7,15 @@ from functools import cache
 import mujoco
 import numpy as np
 
+from simengine.model import Model
+from simengine.model.sensors import measured_in
+from simengine.stages.stage import Stage
 from simengine.state.fields import FIELD
-from tests.oracle import STATE_FIELDS, collect, oracle_model
+from tests.oracle import STATE_FIELDS, Sample, collect, oracle_model
 from tests.stages.harness import Memory
 from tests.stages.harness_chain import decided
 
-_STATE = ("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied", "qacc_warmstart")
+_STATE = (*Sample._fields, "eq_active", "qacc_warmstart")
 
 
 @cache
@@ -25,11 +28,13 @@ def stepped(name: str, integrator: int, forward: bool) -> list[mujoco.MjData]:
     mj.opt.integrator = integrator
     for i in range(len(keep)):
         data = mujoco.MjData(mj)
+        data.time = states["nstep"][i] * mj.opt.timestep
         for field in _STATE:
             getattr(data, field)[:] = states[field][i]
         if forward:
             mujoco.mj_forward(mj, data)
             mujoco.mj_rnePostConstraint(mj, data)
+            mujoco.mj_subtreeVel(mj, data)
         else:
             mujoco.mj_step(mj, data)
         out.append(data)
@@ -52,25 +57,13 @@ def forward_fields(name: str) -> dict[str, np.ndarray]:
     pairs = {(int(a), int(b)): c for c, (a, b) in enumerate(zip(model.cand_geom1, model.cand_geom2, strict=True))}
     geoms = [tuple(int(g) for g in pair) for d in datas for pair in np.array(d.contact.geom).reshape(-1, 2)]
     out["contact_cand"] = np.array([pairs[g] for g in geoms], int)
-    out["efc_id"] = np.concatenate([_row_ids(mj, d) for d in datas])
+    out |= {f: np.concatenate([getattr(d, f) for d in datas]) for f in ("efc_type", "efc_id")}
     return out
 
 
-def _row_ids(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
-    """The engine's `efc_id` of each of MuJoCo's rows: which side of which limit, or which edge of which contact."""
-    ids = []
-    for row in range(data.nefc):
-        number = int(data.efc_id[row])
-        jacobian = data.efc_J.reshape(data.nefc, mj.nv)[row]
-        if data.efc_type[row] == mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT:
-            ids.append(-1 - (2 * number + int(jacobian[mj.jnt_dofadr[number]] < 0)))
-        elif data.efc_type[row] == mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON:
-            wrap = mj.tendon_adr[number]
-            upper = jacobian[mj.jnt_dofadr[mj.wrap_objid[wrap]]] * mj.wrap_prm[wrap] < 0
-            ids.append(-1 - (2 * (mj.njnt + number) + int(upper)))
-        else:
-            ids.append(4 * number + row - int(data.contact.efc_address[number]))
-    return np.array(ids, int)
+def sensor_entries(model: Model, stage: Stage) -> np.ndarray:
+    """(nsensordata,) bool: entries of the data that a stage of sensors measures."""
+    return np.repeat(measured_in(model.mj, stage.name.removeprefix("sensor_")), model.mj.sensor_dim)
 
 
 def mujoco_expected(name: str, memory: Memory, outputs: tuple[str, ...]) -> dict[str, np.ndarray]:

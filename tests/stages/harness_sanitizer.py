@@ -97,7 +97,7 @@ def build(
 ) -> Path:
     """The runner of some kernels, compiled into a folder."""
     program = folder / "runner"
-    options = ("-std=c++17", "-O2", "-g", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing", "-w")
+    options = ("-std=c++17", "-O2", "-g", "-pthread", *host_build.NO_CONTRACTION, "-fno-strict-aliasing", "-w")
     command = [
         compiler()[0],
         *options,

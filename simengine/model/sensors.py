@@ -1,0 +1,129 @@
+"""Sensors as tables: what each measures, from which frame, and the sensors that the engine lacks.
+
+A frame is a body's, or that of something fixed in a body; sensors keep it as the body and the pose in it, so that no
+stage needs to know whether it belongs to a site, a geom or a camera.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import mujoco
+import numpy as np
+
+_OBJ = mujoco.mjtObj
+_SENSOR = mujoco.mjtSensor
+
+SENSORS: dict[str, tuple[str, ...]] = {
+    "pos": (
+        *("JOINTPOS", "TENDONPOS", "ACTUATORPOS", "JOINTLIMITPOS", "TENDONLIMITPOS", "MAGNETOMETER"),
+        *("FRAMEPOS", "FRAMEQUAT", "FRAMEXAXIS", "FRAMEYAXIS", "FRAMEZAXIS", "SUBTREECOM", "CLOCK", "E_POTENTIAL"),
+    ),
+    "vel": (
+        *("JOINTVEL", "TENDONVEL", "ACTUATORVEL", "JOINTLIMITVEL", "TENDONLIMITVEL", "VELOCIMETER", "GYRO"),
+        *("FRAMELINVEL", "FRAMEANGVEL", "SUBTREELINVEL", "SUBTREEANGMOM", "E_KINETIC"),
+    ),
+    "acc": (
+        *("ACCELEROMETER", "FORCE", "TORQUE", "FRAMELINACC", "FRAMEANGACC"),
+        *("ACTUATORFRC", "JOINTACTFRC", "TENDONACTFRC"),
+    ),
+}
+"""Sensors that the engine has (mjtSensor without its prefix), by the part of an evaluation that measures them."""
+
+MAX_SENSOR_DIM = 4
+"""Most entries of one sensor."""
+
+NO_SENSOR = -1
+"""`sensor_type` of sensors that a flag disables; they read zero."""
+
+_LIMIT_OF = ("POS", "VEL", "FRC")
+_POSES = {
+    _OBJ.mjOBJ_BODY: ("body_ipos", "body_iquat", None),
+    _OBJ.mjOBJ_GEOM: ("geom_pos", "geom_quat", "geom_bodyid"),
+    _OBJ.mjOBJ_SITE: ("site_pos", "site_quat", "site_bodyid"),
+    _OBJ.mjOBJ_CAMERA: ("cam_pos", "cam_quat", "cam_bodyid"),
+}
+
+
+def sensor_code(name: str) -> int:
+    """MuJoCo's number of a sensor type."""
+    return int(_SENSOR.__members__[f"mjSENS_{name}"])
+
+
+def sensor_table(mj: mujoco.MjModel) -> dict[str, Any]:
+    """The derived table fields of sensors."""
+    frames = [[_frame(mj, t, i) for t, i in zip(types, ids, strict=True)] for types, ids in _objects(mj)]
+    measured, reference = ([list(column) for column in zip(*side, strict=True)] or [[], [], []] for side in frames)
+    return {
+        "sensor_type": np.where(_silent(mj), NO_SENSOR, mj.sensor_type),
+        "sensor_bodyid": np.reshape([*measured[0], *reference[0]], (2, mj.nsensor)).T,
+        "sensor_pos": _both(measured[1], reference[1], 3),
+        "sensor_quat": _both(measured[2], reference[2], 4),
+        "opt_magnetic": mj.opt.magnetic,
+    }
+
+
+def sensor_names(table: np.ndarray) -> np.ndarray:
+    """(nsensor,) names of the types in the table field sensor_type, empty for sensors that are disabled."""
+    return np.array([_SENSOR(t).name.removeprefix("mjSENS_") if t != NO_SENSOR else "" for t in table], dtype=str)
+
+
+def senses_forces(mj: mujoco.MjModel) -> bool:
+    """Whether a sensor measures what is known only after the constraints: accelerations or forces."""
+    return bool(measured_in(mj, "acc").any())
+
+
+def measured_in(mj: mujoco.MjModel, part: str) -> np.ndarray:
+    """(nsensor,) bool: the sensor is measured in a part of an evaluation: "pos", "vel" or "acc"."""
+    return np.isin(mj.sensor_type, [sensor_code(name) for name in SENSORS[part]])
+
+
+def _silent(mj: mujoco.MjModel) -> np.ndarray:
+    """(nsensor,) bool: a flag disables the sensor, or the limit it would measure does not exist."""
+    bits = mujoco.mjtDisableBit
+    flags = mj.opt.disableflags
+    if flags & int(bits.mjDSBL_SENSOR):
+        return np.ones(mj.nsensor, dtype=bool)
+    no_limits = bool(flags & (int(bits.mjDSBL_LIMIT) | int(bits.mjDSBL_CONSTRAINT)))
+    silent = np.zeros(mj.nsensor, dtype=bool)
+    for kind, limited in (("JOINT", mj.jnt_limited), ("TENDON", mj.tendon_limited)):
+        shown = np.isin(mj.sensor_type, [int(getattr(_SENSOR, f"mjSENS_{kind}LIMIT{what}")) for what in _LIMIT_OF])
+        silent[shown] = no_limits | (limited[mj.sensor_objid[shown]] == 0)
+    return silent
+
+
+def _objects(mj: mujoco.MjModel) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    return (mj.sensor_objtype, mj.sensor_objid), (mj.sensor_reftype, mj.sensor_refid)
+
+
+def _both(measured: list[np.ndarray], reference: list[np.ndarray], width: int) -> np.ndarray:
+    sides = [np.reshape(side, (-1, width)) for side in (measured, reference)]
+    return np.stack(sides, axis=1)
+
+
+def _frame(mj: mujoco.MjModel, objtype: int, objid: int) -> tuple[int, np.ndarray, np.ndarray]:
+    """Body (-1 for none), and position and orientation in it, of an object."""
+    nowhere = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
+    kind = _OBJ(objtype)
+    if objid < 0 or kind not in (_OBJ.mjOBJ_XBODY, *_POSES):
+        return -1, *nowhere
+    if kind == _OBJ.mjOBJ_XBODY:
+        return objid, *nowhere
+    pos, quat, bodies = _POSES[kind]
+    body = objid if bodies is None else int(getattr(mj, bodies)[objid])
+    return body, getattr(mj, pos)[objid], getattr(mj, quat)[objid]
+
+
+def unsupported_sensors(mj: mujoco.MjModel) -> Iterator[tuple[str, int]]:
+    """What the engine lacks of each sensor, and the sensor's number."""
+    known = {sensor_code(name) for names in SENSORS.values() for name in names}
+    for i in range(mj.nsensor):
+        kind = _SENSOR(mj.sensor_type[i])
+        if int(kind) not in known:
+            yield f"type {kind.name.removeprefix('mjSENS_').lower()}", i
+        if mj.sensor_history[i].any() or mj.sensor_delay[i] or mj.sensor_interval[i].any():
+            yield "history, delay or interval", i
+        for types, ids in _objects(mj):
+            if types[i] == _OBJ.mjOBJ_CAMERA and mj.cam_mode[ids[i]] != mujoco.mjtCamLight.mjCAMLIGHT_FIXED:
+                yield "camera that follows something", i

@@ -1,0 +1,87 @@
+// Sensors of the configuration: MuJoCo documentation, "XML Reference", "sensor".
+
+// (1) where the measured frame is, seen from the reference
+DEVICE void frame_position(const Model& m, int i, int type, const real* xpos, const real* xquat, real* value) {
+  const SensorFrame own = sensor_frame(m, i, 0, xpos, xquat), from = sensor_frame(m, i, 1, xpos, xquat);
+  if (type == SENS_FRAMEPOS) {
+    real away[3];
+    for (int k = 0; k < 3; ++k) away[k] = own.pos[k] - from.pos[k];
+    into_frame(value, from.quat, away);
+  } else if (type == SENS_FRAMEQUAT) {
+    const real back[4] = {from.quat[0], -from.quat[1], -from.quat[2], -from.quat[3]};
+    quat_mul(value, back, own.quat);
+  } else if (type == SENS_MAGNETOMETER) {
+    into_frame(value, own.quat, m.opt_magnetic());
+  } else {
+    const real unit[3] = {real(type == SENS_FRAMEXAXIS), real(type == SENS_FRAMEYAXIS), real(type == SENS_FRAMEZAXIS)};
+    real axis[3];
+    quat_rotate(axis, own.quat, unit);
+    into_frame(value, from.quat, axis);
+  }
+}
+
+// (3) energy of the weights and of the springs of joints and tendons
+DEVICE real potential_energy(const Model& m, const real* qpos, const real* xipos) {
+  real energy = 0;
+  ROLLED for (int b = 1; b < m.nbody(); ++b) {
+    energy = fma_(-m.body_mass()[b], dot3(m.opt_gravity(), xipos + 3 * b), energy);
+  }
+  ROLLED for (int j = 0; j < m.njnt(); ++j) {
+    const int adr = m.jnt_qposadr()[j];
+    const real stiffness = m.jnt_stiffness()[j];
+    if (stiffness == 0) continue;
+    const real stretch = qpos[adr] - m.qpos_spring()[adr];
+    energy = fma_(R(0.5) * stiffness * stretch, stretch, energy);
+  }
+  ROLLED for (int t = 0; t < m.ntendon(); ++t) {
+    const real length = tendon_length(m, t, qpos), *rest = m.tendon_lengthspring() + 2 * t;
+    const real stretch = length - clamp_(length, rest[0], rest[1]);
+    energy = fma_(R(0.5) * m.tendon_stiffness()[t] * stretch, stretch, energy);
+  }
+  return energy;
+}
+
+// Reading of one sensor; zero if it is no sensor of the configuration.
+DEVICE void read_position(const Model& m, int i, const real* qpos, int nstep, const real* xpos, const real* xquat,
+                          const real* xipos, const real* subtree_com, real* value) {
+  const int type = m.sensor_type()[i], id = m.sensor_objid()[i];
+  switch (type) {
+    // (2) lengths and limits
+    case SENS_JOINTPOS: value[0] = qpos[m.jnt_qposadr()[id]]; break;
+    case SENS_TENDONPOS: value[0] = tendon_length(m, id, qpos); break;
+    case SENS_ACTUATORPOS: {
+      const int on = m.actuator_lengthid()[id];
+      const real length = on < m.njnt() ? qpos[m.jnt_qposadr()[on]] : tendon_length(m, on - m.njnt(), qpos);
+      value[0] = m.actuator_gear()[id] * length;
+      break;
+    }
+    case SENS_JOINTLIMITPOS:
+    case SENS_TENDONLIMITPOS: {
+      const Limit limit = limit_of(m, type == SENS_JOINTLIMITPOS ? id : m.njnt() + id, qpos);
+      const real dist = limit.dist[0] < limit.margin ? limit.dist[0] : limit.dist[1];
+      value[0] = min_(dist - limit.margin, R(0.0));
+      break;
+    }
+    case SENS_FRAMEPOS:
+    case SENS_FRAMEQUAT:
+    case SENS_FRAMEXAXIS:
+    case SENS_FRAMEYAXIS:
+    case SENS_FRAMEZAXIS:
+    case SENS_MAGNETOMETER: frame_position(m, i, type, xpos, xquat, value); break;
+    case SENS_SUBTREECOM:
+      for (int k = 0; k < 3; ++k) value[k] = subtree_com[3 * id + k];
+      break;
+    case SENS_CLOCK: value[0] = real(nstep) * m.opt_timestep()[0]; break;
+    case SENS_E_POTENTIAL: value[0] = potential_energy(m, qpos, xipos); break;
+  }
+}
+
+DEVICE void sensor_pos(const Model& m, const real* qpos, const int* nstep, const real* xpos, const real* xquat,
+                       const real* xipos, const real* subtree_com, real* sensordata) {
+  LANE_FOR(i, m.nsensor()) {
+    real value[MAX_SENSOR_DIM] = {};
+    read_position(m, i, qpos, nstep[0], xpos, xquat, xipos, subtree_com, value);
+    put_sensor(m, i, value, sensordata);
+  }
+  lane_sync();
+}

@@ -1,0 +1,11 @@
+"""Sensors of the configuration; every other entry of the data becomes zero."""
+
+from simengine.stages.stage import Stage
+
+SENSOR_POS = Stage(
+    name="sensor_pos",
+    reads=("qpos", "nstep", "xpos", "xquat", "xipos", "subtree_com"),
+    writes=("sensordata",),
+    flops=50,
+    ref="sensor_pos_ref:sensor_pos",
+)

@@ -1,0 +1,79 @@
+// Sensors of velocities: MuJoCo documentation, "XML Reference", "sensor".
+
+// (1) velocity of the measured frame, in its own orientation or seen from the reference as it moves and turns
+DEVICE void frame_velocity(const Model& m, int i, int type, const real* xpos, const real* xquat,
+                           const real* subtree_com, const real* cvel, real* value) {
+  const SensorFrame own = sensor_frame(m, i, 0, xpos, xquat), from = sensor_frame(m, i, 1, xpos, xquat);
+  real v[6];
+  motion_at(m, own.body, cvel, subtree_com, own.pos, v);
+  if (from.body >= 0) {
+    real seen[6], away[3], swept[3];
+    motion_at(m, from.body, cvel, subtree_com, from.pos, seen);
+    for (int k = 0; k < 3; ++k) away[k] = own.pos[k] - from.pos[k];
+    cross3(swept, seen, away);
+    for (int k = 0; k < 3; ++k) {
+      v[k] -= seen[k];
+      v[3 + k] -= seen[3 + k] + swept[k];
+    }
+  }
+  const bool local = type == SENS_GYRO || type == SENS_VELOCIMETER;
+  const bool turning = type == SENS_GYRO || type == SENS_FRAMEANGVEL;
+  into_frame(value, local ? own.quat : from.quat, turning ? v : v + 3);
+}
+
+// (3) half of qvel' M qvel
+DEVICE real kinetic_energy(const Model& m, const real* qvel, const real* qM) {
+  const int nv = m.nv();
+  real energy = 0;
+  ROLLED for (int r = 0; r < nv; ++r) {
+    real momentum = 0;
+    ROLLED for (int c = 0; c < nv; ++c) momentum = fma_(qM[r * nv + c], qvel[c], momentum);
+    energy = fma_(R(0.5) * qvel[r], momentum, energy);
+  }
+  return energy;
+}
+
+// Reading of one sensor; false if it is no sensor of velocities.
+DEVICE bool read_velocity(const Model& m, int i, const real* qpos, const real* qvel, const real* xpos,
+                          const real* xquat, const real* subtree_com, const real* cvel, const real* qM,
+                          const real* subtree_linvel, const real* subtree_angmom, real* value) {
+  const int type = m.sensor_type()[i], id = m.sensor_objid()[i];
+  switch (type) {
+    // (2) lengths and limits
+    case SENS_JOINTVEL: value[0] = qvel[m.jnt_dofadr()[id]]; return true;
+    case SENS_TENDONVEL: value[0] = tendon_velocity(m, id, qvel); return true;
+    case SENS_ACTUATORVEL:
+      value[0] = m.actuator_gear()[id] * length_of(m, m.actuator_lengthid()[id], qpos, qvel).velocity;
+      return true;
+    case SENS_JOINTLIMITVEL:
+    case SENS_TENDONLIMITVEL: {
+      const int number = type == SENS_JOINTLIMITVEL ? id : m.njnt() + id;
+      const Limit limit = limit_of(m, number, qpos);
+      const real velocity = length_of(m, number, qpos, qvel).velocity;
+      value[0] = limit.dist[0] < limit.margin ? velocity : limit.dist[1] < limit.margin ? -velocity : R(0.0);
+      return true;
+    }
+    case SENS_GYRO:
+    case SENS_VELOCIMETER:
+    case SENS_FRAMELINVEL:
+    case SENS_FRAMEANGVEL: frame_velocity(m, i, type, xpos, xquat, subtree_com, cvel, value); return true;
+    case SENS_SUBTREELINVEL:
+    case SENS_SUBTREEANGMOM:
+      for (int k = 0; k < 3; ++k) value[k] = (type == SENS_SUBTREELINVEL ? subtree_linvel : subtree_angmom)[3 * id + k];
+      return true;
+    case SENS_E_KINETIC: value[0] = kinetic_energy(m, qvel, qM); return true;
+  }
+  return false;
+}
+
+DEVICE void sensor_vel(const Model& m, const real* qpos, const real* qvel, const real* xpos, const real* xquat,
+                       const real* subtree_com, const real* cvel, const real* qM, const real* subtree_linvel,
+                       const real* subtree_angmom, real* sensordata) {
+  LANE_FOR(i, m.nsensor()) {
+    real value[MAX_SENSOR_DIM] = {};
+    if (read_velocity(m, i, qpos, qvel, xpos, xquat, subtree_com, cvel, qM, subtree_linvel, subtree_angmom, value)) {
+      put_sensor(m, i, value, sensordata);
+    }
+  }
+  lane_sync();
+}

@@ -1,0 +1,88 @@
+"""Sensors of velocities in JAX, for one world. As the velocity part of MuJoCo's sensordata."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from simengine.math.vector import const, cross, dot, matmul
+from simengine.stages.sensor_pos_ref import nearest_limit, rows_of
+from simengine.stages.sensor_ref import Reading, frames, into_frame, motion_at, put_sensors
+
+
+def sensor_vel(
+    m: Any,
+    qpos: jax.Array,
+    qvel: jax.Array,
+    xpos: jax.Array,
+    xquat: jax.Array,
+    subtree_com: jax.Array,
+    cvel: jax.Array,
+    qM: jax.Array,
+    subtree_linvel: jax.Array,
+    subtree_angmom: jax.Array,
+    sensordata: jax.Array,
+) -> tuple[jax.Array]:
+    """sensordata (nsensordata,) with the sensors of velocities filled in.
+
+    Args: qpos (nq,), qvel (nv,), xpos (nbody, 3), xquat (nbody, 4), subtree_com (nbody, 3), cvel (nbody, 6), qM
+        (nv, nv), subtree_linvel (nbody, 3) [m/s], subtree_angmom (nbody, 3) [kg m^2/s], sensordata (nsensordata,).
+    """
+    if not m.nsensor:
+        return (sensordata,)
+
+    # (1) velocity of the measured frame, in its own orientation or seen from the reference as it moves and turns
+    def local(turning: bool) -> Reading:
+        def read(ids: np.ndarray) -> jax.Array:
+            pos, quat = frames(m, ids, 0, xpos, xquat)
+            motion = motion_at(m, m.sensor_bodyid[ids, 0], cvel, subtree_com, pos)
+            return into_frame(quat, motion[0 if turning else 1])
+
+        return read
+
+    def seen(turning: bool) -> Reading:
+        def read(ids: np.ndarray) -> jax.Array:
+            (pos, _), (origin, quat) = (frames(m, ids, side, xpos, xquat) for side in (0, 1))
+            own = motion_at(m, m.sensor_bodyid[ids, 0], cvel, subtree_com, pos)
+            # the world, whose velocity is zero, stands in where there is no reference
+            of = motion_at(m, np.maximum(m.sensor_bodyid[ids, 1], 0), cvel, subtree_com, origin)
+            relative = own[0] - of[0] if turning else own[1] - of[1] - cross(of[0], pos - origin)
+            return into_frame(quat, relative)
+
+        return read
+
+    # (2) lengths and limits
+    def velocity(kind: str) -> Reading:
+        return lambda ids: matmul(const(rows_of(m, kind, ids)[1], qvel), qvel)[:, None]
+
+    def limit(kind: str) -> Reading:
+        def read(ids: np.ndarray) -> jax.Array:
+            gap, lower = nearest_limit(m, kind, ids, qpos)
+            speed = velocity(kind)(ids)[:, 0]
+            towards = jnp.where(lower, speed, -speed)
+            return jnp.where(gap < 0, towards, jnp.zeros_like(towards))[:, None]
+
+        return read
+
+    # (3) half of qvel' M qvel
+    def kinetic(ids: np.ndarray) -> jax.Array:
+        return jnp.broadcast_to(0.5 * dot(qvel, matmul(qM, qvel)), (len(ids), 1))
+
+    readings = {
+        "JOINTVEL": velocity("joint"),
+        "TENDONVEL": velocity("tendon"),
+        "ACTUATORVEL": velocity("actuator"),
+        "JOINTLIMITVEL": limit("joint"),
+        "TENDONLIMITVEL": limit("tendon"),
+        "GYRO": local(True),
+        "VELOCIMETER": local(False),
+        "FRAMELINVEL": seen(False),
+        "FRAMEANGVEL": seen(True),
+        "SUBTREELINVEL": lambda ids: subtree_linvel[m.sensor_objid[ids]],
+        "SUBTREEANGMOM": lambda ids: subtree_angmom[m.sensor_objid[ids]],
+        "E_KINETIC": kinetic,
+    }
+    return (put_sensors(m, sensordata, readings),)
