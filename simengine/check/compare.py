@@ -16,7 +16,6 @@ from simengine.check.report import FieldResult, relative_error
 from simengine.check.rounding import Rounding
 from simengine.check.states import STATE_ARRAYS
 from simengine.check.trajectory import Trajectory
-from simengine.model.table import PAIR_TYPES
 
 _WORLDS = 1024  # worlds of one simulation; JAX compiles anew for every other number
 _ROUNDINGS = 4.0  # a difference of so many times what rounding the state does is put down to rounding ...
@@ -49,7 +48,7 @@ def compare_forward(
         sim.close()
     kinds = [e.state.kind for e in evaluations]
     rounding = Rounding(oracle, dtype)
-    forward = as_exact_as_convex(FORWARD) if _has_convex(model) else FORWARD
+    forward = as_exact_as_convex(FORWARD) if model.has_convex else FORWARD
 
     def effect(name: str) -> Callable[[int], float]:
         return lambda i: rounding.of_forward(evaluations[i].state, name)
@@ -77,11 +76,6 @@ def compare_steps(model: Model, oracle: Oracle, steps: Trajectory, backend: str,
         return lambda i: rounding.of_step({k: values[i] for k, values in steps.before.items()}, name)
 
     return [_judge(field, errors[field.name], dtype, kinds, effect(field.name)) for field in STEPPED]
-
-
-def _has_convex(model: Model) -> bool:
-    """Whether a pair of the model is collided by the general convex method."""
-    return any(PAIR_TYPES[code] == "convex" for code in set(model.cand_type.tolist()))
 
 
 def _arena_errors(sim: Simulation, world: int, evaluation: Evaluation) -> dict[str, tuple[float, float]]:

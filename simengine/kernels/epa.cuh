@@ -26,7 +26,7 @@ struct Polytope {
   int vertices;
 };
 
-DEVICE void put_face(Polytope& p, int face, int a, int b, int c) {
+DEVICE_CALL void put_face(Polytope& p, int face, int a, int b, int c) {
   real ab[3], ac[3], n[3];
   for (int i = 0; i < 3; ++i) {
     ab[i] = p.w[b][i] - p.w[a][i];
@@ -45,7 +45,7 @@ DEVICE void put_face(Polytope& p, int face, int a, int b, int c) {
   p.alive[face] = 1;
 }
 
-DEVICE int add_vertex(const Difference& d, Polytope& p, const real* dir) {
+DEVICE_CALL int add_vertex(const Difference& d, Polytope& p, const real* dir) {
   const int v = p.vertices++;
   for (int i = 0; i < 3; ++i) p.dir[v][i] = dir[i];
   support(d, p.dir[v], p.w[v]);
@@ -66,7 +66,7 @@ DEVICE void first_polytope(const Difference& d, Polytope& p) {
   normalize3(dir);
   p.vertices = 0;
   p.scale = d.scale;
-  for (int f = 0; f < EPA_FACES; ++f) p.alive[f] = 0;
+  ROLLED for (int f = 0; f < EPA_FACES; ++f) p.alive[f] = 0;
   add_vertex(d, p, dir);
   for (int i = 0; i < 3; ++i) dir[i] = -dir[i];
   add_vertex(d, p, dir);
@@ -95,7 +95,7 @@ DEVICE void first_polytope(const Difference& d, Polytope& p) {
 DEVICE int least_face(const Polytope& p) {
   int best = 0;
   real least = REAL_MAX;
-  for (int f = 0; f < EPA_FACES; ++f) {
+  ROLLED for (int f = 0; f < EPA_FACES; ++f) {
     if (p.alive[f] && p.dist[f] < least) {
       least = p.dist[f];
       best = f;
@@ -105,8 +105,8 @@ DEVICE int least_face(const Polytope& p) {
 }
 
 // The face beyond the directed edge from a to b.
-DEVICE int neighbour(const Polytope& p, int a, int b) {
-  for (int f = 0; f < EPA_FACES; ++f) {
+DEVICE_CALL int neighbour(const Polytope& p, int a, int b) {
+  ROLLED for (int f = 0; f < EPA_FACES; ++f) {
     const unsigned char* c = p.corner[f];
     if (p.alive[f] && ((c[1] == a && c[0] == b) || (c[2] == a && c[1] == b) || (c[0] == a && c[2] == b))) return f;
   }
@@ -125,8 +125,8 @@ DEVICE bool expand(Polytope& p, int v, int face, real slack) {
   int edges = 0, holes = 1;
   hole[0] = face;
   p.alive[face] = 2;
-  for (int next = 0; next < holes; ++next) {
-    for (int k = 0; k < 3; ++k) {
+  ROLLED for (int next = 0; next < holes; ++next) {
+    ROLLED for (int k = 0; k < 3; ++k) {
       const int a = p.corner[hole[next]][k], b = p.corner[hole[next]][k == 2 ? 0 : k + 1];
       const int f = neighbour(p, a, b);
       if (f < 0 || p.alive[f] == 2) continue;
@@ -140,9 +140,9 @@ DEVICE bool expand(Polytope& p, int v, int face, real slack) {
       }
     }
   }
-  for (int h = 0; h < holes; ++h) p.alive[hole[h]] = 0;
+  ROLLED for (int h = 0; h < holes; ++h) p.alive[hole[h]] = 0;
   int f = 0;
-  for (int e = 0; e < edges; ++e) {
+  ROLLED for (int e = 0; e < edges; ++e) {
     while (f < EPA_FACES && p.alive[f]) ++f;
     if (f == EPA_FACES) return false;
     put_face(p, f, rim[e][0], rim[e][1], v);
@@ -151,7 +151,7 @@ DEVICE bool expand(Polytope& p, int v, int face, real slack) {
 }
 
 // The direction of least penetration, and the three support directions around it with their weights.
-DEVICE void epa(const Difference& d, Polytope& p, Simplex& s, real* normal) {
+DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal) {
   first_polytope(d, p);
   int corner[3];
   real depth = REAL_MAX;  // the least found so far, along the normal of the face with these corners

@@ -1,13 +1,13 @@
 // Distance of two convex cores: Gilbert, Johnson and Keerthi, "A fast procedure for computing the distance between
 // complex objects in three-dimensional space", 1988.
 //
-// The simplex always has four points, some of weight zero; the point of it nearest to the origin is the best of its four
-// triangles' and six edges', which needs no case distinctions and stands degenerate simplices.
+// The simplex always has four points, some of weight zero; the point of it nearest to the origin is the best of its
+// four triangles' and six edges', which needs no case distinctions and stands degenerate simplices.
 #pragma once
 
 #if REAL_IS_FLOAT
-#define GJK_TOLERANCE R(1e-6)   // of the squared distance
-#define TOUCH_TOLERANCE R(1e-5) // of the scale: nearer cores count as touching
+#define GJK_TOLERANCE R(1e-6)  // of the squared distance
+#define TOUCH_TOLERANCE R(1e-5)  // of the scale: nearer cores count as touching
 #else
 #define GJK_TOLERANCE R(1e-13)
 #define TOUCH_TOLERANCE R(1e-9)
@@ -22,7 +22,7 @@ struct Simplex {
 
 // Weights of a triangle's corners at its plane's point nearest to the origin, and the squared distance of that. False
 // where the triangle is too thin.
-DEVICE bool triangle_weights(const real* a, const real* b, const real* c, real* weight, real* square) {
+DEVICE_CALL bool triangle_weights(const real* a, const real* b, const real* c, real* weight, real* square) {
   real ab[3], ac[3], n[3], part[3];
   for (int i = 0; i < 3; ++i) {
     ab[i] = b[i] - a[i];
@@ -50,8 +50,8 @@ DEVICE real segment_weight(const real* a, const real* b) {
 }
 
 // Whether the tetrahedron contains the origin: it lies on the inner side of all four faces.
-DEVICE bool holds_origin(const Simplex& s) {
-  for (int k = 0; k < 4; ++k) {
+DEVICE_CALL bool holds_origin(const Simplex& s) {
+  ROLLED for (int k = 0; k < 4; ++k) {
     const real *a = s.w[k], *b = s.w[(k + 1) & 3], *c = s.w[(k + 2) & 3], *apex = s.w[(k + 3) & 3];
     real ab[3], ac[3], n[3], up[3];
     for (int i = 0; i < 3; ++i) {
@@ -67,9 +67,9 @@ DEVICE bool holds_origin(const Simplex& s) {
 }
 
 // Weights of the simplex's point nearest to the origin; the point itself to v.
-DEVICE void nearest(Simplex& s, real* v) {
+DEVICE_CALL void nearest(Simplex& s, real* v) {
   real least = REAL_MAX;
-  for (int k = 0; k < 4; ++k) {  // triangle without corner k
+  ROLLED for (int k = 0; k < 4; ++k) {  // triangle without corner k
     real weight[3], square;
     const int i0 = k == 0, i1 = k <= 1 ? 2 : 1, i2 = k == 3 ? 2 : 3;
     if (!triangle_weights(s.w[i0], s.w[i1], s.w[i2], weight, &square) || square >= least) continue;
@@ -80,8 +80,8 @@ DEVICE void nearest(Simplex& s, real* v) {
     s.weight[i1] = weight[1];
     s.weight[i2] = weight[2];
   }
-  for (int a = 0; a < 3; ++a) {
-    for (int b = a + 1; b < 4; ++b) {
+  ROLLED for (int a = 0; a < 3; ++a) {
+    ROLLED for (int b = a + 1; b < 4; ++b) {
       const real t = segment_weight(s.w[a], s.w[b]);
       real p[3];
       for (int i = 0; i < 3; ++i) p[i] = fma_(t, s.w[b][i] - s.w[a][i], s.w[a][i]);
@@ -100,7 +100,7 @@ DEVICE void nearest(Simplex& s, real* v) {
 
 // Runs GJK from the direction between the centres. Returns the distance of the cores; 0 if they touch or overlap, or
 // once it is certain that the distance is above `most`, in which case `*apart` is set.
-DEVICE real gjk(const Difference& d, real most, Simplex& s, real* normal, bool* apart) {
+DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, bool* apart) {
   real v[3], dir[3];
   for (int i = 0; i < 3; ++i) dir[i] = d.b.pos[i] - d.a.pos[i];
   normalize3(dir);

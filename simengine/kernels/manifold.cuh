@@ -15,9 +15,9 @@ struct Clipped {
 };
 
 // The part of the segment from a to b, in the frame of a cap of radius r, that lies over the cap.
-DEVICE Clipped clip_to_cap(const real* a, const real* b, real r) {
+DEVICE_CALL Clipped clip_to_cap(const real* a, const real* b, real r) {
   Clipped out = {R(0.0), R(1.0)};
-  for (int k = 0; k < CAP_SIDES; ++k) {
+  ROLLED for (int k = 0; k < CAP_SIDES; ++k) {
     real x0, y0, x1, y1;
     cap_corner(k, &x0, &y0);
     cap_corner(k + 1, &x1, &y1);
@@ -32,7 +32,7 @@ DEVICE Clipped clip_to_cap(const real* a, const real* b, real r) {
 
 // Contacts of a capsule that lies on a cylinder's cap: as many as the ends of its line over the cap, 0 where it does
 // not lie there. `normal` points from the capsule to the cylinder.
-DEVICE int capsule_on_cap(const Pair& p, const real* normal, real margin, Contact* out) {
+DEVICE_CALL int capsule_on_cap(const Pair& p, const real* normal, real margin, Contact* out) {
   real axis[3], up[3], aside[3], ends[2][3], local[2][3];
   mat_col(axis, p.mat1, 2);
   mat_col(up, p.mat2, 2);

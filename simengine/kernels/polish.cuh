@@ -18,7 +18,7 @@ struct Kinks {
   int body[2];      // whose edge it is: 0 or 1
 };
 
-DEVICE void add_kink(Kinks& k, const real* edge, int body) {
+DEVICE_CALL void add_kink(Kinks& k, const real* edge, int body) {
   real e[3] = {edge[0], edge[1], edge[2]};
   const real length = normalize3(e);
   if (k.number == 2 || !(length > MJMINVAL)) return;
@@ -31,9 +31,9 @@ DEVICE void add_kink(Kinks& k, const real* edge, int body) {
 }
 
 // Edges of a body that the weighted support directions straddle.
-DEVICE void find_kinks(const Shape& s, const Simplex& simplex, real sign, int body, Kinks& kinks) {
+DEVICE_CALL void find_kinks(const Shape& s, const Simplex& simplex, real sign, int body, Kinks& kinks) {
   int first = -1;
-  for (int k = 0; k < 4; ++k) {
+  ROLLED for (int k = 0; k < 4; ++k) {
     if (!simplex.used[k]) continue;
     real local[3], edge[3];
     to_local(local, s.mat, simplex.dir[k]);
@@ -59,7 +59,7 @@ DEVICE void find_kinks(const Shape& s, const Simplex& simplex, real sign, int bo
 }
 
 // u' h'' v of a body's ellipsoid, for tangents u and v.
-DEVICE real curvature(const Shape& s, const real* n, const real* u, const real* v) {
+DEVICE_CALL real curvature(const Shape& s, const real* n, const real* u, const real* v) {
   real nl[3], ul[3], vl[3], q[3];
   to_local(nl, s.mat, n);
   to_local(ul, s.mat, u);
@@ -72,7 +72,7 @@ DEVICE real curvature(const Shape& s, const real* n, const real* u, const real* 
 }
 
 // One step of Newton's method; false if it was the last. Directions across n and the kink, if there is one, are free.
-DEVICE bool newton_step(const Difference& d, const Kinks& kinks, real* n) {
+DEVICE_CALL bool newton_step(const Difference& d, const Kinks& kinks, real* n) {
   real t[2][3], w[3];
   const int tangents = 2 - kinks.number;
   if (kinks.number == 1) {
@@ -129,7 +129,7 @@ DEVICE bool over_cap(const Shape& s, const Shape& other, const real* axis, int b
 }
 
 // A cylinder's cap whose normal is near n is a kink by itself. An ellipsoid touches it only with its farthest point.
-DEVICE void snap_to_cap(const Difference& d, int body, real slack, real* h, real* n, Kinks& kinks) {
+DEVICE_CALL void snap_to_cap(const Difference& d, int body, real slack, real* h, real* n, Kinks& kinks) {
   const Shape &s = body ? d.b : d.a, &other = body ? d.a : d.b;
   if (!(s.round[0] > 0) || s.round[2] > 0) return;
   real axis[3], edge[3];
@@ -158,12 +158,12 @@ DEVICE void best_direction(const Difference& d, const Kinks& kinks, const real* 
   const real along = kinks.number == 1 ? dot3(n, kinks.edge[0]) : R(0.0);
   for (int i = 0; i < 3; ++i) trial[i] = kinks.number == 1 ? fma_(-along, kinks.edge[0][i], n[i]) : n[i];
   normalize3(trial);
-  for (int k = 0; k < POLISH_STEPS && newton_step(d, kinks, trial); ++k) {
+  ROLLED for (int k = 0; k < POLISH_STEPS && newton_step(d, kinks, trial); ++k) {
   }
 }
 
 // Improves the normal n; returns h(n), minus the signed distance of the cores.
-DEVICE real polish(const Difference& d, const Simplex& s, real* n, Kinks& kinks) {
+DEVICE_CALL real polish(const Difference& d, const Simplex& s, real* n, Kinks& kinks) {
   const real slack = 8 * REAL_EPS * d.scale, start[3] = {n[0], n[1], n[2]};
   real h = reach(d, n), trial[3];
   // (1) kinks that may be active
@@ -201,9 +201,9 @@ DEVICE bool lies_along(const Shape& s, const Kinks& kinks, int body) {
 }
 
 // Weighted mean of the flat support points and the smooth one at n: a point of the core near the contact.
-DEVICE void witness(const Shape& s, const Simplex& simplex, real sign, const real* n, real* point) {
+DEVICE_CALL void witness(const Shape& s, const Simplex& simplex, real sign, const real* n, real* point) {
   real local[3], curved[3], flat[3], sum[3] = {R(0.0), R(0.0), R(0.0)};
-  for (int k = 0; k < 4; ++k) {
+  ROLLED for (int k = 0; k < 4; ++k) {
     if (!simplex.used[k]) continue;
     to_local(local, s.mat, simplex.dir[k]);
     for (int i = 0; i < 3; ++i) local[i] *= sign;

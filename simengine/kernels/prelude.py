@@ -11,7 +11,6 @@ from simengine.model.sensors import MAX_SENSOR_DIM, SENSORS, sensor_code
 from simengine.model.table import PAIR_TYPES, PAIRS, TABLE_BY_NAME, PairType
 from simengine.state.fields import COLUMNS, NUM_CLASSES, NUM_COLUMNS, NUM_SUMS, ROW_CLASSES, STATUS
 
-
 _GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
 
 

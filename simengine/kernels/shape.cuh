@@ -91,13 +91,13 @@ struct Difference {
 };
 
 DEVICE Difference difference_of(const Pair& p) {
-  Difference d = {shape_of(p.type1, p.size1, p.pos1, p.mat1, p.pos1), shape_of(p.type2, p.size2, p.pos2, p.mat2, p.pos1),
-                  R(0.0)};
+  Difference d = {shape_of(p.type1, p.size1, p.pos1, p.mat1, p.pos1),
+                  shape_of(p.type2, p.size2, p.pos2, p.mat2, p.pos1), R(0.0)};
   d.scale = extent(d.a) + extent(d.b);
   return d;
 }
 
-DEVICE void support(const Difference& d, const real* dir, real* out) {
+DEVICE_CALL void support(const Difference& d, const real* dir, real* out) {
   real opposite[3] = {-dir[0], -dir[1], -dir[2]}, other[3];
   support(d.a, dir, out);
   support(d.b, opposite, other);
@@ -105,7 +105,7 @@ DEVICE void support(const Difference& d, const real* dir, real* out) {
 }
 
 // How far the difference reaches along a unit vector: the depth of penetration along it.
-DEVICE real reach(const Difference& d, const real* dir) {
+DEVICE_CALL real reach(const Difference& d, const real* dir) {
   real point[3];
   support(d, dir, point);
   return dot3(point, dir);

@@ -6,17 +6,13 @@ ball; a mesh is the hull of its vertices. The ball stays out of the support func
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import mujoco
-import numpy as np
 
 from simengine.math.vector import cross, dot, safe_sqrt
 
-_GEOM = mujoco.mjtGeom
 Code = tuple[jax.Array, jax.Array]
 """Vertex of a flat part: sides of the box (3,) bool, number of the mesh vertex ()."""
 
@@ -39,28 +35,6 @@ class Shape(NamedTuple):
     vert: jax.Array
     disc: Any
     line: Any
-
-
-def shapes_of(types: Sequence[int], size: jax.Array, vert: np.ndarray) -> Shape:
-    """Shapes of n geoms.
-
-    Args: types n of mjtGeom; size (n, 3) MuJoCo's sizes [m]; vert (n, k, 3) [m].
-    """
-    kind = np.asarray(types)[:, None]
-    disc, line = kind == int(_GEOM.mjGEOM_CYLINDER), kind == int(_GEOM.mjGEOM_CAPSULE)
-    zero = jnp.zeros_like(size[:, :1])
-    along = jnp.concatenate([zero, zero, size[:, 1:2]], axis=1)
-    across = jnp.concatenate([size[:, :1], size[:, :1], zero], axis=1)
-    nothing = jnp.zeros_like(size)
-    ball = line | (kind == int(_GEOM.mjGEOM_SPHERE))
-    return Shape(
-        box=jnp.where(kind == int(_GEOM.mjGEOM_BOX), size, jnp.where(disc | line, along, nothing)),
-        round=jnp.where(kind == int(_GEOM.mjGEOM_ELLIPSOID), size, jnp.where(disc, across, nothing)),
-        radius=jnp.where(ball, size[:, :1], zero)[:, 0],
-        vert=jnp.asarray(vert, size.dtype),
-        disc=disc[:, 0],
-        line=line[:, 0],
-    )
 
 
 class Pair(NamedTuple):

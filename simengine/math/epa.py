@@ -18,26 +18,29 @@ _ROOM = FACES  # a place beyond the faces, where what must not be written goes
 
 
 class Polytope(NamedTuple):
-    """Attributes:
-    w, dir: (VERTICES, 3) points [m] and the directions whose support they are.
-    normal: (FACES, 3); dist: (FACES,) signed distance of the plane [m]; doubt: (FACES,) how thin the face is.
-    corner: (FACES, 3) vertices, anticlockwise from outside; alive: (FACES,) bool.
-    beyond: (VERTICES, VERTICES) face that has the directed edge.
+    """A growing polytope.
+
+    Attributes:
+        vertex: (VERTICES, 6) points [m] and the directions whose support they are.
+        plane: (FACES, 5) normal, signed distance [m], and how thin the face is.
+        corner: (FACES, 4) vertices, anticlockwise from outside, and 1 for a face that is there.
+        beyond: (VERTICES, VERTICES) face that has the directed edge.
     """
 
-    w: jax.Array
-    dir: jax.Array
-    normal: jax.Array
-    dist: jax.Array
-    doubt: jax.Array
+    vertex: jax.Array
+    plane: jax.Array
     corner: jax.Array
-    alive: jax.Array
     beyond: jax.Array
+
+    @property
+    def dist(self) -> jax.Array:
+        """(FACES,) signed distances [m], infinite where there is no face."""
+        return jnp.where(self.corner[:, 3] > 0, self.plane[:, 3], jnp.inf)
 
 
 def _put_faces(p: Polytope, place: jax.Array, corner: jax.Array, scale: jax.Array) -> Polytope:
     """Faces with corners (n, 3) at places (n,); those at _ROOM are left out."""
-    a, b, c = (p.w[corner[:, k]] for k in range(3))
+    a, b, c = (p.vertex[corner[:, k], :3] for k in range(3))
     ab, ac = b - a, c - a
     n = cross(ab, ac)
     square, eps = dot(n, n), jnp.finfo(n.dtype).eps
@@ -45,18 +48,15 @@ def _put_faces(p: Polytope, place: jax.Array, corner: jax.Array, scale: jax.Arra
     inverse = jnp.where(wide, 1 / jnp.sqrt(jnp.where(wide, square, 1.0)), 0.0)
     normal = n * inverse[:, None]
     longest = jnp.sqrt(jnp.maximum(dot(ab, ab), dot(ac, ac)))
-    row = jnp.where(place < FACES, corner[:, 0], VERTICES)
-    beyond = p.beyond
-    for k in range(3):
-        start = jnp.where(row < VERTICES, corner[:, k], VERTICES)
-        beyond = beyond.at[start, corner[:, (k + 1) % 3]].set(place, mode="drop")
+    dist = jnp.where(wide, dot(normal, a), jnp.inf)
+    plane = jnp.concatenate([normal, dist[:, None], (1 + scale * longest * inverse)[:, None]], axis=1)
+    start = jnp.where((place < FACES)[:, None], corner, VERTICES)
     return p._replace(
-        normal=p.normal.at[place].set(normal, mode="drop"),
-        dist=p.dist.at[place].set(jnp.where(wide, dot(normal, a), jnp.inf), mode="drop"),
-        doubt=p.doubt.at[place].set(1 + scale * longest * inverse, mode="drop"),
-        corner=p.corner.at[place].set(corner, mode="drop"),
-        alive=p.alive.at[place].set(True, mode="drop"),
-        beyond=beyond,
+        plane=p.plane.at[place].set(plane, mode="drop"),
+        corner=p.corner.at[place].set(jnp.pad(corner, ((0, 0), (0, 1)), constant_values=1), mode="drop"),
+        beyond=p.beyond.at[start, jnp.roll(corner, -1, axis=1)].set(
+            jnp.broadcast_to(place[:, None], corner.shape), mode="drop"
+        ),
     )
 
 
@@ -76,74 +76,79 @@ def _first(pair: Pair) -> Polytope:
     top = unit(cross(w[1] - w[0], w[2] - w[0]))
     farther(top)
     above = dot(w[3] - w[0], top) > 0
-    b, c = jnp.where(above, 2, 1), jnp.where(above, 1, 2)
+    b, c = 1 + above.astype(jnp.int32), 2 - above.astype(jnp.int32)
     o, d = jnp.zeros_like(b), jnp.full_like(b, 3)
     corner = jnp.stack([jnp.stack(f) for f in ((o, b, c), (o, d, b), (b, d, c), (c, d, o))])
     dtype = pair.offset.dtype
+    vertex = jnp.concatenate([jnp.stack(w), jnp.stack(dirs)], axis=1)
     blank = Polytope(
-        w=jnp.zeros((VERTICES, 3), dtype).at[:4].set(jnp.stack(w)),
-        dir=jnp.zeros((VERTICES, 3), dtype).at[:4].set(jnp.stack(dirs)),
-        normal=jnp.zeros((FACES, 3), dtype),
-        dist=jnp.full(FACES, jnp.inf, dtype),
-        doubt=jnp.ones(FACES, dtype),
-        corner=jnp.zeros((FACES, 3), b.dtype),
-        alive=jnp.zeros(FACES, bool),
-        beyond=jnp.zeros((VERTICES, VERTICES), b.dtype),
+        vertex=jnp.zeros((VERTICES, 6), dtype).at[:4].set(vertex),
+        plane=jnp.zeros((FACES, 5), dtype),
+        corner=jnp.zeros((FACES, 4), jnp.int32),
+        beyond=jnp.zeros((VERTICES, VERTICES), jnp.int32),
     )
-    return _put_faces(blank, jnp.arange(4), corner, pair.scale)
+    return _put_faces(blank, jnp.arange(4, dtype=jnp.int32), corner, pair.scale)
+
+
+def _first_true(mask: jax.Array, count: int) -> jax.Array:
+    """Places of the first `count` true entries, then those of false ones."""
+    return jnp.argsort(~mask, stable=True)[:count].astype(jnp.int32)
 
 
 def _expand(
     p: Polytope, v: jax.Array, face: jax.Array, slack: jax.Array, scale: jax.Array
 ) -> tuple[Polytope, jax.Array]:
-    """(2) takes away the faces around `face` that vertex v sees, and joins the rim of the hole to it; whether it fits."""
-    seen = p.alive & (p.normal @ p.w[v] - p.dist > slack * p.doubt)
-    following = jnp.roll(p.corner, -1, axis=1)
-    neighbour = p.beyond[following, p.corner]
-    hole = jnp.arange(FACES) == face
+    """(2) takes away the faces around `face` that vertex v sees and joins the hole's rim to it; whether that fits."""
+    alive, corner = p.corner[:, 3] > 0, p.corner[:, :3]
+    seen = alive & (p.plane[:, :3] @ p.vertex[v, :3] - p.plane[:, 3] > slack * p.plane[:, 4])
+    following = jnp.roll(corner, -1, axis=1)
+    neighbour = p.beyond[following, corner]
+    hole = jnp.arange(FACES, dtype=jnp.int32) == face
 
     def flood(_: int, hole: jax.Array) -> jax.Array:
         return hole | (seen & hole[neighbour].any(axis=1))
 
     hole = jax.lax.fori_loop(0, _FLOOD, flood, hole)
-    rim = hole[:, None] & ~hole[neighbour]
-    edges = jnp.flatnonzero(rim, size=RIM, fill_value=-1)
-    free = jnp.flatnonzero(~p.alive | hole, size=RIM, fill_value=_ROOM)
-    fits = (rim.sum() <= RIM) & (rim.sum() <= (~p.alive | hole).sum())
-    place = jnp.where((edges >= 0) & fits, free, _ROOM)
-    corner = jnp.stack([p.corner.ravel()[edges], following.ravel()[edges], jnp.full_like(edges, v)], axis=1)
-    return _put_faces(p._replace(alive=p.alive & ~hole), place, corner, scale), fits
+    rim = (hole[:, None] & ~hole[neighbour]).ravel()
+    free = ~alive | hole
+    edges, number = _first_true(rim, RIM), rim.sum()
+    fits = (number <= RIM) & (number <= free.sum())
+    place = jnp.where((jnp.arange(RIM) < number) & fits, _first_true(free, RIM), _ROOM)
+    joined = jnp.stack([corner.ravel()[edges], following.ravel()[edges], jnp.full_like(edges, v)], axis=1)
+    left = p._replace(corner=p.corner.at[:, 3].multiply((~hole).astype(jnp.int32)))
+    return _put_faces(left, place, joined, scale), fits
 
 
 def epa(pair: Pair, wanted: jax.Array) -> tuple[Simplex, jax.Array]:
-    """The face around the direction of least penetration, and that direction (3,); nothing useful unless `wanted` ()."""
+    """The face around the direction of least penetration, and that direction (3,); meaningless unless `wanted` ()."""
     dtype = pair.offset.dtype
     tolerance, visible = (1e-6, 3e-7) if dtype == jnp.float32 else (1e-8, 1e-12)
     p = _first(pair)
 
     def body(carry: tuple) -> tuple:
         p, count, depth, corner, normal, _ = carry
-        face = jnp.argmin(jnp.where(p.alive, p.dist, jnp.inf))
-        least = p.dist[face]
-        worth = least < depth - tolerance * pair.scale
-        direction = p.normal[face]
+        dist = p.dist
+        face = jnp.argmin(dist).astype(jnp.int32)
+        worth = dist[face] < depth - tolerance * pair.scale
+        direction = p.plane[face, :3]
         w = support(pair, direction)
         h = dot(w, direction)
         better = worth & (h < depth)
-        p = p._replace(w=p.w.at[count].set(w), dir=p.dir.at[count].set(direction))
+        p = p._replace(vertex=p.vertex.at[count].set(jnp.concatenate([w, direction])))
         depth, corner = jnp.where(better, h, depth), jnp.where(better, p.corner[face], corner)
         normal = jnp.where(better, direction, normal)
+        go_on = worth & (h - dist[face] > tolerance * pair.scale)
         p, fits = _expand(p, count, face, visible * pair.scale, pair.scale)
-        return p, count + 1, depth, corner, normal, worth & fits & (h - least > tolerance * pair.scale)
+        return p, count + 1, depth, corner, normal, go_on & fits
 
     def go_on(carry: tuple) -> jax.Array:
         return carry[5] & (carry[1] < VERTICES)
 
     big = jnp.full((), jnp.inf, dtype)
-    carry = (p, jnp.asarray(4, p.corner.dtype), big, p.corner[0], p.normal[0], wanted)
+    carry = (p, jnp.asarray(4, jnp.int32), big, p.corner[0], p.plane[0, :3], wanted)
     p, _, _, corner, normal, _ = jax.lax.while_loop(go_on, body, carry)
     # (3) weights of the corners of the face at its plane's point nearest to the origin
-    four = jnp.append(corner, corner[2])
-    weight, _, ok = triangle_weights(p.w[corner])
+    vertex = p.vertex[jnp.stack([corner[0], corner[1], corner[2], corner[2]])]
+    weight, _, ok = triangle_weights(vertex[:3, :3])
     weight = jnp.append(jnp.where(ok, weight, 0.0), jnp.zeros((), dtype))
-    return Simplex(p.w[four], p.dir[four], weight, jnp.arange(4) < 3), normal
+    return Simplex(vertex[:, :3], vertex[:, 3:], weight, jnp.asarray([True, True, True, False])), normal

@@ -34,8 +34,8 @@ class Simplex(NamedTuple):
 
 
 def triangle_weights(w: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Weights (..., 3) of the corners of triangles (..., 3, 3) at their planes' points nearest to the origin, the squared
-    distance (...) of these, and whether the triangles are wide enough (...)."""
+    """Weights (..., 3) of the corners of triangles (..., 3, 3) at their planes' points nearest to the origin, the
+    squared distance (...) of these, and whether the triangles are wide enough (...)."""
     a, b, c = w[..., 0, :], w[..., 1, :], w[..., 2, :]
     ab, ac = b - a, c - a
     n = cross(ab, ac)
@@ -77,7 +77,7 @@ def gjk(p: Pair, most: jax.Array) -> tuple[Simplex, jax.Array, jax.Array, jax.Ar
     """Nearest points of two cores.
 
     Args: the pair; most () distance [m] beyond which it does not matter.
-    Returns: the simplex, the direction (3,) from a to b, whether they touch (), whether they are farther than `most` ().
+    Returns: the simplex, the direction (3,) from a to b, whether they touch (), whether they are beyond `most` ().
     """
     dtype = p.offset.dtype
     tolerance, touch = (1e-6, 1e-5) if dtype == jnp.float32 else (1e-13, 1e-9)

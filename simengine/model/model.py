@@ -14,7 +14,7 @@ from simengine.model.pairs import geom_pairs, pair_table, unsupported_pairs
 from simengine.model.rows import row_table, unsupported_rows
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
 from simengine.model.support import unsupported_features
-from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, SIZES, TABLE, resolve
+from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, PAIR_TYPES, SIZES, TABLE, resolve
 
 _DISABLE = mujoco.mjtDisableBit
 _INTEGRATORS = {int(mujoco.mjtIntegrator.mjINT_EULER): "euler", int(mujoco.mjtIntegrator.mjINT_RK4): "rk4"}
@@ -30,6 +30,7 @@ class Model:
         arrays: the model table, by field name (see `simengine.model.table.TABLE`); each is an attribute too. Integer
             fields are int32, real ones float64; treat them as read-only.
         opt_integrator: "euler" or "rk4".
+        has_convex: whether a pair is collided by the general convex method.
         has_fluid: whether a fluid acts on the bodies.
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
         senses_forces: whether a sensor measures accelerations or forces.
@@ -55,6 +56,7 @@ class Model:
         self.initial = _initial_state(mj)
         self.has_general_rows = _has_general_rows(self)
         self.nefc_max = _most_rows(self)
+        self.has_convex: bool = PAIR_TYPES.index("convex") in self.arrays["cand_type"]
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
         heavy = np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any()
         self.general_position = bool(heavy or self.neq or self.nfriction)

@@ -31,7 +31,7 @@ DEVICE bool convex_contact(const Difference& d, const real* origin, real margin,
   return true;
 }
 
-DEVICE int collide_convex(const Pair& p, real margin, Contact* out) {
+DEVICE_CALL int collide_convex(const Pair& p, real margin, Contact* out) {
   const Difference d = difference_of(p);
   bool side;
   if (!convex_contact(d, p.pos1, margin, &side, out)) return 0;

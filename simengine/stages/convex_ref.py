@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 import jax
 import jax.numpy as jnp
+import mujoco
+import numpy as np
 
 from simengine.math.contact_frame import NO_CONTACT, make_frame
 from simengine.math.convex_shape import Pair, Shape, extent
@@ -14,6 +19,29 @@ from simengine.math.polish import lies_along, polish, witnesses
 from simengine.math.vector import dot
 
 SLOTS = 2
+_GEOM = mujoco.mjtGeom
+
+
+def shapes_of(types: Sequence[int], size: jax.Array, vert: np.ndarray) -> Shape:
+    """Shapes of n geoms.
+
+    Args: types n of mjtGeom; size (n, 3) MuJoCo's sizes [m]; vert (n, k, 3) [m].
+    """
+    kind = np.asarray(types)[:, None]
+    disc, line = kind == int(_GEOM.mjGEOM_CYLINDER), kind == int(_GEOM.mjGEOM_CAPSULE)
+    zero = jnp.zeros_like(size[:, :1])
+    along = jnp.concatenate([zero, zero, size[:, 1:2]], axis=1)
+    across = jnp.concatenate([size[:, :1], size[:, :1], zero], axis=1)
+    nothing = jnp.zeros_like(size)
+    ball = line | (kind == int(_GEOM.mjGEOM_SPHERE))
+    return Shape(
+        box=jnp.where(kind == int(_GEOM.mjGEOM_BOX), size, jnp.where(disc | line, along, nothing)),
+        round=jnp.where(kind == int(_GEOM.mjGEOM_ELLIPSOID), size, jnp.where(disc, across, nothing)),
+        radius=jnp.where(ball, size[:, :1], zero)[:, 0],
+        vert=jnp.asarray(vert, size.dtype),
+        disc=disc[:, 0],
+        line=line[:, 0],
+    )
 
 
 def convex(
@@ -28,20 +56,19 @@ def convex(
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Contacts of n pairs of convex shapes.
 
-    Args: positions (n, 3) [m], rotation matrices (n, 9), shapes of n geoms, margin (n,) [m]; several: flat features give
-    several contacts.
+    Args: positions (n, 3) [m], rotation matrices (n, 9), shapes of n geoms, margin (n,) [m]; several: flat features
+    give several contacts.
     Returns: dist (n, SLOTS) [m], NO_CONTACT in an unused slot; pos (n, SLOTS, 3) [m]; frame (n, SLOTS, 9).
     """
 
-    def one(*arguments: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        return _contacts(*arguments, several)
-
     with jax.default_matmul_precision("highest"):
-        dist, pos, normal = jax.vmap(one)(pos1, mat1, shape1, pos2, mat2, shape2, margin)
+        each = jax.vmap(partial(_contacts, several))
+        dist, pos, normal = each(pos1, mat1, shape1, pos2, mat2, shape2, margin)
     return dist, pos, make_frame(normal)
 
 
 def _contacts(
+    several: bool,
     pos1: jax.Array,
     mat1: jax.Array,
     shape1: Shape,
@@ -49,7 +76,6 @@ def _contacts(
     mat2: jax.Array,
     shape2: Shape,
     margin: jax.Array,
-    several: bool,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     scale = extent(shape1) + extent(shape2)
     p = Pair(shape1, shape2, mat1.reshape(3, 3), mat2.reshape(3, 3), pos2 - pos1, scale)

@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.math.convex_shape import shapes_of
 from simengine.math.vector import const
+from simengine.stages.convex_ref import shapes_of
 from simengine.stages.narrowphase import NARROWPHASE
 from simengine.stages.stage import Stage
 

@@ -1,4 +1,4 @@
-"""Pairs of convex shapes in one model, which touch nothing but their partner, and what MuJoCo finds of them in random poses."""
+"""Pairs of convex shapes in one model, each of which touches nothing but its partner, in random poses."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def model(margin: float = 0.0) -> mujoco.MjModel:
 
 
 def poses(n: int, seed: int = 0) -> np.ndarray:
-    """qpos (n, nq) of random poses near each other, exact in float32; every third of them nearly flat where it can be."""
+    """qpos (n, nq) of random poses near each other, exact in float32; a third nearly flat where it can be."""
     rng = np.random.default_rng(seed)
     out = np.zeros((n, len(PAIRS), 7))
     out[..., :3] = rng.uniform(-0.2, 0.2, size=(n, len(PAIRS), 3))

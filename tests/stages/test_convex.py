@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,8 +26,10 @@ Contacts = list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
 """Geom pairs (ncon, 2), dist (ncon,), pos (ncon, 3) and frame (ncon, 9) of each state."""
 
 COUNT = 90
-TOLERANCE = {"float64": (1e-8, 2e-6, 1e-4), "float32": (1e-6, 2e-4, 1e-3)}
-"""Of dist [m], pos [m] and frame. MuJoCo's own normals are no better than 1e-5."""
+TOLERANCE = {"float64": (1e-8, 2e-6, 1e-4), "float32": (1e-6, 1e-3, 3e-3)}
+"""Of dist [m], pos [m] and frame. MuJoCo's own normals are no better than 1e-5, and where a normal is almost that of a
+cylinder's cap, float32 does not tell them apart; all but a few states are as exact as TYPICAL."""
+TYPICAL = (1e-7, 1e-5, 1e-4)
 
 
 def by_mujoco(margin: float, qpos: np.ndarray) -> Contacts:
@@ -50,10 +54,17 @@ def by_host(margin: float, qpos: np.ndarray, dtype: str) -> Contacts:
     return out
 
 
-def by_jax(margin: float, qpos: np.ndarray, dtype: str) -> Contacts:
+@cache
+def jax_function(margin: float, dtype: str) -> tuple[Model, Any]:
+    """The table, and the contacts of COUNT states by the JAX form, compiled."""
     table = load_model(model(margin))
-    values = quick_jit(jax.vmap(lambda q: contacts_of(table, q)))(jnp.asarray(qpos, dtype))
-    dist, pos, frame, active = (np.asarray(v) for v in values)
+    blank = jnp.zeros((COUNT, table.nq), dtype)
+    return table, quick_jit(jax.vmap(lambda q: contacts_of(table, q))).lower(blank).compile()
+
+
+def by_jax(margin: float, qpos: np.ndarray, dtype: str) -> Contacts:
+    table, function = jax_function(margin, dtype)
+    dist, pos, frame, active = (np.asarray(v) for v in function(jnp.asarray(qpos, dtype)))
     geoms = np.column_stack((table.cand_geom1, table.cand_geom2))[table.slot_cand]
     return [(geoms[a], d[a], p[a], f[a]) for d, p, f, a in zip(dist, pos, frame, active, strict=True)]
 
@@ -64,13 +75,16 @@ def contacts_of(table: Model, qpos: jax.Array) -> tuple[jax.Array, ...]:
 
 
 def compare(ours: Contacts, theirs: Contacts, dtype: str) -> None:
+    errors = []
     for state, ((geoms, *values), (wanted_geoms, *wanted)) in enumerate(zip(ours, theirs, strict=True)):
         np.testing.assert_array_equal(geoms, wanted_geoms, err_msg=f"contacts of state {state}")
         order = contact_order(geoms, values[1], wanted[1])
-        for name, actual, expected, tolerance in zip(
-            ("dist", "pos", "frame"), values, wanted, TOLERANCE[dtype], strict=True
-        ):
-            np.testing.assert_allclose(actual, expected[order], atol=tolerance, err_msg=f"{name} in state {state}")
+        pairs = zip(values, wanted, strict=True)
+        errors.append([np.abs(actual - expected[order]).max(initial=0.0) for actual, expected in pairs])
+    worst = np.max(errors, axis=0)
+    assert (worst <= TOLERANCE[dtype]).all(), (worst, np.argmax(errors, axis=0))
+    typical = np.percentile(errors, 95, axis=0)
+    assert (typical <= TYPICAL).all(), typical
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.01])
@@ -93,27 +107,28 @@ def test_the_poses_cover_every_pair_deep_shallow_and_apart() -> None:
         deep.update(pairs[dist < -0.03].tolist())
         apart.update(pairs[dist > 0].tolist())
         several.update(pair for pair, count in Counter(pairs.tolist()).items() if count > 1)
-    assert len(deep) == len(PAIRS) and sum(deep.values()) > 100, deep
+    assert len(deep) == len(PAIRS)
+    assert sum(deep.values()) > 100, deep
     assert sum(apart.values()) > 10, apart
     assert sum(several.values()) > 15, several
 
 
 def test_gradients_of_contacts_are_those_of_finite_differences() -> None:
-    table = load_model(model(0.0))
-    qpos = poses(1, seed=5)[0]
+    table, function = jax_function(0.0, "float64")
+    qpos, step = poses(1, seed=5)[0], 1e-6
 
-    def observed(q: jax.Array) -> jax.Array:
-        dist, pos, frame, active = contacts_of(table, q)
-        values = jnp.concatenate([dist[:, None], pos, frame[:, :3]], axis=1)
-        return jnp.where(active[:, None], values, 0.0).ravel()
+    def observed(dist: Any, pos: Any, frame: Any, active: Any) -> Any:
+        values = jnp.concatenate([dist[..., None], pos, frame[..., :3]], axis=-1)
+        return jnp.where(active[..., None], values, 0.0)
 
-    function = quick_jit(observed)
-    exact = np.asarray(quick_jit(jax.jacobian(observed))(jnp.asarray(qpos)))
+    jacobian = quick_jit(jax.jacobian(lambda q: observed(*contacts_of(table, q))))
+    exact = np.asarray(jacobian(jnp.asarray(qpos)))
     assert np.isfinite(exact).all()
-    step = 1e-5
-    for i in range(qpos.size):
-        ahead, behind = (np.asarray(function(jnp.asarray(qpos + s * step * np.eye(qpos.size)[i]))) for s in (1, -1))
-        np.testing.assert_allclose(exact[:, i], (ahead - behind) / (2 * step), atol=2e-4, err_msg=f"by qpos {i}")
+    shifts = step * np.eye(qpos.size)
+    near = np.resize(qpos, (COUNT, qpos.size))
+    near[: 2 * qpos.size] += np.concatenate([shifts, -shifts])
+    ahead, behind = np.split(np.asarray(observed(*function(jnp.asarray(near))))[: 2 * qpos.size], 2)
+    np.testing.assert_allclose(exact, np.moveaxis(ahead - behind, 0, -1) / (2 * step), atol=1e-4)
 
 
 @pytest.mark.parametrize(("name", "dtype"), [("pusher", "float32"), ("pusher_v5", "float64")])
