@@ -5,7 +5,8 @@
                                                                                            └── advance, without rows
 
 One evaluation of the dynamics emits `position`, `scan` and `smooth`, awaits the counts, then emits exactly the work
-that exists. RK4 repeats it four times.
+that exists. RK4 repeats it four times. Where integration is not fused into `finish` and `advance`, a kernel of the
+integrator alone follows for all worlds.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ import numpy as np
 from scheduler import AwaitCounts
 from scheduler.calls import Item
 from simengine.emission.calls import CallFactory, EmittedCall, Listed, Shard, SizedCall
+from simengine.emission.islands import IslandSolution
 from simengine.emission.store import GroupStore
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model.model import Model
 from simengine.model.table import PAIR_TYPES
-from simengine.state.fields import COLUMNS, FIELDS, NUM_CLASSES, ROW_CLASSES, SENSED
+from simengine.state.fields import COLUMNS, FIELD, FIELDS, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
 
 _COLUMN = {name: index for index, name in enumerate(COLUMNS)}
 _CLASS_COLUMNS = (*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more")
@@ -34,15 +36,19 @@ _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 class Evaluation:
     """The prebuilt calls of one evaluation of the dynamics."""
 
-    position: SizedCall
+    position: tuple[SizedCall, ...]
     scan: SizedCall
-    smooth: SizedCall
+    smooth: tuple[SizedCall, ...]
+    asked_for: tuple[SizedCall, ...]
     narrow: tuple[tuple[int, SizedCall], ...]
     finish: tuple[tuple[int, SizedCall], ...]
-    advance: SizedCall
+    advance: SizedCall | None
+    islands: IslandSolution | None
+    activation: SizedCall | None
     post: SizedCall | None
     sense_motion: SizedCall | None
     sense_forces: SizedCall | None
+    integrate: tuple[SizedCall, ...]
 
 
 def fields_needed(kernels: tuple[Kernel, ...]) -> frozenset[str]:
@@ -57,19 +63,52 @@ def reachable_classes(model: Model) -> int:
 
 def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Kernel, ...]:
     """Kernels that steps of a model (with no integrator: evaluations) launch, where `keep` must be valid afterwards."""
-    classes = reachable_classes(model)
     return (
-        catalogue.position(model.general_position),
-        catalogue.smooth(model.has_fluid),
+        *catalogue.fitting(model, catalogue.position(model.general_position)),
+        *catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid)),
         catalogue.SCAN_KERNEL,
         *(catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist()))),
-        *((catalogue.finish(integrator, False),) if classes > 1 else ()),
-        *((catalogue.finish(integrator, True),) if classes == NUM_CLASSES else ()),
-        catalogue.advance(integrator),
+        *_solution(model, integrator),
+        *((catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()),
+        *asked_for(model, keep),
         *((catalogue.post(model.has_general_rows),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
         *((catalogue.SENSE_MOTION,) if keep & SENSED else ()),
         *((catalogue.SENSE_FORCES,) if _sensed_forces(model, keep) else ()),
+        *_integrate(model, integrator),
     )
+
+
+def _solution(model: Model, integrator: str) -> tuple[Kernel, ...]:
+    """Kernels of rows and solver, and of integration where it is fused."""
+    if model.has_islands:
+        return catalogue.island_solution(model)
+    classes = reachable_classes(model)
+    return (
+        *((catalogue.finish(integrator, model.solver, False),) if classes > 1 else ()),
+        *((catalogue.finish(integrator, model.solver, True),) if classes == NUM_CLASSES else ()),
+        catalogue.advance(integrator, model.solver),
+    )
+
+
+def _integrate(model: Model, integrator: str) -> tuple[Kernel, ...]:
+    """Kernels that integrate all worlds, where the solver's do not."""
+    if model.has_islands:
+        return catalogue.island_integrator(integrator)
+    return catalogue.integrate(integrator, model.solver)
+
+
+def asked_for(model: Model, keep: frozenset[str]) -> tuple[Kernel, ...]:
+    """Kernels that a model launches only because of what `keep` asks for."""
+    general = (catalogue.position(model.general_position), catalogue.smooth(model.general_smooth, model.has_fluid))
+    there = {name for kernel in general for name in kernel.produced}
+    sensing = catalogue.SENSE_MOTION.reads if keep & SENSED else ()
+    wanted, found = {*keep, *sensing}, list[Kernel]()
+    for kernel in reversed(catalogue.ASKED_FOR):
+        missing = wanted.intersection(kernel.produced) - there
+        if any(0 not in entry_shape(FIELD[name], model.sizes) for name in missing):
+            found.append(kernel)
+            wanted.update(kernel.reads)
+    return tuple(reversed(found))
 
 
 def _sensed_forces(model: Model, keep: frozenset[str]) -> bool:
@@ -85,9 +124,12 @@ class ShardEmitter:
         bad_worlds: frozen worlds at the latest count.
     """
 
-    def __init__(self, store: GroupStore, shard: Shard, factory: CallFactory):
+    def __init__(
+        self, store: GroupStore, shard: Shard, factory: CallFactory, island_factories: tuple[CallFactory, ...] = ()
+    ):
         self._store = store
         self._factory = factory
+        self._island_factories = island_factories
         self.shard = shard
         self.log: list[EmittedCall] = []
         self.bad_worlds = 0
@@ -125,11 +167,13 @@ class ShardEmitter:
 
     def _evaluate(self, calls: Evaluation) -> Iterator[Item]:
         worlds = self.shard.size
-        yield self._emit(calls.position, worlds)
+        for call in calls.position:
+            yield self._emit(call, worlds)
         scan = calls.scan.call
         self.log.append(EmittedCall(scan, len(COLUMNS)))
         yield scan
-        yield self._emit(calls.smooth, worlds)
+        for call in (*calls.smooth, *calls.asked_for):
+            yield self._emit(call, worlds)
         if calls.sense_motion is not None:
             yield self._emit(calls.sense_motion, worlds)
         yield AwaitCounts(scan)
@@ -144,9 +188,11 @@ class ShardEmitter:
             if totals[column]:
                 yield self._emit(call, totals[column])
         without_rows = totals[_COLUMN["rows_0"]]
-        if without_rows:
+        if without_rows and calls.advance is not None:
             yield self._emit(calls.advance, without_rows)
-        for after in (calls.post, calls.sense_forces):
+        if calls.islands is not None:
+            yield from calls.islands.emit(worlds, self._store, self.shard.place, self.log)
+        for after in (calls.post, calls.sense_forces, *calls.integrate, calls.activation):
             if after is not None:
                 yield self._emit(after, worlds)
 
@@ -162,11 +208,17 @@ class ShardEmitter:
         kernels = kernels_of(model, integrator, keep)
         self._factory.functions.require(kernels)
         stored = keep | fields_needed(kernels)
-        scalars = {"rk_stage": rk_stage}
+        scalars = {"rk_stage": rk_stage, "rk_last": 3 if integrator == "rk4" else 0}
 
         def after(kernel: Kernel) -> SizedCall | None:
             return make(kernel, stored) if kernel in kernels else None
 
+        def all_of(kernels: tuple[Kernel, ...]) -> tuple[SizedCall, ...]:
+            return tuple(make(kernel, stored, scalars=scalars) for kernel in kernels)
+
+        dense = not model.has_islands
+        classes = reachable_classes(model) if dense else 0
+        free = Listed("rows_0", "size class", 0, True)
         types = set(model.cand_type.tolist())
         narrow = tuple(
             (_COLUMN[name], make(catalogue.NARROW[name], stored, Listed(name, "pair type", code, True)))
@@ -174,18 +226,20 @@ class ShardEmitter:
             if code in types
         )
         return Evaluation(
-            position=make(catalogue.position(model.general_position), stored),
+            position=all_of(catalogue.fitting(model, catalogue.position(model.general_position))),
             scan=make(catalogue.SCAN_KERNEL, stored),
-            smooth=make(catalogue.smooth(model.has_fluid), stored),
+            smooth=all_of(catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid))),
+            asked_for=all_of(asked_for(model, keep)),
             narrow=narrow,
             # the class that takes longest is issued first
-            finish=tuple(
-                self._finish(integrator, c, stored, scalars) for c in reversed(range(1, reachable_classes(model)))
-            ),
-            advance=make(catalogue.advance(integrator), stored, Listed("rows_0", "size class", 0, True), 0, scalars),
+            finish=tuple(self._finish(integrator, c, stored, scalars) for c in reversed(range(1, classes))),
+            advance=make(catalogue.advance(integrator, model.solver), stored, free, 0, scalars) if dense else None,
+            islands=None if dense else IslandSolution.build(model, self._factory, self._island_factories),
+            activation=make(catalogue.ACTIVATION_KERNEL, stored, scalars=scalars) if integrator and model.na else None,
             post=after(catalogue.post(model.has_general_rows)),
             sense_motion=after(catalogue.SENSE_MOTION),
             sense_forces=after(catalogue.SENSE_FORCES),
+            integrate=all_of(_integrate(model, integrator)),
         )
 
     def _finish(
@@ -195,6 +249,6 @@ class ShardEmitter:
         nrow = 0 if arena else ROW_CLASSES[size_class]
         column = _CLASS_COLUMNS[size_class]
         suffix = "" if arena else f"_{nrow}"
-        kernel = catalogue.finish(integrator, arena)
+        kernel = catalogue.finish(integrator, self._store.model.solver, arena)
         listed = Listed(column, "size class", size_class, True)
         return _COLUMN[column], self._factory.make(kernel, stored, listed, nrow, scalars, suffix)

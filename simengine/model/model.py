@@ -9,8 +9,10 @@ import mujoco
 import numpy as np
 
 from simengine.errors import ModelError, UnsupportedModelError
+from simengine.model.actuators import actuator_table, needs_general_actuation
+from simengine.model.blocks import block_table, worth_blocks
 from simengine.model.lengths import length_table
-from simengine.model.pairs import geom_pairs, pair_table, unsupported_pairs
+from simengine.model.pairs import Candidate, geom_pairs, pair_table, unsupported_pairs
 from simengine.model.rows import row_table, unsupported_rows
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
 from simengine.model.support import unsupported_features
@@ -18,6 +20,8 @@ from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, PAIR_TYPES, SIZES, T
 
 _DISABLE = mujoco.mjtDisableBit
 _INTEGRATORS = {int(mujoco.mjtIntegrator.mjINT_EULER): "euler", int(mujoco.mjtIntegrator.mjINT_RK4): "rk4"}
+_SOLVERS = {int(mujoco.mjtSolver.mjSOL_NEWTON): "solve", int(mujoco.mjtSolver.mjSOL_PGS): "solve_pgs"}
+_ISLAND_SOLVERS = ("solve",)  # the others solve large worlds as one dense problem
 
 
 class Model:
@@ -31,10 +35,13 @@ class Model:
             fields are int32, real ones float64; treat them as read-only.
         opt_integrator: "euler" or "rk4".
         has_convex: whether a pair is collided by the general convex method.
+        has_islands: whether the world is solved island by island; see `simengine.model.blocks`.
+        solver: stage that solves for the constraint forces: "solve" (Newton) or "solve_pgs".
         has_fluid: whether a fluid acts on the bodies.
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
         senses_forces: whether a sensor measures accelerations or forces.
         general_position: whether the positions need more than the kernels of simple models know.
+        general_smooth: whether the smooth forces do.
         initial: state fields that do not begin at zero, by name; one world's.
         has_general_rows: whether a state can have other rows than limits and frictionless or pyramidal contacts of
             dimension 3; such models need a solver for every type of row.
@@ -50,8 +57,11 @@ class Model:
         self.name = name
         self.mj = mj
         self.opt_integrator: str = _INTEGRATORS[int(mj.opt.integrator)]
-        self.arrays = _build_arrays(mj, pairs)
-        self.sizes = _build_sizes(mj, self.arrays)
+        self.solver: str = _SOLVERS[int(mj.opt.solver)]
+        self.has_islands = self.solver in _ISLAND_SOLVERS and worth_blocks(mj)
+        blocks = block_table(mj, self.has_islands)
+        self.arrays = _build_arrays(mj, pairs, blocks)
+        self.sizes = _build_sizes(mj, self.arrays, blocks["nJ"])
         self.options = _build_options(mj)
         self.initial = _initial_state(mj)
         self.has_general_rows = _has_general_rows(self)
@@ -62,6 +72,8 @@ class Model:
         self.general_position = bool(heavy or self.neq or self.nfriction)
         self.sensor_names = sensor_names(self.arrays["sensor_type"])
         self.senses_forces = senses_forces(mj)
+        self.general_smooth = needs_general_actuation(mj)
+        self.general_position = bool(heavy or self.neq or self.nfriction or self.general_smooth)
         self._check_shapes()
 
     def __getattr__(self, name: str) -> Any:
@@ -156,19 +168,15 @@ def _inertia_boxes(mj: mujoco.MjModel) -> np.ndarray:
     return np.where(heavy[:, None], np.sqrt(6 * np.maximum(mujoco.mjMINVAL, squares) / mass), 0.0)
 
 
-def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str, np.ndarray]:
+def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], blocks: dict[str, Any]) -> dict[str, np.ndarray]:
     """Copy MuJoCo's fields, add the derived ones, and fold the disable flags into them."""
     disabled = int(mj.opt.disableflags)
-    values: dict[str, Any] = pair_table(mj, pairs)
+    values: dict[str, Any] = pair_table(mj, pairs) | blocks
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
-    values |= length_table(mj) | sensor_table(mj)
-    values |= row_table(mj, values["cand_condim"])
-    values["actuator_gear"] = mj.actuator_gear[:, 0]
-    values["actuator_gainprm"] = mj.actuator_gainprm[:, 0]
-    affine = (mj.actuator_biastype == mujoco.mjtBias.mjBIAS_AFFINE)[:, None]
-    values["actuator_biasprm"] = np.where(affine, mj.actuator_biasprm[:, :3], 0.0)
+    values |= length_table(mj) | actuator_table(mj) | sensor_table(mj)
+    values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
     values["body_box"] = _inertia_boxes(mj)
     for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "impratio"):
@@ -177,6 +185,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str,
     passive = disabled & int(_DISABLE.mjDSBL_SPRING) == 0 or disabled & int(_DISABLE.mjDSBL_DAMPER) == 0
     for option in ("density", "viscosity"):
         values[f"opt_{option}"] = max(0.0, getattr(mj.opt, option)) if passive else 0.0
+    values["dof_treeid"] = np.zeros(mj.nv) if disabled & int(_DISABLE.mjDSBL_ISLAND) else mj.dof_treeid
     arrays = {}
     for field in TABLE:
         raw = values[field.name] if field.name in values else getattr(mj, field.name)
@@ -192,14 +201,12 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str,
     if disabled & int(_DISABLE.mjDSBL_CLAMPCTRL):
         arrays["actuator_ctrllimited"][:] = 0
     if disabled & int(_DISABLE.mjDSBL_ACTUATION):
-        arrays["actuator_gainprm"][:] = 0
-        arrays["actuator_biasprm"][:] = 0
         arrays["actuator_forcelimited"][:] = 0  # a range without zero would bring a force back
         arrays["jnt_actfrclimited"][:] = 0
     return arrays
 
 
-def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, int]:
+def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray], row_words: int) -> dict[str, int]:
     derived = {
         "nlevel": len(arrays["level_adr"]) - 1,
         "nroot": len(arrays["root_body"]),
@@ -207,6 +214,10 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str,
         "nslot": len(arrays["slot_cand"]),
         "nlimit": len(arrays["limit_id"]),
         "nmoment": len(arrays["moment"]),
+        "nblock": len(arrays["block_adr"]) - 1,
+        "nM": int(arrays["block_adr"][-1]),
+        "nJ": row_words,
+        "ntree": int(arrays["dof_treeid"].max(initial=-1)) + 1,
         "nfriction": len(arrays["friction_id"]),
     }
     return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
@@ -229,6 +240,7 @@ def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
         "opt_iterations": int(mj.opt.iterations),
         "opt_ls_iterations": int(mj.opt.ls_iterations),
         "opt_eulerdamp": int(damped and not disabled & int(_DISABLE.mjDSBL_EULERDAMP)),
+        "opt_solver": int(mj.opt.solver),
         "opt_warmstart": int(not disabled & int(_DISABLE.mjDSBL_WARMSTART)),
         "opt_multiccd": int(not disabled & int(_DISABLE.mjDSBL_MULTICCD)),
         "opt_cone": int(mj.opt.cone),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simengine.kernels.catalogue import STAGES, all_kernels, finish, single, step_kernels
+from simengine.kernels import catalogue
+from simengine.kernels.catalogue import INTEGRATORS, SOLVERS, STAGES, all_kernels, finish, single, step_kernels
 from simengine.kernels.codegen import body_signature, kernel_source, parameters, stage_sources
 from simengine.kernels.kernel import Kernel
 from simengine.model.table import SIZES
@@ -31,7 +33,8 @@ def lengths(kernel: Kernel, model: dict[str, int], nrow: int, registers: bool) -
         shape = entry_shape(FIELD[name], model)
         words[name] = int(np.prod(shape, dtype=int)) * (nrow if FIELD[name].space == "row" else 1)
     for stage in kernel.stages:
-        for name, dims in stage.scratch:
+        own = ((name, dims) for name, dims in stage.scratch if f"island_{name}" not in kernel.island_scratch)
+        for name, dims in own:
             words[f"{stage.name}_{name}"] = int(np.prod([extra.get(d, d) for d in dims], dtype=int))
     return words
 
@@ -124,14 +127,14 @@ def test_copies_come_after_the_last_body_that_changes_the_field() -> None:
     for kernel in ALL:
         copied = [name for i in range(len(kernel.stages)) for name in kernel.copy_after(i)]
         assert sorted(copied) == sorted(kernel.in_scratch)
-    qacc = [i for i in range(3) if "qacc" in finish("rk4", False).copy_after(i)]
+    qacc = [i for i in range(3) if "qacc" in finish("rk4", "solve", False).copy_after(i)]
     assert qacc == [2], "the Runge-Kutta body replaces qacc by the mean that was integrated"
 
 
 def test_names_of_kernels_are_unique() -> None:
     assert len({kernel.name for kernel in ALL}) == len(ALL)
     by_name = {}
-    for kernel in (k for name in ("", "euler", "rk4") for k in step_kernels(name)):
+    for kernel in (k for pair in product(("", *INTEGRATORS), SOLVERS) for k in step_kernels(*pair)):
         assert by_name.setdefault(kernel.name, kernel) == kernel, "two kernels of one name"
 
 
@@ -143,6 +146,8 @@ def test_a_declaration_names_known_fields_once() -> None:
 
 
 def test_every_field_has_a_writer_or_is_state() -> None:
-    written = {name for stage in STAGES for name in (*stage.writes, *stage.updates)}
+    solvers = catalogue.ISLAND_SOLVERS.values()
+    written = {n for kernel in solvers for n in (*map(kernel.stored_as, kernel.produced), *kernel.island_scratch)}
+    written |= {n for stage in (*STAGES, *catalogue.ISLAND_STAGES) for n in (*stage.writes, *stage.updates)}
     inputs = {"ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat", "eq_active"}
     assert {f.name for f in FIELDS} - written == inputs

@@ -69,12 +69,3 @@ def test_geoms_that_can_touch_nothing_are_of_any_type() -> None:
         '<body><freejoint/><geom type="box" size="1 1 1" contype="0" conaffinity="0"/></body></worldbody>',
     )
     assert load_model(text).ngeom == 3
-
-
-@pytest.mark.parametrize("name", ["humanoid"])
-def test_gymnasium_models_that_need_more_say_what(name: str) -> None:
-    from tests.models import gymnasium_path
-
-    words = {"humanoid": "solver PGS"}[name]
-    with pytest.raises(UnsupportedModelError, match=words):
-        load_model(gymnasium_path(name))
