@@ -88,9 +88,8 @@ def geom_pairs(mj: mujoco.MjModel) -> list[Candidate]:
                 continue
             taken = {candidate[:2] for candidate in own}
             found = [_in_order(mj, g1, g2) for g1 in geoms[body1] for g2 in geoms[body2] if _geoms_collide(mj, g1, g2)]
-            if midphase:
-                found.sort()
-            candidates += [candidate for candidate in found if candidate[:2] not in taken]
+            found = [candidate for candidate in found if candidate[:2] not in taken]
+            candidates += sorted(found) if midphase else found
     return candidates
 
 
