@@ -58,7 +58,7 @@ class Model:
         self.mj = mj
         self.opt_integrator: str = _INTEGRATORS[int(mj.opt.integrator)]
         self.solver: str = _SOLVERS[int(mj.opt.solver)]
-        self.has_islands = self.solver in _ISLAND_SOLVERS and worth_blocks(mj)
+        self.has_islands = self._island_forms() and worth_blocks(mj)
         blocks = block_table(mj, self.has_islands)
         self.arrays = _build_arrays(mj, pairs, blocks)
         self.sizes = _build_sizes(mj, self.arrays, blocks["nJ"])
@@ -82,6 +82,10 @@ class Model:
             if name in values:
                 return values[name]
         raise AttributeError(f"the model table has no field {name!r}; see simengine.model.table.TABLE")
+
+    def _island_forms(self) -> bool:
+        """Whether the stages that the model needs have forms that work island by island."""
+        return self.solver in _ISLAND_SOLVERS and self.opt_integrator in ("euler", "rk4")
 
     def __repr__(self) -> str:
         s = self.sizes
