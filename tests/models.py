@@ -209,7 +209,7 @@ TENDONS = """
     <body name="gripper" pos="0 0 0.35">
       <joint name="lower" type="slide" axis="0 0 1" damping="2" range="-0.2 0.2" limited="true"/>
       <geom type="box" size="0.1 0.05 0.03"/>
-      <site name="palm" pos="0.02 0.01 -0.03" euler="20 -30 40"/>
+      <site name="palm" type="box" size="0.3 0.2 0.25" pos="0.02 0.01 -0.03" euler="160 -30 40"/>
       <body name="left" pos="-0.1 0 -0.05">
         <joint name="left" type="hinge" axis="0 1 0" range="-60 60" limited="true" ref="10" stiffness="0.5"/>
         <geom type="capsule" fromto="0 0 0 -0.05 0 -0.2" size="0.02" contype="1"/>
@@ -217,7 +217,7 @@ TENDONS = """
           <joint name="left_tip" type="hinge" axis="0 1 0" damping="0.02" actuatorfrcrange="-0.4 0.5"
                  actuatorfrclimited="true"/>
           <geom name="pad" type="sphere" size="0.03" pos="0 0 -0.05" contype="1"/>
-          <site name="tip" pos="0.01 0 -0.08" quat="0.8 0.1 -0.3 0.5"/>
+          <site name="tip" type="ellipsoid" size="0.2 0.1 0.3" pos="0.01 0 -0.08" quat="0.8 0.1 -0.3 0.5"/>
           <camera name="eye" pos="0 0.05 0.02" euler="10 60 -20"/>
         </body>
       </body>
@@ -226,10 +226,13 @@ TENDONS = """
         <geom type="capsule" fromto="0 0 0 0.05 0 -0.2" size="0.02" contype="1"/>
       </body>
     </body>
-    <site name="home" pos="0.1 0.2 0.3" euler="0 40 10"/>
+    <geom name="drum" type="cylinder" size="0.1 0.2" pos="0.3 0.3 0.2" euler="70 20 0"/>
+    <geom name="egg" type="ellipsoid" size="0.2 0.1 0.15" pos="-0.3 0.2 0.3"/>
+    <geom name="glass" type="box" size="0.2 0.1 0.15" pos="0.2 -0.2 0.3" rgba="1 1 1 0"/>
+    <site name="home" type="cylinder" size="0.25 0.3" pos="0.1 0.2 0.3" euler="0 40 10"/>
     <body name="weight" pos="0.6 0 0.5">
       <freejoint/>
-      <site name="load" pos="0.03 -0.02 0.05" euler="50 0 20"/>
+      <site name="load" type="capsule" size="0.2 0.1" pos="0.03 -0.02 0.05" euler="50 0 20"/>
       <geom type="sphere" size="0.06" contype="1"/>
       <body name="pointer"><joint name="pointer" type="hinge" axis="0 1 0.2"/><geom size="0.03" pos="0.1 0 0"/></body>
     </body>
@@ -279,6 +282,11 @@ def _sensors() -> str:
         f'<tendon{name} tendon="{tendon}"/>' for name in ("limitpos", "limitvel") for tendon in ("finger", "across")
     ]
     lines += [f'<actuator{name} actuator="{u}"/>' for name in ("pos", "vel", "frc") for u in ("curl", "tip", "reach")]
+    lines += [f'<rangefinder site="{site}"/>' for site in ("palm", "tip", "load", "home")]
+    lines += [
+        f'<insidesite site="{site}" {what}/>' for site in ("palm", "tip", "load", "home") for what in measured[:3]
+    ]
+    lines += ['<rangefinder site="palm" cutoff="0.3"/>', '<rangefinder site="tip" cutoff="0.3"/>']
     lines += ['<jointactuatorfrc joint="left_tip"/>', '<tendonactuatorfrc tendon="grip"/>']
     lines += ['<gyro site="palm" cutoff="0.4"/>', '<framezaxis objtype="xbody" objname="left"/>']
     lines += ['<jointpos joint="left" cutoff="0.1"/>', '<framepos objtype="site" objname="tip" cutoff="0.1"/>']

@@ -27,6 +27,7 @@ _HEADERS_AFTER_MODEL = (
     "lengths.cuh",
     "counting.cuh",
     "integrate.cuh",
+    "ray.cuh",
     "sensor.cuh",
 )
 

@@ -19,7 +19,10 @@ def constants() -> str:
         "JNT_FREE": int(joint.mjJNT_FREE),
         "JNT_SLIDE": int(joint.mjJNT_SLIDE),
         "JNT_HINGE": int(joint.mjJNT_HINGE),
-        "GEOM_PLANE": int(geom.mjGEOM_PLANE),
+        **{
+            f"GEOM_{name}": int(getattr(geom, f"mjGEOM_{name}"))
+            for name in ("PLANE", "SPHERE", "CAPSULE", "ELLIPSOID", "CYLINDER", "BOX")
+        },
         "NUM_COLUMNS": NUM_COLUMNS,
         "NUM_SUMS": NUM_SUMS,
         "NUM_CLASSES": NUM_CLASSES,

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.math import quaternion
+from simengine.math import quaternion, ray
 from simengine.math.lengths import length_rows
 from simengine.math.vector import const, dot, matmul
 from simengine.stages.sensor_ref import Reading, conjugate, frames, into_frame, put_sensors
@@ -22,11 +22,13 @@ def sensor_pos(
     xquat: jax.Array,
     xipos: jax.Array,
     subtree_com: jax.Array,
+    geom_xpos: jax.Array,
+    geom_xmat: jax.Array,
 ) -> tuple[jax.Array]:
     """sensordata (nsensordata,) with the sensors of the configuration, zero elsewhere.
 
     Args: qpos (nq,) [m, rad], time () [s], xpos (nbody, 3) [m], xquat (nbody, 4), xipos (nbody, 3) [m],
-        subtree_com (nbody, 3) [m].
+        subtree_com (nbody, 3) [m], geom_xpos (ngeom, 3) [m], geom_xmat (ngeom, 9).
     """
     if not m.nsensor:
         return (jnp.zeros(0, qpos.dtype),)
@@ -57,6 +59,25 @@ def sensor_pos(
     def limit(kind: str) -> Reading:
         return lambda ids: jnp.minimum(nearest_limit(m, kind, ids, qpos)[0], 0.0)[:, None]
 
+    # (4) distance along the z axis of a frame to the nearest visible geom of another body
+    def distance(ids: np.ndarray) -> jax.Array:
+        pos, quat = frames(m, ids, 0, xpos, xquat)
+        direction = quaternion.rotate(quat, const(np.tile([0.0, 0.0, 1.0], (len(ids), 1)), quat))
+        hits = [jnp.full(len(ids), ray.NO_HIT, qpos.dtype)]
+        for kind, meet in ray.RAYS.items():
+            geoms = np.flatnonzero((m.geom_type == kind) & (m.geom_visible != 0))
+            if geoms.size:
+                rays = ray.into_geom(geom_xpos[None, geoms], geom_xmat[None, geoms], pos[:, None], direction[:, None])
+                found = meet(*rays, const(m.geom_size[geoms], pos)[None])
+                other = m.geom_bodyid[geoms][None, :] != m.sensor_bodyid[ids, 0][:, None]
+                hits += list(jnp.where(other, found, ray.NO_HIT).T)
+        return ray.nearest(hits)[:, None]
+
+    # (5) whether the measured frame's origin lies in the volume of a site, which is the reference
+    def inside_site(ids: np.ndarray) -> jax.Array:
+        here = position(ids)
+        return jnp.stack([_inside(m, i, point) for i, point in zip(ids, here, strict=True)]).astype(qpos.dtype)[:, None]
+
     readings = {
         "JOINTPOS": length("joint"),
         "TENDONPOS": length("tendon"),
@@ -68,10 +89,16 @@ def sensor_pos(
         "FRAMEQUAT": orientation,
         **{f"FRAME{name}AXIS": axis(k) for k, name in enumerate("XYZ")},
         "SUBTREECOM": lambda ids: subtree_com[m.sensor_objid[ids]],
+        "RANGEFINDER": distance,
+        "INSIDESITE": inside_site,
         "CLOCK": lambda ids: jnp.broadcast_to(time, (len(ids), 1)),
         "E_POTENTIAL": lambda ids: jnp.broadcast_to(potential_energy(m, qpos, xipos), (len(ids), 1)),
     }
     return (put_sensors(m, jnp.zeros(m.nsensordata, qpos.dtype), readings),)
+
+
+def _inside(m: Any, i: int, point: jax.Array) -> jax.Array:
+    return ray.inside(int(m.sensor_site[i]), point, const(m.sensor_size[i], point))
 
 
 def rows_of(m: Any, kind: str, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

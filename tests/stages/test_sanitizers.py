@@ -25,7 +25,7 @@ FORMS = ("single", "scratch", "arena")
 INTEGRATORS = ("", "euler", "rk4")
 SUMMED = (
     *("qacc", "efc_force", "efc_jar", "qfrc_constraint", "cfrc_ext", "qpos", "qvel", "qacc_warmstart"),
-    *("rk_qpos", "rk_qvel", "rk_rate", "rk_dqpos", "rk_dqvel"),
+    *("rk_qpos", "rk_qvel", "rk_rate", "rk_dqpos", "rk_dqvel", "cacc", "cfrc_int", "sensordata"),
 )
 """Fields that depend on the solver's sums over lanes, whose order is another with more lanes."""
 
