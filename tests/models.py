@@ -261,6 +261,77 @@ TENDONS = """
 </mujoco>
 """
 
+CRATES = """
+<mujoco model="crates">
+  <option timestep="0.004"/>
+  <default>
+    <geom density="400" solimp="0.8 0.95 0.01"/>
+    <default class="sphere"><geom contype="2" conaffinity="3"/></default>
+    <default class="capsule"><geom type="capsule" contype="4" conaffinity="7"/></default>
+    <default class="cylinder"><geom type="cylinder" contype="0" conaffinity="3"/></default>
+    <default class="box"><geom type="box" contype="8" conaffinity="7"/></default>
+  </default>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 1" conaffinity="0" margin="0.01" gap="0.005"/>
+    <geom name="step" class="box" size="0.3 0.4 0.05" pos="0.1 0.1 0.02" euler="5 10 20" condim="1"/>
+    <body name="crate" pos="0 0 0.25">
+      <freejoint/>
+      <geom class="box" size="0.15 0.1 0.12"/>
+      <geom class="cylinder" size="0.06 0.09" pos="0.1 0 0.2" euler="20 30 0"/>
+    </body>
+    <body name="stick" pos="0.1 0.1 0.3">
+      <freejoint/>
+      <geom class="capsule" size="0.05 0.25" margin="0.01"/>
+      <geom class="sphere" size="0.12" pos="0 0.05 0.25"/>
+    </body>
+    <body name="can" pos="0 0.1 0.3" quat="0.7 0.1 0.3 0">
+      <freejoint/>
+      <geom class="cylinder" size="0.1 0.15" friction="0.5"/>
+      <geom class="cylinder" type="ellipsoid" size="0.2 0.1 0.15" pos="0 0.15 0.2" conaffinity="1"/>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+RAGDOLL = """
+<mujoco model="ragdoll">
+  <option timestep="0.004"/>
+  <default><geom density="700" type="capsule"/><joint armature="0.01"/></default>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 1"/>
+    <body name="torso" pos="0 0 0.5">
+      <joint name="root" type="free" stiffness="3" damping="0.1" armature="0"/>
+      <geom size="0.09 0.15"/>
+      <body name="upper_arm" pos="0.12 0 0.1" quat="0.8 0.3 -0.4 0.1">
+        <joint name="shoulder" type="ball" pos="-0.02 0.03 0.01" damping="0.2" armature="0.03" stiffness="1.5"
+               range="0 70" limited="true" margin="0.05" solimplimit="0.8 0.95 0.1 0.4 3"/>
+        <geom fromto="0 0 0 0.2 0 0" size="0.04"/>
+        <body name="forearm" pos="0.22 0 0">
+          <joint name="extend" type="slide" axis="1 0 0" range="-0.03 0.05" limited="true" stiffness="50"/>
+          <joint name="roll" type="hinge" axis="1 0 0" pos="0 0.02 0"/>
+          <joint name="elbow" type="ball" pos="0.01 0 0.02" range="0 100" limited="true" solreflimit="-200 -10"/>
+          <geom fromto="0 0 0 0.18 0 0" size="0.03"/>
+          <geom name="hand" type="sphere" size="0.05" pos="0.2 0 0" contype="0" conaffinity="0"/>
+        </body>
+      </body>
+      <body name="thigh" pos="-0.05 0 -0.2">
+        <joint name="hip" type="ball" damping="0.05"/>
+        <geom fromto="0 0 0 0 0.05 -0.22" size="0.05"/>
+        <body name="shin" pos="0 0.05 -0.25">
+          <joint name="knee" type="hinge" axis="0 1 0" range="-100 10" limited="true"/>
+          <geom fromto="0 0 0 0 0 -0.2" size="0.04"/>
+        </body>
+      </body>
+    </body>
+    <body name="bob" pos="0.8 0 0.6">
+      <joint name="swing" type="ball" pos="0 0 0.3" stiffness="0.8" armature="0.02"/>
+      <geom type="sphere" size="0.08"/>
+    </body>
+  </worldbody>
+  <actuator><motor joint="knee" gear="3"/><position joint="extend" kp="30"/></actuator>
+</mujoco>
+"""
+
 
 def _sensors() -> str:
     """Every type of sensor; frames of and in all kinds of things."""
@@ -306,6 +377,8 @@ OWN = {
     "parallel_capsules": PARALLEL_CAPSULES,
     "sunken": SUNKEN,
     "tendons": TENDONS,
+    "crates": CRATES,
+    "ragdoll": RAGDOLL,
 }
 """Small models by name, as MJCF text."""
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from simengine.make_step import State, make_forward
 from simengine.model import Model, load_model
+from simengine.model.table import PAIRS
 from tests.models import compile_model
 
 NUM_STATES = 120
@@ -34,9 +35,9 @@ STATE_FIELDS = (
 CONTACT_FIELDS = ("dist", "pos", "frame")
 ROW_FIELDS = ("J", "pos", "margin", "D", "aref", "force")
 
-PAIR_NAMES = {(0, 2): "plane-sphere", (0, 3): "plane-capsule", (2, 2): "sphere-sphere", (2, 3): "sphere-capsule"} | {
-    (3, 3): "capsule-capsule"
-}
+_GEOM = {geom.name.removeprefix("mjGEOM_").lower(): int(geom) for geom in mujoco.mjtGeom.__members__.values()}
+PAIR_NAMES = {(_GEOM[a], _GEOM[b]): f"{a}-{b}" for pair in PAIRS for a, b in pair.geoms}
+"""Names of pairs of geom types, as coverage counts them."""
 
 
 def quick_jit(function: Callable[..., Any]) -> Any:
@@ -90,6 +91,8 @@ def _random_qpos(mj: mujoco.MjModel, data: mujoco.MjData, rng: np.random.Generat
             # lengths other than 1 must not matter
             qpos[adr + 3 : adr + 7] = rng.normal(size=4)
             vertical = adr + 2 if vertical < 0 else vertical
+        elif mj.jnt_type[j] == mujoco.mjtJoint.mjJNT_BALL:
+            qpos[adr : adr + 4] = (rng.normal(), *rng.normal(size=3) * 0.5)
         elif mj.jnt_limited[j]:
             low, high = mj.jnt_range[j]
             qpos[adr] = rng.uniform(low - 0.05 * (high - low), high + 0.05 * (high - low))
@@ -106,11 +109,21 @@ def _random_qpos(mj: mujoco.MjModel, data: mujoco.MjData, rng: np.random.Generat
 
 
 def _lowest(mj: mujoco.MjModel, data: mujoco.MjData) -> float:
-    """Height of the lowest point of the moving spheres and capsules."""
-    round_geoms = (mj.geom_type == mujoco.mjtGeom.mjGEOM_SPHERE) | (mj.geom_type == mujoco.mjtGeom.mjGEOM_CAPSULE)
-    half = np.where(mj.geom_type == mujoco.mjtGeom.mjGEOM_CAPSULE, mj.geom_size[:, 1], 0.0)
-    low = data.geom_xpos[:, 2] - mj.geom_size[:, 0] - half * np.abs(data.geom_xmat[:, 8])
-    return float(low[round_geoms & (mj.geom_bodyid > 0)].min())
+    """Height of the lowest point of the moving geoms."""
+    shape, size, down = mj.geom_type, mj.geom_size, np.abs(data.geom_xmat[:, 6:])
+    kinds = mujoco.mjtGeom
+    flat = np.sqrt(np.maximum(0.0, 1.0 - down[:, 2] ** 2))
+    below = np.zeros(mj.ngeom)
+    for kind, value in (
+        (kinds.mjGEOM_SPHERE, size[:, 0]),
+        (kinds.mjGEOM_CAPSULE, size[:, 0] + size[:, 1] * down[:, 2]),
+        (kinds.mjGEOM_CYLINDER, size[:, 0] * flat + size[:, 1] * down[:, 2]),
+        (kinds.mjGEOM_ELLIPSOID, np.linalg.norm(size * down, axis=1)),
+        (kinds.mjGEOM_BOX, (size * down).sum(axis=1)),
+    ):
+        below[shape == kind] = value[shape == kind]
+    touching = (mj.geom_contype | mj.geom_conaffinity) != 0
+    return float((data.geom_xpos[:, 2] - below)[touching & (mj.geom_bodyid > 0)].min())
 
 
 @cache
@@ -172,6 +185,11 @@ def limit_gaps(mj: mujoco.MjModel, qpos: np.ndarray) -> np.ndarray:
     gaps = []
     for j in np.flatnonzero(mj.jnt_limited):
         length = qpos[:, mj.jnt_qposadr[j]]
+        if mj.jnt_type[j] == mujoco.mjtJoint.mjJNT_BALL:
+            quat = qpos[:, mj.jnt_qposadr[j] : mj.jnt_qposadr[j] + 4]
+            angle = 2 * np.arctan2(np.linalg.norm(quat[:, 1:], axis=1), np.abs(quat[:, 0]))
+            gaps += [mj.jnt_range[j].max() - angle - mj.jnt_margin[j]]
+            continue
         gaps += [length - mj.jnt_range[j, 0] - mj.jnt_margin[j], mj.jnt_range[j, 1] - length - mj.jnt_margin[j]]
     for t in np.flatnonzero(mj.tendon_limited):
         wraps = slice(mj.tendon_adr[t], mj.tendon_adr[t] + mj.tendon_num[t])

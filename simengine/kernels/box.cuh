@@ -1,7 +1,8 @@
 // Boxes: what several pair types need of them.
 #pragma once
 
-// Sphere and box: from the sphere's centre to the box's nearest point, or, from within the box, out of the nearest face.
+// Sphere and box: from the sphere's centre to the box's nearest point, or, from within the box, out of the nearest
+// face.
 DEVICE int sphere_against_box(const real* centre, real radius, const Pair& p, real margin, Contact* out) {
   real offset[3], local[3], nearest[3], normal[3];
   for (int i = 0; i < 3; ++i) offset[i] = centre[i] - p.pos2[i];

@@ -20,6 +20,8 @@ DEVICE void integrate_pos(const Model& m, real* qpos, const real* v, real h) {
     if (m.jnt_type()[j] == JNT_FREE) {
       for (int i = 0; i < 3; ++i) q[i] = fma_(h, w[i], q[i]);
       quat_integrate(q + 3, w + 3, h);
+    } else if (m.jnt_type()[j] == JNT_BALL) {
+      quat_integrate(q, w, h);
     } else {
       q[0] = fma_(h, w[0], q[0]);
     }

@@ -28,12 +28,27 @@ DEVICE Length length_of(const Model& m, int id, const real* qpos, const real* qv
   return {tendon_length(m, id - m.njnt(), qpos), tendon_velocity(m, id - m.njnt(), qvel)};
 }
 
+// Axis in the body frame and angle by which ball joint j is turned.
+DEVICE real ball_angle(const Model& m, int j, const real* qpos, real* axis) {
+  real quat[4];
+  for (int i = 0; i < 4; ++i) quat[i] = qpos[m.jnt_qposadr()[j] + i];
+  normalize4(quat);
+  return quat_axis(axis, quat);
+}
+
 struct Limit {
-  real dist[2], margin;  // how far the length lies above the lower bound and below the upper one
+  // how far the length lies above the lower bound and below the upper one; a ball joint's angle has but one bound,
+  // whose distance comes first
+  real dist[2], margin;
 };
 
 DEVICE Limit limit_of(const Model& m, int id, const real* qpos) {
   const bool joint = id < m.njnt();
+  if (joint && m.jnt_type()[id] == JNT_BALL) {
+    real axis[3];
+    const real bound = max_(m.jnt_range()[2 * id], m.jnt_range()[2 * id + 1]);
+    return {{bound - ball_angle(m, id, qpos, axis), REAL_MAX}, m.jnt_margin()[id]};
+  }
   const int t = joint ? 0 : id - m.njnt();
   const real length = joint ? qpos[m.jnt_qposadr()[id]] : tendon_length(m, t, qpos);
   const real* range = joint ? m.jnt_range() + 2 * id : m.tendon_range() + 2 * t;

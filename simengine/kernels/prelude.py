@@ -17,6 +17,7 @@ def constants() -> str:
     joint, geom = mujoco.mjtJoint, mujoco.mjtGeom
     values = {
         "JNT_FREE": int(joint.mjJNT_FREE),
+        "JNT_BALL": int(joint.mjJNT_BALL),
         "JNT_SLIDE": int(joint.mjJNT_SLIDE),
         "JNT_HINGE": int(joint.mjJNT_HINGE),
         **{

@@ -98,6 +98,22 @@ DEVICE void quat_integrate(real* q, const real* w, real h) {
   normalize4(q);
 }
 
+// Axis and angle of the rotation by the unit quaternion q, the angle from 0 to pi; no rotation is about the x axis.
+DEVICE real quat_axis(real* axis, const real* q) {
+  for (int i = 0; i < 3; ++i) axis[i] = q[0] < 0 ? -q[1 + i] : q[1 + i];
+  const real sine = normalize3(axis);
+  return R(2.0) * atan2_(sine, abs_(q[0]));
+}
+
+// Rotation vector that takes the orientation `from` to the orientation `to`, in the frame of either; unit quaternions.
+DEVICE void quat_difference(real* out, const real* from, const real* to) {
+  const real back[4] = {from[0], -from[1], -from[2], -from[3]};
+  real turn[4];
+  quat_mul(turn, back, to);
+  const real angle = quat_axis(out, turn);
+  for (int i = 0; i < 3; ++i) out[i] *= angle;
+}
+
 DEVICE void mat_col(real* out, const real* m, int col) {
   out[0] = m[col];
   out[1] = m[3 + col];

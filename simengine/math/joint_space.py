@@ -16,13 +16,12 @@ def advance(m: Any, qpos: jax.Array, qvel: jax.Array, dt: jax.Array | float) -> 
 
     Quantities as after mj_integratePos.
     """
-    scalar_adr, scalar_dof = tree.scalar_joints(m)
-    parts, addresses = [qpos[scalar_adr] + qvel[scalar_dof] * dt], [scalar_adr]
-    free_adr, free_dof = tree.free_dofs(m)
-    if free_adr.size:
-        adr, dof = free_adr[:, None], free_dof[:, None]
-        moved = qpos[adr + np.arange(3)] + qvel[dof + np.arange(3)] * dt
-        turned = quaternion.integrate(qpos[adr + np.arange(3, 7)], qvel[dof + np.arange(3, 6)], dt)
-        parts.append(jnp.concatenate([moved, turned], axis=1).ravel())
-        addresses.append((adr + np.arange(7)).ravel())
+    plain_adr, plain_dof = tree.plain_coordinates(m)
+    parts, addresses = [qpos[plain_adr] + qvel[plain_dof] * dt], [plain_adr]
+    quat_adr, quat_dof = tree.quaternions(m)
+    if quat_adr.size:
+        adr = quat_adr[:, None] + np.arange(4)
+        turned = quaternion.integrate(qpos[adr], qvel[quat_dof[:, None] + np.arange(3)], dt)
+        parts.append(turned.ravel())
+        addresses.append(adr.ravel())
     return jnp.concatenate(parts)[np.argsort(np.concatenate(addresses))]

@@ -78,6 +78,23 @@ def exp(rotation: jax.Array) -> jax.Array:
     return jnp.concatenate([cosine[..., None], rotation * sinc[..., None]], axis=-1)
 
 
+def log(q: jax.Array) -> jax.Array:
+    """Rotation vector (..., 3) of unit quaternions, of length pi at most [rad]; smooth through zero."""
+    q = jnp.where(q[..., :1] < 0, -q, q)
+    w, u = q[..., 0], q[..., 1:]
+    square = dot(u, u)
+    small = square < 1e-6
+    sine = safe_sqrt(jnp.where(small, jnp.ones_like(square), square))
+    ratio = square / jnp.where(small, w * w, jnp.ones_like(w))
+    series = (2.0 - ratio * (2.0 / 3.0 - 0.4 * ratio)) / jnp.where(small, w, jnp.ones_like(w))
+    return u * jnp.where(small, series, 2.0 * jnp.arctan2(sine, w) / sine)[..., None]
+
+
+def difference(start: jax.Array, end: jax.Array) -> jax.Array:
+    """Rotation vector (..., 3) [rad] that takes the orientation `start` to `end`, in the frame of either."""
+    return log(mul(jnp.concatenate([start[..., :1], -start[..., 1:]], axis=-1), end))
+
+
 def integrate(q: jax.Array, omega: jax.Array, dt: jax.Array | float) -> jax.Array:
     """Advance q (..., 4) by the local angular velocity omega (..., 3) [rad/s] held for dt [s]."""
     return renormalize(mul(q, exp(omega * dt)))

@@ -40,24 +40,31 @@ def dof_ancestors(m: Any) -> np.ndarray:
 def dofs_before(m: Any) -> np.ndarray:
     """(nv, nv) bool: [i, j] is true where dof j moves the frame in which the axis of dof i is fixed.
 
-    These are i's strict ancestors; for the three rotations of a free joint, whose axes are those of the body and turn
-    together, only the ancestors of the first of them.
+    These are i's strict ancestors; for the three rotations of a free or ball joint, whose axes are those of the body
+    and turn together, only the ancestors of the first of them.
     """
     before = dof_ancestors(m) & ~np.eye(m.nv, dtype=bool)
-    for j in range(m.njnt):
-        if m.jnt_type[j] == FREE:
-            first = m.jnt_dofadr[j] + 3
-            before[first : first + 3] = before[first]
+    for first in quaternions(m)[1]:
+        before[first : first + 3] = before[first]
     return before
 
 
-def free_dofs(m: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Addresses (nfree,) in qpos and in qvel of the free joints."""
-    free = np.flatnonzero(np.asarray(m.jnt_type) == FREE)
-    return np.asarray(m.jnt_qposadr)[free], np.asarray(m.jnt_dofadr)[free]
+def free_dofs(m: Any) -> np.ndarray:
+    """Addresses (nfree,) in qvel of the free joints."""
+    return np.asarray(m.jnt_dofadr)[np.flatnonzero(np.asarray(m.jnt_type) == FREE)]
 
 
-def scalar_joints(m: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Addresses in qpos and in qvel of the hinge and slide joints."""
-    scalar = np.flatnonzero(np.asarray(m.jnt_type) >= SLIDE)
-    return np.asarray(m.jnt_qposadr)[scalar], np.asarray(m.jnt_dofadr)[scalar]
+def quaternions(m: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Addresses (n,) of the quaternions in qpos, and of the angular velocities in qvel, of free and ball joints."""
+    kind = np.asarray(m.jnt_type)
+    turning = np.flatnonzero(kind <= BALL)
+    skip = np.where(kind[turning] == FREE, 3, 0)
+    return np.asarray(m.jnt_qposadr)[turning] + skip, np.asarray(m.jnt_dofadr)[turning] + skip
+
+
+def plain_coordinates(m: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Addresses in qpos and in qvel of plain coordinates: hinges, slides and the positions of free joints."""
+    kind = np.asarray(m.jnt_type)
+    joint = np.repeat(np.arange(m.njnt), np.select([kind == FREE, kind == BALL], [3, 0], 1))
+    number = np.arange(joint.size) - np.searchsorted(joint, joint)
+    return np.asarray(m.jnt_qposadr)[joint] + number, np.asarray(m.jnt_dofadr)[joint] + number

@@ -104,9 +104,6 @@ def _elements(mj: mujoco.MjModel) -> Iterator[str]:
 
 def _joints(mj: mujoco.MjModel) -> Iterator[str]:
     joint = _OBJ.mjOBJ_JOINT
-    yield from _named(mj, "ball type", joint, mj.jnt_type == mujoco.mjtJoint.mjJNT_BALL)
-    free_spring = (mj.jnt_type == mujoco.mjtJoint.mjJNT_FREE) & (mj.jnt_stiffness != 0)
-    yield from _named(mj, "spring on free type", joint, free_spring)
     yield from _named(mj, "polynomial stiffness", joint, _nonzero_rows(mj.jnt_stiffnesspoly))
     yield from _named(mj, "plastic spring", joint, mj.jnt_plasticadr >= 0)
     by_dof = (("frictionloss", mj.dof_frictionloss), ("polynomial damping", mj.dof_dampingpoly))

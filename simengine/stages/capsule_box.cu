@@ -1,12 +1,12 @@
-// Capsule and box: the sphere at the point of the capsule's segment nearest to the box, and one more where the capsule lies
-// along a face or an edge. All of it in the box's frame; a point of the segment is middle + x half with x in [-1, 1].
+// Capsule and box: the sphere at the point of the capsule's segment nearest to the box, and one more where the capsule
+// lies along a face or an edge. In the box's frame; a point of the segment is middle + x half with x in [-1, 1].
 
 // Where the segment is nearest to the box.
 struct Nearest {
   real square;  // of the distance
   real x;       // point of the segment
   real along;   // point of the edge in [-1, 1]
-  int face;     // the face's axis if an end is nearest to one, 3 if the end is inside, -1 if an edge or corner is nearest
+  int face;     // axis of the face that the end is over, 3 for an end inside, -1 for an edge or corner
   int edge;     // the edge's axis
   int corner;   // the edge's, or the corner's, signs of coordinates as bits
   bool inner;   // an inner point of the edge, not a corner

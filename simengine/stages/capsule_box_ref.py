@@ -70,7 +70,8 @@ def capsule_box(
 
 
 def _nearest_end(middle: jax.Array, half: jax.Array, size: jax.Array) -> Nearest:
-    """(1) Ends of the segments over a face or inside the box."""
+    """Ends of the segments over a face or inside the box."""
+    # (1) an end counts if it is outside along one axis at most
     x = const(np.array([[-1.0, 1.0]]), middle)
     point = middle[:, None] + x[..., None] * half[:, None]
     beyond = point - jnp.clip(point, -size[:, None], size[:, None])
@@ -84,7 +85,8 @@ def _nearest_end(middle: jax.Array, half: jax.Array, size: jax.Array) -> Nearest
 
 
 def _nearest_edge(middle: jax.Array, half: jax.Array, size: jax.Array) -> Nearest:
-    """(2) The twelve edges: nearest points of two lines, seen along the edge, then clamped one after the other."""
+    """The twelve edges of each box."""
+    # (2) nearest points of two lines, seen along the edge, then clamped one after the other
     axis, corner = (np.array(column) for column in zip(*EDGES, strict=True))
     b, c = (axis + 1) % 3, (axis + 2) % 3
     signs = np.array([[0 if i == a else 1 if k >> i & 1 else -1 for i in range(3)] for a, k in EDGES])
@@ -117,8 +119,11 @@ def _nearest_edge(middle: jax.Array, half: jax.Array, size: jax.Array) -> Neares
 
 
 def _second(best: Nearest, middle: jax.Array, half: jax.Array, size: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """(3) How far along the segment from its nearest point the second sphere lies (n,), and whether there is one (n,):
-    a rule each for a face, an edge and a corner. It may be no way at all, where MuJoCo lists one contact twice."""
+    """How far along the segment from its nearest point the second sphere lies (n,), and whether there is one (n,).
+
+    It may be no way at all, where MuJoCo lists one contact twice.
+    """
+    # (3) a rule each for a face, an edge and a corner
     weights = jnp.asarray(np.array([[1, 2, 4]]))
     inward = ((best.corner[:, None] & weights) != 0) != (half > 0)
     slope = jnp.where(half == 0, 1e-30, jnp.abs(half))

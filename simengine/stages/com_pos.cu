@@ -55,8 +55,8 @@ DEVICE void com_pos(const Model& m, const real* xmat, const real* xipos, const r
     } else {
       real offset[3];
       for (int i = 0; i < 3; ++i) offset[i] = subtree_com[3 * m.body_rootid()[b] + i] - xanchor[3 * j + i];
-      if (type == JNT_FREE) {
-        mat_col(out, xmat + 9 * b, k - 3);
+      if (type == JNT_FREE || type == JNT_BALL) {
+        mat_col(out, xmat + 9 * b, type == JNT_FREE ? k - 3 : k);
       } else {
         for (int i = 0; i < 3; ++i) out[i] = xaxis[3 * j + i];
       }

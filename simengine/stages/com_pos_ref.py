@@ -60,6 +60,9 @@ def _dof_axes(m: Any) -> tuple[np.ndarray, np.ndarray]:
             row[adr : adr + 3] = m.njnt + np.arange(3)
             row[adr + 3 : adr + 6] = m.njnt + 3 + 3 * m.jnt_bodyid[j] + np.arange(3)
             turns[adr + 3 : adr + 6] = True
+        elif m.jnt_type[j] == tree.BALL:
+            row[adr : adr + 3] = m.njnt + 3 + 3 * m.jnt_bodyid[j] + np.arange(3)
+            turns[adr : adr + 3] = True
         else:
             row[adr] = j
             turns[adr] = m.jnt_type[j] == tree.HINGE

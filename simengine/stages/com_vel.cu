@@ -8,8 +8,8 @@ DEVICE void com_vel(const Model& m, const real* qvel, const real* cdof, real* cv
   DOF_FOR(v, m.nv()) {
     const int j = m.dof_jntid()[v], b = m.dof_bodyid()[v], adr = m.jnt_dofadr()[j];
     const bool free = m.jnt_type()[j] == JNT_FREE;
-    // the translations of a free joint are fixed in the world; its rotations turn with the velocity they give
-    const int until = free ? adr + 3 : v;
+    // the translations of a free joint are fixed in the world; rotations about the body's axes turn together
+    const int until = free ? adr + 3 : m.jnt_type()[j] == JNT_BALL ? adr : v;
     if (free && v < until) {
       for (int i = 0; i < 6; ++i) cdof_dot[6 * v + i] = 0;
     } else {

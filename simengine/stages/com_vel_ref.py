@@ -25,7 +25,7 @@ def com_vel(m: Any, qvel: jax.Array, cdof: jax.Array) -> tuple[jax.Array, jax.Ar
 
     # (2) an axis turns with the frame it is fixed in; the translations of a free joint are fixed in the world
     turns = np.ones(m.nv)
-    for adr in tree.free_dofs(m)[1]:
+    for adr in tree.free_dofs(m):
         turns[adr : adr + 3] = 0.0
     cdof_dot = spatial.motion_cross(carrier, cdof) * const(turns, qvel)[:, None]
     return cvel, cdof_dot

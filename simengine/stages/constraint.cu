@@ -47,11 +47,18 @@ DEVICE void point_jacobian(const Model& m, int v, int b, const real* point, cons
   for (int i = 0; i < 3; ++i) out[i] += cdof[6 * v + 3 + i];
 }
 
-// Jacobian of a limit row: plus or minus the derivative of length `id`.
-DEVICE void limit_jacobian(const Model& m, int id, real sign, int stride, real* row) {
+// Jacobian of a limit row: plus or minus the derivative of length `id`; a ball joint's angle grows along its axis.
+DEVICE void limit_jacobian(const Model& m, int id, real sign, const real* qpos, int stride, real* row) {
   ROLLED for (int v = 0; v < stride; ++v) row[v] = 0;
   if (id < m.njnt()) {
-    row[m.jnt_dofadr()[id]] = sign;
+    real* at = row + m.jnt_dofadr()[id];
+    if (m.jnt_type()[id] == JNT_BALL) {
+      real axis[3];
+      ball_angle(m, id, qpos, axis);
+      for (int i = 0; i < 3; ++i) at[i] = -axis[i];
+    } else {
+      at[0] = sign;
+    }
     return;
   }
   const int begin = m.tendon_adr()[id - m.njnt()], end = begin + m.tendon_num()[id - m.njnt()];
@@ -74,7 +81,7 @@ DEVICE int limit_rows(const Model& m, const real* qpos, int stride, real* efc_J,
     int r = rows + lane_scan(active[0] + active[1], &total);
     for (int side = 0; side < 2; ++side) {
       if (!active[side]) continue;
-      limit_jacobian(m, id, side == 0 ? R(1.0) : R(-1.0), stride, efc_J + r * stride);
+      limit_jacobian(m, id, side == 0 ? R(1.0) : R(-1.0), qpos, stride, efc_J + r * stride);
       efc_pos[r] = limit.dist[side];
       efc_margin[r] = limit.margin;
       efc_id[r] = -1 - (2 * id + side);

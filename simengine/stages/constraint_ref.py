@@ -12,11 +12,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.math import tree
+from simengine.math import quaternion, tree
 from simengine.math.lengths import length_rows
 from simengine.math.soft_constraint import clamped_solimp, impedance, stiffness_damping
 from simengine.math.spatial import wrench_about
-from simengine.math.vector import MINVAL, const, matmul
+from simengine.math.vector import MINVAL, const, matmul, normalize
 
 
 class RowLayout(NamedTuple):
@@ -125,8 +125,29 @@ def _limits(m: Any, layout: RowLayout, qpos: jax.Array) -> tuple[jax.Array, jax.
     side = np.where(sign > 0, 0, 1)
     bound = const(np.concatenate([m.jnt_range, m.tendon_range])[limited, side], qpos)
     by_qpos, by_qvel = (rows[limited] for rows in length_rows(m))
-    pos = (matmul(const(by_qpos, qpos), qpos) - bound) * const(sign, qpos)
-    return pos, const(by_qvel * sign[:, None], qpos), np.concatenate([m.jnt_margin, m.tendon_margin])[limited]
+    pos, J = (matmul(const(by_qpos, qpos), qpos) - bound) * const(sign, qpos), const(by_qvel * sign[:, None], qpos)
+    margin = np.concatenate([m.jnt_margin, m.tendon_margin])[limited]
+    return *_ball_limits(m, layout, qpos, pos, J, margin), margin
+
+
+def _ball_limits(
+    m: Any, layout: RowLayout, qpos: jax.Array, pos: jax.Array, J: jax.Array, margin: np.ndarray
+) -> tuple[jax.Array, jax.Array]:
+    """Distances (n,) and Jacobian (n, nv) with those of ball joints put in: one bound, on the angle about any axis.
+
+    Their second row never acts.
+    """
+    row = np.flatnonzero(np.append(m.jnt_type, np.full(m.ntendon, tree.HINGE))[layout.limit_id] == tree.BALL)[::2]
+    if not row.size:
+        return pos, J
+    joint = layout.limit_id[row]
+    quats = np.asarray(m.jnt_qposadr)[joint][:, None] + np.arange(4)
+    turned = quaternion.log(quaternion.renormalize(qpos[quats]))
+    x_axis = jnp.broadcast_to(const(np.array([1.0, 0.0, 0.0]), qpos), turned.shape)
+    axis, angle = normalize(turned, x_axis)
+    pos = pos.at[row].set(const(np.asarray(m.jnt_range)[joint].max(axis=1), qpos) - angle)
+    pos = pos.at[row + 1].set(const(margin[row + 1] + 1.0, qpos))
+    return pos, J.at[row[:, None], np.asarray(m.jnt_dofadr)[joint][:, None] + np.arange(3)].set(-axis)
 
 
 def _limit_parameters(m: Any, layout: RowLayout) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -35,7 +35,12 @@ DEVICE void kinematics_body(const Model& m, int body, const real* qpos, real* xp
         for (int i = 0; i < 3; ++i) pos[i] = fma_(axis[i], moved, pos[i]);
       } else {
         real turn[4], arm[3];
-        quat_axis_angle(turn, m.jnt_axis() + 3 * j, moved);
+        if (m.jnt_type()[j] == JNT_BALL) {
+          for (int i = 0; i < 4; ++i) turn[i] = qpos[adr + i];
+          normalize4(turn);
+        } else {
+          quat_axis_angle(turn, m.jnt_axis() + 3 * j, moved);
+        }
         quat_mul(quat, quat, turn);
         quat_rotate(arm, quat, m.jnt_pos() + 3 * j);
         for (int i = 0; i < 3; ++i) pos[i] = anchor[i] - arm[i];

@@ -20,7 +20,7 @@ def kinematics(m: Any, qpos: jax.Array) -> tuple[jax.Array, ...]:
 
     Args:
         m: the model.
-        qpos: (nq,) [m, rad]; quaternions of free joints need not be normalised.
+        qpos: (nq,) [m, rad]; quaternions of free and ball joints need not be normalised.
     Returns:
         xpos (nbody, 3) [m], xquat (nbody, 4), xmat (nbody, 9): body frames.
         xipos (nbody, 3), ximat (nbody, 9): inertial frames.
@@ -74,14 +74,17 @@ def _local_poses(m: Any, qpos: jax.Array) -> tuple[jax.Array, jax.Array, jax.Arr
             continue
         body = np.asarray(m.jnt_bodyid)[jnt]
         adr = np.asarray(m.jnt_qposadr)[jnt]
-        hinge = const((jnt_type[jnt] == tree.HINGE), qpos)
+        hinge, slide = (const(jnt_type[jnt] == kind, qpos) for kind in (tree.HINGE, tree.SLIDE))
         moved = qpos[adr] - const(m.qpos0[adr], qpos)
         local_axis, local_pos = const(m.jnt_axis[jnt], qpos), const(m.jnt_pos[jnt], qpos)
         turn = quaternion.from_axis_angle(local_axis, moved * hinge)
+        ball = np.flatnonzero(jnt_type[jnt] == tree.BALL)
+        if ball.size:
+            turn = turn.at[ball].set(quaternion.renormalize(qpos[adr[ball][:, None] + np.arange(4)]))
         along = quaternion.rotate(quat[body], local_axis)
         at = pos[body] + quaternion.rotate(quat[body], local_pos)
         turned = quaternion.mul(quat[body], turn)
-        shift = along * (moved * (1.0 - hinge))[:, None]
+        shift = along * (moved * slide)[:, None]
         pos = pos.at[body].set(at - quaternion.rotate(turned, local_pos) + shift)
         quat = quat.at[body].set(turned)
         anchor, axis = anchor.at[jnt].set(at), axis.at[jnt].set(along)

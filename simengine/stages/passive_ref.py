@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.math import tree
+from simengine.math import quaternion, tree
 from simengine.math.lengths import length_rows
 from simengine.math.vector import const, matmul
 
@@ -21,8 +21,8 @@ def passive(m: Any, qpos: jax.Array, qvel: jax.Array) -> tuple[jax.Array]:
     # (1) dampers
     force = -const(m.dof_damping, qvel) * qvel
 
-    # (2) springs of hinges and slides
-    adr, dof = tree.scalar_joints(m)
+    # (2) springs: of plain coordinates, and of rotations by the vector of their difference
+    adr, dof = tree.plain_coordinates(m)
     stiffness = np.asarray(m.jnt_stiffness)[np.asarray(m.dof_jntid)[dof]]
     sprung = np.flatnonzero(stiffness)
     if sprung.size:
@@ -31,6 +31,13 @@ def passive(m: Any, qpos: jax.Array, qvel: jax.Array) -> tuple[jax.Array]:
         spread = np.zeros((m.nv, dof.size))
         spread[dof, np.arange(dof.size)] = stiffness
         force = force - matmul(const(spread, qpos), stretch)
+    adr, dof = tree.quaternions(m)
+    stiffness = np.asarray(m.jnt_stiffness)[np.asarray(m.dof_jntid)[dof]]
+    if stiffness.any():
+        quats = adr[:, None] + np.arange(4)
+        rest, stands = const(m.qpos_spring[quats], qpos), quaternion.renormalize(qpos[quats])
+        turned = quaternion.difference(rest, stands) * const(stiffness, qpos)[:, None]
+        force = force.at[dof[:, None] + np.arange(3)].add(-turned)
 
     # (3) tendons: force of each, then their share along each dof; a spring rests within a range of lengths
     if m.ntendon:

@@ -1,5 +1,5 @@
-// Plane and cylinder: the lowest point of the lower rim, the point of the upper rim above it, and two more points of the
-// lower rim, which make an even triangle with the first.
+// Plane and cylinder: the lowest point of the lower rim, the point of the upper rim above it, and two more points of
+// the lower rim, which make an even triangle with the first.
 DEVICE int collide_plane_cylinder(const Pair& p, real margin, Contact* out) {
   const real radius = p.size2[0];
   real normal[3], axis[3], offset[3], down[3];

@@ -6,9 +6,9 @@
 //   reach      0    1/2   1/2    1
 //   weight    1/6   1/3   1/3   1/6
 //
-// The orientation of a free joint moves as q exp(u), and what is averaged is the rate of u, not the angular velocity,
-// which keeps the order on the sphere of quaternions: H. Munthe-Kaas, BIT 38 (1998); A. Iserles et al., Lie-group
-// methods, Acta Numerica 9 (2000), (2.44).
+// The orientation of a free or ball joint moves as q exp(u), and what is averaged is the rate of u, not the angular
+// velocity, which keeps the order on the sphere of quaternions: H. Munthe-Kaas, BIT 38 (1998); A. Iserles et al.,
+// Lie-group methods, Acta Numerica 9 (2000), (2.44).
 
 // Rate of u in q exp(u) under the local angular velocity w: w + u x w / 2 + c u x (u x w), c = (1 - a/2 cot a/2) / a^2.
 DEVICE void rotation_rate(real* out, const real* u, const real* w) {
@@ -30,11 +30,15 @@ DEVICE void rotation_rate(real* out, const real* u, const real* w) {
 DEVICE void displacement_rate(const Model& m, const real* qvel, real reached, real* rk_rate) {
   LANE_FOR(j, m.njnt()) {
     const int v = m.jnt_dofadr()[j];
-    if (m.jnt_type()[j] == JNT_FREE) {
+    const bool free = m.jnt_type()[j] == JNT_FREE;
+    if (free || m.jnt_type()[j] == JNT_BALL) {
+      const int turning = free ? v + 3 : v;
       real turned[3];
-      for (int i = 0; i < 3; ++i) turned[i] = reached * rk_rate[v + 3 + i];
-      for (int i = 0; i < 3; ++i) rk_rate[v + i] = qvel[v + i];
-      rotation_rate(rk_rate + v + 3, turned, qvel + v + 3);
+      for (int i = 0; i < 3; ++i) turned[i] = reached * rk_rate[turning + i];
+      if (free) {
+        for (int i = 0; i < 3; ++i) rk_rate[v + i] = qvel[v + i];
+      }
+      rotation_rate(rk_rate + turning, turned, qvel + turning);
     } else {
       rk_rate[v] = qvel[v];
     }

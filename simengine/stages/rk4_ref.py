@@ -1,8 +1,8 @@
 """Fourth-order Runge-Kutta in JAX, for one world. As mj_RungeKutta.
 
 Each evaluation starts from the step's first state and moves along the rate and acceleration of the one before. The
-orientation of a free joint moves as q exp(u), and what is averaged is the rate of u, not the angular velocity (the
-method of Munthe-Kaas), which keeps the fourth order on the sphere of quaternions.
+orientation of a free or ball joint moves as q exp(u), and what is averaged is the rate of u, not the angular velocity
+(the method of Munthe-Kaas), which keeps the fourth order on the sphere of quaternions.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def rk4_rate(m: Any, rate: jax.Array, reach: jax.Array | float, velocity: jax.Ar
     Args: rate (nv,), reach: how the point was reached (see `rk4_point`); velocity (nv,) at the point.
     """
     # (1) the velocity itself, but for rotations
-    dof = tree.free_dofs(m)[1]
+    dof = tree.quaternions(m)[1]
     if not dof.size:
         return velocity
-    turning = dof[:, None] + np.arange(3, 6)
+    turning = dof[:, None] + np.arange(3)
     turned = rate[turning] * (reach * float(m.opt_timestep))
     return velocity.at[turning].set(quaternion.rotation_rate(turned, velocity[turning]))

@@ -16,7 +16,7 @@ from simengine import (
     load_model,
 )
 from simengine.check.fields import FORWARD, STEPPED
-from tests.model.features import FEATURES, model_with
+from tests.model.features import FEATURES, TOGETHER, model_with
 from tests.models import OWN, gymnasium_path
 
 needs_host = pytest.mark.skipif(bool(available_backends()["host"]), reason="needs a C++ compiler")
@@ -207,13 +207,11 @@ def test_what_cannot_be_reached_is_said() -> None:
 
 
 def test_a_refused_model_names_every_element() -> None:
-    names = ["PGS", "sleep", "ball joint", "free spring", "frictionloss", "mocap", "box", "height field", "condim 4"]
-    names += ["spatial tendon", "equality", "sensor", "activation", "muscle"]
     with pytest.raises(UnsupportedModelError) as refusal:
-        check_model(model_with(*names))
+        check_model(model_with(*TOGETHER))
     shown = "\n".join(refusal.value.features)
-    assert [name for name in names if FEATURES[name].words not in shown] == []
-    assert len(refusal.value.features) >= len(names)
+    assert [name for name in TOGETHER if FEATURES[name].words not in shown] == []
+    assert len(refusal.value.features) >= len(TOGETHER)
 
 
 @pytest.mark.parametrize("argument", ["num_states", "num_steps", "tries"])

@@ -12,7 +12,7 @@ from simengine import available_backends
 from simengine.check import compare
 from simengine.check.fields import FORWARD, STEPPED
 from simengine.cli.main import main
-from tests.model.features import FEATURES, model_with
+from tests.model.features import FEATURES, TOGETHER, model_with
 
 SMALL = ["--states", "30", "--steps", "20"]
 REPORT = {
@@ -100,17 +100,16 @@ def test_a_difference_exits_with_1(capsys: pytest.CaptureFixture[str], monkeypat
 
 
 def test_a_refused_model_exits_with_1_and_lists_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = ("PGS", "elliptic", "ball joint", "frictionloss", "box", "mocap", "spatial tendon", "sensor", "muscle")
     path = tmp_path / "odd.xml"
-    path.write_text(model_with(*names), encoding="utf-8")
+    path.write_text(model_with(*TOGETHER), encoding="utf-8")
     assert main(["check", str(path)]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"{path} is refused: it needs {len(lines) - 1} feature(s)")
-    assert [n for n in names if not any(FEATURES[n].words in line for line in lines[1:])] == []
+    assert [n for n in TOGETHER if not any(FEATURES[n].words in line for line in lines[1:])] == []
     assert main(["check", str(path), "--json"]) == 1
     report = printed_json(capsys)
     assert report["passed"] is False
-    assert len(report["unsupported"]) == len(lines) - 1 >= len(names)
+    assert len(report["unsupported"]) == len(lines) - 1 >= len(TOGETHER)
     assert "model 'odd' needs" in report["verdict"]
 
 

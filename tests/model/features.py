@@ -69,16 +69,6 @@ FEATURES: dict[str, Feature] = {
     "fwdinv": Feature("flag", '<flag fwdinv="enable"/>', "enable flag fwdinv"),
     "invdiscrete": Feature("flag", '<flag invdiscrete="enable"/>', "enable flag invdiscrete"),
     "sleep": Feature("flag", '<flag sleep="enable"/>', "enable flag sleep"),
-    "ball joint": Feature(
-        "world",
-        '<body><joint name="socket" type="ball"/><geom size="0.1" contype="0" conaffinity="0"/></body>',
-        "ball type of joint 'socket'",
-    ),
-    "free spring": Feature(
-        "world",
-        '<body><joint name="loose" type="free" stiffness="2"/><geom size="0.1"/></body>',
-        "spring on free type of joint 'loose'",
-    ),
     "frictionloss": Feature("joint", 'frictionloss="0.5"', "frictionloss of joint 'swing'"),
     "polynomial stiffness": Feature("joint", 'stiffness="1 2"', "polynomial stiffness of joint 'swing'"),
     "polynomial damping": Feature("joint", 'damping="1 2"', "polynomial damping of joint 'swing'"),
@@ -88,12 +78,6 @@ FEATURES: dict[str, Feature] = {
         "gravity compensation of body 'light'",
     ),
     "mocap": Feature("world", '<body name="hand" mocap="true"/>', "mocap of body 'hand'"),
-    "box": _free(
-        '<geom name="crate" type="box" size="0.1 0.1 0.1"/>', "collision plane-box of geoms 'floor' and 'crate'"
-    ),
-    "cylinder": _free(
-        '<geom name="can" type="cylinder" size="0.1 0.1"/>', "collision plane-cylinder of geoms 'floor' and 'can'"
-    ),
     "ellipsoid": _free(
         '<geom name="egg" type="ellipsoid" size="0.1 0.1 0.2"/>', "collision sphere-ellipsoid of geoms 'ball' and 'egg'"
     ),
@@ -158,6 +142,10 @@ FEATURES: dict[str, Feature] = {
     ),
     "unnamed": _actuator('<muscle joint="swing" lengthrange="0 1"/>', "gain other than fixed of actuator number 0"),
 }
+
+
+TOGETHER: tuple[str, ...] = tuple({feature.place: name for name, feature in FEATURES.items()}.values())
+"""A feature for each place of the model, so that all can be in one."""
 
 
 def model_with(*names: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model
+from simengine.model.table import PAIR_TYPES
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELD, FIELDS
 from tests.oracle import Sample, oracle_model, sample, undecided
@@ -17,7 +18,7 @@ from tests.stages.harness import FRONT, Argument, Memory, arguments, call, list_
 
 MODELS = (
     *("ant", "half_cheetah", "mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules"),
-    *("sunken", "tendons"),
+    *("sunken", "tendons", "crates", "ragdoll"),
 )
 
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in catalogue.STAGES}
@@ -41,7 +42,9 @@ def position(model: Model) -> tuple[str, ...]:
 
 
 def serves(stage: Stage, model: Model) -> bool:
-    """Whether a stage knows all that a model needs of it."""
+    """Whether a stage knows all that a model needs of it, and has anything to do on it."""
+    if stage.name in PAIR_TYPES:
+        return PAIR_TYPES.index(stage.name) in model.cand_type
     return not (stage is catalogue.COLLISION and model.general_position)
 
 

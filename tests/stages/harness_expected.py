@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from simengine.kernels.catalogue import STAGES
-from simengine.math import quaternion
+from simengine.math import quaternion, tree
 from simengine.math.joint_space import advance
 from simengine.model.table import PAIR_TYPES
 from simengine.stages.constraint_ref import constraint, row_layout
@@ -199,8 +199,8 @@ def rk4_by_numpy(memory: Memory, rk_stage: int) -> Fields:
         f |= {"rk_qpos": f["qpos"], "rk_qvel": f["qvel"]}
         f |= {n: np.zeros_like(f["qvel"]) for n in ("rk_rate", "rk_dqpos", "rk_dqvel")}
     rate = f["qvel"].copy()
-    for adr in model.jnt_dofadr[model.jnt_type == 0]:
-        turning = slice(adr + 3, adr + 6)
+    for adr in tree.quaternions(model)[1]:
+        turning = slice(adr, adr + 3)
         turned = REACH[rk_stage] * h * f["rk_rate"][:, turning]
         rate[:, turning] = quaternion.rotation_rate(turned, f["qvel"][:, turning])
     dqpos = f["rk_dqpos"] + WEIGHT[rk_stage] * rate

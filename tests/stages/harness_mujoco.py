@@ -68,7 +68,8 @@ def _row_ids(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
         number = int(data.efc_id[row])
         jacobian = data.efc_J.reshape(data.nefc, mj.nv)[row]
         if data.efc_type[row] == mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT:
-            ids.append(-1 - (2 * number + int(jacobian[mj.jnt_dofadr[number]] < 0)))
+            scalar = mj.jnt_type[number] != mujoco.mjtJoint.mjJNT_BALL
+            ids.append(-1 - (2 * number + int(scalar and jacobian[mj.jnt_dofadr[number]] < 0)))
         elif data.efc_type[row] == mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON:
             wrap = mj.tendon_adr[number]
             upper = jacobian[mj.jnt_dofadr[mj.wrap_objid[wrap]]] * mj.wrap_prm[wrap] < 0

@@ -18,7 +18,7 @@ from simengine.model import load_model
 from simengine.model.table import PAIR_TYPES
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELD, STATUS
-from tests.oracle import coverage, oracle_model
+from tests.oracle import PAIR_NAMES, coverage, oracle_model
 from tests.stages.harness import FRONT, Memory, arguments, call, changed, list_worlds
 from tests.stages.harness_chain import MODELS, arena_sizes, fresh, most_rows, prepared, run_chain, serves, single
 from tests.stages.harness_expected import Fields, expected, owner
@@ -279,6 +279,5 @@ def test_special_positions_agree_with_mujoco(first: str, second: str, pos: tuple
 
 def test_the_sample_covers_every_kind_of_contact_and_row() -> None:
     total = sum((coverage(name) for name in MODELS), start=coverage(MODELS[0]))
-    kinds = ("plane-sphere", "plane-capsule", "sphere-sphere", "sphere-capsule", "capsule-capsule", "limits")
-    assert all(total[kind] >= 20 for kind in (*kinds, "tendon limits", "in gap")), total
+    assert all(total[kind] >= 20 for kind in (*PAIR_NAMES.values(), "limits", "tendon limits", "in gap")), total
     assert all(min(arena_sizes(name)) > 0 for name in MODELS)
