@@ -131,7 +131,12 @@ class ListEngine:
         count = int(self.backend.to_host(store.array(counter)[world]))
         start = int(self.backend.to_host(store.array(address)[world]))
         arena = (store.contacts if FIELD[names[0]].space == "contact" else store.rows)[shard]
-        return {name: self.backend.to_host(arena.arrays[name][start : start + count]) for name in names}
+        fields = arena.arrays
+        # what none of the model's kernels writes is zero
+        return {
+            name: self.backend.to_host(fields[name][start : start + count]) if name in fields else np.zeros(count)
+            for name in names
+        }
 
     def num_shards(self, group: int) -> int:
         """Ranges into which a group's worlds are split."""

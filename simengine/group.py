@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from simengine.engine import ListEngine
     from simengine.jax_engine import JaxEngine
 
-_SETTABLE = ("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied", "qacc_warmstart")
+_SETTABLE = ("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied", "eq_active", "qacc_warmstart")
 _CONTACT_FIELDS = ("contact_dist", "contact_pos", "contact_frame", "contact_cand", "contact_efc_address")
-_ROW_FIELDS = ("efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref", "efc_force")
+_ROW_FIELDS = tuple(f"efc_{name}" for name in Constraints._fields)
 
 
 class Group:
@@ -109,8 +109,8 @@ class Group:
 
         Args:
             worlds: None, a boolean mask of (num_worlds,), or indices.
-            fields: qpos, qvel, ctrl, qfrc_applied, xfrc_applied, qacc_warmstart; each of (worlds, ...) or one world's
-                shape, which is then used for all.
+            fields: qpos, qvel, ctrl, qfrc_applied, xfrc_applied, eq_active, qacc_warmstart; each of (worlds, ...) or
+                one world's shape, which is then used for all.
 
         Raises:
             ValueError: unknown field, wrong shape, or a host value that is not finite; nothing is changed then.
@@ -123,10 +123,14 @@ class Group:
             self._engine.put(self.index, name, chosen, value)
 
     def reset(self, worlds: Any = None) -> None:
-        """Set worlds to qpos0 at rest, without controls or applied forces, at time zero and healthy."""
+        """Set worlds to qpos0 at rest, without controls or applied forces, at time zero and healthy.
+
+        Equality constraints become active as the model says (eq_active0).
+        """
         chosen = self._worlds(worlds)
+        initial = {"qpos": self.model.qpos0, "eq_active": self.model.eq_active0}
         for name in INTEGRATION_STATE:
-            self._engine.put(self.index, name, chosen, self.model.qpos0 if name == "qpos" else 0)
+            self._engine.put(self.index, name, chosen, initial.get(name, 0))
         self.reported[... if chosen is None else chosen] = False
 
     def _worlds(self, worlds: Any) -> np.ndarray | None:

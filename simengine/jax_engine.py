@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from scheduler import Trace
 from simengine.emission.calls import EmittedCall
 from simengine.model.model import Model
 from simengine.state.fields import FIELD, FIELDS, INTEGRATION_STATE, STATUS, entry_shape
+
+if TYPE_CHECKING:
+    from simengine.math.row_layout import RowLayout
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _STATE = ("qpos", "qvel", "qacc_warmstart", "nstep", "world_status")
@@ -89,14 +92,22 @@ class JaxEngine:
 
     def arena(self, group: int, world: int, names: Sequence[str], counter: str, address: str) -> dict[str, np.ndarray]:
         """The active contacts or rows of one world, out of the fixed slots that JAX computes."""
+        from simengine.math.row_layout import row_layout
+
         fields, model = self._derived[group], self._models[group]
         active = np.asarray(fields["contact_active" if counter == "ncon" else "efc_active"][world])
         found: dict[str, np.ndarray] = {}
+        layout = row_layout(model)
         for name in names:
             if name == "contact_cand":
                 found[name] = model.slot_cand[active]
             elif name == "contact_efc_address":
                 found[name] = _row_addresses(model, fields, world)[active]
+            elif name in ("efc_type", "efc_frictionloss"):
+                found[name] = (layout.type if name == "efc_type" else layout.frictionloss)[active]
+            elif name == "efc_id":
+                listed = np.asarray(fields["contact_active"][world])
+                found[name] = _row_ids(layout, listed)[active]
             else:
                 found[name] = np.asarray(fields[name][world])[active]
         return found
@@ -157,6 +168,7 @@ def _world_state(arrays: dict[str, Any], model: Model) -> Any:
         time=arrays["nstep"].astype(arrays["qpos"].dtype) * float(model.opt_timestep),
         qfrc_applied=arrays["qfrc_applied"],
         xfrc_applied=arrays["xfrc_applied"],
+        eq_active=arrays["eq_active"].astype(arrays["qpos"].dtype),
     )
 
 
@@ -224,10 +236,19 @@ def _count(fields: dict[str, Any], status: Any) -> dict[str, Any]:
 
 def _row_addresses(model: Model, fields: dict[str, Any], world: int) -> np.ndarray:
     """First row of each contact slot among the active rows of a world, -1 where the slot has none."""
-    rows = np.where(model.cand_condim[model.slot_cand] == 1, 1, 4)
-    first = 2 * model.nlimit + np.cumsum(rows) - rows
+    from simengine.math.row_layout import row_layout
+
+    first = row_layout(model).first_of_slot(model.nslot)
     active = np.asarray(fields["efc_active"][world]).astype(bool)
     before = np.cumsum(active) - active
     if not len(first):
         return np.zeros(0, dtype=np.int32)
     return np.where(active[first], before[first], -1).astype(np.int32)
+
+
+def _row_ids(layout: RowLayout, listed: np.ndarray) -> np.ndarray:
+    """efc_id of every row slot: contacts are numbered by the slots that list one."""
+    contact = np.cumsum(listed) - 1
+    ids = layout.id.copy()
+    ids[layout.first_contact :] = contact[layout.contact_slot]
+    return ids

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from simengine.math.vector import const
 from simengine.stages.acc_bias_ref import acc_bias
 from simengine.stages.acceleration_ref import acceleration
 from simengine.stages.actuation_ref import actuation
@@ -53,6 +54,7 @@ class State(NamedTuple):
         time: () [s].
         qfrc_applied: (nv,) applied generalised force [N, N m].
         xfrc_applied: (nbody, 6) applied force [N] at each body's centre of mass, then torque [N m], world frame.
+        eq_active: (neq,) 1 where an equality constraint is active, 0 where not; None for the model's eq_active0.
     """
 
     qpos: jax.Array
@@ -61,6 +63,7 @@ class State(NamedTuple):
     time: jax.Array
     qfrc_applied: jax.Array
     xfrc_applied: jax.Array
+    eq_active: jax.Array | None = None
 
 
 def initial_state(model: Any, dtype: Any = jnp.float32) -> State:
@@ -72,6 +75,7 @@ def initial_state(model: Any, dtype: Any = jnp.float32) -> State:
         time=jnp.zeros((), dtype),
         qfrc_applied=jnp.zeros(model.nv, dtype),
         xfrc_applied=jnp.zeros((model.nbody, 6), dtype),
+        eq_active=jnp.asarray(model.eq_active0, dtype),
     )
 
 
@@ -127,10 +131,13 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     moving = (f["xipos"], f["ximat"], f["subtree_com"], f["cdof"], f["cvel"])
     put("qfrc_fluid qfrc_passive", fluid(m, *moving, f["qfrc_passive"]))
     put("qfrc_bias", rne(m, qvel, f["cinert"], f["cdof"], f["cvel"], f["cdof_dot"]))
+    eq_active = const(m.eq_active0, qpos) if state.eq_active is None else state.eq_active
+    frames = (f["xpos"], f["xquat"], f["xmat"])
+    motion = (f["subtree_com"], f["cdof"], f["cvel"], f["cdof_dot"])
     contacts = (f["contact_dist"], f["contact_pos"], f["contact_frame"], f["contact_active"])
     put(
         "efc_active efc_J efc_pos efc_margin efc_D efc_aref",
-        constraint(m, qpos, qvel, f["subtree_com"], f["cdof"], *contacts),
+        constraint(m, qpos, qvel, *frames, *motion, eq_active, *contacts),
     )
     # acceleration
     put("actuator_force qfrc_actuator", actuation(m, qpos, qvel, ctrl))
@@ -140,19 +147,19 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     rows = (f["efc_active"], f["efc_J"], f["efc_D"], f["efc_aref"])
     problem = (f["qM"], f["qfrc_smooth"], f["qacc_smooth"], state.qacc_warmstart)
     put("qacc efc_force qfrc_constraint", solve(m, *problem, *rows))
-    put("cfrc_ext", rne_post(m, xfrc, f["xipos"], f["subtree_com"], *contacts[1:], f["efc_active"], f["efc_force"]))
+    put("cfrc_ext", rne_post(m, xfrc, *frames, *placed[:2], *contacts[1:], f["efc_active"], f["efc_force"]))
     # sensors
     put("subtree_linvel subtree_angmom", subtree_vel(m, f["subtree_com"], f["cinert"], f["cvel"]))
     put("cacc_bias", acc_bias(m, qvel, f["cdof_dot"]))
-    at = (f["xpos"], f["xquat"])
-    placed = (f["xipos"], f["subtree_com"], f["geom_xpos"], f["geom_xmat"])
-    put("sensordata", sensor_pos(m, qpos, state.time, *at, *placed))
+    at, geoms = (f["xpos"], f["xquat"]), (f["geom_xpos"], f["geom_xmat"])
+    put("sensordata", sensor_pos(m, qpos, state.time, *at, f["xipos"], f["subtree_com"], *geoms))
     momenta = (f["qM"], f["subtree_linvel"], f["subtree_angmom"])
     put("sensordata", sensor_vel(m, qpos, qvel, *at, f["subtree_com"], f["cvel"], *momenta, f["sensordata"]))
     forces = (f["cacc_bias"], f["qacc"], f["cfrc_ext"])
     put("cacc cfrc_int", body_forces(m, f["cinert"], f["cdof"], f["cvel"], *forces))
     felt = (f["cacc"], f["cfrc_int"], f["actuator_force"], f["qfrc_actuator"])
-    put("sensordata", sensor_acc(m, *at, f["subtree_com"], f["cvel"], *felt, f["sensordata"]))
+    touching = (*contacts[1:], f["efc_active"], f["efc_force"])
+    put("sensordata", sensor_acc(m, *at, f["subtree_com"], f["cvel"], *felt, *touching, f["sensordata"]))
     return f
 
 

@@ -34,7 +34,7 @@ class Contacts(NamedTuple):
 
 
 class Constraints(NamedTuple):
-    """Constraint rows of one world, in MuJoCo's order: joint limits, then contacts.
+    """Constraint rows of one world, in MuJoCo's order: equality constraints, friction, limits, contacts.
 
     Attributes:
         J: Jacobian, (nefc, nv).
@@ -42,6 +42,9 @@ class Constraints(NamedTuple):
         D: constraint mass, (nefc,).
         aref: reference acceleration, (nefc,).
         force: constraint force, (nefc,).
+        type: MuJoCo's mjtConstraint, (nefc,).
+        id: equality constraint, dof, joint, tendon or contact of the row, (nefc,).
+        frictionloss: largest force of a friction row, 0 in others, (nefc,) [N, N m].
     """
 
     J: np.ndarray
@@ -50,6 +53,9 @@ class Constraints(NamedTuple):
     D: np.ndarray
     aref: np.ndarray
     force: np.ndarray
+    type: np.ndarray
+    id: np.ndarray
+    frictionloss: np.ndarray
 
     @property
     def nefc(self) -> int:

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 
+from simengine.check.oracle import dense_jacobian
 from simengine.make_step import State, make_forward
 from simengine.model import Model, load_model
 from simengine.model.table import PAIRS
@@ -33,7 +34,7 @@ STATE_FIELDS = (
     "cfrc_ext subtree_linvel subtree_angmom cacc cfrc_int sensordata"
 ).split()
 CONTACT_FIELDS = ("dist", "pos", "frame")
-ROW_FIELDS = ("J", "pos", "margin", "D", "aref", "force")
+ROW_FIELDS = ("J", "pos", "margin", "D", "aref", "force", "frictionloss")
 
 _GEOM = {geom.name.removeprefix("mjGEOM_").lower(): int(geom) for geom in mujoco.mjtGeom.__members__.values()}
 PAIR_NAMES = {(_GEOM[a], _GEOM[b]): f"{a}-{b}" for pair in PAIRS for a, b in pair.geoms}
@@ -150,7 +151,7 @@ def collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
     mujoco.mj_fullM(mj, data, fields["qM"])
     fields |= {f"contact_{f}": np.array(getattr(data.contact, f)) for f in CONTACT_FIELDS}
     fields |= {f"efc_{f}": np.array(getattr(data, f"efc_{f}")) for f in ROW_FIELDS}
-    fields["efc_J"] = fields["efc_J"].reshape(data.nefc, mj.nv)
+    fields["efc_J"] = dense_jacobian(mj, data)
     fields["contact_exclude"] = np.array(data.contact.exclude)
     fields["efc_type"] = np.array(data.efc_type)
     fields["contact_type"] = np.sort(mj.geom_type[np.array(data.contact.geom).reshape(-1, 2)], axis=1)

@@ -88,7 +88,7 @@ def _arena_errors(sim: Simulation, world: int, evaluation: Evaluation) -> dict[s
         for field in ("dist", "pos", "frame"):
             out[f"contact_{field}"] = relative_error(_host(getattr(contacts, field)), theirs[f"contact_{field}"])
     if not differing and not missing and rows.nefc:
-        for field in ("J", "pos", "margin", "D", "aref", "force"):
+        for field in rows._fields:
             out[f"efc_{field}"] = relative_error(_host(getattr(rows, field)), theirs[f"efc_{field}"])
     return out
 

@@ -58,6 +58,17 @@ def pair_type(mj: mujoco.MjModel, geom1: int, geom2: int) -> str:
     return "-".join(mujoco.mjtGeom(t).name.removeprefix("mjGEOM_").lower() for t in types)
 
 
+def dense_jacobian(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    """efc_J in full, (nefc, nv), however MuJoCo stores it; it keeps room for rows that it leaves out as empty."""
+    if not mujoco.mj_isSparse(mj):
+        return np.array(data.efc_J[: data.nefc * mj.nv]).reshape(data.nefc, mj.nv)
+    dense = np.zeros((data.nefc, mj.nv))
+    for row in range(data.nefc):
+        entries = slice(data.efc_J_rowadr[row], data.efc_J_rowadr[row] + data.efc_J_rownnz[row])
+        dense[row, data.efc_J_colind[entries]] = data.efc_J[entries]
+    return dense
+
+
 class Oracle:
     """MuJoCo on one model.
 
@@ -103,7 +114,7 @@ class Oracle:
         acting = np.flatnonzero(np.asarray(data.contact.exclude) == 0)
         pairs = Counter(pair_type(mj, *data.contact.geom[i]) for i in acting)
         limit_rows = np.flatnonzero(np.isin(data.efc_type, _LIMITS))
-        jacobian = data.efc_J.reshape(data.nefc, mj.nv)
+        jacobian = dense_jacobian(mj, data)
         sides = set()
         for row in limit_rows:
             joint = int(data.efc_id[row])
@@ -152,6 +163,8 @@ def _collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
         elif field.name == "qM":
             fields["qM"] = np.zeros((mj.nv, mj.nv))
             mujoco.mj_fullM(mj, data, fields["qM"])
+        elif field.name == "efc_J":
+            fields["efc_J"] = dense_jacobian(mj, data)
         else:
             fields[field.name] = np.array(getattr(data, field.name))
     return fields

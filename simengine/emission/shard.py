@@ -66,7 +66,7 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
         *((catalogue.finish(integrator, False),) if classes > 1 else ()),
         *((catalogue.finish(integrator, True),) if classes == NUM_CLASSES else ()),
         catalogue.advance(integrator),
-        *((catalogue.POST,) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
+        *((catalogue.post(model.has_general_rows),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
         *((catalogue.SENSE_MOTION,) if keep & SENSED else ()),
         *((catalogue.SENSE_FORCES,) if _sensed_forces(model, keep) else ()),
     )
@@ -183,7 +183,7 @@ class ShardEmitter:
                 self._finish(integrator, c, stored, scalars) for c in reversed(range(1, reachable_classes(model)))
             ),
             advance=make(catalogue.advance(integrator), stored, Listed("rows_0", "size class", 0, True), 0, scalars),
-            post=after(catalogue.POST),
+            post=after(catalogue.post(model.has_general_rows)),
             sense_motion=after(catalogue.SENSE_MOTION),
             sense_forces=after(catalogue.SENSE_FORCES),
         )

@@ -11,6 +11,7 @@ from simengine.stages.collision import COLLISION, COLLISION_ANY
 from simengine.stages.com_pos import COM_POS
 from simengine.stages.com_vel import COM_VEL
 from simengine.stages.constraint import CONSTRAINT
+from simengine.stages.constraint_general import CONSTRAINT_GENERAL
 from simengine.stages.crb import CRB
 from simengine.stages.euler import EULER
 from simengine.stages.factor_m import FACTOR_M
@@ -21,7 +22,7 @@ from simengine.stages.narrowphase import NARROWPHASE
 from simengine.stages.passive import PASSIVE
 from simengine.stages.rk4 import RK4
 from simengine.stages.rne import RNE
-from simengine.stages.rne_post import RNE_POST
+from simengine.stages.rne_post import RNE_POST, RNE_POST_GENERAL
 from simengine.stages.scan import SCAN
 from simengine.stages.sensor_acc import SENSOR_ACC
 from simengine.stages.sensor_pos import SENSOR_POS
@@ -49,11 +50,13 @@ STAGES: tuple[Stage, ...] = (
     ACCELERATION,
     *NARROWPHASE.values(),
     CONSTRAINT,
+    CONSTRAINT_GENERAL,
     SOLVE,
     UNCONSTRAINED,
     EULER,
     RK4,
     RNE_POST,
+    RNE_POST_GENERAL,
     SUBTREE_VEL,
     ACC_BIAS,
     SENSOR_POS,
@@ -105,6 +108,7 @@ SMOOTH_FLUID = Kernel(
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
 POST = Kernel("rne_post", (RNE_POST,))
+POST_GENERAL = Kernel("rne_post_general", (RNE_POST_GENERAL,))
 SENSE_MOTION = Kernel("sense_motion", (SUBTREE_VEL, ACC_BIAS, SENSOR_POS, SENSOR_VEL))
 SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
 
@@ -112,6 +116,11 @@ SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
 def position(general: bool) -> Kernel:
     """Guard, kinematics and counting; simple models do without the code of heavy pair types."""
     return POSITION_GENERAL if general else POSITION
+
+
+def post(general_rows: bool) -> Kernel:
+    """External forces on bodies; models without general rows do without their code."""
+    return POST_GENERAL if general_rows else POST
 
 
 def smooth(has_fluid: bool) -> Kernel:
@@ -145,6 +154,7 @@ def step_kernels(integrator: str) -> tuple[Kernel, ...]:
         finish(integrator, True),
         advance(integrator),
         POST,
+        POST_GENERAL,
         SENSE_MOTION,
         SENSE_FORCES,
     )

@@ -26,6 +26,8 @@ _HEADERS_AFTER_MODEL = (
     "box.cuh",
     "lengths.cuh",
     "counting.cuh",
+    "rows.cuh",
+    "equality.cuh",
     "integrate.cuh",
     "ray.cuh",
     "sensor.cuh",

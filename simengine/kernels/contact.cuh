@@ -93,4 +93,5 @@ DEVICE void fill_contacts(const Model& m, int type, const real* geom_xpos, const
   lane_sync();
 }
 
-DEVICE int rows_of(const Model& m, int c) { return m.cand_condim()[c] == 1 ? 1 : 4; }
+// Constraint rows of a contact of pair c.
+DEVICE int rows_of(const Model& m, int c) { return m.cand_rows()[c]; }

@@ -37,12 +37,21 @@ DEVICE int size_class(int nefc) {
   return index;
 }
 
+// Rows that every lane counts of the equalities that are active, and of friction losses.
+DEVICE int standing_rows(const Model& m, const int* eq_active) {
+  int rows = lane() == 0 ? m.nfriction() : 0;
+  LANE_FOR(e, m.neq()) rows += eq_active[e] ? m.eq_rows()[e] : 0;
+  return rows;
+}
+
+// `standing` is how many rows a lane adds to those of contacts and limits.
 template <CollideAny COLLIDE, int MOST>
 DEVICE void count_contacts(const Model& m, const real* qpos, const real* geom_xpos, const real* geom_xmat,
-                           const int* world_status, int* cand_adr, int* ncon, int* nefc, int* counts, int shard_size) {
+                           const int* world_status, int* cand_adr, int* ncon, int* nefc, int* counts, int shard_size,
+                           int standing) {
   const bool healthy = world_status[0] == STATUS_HEALTHY;
   const int ncand = healthy ? m.ncand() : 0, nlimit = healthy ? m.nlimit() : 0;
-  int contacts = 0, rows = 0, types = 0;
+  int contacts = 0, rows = healthy ? standing : 0, types = 0;
   // (1) contacts of each candidate pair, and where they go
   ROLLED for (int base = 0; base < m.ncand(); base += LANES) {
     const int c = base + lane();

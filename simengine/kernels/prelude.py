@@ -14,7 +14,7 @@ from simengine.state.fields import COLUMNS, NUM_CLASSES, NUM_COLUMNS, NUM_SUMS, 
 
 def constants() -> str:
     """C definitions of the codes that stages share with Python."""
-    joint, geom = mujoco.mjtJoint, mujoco.mjtGeom
+    joint, geom, row = mujoco.mjtJoint, mujoco.mjtGeom, mujoco.mjtConstraint
     values = {
         "JNT_FREE": int(joint.mjJNT_FREE),
         "JNT_BALL": int(joint.mjJNT_BALL),
@@ -24,6 +24,9 @@ def constants() -> str:
             f"GEOM_{name}": int(getattr(geom, f"mjGEOM_{name}"))
             for name in ("PLANE", "SPHERE", "CAPSULE", "ELLIPSOID", "CYLINDER", "BOX")
         },
+        **{name.replace("mjCNSTR_", "ROW_"): int(code) for name, code in row.__members__.items()},
+        **{name.replace("mjEQ_", "EQ_"): int(code) for name, code in mujoco.mjtEq.__members__.items()},
+        "CONE_ELLIPTIC": int(mujoco.mjtCone.mjCONE_ELLIPTIC),
         "NUM_COLUMNS": NUM_COLUMNS,
         "NUM_SUMS": NUM_SUMS,
         "NUM_CLASSES": NUM_CLASSES,

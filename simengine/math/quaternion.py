@@ -24,6 +24,11 @@ def mul(p: jax.Array, q: jax.Array) -> jax.Array:
     )
 
 
+def conjugate(q: jax.Array) -> jax.Array:
+    """The inverse of unit quaternions q (..., 4)."""
+    return jnp.concatenate([q[..., :1], -q[..., 1:]], axis=-1)
+
+
 def rotate(q: jax.Array, v: jax.Array) -> jax.Array:
     """Rotate vectors v (..., 3) by unit quaternions q (..., 4): v + 2 w (u x v) + 2 u x (u x v)."""
     w, u = q[..., :1], q[..., 1:]

@@ -70,6 +70,7 @@ def inertia_mul(i: jax.Array, v: jax.Array) -> jax.Array:
     return jnp.concatenate([turned + cross(h, lin), i[..., 9:] * lin - cross(h, w)], axis=-1)
 
 
-def wrench_about(point: jax.Array, at: jax.Array, force: jax.Array) -> jax.Array:
-    """Force vector (..., 6) about `point` of a pure force (..., 3) [N] that acts at `at` (..., 3) [m]."""
-    return jnp.concatenate([cross(at - point, force), force], axis=-1)
+def wrench_about(point: jax.Array, at: jax.Array, force: jax.Array, torque: jax.Array | None = None) -> jax.Array:
+    """Force vector (..., 6) about `point` of a force (..., 3) [N] at `at` (..., 3) [m], and a torque (..., 3) [N m]."""
+    moment = cross(at - point, force)
+    return jnp.concatenate([moment if torque is None else moment + torque, force], axis=-1)

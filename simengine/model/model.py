@@ -11,6 +11,7 @@ import numpy as np
 from simengine.errors import ModelError, UnsupportedModelError
 from simengine.model.lengths import length_table
 from simengine.model.pairs import geom_pairs, pair_table, unsupported_pairs
+from simengine.model.rows import row_table, unsupported_rows
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
 from simengine.model.support import unsupported_features
 from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, SIZES, TABLE, resolve
@@ -33,13 +34,15 @@ class Model:
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
         senses_forces: whether a sensor measures accelerations or forces.
         general_position: whether the positions need more than the kernels of simple models know.
+        has_general_rows: whether a state can have other rows than limits and frictionless or pyramidal contacts of
+            dimension 3; such models need a solver for every type of row.
         nefc_max: the most constraint rows a state can have.
     """
 
     def __init__(self, mj: mujoco.MjModel):
         name = mj.names[: mj.names.find(b"\0")].decode() or "unnamed"
         pairs = geom_pairs(mj)
-        features = unsupported_features(mj) + unsupported_pairs(mj, pairs)
+        features = unsupported_features(mj) + unsupported_rows(mj) + unsupported_pairs(mj, pairs)
         if features:
             raise UnsupportedModelError(name, features)
         self.name = name
@@ -48,13 +51,13 @@ class Model:
         self.arrays = _build_arrays(mj, pairs)
         self.sizes = _build_sizes(mj, self.arrays)
         self.options = _build_options(mj)
-        self.nefc_max = 2 * self.sizes["nlimit"] + int(
-            np.where(self.arrays["cand_condim"] == 1, 1, 4)[self.arrays["slot_cand"]].sum()
-        )
+        self.has_general_rows = _has_general_rows(self)
+        self.nefc_max = _most_rows(self)
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
+        heavy = np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any()
+        self.general_position = bool(heavy or self.neq or self.nfriction)
         self.sensor_names = sensor_names(self.arrays["sensor_type"])
         self.senses_forces = senses_forces(mj)
-        self.general_position = bool(np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any())
         self._check_shapes()
 
     def __getattr__(self, name: str) -> Any:
@@ -150,6 +153,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str,
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
     values |= length_table(mj) | sensor_table(mj)
+    values |= row_table(mj, values["cand_condim"])
     values["actuator_gear"] = mj.actuator_gear[:, 0]
     values["actuator_gainprm"] = mj.actuator_gainprm[:, 0]
     affine = (mj.actuator_biastype == mujoco.mjtBias.mjBIAS_AFFINE)[:, None]
@@ -192,8 +196,19 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str,
         "nslot": len(arrays["slot_cand"]),
         "nlimit": len(arrays["limit_id"]),
         "nmoment": len(arrays["moment"]),
+        "nfriction": len(arrays["friction_id"]),
     }
     return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
+
+
+def _has_general_rows(model: Model) -> bool:
+    lean_contacts = np.isin(model.cand_condim, (1, 3)).all() and model.opt_cone == mujoco.mjtCone.mjCONE_PYRAMIDAL
+    return bool(model.neq or model.nfriction or not lean_contacts)
+
+
+def _most_rows(model: Model) -> int:
+    contacts = model.cand_rows[model.slot_cand].sum()
+    return int(model.eq_rows.sum() + model.nfriction + 2 * model.nlimit + contacts)
 
 
 def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
@@ -204,5 +219,6 @@ def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
         "opt_ls_iterations": int(mj.opt.ls_iterations),
         "opt_eulerdamp": int(damped and not disabled & int(_DISABLE.mjDSBL_EULERDAMP)),
         "opt_warmstart": int(not disabled & int(_DISABLE.mjDSBL_WARMSTART)),
+        "opt_cone": int(mj.opt.cone),
     }
     return {name: values[name] for name in INT_OPTIONS}

@@ -131,6 +131,7 @@ def pair_table(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str, np
         "cand_condim": np.array([p.condim for p in parameters], dtype=np.int32),
         "cand_friction": np.array([p.friction for p in parameters]).reshape(-1, 5),
         "cand_solref": np.array([p.solref for p in parameters]).reshape(-1, 2),
+        "cand_solreffriction": np.zeros((len(pairs), 2)),
         "cand_solimp": np.array([p.solimp for p in parameters]).reshape(-1, 5),
         "cand_margin": np.array([p.margin for p in parameters]),
         "cand_gap": np.array([p.gap for p in parameters]),

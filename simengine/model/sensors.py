@@ -19,15 +19,15 @@ SENSORS: dict[str, tuple[str, ...]] = {
     "pos": (
         *("JOINTPOS", "TENDONPOS", "ACTUATORPOS", "JOINTLIMITPOS", "TENDONLIMITPOS", "MAGNETOMETER"),
         *("FRAMEPOS", "FRAMEQUAT", "FRAMEXAXIS", "FRAMEYAXIS", "FRAMEZAXIS", "SUBTREECOM", "CLOCK", "E_POTENTIAL"),
-        *("RANGEFINDER", "INSIDESITE"),
+        *("RANGEFINDER", "INSIDESITE", "BALLQUAT"),
     ),
     "vel": (
         *("JOINTVEL", "TENDONVEL", "ACTUATORVEL", "JOINTLIMITVEL", "TENDONLIMITVEL", "VELOCIMETER", "GYRO"),
-        *("FRAMELINVEL", "FRAMEANGVEL", "SUBTREELINVEL", "SUBTREEANGMOM", "E_KINETIC"),
+        *("FRAMELINVEL", "FRAMEANGVEL", "SUBTREELINVEL", "SUBTREEANGMOM", "E_KINETIC", "BALLANGVEL"),
     ),
     "acc": (
         *("ACCELEROMETER", "FORCE", "TORQUE", "FRAMELINACC", "FRAMEANGACC"),
-        *("ACTUATORFRC", "JOINTACTFRC", "TENDONACTFRC"),
+        *("ACTUATORFRC", "JOINTACTFRC", "TENDONACTFRC", "TOUCH", "JOINTLIMITFRC", "TENDONLIMITFRC"),
     ),
 }
 """Sensors that the engine has (mjtSensor without its prefix), by the part of an evaluation that measures them."""
@@ -76,8 +76,8 @@ def sensor_table(mj: mujoco.MjModel) -> dict[str, Any]:
 def _zones(mj: mujoco.MjModel) -> np.ndarray:
     """(nsensor,) sites whose volume matters to a sensor, -1 for none."""
     zone = np.full(mj.nsensor, -1)
-    inside = mj.sensor_type == sensor_code("INSIDESITE")
-    zone[inside] = mj.sensor_refid[inside]
+    inside, touch = (mj.sensor_type == sensor_code(name) for name in ("INSIDESITE", "TOUCH"))
+    zone[inside], zone[touch] = mj.sensor_refid[inside], mj.sensor_objid[touch]
     return zone
 
 

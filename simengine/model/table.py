@@ -12,12 +12,12 @@ from typing import NamedTuple
 # Sizes every model has; they open the integer header in this order.
 SIZES: tuple[str, ...] = (
     *("nq", "nv", "nu", "nbody", "njnt", "ngeom", "ntendon", "nwrap"),
-    *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment"),
+    *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment", "neq", "nfriction"),
     *("nsensor", "nsensordata"),
 )
 
 # Scalar integer options, which follow the sizes in the header.
-INT_OPTIONS: tuple[str, ...] = ("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart")
+INT_OPTIONS: tuple[str, ...] = ("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart", "opt_cone")
 
 
 class TableField(NamedTuple):
@@ -53,6 +53,7 @@ TABLE: tuple[TableField, ...] = (
     _i("body_dofnum", "nbody", doc="number of dofs"),
     _i("body_dofadr", "nbody", doc="first dof, -1 if none"),
     _i("body_last", "nbody", doc="derived: last body of the subtree, which depth-first numbering makes a range"),
+    _i("body_lastdof", "nbody", doc="derived: last dof that moves the body, -1 if none"),
     _r("body_pos", "nbody", 3, doc="frame position in the parent [m]"),
     _r("body_quat", "nbody", 4, doc="frame orientation in the parent"),
     _r("body_ipos", "nbody", 3, doc="inertial frame position in the body [m]"),
@@ -86,6 +87,9 @@ TABLE: tuple[TableField, ...] = (
     _r("dof_armature", "nv", doc="added inertia [kg or kg m^2]"),
     _r("dof_damping", "nv", doc="damping [N s/m or N m s/rad]"),
     _r("dof_invweight0", "nv", doc="mean inverse inertia at qpos0"),
+    _r("dof_frictionloss", "nv", doc="largest force of dry friction [N or N m]"),
+    _r("dof_solref", "nv", 2, doc="friction solver reference"),
+    _r("dof_solimp", "nv", 5, doc="friction solver impedance"),
     _r("qpos0", "nq", doc="reference configuration"),
     _r("qpos_spring", "nq", doc="reference configuration of the springs"),
     # geoms
@@ -102,8 +106,10 @@ TABLE: tuple[TableField, ...] = (
     _i("cand_type", "ncand", doc="derived: index into PAIR_TYPES"),
     _i("cand_slot", "ncand", doc="derived: first contact slot"),
     _i("cand_condim", "ncand", doc="derived: contact dimension"),
+    _i("cand_rows", "ncand", doc="derived: constraint rows of a contact"),
     _r("cand_friction", "ncand", 5, doc="derived: combined friction"),
     _r("cand_solref", "ncand", 2, doc="derived: combined solver reference"),
+    _r("cand_solreffriction", "ncand", 2, doc="derived: solver reference of a cone's tangents, 0 for the normal's"),
     _r("cand_solimp", "ncand", 5, doc="derived: combined solver impedance"),
     _r("cand_margin", "ncand", doc="derived: distance at which forces begin [m]"),
     _r("cand_gap", "ncand", doc="derived: further distance at which the contact is listed without force [m]"),
@@ -120,6 +126,10 @@ TABLE: tuple[TableField, ...] = (
     _r("tendon_solref_lim", "ntendon", 2, doc="limit solver reference"),
     _r("tendon_solimp_lim", "ntendon", 5, doc="limit solver impedance"),
     _r("tendon_invweight0", "ntendon", doc="inverse inertia at qpos0"),
+    _r("tendon_length0", "ntendon", doc="length at qpos0"),
+    _r("tendon_frictionloss", "ntendon", doc="largest force of dry friction"),
+    _r("tendon_solref_fri", "ntendon", 2, doc="friction solver reference"),
+    _r("tendon_solimp_fri", "ntendon", 5, doc="friction solver impedance"),
     _i("wrap_qposadr", "nwrap", doc="derived: coordinate of the wrap's joint"),
     _i("wrap_dofadr", "nwrap", doc="derived: dof of the wrap's joint"),
     _i("wrap_tenid", "nwrap", doc="derived: tendon"),
@@ -127,6 +137,17 @@ TABLE: tuple[TableField, ...] = (
     _i("jnt_wrapnum", "njnt", doc="derived: number of wraps over the joint"),
     _i("jnt_wrapadr", "njnt", doc="derived: first of them in wrap_byjnt"),
     _i("wrap_byjnt", "nwrap", doc="derived: wraps ordered by joint, then by number"),
+    # equality constraints and friction losses
+    _i("eq_type", "neq", doc="MuJoCo's mjtEq"),
+    _i("eq_active0", "neq", doc="is the constraint active at the start"),
+    _i("eq_rows", "neq", doc="derived: constraint rows while active, 0 where nothing moves or a flag forbids"),
+    _i("eq_obj", "neq", 2, doc="derived: bodies, joints or tendons; -1 for no second one"),
+    _r("eq_anchor", "neq", 2, 3, doc="derived: constrained point in the frame of each body [m]"),
+    _r("eq_quat", "neq", 2, 4, doc="derived: constrained orientation in the frame of each body"),
+    _r("eq_data", "neq", 12, doc="polynomial coefficients in the first five, torque scale of welds in the eleventh"),
+    _r("eq_solref", "neq", 2, doc="solver reference"),
+    _r("eq_solimp", "neq", 5, doc="solver impedance"),
+    _i("friction_id", "nfriction", doc="derived: dofs with friction loss, then nv + each such tendon"),
     # actuators on joints and fixed tendons; a moment is an actuator's gear times the coefficient of one joint
     _i("jnt_momentnum", "njnt", doc="derived: number of moments about the joint"),
     _i("jnt_momentadr", "njnt", doc="derived: first of them; they are ordered by joint, then by actuator"),

@@ -1,7 +1,7 @@
 """Broadphase and counting of contacts and constraint rows.
 
-Two stages of the same work: `collision` knows the light pair types only, so that simple models do not pay for code they
-never run; `collision_any` knows all.
+Two stages of the same work: `collision` knows the light pair types only, and the rows of limits and contacts, so that
+simple models do not pay for code they never run; `collision_any` knows all.
 """
 
 from dataclasses import replace
@@ -15,4 +15,9 @@ COLLISION = Stage(
     scalars=("shard_size",),
     flops=60,
 )
-COLLISION_ANY = replace(COLLISION, name="collision_any", flops=200)
+COLLISION_ANY = replace(
+    COLLISION,
+    name="collision_any",
+    reads=("qpos", "eq_active", "geom_xpos", "geom_xmat", "world_status"),
+    flops=200,
+)

@@ -19,7 +19,7 @@ CONSTRAINT = Stage(
         "contact_frame",
         "contact_cand",
     ),
-    writes=("contact_efc_address", "efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref", "efc_id"),
+    writes=("contact_efc_address", "efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref", "efc_type", "efc_id"),
     flops=200,
     ref="constraint_ref:constraint",
 )

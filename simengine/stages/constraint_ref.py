@@ -1,79 +1,39 @@
-"""Constraint rows in JAX, for one world: limits of joints and tendons, and pyramidal contacts in fixed slots.
+"""Constraint rows in JAX, for one world, in fixed slots: equalities, friction losses, limits and contacts.
 
 Source: MuJoCo, chapter "Computation", sections "Constraint model" and "Contact"; quantities as after
-mj_makeConstraint, mj_projectConstraint and mj_referenceConstraint.
+mj_makeConstraint, mj_projectConstraint and mj_referenceConstraint. The form of `constraint_general` and, for the rows
+that it knows, of `constraint`.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from simengine.math import quaternion, tree
+from simengine.math.equality import Motion, equality_rows
 from simengine.math.lengths import length_rows
-from simengine.math.soft_constraint import clamped_solimp, impedance, stiffness_damping
+from simengine.math.row_layout import ELLIPTIC, PYRAMIDAL, RowLayout, per_row, row_directions, row_layout
+from simengine.math.rows import Rows, empty, solver_rows
 from simengine.math.spatial import wrench_about
-from simengine.math.vector import MINVAL, const, matmul, normalize
-
-
-class RowLayout(NamedTuple):
-    """Which row slot holds what; limits first (joints, then tendons; lower side, upper side), then contacts by slot.
-
-    Attributes:
-        limit_id (nlimit2,), limit_sign (nlimit2,): joint, or njnt + tendon, of each limit row, and the sign of its
-            Jacobian, +1 lower, -1 upper.
-        contact_slot (nrow,): contact slot of each contact row.
-        contact_lean (nrow, 2): how far the row leans from the contact's normal along the two tangents.
-        contact_body (nrow, 2): bodies of the row's contact.
-        tran_scale (nrow,): regularisation of the row per unit (1 - d) / d.
-    """
-
-    limit_id: np.ndarray
-    limit_sign: np.ndarray
-    contact_slot: np.ndarray
-    contact_lean: np.ndarray
-    contact_body: np.ndarray
-    tran_scale: np.ndarray
-
-
-def row_layout(m: Any) -> RowLayout:
-    """Static row tables of a model."""
-    slot_cand = np.asarray(m.slot_cand)
-    condim = np.asarray(m.cand_condim)[slot_cand]
-    count = np.where(condim == 1, 1, 4)
-    slot = np.repeat(np.arange(m.nslot), count)
-    edge = np.arange(slot.size) - np.repeat(np.cumsum(count) - count, count)
-    cand = slot_cand[slot]
-    pyramid = condim[slot] > 1
-    friction = np.asarray(m.cand_friction, np.float64).reshape(-1, 5)[cand]
-
-    # edges +t1, -t1, +t2, -t2, each leaning by its friction coefficient
-    lean = np.zeros((slot.size, 2))
-    rows = np.flatnonzero(pyramid)
-    tangent = edge[rows] // 2
-    lean[rows, tangent] = np.where(edge[rows] % 2 == 0, 1.0, -1.0) * friction[rows, tangent]
-
-    # inverse inertia of the normal, from the bodies' at qpos0; all edges of a pyramid share that of a cone with the
-    # same friction: R = 2 mu^2 (1 - d) / d A (1 + f^2), mu = f / sqrt(impratio)
-    invweight = np.asarray(m.body_invweight0, np.float64)[:, 0]
-    body1, body2 = np.asarray(m.geom_bodyid)[m.cand_geom1][cand], np.asarray(m.geom_bodyid)[m.cand_geom2][cand]
-    normal = invweight[body1] + invweight[body2]
-    f2 = friction[:, 0] ** 2
-    scale = np.where(pyramid, normal * (1.0 + f2) * 2.0 * f2 / float(m.opt_impratio), normal)
-    limited = np.asarray(m.limit_id)
-    bodies = np.stack([body1, body2], axis=1)
-    return RowLayout(np.repeat(limited, 2), np.tile([1.0, -1.0], limited.size), slot, lean, bodies, scale)
+from simengine.math.vector import const, matmul, normalize
 
 
 def constraint(
     m: Any,
     qpos: jax.Array,
     qvel: jax.Array,
+    xpos: jax.Array,
+    xquat: jax.Array,
+    xmat: jax.Array,
     subtree_com: jax.Array,
     cdof: jax.Array,
+    cvel: jax.Array,
+    cdof_dot: jax.Array,
+    eq_active: jax.Array,
     contact_dist: jax.Array,
     contact_pos: jax.Array,
     contact_frame: jax.Array,
@@ -81,8 +41,9 @@ def constraint(
 ) -> tuple[jax.Array, ...]:
     """Jacobian, regularisation and reference acceleration of every row slot.
 
-    Args: qpos (nq,), qvel (nv,), subtree_com (nbody, 3), cdof (nv, 6), contact_dist (nslot,) [m], contact_pos
-        (nslot, 3) [m], contact_frame (nslot, 9), contact_active (nslot,) bool.
+    Args: qpos (nq,), qvel (nv,), xpos (nbody, 3), xquat (nbody, 4), xmat (nbody, 9), subtree_com (nbody, 3), cdof
+        (nv, 6), cvel (nbody, 6), cdof_dot (nv, 6), eq_active (neq,), contact_dist (nslot,) [m], contact_pos (nslot, 3)
+        [m], contact_frame (nslot, 9), contact_active (nslot,) bool.
     Returns:
         efc_active (nefc_max,) bool: the row exists; all else is zero where it does not.
         efc_J (nefc_max, nv), efc_pos (nefc_max,), efc_margin (nefc_max,) [m, rad].
@@ -90,44 +51,51 @@ def constraint(
         efc_aref (nefc_max,): reference acceleration [m/s^2, rad/s^2].
     """
     layout = row_layout(m)
-    # (1) limits: distance to each side and the sign of its gradient
-    limit_pos, limit_J, limit_margin = _limits(m, layout, qpos)
+    # (1) equalities, friction losses and limits
+    motion = Motion(xpos, xquat, xmat, subtree_com, cdof, cvel, cdof_dot)
+    equalities = equality_rows(m, qpos, qvel, motion, eq_active)
+    frictions, limits = _frictions(m, layout, qpos), _limits(m, layout, qpos)
 
     # (2) contacts: relative velocity of the bodies at the contact, in the contact frame, combined into edges
-    contact_J = _contact_jacobian(m, layout, subtree_com, cdof, contact_pos, contact_frame)
-    cand = np.asarray(m.slot_cand)[layout.contact_slot]
-    margin = np.concatenate([limit_margin, np.asarray(m.cand_margin, np.float64)[cand]])
-    pos = jnp.concatenate([limit_pos, per_row(layout, contact_dist)])
-    listed = jnp.concatenate([jnp.ones(limit_pos.shape, bool), per_row(layout, contact_active)])
+    contacts = _contacts(m, layout, subtree_com, cdof, contact_dist, contact_pos, contact_frame, contact_active)
 
-    # (3) rows that exist: closer than the margin
-    active = listed & (pos < const(margin, pos))
-    exists = active.astype(qpos.dtype)
-    J = jnp.concatenate([limit_J, contact_J]) * exists[:, None]
-    residual = jnp.where(active, pos - const(margin, pos), 0.0)
-
-    # (4) impedance, regularisation and reference acceleration
-    limit_solref, limit_solimp, limit_scale = _limit_parameters(m, layout)
-    solref = np.concatenate([limit_solref, m.cand_solref[cand]])
-    solimp = clamped_solimp(np.concatenate([limit_solimp, m.cand_solimp[cand]]))
-    scale = np.concatenate([limit_scale, layout.tran_scale])
-    k, b = stiffness_damping(solref, solimp, float(m.opt_timestep))
-    d = impedance(solimp, residual)
-    regularisation = jnp.maximum(const(scale, d) * (1.0 - d) / d, MINVAL)
-    aref = -const(b, d) * matmul(J, qvel) - const(k, d) * d * residual
-    efc_pos = jnp.where(active, pos, 0.0)
-    return active, J, efc_pos, const(margin, pos) * exists, exists / regularisation, aref * exists
+    # (3) rows that exist, (4) their impedance, regularisation and reference acceleration
+    return solver_rows([equalities, frictions, limits, contacts], qvel, float(m.opt_timestep))
 
 
-def _limits(m: Any, layout: RowLayout, qpos: jax.Array) -> tuple[jax.Array, jax.Array, np.ndarray]:
-    """Distances (n,), Jacobian (n, nv) and margins (n,) of the limit rows."""
+def _frictions(m: Any, layout: RowLayout, qpos: jax.Array) -> Rows:
+    """Dry friction of dofs, then tendons: at position zero, without a spring."""
+    ids = layout.friction_id
+    if not ids.size:
+        return empty(m.nv, qpos)
+    J = np.concatenate([np.eye(m.nv), length_rows(m)[1][m.njnt :]])[ids]
+    solref, solimp, scale = (
+        np.concatenate([of_dofs, of_tendons])[ids]
+        for of_dofs, of_tendons in (
+            (m.dof_solref, m.tendon_solref_fri),
+            (m.dof_solimp, m.tendon_solimp_fri),
+            (m.dof_invweight0, m.tendon_invweight0),
+        )
+    )
+    zero, on = jnp.zeros(ids.size, qpos.dtype), jnp.ones(ids.size, bool)
+    return Rows(on, True, const(J, qpos), zero, np.zeros(ids.size), zero, zero, solref, solimp, scale)
+
+
+def _limits(m: Any, layout: RowLayout, qpos: jax.Array) -> Rows:
+    """Limits: distance to each side and the sign of its gradient."""
     limited, sign = layout.limit_id, layout.limit_sign
     side = np.where(sign > 0, 0, 1)
     bound = const(np.concatenate([m.jnt_range, m.tendon_range])[limited, side], qpos)
     by_qpos, by_qvel = (rows[limited] for rows in length_rows(m))
     pos, J = (matmul(const(by_qpos, qpos), qpos) - bound) * const(sign, qpos), const(by_qvel * sign[:, None], qpos)
     margin = np.concatenate([m.jnt_margin, m.tendon_margin])[limited]
-    return *_ball_limits(m, layout, qpos, pos, J, margin), margin
+    pos, J = _ball_limits(m, layout, qpos, pos, J, margin)
+    joint_invweight = np.asarray(m.dof_invweight0)[np.asarray(m.jnt_dofadr)]
+    of_joints = (m.jnt_solref, m.jnt_solimp, joint_invweight)
+    of_tendons = (m.tendon_solref_lim, m.tendon_solimp_lim, m.tendon_invweight0)
+    solref, solimp, scale = (np.concatenate(pair)[limited] for pair in zip(of_joints, of_tendons, strict=True))
+    on = jnp.ones(pos.shape, bool)
+    return Rows(on, False, J, pos, margin, pos - const(margin, pos), jnp.zeros_like(pos), solref, solimp, scale)
 
 
 def _ball_limits(
@@ -150,15 +118,51 @@ def _ball_limits(
     return pos, J.at[row[:, None], np.asarray(m.jnt_dofadr)[joint][:, None] + np.arange(3)].set(-axis)
 
 
-def _limit_parameters(m: Any, layout: RowLayout) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """solref (n, 2), solimp (n, 5) and approximate inverse inertia (n,) of the limit rows."""
-    joint_invweight = np.asarray(m.dof_invweight0)[np.asarray(m.jnt_dofadr)]
-    of_joints = (m.jnt_solref, m.jnt_solimp, joint_invweight)
-    of_tendons = (m.tendon_solref_lim, m.tendon_solimp_lim, m.tendon_invweight0)
-    solref, solimp, invweight = (
-        np.concatenate(pair)[layout.limit_id] for pair in zip(of_joints, of_tendons, strict=True)
-    )
-    return solref, solimp, invweight
+def _contacts(
+    m: Any,
+    layout: RowLayout,
+    subtree_com: jax.Array,
+    cdof: jax.Array,
+    dist: jax.Array,
+    pos: jax.Array,
+    frame: jax.Array,
+    listed: jax.Array,
+) -> Rows:
+    """Rows of the contact slots. Those of a cone's tangents have position zero, and the normal's impedance."""
+    if not m.nslot:
+        return empty(m.nv, cdof)
+    J = _contact_jacobian(m, layout, subtree_com, cdof, pos, frame)
+    cand = np.asarray(m.slot_cand)[layout.contact_slot]
+    kind, sub = layout.type[layout.first_contact :], layout.sub[layout.first_contact :]
+    tangent = (kind == ELLIPTIC) & (sub > 0)
+    margin = np.asarray(m.cand_margin, np.float64)[cand]
+    own = per_row(layout, dist)
+    distance = own - const(margin, own)
+    position = own * const(~tangent, own) if tangent.any() else own
+    custom = np.asarray(m.cand_solreffriction)[cand]
+    solref = np.where((tangent & custom.any(axis=1))[:, None], custom, np.asarray(m.cand_solref)[cand])
+    solimp, scale = np.asarray(m.cand_solimp)[cand], _contact_scale(m, layout, cand)
+    zero = jnp.zeros_like(own)
+    on = per_row(layout, listed)
+    return Rows(on, False, J, position, np.where(tangent, 0.0, margin), distance, zero, solref, solimp, scale)
+
+
+def _contact_scale(m: Any, layout: RowLayout, cand: np.ndarray) -> np.ndarray:
+    """Regularisation per unit (1 - d) / d of each contact row, (nrow,), cand (nrow,) its candidate pair.
+
+    A is the inverse inertia of the normal, from the bodies' at qpos0, f1 the first friction coefficient. All edges of a
+    pyramid share that of a cone with the same friction: 2 mu^2 A (1 + f1^2) with mu = f1 / sqrt(impratio). A cone's
+    tangent k has A / impratio f1^2 / fk^2.
+    """
+    kind, sub = layout.type[layout.first_contact :], layout.sub[layout.first_contact :]
+    normal = np.asarray(m.body_invweight0, np.float64)[:, 0][layout.contact_body].sum(axis=1)
+    friction = np.asarray(m.cand_friction, np.float64).reshape(-1, 5)[cand]
+    first2 = friction[:, 0] ** 2
+    own2 = friction[np.arange(cand.size), np.maximum(sub - 1, 0) % 5] ** 2
+    impratio = float(m.opt_impratio)
+    pyramid = normal * (1.0 + first2) * 2.0 * first2 / impratio
+    tangent = normal / impratio * first2 / own2
+    return np.select([kind == PYRAMIDAL, (kind == ELLIPTIC) & (sub > 0)], [pyramid, tangent], normal)
 
 
 def _contact_jacobian(
@@ -169,34 +173,16 @@ def _contact_jacobian(
     The force acts on the second body and, reversed, on the first. A dof shared by both feels nothing, so bodies of one
     tree, and a first body that cannot move, need one product only.
     """
-    if not m.nslot:
-        return jnp.zeros((0, m.nv), cdof.dtype)
     moves = tree.body_dofs(m)
     body1, body2 = layout.contact_body.T
     root1, root2 = (np.asarray(m.body_rootid)[b] for b in (body1, body2))
-    direction, at = row_directions(layout, frame), per_row(layout, pos)
+    direction, torque = row_directions(layout, frame)
+    at = per_row(layout, pos)
 
     def felt(root: np.ndarray, sign: np.ndarray) -> jax.Array:
-        wrench = wrench_about(subtree_com[root], at, direction)
+        wrench = wrench_about(subtree_com[root], at, direction, torque)
         return matmul(wrench, cdof.T) * const(sign, cdof)
 
     if ((root1 == root2) | ~moves[body1].any(axis=1)).all():
         return felt(root2, moves[body2].astype(np.int64) - moves[body1])
     return felt(root2, moves[body2]) - felt(root1, moves[body1])
-
-
-def per_row(layout: RowLayout, values: jax.Array) -> jax.Array:
-    """Values (nslot, ...) of the contact slots repeated for each of their rows: (nrow, ...)."""
-    nslot, nrow = values.shape[0], layout.contact_slot.size
-    if nrow == 4 * nslot:
-        # the same as the gather below, which compilers for the CPU fuse badly
-        repeated = jnp.broadcast_to(values[:, None], (nslot, 4, *values.shape[1:]))
-        return repeated.reshape(nrow, *values.shape[1:])
-    return values[layout.contact_slot]
-
-
-def row_directions(layout: RowLayout, contact_frame: jax.Array) -> jax.Array:
-    """Direction (nrow, 3) in the world of the force of each contact row per unit of efc_force."""
-    frame = per_row(layout, contact_frame)
-    lean = const(layout.contact_lean, frame)
-    return frame[:, :3] + lean[:, :1] * frame[:, 3:6] + lean[:, 1:] * frame[:, 6:]

@@ -1,4 +1,9 @@
-"""External and contact forces on bodies, after the constraints."""
+"""External and contact forces on bodies, after the constraints.
+
+Two stages of the same work: `rne_post` knows contacts of the lean `constraint` only, `rne_post_general` all rows.
+"""
+
+from dataclasses import replace
 
 from simengine.stages.stage import Stage
 
@@ -18,4 +23,12 @@ RNE_POST = Stage(
     writes=("cfrc_ext",),
     flops=60,
     ref="rne_post_ref:rne_post",
+)
+RNE_POST_GENERAL = replace(
+    RNE_POST,
+    name="rne_post_general",
+    reads=(
+        *("xfrc_applied", "eq_active", "xpos", "xquat", "xmat", "xipos", "subtree_com", "ncon", "nefc"),
+        *("contact_pos", "contact_frame", "contact_cand", "contact_efc_address", "efc_force"),
+    ),
 )

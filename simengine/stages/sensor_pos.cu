@@ -27,11 +27,13 @@ DEVICE real potential_energy(const Model& m, const real* qpos, const real* xipos
     energy = fma_(-m.body_mass()[b], dot3(m.opt_gravity(), xipos + 3 * b), energy);
   }
   ROLLED for (int j = 0; j < m.njnt(); ++j) {
-    const int adr = m.jnt_qposadr()[j];
+    const int dofs = m.jnt_type()[j] == JNT_FREE ? 6 : m.jnt_type()[j] == JNT_BALL ? 3 : 1;
     const real stiffness = m.jnt_stiffness()[j];
     if (stiffness == 0) continue;
-    const real stretch = qpos[adr] - m.qpos_spring()[adr];
-    energy = fma_(R(0.5) * stiffness * stretch, stretch, energy);
+    for (int k = 0; k < dofs; ++k) {
+      const real stretch = joint_stretch(m, j, k, qpos);
+      energy = fma_(R(0.5) * stiffness * stretch, stretch, energy);
+    }
   }
   ROLLED for (int t = 0; t < m.ntendon(); ++t) {
     const real length = tendon_length(m, t, qpos), *rest = m.tendon_lengthspring() + 2 * t;
@@ -72,6 +74,10 @@ DEVICE void read_position(const Model& m, int i, const real* qpos, int nstep, co
   switch (type) {
     // (2) lengths and limits
     case SENS_JOINTPOS: value[0] = qpos[m.jnt_qposadr()[id]]; break;
+    case SENS_BALLQUAT:
+      for (int k = 0; k < 4; ++k) value[k] = qpos[m.jnt_qposadr()[id] + k];
+      normalize4(value);
+      break;
     case SENS_TENDONPOS: value[0] = tendon_length(m, id, qpos); break;
     case SENS_ACTUATORPOS: {
       const int on = m.actuator_lengthid()[id];

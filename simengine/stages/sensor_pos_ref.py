@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.math import quaternion, ray
+from simengine.math import quaternion, ray, tree
 from simengine.math.lengths import length_rows
-from simengine.math.vector import const, dot, matmul
+from simengine.math.vector import const, dot, matmul, norm
 from simengine.stages.sensor_ref import Reading, conjugate, frames, into_frame, put_sensors
 
 
@@ -78,8 +78,12 @@ def sensor_pos(
         here = position(ids)
         return jnp.stack([_inside(m, i, point) for i, point in zip(ids, here, strict=True)]).astype(qpos.dtype)[:, None]
 
+    def ball(ids: np.ndarray) -> jax.Array:
+        return quaternion.renormalize(qpos[m.jnt_qposadr[m.sensor_objid[ids]][:, None] + np.arange(4)])
+
     readings = {
         "JOINTPOS": length("joint"),
+        "BALLQUAT": ball,
         "TENDONPOS": length("tendon"),
         "ACTUATORPOS": length("actuator"),
         "JOINTLIMITPOS": limit("joint"),
@@ -114,7 +118,7 @@ def rows_of(m: Any, kind: str, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 def nearest_limit(m: Any, kind: str, ids: np.ndarray, qpos: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Distance less margin (k,) of the limit that sensors show, and whether (k,) it is the lower one.
 
-    The lower one has the word where both are within the margin.
+    The lower one has the word where both are within the margin. A ball joint's angle has but an upper one.
     """
     measured = m.sensor_objid[ids]
     if kind == "joint":
@@ -122,20 +126,39 @@ def nearest_limit(m: Any, kind: str, ids: np.ndarray, qpos: jax.Array) -> tuple[
     else:
         bounds, margin = m.tendon_range[measured], m.tendon_margin[measured]
     length = matmul(const(rows_of(m, kind, ids)[0], qpos), qpos)
-    low, high = (const(bounds[:, side] + (1, -1)[side] * margin, qpos) for side in (0, 1))
-    lower = length < low
-    return jnp.where(lower, length - low, high - length), lower
+    low, high = bounds[:, 0] + margin, bounds[:, 1] - margin
+    ball = balls(m, kind, ids)
+    if ball.size:
+        length = length.at[ball].set(norm(ball_rotation(m, measured[ball], qpos)))
+        low[ball], high[ball] = -np.inf, bounds[ball].max(axis=1) - margin[ball]
+    lower = length < const(low, qpos)
+    return jnp.where(lower, length - const(low, qpos), const(high, qpos) - length), lower
+
+
+def balls(m: Any, kind: str, ids: np.ndarray) -> np.ndarray:
+    """Which of the sensors are of ball joints."""
+    return np.flatnonzero(m.jnt_type[m.sensor_objid[ids]] == tree.BALL) if kind == "joint" else np.zeros(0, int)
+
+
+def ball_rotation(m: Any, joint: np.ndarray, qpos: jax.Array) -> jax.Array:
+    """Rotation vectors (k, 3) [rad] of ball joints (k,)."""
+    return quaternion.log(quaternion.renormalize(qpos[m.jnt_qposadr[joint][:, None] + np.arange(4)]))
 
 
 def potential_energy(m: Any, qpos: jax.Array, xipos: jax.Array) -> jax.Array:
     """Energy () of the weights and of the springs of joints and tendons [J]."""
     # (3) energy of the weights and of the springs of joints and tendons
     energy = -dot(const(m.body_mass, qpos), matmul(xipos, const(m.opt_gravity, qpos)))
-    rows = length_rows(m)[0]
-    stretch = matmul(const(rows[: m.njnt], qpos), qpos) - const(rows[: m.njnt] @ m.qpos_spring, qpos)
-    energy = energy + 0.5 * dot(const(m.jnt_stiffness, qpos), stretch * stretch)
+    adr, dof = tree.plain_coordinates(m)
+    stretch = qpos[adr] - const(m.qpos_spring[adr], qpos)
+    energy = energy + 0.5 * dot(const(m.jnt_stiffness[m.dof_jntid[dof]], qpos), stretch * stretch)
+    adr, dof = tree.quaternions(m)
+    if adr.size:
+        quats = adr[:, None] + np.arange(4)
+        turned = quaternion.difference(const(m.qpos_spring[quats], qpos), quaternion.renormalize(qpos[quats]))
+        energy = energy + 0.5 * dot(const(m.jnt_stiffness[m.dof_jntid[dof]], qpos), dot(turned, turned))
     if m.ntendon:
-        length = matmul(const(rows[m.njnt :], qpos), qpos)
+        length = matmul(const(length_rows(m)[0][m.njnt :], qpos), qpos)
         low, high = const(m.tendon_lengthspring, qpos).T
         stretch = length - jnp.clip(length, low, high)
         energy = energy + 0.5 * dot(const(m.tendon_stiffness, qpos), stretch * stretch)

@@ -33,6 +33,14 @@ DEVICE real kinetic_energy(const Model& m, const real* qvel, const real* qM) {
   return energy;
 }
 
+// Rate of the distance from the lower bound of limit number `id`; a ball joint's angle has an upper one only.
+DEVICE real limited_velocity(const Model& m, int id, const real* qpos, const real* qvel) {
+  if (id >= m.njnt() || m.jnt_type()[id] != JNT_BALL) return length_of(m, id, qpos, qvel).velocity;
+  real axis[3];
+  ball_angle(m, id, qpos, axis);
+  return -dot3(axis, qvel + m.jnt_dofadr()[id]);
+}
+
 // Reading of one sensor; false if it is no sensor of velocities.
 DEVICE bool read_velocity(const Model& m, int i, const real* qpos, const real* qvel, const real* xpos,
                           const real* xquat, const real* subtree_com, const real* cvel, const real* qM,
@@ -41,6 +49,9 @@ DEVICE bool read_velocity(const Model& m, int i, const real* qpos, const real* q
   switch (type) {
     // (2) lengths and limits
     case SENS_JOINTVEL: value[0] = qvel[m.jnt_dofadr()[id]]; return true;
+    case SENS_BALLANGVEL:
+      for (int k = 0; k < 3; ++k) value[k] = qvel[m.jnt_dofadr()[id] + k];
+      return true;
     case SENS_TENDONVEL: value[0] = tendon_velocity(m, id, qvel); return true;
     case SENS_ACTUATORVEL:
       value[0] = m.actuator_gear()[id] * length_of(m, m.actuator_lengthid()[id], qpos, qvel).velocity;
@@ -49,7 +60,7 @@ DEVICE bool read_velocity(const Model& m, int i, const real* qpos, const real* q
     case SENS_TENDONLIMITVEL: {
       const int number = type == SENS_JOINTLIMITVEL ? id : m.njnt() + id;
       const Limit limit = limit_of(m, number, qpos);
-      const real velocity = length_of(m, number, qpos, qvel).velocity;
+      const real velocity = limited_velocity(m, number, qpos, qvel);
       value[0] = limit.dist[0] < limit.margin ? velocity : limit.dist[1] < limit.margin ? -velocity : R(0.0);
       return true;
     }

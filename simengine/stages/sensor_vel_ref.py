@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.math.vector import const, cross, dot, matmul
-from simengine.stages.sensor_pos_ref import nearest_limit, rows_of
+from simengine.math.vector import const, cross, dot, matmul, normalize
+from simengine.stages.sensor_pos_ref import ball_rotation, balls, nearest_limit, rows_of
 from simengine.stages.sensor_ref import Reading, frames, into_frame, motion_at, put_sensors
 
 
@@ -58,10 +58,18 @@ def sensor_vel(
     def velocity(kind: str) -> Reading:
         return lambda ids: matmul(const(rows_of(m, kind, ids)[1], qvel), qvel)[:, None]
 
+    def angular(ids: np.ndarray) -> jax.Array:
+        return qvel[m.jnt_dofadr[m.sensor_objid[ids]][:, None] + np.arange(3)]
+
     def limit(kind: str) -> Reading:
         def read(ids: np.ndarray) -> jax.Array:
             gap, lower = nearest_limit(m, kind, ids, qpos)
             speed = velocity(kind)(ids)[:, 0]
+            ball = balls(m, kind, ids)
+            if ball.size:
+                rotation, turning = ball_rotation(m, m.sensor_objid[ids[ball]], qpos), angular(ids[ball])
+                axis = normalize(rotation, const(np.tile([1.0, 0.0, 0.0], (ball.size, 1)), rotation))[0]
+                speed = speed.at[ball].set(dot(axis, turning))
             towards = jnp.where(lower, speed, -speed)
             return jnp.where(gap < 0, towards, jnp.zeros_like(towards))[:, None]
 
@@ -73,6 +81,7 @@ def sensor_vel(
 
     readings = {
         "JOINTVEL": velocity("joint"),
+        "BALLANGVEL": angular,
         "TENDONVEL": velocity("tendon"),
         "ACTUATORVEL": velocity("actuator"),
         "JOINTLIMITVEL": limit("joint"),

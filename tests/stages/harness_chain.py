@@ -45,7 +45,9 @@ def serves(stage: Stage, model: Model) -> bool:
     """Whether a stage knows all that a model needs of it, and has anything to do on it."""
     if stage.name in PAIR_TYPES:
         return PAIR_TYPES.index(stage.name) in model.cand_type
-    return not (stage is catalogue.COLLISION and model.general_position)
+    if stage is catalogue.COLLISION:
+        return not model.general_position
+    return not (stage in (catalogue.CONSTRAINT, catalogue.RNE_POST, catalogue.SOLVE) and model.has_general_rows)
 
 
 def steps(model: Model, integrator: str) -> Iterator[Step]:
@@ -54,11 +56,11 @@ def steps(model: Model, integrator: str) -> Iterator[Step]:
     for name in (*position(model), "scan", *smooth, *SENSE_MOTION, *PAIRS):
         yield single(name), False, "all"
     end = (integrator,) if integrator else ()
-    for name in ("constraint", "solve", *end):
+    for name in ("constraint_general" if model.has_general_rows else "constraint", "solve", *end):
         yield single(name), True, "rows"
     for name in ("unconstrained", *end):
         yield single(name), True, "free"
-    for name in ("rne_post", *SENSE_FORCES):
+    for name in ("rne_post_general" if model.has_general_rows else "rne_post", *SENSE_FORCES):
         yield single(name), False, "all"
 
 
@@ -105,7 +107,7 @@ def fused_calls(
         list_worlds(memory, worlds_of(memory, kind))
         nrow = 0 if arena and kind == "rows" else most_rows(memory)
         yield kernel, arguments(kernel, memory, True, nrow, {"rk_stage": rk_stage}, null[kernel.name])
-    for kernel in (catalogue.POST, *sensing[1:]):
+    for kernel in (catalogue.post(memory.model.has_general_rows), *sensing[1:]):
         yield kernel, arguments(kernel, memory)
 
 
@@ -121,6 +123,7 @@ def state_fields(model: Model, states: Sample) -> dict[str, np.ndarray]:
     warm = np.random.default_rng(7).normal(size=(n, model.nv)).astype(np.float32)
     fields = {name: np.asarray(getattr(states, name)) for name in Sample._fields}
     return fields | {
+        "eq_active": np.random.default_rng(5).random((n, model.neq)) < 0.8,
         "qacc_warmstart": warm.astype(np.float64),
         "nstep": np.arange(n, dtype=np.int32),
         "world_status": np.zeros(n, np.int32),

@@ -17,8 +17,10 @@ import numpy as np
 from simengine.kernels.catalogue import STAGES
 from simengine.math import quaternion, tree
 from simengine.math.joint_space import advance
+from simengine.math.lengths import length_rows
+from simengine.math.row_layout import LIMIT_JOINT, LIMIT_TENDON, row_layout
 from simengine.model.table import PAIR_TYPES
-from simengine.stages.constraint_ref import constraint, row_layout
+from simengine.stages.constraint_ref import constraint
 from simengine.stages.narrowphase_ref import narrowphase
 from simengine.stages.rk4_ref import REACH, WEIGHT
 from simengine.stages.stage import Stage
@@ -29,6 +31,7 @@ from tests.stages.harness import FRONT, Memory
 Fields = dict[str, np.ndarray]
 RETURNS = {
     "constraint": ("efc_active", "efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref"),
+    "constraint_general": ("efc_active", "efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref"),
     "solve": ("qacc", "efc_force", "qfrc_constraint"),
     "euler": ("qpos", "qvel"),
     "fluid": ("qfrc_fluid", "qfrc_passive"),
@@ -55,18 +58,21 @@ def contact_slots(memory: Memory) -> tuple[np.ndarray, np.ndarray]:
 
 def row_slots(memory: Memory) -> tuple[np.ndarray, np.ndarray]:
     """World and slot of each row of the arena in the JAX forms' row layout."""
-    model, world, ident = memory.model, owner(memory.own("nefc")), memory.own("efc_id")
-    layout = row_layout(model)
-    limit_of = np.full(model.njnt + model.ntendon, -1)
-    limit_of[model.limit_id] = np.arange(model.nlimit)
-    first_row = np.searchsorted(layout.contact_slot, np.arange(model.nslot)) + layout.limit_id.size
-    slot = np.zeros(len(ident), dtype=int)
-    limit = ident < 0
-    side = (-1 - ident[limit]) % 2
-    slot[limit] = 2 * limit_of[(-1 - ident[limit]) // 2] + side
-    contact = memory.own("con_adr")[world[~limit]] + ident[~limit] // 4
-    slot[~limit] = first_row[contact_slots(memory)[1][contact]] + ident[~limit] % 4
-    return world, slot
+    model, world = memory.model, owner(memory.own("nefc"))
+    kind, ident = memory.own("efc_type"), memory.own("efc_id").copy()
+    layout, contact = row_layout(model), kind > LIMIT_TENDON
+    ident[contact] = contact_slots(memory)[1][memory.own("con_adr")[world[contact]] + ident[contact]]
+    first = np.full((LIMIT_TENDON + 2, layout.id.max(initial=0) + 1), layout.type.size)
+    np.minimum.at(first, (np.minimum(layout.type, LIMIT_TENDON + 1), layout.id), np.arange(layout.type.size))
+    keys = np.stack([world, np.minimum(kind, LIMIT_TENDON + 1), ident])
+    begins = np.flatnonzero(np.diff(keys, axis=1, prepend=-1).any(axis=0))
+    within = np.arange(kind.size) - np.repeat(begins, np.diff(begins, append=kind.size))
+    # the sign of its Jacobian tells which side of a limit a row is
+    limit = np.flatnonzero(~contact & (kind >= LIMIT_JOINT))
+    length = ident[limit] + np.where(kind[limit] == LIMIT_TENDON, model.njnt, 0)
+    along = (memory.own("efc_J")[limit, : model.nv] * length_rows(model)[1][length]).sum(axis=1)
+    within[limit] = along < 0
+    return world, first[keys[1], ident] + within
 
 
 def spread(values: np.ndarray, where: tuple[np.ndarray, np.ndarray], n: int, slots: int, fill: float) -> np.ndarray:
@@ -110,7 +116,7 @@ def by_jax(stage: Stage, model_name: str, memory: Memory) -> Fields:
     function, names = batched_ref(stage, model_name)
     values = [np.asarray(v) for v in function(*(ref_input(n, memory) for n in names))]
     out = dict(zip(RETURNS.get(stage.name, stage.writes), values, strict=True))
-    if stage.name == "constraint":
+    if stage.name in ("constraint", "constraint_general"):
         # slots that are active, in slot order, are the arena's rows
         active = out.pop("efc_active")
         assert (active.sum(axis=1) == memory.own("nefc")).all(), "the JAX form has other rows than were counted"
@@ -148,11 +154,12 @@ def pair_by_jax(stage: Stage, memory: Memory) -> Fields:
 def collision_by_jax(model_name: str, memory: Memory) -> Fields:
     """Counts by the fixed slots of the JAX forms."""
     model, n = memory.model, memory.num_worlds
-    names = ("qpos", "qvel", "subtree_com", "cdof", "geom_xpos", "geom_xmat")
+    names = tuple(n for n in inspect.signature(constraint).parameters if n in FIELD and not n.startswith("contact_"))
+    names = (*names, "geom_xpos", "geom_xmat")
 
-    def count(qpos: Any, qvel: Any, com: Any, cdof: Any, xpos: Any, xmat: Any) -> tuple[Any, Any]:
-        contacts = narrowphase(model, xpos, xmat)
-        return contacts[-1], constraint(model, qpos, qvel, com, cdof, *contacts)[0]
+    def count(*fields: Any) -> tuple[Any, Any]:
+        contacts = narrowphase(model, *fields[-2:])
+        return contacts[-1], constraint(model, *fields[:-2], *contacts)[0]
 
     values = quick_jit(jax.vmap(count))(*(memory.own(k).astype(np.float64) for k in names))
     listed, rows = (np.asarray(v) for v in values)

@@ -15,7 +15,7 @@ from tests.oracle import STATE_FIELDS, collect, oracle_model
 from tests.stages.harness import Memory
 from tests.stages.harness_chain import decided
 
-_STATE = ("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied", "qacc_warmstart")
+_STATE = ("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied", "eq_active", "qacc_warmstart")
 
 
 @cache
@@ -57,26 +57,8 @@ def forward_fields(name: str) -> dict[str, np.ndarray]:
     pairs = {(int(a), int(b)): c for c, (a, b) in enumerate(zip(model.cand_geom1, model.cand_geom2, strict=True))}
     geoms = [tuple(int(g) for g in pair) for d in datas for pair in np.array(d.contact.geom).reshape(-1, 2)]
     out["contact_cand"] = np.array([pairs[g] for g in geoms], int)
-    out["efc_id"] = np.concatenate([_row_ids(mj, d) for d in datas])
+    out |= {f: np.concatenate([getattr(d, f) for d in datas]) for f in ("efc_type", "efc_id")}
     return out
-
-
-def _row_ids(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
-    """The engine's `efc_id` of each of MuJoCo's rows: which side of which limit, or which edge of which contact."""
-    ids = []
-    for row in range(data.nefc):
-        number = int(data.efc_id[row])
-        jacobian = data.efc_J.reshape(data.nefc, mj.nv)[row]
-        if data.efc_type[row] == mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT:
-            scalar = mj.jnt_type[number] != mujoco.mjtJoint.mjJNT_BALL
-            ids.append(-1 - (2 * number + int(scalar and jacobian[mj.jnt_dofadr[number]] < 0)))
-        elif data.efc_type[row] == mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON:
-            wrap = mj.tendon_adr[number]
-            upper = jacobian[mj.jnt_dofadr[mj.wrap_objid[wrap]]] * mj.wrap_prm[wrap] < 0
-            ids.append(-1 - (2 * (mj.njnt + number) + int(upper)))
-        else:
-            ids.append(4 * number + row - int(data.contact.efc_address[number]))
-    return np.array(ids, int)
 
 
 def sensor_entries(model: Model, stage: Stage) -> np.ndarray:

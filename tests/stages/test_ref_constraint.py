@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from simengine.stages.constraint_ref import row_layout
+from simengine.math.row_layout import row_layout
 from simengine.stages.solve_ref import solve
 from tests.models import ALL
 from tests.oracle import check, coverage, jax_fields, oracle_model, quick_jit

@@ -12,8 +12,8 @@ import mujoco
 import numpy as np
 import pytest
 
+from simengine.math.row_layout import row_layout
 from simengine.model import Model, load_model
-from simengine.stages.constraint_ref import row_layout
 from simengine.stages.kinematics_ref import kinematics
 from simengine.stages.narrowphase_ref import narrowphase
 from tests.models import ALL, OWN

@@ -1,0 +1,133 @@
+// Constraint rows: what the stages that make them share. MuJoCo documentation, "Computation", "Constraint model", and
+// "Modeling", "Solver parameters".
+#pragma once
+
+// Impedance d(r) at distance r from the margin: a sigmoid of power solimp[4] between solimp[0] and solimp[1].
+DEVICE real impedance(const real* solimp, real r) {
+  const real dmin = clamp_(solimp[0], R(0.0001), R(0.9999)), dmax = clamp_(solimp[1], R(0.0001), R(0.9999));
+  const real width = max_(R(0.0), solimp[2]), mid = clamp_(solimp[3], R(0.0001), R(0.9999));
+  const real power = max_(R(1.0), solimp[4]);
+  if (dmin == dmax || width <= MJMINVAL) return R(0.5) * (dmin + dmax);
+  const real x = divide_(abs_(r), width);
+  if (x >= 1) return dmax;
+  if (x == 0) return dmin;
+  // x^p / mid^(p-1) up to the middle, its mirror image beyond
+  const bool below = x <= mid;
+  const real width_of_side = below ? mid : R(1.0) - mid;
+  const real share = divide_(below ? x : R(1.0) - x, width_of_side);
+  const real rise = width_of_side * (power == 2 ? share * share : power == 1 ? share : pow_(share, power));
+  const real y = below ? rise : R(1.0) - rise;
+  return fma_(y, dmax - dmin, dmin);
+}
+
+// Stiffness and damping of the reference acceleration; a negative solref gives them directly.
+DEVICE void stiffness_damping(const real* solref, const real* solimp, real timestep, real* k, real* b) {
+  const real dmax = clamp_(solimp[1], R(0.0001), R(0.9999));
+  if (solref[0] > 0) {
+    const real time = max_(solref[0], 2 * timestep), ratio = solref[1];
+    *k = reciprocal_(max_(MJMINVAL, dmax * dmax * time * time * ratio * ratio));
+    *b = divide_(R(2.0), max_(MJMINVAL, dmax * time));
+  } else {
+    *k = -divide_(solref[0], max_(MJMINVAL, dmax * dmax));
+    *b = -divide_(solref[1], max_(MJMINVAL, dmax));
+  }
+}
+
+// Does dof v move body b? Depth-first numbering makes a subtree a range of bodies.
+DEVICE bool moves(const Model& m, int v, int b) {
+  const int own = m.dof_bodyid()[v];
+  return own <= b && b <= m.body_last()[own];
+}
+
+// Velocity of a point of body b, in the world frame, per unit velocity of dof v.
+DEVICE void point_jacobian(const Model& m, int v, int b, const real* point, const real* subtree_com, const real* cdof,
+                           real* out) {
+  real arm[3];
+  for (int i = 0; i < 3; ++i) arm[i] = point[i] - subtree_com[3 * m.body_rootid()[b] + i];
+  cross3(out, cdof + 6 * v, arm);
+  for (int i = 0; i < 3; ++i) out[i] += cdof[6 * v + 3 + i];
+}
+
+// Add scale times the derivative of length `id` by the velocities.
+DEVICE void add_length_jacobian(const Model& m, int id, real scale, real* row) {
+  if (id < m.njnt()) {
+    row[m.jnt_dofadr()[id]] += scale;
+    return;
+  }
+  const int begin = m.tendon_adr()[id - m.njnt()], end = begin + m.tendon_num()[id - m.njnt()];
+  ROLLED for (int k = begin; k < end; ++k) row[m.wrap_dofadr()[k]] += scale * m.wrap_prm()[k];
+}
+
+// row = scale times the derivative of length `id` by the velocities.
+DEVICE void length_jacobian(const Model& m, int id, real scale, int stride, real* row) {
+  ROLLED for (int v = 0; v < stride; ++v) row[v] = 0;
+  add_length_jacobian(m, id, scale, row);
+}
+
+// Jacobian of a limit row: plus or minus the derivative of length `id`; a ball joint's angle grows along its axis.
+DEVICE void limit_jacobian(const Model& m, int id, real sign, const real* qpos, int stride, real* row) {
+  if (id >= m.njnt() || m.jnt_type()[id] != JNT_BALL) {
+    length_jacobian(m, id, sign, stride, row);
+    return;
+  }
+  real axis[3];
+  ball_angle(m, id, qpos, axis);
+  ROLLED for (int v = 0; v < stride; ++v) row[v] = 0;
+  for (int i = 0; i < 3; ++i) row[m.jnt_dofadr()[id] + i] = -axis[i];
+}
+
+// Limit rows from row `rows` on: joint by joint, then tendon by tendon, lower side before upper; returns their end.
+DEVICE int limit_rows(const Model& m, int rows, const real* qpos, int stride, real* efc_J, real* efc_pos,
+                      real* efc_margin, int* efc_type, int* efc_id) {
+  ROLLED for (int base = 0; base < m.nlimit(); base += LANES) {
+    const int l = base + lane();
+    int active[2] = {0, 0}, id = 0, total;
+    Limit limit = {{0, 0}, 0};
+    if (l < m.nlimit()) {
+      id = m.limit_id()[l];
+      limit = limit_of(m, id, qpos);
+      for (int side = 0; side < 2; ++side) active[side] = limit.dist[side] < limit.margin;
+    }
+    int r = rows + lane_scan(active[0] + active[1], &total);
+    for (int side = 0; side < 2; ++side) {
+      if (!active[side]) continue;
+      limit_jacobian(m, id, side == 0 ? R(1.0) : R(-1.0), qpos, stride, efc_J + r * stride);
+      efc_pos[r] = limit.dist[side];
+      efc_margin[r] = limit.margin;
+      efc_type[r] = id < m.njnt() ? ROW_LIMIT_JOINT : ROW_LIMIT_TENDON;
+      efc_id[r] = id < m.njnt() ? id : id - m.njnt();
+      ++r;
+    }
+    rows += total;
+  }
+  return rows;
+}
+
+// Where the rows of each contact go, from row `rows` on; contacts in the gap have none. CONES says whether the contacts
+// may have elliptic cones, whose tangents have position zero.
+template <bool CONES>
+DEVICE void contact_addresses(const Model& m, int rows, int ncon, const real* contact_dist, const int* contact_cand,
+                              int* contact_efc_address, real* efc_pos, real* efc_margin, int* efc_type, int* efc_id) {
+  const bool cone = CONES && m.opt_cone() == CONE_ELLIPTIC;
+  ROLLED for (int base = 0; base < ncon; base += LANES) {
+    const int k = base + lane();
+    int number = 0, total;
+    real margin = 0;
+    if (k < ncon) {
+      const int c = contact_cand[k];
+      margin = m.cand_margin()[c];
+      number = contact_dist[k] < margin ? rows_of(m, c) : 0;
+    }
+    const int r = rows + lane_scan(number, &total);
+    if (k < ncon) contact_efc_address[k] = number ? r : -1;
+    ROLLED for (int edge = 0; edge < number; ++edge) {
+      efc_pos[r + edge] = cone && edge ? R(0.0) : contact_dist[k];
+      efc_margin[r + edge] = cone && edge ? R(0.0) : margin;
+      efc_type[r + edge] = number == 1 ? ROW_CONTACT_FRICTIONLESS
+                           : cone      ? ROW_CONTACT_ELLIPTIC
+                                       : ROW_CONTACT_PYRAMIDAL;
+      efc_id[r + edge] = k;
+    }
+    rows += total;
+  }
+}

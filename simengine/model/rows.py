@@ -1,0 +1,87 @@
+"""Constraint rows as tables: equality constraints, friction losses, and the rows of a contact.
+
+MuJoCo documentation, chapter "Computation", section "Constraint model". What a disable flag switches off has no rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+
+_EQ = mujoco.mjtEq
+_SITE = mujoco.mjtObj.mjOBJ_SITE
+_BITS = mujoco.mjtDisableBit
+
+EQUALITY_ROWS: dict[int, int] = {
+    int(_EQ.mjEQ_CONNECT): 3,
+    int(_EQ.mjEQ_WELD): 6,
+    int(_EQ.mjEQ_JOINT): 1,
+    int(_EQ.mjEQ_TENDON): 1,
+}
+"""Rows of an equality constraint by its type."""
+
+
+def row_table(mj: mujoco.MjModel, condim: np.ndarray) -> dict[str, Any]:
+    """The derived table fields of equality constraints and friction losses, and rows of contacts.
+
+    Args: condim (ncand,): contact dimensions of the candidate pairs.
+    """
+    moved_by = _last_dofs(mj)
+    values = _equalities(mj, moved_by)
+    values |= {"body_lastdof": moved_by, "friction_id": _friction(mj)}
+    pyramid = np.where(condim == 1, 1, 2 * (condim - 1))
+    values["cand_rows"] = condim if mj.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC else pyramid
+    return values
+
+
+def _disabled(mj: mujoco.MjModel, flag: mujoco.mjtDisableBit) -> bool:
+    return bool(mj.opt.disableflags & (int(flag) | int(_BITS.mjDSBL_CONSTRAINT)))
+
+
+def _last_dofs(mj: mujoco.MjModel) -> np.ndarray:
+    """(nbody,) the last dof that moves each body, from which `dof_parentid` leads to all others; -1 if none does."""
+    last = np.full(mj.nbody, -1)
+    for body in range(1, mj.nbody):
+        number = mj.body_dofnum[body]
+        last[body] = mj.body_dofadr[body] + number - 1 if number else last[mj.body_parentid[body]]
+    return last
+
+
+def _equalities(mj: mujoco.MjModel, moved_by: np.ndarray) -> dict[str, Any]:
+    """Objects, frames and number of rows of each equality constraint; sites become frames of their bodies."""
+    on_bodies = np.isin(mj.eq_type, (int(_EQ.mjEQ_CONNECT), int(_EQ.mjEQ_WELD)))
+    rows = np.array([EQUALITY_ROWS[int(kind)] for kind in mj.eq_type], dtype=np.int32)
+    obj = np.stack([mj.eq_obj1id, mj.eq_obj2id], axis=1)
+    anchor, quat = np.zeros((mj.neq, 2, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (mj.neq, 2, 1))
+    for e in np.flatnonzero(on_bodies):
+        data = mj.eq_data[e]
+        if mj.eq_objtype[e] == _SITE:
+            sites = obj[e].copy()
+            obj[e], anchor[e], quat[e] = mj.site_bodyid[sites], mj.site_pos[sites], mj.site_quat[sites]
+        elif mj.eq_type[e] == _EQ.mjEQ_WELD:
+            anchor[e], quat[e, 0] = (data[3:6], data[:3]), data[6:10]
+        else:
+            anchor[e] = data[:3], data[3:6]
+    still = on_bodies & (moved_by[np.where(on_bodies[:, None], obj, 0)] < 0).all(axis=1)
+    rows[still | _disabled(mj, _BITS.mjDSBL_EQUALITY)] = 0
+    return {"eq_rows": rows, "eq_obj": obj, "eq_anchor": anchor, "eq_quat": quat}
+
+
+def _friction(mj: mujoco.MjModel) -> np.ndarray:
+    """Dofs with a friction loss, then nv + each tendon with one, in MuJoCo's order of rows."""
+    if _disabled(mj, _BITS.mjDSBL_FRICTIONLOSS):
+        return np.zeros(0, dtype=np.int32)
+    return np.concatenate([np.flatnonzero(mj.dof_frictionloss > 0), mj.nv + np.flatnonzero(mj.tendon_frictionloss > 0)])
+
+
+def unsupported_rows(mj: mujoco.MjModel) -> list[str]:
+    """One line per equality constraint of a type that has no rows yet."""
+    lines = []
+    for e in range(mj.neq):
+        if int(mj.eq_type[e]) not in EQUALITY_ROWS:
+            kind = _EQ(int(mj.eq_type[e])).name.removeprefix("mjEQ_").lower()
+            name = mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_EQUALITY, e)
+            lines.append(f"{kind} type of equality constraint {repr(name) if name else f'number {e}'}")
+    return lines

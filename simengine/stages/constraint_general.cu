@@ -1,0 +1,200 @@
+// Constraint rows of every type, in MuJoCo's order: equalities, friction losses of dofs and tendons, limits, contacts.
+// MuJoCo documentation, "Computation", "Constraint model".
+
+// (1) rows of the equalities that are active, from row 0 on; returns their number. Until (4), efc_D holds the distance
+// on which their impedance depends, and efc_aref the drift.
+DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active, const Motion& motion, int stride,
+                         real* efc_J, real* efc_pos, real* efc_D, real* efc_aref, int* efc_type, int* efc_id) {
+  int r = 0;
+  ROLLED for (int e = 0; e < m.neq(); ++e) {
+    const int rows = eq_active[e] ? m.eq_rows()[e] : 0;
+    if (!rows) continue;
+    real pos[6], drift[6] = {0, 0, 0, 0, 0, 0}, distance2 = 0;
+    if (m.eq_type()[e] <= EQ_WELD) {
+      real p1[3], p2[3], q1[4], q2[4], column[6];
+      equality_point(m, e, 0, motion.xpos, motion.xmat, p1);
+      equality_point(m, e, 1, motion.xpos, motion.xmat, p2);
+      equality_quat(m, e, 0, motion.xquat, q1);
+      equality_quat(m, e, 1, motion.xquat, q2);
+      body_equality(m, e, motion, p1, p2, q1, q2, pos, drift);
+      LANE_FOR(v, stride) {
+        body_equality_column(m, e, motion, v, p1, p2, q1, q2, column);
+        for (int i = 0; i < 6; ++i) {
+          if (i < rows) efc_J[(r + i) * stride + v] = column[i];
+        }
+      }
+    } else if (lane() == 0) {
+      pos[0] = length_equality(m, e, qpos, stride, efc_J + r * stride);
+    }
+    if (lane() == 0) {
+      for (int i = 0; i < 6; ++i) distance2 = i < rows ? fma_(pos[i], pos[i], distance2) : distance2;
+      for (int i = 0; i < 6; ++i) {
+        if (i >= rows) continue;
+        efc_pos[r + i] = pos[i];
+        efc_D[r + i] = sqrt_(distance2);
+        efc_aref[r + i] = drift[i];
+        efc_type[r + i] = ROW_EQUALITY;
+        efc_id[r + i] = e;
+      }
+    }
+    r += rows;
+  }
+  return r;
+}
+
+// (1) rows of friction losses, from row `rows` on; returns their end.
+DEVICE int friction_rows(const Model& m, int rows, int stride, real* efc_J, real* efc_pos, int* efc_type,
+                         int* efc_id) {
+  LANE_FOR(f, m.nfriction()) {
+    const int r = rows + f, id = m.friction_id()[f], t = id - m.nv();
+    real* row = efc_J + r * stride;
+    ROLLED for (int v = 0; v < stride; ++v) row[v] = v == id ? R(1.0) : R(0.0);
+    if (t >= 0) length_jacobian(m, m.njnt() + t, R(1.0), stride, row);
+    efc_pos[r] = 0;
+    efc_type[r] = t >= 0 ? ROW_FRICTION_TENDON : ROW_FRICTION_DOF;
+    efc_id[r] = t >= 0 ? t : id;
+  }
+  return rows + m.nfriction();
+}
+
+// (2) Jacobian of contact k in column v: velocity along the axes of its frame, then about them; for pyramids the normal
+// plus and minus each of the others times its friction.
+DEVICE void contact_columns(const Model& m, int v, int k, int c, const real* subtree_com, const real* cdof,
+                            const real* contact_pos, const real* contact_frame, int stride, real* out) {
+  const int dim = m.cand_condim()[c];
+  real linear[3] = {0, 0, 0}, angular[3] = {0, 0, 0}, column[3], along[6];
+  for (int side = 0; side < 2; ++side) {
+    const int b = m.geom_bodyid()[side ? m.cand_geom2()[c] : m.cand_geom1()[c]];
+    if (v >= m.nv() || !moves(m, v, b)) continue;
+    const real sign = side ? R(1.0) : R(-1.0);
+    point_jacobian(m, v, b, contact_pos + 3 * k, subtree_com, cdof, column);
+    for (int i = 0; i < 3; ++i) {
+      linear[i] = fma_(sign, column[i], linear[i]);
+      angular[i] = fma_(sign, cdof[6 * v + i], angular[i]);
+    }
+  }
+  for (int i = 0; i < 3; ++i) {
+    along[i] = dot3(contact_frame + 9 * k + 3 * i, linear);
+    along[3 + i] = dot3(contact_frame + 9 * k + 3 * i, angular);
+  }
+  const bool pyramid = dim > 1 && m.opt_cone() != CONE_ELLIPTIC;
+  if (!pyramid) out[0] = along[0];
+  for (int i = 1; i < 6; ++i) {
+    if (i >= dim) continue;
+    const real leaning = m.cand_friction()[5 * c + i - 1] * along[i];
+    if (pyramid) {
+      out[(2 * i - 2) * stride] = along[0] + leaning;
+      out[(2 * i - 1) * stride] = along[0] - leaning;
+    } else {
+      out[i * stride] = along[i];
+    }
+  }
+}
+
+struct RowParameters {
+  const real *solref, *solimp;
+  real diagonal;  // approximation of that of J inv(M) J'
+};
+
+// Solver parameters of an equality constraint's row `sub`.
+DEVICE RowParameters equality_parameters(const Model& m, int e, int sub) {
+  const int type = m.eq_type()[e], id1 = m.eq_obj()[2 * e], id2 = m.eq_obj()[2 * e + 1];
+  real diagonal = 0;
+  if (type <= EQ_WELD) {
+    diagonal = m.body_invweight0()[2 * id1 + (sub >= 3)] + m.body_invweight0()[2 * id2 + (sub >= 3)];
+  } else if (type == EQ_TENDON) {
+    diagonal = m.tendon_invweight0()[id1] + (id2 >= 0 ? m.tendon_invweight0()[id2] : R(0.0));
+  } else {
+    const real* invweight = m.dof_invweight0();
+    diagonal = invweight[m.jnt_dofadr()[id1]] + (id2 >= 0 ? invweight[m.jnt_dofadr()[id2]] : R(0.0));
+  }
+  return {m.eq_solref() + 2 * e, m.eq_solimp() + 5 * e, diagonal};
+}
+
+// Solver parameters of row `sub` of a contact of pair c.
+DEVICE RowParameters contact_parameters(const Model& m, int c, int type, int sub) {
+  const int b1 = m.geom_bodyid()[m.cand_geom1()[c]], b2 = m.geom_bodyid()[m.cand_geom2()[c]];
+  const real *custom = m.cand_solreffriction() + 2 * c, mu = m.cand_friction()[5 * c];
+  const bool tangent = type == ROW_CONTACT_ELLIPTIC && sub > 0 && (custom[0] != 0 || custom[1] != 0);
+  const real translation = m.body_invweight0()[2 * b1] + m.body_invweight0()[2 * b2];
+  const real diagonal = type == ROW_CONTACT_PYRAMIDAL ? translation + mu * mu * translation : translation;
+  return {tangent ? custom : m.cand_solref() + 2 * c, m.cand_solimp() + 5 * c, diagonal};
+}
+
+DEVICE RowParameters row_parameters(const Model& m, int type, int id, int sub, const int* contact_cand) {
+  switch (type) {
+    case ROW_EQUALITY: return equality_parameters(m, id, sub);
+    case ROW_FRICTION_DOF: return {m.dof_solref() + 2 * id, m.dof_solimp() + 5 * id, m.dof_invweight0()[id]};
+    case ROW_FRICTION_TENDON:
+      return {m.tendon_solref_fri() + 2 * id, m.tendon_solimp_fri() + 5 * id, m.tendon_invweight0()[id]};
+    case ROW_LIMIT_JOINT:
+      return {m.jnt_solref() + 2 * id, m.jnt_solimp() + 5 * id, m.dof_invweight0()[m.jnt_dofadr()[id]]};
+    case ROW_LIMIT_TENDON:
+      return {m.tendon_solref_lim() + 2 * id, m.tendon_solimp_lim() + 5 * id, m.tendon_invweight0()[id]};
+    default: return contact_parameters(m, contact_cand[id], type, sub);
+  }
+}
+
+// Regularisation of a contact's row relative to that of its normal: all edges of a pyramid have that of a cone with the
+// same friction, and a cone's tangents have equal ones in units of their friction.
+DEVICE real contact_share(const Model& m, int c, int type, int sub) {
+  const real* friction = m.cand_friction() + 5 * c;
+  const real impratio = max_(MJMINVAL, m.opt_impratio()[0]), first2 = friction[0] * friction[0];
+  if (type == ROW_CONTACT_PYRAMIDAL) return divide_(2 * first2, impratio);
+  if (type != ROW_CONTACT_ELLIPTIC || sub == 0) return 1;
+  return divide_(first2, impratio * friction[sub - 1] * friction[sub - 1]);
+}
+
+DEVICE void constraint_general(const Model& m, const real* qpos, const real* qvel, const int* eq_active,
+                               const real* xpos, const real* xquat, const real* xmat, const real* subtree_com,
+                               const real* cdof, const real* cvel, const real* cdof_dot, const int* ncon,
+                               const int* nefc, const real* contact_dist, const real* contact_pos,
+                               const real* contact_frame, const int* contact_cand, int* contact_efc_address,
+                               real* efc_J, real* efc_pos, real* efc_margin, real* efc_D, real* efc_aref,
+                               int* efc_type, int* efc_id, real* efc_frictionloss) {
+  const int stride = m.nvp();
+  const Motion motion = {xpos, xquat, xmat, subtree_com, cdof, cvel, cdof_dot, qvel};
+  const int equalities =
+      equality_rows(m, qpos, eq_active, motion, stride, efc_J, efc_pos, efc_D, efc_aref, efc_type, efc_id);
+  const int frictions = friction_rows(m, equalities, stride, efc_J, efc_pos, efc_type, efc_id);
+  LANE_FOR(r, frictions) efc_margin[r] = 0;
+  const int limits = limit_rows(m, frictions, qpos, stride, efc_J, efc_pos, efc_margin, efc_type, efc_id);
+  // (3) rows that exist
+  contact_addresses<true>(m, limits, ncon[0], contact_dist, contact_cand, contact_efc_address, efc_pos, efc_margin,
+                          efc_type, efc_id);
+  lane_sync();
+  LANE_FOR(e, ncon[0] * stride) {
+    const int k = e / stride, v = e % stride, first = contact_efc_address[k];
+    if (first < 0) continue;
+    contact_columns(m, v, k, contact_cand[k], subtree_com, cdof, contact_pos, contact_frame, stride,
+                    efc_J + first * stride + v);
+  }
+  lane_sync();
+  // (4) regularisation and reference acceleration
+  LANE_FOR(r, nefc[0]) {
+    const int type = efc_type[r], id = efc_id[r];
+    const bool contact = r >= limits, equality = type == ROW_EQUALITY;
+    int sub = 0;
+    if (contact) sub = r - contact_efc_address[id];
+    if (equality) {
+      while (sub < 5 && r > sub && efc_id[r - sub - 1] == id) ++sub;
+    }
+    const RowParameters p = row_parameters(m, type, id, sub, contact_cand);
+    const real from_margin = efc_pos[r] - efc_margin[r], drift = equality ? efc_aref[r] : R(0.0);
+    const real distance = equality  ? efc_D[r]
+                          : contact ? contact_dist[id] - m.cand_margin()[contact_cand[id]]
+                                    : from_margin;
+    const real imp = impedance(p.solimp, distance);
+    real regularisation = max_(MJMINVAL, divide_((R(1.0) - imp) * p.diagonal, imp));
+    if (contact) regularisation = max_(MJMINVAL, contact_share(m, contact_cand[id], type, sub) * regularisation);
+    real velocity = 0, k, b;
+    ROLLED for (int v = 0; v < m.nv(); ++v) velocity = fma_(efc_J[r * stride + v], qvel[v], velocity);
+    stiffness_damping(p.solref, p.solimp, m.opt_timestep()[0], &k, &b);
+    efc_D[r] = reciprocal_(regularisation);
+    efc_aref[r] = -b * velocity - k * imp * from_margin - drift;
+    efc_frictionloss[r] = type == ROW_FRICTION_DOF      ? m.dof_frictionloss()[id]
+                          : type == ROW_FRICTION_TENDON ? m.tendon_frictionloss()[id]
+                                                        : R(0.0);
+  }
+  lane_sync();
+}
