@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _STATE = ("qpos", "qvel", "qacc_warmstart", "nstep", "world_status")
-_INPUTS = ("ctrl", "qfrc_applied", "xfrc_applied")
+_INPUTS = ("ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")
 
 
 class JaxEngine:
@@ -168,6 +168,8 @@ def _world_state(arrays: dict[str, Any], model: Model) -> Any:
         time=arrays["nstep"].astype(arrays["qpos"].dtype) * float(model.opt_timestep),
         qfrc_applied=arrays["qfrc_applied"],
         xfrc_applied=arrays["xfrc_applied"],
+        mocap_pos=arrays["mocap_pos"],
+        mocap_quat=arrays["mocap_quat"],
         eq_active=arrays["eq_active"].astype(arrays["qpos"].dtype),
     )
 

@@ -54,6 +54,7 @@ class State(NamedTuple):
         time: () [s].
         qfrc_applied: (nv,) applied generalised force [N, N m].
         xfrc_applied: (nbody, 6) applied force [N] at each body's centre of mass, then torque [N m], world frame.
+        mocap_pos, mocap_quat: (nmocap, 3) [m], (nmocap, 4) poses of the mocap bodies.
         eq_active: (neq,) 1 where an equality constraint is active, 0 where not; None for the model's eq_active0.
     """
 
@@ -63,6 +64,8 @@ class State(NamedTuple):
     time: jax.Array
     qfrc_applied: jax.Array
     xfrc_applied: jax.Array
+    mocap_pos: jax.Array
+    mocap_quat: jax.Array
     eq_active: jax.Array | None = None
 
 
@@ -75,6 +78,8 @@ def initial_state(model: Any, dtype: Any = jnp.float32) -> State:
         time=jnp.zeros((), dtype),
         qfrc_applied=jnp.zeros(model.nv, dtype),
         xfrc_applied=jnp.zeros((model.nbody, 6), dtype),
+        mocap_pos=jnp.asarray(model.initial["mocap_pos"], dtype),
+        mocap_quat=jnp.asarray(model.initial["mocap_quat"], dtype),
         eq_active=jnp.asarray(model.eq_active0, dtype),
     )
 
@@ -120,7 +125,10 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
 
     qpos, qvel, xfrc, qfrc = state.qpos, state.qvel, state.xfrc_applied, state.qfrc_applied
     # position
-    put("xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat", kinematics(m, qpos))
+    put(
+        "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat",
+        kinematics(m, qpos, state.mocap_pos, state.mocap_quat),
+    )
     put("subtree_com cinert cdof", com_pos(m, f["xmat"], f["xipos"], f["ximat"], f["xanchor"], f["xaxis"]))
     put("crb qM", crb(m, f["cinert"], f["cdof"]))
     put("qLD", factor_m(m, f["qM"]))

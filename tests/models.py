@@ -328,6 +328,14 @@ RAGDOLL = """
         </body>
       </body>
     </body>
+    <body name="paddle" mocap="true" pos="0.2 0.2 0.3" quat="0.9 0.1 0 0.2">
+      <geom size="0.05 0.15"/>
+      <body name="grip" pos="0.1 0 0"><geom type="sphere" size="0.06"/></body>
+      <body name="flag" pos="0 0 0.2">
+        <joint name="wave" type="hinge" axis="1 0 0"/>
+        <geom fromto="0 0 0 0 0.05 0.15" size="0.02"/>
+      </body>
+    </body>
     <body name="bob" pos="0.8 0 0.6">
       <joint name="swing" type="ball" pos="0 0 0.3" stiffness="0.8" armature="0.02"/>
       <geom type="sphere" size="0.08"/>

@@ -54,6 +54,8 @@ class Sample(NamedTuple):
     ctrl: np.ndarray
     qfrc_applied: np.ndarray
     xfrc_applied: np.ndarray
+    mocap_pos: np.ndarray
+    mocap_quat: np.ndarray
 
 
 @cache
@@ -78,6 +80,8 @@ def sample(name: str, n: int = NUM_STATES, seed: int = 0) -> Sample:
         rng.uniform(-1.2, 1.2, size=(n, mj.nu)),
         rng.normal(size=(n, mj.nv)),
         rng.normal(size=(n, mj.nbody, 6)),
+        data.mocap_pos + 0.1 * rng.normal(size=(n, mj.nmocap, 3)),
+        rng.normal(size=(n, mj.nmocap, 4)),
     )
     return Sample(*(v.astype(np.float32).astype(np.float64) for v in values))
 
@@ -166,7 +170,12 @@ def states_of(model: Model, states: Sample, dtype: Any) -> tuple[State, jax.Arra
         return jnp.asarray(x, dtype)
 
     zero, at_rest = jnp.zeros(n, dtype), jnp.zeros((n, model.nv), dtype)
-    applied = (array(states.qfrc_applied), array(states.xfrc_applied))
+    applied = (
+        array(states.qfrc_applied),
+        array(states.xfrc_applied),
+        array(states.mocap_pos),
+        array(states.mocap_quat),
+    )
     return State(array(states.qpos), array(states.qvel), at_rest, zero, *applied), array(states.ctrl)
 
 

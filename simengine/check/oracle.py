@@ -92,16 +92,21 @@ class Oracle:
 
     def evaluate(self, state: State) -> Evaluation | None:
         """The fields and contacts of a state; None if a contact or limit lies within NEAR of its margin."""
+        state.put_into(self.mj, self.data)
         if not self.is_decided(state.qpos):
             return None
         self.forward(state)
         return Evaluation(state, _collect(self.mj, self.data), self.touched())
 
     def is_decided(self, qpos: np.ndarray) -> bool:
-        """Whether the same contacts and rows exist with all margins NEAR wider and NEAR narrower."""
+        """Whether the same contacts and rows exist with all margins NEAR wider and NEAR narrower.
+
+        Mocap bodies stand where they do in `data`.
+        """
         lists = []
         for model, data in self._shifted:
             data.qpos[:] = qpos
+            data.mocap_pos[:], data.mocap_quat[:] = self.data.mocap_pos, self.data.mocap_quat
             mujoco.mj_fwdPosition(model, data)
             contact = data.contact
             arrays = (contact.geom, contact.exclude, data.efc_type, data.efc_id)

@@ -30,6 +30,7 @@ class State(NamedTuple):
         ctrl: (nu,).
         qfrc_applied: (nv,) [N, N m].
         xfrc_applied: (nbody, 6), force then torque at the body's centre of mass, world frame [N, N m].
+        mocap_pos, mocap_quat: (nmocap, 3) [m], (nmocap, 4).
     """
 
     kind: str
@@ -38,6 +39,8 @@ class State(NamedTuple):
     ctrl: np.ndarray
     qfrc_applied: np.ndarray
     xfrc_applied: np.ndarray
+    mocap_pos: np.ndarray
+    mocap_quat: np.ndarray
 
     def put_into(self, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Write the state into MuJoCo's data; what it does not hold, such as activations, is reset."""
@@ -71,7 +74,8 @@ class Sampler:
         """Joints in or a little beyond their range, random velocities, controls and applied forces."""
         mj, rng = self.mj, self.rng
         forces = rng.normal(size=mj.nv), rng.normal(size=(mj.nbody, 6))
-        return _state("random", self.random_qpos(), rng.normal(size=mj.nv), self.random_ctrl(), *forces)
+        moving = self.random_qpos(), rng.normal(size=mj.nv), self.random_ctrl()
+        return _state("random", *moving, *forces, *self.random_mocap())
 
     def settled(self, count: int) -> Iterator[State]:
         """`count` states of one drop: MuJoCo steps from a random state at rest under constant controls."""
@@ -80,6 +84,7 @@ class Sampler:
         moments = set(self.rng.choice(steps, size=count, replace=False).tolist())
         mujoco.mj_resetData(mj, data)
         data.qpos[:], data.ctrl[:] = self.random_qpos(), self.random_ctrl()
+        data.mocap_pos[:], data.mocap_quat[:] = self.random_mocap()
         for i in range(steps):
             mujoco.mj_step(mj, data)
             if not is_sane(data):
@@ -91,6 +96,7 @@ class Sampler:
     def thrown(self, geom1: int, geom2: int) -> State:
         """A random state moved until two geoms touch, or as near as it gets, with a velocity that closes the gap."""
         state = self.random()
+        self._data.mocap_pos[:], self._data.mocap_quat[:] = state.mocap_pos, state.mocap_quat
         closing = self._walk(state.qpos, geom1, geom2)
         norm = float(closing @ closing)
         if norm > mujoco.mjMINVAL:
@@ -117,6 +123,13 @@ class Sampler:
         low, high = np.where(limited, mj.actuator_ctrlrange, (-1.0, 1.0)).T
         beyond = 0.1 * (high - low)
         return in_float32(self.rng.uniform(low - beyond, high + beyond))
+
+    def random_mocap(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mocap bodies somewhat away from where they begin and turned at will, (nmocap, 3), (nmocap, 4)."""
+        mj = self.mj
+        body = np.argsort(mj.body_mocapid)[mj.nbody - mj.nmocap :]
+        pos = mj.body_pos[body] + self.rng.normal(size=(mj.nmocap, 3)) * 0.1
+        return in_float32(pos), in_float32(self.rng.normal(size=(mj.nmocap, 4)))  # of any length
 
     def random_qpos(self) -> np.ndarray:
         """Coordinates with every joint drawn at random, (nq,)."""

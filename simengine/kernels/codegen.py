@@ -8,6 +8,7 @@ worlds of the list, as many as `*num_listed` says.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from simengine.kernels.kernel import Kernel
@@ -181,17 +182,27 @@ def _host_entry(kernel: Kernel) -> str:
     return "\n".join(lines) + "\n"
 
 
-def counted_pairs(kernel: Kernel) -> tuple[PairType, ...]:
-    """Pair types whose contacts the kernel counts."""
-    names = {stage.name for stage in kernel.stages}
-    return tuple(p for p in PAIRS if "collision_any" in names or ("collision" in names and not p.heavy))
+def _counted_pairs(stage: str) -> tuple[PairType, ...]:
+    """Pair types whose contacts a stage counts."""
+    return tuple(p for p in PAIRS if stage == "collision_any" or (stage == "collision" and not p.heavy))
 
 
 def stage_sources(kernel: Kernel) -> list[Path]:
     """Files of the bodies; counting contacts needs the narrowphase of the pair types too."""
-    counted = [pair.name for pair in counted_pairs(kernel)]
+    counted = [pair.name for stage in kernel.stages for pair in _counted_pairs(stage.name)]
     names = [*counted, *(stage.name for stage in kernel.stages)]
     return [_STAGES / f"{name}.cu" for name in dict.fromkeys(names)]
+
+
+def body_sources(paths: Iterable[Path]) -> list[str]:
+    """Texts of bodies, each after what is generated for it."""
+    switches = {"collision": "collide_light", "collision_any": "collide_any"}
+    parts = []
+    for path in paths:
+        if path.stem in switches:
+            parts.append(collide_switch(switches[path.stem], _counted_pairs(path.stem)))
+        parts.append(path.read_text())
+    return parts
 
 
 def kernel_source(kernel: Kernel, target: str) -> str:
@@ -202,13 +213,7 @@ def kernel_source(kernel: Kernel, target: str) -> str:
         parts += [(_HERE / name).read_text() for name in _HEADERS_AFTER_MODEL]
     if target == "host":
         parts.append((_HERE / "host_lanes.h").read_text())
-    counted = counted_pairs(kernel)
-    for path in stage_sources(kernel):
-        if path.stem == "collision":
-            parts.append(collide_switch("collide_light", counted))
-        if path.stem == "collision_any":
-            parts.append(collide_switch("collide_any", counted))
-        parts.append(path.read_text())
+    parts += body_sources(stage_sources(kernel))
     if kernel.unit == "world":
         parts.append(_world_function(kernel))
     parts.append(_cuda_entry(kernel) if target == "cuda" else _host_entry(kernel))

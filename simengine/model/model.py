@@ -34,6 +34,7 @@ class Model:
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
         senses_forces: whether a sensor measures accelerations or forces.
         general_position: whether the positions need more than the kernels of simple models know.
+        initial: state fields that do not begin at zero, by name; one world's.
         has_general_rows: whether a state can have other rows than limits and frictionless or pyramidal contacts of
             dimension 3; such models need a solver for every type of row.
         nefc_max: the most constraint rows a state can have.
@@ -51,6 +52,7 @@ class Model:
         self.arrays = _build_arrays(mj, pairs)
         self.sizes = _build_sizes(mj, self.arrays)
         self.options = _build_options(mj)
+        self.initial = _initial_state(mj)
         self.has_general_rows = _has_general_rows(self)
         self.nefc_max = _most_rows(self)
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
@@ -118,6 +120,13 @@ def _compile(source: str | os.PathLike[str]) -> mujoco.MjModel:
         where = "the given MJCF text" if is_text else repr(text)
         reason = " ".join(str(error).split())
         raise ModelError(f"MuJoCo could not compile {where}: {reason}; correct the model") from error
+
+
+def _initial_state(mj: mujoco.MjModel) -> dict[str, np.ndarray]:
+    """State fields that do not begin at zero, as after mj_resetData."""
+    mocap = np.argsort(mj.body_mocapid)[mj.nbody - mj.nmocap :]
+    poses = {"mocap_pos": mj.body_pos[mocap], "mocap_quat": mj.body_quat[mocap]}
+    return {"qpos": mj.qpos0.copy(), "eq_active": mj.eq_active0.astype(np.int32), **poses}
 
 
 def _levels(mj: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray]:

@@ -38,8 +38,8 @@ class ContactParameters(NamedTuple):
 
 def _bodies_collide(mj: mujoco.MjModel, body1: int, body2: int, filter_parent: bool) -> bool:
     weld1, weld2 = int(mj.body_weldid[body1]), int(mj.body_weldid[body2])
-    if weld1 == weld2:
-        return False
+    if weld1 == weld2 or not (mj.body_dofnum[weld1] or mj.body_dofnum[weld2]):
+        return False  # one body, or two that nothing moves: the world and mocap bodies
     parent1 = int(mj.body_weldid[mj.body_parentid[weld1]])
     parent2 = int(mj.body_weldid[mj.body_parentid[weld2]])
     return not (filter_parent and weld1 and weld2 and (weld1 == parent2 or weld2 == parent1))

@@ -98,7 +98,6 @@ def _elements(mj: mujoco.MjModel) -> Iterator[str]:
             yield f"{feature} {element(mj, objtype, index)}"
     for index in range(mj.npair):
         yield f"explicit contact pair {element(mj, _OBJ.mjOBJ_PAIR, index)}"
-    yield from _named(mj, "mocap", _OBJ.mjOBJ_BODY, mj.body_mocapid >= 0)
     yield from _named(mj, "gravity compensation", _OBJ.mjOBJ_BODY, mj.body_gravcomp)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 # Sizes every model has; they open the integer header in this order.
 SIZES: tuple[str, ...] = (
-    *("nq", "nv", "nu", "nbody", "njnt", "ngeom", "ntendon", "nwrap"),
+    *("nq", "nv", "nu", "nbody", "njnt", "ngeom", "ntendon", "nwrap", "nmocap"),
     *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment", "neq", "nfriction"),
     *("nsensor", "nsensordata"),
 )
@@ -48,6 +48,7 @@ TABLE: tuple[TableField, ...] = (
     # bodies
     _i("body_parentid", "nbody", doc="parent body"),
     _i("body_rootid", "nbody", doc="root of the body's kinematic tree"),
+    _i("body_mocapid", "nbody", doc="number of the mocap body, -1 if none"),
     _i("body_jntnum", "nbody", doc="number of joints"),
     _i("body_jntadr", "nbody", doc="first joint, -1 if none"),
     _i("body_dofnum", "nbody", doc="number of dofs"),

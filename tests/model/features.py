@@ -77,7 +77,6 @@ FEATURES: dict[str, Feature] = {
         '<body name="light" gravcomp="1"><geom size="0.1" contype="0" conaffinity="0"/></body>',
         "gravity compensation of body 'light'",
     ),
-    "mocap": Feature("world", '<body name="hand" mocap="true"/>', "mocap of body 'hand'"),
     "ellipsoid": _free(
         '<geom name="egg" type="ellipsoid" size="0.1 0.1 0.2"/>', "collision sphere-ellipsoid of geoms 'ball' and 'egg'"
     ),

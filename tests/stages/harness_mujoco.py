@@ -11,11 +11,11 @@ from simengine.model import Model
 from simengine.model.sensors import measured_in
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELD
-from tests.oracle import STATE_FIELDS, collect, oracle_model
+from tests.oracle import STATE_FIELDS, Sample, collect, oracle_model
 from tests.stages.harness import Memory
 from tests.stages.harness_chain import decided
 
-_STATE = ("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied", "eq_active", "qacc_warmstart")
+_STATE = (*Sample._fields, "eq_active", "qacc_warmstart")
 
 
 @cache

@@ -84,8 +84,9 @@ def unit_source(kernels: Sequence[Kernel], edit: Edit = str) -> str:
     headers = Path(codegen.__file__).parent
     parts = [(headers / "dialect.cuh").read_text(), constants(), model_struct()]
     parts += [(headers / name).read_text() for name in (*codegen._HEADERS_AFTER_MODEL, "host_lanes.h")]
+    # the narrowphase of every pair type goes before the stages that count
     used = dict.fromkeys(path for kernel in kernels for path in codegen.stage_sources(kernel))
-    parts += [path.read_text() for path in used]
+    parts += codegen.body_sources(sorted(used, key=lambda path: path.stem.startswith("collision")))
     text = edit("\n".join(parts).replace("#pragma once\n", ""))
     bodies = [codegen._world_function(k) for k in kernels if k.unit == "world"]
     bodies += [codegen._host_entry(k) for k in kernels]
