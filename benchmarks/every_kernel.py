@@ -126,7 +126,7 @@ def worlds_of(stage: Stage) -> tuple[Listed | None, ...]:
         return (Listed(stage.name, "pair type", PAIR_TYPES.index(stage.name), True),)
     if stage is catalogue.UNCONSTRAINED:
         return classes[:1]
-    if stage in (catalogue.CONSTRAINT, catalogue.SOLVE):
+    if stage is catalogue.CONSTRAINT or stage in catalogue.SOLVERS.values():
         return classes[1:]
     return classes if stage in catalogue.INTEGRATORS.values() else (None,)
 
@@ -134,7 +134,8 @@ def worlds_of(stage: Stage) -> tuple[Listed | None, ...]:
 def single_stages(emitter: ShardEmitter, log: list[str]) -> Iterator[Item]:
     """Emit every stage alone, in the order of a step, after an evaluation that stored every field."""
     stored = frozenset(f.name for f in FIELDS)
-    for stage in catalogue.STAGES:
+    solver = emitter._store.model.solver
+    for stage in (s for s in catalogue.STAGES if s.name not in catalogue.SOLVERS or s.name == solver):
         for listed in worlds_of(stage):
             call = emitter._factory.make(catalogue.single(stage), stored, listed, 0, {"rk_stage": 0}).call
             log.append(call.name)

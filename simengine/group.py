@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from simengine.jax_engine import JaxEngine
 
 _SETTABLE = (
-    *("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat"),
+    *("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat"),
     *("eq_active", "qacc_warmstart"),
 )
 _INPUTS = frozenset({"ctrl", "mocap_pos", "mocap_quat"})  # what a controller sets from step to step
@@ -114,7 +114,7 @@ class Group:
 
         Args:
             worlds: None, a boolean mask of (num_worlds,), or indices.
-            fields: qpos, qvel, ctrl, qfrc_applied, xfrc_applied, mocap_pos, mocap_quat, eq_active,
+            fields: qpos, qvel, act, ctrl, qfrc_applied, xfrc_applied, mocap_pos, mocap_quat, eq_active,
                 qacc_warmstart; each of (worlds, ...) or one world's shape, which is then used for all.
 
         Raises:

@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 from simengine import Simulation
-from tests.models import compile_model, gymnasium_path
+from tests.models import ALL, compile_model, gymnasium_path
 
 NEAR = 1e-6
 TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
-STATES = {"ant": 1000, "inverted_pendulum": 200, "inverted_double_pendulum": 200}
+STATES = {"ant": 1000, "humanoidstandup": 120, "inverted_pendulum": 200, "inverted_double_pendulum": 200}
 MODELS = (
     *("ant", "half_cheetah", "hopper", "walker2d", "swimmer", "reacher"),
-    *("inverted_pendulum", "inverted_double_pendulum"),
+    *("inverted_pendulum", "inverted_double_pendulum", "humanoidstandup"),
 )
 LIMITS = {"ant": 500, "half_cheetah": 10, "hopper": 20, "walker2d": 100}
 INPUTS = ("qpos", "qvel", "ctrl", "qacc_warmstart")
@@ -40,7 +40,7 @@ class Trajectory(NamedTuple):
 
 def compiled(name: str) -> mujoco.MjModel:
     """A model with the solver run to 1e-12."""
-    known = name != "reacher"
+    known = name in ALL
     mj = compile_model(name) if known else mujoco.MjModel.from_xml_path(str(gymnasium_path(name)))
     mj.opt.tolerance = mj.opt.ls_tolerance = 1e-12
     return mj

@@ -11,13 +11,18 @@ from typing import Any
 from scheduler import Buffer, BufferSet
 from simengine.backends.base import Backend
 from simengine.errors import BackendError
+from simengine.kernels import catalogue
 from simengine.model.model import Model
 from simengine.state.fields import FIELD, FIELDS, NUM_COLUMNS, Field, entry_shape
 
 _FIRST_CAPACITY = 64  # contacts or rows of a shard's arena when it is made
-_ARENA_FIELDS: dict[str, tuple[Field, ...]] = {
-    space: tuple(f for f in FIELDS if f.space == space) for space in ("contact", "row")
-}
+
+
+def _arena_fields(model: Model, space: str) -> tuple[Field, ...]:
+    """The contact or row fields that kernels of a model use; solvers have large working fields of their own."""
+    kernels = catalogue.step_kernels(model.opt_integrator, model.solver)
+    used = {name for kernel in kernels for stage in kernel.stages for name in stage.fields}
+    return tuple(f for f in FIELDS if f.space == space and f.name in used)
 
 
 class Arena:
@@ -27,6 +32,7 @@ class Arena:
         self._store = store
         self._space = space
         self._shard = shard
+        self._fields = _arena_fields(store.model, space)
         self.capacity = 0
         self.arrays: dict[str, Any] = {}
         self.buffers: dict[str, Buffer] = {}
@@ -39,7 +45,7 @@ class Arena:
 
     def _grow(self, capacity: int) -> None:
         store = self._store
-        for field in _ARENA_FIELDS[self._space]:
+        for field in self._fields:
             shape = (capacity, *entry_shape(field, store.model.sizes))
             array = store.allocate(shape, field, f"the {self._space} arena of {capacity} entries")
             pointer, nbytes = store.backend.pointer(array), array.nbytes

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from simengine.kernels.kernel import Kernel
 from simengine.stages.acc_bias import ACC_BIAS
 from simengine.stages.acceleration import ACCELERATION
+from simengine.stages.activation import ACTIVATION
 from simengine.stages.actuation import ACTUATION
+from simengine.stages.actuation_any import ACTUATION_ANY
 from simengine.stages.body_forces import BODY_FORCES
 from simengine.stages.collision import COLLISION, COLLISION_ANY
 from simengine.stages.com_pos import COM_POS
@@ -27,16 +31,23 @@ from simengine.stages.scan import SCAN
 from simengine.stages.sensor_acc import SENSOR_ACC
 from simengine.stages.sensor_pos import SENSOR_POS
 from simengine.stages.sensor_vel import SENSOR_VEL
+from simengine.stages.sites import SITES
 from simengine.stages.solve import SOLVE
+from simengine.stages.solve_pgs import SOLVE_PGS
 from simengine.stages.stage import Stage
 from simengine.stages.subtree_vel import SUBTREE_VEL
+from simengine.stages.tendon import TENDON
+from simengine.stages.tendon_velocity import TENDON_VELOCITY
+from simengine.stages.transmission import TRANSMISSION
 from simengine.stages.unconstrained import UNCONSTRAINED
 from simengine.state.fields import FIELDS
 
 STAGES: tuple[Stage, ...] = (
     GUARD,
     KINEMATICS,
+    SITES,
     COM_POS,
+    TENDON,
     COLLISION,
     COLLISION_ANY,
     SCAN,
@@ -46,15 +57,20 @@ STAGES: tuple[Stage, ...] = (
     PASSIVE,
     FLUID,
     RNE,
+    TENDON_VELOCITY,
+    TRANSMISSION,
     ACTUATION,
+    ACTUATION_ANY,
     ACCELERATION,
     *NARROWPHASE.values(),
     CONSTRAINT,
     CONSTRAINT_GENERAL,
     SOLVE,
+    SOLVE_PGS,
     UNCONSTRAINED,
     EULER,
     RK4,
+    ACTIVATION,
     RNE_POST,
     RNE_POST_GENERAL,
     SUBTREE_VEL,
@@ -66,10 +82,14 @@ STAGES: tuple[Stage, ...] = (
 )
 
 INTEGRATORS: dict[str, Stage] = {"euler": EULER, "rk4": RK4}
+SOLVERS: dict[str, Stage] = {stage.name: stage for stage in (SOLVE, SOLVE_PGS)}
+
+_FUSED_INTEGRATORS = ("euler", "rk4")
 
 _COUNTS = frozenset({"cand_adr", "ncon", "nefc", "counts"})
 _ROWS = frozenset(f.name for f in FIELDS if f.space == "row")
 _CONTACTS = frozenset(f.name for f in FIELDS if f.space == "contact")
+_ROWS_READ_ONCE = frozenset({"efc_J"})  # the dual solver works on efc_Y, and room for one of them is room for more rows
 
 
 def single(stage: Stage) -> Kernel:
@@ -86,8 +106,8 @@ POSITION = Kernel(
 )
 POSITION_GENERAL = Kernel(
     "position_general",
-    (GUARD, KINEMATICS, COM_POS, COLLISION_ANY),
-    direct=_COUNTS,
+    (GUARD, KINEMATICS, SITES, COM_POS, TENDON, COLLISION_ANY),
+    direct=_COUNTS | {"ten_J"},
     preload=frozenset({"qpos"}),
     resident=2,
 )
@@ -105,10 +125,26 @@ SMOOTH_FLUID = Kernel(
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
     resident=8,
 )
+SMOOTH_GENERAL = Kernel(
+    "smooth_general",
+    (
+        *(CRB, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, FLUID, RNE),
+        *(TRANSMISSION, ACTUATION_ANY, ACCELERATION),
+    ),
+    direct=frozenset({"actuator_moment"}),
+    preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
+    resident=2,
+)
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
+ACTIVATION_KERNEL = Kernel("activation", (ACTIVATION,))
 POST = Kernel("rne_post", (RNE_POST,))
 POST_GENERAL = Kernel("rne_post_general", (RNE_POST_GENERAL,))
+ASKED_FOR: tuple[Kernel, ...] = tuple(
+    Kernel(stage.name, (stage,)) for stage in (SITES, TENDON, TENDON_VELOCITY, TRANSMISSION)
+)
+"""Kernels that run, in this order and before the integrator, where what they produce is wanted and nothing else
+produces it."""
 SENSE_MOTION = Kernel("sense_motion", (SUBTREE_VEL, ACC_BIAS, SENSOR_POS, SENSOR_VEL))
 SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
 
@@ -123,46 +159,78 @@ def post(general_rows: bool) -> Kernel:
     return POST_GENERAL if general_rows else POST
 
 
-def smooth(has_fluid: bool) -> Kernel:
-    """Inertia, smooth forces and the acceleration they give; models without a fluid do not pay for it."""
+def smooth(general: bool, has_fluid: bool) -> Kernel:
+    """Inertia, smooth forces and the acceleration they give; simple models do not pay for what they lack."""
+    if general:
+        return SMOOTH_GENERAL
     return SMOOTH_FLUID if has_fluid else SMOOTH
 
 
-def finish(integrator: str, arena: bool) -> Kernel:
-    """Rows, solver and integration of worlds with constraint rows; `arena` keeps the rows in memory, not scratch."""
-    stages = (CONSTRAINT, SOLVE, *((INTEGRATORS[integrator],) if integrator else ()))
-    name = "_".join(("finish", integrator or "forward", *(("arena",) if arena else ())))
-    return Kernel(name, stages, direct=_CONTACTS | (_ROWS if arena else frozenset()), resident=6)
+def is_fused(integrator: str, solver: str) -> bool:
+    """Whether the integrator is part of the kernels that solve; others integrate all worlds in a kernel of their own.
+
+    Only what the common models need is fused: the number of kernels is then the sum of solvers and integrators, not
+    their product.
+    """
+    return solver == SOLVE.name and integrator in _FUSED_INTEGRATORS
 
 
-def advance(integrator: str) -> Kernel:
-    """Integration of worlds without constraint rows."""
-    stages = (UNCONSTRAINED, *((INTEGRATORS[integrator],) if integrator else ()))
-    return Kernel(f"advance_{integrator or 'forward'}", stages, direct=_CONTACTS)
+def constraint(solver: str) -> Stage:
+    """Rows for a solver: the common one takes no others than limits, frictionless contacts and small pyramids."""
+    return CONSTRAINT if solver == SOLVE.name else CONSTRAINT_GENERAL
 
 
-def step_kernels(integrator: str) -> tuple[Kernel, ...]:
-    """Every kernel a step (or, with an empty integrator, `forward()`) of a model with this integrator may launch."""
+def finish(integrator: str, solver: str, arena: bool) -> Kernel:
+    """Rows and solver of worlds with constraint rows, and their integration where it is fused.
+
+    `arena` keeps the rows in memory, not scratch.
+    """
+    fused = is_fused(integrator, solver)
+    stages = (constraint(solver), SOLVERS[solver], *((INTEGRATORS[integrator],) if fused else ()))
+    what = (solver.removeprefix("solve_"),) if solver != SOLVE.name else (integrator if fused else "forward",)
+    name = "_".join(("finish", *what, *(("arena",) if arena else ())))
+    in_memory = _ROWS if arena else _ROWS_READ_ONCE if solver == SOLVE_PGS.name else frozenset[str]()
+    return Kernel(name, stages, direct=_CONTACTS | in_memory, resident=6)
+
+
+def advance(integrator: str, solver: str) -> Kernel:
+    """Acceleration of worlds without constraint rows, and their integration where it is fused."""
+    fused = is_fused(integrator, solver)
+    stages = (UNCONSTRAINED, *((INTEGRATORS[integrator],) if fused else ()))
+    return Kernel(f"advance_{integrator if fused else 'forward'}", stages, direct=_CONTACTS)
+
+
+def integrate(integrator: str, solver: str) -> tuple[Kernel, ...]:
+    """The kernel that integrates all worlds where the others do not: one or none."""
+    return () if not integrator or is_fused(integrator, solver) else (single(INTEGRATORS[integrator]),)
+
+
+def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...]:
+    """Every kernel a step (or, with an empty integrator, `forward()`) of a model with these two may launch."""
     return (
         POSITION,
         POSITION_GENERAL,
         SMOOTH,
         SMOOTH_FLUID,
+        SMOOTH_GENERAL,
         SCAN_KERNEL,
         *NARROW.values(),
-        finish(integrator, False),
-        finish(integrator, True),
-        advance(integrator),
+        finish(integrator, solver, False),
+        finish(integrator, solver, True),
+        advance(integrator, solver),
+        *((ACTIVATION_KERNEL,) if integrator else ()),
+        *ASKED_FOR,
         POST,
         POST_GENERAL,
         SENSE_MOTION,
         SENSE_FORCES,
+        *integrate(integrator, solver),
     )
 
 
 def all_kernels() -> tuple[Kernel, ...]:
     """Every kernel of the engine, each once."""
     kernels = [single(stage) for stage in STAGES]
-    for integrator in ("", *INTEGRATORS):
-        kernels += step_kernels(integrator)
+    for integrator, solver in product(("", *INTEGRATORS), SOLVERS):
+        kernels += step_kernels(integrator, solver)
     return tuple({kernel.name: kernel for kernel in kernels}.values())

@@ -26,12 +26,14 @@ _HEADERS_AFTER_MODEL = (
     "contact.cuh",
     "box.cuh",
     "lengths.cuh",
+    "actuators.cuh",
     "counting.cuh",
     "rows.cuh",
     "equality.cuh",
     "integrate.cuh",
     "ray.cuh",
     "sensor.cuh",
+    "random.cuh",
 )
 
 MODEL_PARAMETERS = ("const GRID_CONSTANT Header header", "const int* model_ints", "const real* model_reals")

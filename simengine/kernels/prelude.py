@@ -24,6 +24,7 @@ def constants() -> str:
             f"GEOM_{name}": int(getattr(geom, f"mjGEOM_{name}"))
             for name in ("PLANE", "SPHERE", "CAPSULE", "ELLIPSOID", "CYLINDER", "BOX")
         },
+        "SOLVER_PGS": int(mujoco.mjtSolver.mjSOL_PGS),
         **{name.replace("mjCNSTR_", "ROW_"): int(code) for name, code in row.__members__.items()},
         **{name.replace("mjEQ_", "EQ_"): int(code) for name, code in mujoco.mjtEq.__members__.items()},
         "CONE_ELLIPTIC": int(mujoco.mjtCone.mjCONE_ELLIPTIC),
@@ -38,6 +39,9 @@ def constants() -> str:
         "MAX_SENSOR_DIM": MAX_SENSOR_DIM,
         **{f"SENS_{name}": sensor_code(name) for names in SENSORS.values() for name in names},
     }
+    for enum in ("mjtTrn", "mjtDyn", "mjtGain", "mjtBias"):
+        codes = getattr(mujoco, enum).__members__.items()
+        values |= {name.removeprefix("mj"): int(code) for name, code in codes}
     lines = [f"#define {name} {value}" for name, value in values.items()]
     lines += [f"#define STATUS_{name.upper()} {code}" for code, name in enumerate(STATUS)]
     for code, pair in enumerate(PAIRS):

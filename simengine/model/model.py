@@ -9,8 +9,9 @@ import mujoco
 import numpy as np
 
 from simengine.errors import ModelError, UnsupportedModelError
+from simengine.model.actuators import actuator_table, needs_general_actuation
 from simengine.model.lengths import length_table
-from simengine.model.pairs import geom_pairs, pair_table, unsupported_pairs
+from simengine.model.pairs import Candidate, geom_pairs, pair_table, unsupported_pairs
 from simengine.model.rows import row_table, unsupported_rows
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
 from simengine.model.support import unsupported_features
@@ -18,6 +19,7 @@ from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, SIZES, TABLE, resolv
 
 _DISABLE = mujoco.mjtDisableBit
 _INTEGRATORS = {int(mujoco.mjtIntegrator.mjINT_EULER): "euler", int(mujoco.mjtIntegrator.mjINT_RK4): "rk4"}
+_SOLVERS = {int(mujoco.mjtSolver.mjSOL_NEWTON): "solve", int(mujoco.mjtSolver.mjSOL_PGS): "solve_pgs"}
 
 
 class Model:
@@ -30,10 +32,12 @@ class Model:
         arrays: the model table, by field name (see `simengine.model.table.TABLE`); each is an attribute too. Integer
             fields are int32, real ones float64; treat them as read-only.
         opt_integrator: "euler" or "rk4".
+        solver: stage that solves for the constraint forces: "solve" (Newton) or "solve_pgs".
         has_fluid: whether a fluid acts on the bodies.
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
         senses_forces: whether a sensor measures accelerations or forces.
         general_position: whether the positions need more than the kernels of simple models know.
+        general_smooth: whether the smooth forces do.
         initial: state fields that do not begin at zero, by name; one world's.
         has_general_rows: whether a state can have other rows than limits and frictionless or pyramidal contacts of
             dimension 3; such models need a solver for every type of row.
@@ -49,6 +53,7 @@ class Model:
         self.name = name
         self.mj = mj
         self.opt_integrator: str = _INTEGRATORS[int(mj.opt.integrator)]
+        self.solver: str = _SOLVERS[int(mj.opt.solver)]
         self.arrays = _build_arrays(mj, pairs)
         self.sizes = _build_sizes(mj, self.arrays)
         self.options = _build_options(mj)
@@ -60,6 +65,8 @@ class Model:
         self.general_position = bool(heavy or self.neq or self.nfriction)
         self.sensor_names = sensor_names(self.arrays["sensor_type"])
         self.senses_forces = senses_forces(mj)
+        self.general_smooth = needs_general_actuation(mj)
+        self.general_position = bool(heavy or self.neq or self.nfriction or self.general_smooth)
         self._check_shapes()
 
     def __getattr__(self, name: str) -> Any:
@@ -154,19 +161,15 @@ def _inertia_boxes(mj: mujoco.MjModel) -> np.ndarray:
     return np.where(heavy[:, None], np.sqrt(6 * np.maximum(mujoco.mjMINVAL, squares) / mass), 0.0)
 
 
-def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str, np.ndarray]:
+def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarray]:
     """Copy MuJoCo's fields, add the derived ones, and fold the disable flags into them."""
     disabled = int(mj.opt.disableflags)
     values: dict[str, Any] = pair_table(mj, pairs)
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
-    values |= length_table(mj) | sensor_table(mj)
-    values |= row_table(mj, values["cand_condim"])
-    values["actuator_gear"] = mj.actuator_gear[:, 0]
-    values["actuator_gainprm"] = mj.actuator_gainprm[:, 0]
-    affine = (mj.actuator_biastype == mujoco.mjtBias.mjBIAS_AFFINE)[:, None]
-    values["actuator_biasprm"] = np.where(affine, mj.actuator_biasprm[:, :3], 0.0)
+    values |= length_table(mj) | actuator_table(mj) | sensor_table(mj)
+    values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
     values["body_box"] = _inertia_boxes(mj)
     for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "impratio"):
@@ -175,6 +178,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str,
     passive = disabled & int(_DISABLE.mjDSBL_SPRING) == 0 or disabled & int(_DISABLE.mjDSBL_DAMPER) == 0
     for option in ("density", "viscosity"):
         values[f"opt_{option}"] = max(0.0, getattr(mj.opt, option)) if passive else 0.0
+    values["dof_treeid"] = np.zeros(mj.nv) if disabled & int(_DISABLE.mjDSBL_ISLAND) else mj.dof_treeid
     arrays = {}
     for field in TABLE:
         raw = values[field.name] if field.name in values else getattr(mj, field.name)
@@ -190,8 +194,6 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str,
     if disabled & int(_DISABLE.mjDSBL_CLAMPCTRL):
         arrays["actuator_ctrllimited"][:] = 0
     if disabled & int(_DISABLE.mjDSBL_ACTUATION):
-        arrays["actuator_gainprm"][:] = 0
-        arrays["actuator_biasprm"][:] = 0
         arrays["actuator_forcelimited"][:] = 0  # a range without zero would bring a force back
         arrays["jnt_actfrclimited"][:] = 0
     return arrays
@@ -205,6 +207,7 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str,
         "nslot": len(arrays["slot_cand"]),
         "nlimit": len(arrays["limit_id"]),
         "nmoment": len(arrays["moment"]),
+        "ntree": int(arrays["dof_treeid"].max(initial=-1)) + 1,
         "nfriction": len(arrays["friction_id"]),
     }
     return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
@@ -227,6 +230,7 @@ def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
         "opt_iterations": int(mj.opt.iterations),
         "opt_ls_iterations": int(mj.opt.ls_iterations),
         "opt_eulerdamp": int(damped and not disabled & int(_DISABLE.mjDSBL_EULERDAMP)),
+        "opt_solver": int(mj.opt.solver),
         "opt_warmstart": int(not disabled & int(_DISABLE.mjDSBL_WARMSTART)),
         "opt_cone": int(mj.opt.cone),
     }

@@ -53,6 +53,7 @@ DEVICE void rk4(const Model& m, const real* qacc_smooth, real* qacc, real* qpos,
   const real weight = rk_stage == 0 || rk_stage == 3 ? R(1.0) / R(6.0) : R(1.0) / R(3.0);
   const real reach = rk_stage == 0 ? R(0.0) : rk_stage == 3 ? R(1.0) : R(0.5);
   const real ahead = rk_stage == 2 ? R(1.0) : R(0.5);
+  if (world_status[0] != STATUS_HEALTHY) return;
   // the start of the step is kept
   if (rk_stage == 0) {
     LANE_FOR(i, m.nq()) rk_qpos[i] = qpos[i];
@@ -73,12 +74,14 @@ DEVICE void rk4(const Model& m, const real* qacc_smooth, real* qacc, real* qpos,
   }
   LANE_FOR(i, m.nq()) qpos[i] = rk_qpos[i];
   lane_sync();
+  // a solver that converges does so sooner from the latest evaluation; MuJoCo starts all from the last step's
+  const bool warm = status == STATUS_HEALTHY && (rk_stage == 3 || m.opt_solver() != SOLVER_PGS);
   // (2) to the next evaluation, or to the end of the step
   integrate_pos(m, qpos, rk_stage < 3 ? rk_rate : rk_dqpos, rk_stage < 3 ? ahead * h : h);
   DOF_FOR(v, m.nv()) {
     const real slope = rk_stage < 3 ? ahead * qacc[v] : rk_dqvel[v];
     qvel[v] = fma_(h, slope, rk_qvel[v]);
-    if (status == STATUS_HEALTHY) qacc_warmstart[v] = qacc[v];
+    if (warm) qacc_warmstart[v] = qacc[v];
     if (rk_stage == 3) qacc[v] = rk_dqvel[v];
   }
   lane_sync();

@@ -21,7 +21,7 @@ DEVICE void frame_position(const Model& m, int i, int type, const real* xpos, co
 }
 
 // (3) energy of the weights and of the springs of joints and tendons
-DEVICE real potential_energy(const Model& m, const real* qpos, const real* xipos) {
+DEVICE real potential_energy(const Model& m, const real* qpos, const real* xipos, const real* ten_length) {
   real energy = 0;
   ROLLED for (int b = 1; b < m.nbody(); ++b) {
     energy = fma_(-m.body_mass()[b], dot3(m.opt_gravity(), xipos + 3 * b), energy);
@@ -36,7 +36,7 @@ DEVICE real potential_energy(const Model& m, const real* qpos, const real* xipos
     }
   }
   ROLLED for (int t = 0; t < m.ntendon(); ++t) {
-    const real length = tendon_length(m, t, qpos), *rest = m.tendon_lengthspring() + 2 * t;
+    const real length = ten_length[t], *rest = m.tendon_lengthspring() + 2 * t;
     const real stretch = length - clamp_(length, rest[0], rest[1]);
     energy = fma_(R(0.5) * m.tendon_stiffness()[t] * stretch, stretch, energy);
   }
@@ -69,7 +69,7 @@ DEVICE real inside_site(const Model& m, int i, const real* xpos, const real* xqu
 // Reading of one sensor; zero if it is no sensor of the configuration.
 DEVICE void read_position(const Model& m, int i, const real* qpos, int nstep, const real* xpos, const real* xquat,
                           const real* xipos, const real* subtree_com, const real* geom_xpos, const real* geom_xmat,
-                          real* value) {
+                          const real* ten_length, const real* actuator_length, real* value) {
   const int type = m.sensor_type()[i], id = m.sensor_objid()[i];
   switch (type) {
     // (2) lengths and limits
@@ -78,16 +78,11 @@ DEVICE void read_position(const Model& m, int i, const real* qpos, int nstep, co
       for (int k = 0; k < 4; ++k) value[k] = qpos[m.jnt_qposadr()[id] + k];
       normalize4(value);
       break;
-    case SENS_TENDONPOS: value[0] = tendon_length(m, id, qpos); break;
-    case SENS_ACTUATORPOS: {
-      const int on = m.actuator_lengthid()[id];
-      const real length = on < m.njnt() ? qpos[m.jnt_qposadr()[on]] : tendon_length(m, on - m.njnt(), qpos);
-      value[0] = m.actuator_gear()[id] * length;
-      break;
-    }
+    case SENS_TENDONPOS: value[0] = ten_length[id]; break;
+    case SENS_ACTUATORPOS: value[0] = actuator_length[id]; break;
     case SENS_JOINTLIMITPOS:
     case SENS_TENDONLIMITPOS: {
-      const Limit limit = limit_of(m, type == SENS_JOINTLIMITPOS ? id : m.njnt() + id, qpos);
+      const Limit limit = limit_of(m, type == SENS_JOINTLIMITPOS ? id : m.njnt() + id, qpos, ten_length);
       const real dist = limit.dist[0] < limit.margin ? limit.dist[0] : limit.dist[1];
       value[0] = min_(dist - limit.margin, R(0.0));
       break;
@@ -104,16 +99,17 @@ DEVICE void read_position(const Model& m, int i, const real* qpos, int nstep, co
     case SENS_CLOCK: value[0] = real(nstep) * m.opt_timestep()[0]; break;
     case SENS_RANGEFINDER: value[0] = range(m, i, xpos, xquat, geom_xpos, geom_xmat); break;
     case SENS_INSIDESITE: value[0] = inside_site(m, i, xpos, xquat); break;
-    case SENS_E_POTENTIAL: value[0] = potential_energy(m, qpos, xipos); break;
+    case SENS_E_POTENTIAL: value[0] = potential_energy(m, qpos, xipos, ten_length); break;
   }
 }
 
 DEVICE void sensor_pos(const Model& m, const real* qpos, const int* nstep, const real* xpos, const real* xquat,
                        const real* xipos, const real* subtree_com, const real* geom_xpos, const real* geom_xmat,
-                       real* sensordata) {
+                       const real* ten_length, const real* actuator_length, real* sensordata) {
   LANE_FOR(i, m.nsensor()) {
     real value[MAX_SENSOR_DIM] = {};
-    read_position(m, i, qpos, nstep[0], xpos, xquat, xipos, subtree_com, geom_xpos, geom_xmat, value);
+    read_position(m, i, qpos, nstep[0], xpos, xquat, xipos, subtree_com, geom_xpos, geom_xmat, ten_length,
+                  actuator_length, value);
     put_sensor(m, i, value, sensordata);
   }
   lane_sync();

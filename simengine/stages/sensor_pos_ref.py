@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.math import quaternion, ray, tree
-from simengine.math.lengths import length_rows
 from simengine.math.vector import const, dot, matmul, norm
 from simengine.stages.sensor_ref import Reading, conjugate, frames, into_frame, put_sensors
 
@@ -24,11 +23,14 @@ def sensor_pos(
     subtree_com: jax.Array,
     geom_xpos: jax.Array,
     geom_xmat: jax.Array,
+    ten_length: jax.Array,
+    actuator_length: jax.Array,
 ) -> tuple[jax.Array]:
     """sensordata (nsensordata,) with the sensors of the configuration, zero elsewhere.
 
     Args: qpos (nq,) [m, rad], time () [s], xpos (nbody, 3) [m], xquat (nbody, 4), xipos (nbody, 3) [m],
-        subtree_com (nbody, 3) [m], geom_xpos (ngeom, 3) [m], geom_xmat (ngeom, 9).
+        subtree_com (nbody, 3) [m], geom_xpos (ngeom, 3) [m], geom_xmat (ngeom, 9), ten_length (ntendon,),
+        actuator_length (nu,).
     """
     if not m.nsensor:
         return (jnp.zeros(0, qpos.dtype),)
@@ -53,11 +55,8 @@ def sensor_pos(
         return into_frame(quat, const(np.tile(m.opt_magnetic, (len(ids), 1)), quat))
 
     # (2) lengths and limits
-    def length(kind: str) -> Reading:
-        return lambda ids: matmul(const(rows_of(m, kind, ids)[0], qpos), qpos)[:, None]
-
     def limit(kind: str) -> Reading:
-        return lambda ids: jnp.minimum(nearest_limit(m, kind, ids, qpos)[0], 0.0)[:, None]
+        return lambda ids: jnp.minimum(nearest_limit(m, kind, ids, qpos, ten_length)[0], 0.0)[:, None]
 
     # (4) distance along the z axis of a frame to the nearest visible geom of another body
     def distance(ids: np.ndarray) -> jax.Array:
@@ -82,10 +81,10 @@ def sensor_pos(
         return quaternion.renormalize(qpos[m.jnt_qposadr[m.sensor_objid[ids]][:, None] + np.arange(4)])
 
     readings = {
-        "JOINTPOS": length("joint"),
+        "JOINTPOS": lambda ids: qpos[m.jnt_qposadr[m.sensor_objid[ids]]][:, None],
         "BALLQUAT": ball,
-        "TENDONPOS": length("tendon"),
-        "ACTUATORPOS": length("actuator"),
+        "TENDONPOS": lambda ids: ten_length[m.sensor_objid[ids]][:, None],
+        "ACTUATORPOS": lambda ids: actuator_length[m.sensor_objid[ids]][:, None],
         "JOINTLIMITPOS": limit("joint"),
         "TENDONLIMITPOS": limit("tendon"),
         "MAGNETOMETER": magnetic,
@@ -96,7 +95,7 @@ def sensor_pos(
         "RANGEFINDER": distance,
         "INSIDESITE": inside_site,
         "CLOCK": lambda ids: jnp.broadcast_to(time, (len(ids), 1)),
-        "E_POTENTIAL": lambda ids: jnp.broadcast_to(potential_energy(m, qpos, xipos), (len(ids), 1)),
+        "E_POTENTIAL": lambda ids: jnp.broadcast_to(potential_energy(m, qpos, xipos, ten_length), (len(ids), 1)),
     }
     return (put_sensors(m, jnp.zeros(m.nsensordata, qpos.dtype), readings),)
 
@@ -105,17 +104,9 @@ def _inside(m: Any, i: int, point: jax.Array) -> jax.Array:
     return ray.inside(int(m.sensor_site[i]), point, const(m.sensor_size[i], point))
 
 
-def rows_of(m: Any, kind: str, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Derivatives by qpos (k, nq) and by qvel (k, nv) of the lengths that sensors of a kind measure."""
-    rows, measured = length_rows(m), m.sensor_objid[ids]
-    if kind == "actuator":
-        gear = np.asarray(m.actuator_gear)[measured, None]
-        return rows[0][m.actuator_lengthid[measured]] * gear, rows[1][m.actuator_lengthid[measured]] * gear
-    number = measured + (m.njnt if kind == "tendon" else 0)
-    return rows[0][number], rows[1][number]
-
-
-def nearest_limit(m: Any, kind: str, ids: np.ndarray, qpos: jax.Array) -> tuple[jax.Array, jax.Array]:
+def nearest_limit(
+    m: Any, kind: str, ids: np.ndarray, qpos: jax.Array, ten_length: jax.Array
+) -> tuple[jax.Array, jax.Array]:
     """Distance less margin (k,) of the limit that sensors show, and whether (k,) it is the lower one.
 
     The lower one has the word where both are within the margin. A ball joint's angle has but an upper one.
@@ -125,7 +116,7 @@ def nearest_limit(m: Any, kind: str, ids: np.ndarray, qpos: jax.Array) -> tuple[
         bounds, margin = m.jnt_range[measured], m.jnt_margin[measured]
     else:
         bounds, margin = m.tendon_range[measured], m.tendon_margin[measured]
-    length = matmul(const(rows_of(m, kind, ids)[0], qpos), qpos)
+    length = qpos[m.jnt_qposadr[measured]] if kind == "joint" else ten_length[measured]
     low, high = bounds[:, 0] + margin, bounds[:, 1] - margin
     ball = balls(m, kind, ids)
     if ball.size:
@@ -145,7 +136,7 @@ def ball_rotation(m: Any, joint: np.ndarray, qpos: jax.Array) -> jax.Array:
     return quaternion.log(quaternion.renormalize(qpos[m.jnt_qposadr[joint][:, None] + np.arange(4)]))
 
 
-def potential_energy(m: Any, qpos: jax.Array, xipos: jax.Array) -> jax.Array:
+def potential_energy(m: Any, qpos: jax.Array, xipos: jax.Array, ten_length: jax.Array) -> jax.Array:
     """Energy () of the weights and of the springs of joints and tendons [J]."""
     # (3) energy of the weights and of the springs of joints and tendons
     energy = -dot(const(m.body_mass, qpos), matmul(xipos, const(m.opt_gravity, qpos)))
@@ -158,8 +149,7 @@ def potential_energy(m: Any, qpos: jax.Array, xipos: jax.Array) -> jax.Array:
         turned = quaternion.difference(const(m.qpos_spring[quats], qpos), quaternion.renormalize(qpos[quats]))
         energy = energy + 0.5 * dot(const(m.jnt_stiffness[m.dof_jntid[dof]], qpos), dot(turned, turned))
     if m.ntendon:
-        length = matmul(const(length_rows(m)[0][m.njnt :], qpos), qpos)
         low, high = const(m.tendon_lengthspring, qpos).T
-        stretch = length - jnp.clip(length, low, high)
+        stretch = ten_length - jnp.clip(ten_length, low, high)
         energy = energy + 0.5 * dot(const(m.tendon_stiffness, qpos), stretch * stretch)
     return energy

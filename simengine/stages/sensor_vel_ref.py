@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.math.vector import const, cross, dot, matmul, normalize
-from simengine.stages.sensor_pos_ref import ball_rotation, balls, nearest_limit, rows_of
+from simengine.stages.sensor_pos_ref import ball_rotation, balls, nearest_limit
 from simengine.stages.sensor_ref import Reading, frames, into_frame, motion_at, put_sensors
 
 
@@ -24,12 +24,16 @@ def sensor_vel(
     qM: jax.Array,
     subtree_linvel: jax.Array,
     subtree_angmom: jax.Array,
+    ten_length: jax.Array,
+    ten_velocity: jax.Array,
+    actuator_velocity: jax.Array,
     sensordata: jax.Array,
 ) -> tuple[jax.Array]:
     """sensordata (nsensordata,) with the sensors of velocities filled in.
 
     Args: qpos (nq,), qvel (nv,), xpos (nbody, 3), xquat (nbody, 4), subtree_com (nbody, 3), cvel (nbody, 6), qM
-        (nv, nv), subtree_linvel (nbody, 3) [m/s], subtree_angmom (nbody, 3) [kg m^2/s], sensordata (nsensordata,).
+        (nv, nv), subtree_linvel (nbody, 3) [m/s], subtree_angmom (nbody, 3) [kg m^2/s], ten_length,
+        ten_velocity (ntendon,), actuator_velocity (nu,), sensordata (nsensordata,).
     """
     if not m.nsensor:
         return (sensordata,)
@@ -55,19 +59,17 @@ def sensor_vel(
         return read
 
     # (2) lengths and limits
-    def velocity(kind: str) -> Reading:
-        return lambda ids: matmul(const(rows_of(m, kind, ids)[1], qvel), qvel)[:, None]
-
     def angular(ids: np.ndarray) -> jax.Array:
         return qvel[m.jnt_dofadr[m.sensor_objid[ids]][:, None] + np.arange(3)]
 
     def limit(kind: str) -> Reading:
         def read(ids: np.ndarray) -> jax.Array:
-            gap, lower = nearest_limit(m, kind, ids, qpos)
-            speed = velocity(kind)(ids)[:, 0]
+            gap, lower = nearest_limit(m, kind, ids, qpos, ten_length)
+            measured = m.sensor_objid[ids]
+            speed = qvel[m.jnt_dofadr[measured]] if kind == "joint" else ten_velocity[measured]
             ball = balls(m, kind, ids)
             if ball.size:
-                rotation, turning = ball_rotation(m, m.sensor_objid[ids[ball]], qpos), angular(ids[ball])
+                rotation, turning = ball_rotation(m, measured[ball], qpos), angular(ids[ball])
                 axis = normalize(rotation, const(np.tile([1.0, 0.0, 0.0], (ball.size, 1)), rotation))[0]
                 speed = speed.at[ball].set(dot(axis, turning))
             towards = jnp.where(lower, speed, -speed)
@@ -80,10 +82,10 @@ def sensor_vel(
         return jnp.broadcast_to(0.5 * dot(qvel, matmul(qM, qvel)), (len(ids), 1))
 
     readings = {
-        "JOINTVEL": velocity("joint"),
+        "JOINTVEL": lambda ids: qvel[m.jnt_dofadr[m.sensor_objid[ids]]][:, None],
         "BALLANGVEL": angular,
-        "TENDONVEL": velocity("tendon"),
-        "ACTUATORVEL": velocity("actuator"),
+        "TENDONVEL": lambda ids: ten_velocity[m.sensor_objid[ids]][:, None],
+        "ACTUATORVEL": lambda ids: actuator_velocity[m.sensor_objid[ids]][:, None],
         "JOINTLIMITVEL": limit("joint"),
         "TENDONLIMITVEL": limit("tendon"),
         "GYRO": local(True),

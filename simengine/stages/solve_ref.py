@@ -67,8 +67,13 @@ def solve(
     qacc = _minimize(limits, qM, qfrc_smooth, efc_J, efc_D, efc_aref, jax.lax.stop_gradient(start))
 
     # (7) forces at the optimum
-    efc_force = efc_D * jnp.maximum(efc_aref - matmul(efc_J, qacc), 0.0)
+    efc_force = row_force(efc_D, matmul(efc_J, qacc) - efc_aref)
     return qacc, efc_force, matmul(efc_force, efc_J)
+
+
+def row_force(D: jax.Array, jar: jax.Array) -> jax.Array:
+    """Forces (nefc_max,) of rows at J qacc - aref (nefc_max,)."""
+    return D * jnp.maximum(-jar, 0.0)
 
 
 def _cost(
@@ -176,13 +181,21 @@ def _line_search(
 def _minimize_jvp(
     limits: Limits, primals: tuple[jax.Array, ...], tangents: tuple[jax.Array, ...]
 ) -> tuple[jax.Array, jax.Array]:
-    """Implicit differentiation: g(a; p) = 0 gives H da = -dg at fixed a."""
+    """Tangent of the minimiser."""
     a = _minimize(limits, *primals)
-    qM, _, J, D, aref, _ = primals
+    return a, implicit_tangent(a, primals[:5], tangents[:5])
+
+
+def implicit_tangent(a: jax.Array, primals: tuple[jax.Array, ...], tangents: tuple[jax.Array, ...]) -> jax.Array:
+    """Implicit differentiation: g(a; p) = 0 gives H da = -dg at fixed a.
+
+    Args: a (nv,) the minimiser; primals, tangents: qM, qfrc_smooth, efc_J, efc_D, efc_aref and their tangents.
+    """
+    qM, _, J, D, aref = primals
 
     def force(qM: jax.Array, smooth: jax.Array, J: jax.Array, D: jax.Array, aref: jax.Array) -> jax.Array:
-        return smooth - matmul(qM, a) + matmul(D * jnp.maximum(aref - matmul(J, a), 0.0), J)
+        return smooth - matmul(qM, a) + matmul(row_force(D, matmul(J, a) - aref), J)
 
-    _, rhs = jax.jvp(force, primals[:5], tangents[:5])
+    _, rhs = jax.jvp(force, primals, tangents)
     weight = jnp.where(matmul(J, a) < aref, D, 0.0)
-    return a, jax.scipy.linalg.cho_solve((_factor(qM, J, weight), True), rhs)
+    return jax.scipy.linalg.cho_solve((_factor(qM, J, weight), True), rhs)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simengine.kernels.catalogue import STAGES, all_kernels, finish, single, step_kernels
+from simengine.kernels.catalogue import INTEGRATORS, SOLVERS, STAGES, all_kernels, finish, single, step_kernels
 from simengine.kernels.codegen import body_signature, kernel_source, parameters, stage_sources
 from simengine.kernels.kernel import Kernel
 from simengine.model.table import SIZES
@@ -124,14 +125,14 @@ def test_copies_come_after_the_last_body_that_changes_the_field() -> None:
     for kernel in ALL:
         copied = [name for i in range(len(kernel.stages)) for name in kernel.copy_after(i)]
         assert sorted(copied) == sorted(kernel.in_scratch)
-    qacc = [i for i in range(3) if "qacc" in finish("rk4", False).copy_after(i)]
+    qacc = [i for i in range(3) if "qacc" in finish("rk4", "solve", False).copy_after(i)]
     assert qacc == [2], "the Runge-Kutta body replaces qacc by the mean that was integrated"
 
 
 def test_names_of_kernels_are_unique() -> None:
     assert len({kernel.name for kernel in ALL}) == len(ALL)
     by_name = {}
-    for kernel in (k for name in ("", "euler", "rk4") for k in step_kernels(name)):
+    for kernel in (k for pair in product(("", *INTEGRATORS), SOLVERS) for k in step_kernels(*pair)):
         assert by_name.setdefault(kernel.name, kernel) == kernel, "two kernels of one name"
 
 

@@ -14,8 +14,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from simengine.kernels.catalogue import STAGES
+from simengine.kernels.catalogue import SOLVERS, STAGES
 from simengine.math import quaternion, tree
+from simengine.math.actuators import advance_activation
 from simengine.math.joint_space import advance
 from simengine.math.lengths import length_rows
 from simengine.math.row_layout import LIMIT_JOINT, LIMIT_TENDON, row_layout
@@ -31,8 +32,8 @@ from tests.stages.harness import FRONT, Memory
 Fields = dict[str, np.ndarray]
 RETURNS = {
     "constraint": ("efc_active", "efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref"),
+    **dict.fromkeys(SOLVERS, ("qacc", "efc_force", "qfrc_constraint")),
     "constraint_general": ("efc_active", "efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref"),
-    "solve": ("qacc", "efc_force", "qfrc_constraint"),
     "euler": ("qpos", "qvel"),
     "fluid": ("qfrc_fluid", "qfrc_passive"),
     "sensor_vel": ("sensordata",),
@@ -123,7 +124,7 @@ def by_jax(stage: Stage, model_name: str, memory: Memory) -> Fields:
         out = {k: v[active] for k, v in out.items()}
         pad = memory.own("efc_J").shape[1] - memory.model.nv
         out["efc_J"] = np.pad(out["efc_J"], ((0, 0), (0, pad)))
-    elif stage.name == "solve":
+    elif stage.name in SOLVERS:
         out["efc_force"] = out["efc_force"][row_slots(memory)]
     return out
 
@@ -219,12 +220,24 @@ def rk4_by_numpy(memory: Memory, rk_stage: int) -> Fields:
         "qpos": qpos,
         "qvel": f["rk_qvel"] + ahead * slope,
         "qacc": dqvel if rk_stage == 3 else f["qacc"],
-        "qacc_warmstart": f["qacc"],
+        "qacc_warmstart": f["qacc"] if rk_stage == 3 or model.solver != "solve_pgs" else f["qacc_warmstart"],
         "nstep": f["nstep"] + (rk_stage == 3),
         "rk_rate": rate,
         "rk_dqpos": dqpos,
         "rk_dqvel": dqvel,
     }
+
+
+def activation_by_numpy(memory: Memory, rk_stage: int) -> Fields:
+    """One evaluation's move of the activations of healthy worlds in a Runge-Kutta step."""
+    model, h = memory.model, float(memory.model.opt_timestep)
+    f = {n: memory.own(n).astype(np.float64) for n in ("act", "rk_act", "rk_dact", "act_dot")}
+    start = f["act"] if rk_stage == 0 else f["rk_act"]
+    rate = (0.0 if rk_stage == 0 else f["rk_dact"]) + WEIGHT[rk_stage] * f["act_dot"]
+    act = start + REACH[min(rk_stage + 1, 3)] * h * f["act_dot"]
+    if rk_stage == 3:
+        act = np.asarray(jax.vmap(lambda a, r: advance_activation(model, a, r))(start, rate))
+    return {"act": act, "rk_act": start, "rk_dact": rate}
 
 
 def expected(stage: Stage, model_name: str, memory: Memory, rk_stage: int = 0) -> Fields:
@@ -240,6 +253,8 @@ def expected(stage: Stage, model_name: str, memory: Memory, rk_stage: int = 0) -
         return guard_by_numpy(memory)
     if stage.name == "rk4":
         return rk4_by_numpy(memory, rk_stage)
+    if stage.name == "activation":
+        return activation_by_numpy(memory, rk_stage)
     if stage.name == "unconstrained":
         zero = np.zeros((n, memory.model.nv))
         smooth = memory.own("qacc_smooth").astype(np.float64)

@@ -15,6 +15,7 @@ from tests.stages.harness import FRONT, Memory, arguments, call, changed, list_w
 from tests.stages.harness_chain import MODELS, fused_calls, most_rows, run_chain, single, start, worlds_of
 
 Shot = dict[str, np.ndarray]
+POSTS = (catalogue.POST, catalogue.POST_GENERAL)
 STORED = ("everything", "odd", "even", "nothing")
 LARGEST = {"float32": 3.0e38, "float64": 1.7e308}
 """Numbers beyond this count as infinite: REAL_MAX of the kernels."""
@@ -41,14 +42,15 @@ def dropped(kernels: tuple[Kernel, ...], stored: str) -> dict[str, frozenset[str
 
 def run_fused(memory: Memory, integrator: str, rk_stage: int, arena: bool, stored: str) -> set[str]:
     """Carry out the step's fused kernels; returns the fields that were not stored."""
+    solver = memory.model.solver
     sensing = (catalogue.SENSE_MOTION, catalogue.SENSE_FORCES)
-    posts = (catalogue.POST, catalogue.POST_GENERAL)
-    kernels = [k for k in catalogue.step_kernels(integrator) if k not in (*posts, *sensing)]
-    kernels.remove(catalogue.finish(integrator, not arena))
     post = catalogue.post(memory.model.has_general_rows)
+    others = (*catalogue.ASKED_FOR, *POSTS, *sensing)
+    kernels = [k for k in catalogue.step_kernels(integrator, solver) if k not in others]
+    kernels.remove(catalogue.finish(integrator, solver, not arena))
     # kernels for sensors read so much that little would be left to leave out
     after = (post, *sensing) if stored == "everything" else (post,)
-    null = dropped((*kernels, *after), stored)
+    null = dropped((*kernels, *catalogue.ASKED_FOR, *after), stored)
     for kernel, slots in fused_calls(memory, integrator, rk_stage, arena, null):
         call(kernel, memory, slots)
     missing = {n for names in null.values() for n in names}
@@ -79,16 +81,21 @@ def test_fused_and_unfused_give_the_same_bits(
 
 
 @pytest.mark.parametrize("integrator", ["", *catalogue.INTEGRATORS])
-def test_every_kernel_of_a_step_is_compared(integrator: str) -> None:
+@pytest.mark.parametrize("solver", catalogue.SOLVERS)
+def test_every_kernel_of_a_step_is_compared(integrator: str, solver: str) -> None:
+    """Of the kernels of a step with the common solver all, with another those that differ."""
     ran = set()
-    null = dropped(catalogue.step_kernels(integrator), "everything")
-    for name, arena in product(("ant", "sunken"), (False, True)):
+    names = {"solve": ("ant", "sunken", "actuators"), "solve_pgs": ("dual",)}[solver]
+    null = dropped(catalogue.step_kernels(integrator, solver), "everything")
+    for name, arena in product(names, (False, True)):
         memory = start(name, "float64", 0)
         for kernel, slots in fused_calls(memory, integrator, 0, arena, null):
             call(kernel, memory, slots)
             ran.add(kernel.name)
-    alone = catalogue.POST_GENERAL  # its one stage is compared with the others'
-    assert ran == {k.name for k in catalogue.step_kernels(integrator) if k is not alone}
+    common = {k.name for k in catalogue.step_kernels(integrator)}
+    wanted = {k.name for k in catalogue.step_kernels(integrator, solver) if k is not catalogue.POST_GENERAL}
+    assert ran <= wanted
+    assert ran >= wanted - common if solver != "solve" else ran == wanted
 
 
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
@@ -117,7 +124,10 @@ def test_a_world_that_fails_is_flagged_and_leaves_the_others_alone(dtype: str, i
     for kernel in catalogue.NARROW.values():
         call(kernel, bad, arguments(kernel, bad))
     healthy = np.setdiff1d(np.arange(bad.num_worlds), frozen)
-    for kernel, kind in ((catalogue.finish(integrator, False), "rows"), (catalogue.advance(integrator), "free")):
+    for kernel, kind in (
+        (catalogue.finish(integrator, "solve", False), "rows"),
+        (catalogue.advance(integrator, "solve"), "free"),
+    ):
         list_worlds(bad, np.intersect1d(worlds_of(bad, kind), healthy).astype(np.int32))
         call(kernel, bad, arguments(kernel, bad, True, most_rows(bad), {"rk_stage": 0}))
     for field in ("qpos", "qvel", "qacc_warmstart", "nstep", "world_status", "qacc"):

@@ -1,0 +1,15 @@
+"""Projected Gauss-Seidel for the constraint forces."""
+
+from simengine.stages.stage import Stage
+
+SOLVE_PGS = Stage(
+    name="solve_pgs",
+    reads=("nefc", "qM", "qLD", "qacc_smooth", "qacc_warmstart", "efc_J", "efc_D", "efc_aref"),
+    writes=(
+        *("qacc", "efc_force", "qfrc_constraint", "solver_niter"),
+        *("efc_Y", "efc_b", "efc_diagAR", "efc_before", "efc_island", "efc_order"),
+    ),
+    scratch=(("z", ("nvp",)), ("draw", (32,)), ("tree", ("ntree",))),
+    flops=20000,
+    ref="solve_pgs_ref:solve_pgs",
+)

@@ -1,0 +1,214 @@
+"""Projected Gauss-Seidel for the constraint forces in JAX, for one world.
+
+The forces minimise 1/2 f' (A + R) f + f' b over f >= 0, with A = J inv(M) J', R = 1 / D and b = J qacc_smooth - aref
+(MuJoCo, chapter "Computation", section "Dual problem"). With M = L L' and Y = J inv(L') it is A = Y Y', and z = Y' f is
+carried along. Row order, momentum and termination are MuJoCo's, since its iterations seldom converge: every sweep takes
+the rows in another random order, from a point extrapolated along the latest change, until the extrapolation turns out
+to have gone against the descent (B. O'Donoghue and E. Candes, Found. Comput. Math. 15 (2015), gradient restart).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from simengine.math import pcg
+from simengine.math.vector import const, dot, matmul
+from simengine.stages.solve_ref import implicit_tangent, row_force
+
+
+class _Limits(NamedTuple):
+    """When to stop, and the kinematic tree of every dof."""
+
+    tolerance: float
+    iterations: int
+    tree: tuple[int, ...]
+
+
+class _Rows(NamedTuple):
+    """The dual problem: rows (n, ...) and the trace of the inertia of each row's island (n,)."""
+
+    Y: jax.Array
+    b: jax.Array
+    R: jax.Array
+    diagonal: jax.Array
+    trace: jax.Array
+
+
+def solve_pgs(
+    m: Any,
+    qM: jax.Array,
+    qLD: jax.Array,
+    qfrc_smooth: jax.Array,
+    qacc_smooth: jax.Array,
+    qacc_warmstart: jax.Array,
+    efc_active: jax.Array,
+    efc_J: jax.Array,
+    efc_D: jax.Array,
+    efc_aref: jax.Array,
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Constrained acceleration and constraint forces.
+
+    Differentiable in every argument but the warm start: derivatives are those of the problem's optimum, which the
+    iterations approach.
+
+    Args: qM, qLD (nv, nv) the inertia matrix and its lower Cholesky factor, qfrc_smooth, qacc_smooth, qacc_warmstart
+        (nv,), efc_active (nefc_max,) bool, efc_J (nefc_max, nv), efc_D, efc_aref (nefc_max,).
+    Returns: qacc (nv,) [m/s^2, rad/s^2], efc_force (nefc_max,) [N, N m], qfrc_constraint (nv,) [N, N m].
+    """
+    if efc_D.shape[0] == 0:
+        return qacc_smooth, efc_D, jnp.zeros_like(qfrc_smooth)
+    efc_D = jnp.where(efc_active, efc_D, 0.0)
+    limits = _Limits(float(m.opt_tolerance), int(m.opt_iterations), tuple(m.dof_treeid.tolist()))
+    warm = row_force(efc_D, matmul(efc_J, qacc_warmstart) - efc_aref) * m.opt_warmstart
+    warm = jax.lax.stop_gradient(warm)
+    efc_force = _solution(limits, qM, qfrc_smooth, efc_J, efc_D, efc_aref, qLD, qacc_smooth, warm)
+
+    # (8) acceleration of the forces
+    qfrc_constraint = matmul(efc_force, efc_J)
+    return qacc_smooth + jax.scipy.linalg.cho_solve((qLD, True), qfrc_constraint), efc_force, qfrc_constraint
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _solution(
+    limits: _Limits,
+    qM: jax.Array,
+    qfrc_smooth: jax.Array,
+    J: jax.Array,
+    D: jax.Array,
+    aref: jax.Array,
+    qLD: jax.Array,
+    qacc_smooth: jax.Array,
+    warm: jax.Array,
+) -> jax.Array:
+    """Forces (nefc_max,) after the iterations from `warm` (nefc_max,)."""
+    active = D > 0
+    island, trace = _islands(limits.tree, qM, J, active)
+
+    # (2) whitened Jacobian, residual without forces and diagonal
+    R = jnp.where(active, 1.0 / jnp.where(active, D, 1.0), 0.0)
+    Y = jax.lax.linalg.triangular_solve(qLD, J.T, left_side=True, lower=True).T
+    rows = _Rows(Y, matmul(J, qacc_smooth) - aref, R, dot(Y, Y) + R, trace)
+
+    # (3) forces of the last acceleration, or none if those cost less
+    z = matmul(warm, Y)
+    cost = dot(warm, rows.b + 0.5 * R * warm) + 0.5 * dot(z, z)
+    force = jnp.where(cost > 0, 0.0, warm)
+
+    # islands one after another, rows that do not exist behind all others
+    order = jnp.lexsort([island, ~active]).astype(jnp.int32)
+    number = active.sum(dtype=jnp.int32)
+
+    def next_island(carry: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
+        begin, order, force = carry
+        count = ((island == island[order[begin]]) & active).sum(dtype=jnp.int32)
+        order, force = _descend(limits, rows, order, begin, count, force)
+        return begin + count, order, force
+
+    first = (jnp.zeros((), jnp.int32), order, force)
+    return jax.lax.while_loop(lambda carry: carry[0] < number, next_island, first)[2]
+
+
+def _islands(tree: tuple[int, ...], qM: jax.Array, J: jax.Array, active: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Island (n,) of each row, named by its lowest kinematic tree, and the trace (n,) of the island's inertia."""
+    # (1) rows that share a kinematic tree, directly or through others, are solved together and apart from the rest
+    member = np.asarray(tree)[:, None] == np.arange(max(tree) + 1)
+    if member.shape[1] == 1:
+        return jnp.zeros(active.shape, jnp.int32), jnp.broadcast_to(jnp.trace(qM), active.shape)
+    touched = (matmul((J != 0).astype(J.dtype), const(member, J)) > 0) & active[:, None]
+    none = jnp.int32(member.shape[1])
+
+    def lowest(names: jax.Array) -> tuple[jax.Array, jax.Array]:
+        of_row = jnp.where(touched, names[None, :], none).min(axis=1)
+        return of_row, jnp.minimum(names, jnp.where(touched, of_row[:, None], none).min(axis=0))
+
+    def spread(carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        return carry[1], lowest(carry[1])[1]
+
+    names = jnp.arange(member.shape[1], dtype=jnp.int32)
+    names = jax.lax.while_loop(lambda c: (c[0] != c[1]).any(), spread, (names, lowest(names)[1]))[1]
+    island = lowest(names)[0]
+    inertia = matmul(jnp.diagonal(qM), const(member, qM))
+    return island, jnp.where(names[None, :] == island[:, None], inertia[None, :], 0.0).sum(axis=1)
+
+
+class _Descent(NamedTuple):
+    force: jax.Array
+    before: jax.Array
+    order: jax.Array
+    random: pcg.State
+    since_restart: jax.Array
+    iteration: jax.Array
+    total: jax.Array
+    done: jax.Array
+
+
+def _descend(
+    limits: _Limits, rows: _Rows, order: jax.Array, begin: jax.Array, count: jax.Array, force: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Iterate over the `count` () rows of `order` (n,) from `begin` () on; returns the order and the forces (n,)."""
+    noise = 16.0 * float(jnp.finfo(force.dtype).eps) ** 2
+    tolerance = limits.tolerance * rows.trace[order[begin]]
+
+    def iterate(state: _Descent) -> _Descent:
+        order, random = pcg.shuffle(state.order, begin, count, state.random)
+        # (4) extrapolate, within the bounds; only rows of this island differ from their force before
+        k = jnp.maximum(state.since_restart - 1, 0).astype(force.dtype)
+        ahead = jnp.maximum(state.force + k / (k + 3.0) * (state.force - state.before), 0.0)
+        after, improvement, against = _sweep(rows, order, begin, count, ahead, state.force)
+        # (6) momentum grows until it hurts
+        since_restart = jnp.where(against > 0, 0, state.since_restart + 1)
+        # (7) until the cost hardly falls, or falls by rounding alone
+        total = state.total + jnp.abs(improvement)
+        done = improvement < jnp.maximum(tolerance, noise * total)
+        return _Descent(after, state.force, order, random, since_restart, state.iteration + 1, total, done)
+
+    zero, nothing = jnp.zeros((), jnp.int32), jnp.zeros((), force.dtype)
+    first = _Descent(force, force, order, pcg.first_state(), zero, zero, nothing, zero > 0)
+    last = jax.lax.while_loop(lambda s: ~s.done & (s.iteration < limits.iterations), iterate, first)
+    return last.order, last.force
+
+
+def _sweep(
+    rows: _Rows, order: jax.Array, begin: jax.Array, count: jax.Array, force: jax.Array, before: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """One sweep from `force` (n,), itself extrapolated from `before`.
+
+    Returns: forces (n,), the decrease of the cost, and how much the extrapolation went against the descent.
+    """
+
+    # (5) each force becomes the best one while the others stay
+    def visit(k: jax.Array, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        force, z, improvement, against = carry
+        r = order[k]
+        Y, old, diagonal = rows.Y[r], force[r], rows.diagonal[r]
+        residual = rows.b[r] + dot(Y, z) + rows.R[r] * old
+        change = jnp.maximum(old - residual / diagonal, 0.0) - old
+        improvement = improvement - change * (0.5 * diagonal * change + residual)
+        against = against - change * (old - before[r])
+        return force.at[r].add(change), z + change * Y, improvement, against
+
+    zero = jnp.zeros((), force.dtype)
+    start = (force, matmul(force, rows.Y), zero, zero)
+    force, _, improvement, against = jax.lax.fori_loop(begin, begin + count, visit, start)
+    return force, improvement, against
+
+
+@_solution.defjvp
+def _solution_jvp(
+    limits: _Limits, primals: tuple[jax.Array, ...], tangents: tuple[jax.Array, ...]
+) -> tuple[jax.Array, jax.Array]:
+    """Implicit differentiation at the acceleration that the forces give, as if it were the optimum's."""
+    force = _solution(limits, *primals)
+    J, D, aref, qLD, qacc_smooth = primals[2:7]
+    qacc = qacc_smooth + jax.scipy.linalg.cho_solve((qLD, True), matmul(force, J))
+    dqacc = implicit_tangent(qacc, primals[:5], tangents[:5])
+
+    def law(J: jax.Array, D: jax.Array, aref: jax.Array, qacc: jax.Array) -> jax.Array:
+        return row_force(D, matmul(J, qacc) - aref)
+
+    return force, jax.jvp(law, (J, D, aref, qacc), (*tangents[2:5], dqacc))[1]
