@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-SOLVERS = ("Newton",)
+SOLVERS = ("Newton", "PGS")
 INTEGRATORS = ("Euler", "RK4")
 CONES = ("pyramidal",)
 CONDIMS = (3, 1)
@@ -244,12 +244,23 @@ def actuators(draw: st.DrawFn, targets: list[str]) -> list[str]:
         "velocity": attributes(kv=number(0.5, 3)),
         "general": st.just('gainprm="2" biastype="affine" biasprm="0.3 -1 -0.2"'),
     }
-    limits = attributes(gear=number(-2, 3), ctrlrange=interval(-1, 1), forcerange=interval(-2, 2))
+    limits = {"ctrlrange": interval(-1, 1), "forcerange": interval(-2, 2)}
+    kinds |= {
+        "intvelocity": attributes(kp=number(1, 10), kv=number(0, 1)).map('actrange="-0.7 0.8" {}'.format),
+        "damper": st.just('kv="2" ctrlrange="0 1"'),
+        "muscle": st.just('lengthrange="-0.5 1.2" force="20"'),
+        "cylinder": st.just('timeconst="0.3" area="0.5" bias="0.1 -2 0.3"'),
+    }
+    kinds["general "] = attributes(
+        dyntype=st.sampled_from(("filter", "filterexact", "integrator")), actearly=st.just("true"), gainprm=number(1, 3)
+    )
     found = []
     for i in range(draw(st.integers(0, 3)) if targets else 0):
         kind = draw(st.sampled_from(tuple(kinds)))
         target = draw(st.sampled_from(targets))
-        found.append(f'<{kind} name="a{i}" {target} {draw(limits)} {draw(kinds[kind])}/>')
+        gear = {} if "gear" in target else {"gear": number(-2, 3)}
+        bounds = "" if kind == "damper" else draw(attributes(**limits, **gear))
+        found.append(f'<{kind} name="a{i}" {target} {bounds} {draw(kinds[kind])}/>')
     return found
 
 
@@ -305,6 +316,8 @@ def models(draw: st.DrawFn) -> str:
     scalar = [*names.joints.get("hinge", ()), *names.joints.get("slide", ())]
     fixed = draw(tendons(st.sampled_from(scalar))) if scalar else []
     targets = [*(f'joint="{j}"' for j in scalar), *(f'tendon="t{i}"' for i in range(len(fixed)))]
+    targets += [f'joint="{j}" gear="1 0.5 -2 0.3 2 1"' for kind in ("ball", "free") for j in names.joints.get(kind, ())]
+    targets += [f'site="{site}" gear="1 0.5 -2 0.3 2 1"' for site in names.sites]
     driven = draw(actuators(targets))
     measured = draw(sensors(names, len(fixed), len(driven)))
     sections = {"worldbody": [world], "tendon": fixed, "actuator": driven, "sensor": measured}
