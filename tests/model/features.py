@@ -67,9 +67,6 @@ FEATURES: dict[str, Feature] = {
     "frictionloss": Feature("joint", 'frictionloss="0.5"', "frictionloss of joint 'swing'"),
     "polynomial stiffness": Feature("joint", 'stiffness="1 2"', "polynomial stiffness of joint 'swing'"),
     "polynomial damping": Feature("joint", 'damping="1 2"', "polynomial damping of joint 'swing'"),
-    "ellipsoid": _free(
-        '<geom name="egg" type="ellipsoid" size="0.1 0.1 0.2"/>', "collision sphere-ellipsoid of geoms 'ball' and 'egg'"
-    ),
     "mesh": _free('<geom name="rock" type="mesh" mesh="tetra"/>', "collision plane-mesh of geoms 'floor' and 'rock'"),
     "height field": Feature(
         "world",
@@ -91,6 +88,9 @@ FEATURES: dict[str, Feature] = {
         "sections", '<equality><joint name="lock" joint1="swing"/></equality>', "equality constraint 'lock'"
     ),
     "user sensor": _sensor('<user name="own" dim="2" needstage="pos"/>', "type user of sensor 'own'"),
+    "sensor of ray normals": _sensor(
+        '<rangefinder name="beam" site="tip" data="normal"/>', "data other than dist of sensor 'beam'"
+    ),
     "delayed sensor": _sensor(
         '<jointpos name="late" joint="swing" delay="0.01" nsample="3"/>', "history, delay or interval of sensor 'late'"
     ),
