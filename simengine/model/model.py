@@ -18,7 +18,11 @@ from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, SIZES, TABLE, resolv
 
 _DISABLE = mujoco.mjtDisableBit
 _INTEGRATORS = {int(mujoco.mjtIntegrator.mjINT_EULER): "euler", int(mujoco.mjtIntegrator.mjINT_RK4): "rk4"}
-_SOLVERS = {int(mujoco.mjtSolver.mjSOL_NEWTON): "solve", int(mujoco.mjtSolver.mjSOL_PGS): "solve_pgs"}
+_SOLVERS = {
+    int(mujoco.mjtSolver.mjSOL_PGS): "solve_pgs",
+    int(mujoco.mjtSolver.mjSOL_CG): "solve_cg",
+    int(mujoco.mjtSolver.mjSOL_NEWTON): "solve_newton",
+}
 
 
 class Model:
@@ -31,7 +35,8 @@ class Model:
         arrays: the model table, by field name (see `simengine.model.table.TABLE`); each is an attribute too. Integer
             fields are int32, real ones float64; treat them as read-only.
         opt_integrator: "euler" or "rk4".
-        solver: stage that solves for the constraint forces: "solve" (Newton) or "solve_pgs".
+        solver: stage that solves for the constraint forces: "solve" (Newton, without general rows), "solve_newton",
+            "solve_cg" or "solve_pgs".
         has_fluid: whether a fluid acts on the bodies.
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
         senses_forces: whether a sensor measures accelerations or forces.
@@ -50,11 +55,12 @@ class Model:
         self.name = name
         self.mj = mj
         self.opt_integrator: str = _INTEGRATORS[int(mj.opt.integrator)]
-        self.solver: str = _SOLVERS[int(mj.opt.solver)]
         self.arrays = _build_arrays(mj, pairs)
         self.sizes = _build_sizes(mj, self.arrays)
         self.options = _build_options(mj)
         self.has_general_rows = _has_general_rows(self)
+        lean = mj.opt.solver == mujoco.mjtSolver.mjSOL_NEWTON and not self.has_general_rows
+        self.solver: str = "solve" if lean else _SOLVERS[int(mj.opt.solver)]
         self.nefc_max = _most_rows(self)
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
         heavy = np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any()

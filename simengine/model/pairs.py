@@ -105,7 +105,7 @@ def combine(mj: mujoco.MjModel, geom1: int, geom2: int) -> ContactParameters:
 
 
 def unsupported_pairs(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> list[str]:
-    """One line per candidate pair whose geom types or contact dimension have no narrowphase or rows yet."""
+    """One line per candidate pair whose geom types have no narrowphase yet."""
     lines = []
     geom = mujoco.mjtObj.mjOBJ_GEOM
     for geom1, geom2 in pairs:
@@ -114,9 +114,6 @@ def unsupported_pairs(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> list[
         if types not in _TYPE_CODE:
             words = [_GEOM(t).name.removeprefix("mjGEOM_").lower() for t in types]
             lines.append(f"collision {words[0]}-{words[1]} of {names}")
-        condim = combine(mj, geom1, geom2).condim
-        if condim not in (1, 3):
-            lines.append(f"contact dimension {condim} of {names}")
     return lines
 
 
