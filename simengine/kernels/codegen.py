@@ -33,6 +33,8 @@ _HEADERS_AFTER_MODEL = (
     "integrate.cuh",
     "sensor.cuh",
     "random.cuh",
+    "row_law.cuh",
+    "primal.cuh",
 )
 
 MODEL_PARAMETERS = ("const GRID_CONSTANT Header header", "const int* model_ints", "const real* model_reals")

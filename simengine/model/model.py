@@ -12,14 +12,18 @@ from simengine.errors import ModelError, UnsupportedModelError
 from simengine.model.actuators import actuator_table, needs_general_actuation
 from simengine.model.lengths import length_table
 from simengine.model.pairs import Candidate, geom_pairs, pair_table, unsupported_pairs
-from simengine.model.rows import row_table, unsupported_rows
+from simengine.model.rows import row_table
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
 from simengine.model.support import unsupported_features
 from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, SIZES, TABLE, resolve
 
 _DISABLE = mujoco.mjtDisableBit
 _INTEGRATORS = {int(mujoco.mjtIntegrator.mjINT_EULER): "euler", int(mujoco.mjtIntegrator.mjINT_RK4): "rk4"}
-_SOLVERS = {int(mujoco.mjtSolver.mjSOL_NEWTON): "solve", int(mujoco.mjtSolver.mjSOL_PGS): "solve_pgs"}
+_SOLVERS = {
+    int(mujoco.mjtSolver.mjSOL_PGS): "solve_pgs",
+    int(mujoco.mjtSolver.mjSOL_CG): "solve_cg",
+    int(mujoco.mjtSolver.mjSOL_NEWTON): "solve_newton",
+}
 
 
 class Model:
@@ -32,7 +36,8 @@ class Model:
         arrays: the model table, by field name (see `simengine.model.table.TABLE`); each is an attribute too. Integer
             fields are int32, real ones float64; treat them as read-only.
         opt_integrator: "euler" or "rk4".
-        solver: stage that solves for the constraint forces: "solve" (Newton) or "solve_pgs".
+        solver: stage that solves for the constraint forces: "solve" (Newton, without general rows), "solve_newton",
+            "solve_cg" or "solve_pgs".
         has_fluid: whether a fluid acts on the bodies.
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
         senses_forces: whether a sensor measures accelerations or forces.
@@ -47,18 +52,19 @@ class Model:
     def __init__(self, mj: mujoco.MjModel):
         name = mj.names[: mj.names.find(b"\0")].decode() or "unnamed"
         pairs = geom_pairs(mj)
-        features = unsupported_features(mj) + unsupported_rows(mj) + unsupported_pairs(mj, pairs)
+        features = unsupported_features(mj) + unsupported_pairs(mj, pairs)
         if features:
             raise UnsupportedModelError(name, features)
         self.name = name
         self.mj = mj
         self.opt_integrator: str = _INTEGRATORS[int(mj.opt.integrator)]
-        self.solver: str = _SOLVERS[int(mj.opt.solver)]
         self.arrays = _build_arrays(mj, pairs)
         self.sizes = _build_sizes(mj, self.arrays)
         self.options = _build_options(mj)
         self.initial = _initial_state(mj)
         self.has_general_rows = _has_general_rows(self)
+        lean = mj.opt.solver == mujoco.mjtSolver.mjSOL_NEWTON and not self.has_general_rows
+        self.solver: str = "solve" if lean else _SOLVERS[int(mj.opt.solver)]
         self.nefc_max = _most_rows(self)
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
         heavy = np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any()

@@ -142,19 +142,15 @@ def combine(mj: mujoco.MjModel, geom1: int, geom2: int) -> ContactParameters:
 
 
 def unsupported_pairs(mj: mujoco.MjModel, pairs: list[Candidate]) -> list[str]:
-    """One line per candidate pair whose geom types or contact dimension have no narrowphase or rows yet."""
+    """One line per candidate pair whose geom types have no narrowphase yet."""
     lines = []
     geom = mujoco.mjtObj.mjOBJ_GEOM
-    for candidate in pairs:
-        geom1, geom2, _ = candidate
+    for geom1, geom2, _ in pairs:
         names = f"geoms {element(mj, geom, geom1)} and {element(mj, geom, geom2)}"
         types = (int(mj.geom_type[geom1]), int(mj.geom_type[geom2]))
         if types not in _TYPE_CODE:
             words = [_GEOM(t).name.removeprefix("mjGEOM_").lower() for t in types]
             lines.append(f"collision {words[0]}-{words[1]} of {names}")
-        condim = parameters_of(mj, candidate).condim
-        if condim not in (1, 3):
-            lines.append(f"contact dimension {condim} of {names}")
     return lines
 
 
