@@ -10,12 +10,13 @@ import numpy as np
 
 from simengine.errors import ModelError, UnsupportedModelError
 from simengine.model.actuators import actuator_table, needs_general_actuation
+from simengine.model.blocks import block_table, worth_blocks
 from simengine.model.lengths import length_table
-from simengine.model.pairs import Candidate, geom_pairs, pair_table, unsupported_pairs
-from simengine.model.rows import row_table
+from simengine.model.pairs import Candidate, Parameters, geom_pairs, pair_table, unsupported_pairs
+from simengine.model.rows import needs_general_rows, row_table
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
 from simengine.model.support import unsupported_features
-from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, SIZES, TABLE, resolve
+from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, PAIR_TYPES, SIZES, TABLE, resolve
 
 _DISABLE = mujoco.mjtDisableBit
 _INTEGRATORS = {int(mujoco.mjtIntegrator.mjINT_EULER): "euler", int(mujoco.mjtIntegrator.mjINT_RK4): "rk4"}
@@ -24,6 +25,7 @@ _SOLVERS = {
     int(mujoco.mjtSolver.mjSOL_CG): "solve_cg",
     int(mujoco.mjtSolver.mjSOL_NEWTON): "solve_newton",
 }
+_ISLAND_SOLVERS = ("solve",)  # the others solve large worlds as one dense problem
 
 
 class Model:
@@ -36,6 +38,8 @@ class Model:
         arrays: the model table, by field name (see `simengine.model.table.TABLE`); each is an attribute too. Integer
             fields are int32, real ones float64; treat them as read-only.
         opt_integrator: "euler" or "rk4".
+        has_convex: whether a pair is collided by the general convex method.
+        has_islands: whether the world is solved island by island; see `simengine.model.blocks`.
         solver: stage that solves for the constraint forces: "solve" (Newton, without general rows), "solve_newton",
             "solve_cg" or "solve_pgs".
         has_fluid: whether a fluid acts on the bodies.
@@ -58,14 +62,18 @@ class Model:
         self.name = name
         self.mj = mj
         self.opt_integrator: str = _INTEGRATORS[int(mj.opt.integrator)]
-        self.arrays = _build_arrays(mj, pairs)
-        self.sizes = _build_sizes(mj, self.arrays)
-        self.options = _build_options(mj)
-        self.initial = _initial_state(mj)
-        self.has_general_rows = _has_general_rows(self)
+        parameters = Parameters(mj)
+        self.has_general_rows = needs_general_rows(mj, [parameters.of(pair).condim for pair in pairs])
         lean = mj.opt.solver == mujoco.mjtSolver.mjSOL_NEWTON and not self.has_general_rows
         self.solver: str = "solve" if lean else _SOLVERS[int(mj.opt.solver)]
+        self.has_islands = self._island_forms() and worth_blocks(mj)
+        blocks = block_table(mj, self.has_islands)
+        self.arrays = _build_arrays(mj, pairs, blocks)
+        self.sizes = _build_sizes(mj, self.arrays, blocks["nJ"])
+        self.options = _build_options(mj)
+        self.initial = _initial_state(mj)
         self.nefc_max = _most_rows(self)
+        self.has_convex: bool = PAIR_TYPES.index("convex") in self.arrays["cand_type"]
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
         heavy = np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any()
         self.general_position = bool(heavy or self.neq or self.nfriction)
@@ -81,6 +89,10 @@ class Model:
             if name in values:
                 return values[name]
         raise AttributeError(f"the model table has no field {name!r}; see simengine.model.table.TABLE")
+
+    def _island_forms(self) -> bool:
+        """Whether the stages that the model needs have forms that work island by island."""
+        return self.solver in _ISLAND_SOLVERS and self.opt_integrator in ("euler", "rk4")
 
     def __repr__(self) -> str:
         s = self.sizes
@@ -167,10 +179,10 @@ def _inertia_boxes(mj: mujoco.MjModel) -> np.ndarray:
     return np.where(heavy[:, None], np.sqrt(6 * np.maximum(mujoco.mjMINVAL, squares) / mass), 0.0)
 
 
-def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarray]:
+def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], blocks: dict[str, Any]) -> dict[str, np.ndarray]:
     """Copy MuJoCo's fields, add the derived ones, and fold the disable flags into them."""
     disabled = int(mj.opt.disableflags)
-    values: dict[str, Any] = pair_table(mj, pairs)
+    values: dict[str, Any] = pair_table(mj, pairs) | blocks
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
@@ -205,7 +217,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.nd
     return arrays
 
 
-def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, int]:
+def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray], row_words: int) -> dict[str, int]:
     derived = {
         "nlevel": len(arrays["level_adr"]) - 1,
         "nroot": len(arrays["root_body"]),
@@ -213,15 +225,13 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str,
         "nslot": len(arrays["slot_cand"]),
         "nlimit": len(arrays["limit_id"]),
         "nmoment": len(arrays["moment"]),
+        "nblock": len(arrays["block_adr"]) - 1,
+        "nM": int(arrays["block_adr"][-1]),
+        "nJ": row_words,
         "ntree": int(arrays["dof_treeid"].max(initial=-1)) + 1,
         "nfriction": len(arrays["friction_id"]),
     }
     return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
-
-
-def _has_general_rows(model: Model) -> bool:
-    lean_contacts = np.isin(model.cand_condim, (1, 3)).all() and model.opt_cone == mujoco.mjtCone.mjCONE_PYRAMIDAL
-    return bool(model.neq or model.nfriction or not lean_contacts)
 
 
 def _most_rows(model: Model) -> int:
@@ -238,6 +248,7 @@ def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
         "opt_eulerdamp": int(damped and not disabled & int(_DISABLE.mjDSBL_EULERDAMP)),
         "opt_solver": int(mj.opt.solver),
         "opt_warmstart": int(not disabled & int(_DISABLE.mjDSBL_WARMSTART)),
+        "opt_multiccd": int(not disabled & int(_DISABLE.mjDSBL_MULTICCD)),
         "opt_cone": int(mj.opt.cone),
     }
     return {name: values[name] for name in INT_OPTIONS}
