@@ -94,9 +94,9 @@ def test_every_kernel_of_a_step_is_compared(integrator: str, solver: str) -> Non
             call(kernel, memory, slots)
             ran.add(kernel.name)
     common = {k.name for k in catalogue.step_kernels(integrator)}
-    wanted = {k.name for k in catalogue.step_kernels(integrator, solver) if k is not catalogue.POST_GENERAL}
+    wanted = {k.name for k in catalogue.step_kernels(integrator, solver)}
     assert ran <= wanted
-    assert ran >= wanted - common if solver != "solve" else ran == wanted
+    assert ran >= wanted - common if solver != "solve" else ran == wanted - {catalogue.POST_GENERAL.name}
 
 
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
