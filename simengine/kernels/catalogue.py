@@ -22,7 +22,10 @@ from simengine.stages.crb import CRB
 from simengine.stages.euler import EULER
 from simengine.stages.factor_m import FACTOR_M
 from simengine.stages.fluid import FLUID
+from simengine.stages.fluid_any import FLUID_ANY
+from simengine.stages.gravcomp import GRAVCOMP
 from simengine.stages.guard import GUARD
+from simengine.stages.implicit import IMPLICIT, IMPLICITFAST
 from simengine.stages.islands import CONSTRAINT_BLOCKS, GATHER, ISLANDS, SCAN_ISLANDS, SCATTER
 from simengine.stages.kinematics import KINEMATICS
 from simengine.stages.narrowphase import NARROWPHASE
@@ -61,11 +64,13 @@ STAGES: tuple[Stage, ...] = (
     COM_VEL,
     PASSIVE,
     FLUID,
+    FLUID_ANY,
     RNE,
     TENDON_VELOCITY,
     TRANSMISSION,
     ACTUATION,
     ACTUATION_ANY,
+    GRAVCOMP,
     ACCELERATION,
     *NARROWPHASE.values(),
     CONSTRAINT,
@@ -77,6 +82,8 @@ STAGES: tuple[Stage, ...] = (
     UNCONSTRAINED,
     EULER,
     RK4,
+    IMPLICIT,
+    IMPLICITFAST,
     ACTIVATION,
     RNE_POST,
     RNE_POST_GENERAL,
@@ -88,7 +95,7 @@ STAGES: tuple[Stage, ...] = (
     SENSOR_ACC,
 )
 
-INTEGRATORS: dict[str, Stage] = {"euler": EULER, "rk4": RK4}
+INTEGRATORS: dict[str, Stage] = {stage.name: stage for stage in (EULER, RK4, IMPLICIT, IMPLICITFAST)}
 SOLVERS: dict[str, Stage] = {stage.name: stage for stage in (SOLVE, SOLVE_NEWTON, SOLVE_CG, SOLVE_PGS)}
 
 _FUSED_INTEGRATORS = ("euler", "rk4")
@@ -135,8 +142,8 @@ SMOOTH_FLUID = Kernel(
 SMOOTH_GENERAL = Kernel(
     "smooth_general",
     (
-        *(CRB, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, FLUID, RNE),
-        *(TRANSMISSION, ACTUATION_ANY, ACCELERATION),
+        *(CRB, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, FLUID_ANY, RNE),
+        *(TRANSMISSION, ACTUATION_ANY, GRAVCOMP, ACCELERATION),
     ),
     direct=frozenset({"actuator_moment"}),
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),

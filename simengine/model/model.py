@@ -11,15 +11,16 @@ import numpy as np
 from simengine.errors import ModelError, UnsupportedModelError
 from simengine.model.actuators import actuator_table, needs_general_actuation
 from simengine.model.blocks import block_table, worth_blocks
+from simengine.model.fluid import fluid_table
+from simengine.model.gravcomp import LIMITED, gravcomp_table
 from simengine.model.lengths import length_table
 from simengine.model.pairs import Candidate, Parameters, geom_pairs, pair_table, unsupported_pairs
 from simengine.model.rows import needs_general_rows, row_table
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
-from simengine.model.support import unsupported_features
+from simengine.model.support import INTEGRATORS, unsupported_features
 from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, PAIR_TYPES, SIZES, TABLE, resolve
 
 _DISABLE = mujoco.mjtDisableBit
-_INTEGRATORS = {int(mujoco.mjtIntegrator.mjINT_EULER): "euler", int(mujoco.mjtIntegrator.mjINT_RK4): "rk4"}
 _SOLVERS = {
     int(mujoco.mjtSolver.mjSOL_PGS): "solve_pgs",
     int(mujoco.mjtSolver.mjSOL_CG): "solve_cg",
@@ -37,7 +38,7 @@ class Model:
         sizes: nq, nv, ... by name; each is an attribute too.
         arrays: the model table, by field name (see `simengine.model.table.TABLE`); each is an attribute too. Integer
             fields are int32, real ones float64; treat them as read-only.
-        opt_integrator: "euler" or "rk4".
+        opt_integrator: "euler", "rk4", "implicit" or "implicitfast".
         has_convex: whether a pair is collided by the general convex method.
         has_islands: whether the world is solved island by island; see `simengine.model.blocks`.
         solver: stage that solves for the constraint forces: "solve" (Newton, without general rows), "solve_newton",
@@ -61,7 +62,7 @@ class Model:
             raise UnsupportedModelError(name, features)
         self.name = name
         self.mj = mj
-        self.opt_integrator: str = _INTEGRATORS[int(mj.opt.integrator)]
+        self.opt_integrator: str = INTEGRATORS[int(mj.opt.integrator)]
         parameters = Parameters(mj)
         self.has_general_rows = needs_general_rows(mj, [parameters.of(pair).condim for pair in pairs])
         lean = mj.opt.solver == mujoco.mjtSolver.mjSOL_NEWTON and not self.has_general_rows
@@ -79,7 +80,12 @@ class Model:
         self.general_position = bool(heavy or self.neq or self.nfriction)
         self.sensor_names = sensor_names(self.arrays["sensor_type"])
         self.senses_forces = senses_forces(mj)
-        self.general_smooth = needs_general_actuation(mj)
+        self.general_smooth = bool(
+            needs_general_actuation(mj)
+            or self.ngravcomp
+            or (self.has_fluid and self.arrays["body_fluid"].any())
+            or self.opt_integrator in ("implicit", "implicitfast")
+        )
         self.general_position = bool(heavy or self.neq or self.nfriction or self.general_smooth)
         self._check_shapes()
 
@@ -171,14 +177,6 @@ def _subtree_ends(mj: mujoco.MjModel) -> np.ndarray:
     return last
 
 
-def _inertia_boxes(mj: mujoco.MjModel) -> np.ndarray:
-    """Sides (nbody, 3) of the homogeneous boxes with the bodies' mass and principal moments; zero without mass."""
-    heavy = mj.body_mass >= mujoco.mjMINVAL
-    squares = mj.body_inertia.sum(axis=1, keepdims=True) - 2 * mj.body_inertia
-    mass = np.where(heavy, mj.body_mass, 1.0)[:, None]
-    return np.where(heavy[:, None], np.sqrt(6 * np.maximum(mujoco.mjMINVAL, squares) / mass), 0.0)
-
-
 def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], blocks: dict[str, Any]) -> dict[str, np.ndarray]:
     """Copy MuJoCo's fields, add the derived ones, and fold the disable flags into them."""
     disabled = int(mj.opt.disableflags)
@@ -189,13 +187,9 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], blocks: dict[str, 
     values |= length_table(mj) | actuator_table(mj) | sensor_table(mj)
     values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
-    values["body_box"] = _inertia_boxes(mj)
+    values |= fluid_table(mj) | gravcomp_table(mj)
     for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "impratio"):
         values[f"opt_{option}"] = getattr(mj.opt, option)
-    # MuJoCo leaves out all passive forces, the fluid's too, where neither springs nor dampers act
-    passive = disabled & int(_DISABLE.mjDSBL_SPRING) == 0 or disabled & int(_DISABLE.mjDSBL_DAMPER) == 0
-    for option in ("density", "viscosity"):
-        values[f"opt_{option}"] = max(0.0, getattr(mj.opt, option)) if passive else 0.0
     values["dof_treeid"] = np.zeros(mj.nv) if disabled & int(_DISABLE.mjDSBL_ISLAND) else mj.dof_treeid
     arrays = {}
     for field in TABLE:
@@ -211,6 +205,8 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], blocks: dict[str, 
         arrays["tendon_damping"][:] = 0
     if disabled & int(_DISABLE.mjDSBL_CLAMPCTRL):
         arrays["actuator_ctrllimited"][:] = 0
+    # a limit of the sum of both acts where they meet
+    arrays["jnt_actfrclimited"][arrays["jnt_gravcomp"] == LIMITED] = 0
     if disabled & int(_DISABLE.mjDSBL_ACTUATION):
         arrays["actuator_forcelimited"][:] = 0  # a range without zero would bring a force back
         arrays["jnt_actfrclimited"][:] = 0
@@ -219,6 +215,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], blocks: dict[str, 
 
 def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray], row_words: int) -> dict[str, int]:
     derived = {
+        "ngravcomp": int(np.count_nonzero(arrays["body_gravcomp"])),
         "nlevel": len(arrays["level_adr"]) - 1,
         "nroot": len(arrays["root_body"]),
         "ncand": len(arrays["cand_type"]),

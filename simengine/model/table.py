@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 # Sizes every model has; they open the integer header in this order.
 SIZES: tuple[str, ...] = (
-    *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "nmocap"),
+    *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "nmocap", "ngravcomp"),
     *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment", "neq", "nfriction", "ntree"),
     *("nblock", "nM", "nJ"),
     *("nsensor", "nsensordata"),
@@ -67,6 +67,10 @@ TABLE: tuple[TableField, ...] = (
     _r("body_subtreemass", "nbody", doc="mass of the subtree [kg]"),
     _r("body_inertia", "nbody", 3, doc="principal moments of inertia [kg m^2]"),
     _r("body_box", "nbody", 3, doc="derived: sides of the box of the body's mass and inertia [m], for fluid forces"),
+    _r("body_gravcomp", "nbody", doc="share of the weight that is compensated, 0 where that has no effect"),
+    _i("body_fluid", "nbody", doc="derived: geoms meet the fluid as ellipsoids, not the body as a box"),
+    _i("body_geomadr", "nbody", doc="first geom, -1 if none"),
+    _i("body_geomnum", "nbody", doc="number of geoms"),
     _r("body_invweight0", "nbody", 2, doc="mean inverse inertia at qpos0, translation and rotation"),
     _i("root_body", "nroot", doc="derived: children of the world"),
     _i("level_adr", "nlevel+1", doc="derived: first entry of each tree level in level_body"),
@@ -76,7 +80,8 @@ TABLE: tuple[TableField, ...] = (
     _i("jnt_qposadr", "njnt", doc="first coordinate"),
     _i("jnt_dofadr", "njnt", doc="first dof"),
     _i("jnt_bodyid", "njnt", doc="body"),
-    _i("jnt_actfrclimited", "njnt", doc="is the total actuator force limited"),
+    _i("jnt_actfrclimited", "njnt", doc="is the total actuator force limited; gravity compensation does it itself"),
+    _i("jnt_gravcomp", "njnt", doc="derived: where the joint's gravity compensation goes (simengine.model.gravcomp)"),
     _r("jnt_pos", "njnt", 3, doc="anchor in the body frame [m]"),
     _r("jnt_axis", "njnt", 3, doc="axis in the body frame"),
     _r("jnt_stiffness", "njnt", doc="spring stiffness [N/m or N m/rad]"),
@@ -110,6 +115,8 @@ TABLE: tuple[TableField, ...] = (
     _r("geom_quat", "ngeom", 4, doc="orientation in the body frame"),
     _r("geom_size", "ngeom", 3, doc="type-specific sizes [m]"),
     _i("geom_visible", "ngeom", doc="derived: do rays meet the geom"),
+    _r("geom_semiaxes", "ngeom", 3, doc="derived: half axes of the ellipsoid that the geom is to a fluid [m]"),
+    _r("geom_fluid", "ngeom", 12, doc="coefficients of the ellipsoid model of fluid forces; the first is 0 without"),
     _r("geom_rbound", "ngeom", doc="radius of the bounding sphere [m], 0 for planes"),
     # sites
     _i("site_bodyid", "nsite", doc="body"),

@@ -127,6 +127,7 @@ FIELDS: tuple[Field, ...] = (
     _w("cvel", "nbody", 6, doc="com-based body velocity, rotation then translation [rad/s, m/s]"),
     _w("cdof_dot", "nv", 6, doc="time derivative of cdof"),
     _w("qfrc_fluid", "nv", doc="fluid forces [N, N m]; zero in models without a fluid"),
+    _w("qfrc_gravcomp", "nv", doc="gravity compensation [N, N m], which is part of qfrc_passive or qfrc_actuator"),
     _w("qfrc_passive", "nv", doc="spring, damper and fluid forces [N, N m]"),
     _w("qfrc_bias", "nv", doc="Coriolis, centrifugal and gravitational forces [N, N m]"),
     _w("ten_velocity", "ntendon", doc="velocity of the tendon length"),
