@@ -37,6 +37,7 @@ from simengine.stages.solve_pgs import SOLVE_PGS
 from simengine.stages.stage import Stage
 from simengine.stages.subtree_vel import SUBTREE_VEL
 from simengine.stages.tendon import TENDON
+from simengine.stages.tendon_passive import TENDON_PASSIVE
 from simengine.stages.tendon_velocity import TENDON_VELOCITY
 from simengine.stages.transmission import TRANSMISSION
 from simengine.stages.unconstrained import UNCONSTRAINED
@@ -58,6 +59,7 @@ STAGES: tuple[Stage, ...] = (
     FLUID,
     RNE,
     TENDON_VELOCITY,
+    TENDON_PASSIVE,
     TRANSMISSION,
     ACTUATION,
     ACTUATION_ANY,
@@ -128,7 +130,7 @@ SMOOTH_FLUID = Kernel(
 SMOOTH_GENERAL = Kernel(
     "smooth_general",
     (
-        *(CRB, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, FLUID, RNE),
+        *(CRB, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, TENDON_PASSIVE, FLUID, RNE),
         *(TRANSMISSION, ACTUATION_ANY, ACCELERATION),
     ),
     direct=frozenset({"actuator_moment"}),

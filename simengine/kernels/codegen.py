@@ -26,6 +26,7 @@ _HEADERS_AFTER_MODEL = (
     "contact.cuh",
     "box.cuh",
     "lengths.cuh",
+    "wrap.cuh",
     "actuators.cuh",
     "counting.cuh",
     "rows.cuh",

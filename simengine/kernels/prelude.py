@@ -21,6 +21,7 @@ def constants() -> str:
         "JNT_SLIDE": int(joint.mjJNT_SLIDE),
         "JNT_HINGE": int(joint.mjJNT_HINGE),
         "GEOM_PLANE": int(geom.mjGEOM_PLANE),
+        "GEOM_CYLINDER": int(geom.mjGEOM_CYLINDER),
         "SOLVER_PGS": int(mujoco.mjtSolver.mjSOL_PGS),
         **{name.replace("mjCNSTR_", "ROW_"): int(code) for name, code in row.__members__.items()},
         **{name.replace("mjEQ_", "EQ_"): int(code) for name, code in mujoco.mjtEq.__members__.items()},

@@ -16,6 +16,7 @@ from simengine.model.rows import row_table, unsupported_rows
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
 from simengine.model.support import unsupported_features
 from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, SIZES, TABLE, resolve
+from simengine.model.tendons import path_table
 
 _DISABLE = mujoco.mjtDisableBit
 _INTEGRATORS = {int(mujoco.mjtIntegrator.mjINT_EULER): "euler", int(mujoco.mjtIntegrator.mjINT_RK4): "rk4"}
@@ -65,7 +66,7 @@ class Model:
         self.general_position = bool(heavy or self.neq or self.nfriction)
         self.sensor_names = sensor_names(self.arrays["sensor_type"])
         self.senses_forces = senses_forces(mj)
-        self.general_smooth = needs_general_actuation(mj)
+        self.general_smooth = needs_general_actuation(mj) or self.npath > 0
         self.general_position = bool(heavy or self.neq or self.nfriction or self.general_smooth)
         self._check_shapes()
 
@@ -168,7 +169,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str,
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
-    values |= length_table(mj) | actuator_table(mj) | sensor_table(mj)
+    values |= length_table(mj) | path_table(mj) | actuator_table(mj) | sensor_table(mj)
     values |= row_table(mj, values["cand_condim"])
     values["stat_meaninertia"] = mj.stat.meaninertia
     values["body_box"] = _inertia_boxes(mj)
@@ -207,6 +208,8 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str,
         "nslot": len(arrays["slot_cand"]),
         "nlimit": len(arrays["limit_id"]),
         "nmoment": len(arrays["moment"]),
+        "nwrap": len(arrays["wrap_tenid"]),
+        "npath": len(arrays["path_geom"]),
         "ntree": int(arrays["dof_treeid"].max(initial=-1)) + 1,
         "nfriction": len(arrays["friction_id"]),
     }
@@ -215,7 +218,8 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str,
 
 def _has_general_rows(model: Model) -> bool:
     lean_contacts = np.isin(model.cand_condim, (1, 3)).all() and model.opt_cone == mujoco.mjtCone.mjCONE_PYRAMIDAL
-    return bool(model.neq or model.nfriction or not lean_contacts)
+    through_space = model.tendon_pathnum[model.limit_id[model.limit_id >= model.njnt] - model.njnt].any()
+    return bool(model.neq or model.nfriction or through_space or not lean_contacts)
 
 
 def _most_rows(model: Model) -> int:

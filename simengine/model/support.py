@@ -11,7 +11,6 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 
-from simengine.model.lengths import is_fixed
 from simengine.model.sensors import unsupported_sensors
 
 _OBJ = mujoco.mjtObj
@@ -119,7 +118,6 @@ def _geoms(mj: mujoco.MjModel) -> Iterator[str]:
 
 def _tendons(mj: mujoco.MjModel) -> Iterator[str]:
     features = (
-        ("path in space", ~is_fixed(mj)),
         ("frictionloss", mj.tendon_frictionloss),
         ("armature", mj.tendon_armature),
         ("polynomial stiffness", _nonzero_rows(mj.tendon_stiffnesspoly)),

@@ -89,11 +89,6 @@ FEATURES: dict[str, Feature] = {
     "explicit pair": Feature(
         "sections", '<contact><pair name="both" geom1="floor" geom2="ball"/></contact>', "explicit contact pair 'both'"
     ),
-    "spatial tendon": Feature(
-        "sections",
-        '<tendon><spatial name="rope"><site site="tip"/><site site="post"/></spatial></tendon>',
-        "path in space of tendon 'rope'",
-    ),
     "tendon frictionloss": _tendon('frictionloss="0.2"', "frictionloss of tendon 'string'"),
     "tendon armature": _tendon('armature="0.1"', "armature of tendon 'string'"),
     "tendon stiffness": _tendon('stiffness="1 2"', "polynomial stiffness of tendon 'string'"),
