@@ -158,7 +158,7 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     put("qfrc_bias", rne(m, qvel, f["cinert"], f["cdof"], f["cvel"], f["cdof_dot"]))
     eq_active = const(m.eq_active0, qpos) if state.eq_active is None else state.eq_active
     frames = (f["xpos"], f["xquat"], f["xmat"])
-    motion = (f["subtree_com"], f["cdof"], f["cvel"], f["cdof_dot"])
+    motion = (f["subtree_com"], f["cdof"], f["cvel"], f["cdof_dot"], f["ten_length"], f["ten_J"])
     contacts = (f["contact_dist"], f["contact_pos"], f["contact_frame"], f["contact_active"])
     put(
         "efc_active efc_J efc_pos efc_margin efc_D efc_aref",

@@ -345,21 +345,26 @@ CRATES = """
     <geom name="step" class="box" size="0.3 0.4 0.05" pos="0.1 0.1 0.02" euler="5 10 20" condim="1"/>
     <body name="crate" pos="0 0 0.25">
       <freejoint/>
-      <geom class="box" size="0.15 0.1 0.12"/>
+      <geom name="crate" class="box" size="0.15 0.1 0.12"/>
       <geom class="cylinder" size="0.06 0.09" pos="0.1 0 0.2" euler="20 30 0"/>
     </body>
     <body name="stick" pos="0.1 0.1 0.3">
       <freejoint/>
-      <geom class="capsule" size="0.05 0.25" margin="0.01"/>
-      <geom class="sphere" size="0.12" pos="0 0.05 0.25"/>
+      <geom name="stick" class="capsule" size="0.05 0.25" margin="0.01"/>
+      <geom name="knob" class="sphere" size="0.12" pos="0 0.05 0.25"/>
     </body>
     <body name="can" pos="0 0.1 0.3" quat="0.7 0.1 0.3 0">
       <freejoint/>
       <geom class="cylinder" size="0.1 0.15" friction="0.5"/>
-      <geom class="box" size="0.12 0.05 0.08" pos="0.05 -0.12 0" euler="30 0 40" margin="0.02"/>
+      <geom name="chip" class="box" size="0.12 0.05 0.08" pos="0.05 -0.12 0" euler="30 0 40" margin="0.02"/>
       <geom class="cylinder" type="ellipsoid" size="0.2 0.1 0.15" pos="0 0.15 0.2" conaffinity="1"/>
     </body>
   </worldbody>
+  <contact>
+    <pair geom1="crate" geom2="chip" friction="0.9 0.3 0.01 0.001 0.001" margin="0.03" gap="0.01" solref="0.03 0.8"/>
+    <pair geom1="knob" geom2="stick"/>
+    <pair geom1="stick" geom2="floor" condim="1" solimp="0.5 0.9 0.02 0.3 3"/>
+  </contact>
 </mujoco>
 """
 
@@ -450,7 +455,7 @@ DUAL = (
 
 ROPES = """
 <mujoco model="ropes">
-  <option timestep="0.004"/>
+  <option timestep="0.004" solver="PGS" iterations="200"/>
   <default>
     <joint armature="0.02" damping="0.05"/>
     <geom density="700" contype="0" conaffinity="0"/>

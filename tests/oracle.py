@@ -58,6 +58,7 @@ class Sample(NamedTuple):
     xfrc_applied: np.ndarray
     mocap_pos: np.ndarray
     mocap_quat: np.ndarray
+    eq_active: np.ndarray
 
 
 @cache
@@ -85,6 +86,7 @@ def sample(name: str, n: int = NUM_STATES, seed: int = 0) -> Sample:
         rng.normal(size=(n, mj.nbody, 6)),
         data.mocap_pos + 0.1 * rng.normal(size=(n, mj.nmocap, 3)),
         rng.normal(size=(n, mj.nmocap, 4)),
+        rng.random((n, mj.neq)) < 0.8,
     )
     return Sample(*(v.astype(np.float32).astype(np.float64) for v in values))
 
@@ -185,6 +187,7 @@ def states_of(model: Model, states: Sample, dtype: Any) -> tuple[State, jax.Arra
         array(states.xfrc_applied),
         array(states.mocap_pos),
         array(states.mocap_quat),
+        array(states.eq_active),
     )
     state = State(array(states.qpos), array(states.qvel), at_rest, zero, *applied, act=array(states.act))
     return state, array(states.ctrl)

@@ -81,7 +81,7 @@ class Oracle:
         self.mj = mj
         self.data = mujoco.MjData(mj)
         self._ahead = mujoco.MjData(mj)
-        self._shifted = [(model, mujoco.MjData(model)) for model in (_with_margins(mj, NEAR), _with_margins(mj, -NEAR))]
+        self._shifted = [(model, mujoco.MjData(model)) for model in (with_margins(mj, NEAR), with_margins(mj, -NEAR))]
 
     def forward(self, state: State) -> None:
         """Evaluate the dynamics at a state, without warm start, up to the forces and momenta of bodies."""
@@ -149,7 +149,7 @@ class Oracle:
             yield qpos
 
 
-def _with_margins(mj: mujoco.MjModel, change: float) -> mujoco.MjModel:
+def with_margins(mj: mujoco.MjModel, change: float) -> mujoco.MjModel:
     """A copy whose contacts and limits begin `change` earlier."""
     model = copy(mj)
     # Margins of two geoms add up, those of limits and explicit pairs stand alone.

@@ -17,6 +17,7 @@ _MOST_STEPS = 600  # of one drop
 _SPEED = 1e3  # [m/s, rad/s]; faster states are a simulation that blew up
 _BLOWN_UP = tuple(getattr(mujoco.mjtWarning, f"mjWARN_BAD{name}") for name in ("QPOS", "QVEL", "QACC"))
 _WALK = 12  # moves towards a contact
+_SWITCHED = 0.2  # share of equality constraints that are not as at the start
 _FAR = 1e3  # [m], beyond which distances are not of interest
 
 
@@ -32,6 +33,7 @@ class State(NamedTuple):
         qfrc_applied: (nv,) [N, N m].
         xfrc_applied: (nbody, 6), force then torque at the body's centre of mass, world frame [N, N m].
         mocap_pos, mocap_quat: (nmocap, 3) [m], (nmocap, 4).
+        eq_active: (neq,) 1 where an equality constraint is active, 0 where not.
     """
 
     kind: str
@@ -43,6 +45,7 @@ class State(NamedTuple):
     xfrc_applied: np.ndarray
     mocap_pos: np.ndarray
     mocap_quat: np.ndarray
+    eq_active: np.ndarray
 
     def put_into(self, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Write the state into MuJoCo's data; what it does not hold is reset."""
@@ -77,7 +80,7 @@ class Sampler:
         mj, rng = self.mj, self.rng
         forces = rng.normal(size=mj.nv), rng.normal(size=(mj.nbody, 6))
         moving = self.random_qpos(), rng.normal(size=mj.nv), self.random_act(), self.random_ctrl()
-        return _state("random", *moving, *forces, *self.random_mocap())
+        return _state("random", *moving, *forces, *self.random_mocap(), self.random_active())
 
     def settled(self, count: int) -> Iterator[State]:
         """`count` states of one drop: MuJoCo steps from a random state at rest under constant controls."""
@@ -87,6 +90,7 @@ class Sampler:
         mujoco.mj_resetData(mj, data)
         data.qpos[:], data.ctrl[:] = self.random_qpos(), self.random_ctrl()
         data.mocap_pos[:], data.mocap_quat[:] = self.random_mocap()
+        data.eq_active[:] = self.random_active()
         for i in range(steps):
             mujoco.mj_step(mj, data)
             if not is_sane(data):
@@ -141,6 +145,11 @@ class Sampler:
         body = np.argsort(mj.body_mocapid)[mj.nbody - mj.nmocap :]
         pos = mj.body_pos[body] + self.rng.normal(size=(mj.nmocap, 3)) * 0.1
         return in_float32(pos), in_float32(self.rng.normal(size=(mj.nmocap, 4)))  # of any length
+
+    def random_active(self) -> np.ndarray:
+        """Which equality constraints are active, (neq,): mostly those that are at the start."""
+        start = np.asarray(self.mj.eq_active0, dtype=np.float64)
+        return np.where(self.rng.random(self.mj.neq) < _SWITCHED, 1.0 - start, start)
 
     def random_qpos(self) -> np.ndarray:
         """Coordinates with every joint drawn at random, (nq,)."""

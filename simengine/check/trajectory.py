@@ -15,7 +15,7 @@ from simengine.check.states import Sampler, in_float32, is_sane
 _EPISODE = 200  # steps until the trajectory starts again from another state
 _STUCK = 5  # steps left out in a row after which it starts again too
 _HOLD = 10  # steps for which controls are held
-_BEFORE = ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat", "qacc_warmstart")
+_BEFORE = ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat", "eq_active", "qacc_warmstart")
 _AFTER = ("qpos", "qvel", "act")
 
 
@@ -23,7 +23,7 @@ class Trajectory(NamedTuple):
     """Steps of MuJoCo that count, behind each other.
 
     Attributes:
-        before: qpos, qvel, act, ctrl, poses of mocap bodies and qacc_warmstart before each step, (n, ...).
+        before: qpos, qvel, act, ctrl, poses of mocap bodies, eq_active and qacc_warmstart before each step, (n, ...).
         after: qpos, qvel and act after it, (n, ...).
         touched: what each step's evaluations end in.
         left_out: number of steps left out because a contact or limit was too near its margin at an evaluation.
@@ -51,6 +51,7 @@ def follow(oracle: Oracle, sampler: Sampler, steps: int, progress: Progress | No
             mujoco.mj_resetData(mj, data)
             data.qpos[:] = sampler.random_qpos() if episodes % 2 else sampler.initial_qpos()
             data.mocap_pos[:], data.mocap_quat[:] = sampler.random_mocap()
+            data.eq_active[:] = sampler.random_active()
             episodes, age, stuck = episodes + 1, 0, 0
         if age % _HOLD == 0:
             data.ctrl[:] = sampler.random_ctrl()

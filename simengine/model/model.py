@@ -10,8 +10,9 @@ import numpy as np
 
 from simengine.errors import ModelError, UnsupportedModelError
 from simengine.model.actuators import actuator_table, needs_general_actuation
+from simengine.model.blocks import block_table, worth_blocks
 from simengine.model.lengths import length_table
-from simengine.model.pairs import geom_pairs, pair_table, unsupported_pairs
+from simengine.model.pairs import Candidate, geom_pairs, pair_table, unsupported_pairs
 from simengine.model.rows import row_table, unsupported_rows
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
 from simengine.model.support import unsupported_features
@@ -21,6 +22,7 @@ from simengine.model.tendons import path_table
 _DISABLE = mujoco.mjtDisableBit
 _INTEGRATORS = {int(mujoco.mjtIntegrator.mjINT_EULER): "euler", int(mujoco.mjtIntegrator.mjINT_RK4): "rk4"}
 _SOLVERS = {int(mujoco.mjtSolver.mjSOL_NEWTON): "solve", int(mujoco.mjtSolver.mjSOL_PGS): "solve_pgs"}
+_ISLAND_SOLVERS = ("solve",)  # the others solve large worlds as one dense problem
 
 
 class Model:
@@ -33,6 +35,7 @@ class Model:
         arrays: the model table, by field name (see `simengine.model.table.TABLE`); each is an attribute too. Integer
             fields are int32, real ones float64; treat them as read-only.
         opt_integrator: "euler" or "rk4".
+        has_islands: whether the world is solved island by island; see `simengine.model.blocks`.
         solver: stage that solves for the constraint forces: "solve" (Newton) or "solve_pgs".
         has_fluid: whether a fluid acts on the bodies.
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
@@ -55,15 +58,16 @@ class Model:
         self.mj = mj
         self.opt_integrator: str = _INTEGRATORS[int(mj.opt.integrator)]
         self.solver: str = _SOLVERS[int(mj.opt.solver)]
-        self.arrays = _build_arrays(mj, pairs)
-        self.sizes = _build_sizes(mj, self.arrays)
+        self.has_islands = self.solver in _ISLAND_SOLVERS and worth_blocks(mj)
+        blocks = block_table(mj, self.has_islands)
+        self.arrays = _build_arrays(mj, pairs, blocks)
+        self.sizes = _build_sizes(mj, self.arrays, blocks["nJ"])
         self.options = _build_options(mj)
         self.initial = _initial_state(mj)
         self.has_general_rows = _has_general_rows(self)
         self.nefc_max = _most_rows(self)
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
         heavy = np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any()
-        self.general_position = bool(heavy or self.neq or self.nfriction)
         self.sensor_names = sensor_names(self.arrays["sensor_type"])
         self.senses_forces = senses_forces(mj)
         self.general_smooth = needs_general_actuation(mj) or self.npath > 0
@@ -162,15 +166,15 @@ def _inertia_boxes(mj: mujoco.MjModel) -> np.ndarray:
     return np.where(heavy[:, None], np.sqrt(6 * np.maximum(mujoco.mjMINVAL, squares) / mass), 0.0)
 
 
-def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str, np.ndarray]:
+def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], blocks: dict[str, Any]) -> dict[str, np.ndarray]:
     """Copy MuJoCo's fields, add the derived ones, and fold the disable flags into them."""
     disabled = int(mj.opt.disableflags)
-    values: dict[str, Any] = pair_table(mj, pairs)
+    values: dict[str, Any] = pair_table(mj, pairs) | blocks
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
     values |= length_table(mj) | path_table(mj) | actuator_table(mj) | sensor_table(mj)
-    values |= row_table(mj, values["cand_condim"])
+    values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
     values["body_box"] = _inertia_boxes(mj)
     for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "impratio"):
@@ -200,7 +204,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str,
     return arrays
 
 
-def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, int]:
+def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray], row_words: int) -> dict[str, int]:
     derived = {
         "nlevel": len(arrays["level_adr"]) - 1,
         "nroot": len(arrays["root_body"]),
@@ -210,6 +214,9 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str,
         "nmoment": len(arrays["moment"]),
         "nwrap": len(arrays["wrap_tenid"]),
         "npath": len(arrays["path_geom"]),
+        "nblock": len(arrays["block_adr"]) - 1,
+        "nM": int(arrays["block_adr"][-1]),
+        "nJ": row_words,
         "ntree": int(arrays["dof_treeid"].max(initial=-1)) + 1,
         "nfriction": len(arrays["friction_id"]),
     }

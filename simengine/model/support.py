@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 
 from simengine.model.sensors import unsupported_sensors
+from simengine.model.tendons import is_fixed
 
 _OBJ = mujoco.mjtObj
 _DISABLE = mujoco.mjtDisableBit
@@ -93,8 +94,6 @@ def _elements(mj: mujoco.MjModel) -> Iterator[str]:
     for feature, objtype, count in everything:
         for index in range(count):
             yield f"{feature} {element(mj, objtype, index)}"
-    for index in range(mj.npair):
-        yield f"explicit contact pair {element(mj, _OBJ.mjOBJ_PAIR, index)}"
     yield from _named(mj, "gravity compensation", _OBJ.mjOBJ_BODY, mj.body_gravcomp)
 
 
@@ -117,7 +116,9 @@ def _geoms(mj: mujoco.MjModel) -> Iterator[str]:
 
 
 def _tendons(mj: mujoco.MjModel) -> Iterator[str]:
+    newton = mj.opt.solver == mujoco.mjtSolver.mjSOL_NEWTON
     features = (
+        ("limit with the Newton solver of the path in space", mj.tendon_limited.astype(bool) & ~is_fixed(mj) & newton),
         ("frictionloss", mj.tendon_frictionloss),
         ("armature", mj.tendon_armature),
         ("polynomial stiffness", _nonzero_rows(mj.tendon_stiffnesspoly)),

@@ -41,7 +41,7 @@ class Axis(NamedTuple):
 
     overlap: jax.Array
     normal: jax.Array
-    index: jax.Array
+    number: jax.Array
 
 
 def box_box(
@@ -103,8 +103,8 @@ def _best_edges(b: Boxes) -> Axis:
     edge = b.turn.swapaxes(1, 2)[:, j]
     across = jnp.cross(jnp.broadcast_to(unit, edge.shape), edge)
     square = dot(across, across)
-    eps = jnp.finfo(square.dtype).eps
-    crossed = square >= max(1e-16, 64 * eps * eps)
+    eps = float(jnp.finfo(square.dtype).eps)
+    crossed = square >= max(1e-16, 64 * float(eps) ** 2)
     across, _ = normalize(across, jnp.broadcast_to(unit, across.shape))
     along = dot(across, b.offset1[:, None])
     reach1 = matmul(jnp.abs(across), b.size1[..., None])[..., 0]
@@ -119,8 +119,8 @@ def _best_edges(b: Boxes) -> Axis:
 
 def _face_contacts(b: Boxes, face: Axis) -> tuple[jax.Array, jax.Array]:
     """Contacts (n, 8) and (n, 8, 3), in the frame of the first box, of the boxes that touch with faces."""
-    first = face.index < 3
-    up = face.index % 3
+    first = face.number < 3
+    up = face.number % 3
     x, y = (up + 1) % 3, (up + 2) % 3
     offset = jnp.where(first[:, None], b.offset1, b.offset2)
     size = jnp.where(first[:, None], b.size1, b.size2)
@@ -178,7 +178,7 @@ def _clip(
 def _edge_contact(b: Boxes, edges: Axis) -> tuple[jax.Array, jax.Array]:
     """Contacts (n, 8) and (n, 8, 3), in the frame of the first box, of the boxes that touch with edges."""
     # (4) the middle between the nearest points of the two edges that look at each other
-    i, j = edges.index // 3, edges.index % 3
+    i, j = edges.number // 3, edges.number % 3
     unit, none = const(np.eye(3), b.turn)[i], const(1 - np.eye(3), b.turn)
     point1 = jnp.where(edges.normal > 0, b.size1, -b.size1) * none[i]
     facing = jnp.where(matmul(edges.normal[:, None], b.turn)[:, 0] > 0, -b.size2, b.size2) * none[j]

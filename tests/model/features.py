@@ -86,10 +86,12 @@ FEATURES: dict[str, Feature] = {
     ),
     "condim 4": Feature("geom", 'condim="4"', "contact dimension 4 of geoms 'floor' and 'ball'"),
     "condim 6": Feature("geom", 'condim="6"', "contact dimension 6 of geoms 'floor' and 'ball'"),
-    "explicit pair": Feature(
-        "sections", '<contact><pair name="both" geom1="floor" geom2="ball"/></contact>', "explicit contact pair 'both'"
-    ),
     "tendon frictionloss": _tendon('frictionloss="0.2"', "frictionloss of tendon 'string'"),
+    "limit of a spatial tendon": Feature(
+        "sections",
+        '<tendon><spatial name="rope" range="0 1"><site site="tip"/><site site="post"/></spatial></tendon>',
+        "limit with the Newton solver of the path in space of tendon 'rope'",
+    ),
     "tendon armature": _tendon('armature="0.1"', "armature of tendon 'string'"),
     "tendon stiffness": _tendon('stiffness="1 2"', "polynomial stiffness of tendon 'string'"),
     "tendon damping": _tendon('damping="1 2"', "polynomial damping of tendon 'string'"),

@@ -155,7 +155,6 @@ def state_fields(model: Model, states: Sample) -> dict[str, np.ndarray]:
     warm = np.random.default_rng(7).normal(size=(n, model.nv)).astype(np.float32)
     fields = {name: np.asarray(getattr(states, name)) for name in Sample._fields}
     return fields | {
-        "eq_active": np.random.default_rng(5).random((n, model.neq)) < 0.8,
         "qacc_warmstart": warm.astype(np.float64),
         "nstep": np.arange(n, dtype=np.int32),
         "world_status": np.zeros(n, np.int32),

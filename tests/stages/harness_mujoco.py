@@ -15,7 +15,7 @@ from tests.oracle import STATE_FIELDS, Sample, collect, oracle_model
 from tests.stages.harness import Memory
 from tests.stages.harness_chain import decided
 
-_STATE = (*Sample._fields, "eq_active", "qacc_warmstart")
+_STATE = (*Sample._fields, "qacc_warmstart")
 
 
 @cache
