@@ -45,6 +45,7 @@ from simengine.stages.solve_pgs import SOLVE_PGS
 from simengine.stages.stage import Stage
 from simengine.stages.subtree_vel import SUBTREE_VEL
 from simengine.stages.tendon import TENDON
+from simengine.stages.tendon_passive import TENDON_PASSIVE
 from simengine.stages.tendon_velocity import TENDON_VELOCITY
 from simengine.stages.transmission import TRANSMISSION
 from simengine.stages.unconstrained import UNCONSTRAINED
@@ -67,6 +68,7 @@ STAGES: tuple[Stage, ...] = (
     FLUID_ANY,
     RNE,
     TENDON_VELOCITY,
+    TENDON_PASSIVE,
     TRANSMISSION,
     ACTUATION,
     ACTUATION_ANY,
@@ -142,7 +144,7 @@ SMOOTH_FLUID = Kernel(
 SMOOTH_GENERAL = Kernel(
     "smooth_general",
     (
-        *(CRB, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, FLUID_ANY, RNE),
+        *(CRB, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, TENDON_PASSIVE, FLUID_ANY, RNE),
         *(TRANSMISSION, ACTUATION_ANY, GRAVCOMP, ACCELERATION),
     ),
     direct=frozenset({"actuator_moment"}),

@@ -27,6 +27,7 @@ _HEADERS_AFTER_MODEL = (
     "contact.cuh",
     "box.cuh",
     "lengths.cuh",
+    "wrap.cuh",
     "actuators.cuh",
     "dual.cuh",
     "fluid.cuh",

@@ -11,7 +11,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from simengine.model.lengths import is_fixed
+from simengine.model.tendons import is_fixed
 
 _FEWEST_DOFS = 65
 """Smaller worlds are solved as one dense problem: finding their islands costs more than it saves."""

@@ -19,6 +19,7 @@ from simengine.model.rows import needs_general_rows, row_table
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
 from simengine.model.support import INTEGRATORS, unsupported_features
 from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, PAIR_TYPES, SIZES, TABLE, resolve
+from simengine.model.tendons import path_table
 
 _DISABLE = mujoco.mjtDisableBit
 _SOLVERS = {
@@ -77,11 +78,11 @@ class Model:
         self.has_convex: bool = PAIR_TYPES.index("convex") in self.arrays["cand_type"]
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
         heavy = np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any()
-        self.general_position = bool(heavy or self.neq or self.nfriction)
         self.sensor_names = sensor_names(self.arrays["sensor_type"])
         self.senses_forces = senses_forces(mj)
         self.general_smooth = bool(
             needs_general_actuation(mj)
+            or self.npath
             or self.ngravcomp
             or (self.has_fluid and self.arrays["body_fluid"].any())
             or self.opt_integrator in ("implicit", "implicitfast")
@@ -184,7 +185,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], blocks: dict[str, 
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
-    values |= length_table(mj) | actuator_table(mj) | sensor_table(mj)
+    values |= length_table(mj) | path_table(mj) | actuator_table(mj) | sensor_table(mj)
     values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
     values |= fluid_table(mj) | gravcomp_table(mj)
@@ -222,6 +223,8 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray], row_words: i
         "nslot": len(arrays["slot_cand"]),
         "nlimit": len(arrays["limit_id"]),
         "nmoment": len(arrays["moment"]),
+        "nwrap": len(arrays["wrap_tenid"]),
+        "npath": len(arrays["path_geom"]),
         "nblock": len(arrays["block_adr"]) - 1,
         "nM": int(arrays["block_adr"][-1]),
         "nJ": row_words,

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 
-from simengine.model.lengths import is_fixed
 from simengine.model.rows import unsupported_rows
 from simengine.model.sensors import unsupported_sensors
+from simengine.model.tendons import is_fixed
 
 _OBJ = mujoco.mjtObj
 _DISABLE = mujoco.mjtDisableBit
@@ -116,7 +116,6 @@ def _geoms(mj: mujoco.MjModel) -> Iterator[str]:
 
 def _tendons(mj: mujoco.MjModel) -> Iterator[str]:
     features = (
-        ("path in space", ~is_fixed(mj)),
         ("armature", mj.tendon_armature),
         ("polynomial stiffness", _nonzero_rows(mj.tendon_stiffnesspoly)),
         ("polynomial damping", _nonzero_rows(mj.tendon_dampingpoly)),

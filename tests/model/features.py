@@ -70,11 +70,6 @@ FEATURES: dict[str, Feature] = {
         '<geom name="land" type="hfield" hfield="hills"/>',
         "collision hfield-sphere of geoms 'land' and 'ball'",
     ),
-    "spatial tendon": Feature(
-        "sections",
-        '<tendon><spatial name="rope"><site site="tip"/><site site="post"/></spatial></tendon>',
-        "path in space of tendon 'rope'",
-    ),
     "tendon armature": _tendon('armature="0.1"', "armature of tendon 'string'"),
     "tendon stiffness": _tendon('stiffness="1 2"', "polynomial stiffness of tendon 'string'"),
     "tendon damping": _tendon('damping="1 2"', "polynomial damping of tendon 'string'"),
