@@ -94,9 +94,9 @@ def sorted_contacts(contacts: Contacts) -> Contacts:
 def test_contacts_are_mujocos(first: str, second: str, dtype: str) -> None:
     """Number, order, dist, pos and frame.
 
-    Faces of two boxes that are exactly parallel overlap equally: which of them decides, and with it the order, and
-    whether corners on an edge count, is left to rounding. There the deepest contact must agree, and the contacts as a
-    set wherever they are as many.
+    Faces of two boxes that are exactly parallel overlap equally, and a capsule along an edge of a box is nearest to it
+    in many points: which of them decides, and with it the order, and whether corners on an edge count, is left to
+    rounding. There the deepest contact must agree, and those of boxes as a set wherever they are as many.
     """
     mj = two_bodies(first, second, MARGIN)
     qpos = poses(mj, np.random.default_rng(5))
@@ -114,7 +114,7 @@ def test_contacts_are_mujocos(first: str, second: str, dtype: str) -> None:
         if len(ours[0]) == len(theirs[0]) and first in (BOX, CUBE):
             assert difference(sorted_contacts(ours), sorted_contacts(theirs)) <= tolerance
     assert touching >= POSES / 6
-    assert ties <= (POSES / 8 if first in (CUBE, BOX) else 3), f"{ties} poses differ"
+    assert ties <= (0 if first in (PLANE, SPHERE) else POSES / 8), f"{ties} poses differ"
 
 
 @pytest.mark.parametrize("gap", [1e-3, 1e-4, 1e-5])
