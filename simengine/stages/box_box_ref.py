@@ -104,7 +104,7 @@ def _best_edges(b: Boxes) -> Axis:
     across = jnp.cross(jnp.broadcast_to(unit, edge.shape), edge)
     square = dot(across, across)
     eps = float(jnp.finfo(square.dtype).eps)
-    crossed = square >= max(1e-16, 64 * eps * eps)
+    crossed = square >= max(1e-16, 64 * float(eps) ** 2)
     across, _ = normalize(across, jnp.broadcast_to(unit, across.shape))
     along = dot(across, b.offset1[:, None])
     reach1 = matmul(jnp.abs(across), b.size1[..., None])[..., 0]
