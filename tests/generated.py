@@ -45,6 +45,8 @@ def vector(reach: float, size: int = 3) -> st.SearchStrategy[str]:
     return st.lists(entry, min_size=size, max_size=size).map(lambda v: words(*v))
 
 
+# Joints keep off the centres of mass: nothing but friction would move a body whose centre its joints hold.
+anchor = st.sampled_from(("0.07 0.05 -0.06", "-0.08 0.06 0.05", "0.05 -0.1 0.07"))
 direction = st.tuples(*[st.integers(-3, 3)] * 3).map(lambda v: words(*(v if any(v) else (0, 0, 1))))
 quaternion = st.tuples(*[st.integers(-3, 3)] * 4).map(lambda v: words(*(v if any(v) else (1, 0, 0, 0))))
 
@@ -83,12 +85,12 @@ class Body(NamedTuple):
 
 
 scalar_joint = st.builds(
-    lambda kind, axis, armature, text: Joint(kind, f'axis="{axis}" armature="{armature}" {text}'),
+    lambda kind, axis, pos, armature, text: Joint(kind, f'axis="{axis}" pos="{pos}" armature="{armature}" {text}'),
     st.sampled_from(("hinge", "slide")),
     direction,
+    anchor,
     number(0.02, 0.1),  # joints of one body may share an axis
     attributes(
-        pos=vector(0.1),
         damping=number(0.1, 2),
         stiffness=number(1, 20),
         springref=number(-0.5, 0.5),
@@ -101,10 +103,10 @@ scalar_joint = st.builds(
     ),
 )
 ball_joint = st.builds(
-    lambda armature, text: Joint("ball", f'armature="{armature}" {text}'),
+    lambda pos, armature, text: Joint("ball", f'pos="{pos}" armature="{armature}" {text}'),
+    anchor,
     number(0.02, 0.1),
     attributes(
-        pos=vector(0.1),
         damping=number(0.1, 2),
         stiffness=number(1, 20),
         range=number(0.3, 2).map(lambda high: words(0, high)),
@@ -115,7 +117,9 @@ free_joint = st.builds(lambda text: Joint("free", text), attributes(damping=numb
 joints = st.one_of(st.lists(scalar_joint, max_size=3), st.tuples(ball_joint), st.tuples(scalar_joint, ball_joint)).map(
     tuple
 )
-root_joints = st.one_of(joints, st.tuples(free_joint))
+root_joints = st.one_of(
+    st.lists(scalar_joint, min_size=1, max_size=3).map(tuple), st.tuples(free_joint), st.tuples(ball_joint)
+)
 
 
 @st.composite
@@ -258,6 +262,8 @@ def actuators(draw: st.DrawFn, targets: list[str]) -> list[str]:
     for i in range(draw(st.integers(0, 3)) if targets else 0):
         kind = draw(st.sampled_from(tuple(kinds)))
         target = draw(st.sampled_from(targets))
+        if target.startswith("site") and kind in ("muscle", "damper", "intvelocity"):
+            kind = "motor"  # MJCF has no such shortcut
         gear = {} if "gear" in target else {"gear": number(-2, 3)}
         bounds = "" if kind == "damper" else draw(attributes(**limits, **gear))
         found.append(f'<{kind} name="a{i}" {target} {bounds} {draw(kinds[kind])}/>')

@@ -112,6 +112,7 @@ def _converging(model: Model) -> Model:
     tight.mj.opt.tolerance = tight.mj.opt.ls_tolerance = SOLVER_TOLERANCE
     tight.mj.opt.iterations = max(tight.mj.opt.iterations, _ITERATIONS)
     tight.mj.opt.ls_iterations = max(tight.mj.opt.ls_iterations, _LS_ITERATIONS)
+    tight.mj.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE  # large models would list their rows sparse
     tolerance = np.array(SOLVER_TOLERANCE)
     tight.arrays = {**model.arrays, "opt_tolerance": tolerance, "opt_ls_tolerance": tolerance}
     iterations = {"opt_iterations": tight.mj.opt.iterations, "opt_ls_iterations": tight.mj.opt.ls_iterations}

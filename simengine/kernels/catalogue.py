@@ -5,11 +5,13 @@ from __future__ import annotations
 from itertools import product
 
 from simengine.kernels.kernel import Kernel
+from simengine.model.model import Model
 from simengine.stages.acc_bias import ACC_BIAS
 from simengine.stages.acceleration import ACCELERATION
 from simengine.stages.activation import ACTIVATION
 from simengine.stages.actuation import ACTUATION
 from simengine.stages.actuation_any import ACTUATION_ANY
+from simengine.stages.blocks import ACCELERATION_BLOCKS, CRB_BLOCKS, EULER_BLOCKS, FACTOR_BLOCKS
 from simengine.stages.body_forces import BODY_FORCES
 from simengine.stages.collision import COLLISION, COLLISION_ANY
 from simengine.stages.com_pos import COM_POS
@@ -21,6 +23,7 @@ from simengine.stages.euler import EULER
 from simengine.stages.factor_m import FACTOR_M
 from simengine.stages.fluid import FLUID
 from simengine.stages.guard import GUARD
+from simengine.stages.islands import CONSTRAINT_BLOCKS, GATHER, ISLANDS, SCAN_ISLANDS, SCATTER
 from simengine.stages.kinematics import KINEMATICS
 from simengine.stages.narrowphase import NARROWPHASE
 from simengine.stages.passive import PASSIVE
@@ -94,7 +97,7 @@ _ROWS_READ_ONCE = frozenset({"efc_J"})  # the dual solver works on efc_Y, and ro
 
 def single(stage: Stage) -> Kernel:
     """The kernel of one stage alone; every field it writes goes to memory."""
-    return Kernel(f"only_{stage.name}", (stage,), unit="column" if stage is SCAN else "world")
+    return Kernel(f"only_{stage.name}", (stage,), unit="column" if stage in (SCAN, SCAN_ISLANDS) else "world")
 
 
 POSITION = Kernel(
@@ -228,9 +231,42 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
     )
 
 
+# The forms of stages for worlds that are solved island by island, whose inertia is stored by blocks.
+BY_BLOCKS: dict[str, Stage] = {
+    "crb": CRB_BLOCKS,
+    "factor_m": FACTOR_BLOCKS,
+    "acceleration": ACCELERATION_BLOCKS,
+    "constraint": CONSTRAINT_BLOCKS,
+    "euler": EULER_BLOCKS,
+}
+ISLAND_STAGES: tuple[Stage, ...] = (*BY_BLOCKS.values(), ISLANDS, SCAN_ISLANDS, GATHER, SCATTER)
+# Solvers whose unit is an island; what does not converge depends on what is solved together, so PGS has no such form.
+ISLAND_SOLVERS: dict[str, Kernel] = {
+    stage.name: Kernel(f"{stage.name}_islands", (stage,), unit="island", resident=6) for stage in (SOLVE,)
+}
+
+
+def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
+    """The kernel, or its stages one by one on inertia by blocks: large worlds do not fit in scratch."""
+    if not model.has_islands:
+        return (kernel,)
+    return tuple(single(BY_BLOCKS.get(stage.name, stage)) for stage in kernel.stages)
+
+
+def island_solution(model: Model) -> tuple[Kernel, ...]:
+    """Rows and solution of worlds that are solved island by island."""
+    before, after = (CONSTRAINT_BLOCKS, ISLANDS, SCAN_ISLANDS, GATHER), (SCATTER,)
+    return (*map(single, before), ISLAND_SOLVERS[model.solver], *map(single, after))
+
+
+def island_integrator(integrator: str) -> tuple[Kernel, ...]:
+    """The integrator of such worlds alone; none without a name."""
+    return (single(BY_BLOCKS.get(integrator, INTEGRATORS[integrator])),) if integrator else ()
+
+
 def all_kernels() -> tuple[Kernel, ...]:
     """Every kernel of the engine, each once."""
-    kernels = [single(stage) for stage in STAGES]
+    kernels = [*ISLAND_SOLVERS.values(), *(single(stage) for stage in (*STAGES, *ISLAND_STAGES))]
     for integrator, solver in product(("", *INTEGRATORS), SOLVERS):
         kernels += step_kernels(integrator, solver)
     return tuple({kernel.name: kernel for kernel in kernels}.values())

@@ -10,6 +10,7 @@ import numpy as np
 
 from simengine.errors import ModelError, UnsupportedModelError
 from simengine.model.actuators import actuator_table, needs_general_actuation
+from simengine.model.blocks import block_table, worth_blocks
 from simengine.model.lengths import length_table
 from simengine.model.pairs import Candidate, geom_pairs, pair_table, unsupported_pairs
 from simengine.model.rows import row_table, unsupported_rows
@@ -20,6 +21,7 @@ from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, SIZES, TABLE, resolv
 _DISABLE = mujoco.mjtDisableBit
 _INTEGRATORS = {int(mujoco.mjtIntegrator.mjINT_EULER): "euler", int(mujoco.mjtIntegrator.mjINT_RK4): "rk4"}
 _SOLVERS = {int(mujoco.mjtSolver.mjSOL_NEWTON): "solve", int(mujoco.mjtSolver.mjSOL_PGS): "solve_pgs"}
+_ISLAND_SOLVERS = ("solve",)  # the others solve large worlds as one dense problem
 
 
 class Model:
@@ -32,6 +34,7 @@ class Model:
         arrays: the model table, by field name (see `simengine.model.table.TABLE`); each is an attribute too. Integer
             fields are int32, real ones float64; treat them as read-only.
         opt_integrator: "euler" or "rk4".
+        has_islands: whether the world is solved island by island; see `simengine.model.blocks`.
         solver: stage that solves for the constraint forces: "solve" (Newton) or "solve_pgs".
         has_fluid: whether a fluid acts on the bodies.
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
@@ -54,8 +57,10 @@ class Model:
         self.mj = mj
         self.opt_integrator: str = _INTEGRATORS[int(mj.opt.integrator)]
         self.solver: str = _SOLVERS[int(mj.opt.solver)]
-        self.arrays = _build_arrays(mj, pairs)
-        self.sizes = _build_sizes(mj, self.arrays)
+        self.has_islands = self.solver in _ISLAND_SOLVERS and worth_blocks(mj)
+        blocks = block_table(mj, self.has_islands)
+        self.arrays = _build_arrays(mj, pairs, blocks)
+        self.sizes = _build_sizes(mj, self.arrays, blocks["nJ"])
         self.options = _build_options(mj)
         self.initial = _initial_state(mj)
         self.has_general_rows = _has_general_rows(self)
@@ -161,10 +166,10 @@ def _inertia_boxes(mj: mujoco.MjModel) -> np.ndarray:
     return np.where(heavy[:, None], np.sqrt(6 * np.maximum(mujoco.mjMINVAL, squares) / mass), 0.0)
 
 
-def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarray]:
+def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], blocks: dict[str, Any]) -> dict[str, np.ndarray]:
     """Copy MuJoCo's fields, add the derived ones, and fold the disable flags into them."""
     disabled = int(mj.opt.disableflags)
-    values: dict[str, Any] = pair_table(mj, pairs)
+    values: dict[str, Any] = pair_table(mj, pairs) | blocks
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
@@ -199,7 +204,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.nd
     return arrays
 
 
-def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, int]:
+def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray], row_words: int) -> dict[str, int]:
     derived = {
         "nlevel": len(arrays["level_adr"]) - 1,
         "nroot": len(arrays["root_body"]),
@@ -207,6 +212,9 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str,
         "nslot": len(arrays["slot_cand"]),
         "nlimit": len(arrays["limit_id"]),
         "nmoment": len(arrays["moment"]),
+        "nblock": len(arrays["block_adr"]) - 1,
+        "nM": int(arrays["block_adr"][-1]),
+        "nJ": row_words,
         "ntree": int(arrays["dof_treeid"].max(initial=-1)) + 1,
         "nfriction": len(arrays["friction_id"]),
     }

@@ -89,9 +89,8 @@ def geom_pairs(mj: mujoco.MjModel) -> list[Candidate]:
             geoms1 = range(mj.body_geomadr[body1], mj.body_geomadr[body1] + mj.body_geomnum[body1])
             geoms2 = range(mj.body_geomadr[body2], mj.body_geomadr[body2] + mj.body_geomnum[body2])
             found = [_in_order(mj, g1, g2) for g1 in geoms1 for g2 in geoms2 if _geoms_collide(mj, g1, g2)]
-            if midphase:
-                found.sort()
-            candidates += [candidate for candidate in found if candidate[:2] not in taken]
+            found = [candidate for candidate in found if candidate[:2] not in taken]
+            candidates += sorted(found) if midphase else found
     return candidates
 
 

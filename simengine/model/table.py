@@ -13,6 +13,7 @@ from typing import NamedTuple
 SIZES: tuple[str, ...] = (
     *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "nmocap"),
     *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment", "neq", "nfriction", "ntree"),
+    *("nblock", "nM", "nJ"),
     *("nsensor", "nsensordata"),
 )
 
@@ -87,6 +88,11 @@ TABLE: tuple[TableField, ...] = (
     _i("dof_bodyid", "nv", doc="body"),
     _i("dof_jntid", "nv", doc="joint"),
     _i("dof_parentid", "nv", doc="parent dof in the tree, -1 if none"),
+    # blocks: ranges of dofs that only constraint rows couple; one of all dofs in most models, see model/blocks.py
+    _i("block_dofadr", "nblock+1", doc="derived: first dof of each block, then nv"),
+    _i("block_adr", "nblock+1", doc="derived: first word of each block of the block-diagonal inertia, then nM"),
+    _i("dof_block", "nv", doc="derived: block of the dof"),
+    _i("body_block", "nbody", doc="derived: block of the dofs that move the body, -1 if none"),
     _i("dof_treeid", "nv", doc="kinematic tree; all zero where a disable flag says so: islands are unions of trees"),
     _r("dof_armature", "nv", doc="added inertia [kg or kg m^2]"),
     _r("dof_damping", "nv", doc="damping [N s/m or N m s/rad]"),
