@@ -38,6 +38,8 @@ from simengine.stages.sensor_acc_ref import sensor_acc
 from simengine.stages.sensor_pos_ref import sensor_pos
 from simengine.stages.sensor_vel_ref import sensor_vel
 from simengine.stages.sites_ref import sites
+from simengine.stages.solve_cg_ref import solve_cg
+from simengine.stages.solve_newton_ref import solve_newton
 from simengine.stages.solve_pgs_ref import solve_pgs
 from simengine.stages.solve_ref import solve
 from simengine.stages.subtree_vel_ref import subtree_vel
@@ -174,10 +176,11 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     put("qfrc_smooth qacc_smooth", acceleration(m, xfrc, qfrc, *placed, *smooth, f["qLD"]))
     rows = (f["efc_active"], f["efc_J"], f["efc_D"], f["efc_aref"])
     problem = (f["qfrc_smooth"], f["qacc_smooth"], state.qacc_warmstart)
-    if m.solver == "solve_pgs":
-        put("qacc efc_force qfrc_constraint", solve_pgs(m, f["qM"], f["qLD"], *problem, *rows))
-    else:
+    if m.solver == "solve":
         put("qacc efc_force qfrc_constraint", solve(m, f["qM"], *problem, *rows))
+    else:
+        solver = {"solve_newton": solve_newton, "solve_cg": solve_cg, "solve_pgs": solve_pgs}[m.solver]
+        put("qacc efc_force qfrc_constraint", solver(m, f["qM"], f["qLD"], *problem, *rows))
     put("cfrc_ext", rne_post(m, xfrc, *frames, *placed[:2], *contacts[1:], f["efc_active"], f["efc_force"]))
     # sensors
     put("subtree_linvel subtree_angmom", subtree_vel(m, f["subtree_com"], f["cinert"], f["cvel"]))

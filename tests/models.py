@@ -7,6 +7,8 @@ from pathlib import Path
 import gymnasium
 import mujoco
 
+from tests.models_of_rows import LINKAGE, ROLLERS
+
 GYMNASIUM = (
     *("ant", "half_cheetah", "hopper", "walker2d", "swimmer"),
     *("inverted_pendulum", "inverted_double_pendulum"),
@@ -485,6 +487,8 @@ OWN = {
     "crates": CRATES,
     "ragdoll": RAGDOLL,
     "dual": DUAL,
+    "linkage": LINKAGE,
+    "rollers": ROLLERS.replace('impratio="2.5"', 'impratio="2.5" solver="CG" iterations="1000"'),
 }
 """Small models by name, as MJCF text."""
 

@@ -36,6 +36,8 @@ from simengine.stages.sensor_pos import SENSOR_POS
 from simengine.stages.sensor_vel import SENSOR_VEL
 from simengine.stages.sites import SITES
 from simengine.stages.solve import SOLVE
+from simengine.stages.solve_cg import SOLVE_CG
+from simengine.stages.solve_newton import SOLVE_NEWTON
 from simengine.stages.solve_pgs import SOLVE_PGS
 from simengine.stages.stage import Stage
 from simengine.stages.subtree_vel import SUBTREE_VEL
@@ -69,6 +71,8 @@ STAGES: tuple[Stage, ...] = (
     CONSTRAINT,
     CONSTRAINT_GENERAL,
     SOLVE,
+    SOLVE_NEWTON,
+    SOLVE_CG,
     SOLVE_PGS,
     UNCONSTRAINED,
     EULER,
@@ -85,7 +89,7 @@ STAGES: tuple[Stage, ...] = (
 )
 
 INTEGRATORS: dict[str, Stage] = {"euler": EULER, "rk4": RK4}
-SOLVERS: dict[str, Stage] = {stage.name: stage for stage in (SOLVE, SOLVE_PGS)}
+SOLVERS: dict[str, Stage] = {stage.name: stage for stage in (SOLVE, SOLVE_NEWTON, SOLVE_CG, SOLVE_PGS)}
 
 _FUSED_INTEGRATORS = ("euler", "rk4")
 

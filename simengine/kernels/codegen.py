@@ -38,6 +38,8 @@ _HEADERS_AFTER_MODEL = (
     "ray.cuh",
     "sensor.cuh",
     "random.cuh",
+    "row_law.cuh",
+    "primal.cuh",
 )
 
 _CONVEX_HEADERS = ("shape.cuh", "gjk.cuh", "epa.cuh", "polish.cuh", "manifold.cuh")

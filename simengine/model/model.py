@@ -12,15 +12,19 @@ from simengine.errors import ModelError, UnsupportedModelError
 from simengine.model.actuators import actuator_table, needs_general_actuation
 from simengine.model.blocks import block_table, worth_blocks
 from simengine.model.lengths import length_table
-from simengine.model.pairs import Candidate, geom_pairs, pair_table, unsupported_pairs
-from simengine.model.rows import row_table, unsupported_rows
+from simengine.model.pairs import Candidate, Parameters, geom_pairs, pair_table, unsupported_pairs
+from simengine.model.rows import needs_general_rows, row_table
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
 from simengine.model.support import unsupported_features
 from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, PAIR_TYPES, SIZES, TABLE, resolve
 
 _DISABLE = mujoco.mjtDisableBit
 _INTEGRATORS = {int(mujoco.mjtIntegrator.mjINT_EULER): "euler", int(mujoco.mjtIntegrator.mjINT_RK4): "rk4"}
-_SOLVERS = {int(mujoco.mjtSolver.mjSOL_NEWTON): "solve", int(mujoco.mjtSolver.mjSOL_PGS): "solve_pgs"}
+_SOLVERS = {
+    int(mujoco.mjtSolver.mjSOL_PGS): "solve_pgs",
+    int(mujoco.mjtSolver.mjSOL_CG): "solve_cg",
+    int(mujoco.mjtSolver.mjSOL_NEWTON): "solve_newton",
+}
 _ISLAND_SOLVERS = ("solve",)  # the others solve large worlds as one dense problem
 
 
@@ -36,7 +40,8 @@ class Model:
         opt_integrator: "euler" or "rk4".
         has_convex: whether a pair is collided by the general convex method.
         has_islands: whether the world is solved island by island; see `simengine.model.blocks`.
-        solver: stage that solves for the constraint forces: "solve" (Newton) or "solve_pgs".
+        solver: stage that solves for the constraint forces: "solve" (Newton, without general rows), "solve_newton",
+            "solve_cg" or "solve_pgs".
         has_fluid: whether a fluid acts on the bodies.
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
         senses_forces: whether a sensor measures accelerations or forces.
@@ -51,20 +56,22 @@ class Model:
     def __init__(self, mj: mujoco.MjModel):
         name = mj.names[: mj.names.find(b"\0")].decode() or "unnamed"
         pairs = geom_pairs(mj)
-        features = unsupported_features(mj) + unsupported_rows(mj) + unsupported_pairs(mj, pairs)
+        features = unsupported_features(mj) + unsupported_pairs(mj, pairs)
         if features:
             raise UnsupportedModelError(name, features)
         self.name = name
         self.mj = mj
         self.opt_integrator: str = _INTEGRATORS[int(mj.opt.integrator)]
-        self.solver: str = _SOLVERS[int(mj.opt.solver)]
+        parameters = Parameters(mj)
+        self.has_general_rows = needs_general_rows(mj, [parameters.of(pair).condim for pair in pairs])
+        lean = mj.opt.solver == mujoco.mjtSolver.mjSOL_NEWTON and not self.has_general_rows
+        self.solver: str = "solve" if lean else _SOLVERS[int(mj.opt.solver)]
         self.has_islands = self._island_forms() and worth_blocks(mj)
         blocks = block_table(mj, self.has_islands)
         self.arrays = _build_arrays(mj, pairs, blocks)
         self.sizes = _build_sizes(mj, self.arrays, blocks["nJ"])
         self.options = _build_options(mj)
         self.initial = _initial_state(mj)
-        self.has_general_rows = _has_general_rows(self)
         self.nefc_max = _most_rows(self)
         self.has_convex: bool = PAIR_TYPES.index("convex") in self.arrays["cand_type"]
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
@@ -225,11 +232,6 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray], row_words: i
         "nfriction": len(arrays["friction_id"]),
     }
     return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
-
-
-def _has_general_rows(model: Model) -> bool:
-    lean_contacts = np.isin(model.cand_condim, (1, 3)).all() and model.opt_cone == mujoco.mjtCone.mjCONE_PYRAMIDAL
-    return bool(model.neq or model.nfriction or not lean_contacts)
 
 
 def _most_rows(model: Model) -> int:

@@ -5,6 +5,7 @@ MuJoCo documentation, chapter "Computation", section "Constraint model". What a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import mujoco
@@ -37,6 +38,15 @@ def row_table(mj: mujoco.MjModel, condim: np.ndarray, geom1: np.ndarray, geom2: 
     still = moved_by[mj.geom_bodyid[geom1]] == moved_by[mj.geom_bodyid[geom2]]
     values["cand_rows"] = np.where(still, 0, rows)
     return values
+
+
+def needs_general_rows(mj: mujoco.MjModel, condim: Sequence[int]) -> bool:
+    """Whether a state can have other rows than limits and frictionless or pyramidal contacts of dimension 3.
+
+    Args: condim: contact dimensions of the candidate pairs.
+    """
+    cones = mj.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
+    return bool(mj.neq or len(_friction(mj)) or cones or set(condim) - {1, 3})
 
 
 def _disabled(mj: mujoco.MjModel, flag: mujoco.mjtDisableBit) -> bool:

@@ -173,6 +173,7 @@ FIELDS: tuple[Field, ...] = (
     Field("efc_force", "real", (), "row", "constraint force"),
     Field("efc_jar", "real", (), "row", "J qacc - aref, the solver's working residual"),
     Field("efc_jv", "real", (), "row", "J times the solver's search direction"),
+    Field("efc_weight", "real", (6,), "row", "Newton: second derivatives of the row's cost, by the rows of its cone"),
     Field("efc_Y", "real", ("nvp",), "row", "PGS: J inv(L'), with qM = L L'; rows padded like those of efc_J"),
     Field("efc_b", "real", (), "row", "PGS: J qacc_smooth - aref, the residual without constraint forces"),
     Field("efc_diagAR", "real", (), "row", "PGS: diagonal of J inv(M) J' + R"),
