@@ -248,6 +248,7 @@ def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
         "opt_eulerdamp": int(damped and not disabled & int(_DISABLE.mjDSBL_EULERDAMP)),
         "opt_solver": int(mj.opt.solver),
         "opt_warmstart": int(not disabled & int(_DISABLE.mjDSBL_WARMSTART)),
+        "opt_actuation": int(not disabled & int(_DISABLE.mjDSBL_ACTUATION)),
         "opt_multiccd": int(not disabled & int(_DISABLE.mjDSBL_MULTICCD)),
         "opt_cone": int(mj.opt.cone),
     }
