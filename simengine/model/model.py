@@ -16,7 +16,7 @@ from simengine.model.pairs import Candidate, geom_pairs, pair_table, unsupported
 from simengine.model.rows import row_table, unsupported_rows
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
 from simengine.model.support import unsupported_features
-from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, SIZES, TABLE, resolve
+from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, PAIR_TYPES, SIZES, TABLE, resolve
 
 _DISABLE = mujoco.mjtDisableBit
 _INTEGRATORS = {int(mujoco.mjtIntegrator.mjINT_EULER): "euler", int(mujoco.mjtIntegrator.mjINT_RK4): "rk4"}
@@ -34,6 +34,7 @@ class Model:
         arrays: the model table, by field name (see `simengine.model.table.TABLE`); each is an attribute too. Integer
             fields are int32, real ones float64; treat them as read-only.
         opt_integrator: "euler" or "rk4".
+        has_convex: whether a pair is collided by the general convex method.
         has_islands: whether the world is solved island by island; see `simengine.model.blocks`.
         solver: stage that solves for the constraint forces: "solve" (Newton) or "solve_pgs".
         has_fluid: whether a fluid acts on the bodies.
@@ -65,6 +66,7 @@ class Model:
         self.initial = _initial_state(mj)
         self.has_general_rows = _has_general_rows(self)
         self.nefc_max = _most_rows(self)
+        self.has_convex: bool = PAIR_TYPES.index("convex") in self.arrays["cand_type"]
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
         heavy = np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any()
         self.general_position = bool(heavy or self.neq or self.nfriction)
@@ -244,6 +246,7 @@ def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
         "opt_eulerdamp": int(damped and not disabled & int(_DISABLE.mjDSBL_EULERDAMP)),
         "opt_solver": int(mj.opt.solver),
         "opt_warmstart": int(not disabled & int(_DISABLE.mjDSBL_WARMSTART)),
+        "opt_multiccd": int(not disabled & int(_DISABLE.mjDSBL_MULTICCD)),
         "opt_cone": int(mj.opt.cone),
     }
     return {name: values[name] for name in INT_OPTIONS}

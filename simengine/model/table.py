@@ -20,6 +20,7 @@ SIZES: tuple[str, ...] = (
 # Scalar integer options, which follow the sizes in the header.
 INT_OPTIONS: tuple[str, ...] = (
     *("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart", "opt_solver", "opt_cone"),
+    "opt_multiccd",
 )
 
 
@@ -234,6 +235,13 @@ class PairType(NamedTuple):
     heavy: bool = False
 
 
+# Pairs of the general convex narrowphase.
+CONVEX: tuple[tuple[str, str], ...] = (
+    *((other, "ellipsoid") for other in ("sphere", "capsule", "ellipsoid")),
+    *(("ellipsoid", other) for other in ("cylinder", "box")),
+    ("capsule", "cylinder"),
+)
+
 # In the order of their codes.
 PAIRS: tuple[PairType, ...] = (
     PairType("plane_sphere", (("plane", "sphere"),), 1),
@@ -248,6 +256,7 @@ PAIRS: tuple[PairType, ...] = (
     PairType("sphere_box", (("sphere", "box"),), 1, heavy=True),
     PairType("capsule_box", (("capsule", "box"),), 2, heavy=True),
     PairType("box_box", (("box", "box"),), 8, heavy=True),
+    PairType("convex", CONVEX, 2, heavy=True),
 )
 PAIR_TYPES: tuple[str, ...] = tuple(pair.name for pair in PAIRS)
 PAIR_SLOTS: tuple[int, ...] = tuple(pair.slots for pair in PAIRS)
