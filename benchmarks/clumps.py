@@ -69,11 +69,8 @@ def measure(bodies: int, args: argparse.Namespace) -> None:
         sim.step()
         times[form] = duration(sim.step, 20 if form == "islands" else 1)
     shown = "  ".join(f"{name} {1e3 * seconds:9.3f} ms" for name, seconds in times.items())
-    print(
-        f"{bodies:5d} bodies  nv {mj.nv:5d}  rows {data.nefc:5d}  islands {islands:4d}, largest nv {largest:4d}  {shown}"
-        f"  loading {loading:.2f} s",
-        flush=True,
-    )
+    world = f"{bodies:5d} bodies  nv {mj.nv:5d}  rows {data.nefc:5d}  islands {islands:4d}, largest nv {largest:4d}"
+    print(f"{world}  {shown}  loading {loading:.2f} s", flush=True)
 
 
 def main() -> None:

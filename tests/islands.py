@@ -52,6 +52,7 @@ def heap(bodies: int, clump: int = 5, integrator: str = "Euler") -> str:
       <joint joint="shoulder0" coef="1"/><joint joint="elbow0" coef="-0.5"/>
     </fixed>
   </tendon>
+  <sensor><e_kinetic/><subtreelinvel body="arm1"/></sensor>
 </mujoco>
 """
 
