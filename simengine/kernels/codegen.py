@@ -35,6 +35,7 @@ _HEADERS_AFTER_MODEL = (
     "integrate.cuh",
     "forces.cuh",
     "blocks.cuh",
+    "ray.cuh",
     "sensor.cuh",
     "random.cuh",
 )

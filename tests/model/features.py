@@ -96,6 +96,9 @@ FEATURES: dict[str, Feature] = {
         "sections", '<equality><joint name="lock" joint1="swing"/></equality>', "equality constraint 'lock'"
     ),
     "user sensor": _sensor('<user name="own" dim="2" needstage="pos"/>', "type user of sensor 'own'"),
+    "sensor of ray normals": _sensor(
+        '<rangefinder name="beam" site="tip" data="normal"/>', "data other than dist of sensor 'beam'"
+    ),
     "delayed sensor": _sensor(
         '<jointpos name="late" joint="swing" delay="0.01" nsample="3"/>', "history, delay or interval of sensor 'late'"
     ),
