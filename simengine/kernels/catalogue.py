@@ -11,7 +11,7 @@ from simengine.stages.acceleration import ACCELERATION
 from simengine.stages.activation import ACTIVATION
 from simengine.stages.actuation import ACTUATION
 from simengine.stages.actuation_any import ACTUATION_ANY
-from simengine.stages.blocks import ACCELERATION_BLOCKS, CRB_BLOCKS, EULER_BLOCKS, FACTOR_BLOCKS
+from simengine.stages.blocks import ACCELERATION_BLOCKS, CRB_BLOCKS, EULER_BLOCKS, FACTOR_BLOCKS, SENSOR_VEL_BLOCKS
 from simengine.stages.body_forces import BODY_FORCES
 from simengine.stages.collision import COLLISION, COLLISION_ANY
 from simengine.stages.com_pos import COM_POS
@@ -162,6 +162,7 @@ ASKED_FOR: tuple[Kernel, ...] = tuple(
 """Kernels that run, in this order and before the integrator, where what they produce is wanted and nothing else
 produces it."""
 SENSE_MOTION = Kernel("sense_motion", (SUBTREE_VEL, ACC_BIAS, SENSOR_POS, SENSOR_VEL))
+SENSE_MOTION_BLOCKS = Kernel("sense_motion_blocks", (*SENSE_MOTION.stages[:-1], SENSOR_VEL_BLOCKS))
 SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
 
 
@@ -180,6 +181,11 @@ def smooth(general: bool, has_fluid: bool) -> Kernel:
     if general:
         return SMOOTH_GENERAL
     return SMOOTH_FLUID if has_fluid else SMOOTH
+
+
+def sense_motion(by_blocks: bool) -> Kernel:
+    """Sensors of positions and velocities, with inertia by blocks or not."""
+    return SENSE_MOTION_BLOCKS if by_blocks else SENSE_MOTION
 
 
 def is_fused(integrator: str, solver: str) -> bool:
@@ -259,6 +265,10 @@ ISLAND_SOLVERS: dict[str, Kernel] = {
 }
 
 
+ISLAND_KERNELS: tuple[Kernel, ...] = (SENSE_MOTION_BLOCKS, *ISLAND_SOLVERS.values(), *map(single, ISLAND_STAGES))
+"""Kernels that only models launch which are solved island by island."""
+
+
 def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
     """The kernel, or its stages one by one on inertia by blocks: large worlds do not fit in scratch."""
     if not model.has_islands:
@@ -279,7 +289,7 @@ def island_integrator(integrator: str) -> tuple[Kernel, ...]:
 
 def all_kernels() -> tuple[Kernel, ...]:
     """Every kernel of the engine, each once."""
-    kernels = [*ISLAND_SOLVERS.values(), *(single(stage) for stage in (*STAGES, *ISLAND_STAGES))]
+    kernels = [*ISLAND_KERNELS, *map(single, STAGES)]
     for integrator, solver in product(("", *INTEGRATORS), SOLVERS):
         kernels += step_kernels(integrator, solver)
     return tuple({kernel.name: kernel for kernel in kernels}.values())
