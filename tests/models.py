@@ -7,6 +7,8 @@ from pathlib import Path
 import gymnasium
 import mujoco
 
+from tests.models_of_rows import LINKAGE, ROLLERS
+
 GYMNASIUM = (
     *("ant", "half_cheetah", "hopper", "walker2d", "swimmer"),
     *("inverted_pendulum", "inverted_double_pendulum"),
@@ -518,6 +520,75 @@ GLIDER = """
 </mujoco>
 """
 
+ROPES = """
+<mujoco model="ropes">
+  <option timestep="0.004" solver="PGS" iterations="200"/>
+  <default>
+    <joint armature="0.02" damping="0.05"/>
+    <geom density="700" contype="0" conaffinity="0"/>
+  </default>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 1" contype="1" conaffinity="1"/>
+    <geom name="drum" type="cylinder" size="0.1 0.3" pos="0.1 0 0.9" euler="80 10 0"/>
+    <geom name="post" type="sphere" size="0.12" pos="-0.4 0.1 0.7"/>
+    <site name="hook" pos="-0.1 -0.1 1.2"/>
+    <site name="eye" pos="-0.6 0.2 0.9"/>
+    <site name="over" pos="0.1 0 1.1"/>
+    <site name="core" pos="-0.38 0.08 0.72"/>
+    <body name="upper" pos="0 0 0.8">
+      <joint name="shoulder" type="ball" damping="0.2"/>
+      <geom name="bone" type="capsule" fromto="0 0 0 0.3 0 0" size="0.03" contype="1"/>
+      <site name="upper" pos="0.15 0.05 0.04"/>
+      <geom name="elbow" type="cylinder" size="0.05 0.1" pos="0.3 0 0" euler="90 0 0"/>
+      <site name="elbow_side" pos="0.32 0 0.09"/>
+      <body name="fore" pos="0.3 0 0">
+        <joint name="elbow" type="hinge" axis="0 1 0" range="-130 130" limited="true"/>
+        <geom type="capsule" fromto="0 0 0 0.25 0 0" size="0.025" contype="1"/>
+        <site name="fore" pos="0.15 0 0.04"/>
+        <site name="tip" pos="0.25 0 0"/>
+      </body>
+    </body>
+    <body name="weight" pos="-0.4 0.2 0.4">
+      <freejoint/>
+      <geom name="ball" type="sphere" size="0.08" contype="1"/>
+      <site name="top" pos="0 0 0.08"/>
+      <site name="flank" pos="0.13 0.02 0"/>
+      <site name="inside" pos="0.02 0.01 0.03"/>
+    </body>
+  </worldbody>
+  <tendon>
+    <spatial name="line" stiffness="6" damping="0.4" springlength="0.2 0.5">
+      <site site="hook"/><site site="upper"/><site site="tip"/>
+    </spatial>
+    <spatial name="extensor" range="0.1 0.4" limited="true" margin="0.01" stiffness="10">
+      <site site="upper"/><geom geom="elbow" sidesite="elbow_side"/><site site="fore"/>
+    </spatial>
+    <spatial name="hoist" stiffness="20" springlength="0.4" damping="1">
+      <site site="eye"/><geom geom="post"/><site site="top"/>
+      <pulley divisor="2"/>
+      <site site="top"/><geom geom="drum" sidesite="over"/><site site="upper"/>
+      <pulley divisor="3"/>
+      <site site="eye"/><site site="hook"/><geom geom="drum"/><site site="fore"/>
+    </spatial>
+    <spatial name="loop" range="0.3 1.1" limited="true" solreflimit="-200 -10">
+      <site site="eye"/><geom geom="post" sidesite="core"/><site site="hook"/>
+      <geom geom="ball" sidesite="flank"/><site site="tip"/>
+    </spatial>
+    <spatial name="bore" damping="0.3">
+      <site site="tip"/><geom geom="ball" sidesite="inside"/><site site="hook"/>
+    </spatial>
+    <fixed name="bend"><joint joint="elbow" coef="0.7"/></fixed>
+  </tendon>
+  <actuator>
+    <motor name="pull" tendon="line" gear="2"/>
+    <muscle name="triceps" tendon="extensor" force="8" lengthrange="0.12 0.35"/>
+    <position name="wind" tendon="hoist" kp="5" kv="0.2" timeconst="0.02"/>
+    <motor name="flex" tendon="bend"/>
+  </actuator>
+  <sensor><tendonpos tendon="hoist"/><tendonvel tendon="loop"/><tendonlimitpos tendon="loop"/></sensor>
+</mujoco>
+"""
+
 OWN = {
     "mixed_tree": MIXED_TREE,
     "pile": PILE,
@@ -531,6 +602,9 @@ OWN = {
     "ragdoll": RAGDOLL,
     "glider": GLIDER,
     "dual": DUAL,
+    "linkage": LINKAGE,
+    "ropes": ROPES,
+    "rollers": ROLLERS.replace('impratio="2.5"', 'impratio="2.5" solver="CG" iterations="1000"'),
 }
 """Small models by name, as MJCF text."""
 

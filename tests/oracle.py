@@ -204,8 +204,8 @@ def jax_fields(name: str, dtype: str) -> dict[str, np.ndarray]:
     return {k: np.asarray(v) for k, v in fields.items()}
 
 
-def limit_gaps(mj: mujoco.MjModel, qpos: np.ndarray) -> np.ndarray:
-    """(n, limits) how far the joints and tendons of states (n, nq) are from the margins of their limits."""
+def limit_gaps(mj: mujoco.MjModel, qpos: np.ndarray, ten_length: np.ndarray) -> np.ndarray:
+    """(n, limits) how far the joints of states (n, nq) and tendons (n, ntendon) are from their limits' margins."""
     gaps = []
     for j in np.flatnonzero(mj.jnt_limited):
         length = qpos[:, mj.jnt_qposadr[j]]
@@ -216,8 +216,7 @@ def limit_gaps(mj: mujoco.MjModel, qpos: np.ndarray) -> np.ndarray:
             continue
         gaps += [length - mj.jnt_range[j, 0] - mj.jnt_margin[j], mj.jnt_range[j, 1] - length - mj.jnt_margin[j]]
     for t in np.flatnonzero(mj.tendon_limited):
-        wraps = slice(mj.tendon_adr[t], mj.tendon_adr[t] + mj.tendon_num[t])
-        length = qpos[:, mj.jnt_qposadr[mj.wrap_objid[wraps]]] @ mj.wrap_prm[wraps]
+        length = ten_length[:, t]
         gaps += [length - mj.tendon_range[t, 0] - mj.tendon_margin[t]]
         gaps += [mj.tendon_range[t, 1] - length - mj.tendon_margin[t]]
     return np.stack(gaps, axis=1) if gaps else np.zeros((len(qpos), 0))
@@ -230,7 +229,8 @@ def undecided(name: str) -> np.ndarray:
     fields = jax_fields(name, "float64")
     cand = m.slot_cand
     gaps = [fields["contact_dist"] - m.cand_margin[cand], fields["contact_dist"] - (m.cand_margin + m.cand_gap)[cand]]
-    gaps.append(limit_gaps(m.mj, sample(name).qpos))
+    ten_length = np.stack([f["ten_length"] for f in mujoco_fields(name)])
+    gaps.append(limit_gaps(m.mj, sample(name).qpos, ten_length))
     return np.abs(np.concatenate(gaps, axis=1)).min(axis=1, initial=np.inf) < NEAR
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 # Sizes every model has; they open the integer header in this order.
 SIZES: tuple[str, ...] = (
-    *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "nmocap", "ngravcomp"),
+    *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "npath", "nmocap", "ngravcomp"),
     *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment", "neq", "nfriction", "ntree"),
     *("nblock", "nM", "nJ"),
     *("nsensor", "nsensordata"),
@@ -20,7 +20,7 @@ SIZES: tuple[str, ...] = (
 # Scalar integer options, which follow the sizes in the header.
 INT_OPTIONS: tuple[str, ...] = (
     *("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart", "opt_solver", "opt_cone"),
-    "opt_multiccd",
+    *("opt_multiccd", "opt_actuation"),
 )
 
 
@@ -138,8 +138,8 @@ TABLE: tuple[TableField, ...] = (
     _i("slot_cand", "nslot", doc="derived: candidate pair of each contact slot"),
     _i("slot_sub", "nslot", doc="derived: number of the slot within its pair"),
     # fixed tendons: weighted sums of joint coordinates, one term a wrap
-    _i("tendon_adr", "ntendon", doc="first wrap"),
-    _i("tendon_num", "ntendon", doc="number of wraps"),
+    _i("tendon_adr", "ntendon", doc="first wrap over a joint"),
+    _i("tendon_num", "ntendon", doc="number of wraps over joints"),
     _r("tendon_stiffness", "ntendon", doc="spring stiffness [N per unit of length]"),
     _r("tendon_damping", "ntendon", doc="damping [N s per unit of length]"),
     _r("tendon_lengthspring", "ntendon", 2, doc="range of lengths in which the spring rests"),
@@ -170,6 +170,14 @@ TABLE: tuple[TableField, ...] = (
     _r("eq_solref", "neq", 2, doc="solver reference"),
     _r("eq_solimp", "neq", 5, doc="solver impedance"),
     _i("friction_id", "nfriction", doc="derived: dofs with friction loss, then nv + each such tendon"),
+    # spatial tendons: paths of pieces, each from one site to another
+    _i("tendon_pathadr", "ntendon", doc="derived: first piece"),
+    _i("tendon_pathnum", "ntendon", doc="derived: number of pieces"),
+    _i("path_tenid", "npath", doc="derived: tendon"),
+    _i("path_site", "npath", 2, doc="derived: sites at the ends"),
+    _i("path_geom", "npath", doc="derived: sphere or cylinder that the piece wraps around, -1 if none"),
+    _i("path_side", "npath", doc="derived: site on the side where the path wraps, or inside the geom; -1 if none"),
+    _r("path_scale", "npath", doc="derived: share of the piece in the tendon's length, by the pulley before it"),
     # actuators on joints and fixed tendons; a moment is an actuator's gear times the coefficient of one joint
     _i("jnt_momentnum", "njnt", doc="derived: number of moments about the joint"),
     _i("jnt_momentadr", "njnt", doc="derived: first of them; they are ordered by joint, then by actuator"),

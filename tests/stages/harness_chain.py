@@ -18,7 +18,7 @@ from tests.stages.harness import FRONT, Argument, Memory, arguments, call, list_
 
 MODELS = (
     *("ant", "half_cheetah", "mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules"),
-    *("sunken", "tendons", "actuators", "crates", "ragdoll", "glider", "dual"),
+    *("sunken", "tendons", "actuators", "crates", "ragdoll", "glider", "dual", "linkage", "rollers"),
 )
 
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in catalogue.STAGES}

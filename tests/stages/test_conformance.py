@@ -51,7 +51,7 @@ TOLERANCE = {"contact": (1e-8, 1e-4), "row": (1e-8, 2e-4), "solution": (1e-6, 2e
 SOLUTION = ("qacc", "efc_force", "qfrc_constraint", "cfrc_ext", "cacc", "cfrc_int", "sensordata")
 WORKING = (
     *("solver_niter", "efc_jar", "efc_jv"),
-    *("efc_Y", "efc_b", "efc_diagAR", "efc_before", "efc_island", "efc_order"),
+    *("efc_Y", "efc_b", "efc_diagAR", "efc_before", "efc_island", "efc_order", "efc_weight"),
 )
 """Outputs that say how the solver got there; its residual is checked by itself."""
 
