@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
+from simengine.model.keyframe import keyframe_state
 from simengine.model.model import Model
 from simengine.records import Constraints, Contacts
 from simengine.state.fields import FIELD, INTEGRATION_STATE, entry_shape
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
     from simengine.engine import ListEngine
     from simengine.jax_engine import JaxEngine
 
-_SETTABLE = ("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied", "eq_active", "qacc_warmstart")
+_SETTABLE = (
+    *("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat"),
+    *("eq_active", "qacc_warmstart"),
+)
+_INPUTS = frozenset({"ctrl", "mocap_pos", "mocap_quat"})  # what a controller sets from step to step
 _CONTACT_FIELDS = ("contact_dist", "contact_pos", "contact_frame", "contact_cand", "contact_efc_address")
 _ROW_FIELDS = tuple(f"efc_{name}" for name in Constraints._fields)
 
@@ -109,28 +114,35 @@ class Group:
 
         Args:
             worlds: None, a boolean mask of (num_worlds,), or indices.
-            fields: qpos, qvel, ctrl, qfrc_applied, xfrc_applied, eq_active, qacc_warmstart; each of (worlds, ...) or
-                one world's shape, which is then used for all.
+            fields: qpos, qvel, act, ctrl, qfrc_applied, xfrc_applied, mocap_pos, mocap_quat, eq_active,
+                qacc_warmstart; each of (worlds, ...) or one world's shape, which is then used for all.
 
         Raises:
             ValueError: unknown field, wrong shape, or a host value that is not finite; nothing is changed then.
         """
         chosen = self._worlds(worlds)
         values = {name: self._values(name, value, chosen) for name, value in fields.items()}
-        if set(values) - {"ctrl"} and "qacc_warmstart" not in values:
+        if set(values) - _INPUTS and "qacc_warmstart" not in values:
             values["qacc_warmstart"] = 0.0
         for name, value in values.items():
             self._engine.put(self.index, name, chosen, value)
 
-    def reset(self, worlds: Any = None) -> None:
-        """Set worlds to qpos0 at rest, without controls or applied forces, at time zero and healthy.
+    def reset(self, worlds: Any = None, keyframe: int | str | None = None) -> None:
+        """Set worlds to the model's initial state, healthy and without applied forces.
 
-        Equality constraints become active as the model says (eq_active0).
+        That is qpos0 at rest without controls at time zero, or what a keyframe says.
+
+        Args:
+            worlds: None, a boolean mask of (num_worlds,), or indices.
+            keyframe: name or number of a keyframe of the model.
+
+        Raises:
+            ValueError: no such world or keyframe.
         """
         chosen = self._worlds(worlds)
-        initial = {"qpos": self.model.qpos0, "eq_active": self.model.eq_active0}
+        state = self.model.initial | (keyframe_state(self.model, keyframe) if keyframe is not None else {})
         for name in INTEGRATION_STATE:
-            self._engine.put(self.index, name, chosen, initial.get(name, 0))
+            self._engine.put(self.index, name, chosen, state.get(name, 0))
         self.reported[... if chosen is None else chosen] = False
 
     def _worlds(self, worlds: Any) -> np.ndarray | None:

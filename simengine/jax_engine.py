@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from simengine.math.row_layout import RowLayout
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
-_STATE = ("qpos", "qvel", "qacc_warmstart", "nstep", "world_status")
-_INPUTS = ("ctrl", "qfrc_applied", "xfrc_applied")
+_STATE = ("qpos", "qvel", "act", "qacc_warmstart", "nstep", "world_status")
+_INPUTS = ("ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")
 
 
 class JaxEngine:
@@ -168,6 +168,9 @@ def _world_state(arrays: dict[str, Any], model: Model) -> Any:
         time=arrays["nstep"].astype(arrays["qpos"].dtype) * float(model.opt_timestep),
         qfrc_applied=arrays["qfrc_applied"],
         xfrc_applied=arrays["xfrc_applied"],
+        act=arrays["act"],
+        mocap_pos=arrays["mocap_pos"],
+        mocap_quat=arrays["mocap_quat"],
         eq_active=arrays["eq_active"].astype(arrays["qpos"].dtype),
     )
 
@@ -220,7 +223,7 @@ def _step_batch(step: Any, arrays: dict[str, Any], keep: tuple[str, ...]) -> tup
     status = jnp.where(status == 0, code.astype(status.dtype), status)
     healthy = status == 0
     result = dict(arrays, world_status=status, nstep=arrays["nstep"] + healthy.astype(arrays["nstep"].dtype))
-    for name in ("qpos", "qvel", "qacc_warmstart"):
+    for name in ("qpos", "qvel", "act", "qacc_warmstart"):
         result[name] = jnp.where(healthy[:, None], getattr(new, name), arrays[name])
     return result, {name: fields[name] for name in keep if name in fields}, _count(fields, status)
 

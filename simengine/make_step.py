@@ -14,9 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from simengine.math.actuators import advance_activation
 from simengine.math.vector import const
 from simengine.stages.acc_bias_ref import acc_bias
 from simengine.stages.acceleration_ref import acceleration
+from simengine.stages.actuation_any_ref import actuation_any
 from simengine.stages.actuation_ref import actuation
 from simengine.stages.body_forces_ref import body_forces
 from simengine.stages.com_pos_ref import com_pos
@@ -35,11 +37,15 @@ from simengine.stages.rne_ref import rne
 from simengine.stages.sensor_acc_ref import sensor_acc
 from simengine.stages.sensor_pos_ref import sensor_pos
 from simengine.stages.sensor_vel_ref import sensor_vel
+from simengine.stages.sites_ref import sites
 from simengine.stages.solve_cg_ref import solve_cg
 from simengine.stages.solve_newton_ref import solve_newton
 from simengine.stages.solve_pgs_ref import solve_pgs
 from simengine.stages.solve_ref import solve
 from simengine.stages.subtree_vel_ref import subtree_vel
+from simengine.stages.tendon_ref import tendon
+from simengine.stages.tendon_velocity_ref import tendon_velocity
+from simengine.stages.transmission_ref import transmission
 from simengine.state.fields import SENSED
 
 Fields = dict[str, jax.Array]
@@ -57,7 +63,9 @@ class State(NamedTuple):
         time: () [s].
         qfrc_applied: (nv,) applied generalised force [N, N m].
         xfrc_applied: (nbody, 6) applied force [N] at each body's centre of mass, then torque [N m], world frame.
+        mocap_pos, mocap_quat: (nmocap, 3) [m], (nmocap, 4) poses of the mocap bodies.
         eq_active: (neq,) 1 where an equality constraint is active, 0 where not; None for the model's eq_active0.
+        act: (na,) activations; None stands for zeros.
     """
 
     qpos: jax.Array
@@ -66,7 +74,10 @@ class State(NamedTuple):
     time: jax.Array
     qfrc_applied: jax.Array
     xfrc_applied: jax.Array
+    mocap_pos: jax.Array
+    mocap_quat: jax.Array
     eq_active: jax.Array | None = None
+    act: jax.Array | None = None
 
 
 def initial_state(model: Any, dtype: Any = jnp.float32) -> State:
@@ -78,7 +89,10 @@ def initial_state(model: Any, dtype: Any = jnp.float32) -> State:
         time=jnp.zeros((), dtype),
         qfrc_applied=jnp.zeros(model.nv, dtype),
         xfrc_applied=jnp.zeros((model.nbody, 6), dtype),
+        mocap_pos=jnp.asarray(model.initial["mocap_pos"], dtype),
+        mocap_quat=jnp.asarray(model.initial["mocap_quat"], dtype),
         eq_active=jnp.asarray(model.eq_active0, dtype),
+        act=jnp.zeros(model.na, dtype),
     )
 
 
@@ -123,13 +137,19 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
 
     qpos, qvel, xfrc, qfrc = state.qpos, state.qvel, state.xfrc_applied, state.qfrc_applied
     # position
-    put("xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat", kinematics(m, qpos))
+    put(
+        "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat",
+        kinematics(m, qpos, state.mocap_pos, state.mocap_quat),
+    )
+    put("site_xpos site_xmat", sites(m, f["xpos"], f["xquat"]))
     put("subtree_com cinert cdof", com_pos(m, f["xmat"], f["xipos"], f["ximat"], f["xanchor"], f["xaxis"]))
+    put("ten_length ten_J", tendon(m, qpos))
     put("crb qM", crb(m, f["cinert"], f["cdof"]))
     put("qLD", factor_m(m, f["qM"]))
     put("contact_dist contact_pos contact_frame contact_active", narrowphase(m, f["geom_xpos"], f["geom_xmat"]))
     # velocity
     put("cvel cdof_dot", com_vel(m, qvel, f["cdof"]))
+    put("ten_velocity", tendon_velocity(m, qvel, f["ten_J"]))
     put("qfrc_passive", passive(m, qpos, qvel))
     moving = (f["xipos"], f["ximat"], f["subtree_com"], f["cdof"], f["cvel"])
     put("qfrc_fluid qfrc_passive", fluid(m, *moving, f["qfrc_passive"]))
@@ -143,7 +163,14 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
         constraint(m, qpos, qvel, *frames, *motion, eq_active, *contacts),
     )
     # acceleration
-    put("actuator_force qfrc_actuator", actuation(m, qpos, qvel, ctrl))
+    reached = (f["xquat"], f["subtree_com"], f["cdof"], f["site_xpos"], f["site_xmat"], f["ten_length"], f["ten_J"])
+    put("actuator_length actuator_velocity actuator_moment", transmission(m, qpos, qvel, *reached))
+    if m.general_smooth:
+        driven = (f["actuator_length"], f["actuator_velocity"], f["actuator_moment"])
+        put("act_dot actuator_force qfrc_actuator", actuation_any(m, ctrl, _activations(m, state), *driven))
+    else:
+        put("actuator_force qfrc_actuator", actuation(m, qpos, qvel, ctrl))
+        f["act_dot"] = jnp.zeros(0, qpos.dtype)
     smooth = (f["qfrc_passive"], f["qfrc_bias"], f["qfrc_actuator"])
     placed = (f["xipos"], f["subtree_com"], f["cdof"])
     put("qfrc_smooth qacc_smooth", acceleration(m, xfrc, qfrc, *placed, *smooth, f["qLD"]))
@@ -159,9 +186,13 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     put("subtree_linvel subtree_angmom", subtree_vel(m, f["subtree_com"], f["cinert"], f["cvel"]))
     put("cacc_bias", acc_bias(m, qvel, f["cdof_dot"]))
     at = (f["xpos"], f["xquat"])
-    put("sensordata", sensor_pos(m, qpos, state.time, *at, f["xipos"], f["subtree_com"]))
+    put(
+        "sensordata",
+        sensor_pos(m, qpos, state.time, *at, f["xipos"], f["subtree_com"], f["ten_length"], f["actuator_length"]),
+    )
     momenta = (f["qM"], f["subtree_linvel"], f["subtree_angmom"])
-    put("sensordata", sensor_vel(m, qpos, qvel, *at, f["subtree_com"], f["cvel"], *momenta, f["sensordata"]))
+    lengths = (f["ten_length"], f["ten_velocity"], f["actuator_velocity"])
+    put("sensordata", sensor_vel(m, qpos, qvel, *at, f["subtree_com"], f["cvel"], *momenta, *lengths, f["sensordata"]))
     forces = (f["cacc_bias"], f["qacc"], f["cfrc_ext"])
     put("cacc cfrc_int", body_forces(m, f["cinert"], f["cdof"], f["cvel"], *forces))
     felt = (f["cacc"], f["cfrc_int"], f["actuator_force"], f["qfrc_actuator"])
@@ -173,32 +204,40 @@ def _euler_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:
     f = _forward(m, state, ctrl)
     forces = (f["qM"], f["qacc"], f["qfrc_smooth"], f["qfrc_constraint"])
     qpos, qvel = euler(m, *forces, state.qpos, state.qvel)
-    return _following(m, state, qpos, qvel, f["qacc"]), f
+    act = advance_activation(m, _activations(m, state), f["act_dot"])
+    return _following(m, state, qpos, qvel, act, f["qacc"]), f
 
 
 def _rk4_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:
-    qpos, qvel = state.qpos, state.qvel
+    qpos, qvel, act = state.qpos, state.qvel, _activations(m, state)
     blank = jax.tree.map(
         lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(partial(_forward, m), state, ctrl)
     )
 
     def evaluate(carry: tuple[Any, ...], share: tuple[jax.Array, jax.Array]) -> tuple[tuple[Any, ...], Fields]:
-        rate, f, mean_rate, mean_qacc = carry
+        rate, f, mean_rate, mean_qacc, mean_act_dot = carry
         reach, weight = share
         at_qpos, at_qvel = rk4_point(m, qpos, qvel, rate, f["qacc"], reach)
         rate = rk4_rate(m, rate, reach, at_qvel)
-        f = _forward(m, state._replace(qpos=at_qpos, qvel=at_qvel), ctrl)
-        sensed = {name: f[name] for name in SENSED}
-        return (rate, f, mean_rate + rate * weight, mean_qacc + f["qacc"] * weight), sensed
+        at_act = act + f["act_dot"] * (reach * float(m.opt_timestep))
+        f = _forward(m, state._replace(qpos=at_qpos, qvel=at_qvel, act=at_act), ctrl)
+        means = (mean_rate + rate * weight, mean_qacc + f["qacc"] * weight, mean_act_dot + f["act_dot"] * weight)
+        return (rate, f, *means), {name: f[name] for name in SENSED}
 
     shares = (jnp.asarray(REACH, qpos.dtype), jnp.asarray(WEIGHT, qpos.dtype))
     zero = jnp.zeros_like(qvel)
-    (_, f, rate, qacc), sensed = jax.lax.scan(evaluate, (zero, blank, zero, zero), shares)
+    start = (zero, blank, zero, zero, jnp.zeros_like(act))
+    (_, f, rate, qacc, act_dot), sensed = jax.lax.scan(evaluate, start, shares)
     f |= {name: values[0] for name, values in sensed.items()}
     qpos, qvel = rk4_point(m, qpos, qvel, rate, qacc, 1.0)
-    return _following(m, state, qpos, qvel, f["qacc"]), f | {"qacc": qacc}
+    return _following(m, state, qpos, qvel, advance_activation(m, act, act_dot), f["qacc"]), f | {"qacc": qacc}
 
 
-def _following(m: Any, state: State, qpos: jax.Array, qvel: jax.Array, qacc: jax.Array) -> State:
+def _activations(m: Any, state: State) -> jax.Array:
+    return jnp.zeros(m.na, state.qpos.dtype) if state.act is None else state.act
+
+
+def _following(m: Any, state: State, qpos: jax.Array, qvel: jax.Array, act: jax.Array, qacc: jax.Array) -> State:
     time = state.time + float(m.opt_timestep)
-    return state._replace(qpos=qpos, qvel=qvel, qacc_warmstart=qacc, time=time)
+    kept = None if state.act is None and not m.na else act
+    return state._replace(qpos=qpos, qvel=qvel, act=kept, qacc_warmstart=qacc, time=time)

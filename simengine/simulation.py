@@ -114,11 +114,11 @@ class Simulation:
         self._engine.forward()
         self._check_worlds()
 
-    def reset(self, worlds: Any = None) -> None:
-        """Set worlds (all, a mask or indices) to the model's initial state; controls and applied forces become zero."""
+    def reset(self, worlds: Any = None, keyframe: int | str | None = None) -> None:
+        """Set worlds (all, a mask or indices) to the model's initial state or a keyframe; see `Group.reset`."""
         groups = self.groups if worlds is None else (self._single("reset(worlds)"),)
         for group in groups:
-            group.reset(worlds)
+            group.reset(worlds, keyframe)
 
     def set_state(self, worlds: Any = None, **fields: Any) -> None:
         """Set state fields of a simulation of one model; see `Group.set_state`."""

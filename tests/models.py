@@ -7,6 +7,8 @@ from pathlib import Path
 import gymnasium
 import mujoco
 
+from tests.models_of_rows import LINKAGE, ROLLERS
+
 GYMNASIUM = (
     *("ant", "half_cheetah", "hopper", "walker2d", "swimmer"),
     *("inverted_pendulum", "inverted_double_pendulum"),
@@ -27,6 +29,7 @@ MIXED_TREE = """
              damping="0.2" armature="0.02" ref="0.2" solimplimit="0.7 0.95 0.2 0.4 3"/>
       <joint name="lift" type="slide" axis="0 0 1" damping="1.5" stiffness="60"/>
       <geom type="box" size="0.12 0.08 0.05"/>
+      <site name="corner" pos="0.1 0.05 0.04"/>
       <body name="bracket" pos="0.2 0 0.1" quat="0.8 0 0.6 0">
         <geom type="ellipsoid" size="0.05 0.07 0.09"/>
         <body name="arm" pos="0 0 0.2">
@@ -37,6 +40,7 @@ MIXED_TREE = """
             <joint name="wrist" type="hinge" axis="1 1 0" armature="0.01"/>
             <joint name="reach" type="slide" axis="0 0.2 1" range="-0.1 0.2" limited="true"/>
             <geom type="sphere" size="0.06" contype="1" conaffinity="1"/>
+            <site name="palm" pos="0.02 -0.01 0.05" quat="0.6 0.2 -0.5 0.3"/>
           </body>
         </body>
       </body>
@@ -45,6 +49,7 @@ MIXED_TREE = """
         <geom type="capsule" fromto="0 0 0 -0.3 0 0" size="0.03"/>
       </body>
     </body>
+    <site name="mark" pos="0.3 0.2 0.1" euler="0.3 0.2 0.1"/>
     <body name="drifter" pos="0.8 0 0.4">
       <freejoint/>
       <inertial pos="0.03 -0.02 0.05" mass="1.3" fullinertia="0.02 0.03 0.025 0.004 -0.003 0.002"/>
@@ -258,6 +263,75 @@ TENDONS = """
 </mujoco>
 """
 
+ACTUATORS = """
+<mujoco model="actuators">
+  <option timestep="0.005" actuatorgroupdisable="2"/>
+  <default><joint armature="0.01"/><geom density="700" contype="0" conaffinity="0"/></default>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 1" contype="1" conaffinity="1"/>
+    <site name="anchor" pos="0.1 -0.2 0.9" euler="20 -30 40"/>
+    <body name="craft" pos="0 0 0.4">
+      <joint name="craft" type="free"/>
+      <geom type="capsule" size="0.08 0.1" contype="1"/>
+      <site name="nozzle" pos="0.05 0.02 -0.1" euler="10 20 -30"/>
+      <body name="boom" pos="0.1 0 0.05">
+        <joint name="boom" type="hinge" axis="0 1 0.2" damping="0.05" range="-60 70" limited="true"/>
+        <geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.02"/>
+        <site name="pin" pos="0.3 0.02 0.01" euler="-20 10 50"/>
+        <body name="grip" pos="0.3 0 0">
+          <joint name="grip" type="slide" axis="1 0 0" range="-0.1 0.1" limited="true"/>
+          <geom size="0.03"/>
+        </body>
+      </body>
+      <body name="arm" pos="-0.1 0 0.05">
+        <joint name="arm" type="hinge" axis="0 1 -0.3" actuatorfrcrange="-3 4" actuatorfrclimited="true"/>
+        <geom type="capsule" fromto="0 0 0 -0.25 0 0.1" size="0.02"/>
+        <site name="slot" pos="-0.1 0 0.02" euler="80 15 25"/>
+        <body name="hand" pos="-0.25 0 0.1" quat="0.8 0.1 0.3 0.2">
+          <joint name="wrist" type="ball" pos="0.01 0.02 0"/>
+          <geom type="capsule" fromto="0 0 0 -0.1 0.05 0" size="0.03"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <tendon>
+    <fixed name="belt" actuatorfrclimited="true" actuatorfrcrange="-1 1.2">
+      <joint joint="boom" coef="0.8"/><joint joint="arm" coef="-1.3"/>
+    </fixed>
+    <fixed name="cord"><joint joint="grip" coef="2"/></fixed>
+  </tendon>
+  <actuator>
+    <general name="bend" joint="wrist" gear="0.5 0.2 -0.3" biastype="affine" biasprm="0 -1 -0.1"/>
+    <position name="turn" jointinparent="wrist" gear="0.1 0.4 0.3" kp="1"/>
+    <general name="drift" joint="craft" gear="1 -2 0.5 0.3 0.2 -0.4"/>
+    <general name="steer" jointinparent="craft" gear="0.5 1 -1 0.2 -0.3 0.4" dyntype="filter" dynprm="0.03"/>
+    <intvelocity name="crank" joint="arm" kp="3" kv="0.1" actrange="-0.4 0.5"/>
+    <general name="exact" joint="boom" dyntype="filterexact" dynprm="0.02" gainprm="2" biastype="affine"
+             biasprm="0.1 -1 -0.2" actearly="true" forcelimited="true" forcerange="-0.8 0.9"/>
+    <general name="early" joint="grip" dyntype="integrator" gainprm="1.5" actlimited="true" actrange="-0.3 0.2"
+             actearly="true"/>
+    <general name="valve" joint="boom" gaintype="affine" gainprm="1 2 -0.5" gear="1.5"/>
+    <damper name="brake" joint="arm" kv="0.6" ctrlrange="0 1"/>
+    <muscle name="biceps" joint="boom" lengthrange="-0.8 0.9" force="3"/>
+    <muscle name="pull" tendon="cord" lengthrange="-0.3 0.2" scale="2" tausmooth="0.3" range="0.7 1.1"/>
+    <motor name="tight" tendon="belt" gear="1.2" ctrlrange="-2 2"/>
+    <position name="slack" tendon="belt" kp="3" timeconst="0.05"/>
+    <general name="jet" site="nozzle" gear="0.3 -0.2 1 0.1 0.05 -0.1"/>
+    <position name="dock" site="pin" refsite="anchor" gear="1 0.5 -0.3 0.2 0.1 0.3" kp="2"/>
+    <position name="fold" site="pin" refsite="slot" gear="0.4 -0.5 0.6 0.3 -0.2 0.1" kp="1" kv="0.1"/>
+    <position name="face" site="slot" refsite="anchor" gear="0 0 0 0.5 -0.3 0.2" kp="0.5" kv="0.1"/>
+    <general name="rod" cranksite="pin" slidersite="slot" cranklength="0.9" gear="2" biastype="affine"
+             biasprm="0.2 -1 -0.1"/>
+    <general name="short" cranksite="pin" slidersite="nozzle" cranklength="0.02"/>
+    <general name="off" joint="arm" group="2" dyntype="integrator" forcelimited="true" forcerange="0.1 0.5"/>
+  </actuator>
+  <sensor>
+    <actuatorpos actuator="dock"/><actuatorvel actuator="rod"/><actuatorfrc actuator="biceps"/>
+    <tendonpos tendon="belt"/><tendonvel tendon="cord"/><tendonactuatorfrc tendon="belt"/><actuatorpos actuator="bend"/>
+  </sensor>
+</mujoco>
+"""
+
 CRATES = """
 <mujoco model="crates">
   <option timestep="0.004"/>
@@ -266,27 +340,33 @@ CRATES = """
     <default class="sphere"><geom contype="2" conaffinity="3"/></default>
     <default class="capsule"><geom type="capsule" contype="4" conaffinity="7"/></default>
     <default class="cylinder"><geom type="cylinder" contype="0" conaffinity="3"/></default>
-    <default class="box"><geom type="box" contype="8" conaffinity="7"/></default>
+    <default class="box"><geom type="box" contype="8" conaffinity="15"/></default>
   </default>
   <worldbody>
     <geom name="floor" type="plane" size="5 5 1" conaffinity="0" margin="0.01" gap="0.005"/>
     <geom name="step" class="box" size="0.3 0.4 0.05" pos="0.1 0.1 0.02" euler="5 10 20" condim="1"/>
     <body name="crate" pos="0 0 0.25">
       <freejoint/>
-      <geom class="box" size="0.15 0.1 0.12"/>
+      <geom name="crate" class="box" size="0.15 0.1 0.12"/>
       <geom class="cylinder" size="0.06 0.09" pos="0.1 0 0.2" euler="20 30 0"/>
     </body>
     <body name="stick" pos="0.1 0.1 0.3">
       <freejoint/>
-      <geom class="capsule" size="0.05 0.25" margin="0.01"/>
-      <geom class="sphere" size="0.12" pos="0 0.05 0.25"/>
+      <geom name="stick" class="capsule" size="0.05 0.25" margin="0.01"/>
+      <geom name="knob" class="sphere" size="0.12" pos="0 0.05 0.25"/>
     </body>
     <body name="can" pos="0 0.1 0.3" quat="0.7 0.1 0.3 0">
       <freejoint/>
       <geom class="cylinder" size="0.1 0.15" friction="0.5"/>
+      <geom name="chip" class="box" size="0.12 0.05 0.08" pos="0.05 -0.12 0" euler="30 0 40" margin="0.02"/>
       <geom class="cylinder" type="ellipsoid" size="0.2 0.1 0.15" pos="0 0.15 0.2" conaffinity="1"/>
     </body>
   </worldbody>
+  <contact>
+    <pair geom1="crate" geom2="chip" friction="0.9 0.3 0.01 0.001 0.001" margin="0.03" gap="0.01" solref="0.03 0.8"/>
+    <pair geom1="knob" geom2="stick"/>
+    <pair geom1="stick" geom2="floor" condim="1" solimp="0.5 0.9 0.02 0.3 3"/>
+  </contact>
 </mujoco>
 """
 
@@ -318,6 +398,14 @@ RAGDOLL = """
           <joint name="knee" type="hinge" axis="0 1 0" range="-100 10" limited="true"/>
           <geom fromto="0 0 0 0 0 -0.2" size="0.04"/>
         </body>
+      </body>
+    </body>
+    <body name="paddle" mocap="true" pos="0.2 0.2 0.3" quat="0.9 0.1 0 0.2">
+      <geom size="0.05 0.15"/>
+      <body name="grip" pos="0.1 0 0"><geom type="sphere" size="0.06"/></body>
+      <body name="flag" pos="0 0 0.2">
+        <joint name="wave" type="hinge" axis="1 0 0"/>
+        <geom fromto="0 0 0 0 0.05 0.15" size="0.02"/>
       </body>
     </body>
     <body name="bob" pos="0.8 0 0.6">
@@ -363,8 +451,11 @@ TENDONS = TENDONS.replace("{sensors}", _sensors())
 
 DUAL = (
     CONTACT_PARAMETERS.replace("contact_parameters", "dual")
-    .replace('integrator="RK4"', 'solver="PGS" iterations="30"')
+    .replace('integrator="RK4"', 'solver="PGS" iterations="30" cone="elliptic"')
+    .replace('contype="2" conaffinity="3"', 'contype="2" conaffinity="3" condim="6"')
     .replace('gap="0.02" solref', 'gap="0.02" condim="1" solref')
+    .replace('range="-80 80"', 'range="-80 80" frictionloss="0.3"')
+    .replace("<contact>", '<equality><connect body1="a" body2="d" anchor="0.1 0 0"/></equality><contact>')
 )
 
 OWN = {
@@ -375,9 +466,12 @@ OWN = {
     "parallel_capsules": PARALLEL_CAPSULES,
     "sunken": SUNKEN,
     "tendons": TENDONS,
+    "actuators": ACTUATORS,
     "crates": CRATES,
     "ragdoll": RAGDOLL,
     "dual": DUAL,
+    "linkage": LINKAGE,
+    "rollers": ROLLERS.replace('impratio="2.5"', 'impratio="2.5" solver="CG" iterations="1000"'),
 }
 """Small models by name, as MJCF text."""
 

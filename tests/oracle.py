@@ -29,9 +29,10 @@ NEAR = 1e-6
 """Contacts and limits closer than this to their margin [m, rad] may exist in one precision and not in the other."""
 
 STATE_FIELDS = (
-    "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat subtree_com cinert cdof crb cvel cdof_dot "
-    "qfrc_fluid qfrc_passive qfrc_bias actuator_force qfrc_actuator qfrc_smooth qacc_smooth qacc qfrc_constraint "
-    "cfrc_ext subtree_linvel subtree_angmom cacc cfrc_int sensordata"
+    "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat site_xpos site_xmat subtree_com cinert cdof crb "
+    "ten_length ten_velocity actuator_length actuator_velocity act_dot "
+    "cvel cdof_dot qfrc_fluid qfrc_passive qfrc_bias actuator_force qfrc_actuator qfrc_smooth qacc_smooth qacc "
+    "qfrc_constraint cfrc_ext subtree_linvel subtree_angmom cacc cfrc_int sensordata"
 ).split()
 CONTACT_FIELDS = ("dist", "pos", "frame")
 ROW_FIELDS = ("J", "pos", "margin", "D", "aref", "force", "frictionloss")
@@ -51,9 +52,13 @@ class Sample(NamedTuple):
 
     qpos: np.ndarray
     qvel: np.ndarray
+    act: np.ndarray
     ctrl: np.ndarray
     qfrc_applied: np.ndarray
     xfrc_applied: np.ndarray
+    mocap_pos: np.ndarray
+    mocap_quat: np.ndarray
+    eq_active: np.ndarray
 
 
 @cache
@@ -75,9 +80,13 @@ def sample(name: str, n: int = NUM_STATES, seed: int = 0) -> Sample:
     values = (
         qpos,
         rng.normal(size=(n, mj.nv)),
+        rng.uniform(-0.4, 1.2, size=(n, mj.na)),
         rng.uniform(-1.2, 1.2, size=(n, mj.nu)),
         rng.normal(size=(n, mj.nv)),
         rng.normal(size=(n, mj.nbody, 6)),
+        data.mocap_pos + 0.1 * rng.normal(size=(n, mj.nmocap, 3)),
+        rng.normal(size=(n, mj.nmocap, 4)),
+        rng.random((n, mj.neq)) < 0.8,
     )
     return Sample(*(v.astype(np.float32).astype(np.float64) for v in values))
 
@@ -149,6 +158,13 @@ def collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
     fields = {f: np.array(getattr(data, f)) for f in STATE_FIELDS}
     fields["qM"] = np.zeros((mj.nv, mj.nv))
     mujoco.mj_fullM(mj, data, fields["qM"])
+    fields["ten_J"], fields["actuator_moment"] = np.zeros((mj.ntendon, mj.nv)), np.zeros((mj.nu, mj.nv))
+    if mj.ntendon:
+        rows = (data.ten_J, mj.ten_J_rownnz, mj.ten_J_rowadr, mj.ten_J_colind)
+        mujoco.mju_sparse2dense(fields["ten_J"], *(array.ravel() for array in rows))
+    if mj.nu:
+        rows = (data.actuator_moment, data.moment_rownnz, data.moment_rowadr, data.moment_colind)
+        mujoco.mju_sparse2dense(fields["actuator_moment"], *(array.ravel() for array in rows))
     fields |= {f"contact_{f}": np.array(getattr(data.contact, f)) for f in CONTACT_FIELDS}
     fields |= {f"efc_{f}": np.array(getattr(data, f"efc_{f}")) for f in ROW_FIELDS}
     fields["efc_J"] = dense_jacobian(mj, data)
@@ -166,8 +182,15 @@ def states_of(model: Model, states: Sample, dtype: Any) -> tuple[State, jax.Arra
         return jnp.asarray(x, dtype)
 
     zero, at_rest = jnp.zeros(n, dtype), jnp.zeros((n, model.nv), dtype)
-    applied = (array(states.qfrc_applied), array(states.xfrc_applied))
-    return State(array(states.qpos), array(states.qvel), at_rest, zero, *applied), array(states.ctrl)
+    applied = (
+        array(states.qfrc_applied),
+        array(states.xfrc_applied),
+        array(states.mocap_pos),
+        array(states.mocap_quat),
+        array(states.eq_active),
+    )
+    state = State(array(states.qpos), array(states.qvel), at_rest, zero, *applied, act=array(states.act))
+    return state, array(states.ctrl)
 
 
 @cache

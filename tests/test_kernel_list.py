@@ -18,6 +18,7 @@ from tests.oracle import sample
 
 FIXED = ["position", "scan", "smooth"]
 AFTER = ("rne_post", "sense_motion", "sense_forces")
+ASKED_FOR = {"sites": "nsite", "tendon": "ntendon", "tendon_velocity": "ntendon", "transmission": "nu"}
 
 FEET = """
 <mujoco model="feet">
@@ -75,7 +76,8 @@ def expected_sizes(model: Model, qpos: np.ndarray, prefix: str, post: bool) -> d
             count[name] += 1
         count[row_call(prefix, data.nefc)] += 1
     worlds = {"position": len(qpos), "scan": len(COLUMNS), "smooth": len(qpos)}
-    return worlds | dict(count) | (dict.fromkeys(AFTER, len(qpos)) if post else {})
+    extra = (*(name for name, size in ASKED_FOR.items() if getattr(model, size)), *AFTER)
+    return worlds | dict(count) | (dict.fromkeys(extra, len(qpos)) if post else {})
 
 
 def listed(qpos: np.ndarray) -> list[dict[str, int]]:
@@ -116,6 +118,7 @@ def test_the_list_is_that_of_the_last_step() -> None:
     sim.forward()
     assert [e.name for e in sim.last_kernel_list] == [
         *FIXED,
+        "transmission",
         "sense_motion",
         "advance_forward",
         "rne_post",

@@ -49,12 +49,16 @@ def _of(stage: str, names: str, tolerance: Tolerance, space: str = "world") -> t
 
 FORWARD: tuple[Compared, ...] = (
     *_of("kinematics", "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat", SMOOTH),
+    *_of("sites", "site_xpos site_xmat", SMOOTH),
     *_of("com_pos", "subtree_com cinert cdof", SMOOTH),
+    *_of("tendon", "ten_length ten_J", SMOOTH),
     *_of("crb", "crb qM", SMOOTH),
     *_of("com_vel", "cvel cdof_dot", SMOOTH),
     *_of("passive", "qfrc_passive", SMOOTH),
     *_of("rne", "qfrc_bias", SMOOTH),
-    *_of("actuation", "actuator_force qfrc_actuator", SMOOTH),
+    *_of("tendon_velocity", "ten_velocity", SMOOTH),
+    *_of("transmission", "actuator_length actuator_velocity actuator_moment", SMOOTH),
+    *_of("actuation", "act_dot actuator_force qfrc_actuator", SMOOTH),
     *_of("acceleration", "qfrc_smooth qacc_smooth", SMOOTH),
     *_of("narrowphase", "contact_geom", EXACT, "contact"),
     *_of("narrowphase", "contact_dist contact_pos contact_frame", CONTACT, "contact"),
@@ -71,5 +75,5 @@ FORWARD: tuple[Compared, ...] = (
 """Fields after `forward()`. The error of `contact_geom` is the number of contacts that only one engine lists, that of
 `nefc` the difference in rows; the other contact and row fields are compared where these two agree."""
 
-STEPPED: tuple[Compared, ...] = _of("step", "qpos qvel", STEP)
+STEPPED: tuple[Compared, ...] = _of("step", "qpos qvel act", STEP)
 """State after one step."""

@@ -17,7 +17,7 @@ NEAR = 1e-6
 """Contacts and limits closer than this to their margin [m, rad] may exist in one precision and not in the other."""
 
 _LIMITS = (mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT, mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON)
-_STEP_INPUTS = (*STATE_ARRAYS, "act", "qacc_warmstart")
+_STEP_INPUTS = (*STATE_ARRAYS, "qacc_warmstart")
 _RK4_REACH = (0.5, 0.5, 1.0)  # where the classical method evaluates after the first time, in steps from the start
 
 
@@ -81,7 +81,7 @@ class Oracle:
         self.mj = mj
         self.data = mujoco.MjData(mj)
         self._ahead = mujoco.MjData(mj)
-        self._shifted = [(model, mujoco.MjData(model)) for model in (_with_margins(mj, NEAR), _with_margins(mj, -NEAR))]
+        self._shifted = [(model, mujoco.MjData(model)) for model in (with_margins(mj, NEAR), with_margins(mj, -NEAR))]
 
     def forward(self, state: State) -> None:
         """Evaluate the dynamics at a state, without warm start, up to the forces and momenta of bodies."""
@@ -92,16 +92,21 @@ class Oracle:
 
     def evaluate(self, state: State) -> Evaluation | None:
         """The fields and contacts of a state; None if a contact or limit lies within NEAR of its margin."""
+        state.put_into(self.mj, self.data)
         if not self.is_decided(state.qpos):
             return None
         self.forward(state)
         return Evaluation(state, _collect(self.mj, self.data), self.touched())
 
     def is_decided(self, qpos: np.ndarray) -> bool:
-        """Whether the same contacts and rows exist with all margins NEAR wider and NEAR narrower."""
+        """Whether the same contacts and rows exist with all margins NEAR wider and NEAR narrower.
+
+        Mocap bodies stand where they do in `data`.
+        """
         lists = []
         for model, data in self._shifted:
             data.qpos[:] = qpos
+            data.mocap_pos[:], data.mocap_quat[:] = self.data.mocap_pos, self.data.mocap_quat
             mujoco.mj_fwdPosition(model, data)
             contact = data.contact
             arrays = (contact.geom, contact.exclude, data.efc_type, data.efc_id)
@@ -144,7 +149,7 @@ class Oracle:
             yield qpos
 
 
-def _with_margins(mj: mujoco.MjModel, change: float) -> mujoco.MjModel:
+def with_margins(mj: mujoco.MjModel, change: float) -> mujoco.MjModel:
     """A copy whose contacts and limits begin `change` earlier."""
     model = copy(mj)
     # Margins of two geoms add up, those of limits and explicit pairs stand alone.
@@ -163,8 +168,22 @@ def _collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
         elif field.name == "qM":
             fields["qM"] = np.zeros((mj.nv, mj.nv))
             mujoco.mj_fullM(mj, data, fields["qM"])
+        elif field.name == "ten_J":
+            rows = (data.ten_J, mj.ten_J_rownnz, mj.ten_J_rowadr, mj.ten_J_colind)
+            fields["ten_J"] = _dense(mj.ntendon, mj.nv, *rows)
+        elif field.name == "actuator_moment":
+            rows = (data.actuator_moment, data.moment_rownnz, data.moment_rowadr, data.moment_colind)
+            fields["actuator_moment"] = _dense(mj.nu, mj.nv, *rows)
         elif field.name == "efc_J":
             fields["efc_J"] = dense_jacobian(mj, data)
         else:
             fields[field.name] = np.array(getattr(data, field.name))
     return fields
+
+
+def _dense(n: int, nv: int, *rows: np.ndarray) -> np.ndarray:
+    """A matrix (n, nv) from MuJoCo's compressed rows: values, their number in each row, first of each row, columns."""
+    out = np.zeros((n, nv))
+    if n and nv:
+        mujoco.mju_sparse2dense(out, *(array.ravel() for array in rows))
+    return out

@@ -121,6 +121,7 @@ class CheckReport:
         fields: a result per field, in the order of the stages.
         coverage: what the states touch in which fields were compared after `forward()`.
         trajectory: what the steps touch.
+        widened: by how much all margins were widened for the comparison [m, rad], because most states lie on one.
     """
 
     model: str
@@ -131,6 +132,7 @@ class CheckReport:
     fields: tuple[FieldResult, ...]
     coverage: Coverage
     trajectory: StepCoverage
+    widened: float = 0.0
 
     @property
     def failures(self) -> tuple[FieldResult, ...]:
@@ -156,6 +158,8 @@ class CheckReport:
     def verdict(self) -> str:
         """The outcome in one sentence."""
         where = f"{self.model!r} on {self.backend} in {self.dtype}"
+        if self.widened:
+            where += f" with all margins {self.widened:g} wider, since most states lie on one,"
         if self.failures:
             first = self.failures[0]
             return (

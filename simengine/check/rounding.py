@@ -12,7 +12,7 @@ from simengine.check.report import relative_error
 from simengine.check.states import State
 
 _DRAWS = 8
-_ROUNDED = ("qpos", "qvel", "ctrl")
+_ROUNDED = ("qpos", "qvel", "act", "ctrl")
 
 
 class Rounding:
@@ -31,8 +31,7 @@ class Rounding:
         """Largest relative change of a field of `FORWARD` when the state's numbers move by one unit, up or down."""
 
         def evaluated(changed: Mapping[str, np.ndarray]) -> np.ndarray | None:
-            qpos, qvel, ctrl = (changed[name] for name in _ROUNDED)
-            evaluation = self._oracle.evaluate(state._replace(qpos=qpos, qvel=qvel, ctrl=ctrl))
+            evaluation = self._oracle.evaluate(State(**{**state._asdict(), **changed}))
             return None if evaluation is None else evaluation.fields[field]
 
         return self._effect(evaluated, {name: getattr(state, name) for name in _ROUNDED})

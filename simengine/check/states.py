@@ -17,6 +17,7 @@ _MOST_STEPS = 600  # of one drop
 _SPEED = 1e3  # [m/s, rad/s]; faster states are a simulation that blew up
 _BLOWN_UP = tuple(getattr(mujoco.mjtWarning, f"mjWARN_BAD{name}") for name in ("QPOS", "QVEL", "QACC"))
 _WALK = 12  # moves towards a contact
+_SWITCHED = 0.2  # share of equality constraints that are not as at the start
 _FAR = 1e3  # [m], beyond which distances are not of interest
 
 
@@ -27,20 +28,27 @@ class State(NamedTuple):
         kind: "random", "settled", "thrown" or "limit": how it came about.
         qpos: (nq,) [m, rad, quaternions].
         qvel: (nv,) [m/s, rad/s].
+        act: (na,).
         ctrl: (nu,).
         qfrc_applied: (nv,) [N, N m].
         xfrc_applied: (nbody, 6), force then torque at the body's centre of mass, world frame [N, N m].
+        mocap_pos, mocap_quat: (nmocap, 3) [m], (nmocap, 4).
+        eq_active: (neq,) 1 where an equality constraint is active, 0 where not.
     """
 
     kind: str
     qpos: np.ndarray
     qvel: np.ndarray
+    act: np.ndarray
     ctrl: np.ndarray
     qfrc_applied: np.ndarray
     xfrc_applied: np.ndarray
+    mocap_pos: np.ndarray
+    mocap_quat: np.ndarray
+    eq_active: np.ndarray
 
     def put_into(self, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Write the state into MuJoCo's data; what it does not hold, such as activations, is reset."""
+        """Write the state into MuJoCo's data; what it does not hold is reset."""
         mujoco.mj_resetData(mj, data)
         for name in STATE_ARRAYS:
             getattr(data, name)[:] = getattr(self, name)
@@ -71,7 +79,8 @@ class Sampler:
         """Joints in or a little beyond their range, random velocities, controls and applied forces."""
         mj, rng = self.mj, self.rng
         forces = rng.normal(size=mj.nv), rng.normal(size=(mj.nbody, 6))
-        return _state("random", self.random_qpos(), rng.normal(size=mj.nv), self.random_ctrl(), *forces)
+        moving = self.random_qpos(), rng.normal(size=mj.nv), self.random_act(), self.random_ctrl()
+        return _state("random", *moving, *forces, *self.random_mocap(), self.random_active())
 
     def settled(self, count: int) -> Iterator[State]:
         """`count` states of one drop: MuJoCo steps from a random state at rest under constant controls."""
@@ -80,6 +89,8 @@ class Sampler:
         moments = set(self.rng.choice(steps, size=count, replace=False).tolist())
         mujoco.mj_resetData(mj, data)
         data.qpos[:], data.ctrl[:] = self.random_qpos(), self.random_ctrl()
+        data.mocap_pos[:], data.mocap_quat[:] = self.random_mocap()
+        data.eq_active[:] = self.random_active()
         for i in range(steps):
             mujoco.mj_step(mj, data)
             if not is_sane(data):
@@ -91,6 +102,7 @@ class Sampler:
     def thrown(self, geom1: int, geom2: int) -> State:
         """A random state moved until two geoms touch, or as near as it gets, with a velocity that closes the gap."""
         state = self.random()
+        self._data.mocap_pos[:], self._data.mocap_quat[:] = state.mocap_pos, state.mocap_quat
         closing = self._walk(state.qpos, geom1, geom2)
         norm = float(closing @ closing)
         if norm > mujoco.mjMINVAL:
@@ -117,6 +129,27 @@ class Sampler:
         low, high = np.where(limited, mj.actuator_ctrlrange, (-1.0, 1.0)).T
         beyond = 0.1 * (high - low)
         return in_float32(self.rng.uniform(low - beyond, high + beyond))
+
+    def random_act(self) -> np.ndarray:
+        """Activations in or a little beyond their range, from 0 to 1 where there is none, (na,)."""
+        mj = self.mj
+        owner = np.flatnonzero(mj.actuator_actadr >= 0)
+        limited = np.asarray(mj.actuator_actlimited[owner], dtype=bool)[:, None]
+        low, high = np.where(limited, mj.actuator_actrange[owner], (0.0, 1.0)).T
+        beyond = 0.1 * (high - low)
+        return in_float32(self.rng.uniform(low - beyond, high + beyond))
+
+    def random_mocap(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mocap bodies somewhat away from where they begin and turned at will, (nmocap, 3), (nmocap, 4)."""
+        mj = self.mj
+        body = np.argsort(mj.body_mocapid)[mj.nbody - mj.nmocap :]
+        pos = mj.body_pos[body] + self.rng.normal(size=(mj.nmocap, 3)) * 0.1
+        return in_float32(pos), in_float32(self.rng.normal(size=(mj.nmocap, 4)))  # of any length
+
+    def random_active(self) -> np.ndarray:
+        """Which equality constraints are active, (neq,): mostly those that are at the start."""
+        start = np.asarray(self.mj.eq_active0, dtype=np.float64)
+        return np.where(self.rng.random(self.mj.neq) < _SWITCHED, 1.0 - start, start)
 
     def random_qpos(self) -> np.ndarray:
         """Coordinates with every joint drawn at random, (nq,)."""

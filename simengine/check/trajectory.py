@@ -15,16 +15,16 @@ from simengine.check.states import Sampler, in_float32, is_sane
 _EPISODE = 200  # steps until the trajectory starts again from another state
 _STUCK = 5  # steps left out in a row after which it starts again too
 _HOLD = 10  # steps for which controls are held
-_BEFORE = ("qpos", "qvel", "ctrl", "qacc_warmstart")
-_AFTER = ("qpos", "qvel")
+_BEFORE = ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat", "eq_active", "qacc_warmstart")
+_AFTER = ("qpos", "qvel", "act")
 
 
 class Trajectory(NamedTuple):
     """Steps of MuJoCo that count, behind each other.
 
     Attributes:
-        before: qpos, qvel, ctrl, qacc_warmstart, and act where the model has any, before each step, (n, ...).
-        after: qpos and qvel after it, (n, ...).
+        before: qpos, qvel, act, ctrl, poses of mocap bodies, eq_active and qacc_warmstart before each step, (n, ...).
+        after: qpos, qvel and act after it, (n, ...).
         touched: what each step's evaluations end in.
         left_out: number of steps left out because a contact or limit was too near its margin at an evaluation.
     """
@@ -42,8 +42,7 @@ def follow(oracle: Oracle, sampler: Sampler, steps: int, progress: Progress | No
     model's initial coordinates and from random ones, at rest.
     """
     mj, data = oracle.mj, oracle.data
-    inputs = (*_BEFORE, "act") if mj.na else _BEFORE
-    before: dict[str, list[np.ndarray]] = {name: [] for name in inputs}
+    before: dict[str, list[np.ndarray]] = {name: [] for name in _BEFORE}
     after: dict[str, list[np.ndarray]] = {name: [] for name in _AFTER}
     touched: list[Touched] = []
     episodes = left_out = age = stuck = 0
@@ -51,20 +50,22 @@ def follow(oracle: Oracle, sampler: Sampler, steps: int, progress: Progress | No
         if age % _EPISODE == 0 or stuck == _STUCK or not is_sane(data):
             mujoco.mj_resetData(mj, data)
             data.qpos[:] = sampler.random_qpos() if episodes % 2 else sampler.initial_qpos()
+            data.mocap_pos[:], data.mocap_quat[:] = sampler.random_mocap()
+            data.eq_active[:] = sampler.random_active()
             episodes, age, stuck = episodes + 1, 0, 0
         if age % _HOLD == 0:
             data.ctrl[:] = sampler.random_ctrl()
         age += 1
-        for name in inputs:
+        for name in _BEFORE:
             getattr(data, name)[:] = in_float32(getattr(data, name))
         decided = oracle.step_is_decided()
-        start = {name: np.array(getattr(data, name)) for name in inputs}
+        start = {name: np.array(getattr(data, name)) for name in _BEFORE}
         mujoco.mj_step(mj, data)
         left_out += not decided
         stuck = 0 if decided else stuck + 1
         if decided and is_sane(data):
             touched.append(oracle.touched())
-            for name in inputs:
+            for name in _BEFORE:
                 before[name].append(start[name])
             for name in _AFTER:
                 after[name].append(np.array(getattr(data, name)))

@@ -24,7 +24,7 @@ from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model.model import Model
 from simengine.model.table import PAIR_TYPES
-from simengine.state.fields import COLUMNS, FIELDS, NUM_CLASSES, ROW_CLASSES, SENSED
+from simengine.state.fields import COLUMNS, FIELD, FIELDS, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
 
 _COLUMN = {name: index for index, name in enumerate(COLUMNS)}
 _CLASS_COLUMNS = (*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more")
@@ -38,9 +38,11 @@ class Evaluation:
     position: SizedCall
     scan: SizedCall
     smooth: SizedCall
+    asked_for: tuple[SizedCall, ...]
     narrow: tuple[tuple[int, SizedCall], ...]
     finish: tuple[tuple[int, SizedCall], ...]
     advance: SizedCall
+    activation: SizedCall | None
     post: SizedCall | None
     sense_motion: SizedCall | None
     sense_forces: SizedCall | None
@@ -62,17 +64,33 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
     classes = reachable_classes(model)
     return (
         catalogue.position(model.general_position),
-        catalogue.smooth(model.has_fluid),
+        catalogue.smooth(model.general_smooth, model.has_fluid),
         catalogue.SCAN_KERNEL,
         *(catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist()))),
         *((catalogue.finish(integrator, model.solver, False),) if classes > 1 else ()),
         *((catalogue.finish(integrator, model.solver, True),) if classes == NUM_CLASSES else ()),
         catalogue.advance(integrator, model.solver),
+        *((catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()),
+        *asked_for(model, keep),
         *((catalogue.post(model.has_general_rows),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
         *((catalogue.SENSE_MOTION,) if keep & SENSED else ()),
         *((catalogue.SENSE_FORCES,) if _sensed_forces(model, keep) else ()),
         *catalogue.integrate(integrator, model.solver),
     )
+
+
+def asked_for(model: Model, keep: frozenset[str]) -> tuple[Kernel, ...]:
+    """Kernels that a model launches only because of what `keep` asks for."""
+    general = (catalogue.position(model.general_position), catalogue.smooth(model.general_smooth, model.has_fluid))
+    there = {name for kernel in general for name in kernel.produced}
+    sensing = catalogue.SENSE_MOTION.reads if keep & SENSED else ()
+    wanted, found = {*keep, *sensing}, list[Kernel]()
+    for kernel in reversed(catalogue.ASKED_FOR):
+        missing = wanted.intersection(kernel.produced) - there
+        if any(0 not in entry_shape(FIELD[name], model.sizes) for name in missing):
+            found.append(kernel)
+            wanted.update(kernel.reads)
+    return tuple(reversed(found))
 
 
 def _sensed_forces(model: Model, keep: frozenset[str]) -> bool:
@@ -133,6 +151,8 @@ class ShardEmitter:
         self.log.append(EmittedCall(scan, len(COLUMNS)))
         yield scan
         yield self._emit(calls.smooth, worlds)
+        for early in calls.asked_for:
+            yield self._emit(early, worlds)
         if calls.sense_motion is not None:
             yield self._emit(calls.sense_motion, worlds)
         yield AwaitCounts(scan)
@@ -149,7 +169,7 @@ class ShardEmitter:
         without_rows = totals[_COLUMN["rows_0"]]
         if without_rows:
             yield self._emit(calls.advance, without_rows)
-        for after in (calls.post, calls.sense_forces, *calls.integrate):
+        for after in (calls.post, calls.sense_forces, *calls.integrate, calls.activation):
             if after is not None:
                 yield self._emit(after, worlds)
 
@@ -165,7 +185,7 @@ class ShardEmitter:
         kernels = kernels_of(model, integrator, keep)
         self._factory.functions.require(kernels)
         stored = keep | fields_needed(kernels)
-        scalars = {"rk_stage": rk_stage}
+        scalars = {"rk_stage": rk_stage, "rk_last": 3 if integrator == "rk4" else 0}
 
         def after(kernel: Kernel) -> SizedCall | None:
             return make(kernel, stored) if kernel in kernels else None
@@ -179,7 +199,8 @@ class ShardEmitter:
         return Evaluation(
             position=make(catalogue.position(model.general_position), stored),
             scan=make(catalogue.SCAN_KERNEL, stored),
-            smooth=make(catalogue.smooth(model.has_fluid), stored),
+            smooth=make(catalogue.smooth(model.general_smooth, model.has_fluid), stored),
+            asked_for=tuple(make(kernel, stored) for kernel in asked_for(model, keep)),
             narrow=narrow,
             # the class that takes longest is issued first
             finish=tuple(
@@ -192,6 +213,7 @@ class ShardEmitter:
                 0,
                 scalars,
             ),
+            activation=make(catalogue.ACTIVATION_KERNEL, stored, scalars=scalars) if integrator and model.na else None,
             post=after(catalogue.post(model.has_general_rows)),
             sense_motion=after(catalogue.SENSE_MOTION),
             sense_forces=after(catalogue.SENSE_FORCES),

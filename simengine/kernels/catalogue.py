@@ -7,7 +7,9 @@ from itertools import product
 from simengine.kernels.kernel import Kernel
 from simengine.stages.acc_bias import ACC_BIAS
 from simengine.stages.acceleration import ACCELERATION
+from simengine.stages.activation import ACTIVATION
 from simengine.stages.actuation import ACTUATION
+from simengine.stages.actuation_any import ACTUATION_ANY
 from simengine.stages.body_forces import BODY_FORCES
 from simengine.stages.collision import COLLISION, COLLISION_ANY
 from simengine.stages.com_pos import COM_POS
@@ -29,19 +31,25 @@ from simengine.stages.scan import SCAN
 from simengine.stages.sensor_acc import SENSOR_ACC
 from simengine.stages.sensor_pos import SENSOR_POS
 from simengine.stages.sensor_vel import SENSOR_VEL
+from simengine.stages.sites import SITES
 from simengine.stages.solve import SOLVE
 from simengine.stages.solve_cg import SOLVE_CG
 from simengine.stages.solve_newton import SOLVE_NEWTON
 from simengine.stages.solve_pgs import SOLVE_PGS
 from simengine.stages.stage import Stage
 from simengine.stages.subtree_vel import SUBTREE_VEL
+from simengine.stages.tendon import TENDON
+from simengine.stages.tendon_velocity import TENDON_VELOCITY
+from simengine.stages.transmission import TRANSMISSION
 from simengine.stages.unconstrained import UNCONSTRAINED
 from simengine.state.fields import FIELDS
 
 STAGES: tuple[Stage, ...] = (
     GUARD,
     KINEMATICS,
+    SITES,
     COM_POS,
+    TENDON,
     COLLISION,
     COLLISION_ANY,
     SCAN,
@@ -51,7 +59,10 @@ STAGES: tuple[Stage, ...] = (
     PASSIVE,
     FLUID,
     RNE,
+    TENDON_VELOCITY,
+    TRANSMISSION,
     ACTUATION,
+    ACTUATION_ANY,
     ACCELERATION,
     *NARROWPHASE.values(),
     CONSTRAINT,
@@ -63,6 +74,7 @@ STAGES: tuple[Stage, ...] = (
     UNCONSTRAINED,
     EULER,
     RK4,
+    ACTIVATION,
     RNE_POST,
     RNE_POST_GENERAL,
     SUBTREE_VEL,
@@ -98,8 +110,8 @@ POSITION = Kernel(
 )
 POSITION_GENERAL = Kernel(
     "position_general",
-    (GUARD, KINEMATICS, COM_POS, COLLISION_ANY),
-    direct=_COUNTS,
+    (GUARD, KINEMATICS, SITES, COM_POS, TENDON, COLLISION_ANY),
+    direct=_COUNTS | {"ten_J"},
     preload=frozenset({"qpos"}),
     resident=2,
 )
@@ -117,10 +129,26 @@ SMOOTH_FLUID = Kernel(
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
     resident=8,
 )
+SMOOTH_GENERAL = Kernel(
+    "smooth_general",
+    (
+        *(CRB, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, FLUID, RNE),
+        *(TRANSMISSION, ACTUATION_ANY, ACCELERATION),
+    ),
+    direct=frozenset({"actuator_moment"}),
+    preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
+    resident=2,
+)
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
+ACTIVATION_KERNEL = Kernel("activation", (ACTIVATION,))
 POST = Kernel("rne_post", (RNE_POST,))
 POST_GENERAL = Kernel("rne_post_general", (RNE_POST_GENERAL,))
+ASKED_FOR: tuple[Kernel, ...] = tuple(
+    Kernel(stage.name, (stage,)) for stage in (SITES, TENDON, TENDON_VELOCITY, TRANSMISSION)
+)
+"""Kernels that run, in this order and before the integrator, where what they produce is wanted and nothing else
+produces it."""
 SENSE_MOTION = Kernel("sense_motion", (SUBTREE_VEL, ACC_BIAS, SENSOR_POS, SENSOR_VEL))
 SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
 
@@ -135,8 +163,10 @@ def post(general_rows: bool) -> Kernel:
     return POST_GENERAL if general_rows else POST
 
 
-def smooth(has_fluid: bool) -> Kernel:
-    """Inertia, smooth forces and the acceleration they give; models without a fluid do not pay for it."""
+def smooth(general: bool, has_fluid: bool) -> Kernel:
+    """Inertia, smooth forces and the acceleration they give; simple models do not pay for what they lack."""
+    if general:
+        return SMOOTH_GENERAL
     return SMOOTH_FLUID if has_fluid else SMOOTH
 
 
@@ -186,11 +216,14 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
         POSITION_GENERAL,
         SMOOTH,
         SMOOTH_FLUID,
+        SMOOTH_GENERAL,
         SCAN_KERNEL,
         *NARROW.values(),
         finish(integrator, solver, False),
         finish(integrator, solver, True),
         advance(integrator, solver),
+        *((ACTIVATION_KERNEL,) if integrator else ()),
+        *ASKED_FOR,
         POST,
         POST_GENERAL,
         SENSE_MOTION,

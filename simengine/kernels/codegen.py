@@ -26,6 +26,7 @@ _HEADERS_AFTER_MODEL = (
     "contact.cuh",
     "box.cuh",
     "lengths.cuh",
+    "actuators.cuh",
     "counting.cuh",
     "rows.cuh",
     "equality.cuh",
@@ -34,6 +35,7 @@ _HEADERS_AFTER_MODEL = (
     "random.cuh",
     "row_law.cuh",
     "primal.cuh",
+    "cone_update.cuh",
 )
 
 MODEL_PARAMETERS = ("const GRID_CONSTANT Header header", "const int* model_ints", "const real* model_reals")

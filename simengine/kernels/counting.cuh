@@ -46,9 +46,9 @@ DEVICE int standing_rows(const Model& m, const int* eq_active) {
 
 // `standing` is how many rows a lane adds to those of contacts and limits.
 template <CollideAny COLLIDE, int MOST>
-DEVICE void count_contacts(const Model& m, const real* qpos, const real* geom_xpos, const real* geom_xmat,
-                           const int* world_status, int* cand_adr, int* ncon, int* nefc, int* counts, int shard_size,
-                           int standing) {
+DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_length, const real* geom_xpos,
+                           const real* geom_xmat, const int* world_status, int* cand_adr, int* ncon, int* nefc,
+                           int* counts, int shard_size, int standing) {
   const bool healthy = world_status[0] == STATUS_HEALTHY;
   const int ncand = healthy ? m.ncand() : 0, nlimit = healthy ? m.nlimit() : 0;
   int contacts = 0, rows = healthy ? standing : 0, types = 0;
@@ -65,7 +65,7 @@ DEVICE void count_contacts(const Model& m, const real* qpos, const real* geom_xp
   }
   // (2) active limits
   LANE_FOR(l, nlimit) {
-    const Limit limit = limit_of(m, m.limit_id()[l], qpos);
+    const Limit limit = limit_of(m, m.limit_id()[l], qpos, ten_length);
     rows += (limit.dist[0] < limit.margin) + (limit.dist[1] < limit.margin);
   }
   rows = lane_sum_int(rows);

@@ -42,7 +42,8 @@ struct Limit {
   real dist[2], margin;
 };
 
-DEVICE Limit limit_of(const Model& m, int id, const real* qpos) {
+// Limit number `id`; lengths of spatial tendons are not known from qpos and must be given.
+DEVICE Limit limit_of(const Model& m, int id, const real* qpos, const real* ten_length = 0) {
   const bool joint = id < m.njnt();
   if (joint && m.jnt_type()[id] == JNT_BALL) {
     real axis[3];
@@ -50,7 +51,7 @@ DEVICE Limit limit_of(const Model& m, int id, const real* qpos) {
     return {{bound - ball_angle(m, id, qpos, axis), REAL_MAX}, m.jnt_margin()[id]};
   }
   const int t = joint ? 0 : id - m.njnt();
-  const real length = joint ? qpos[m.jnt_qposadr()[id]] : tendon_length(m, t, qpos);
+  const real length = joint ? qpos[m.jnt_qposadr()[id]] : ten_length ? ten_length[t] : tendon_length(m, t, qpos);
   const real* range = joint ? m.jnt_range() + 2 * id : m.tendon_range() + 2 * t;
   return {{length - range[0], range[1] - length}, joint ? m.jnt_margin()[id] : m.tendon_margin()[t]};
 }

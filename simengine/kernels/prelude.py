@@ -36,6 +36,9 @@ def constants() -> str:
         "MAX_SENSOR_DIM": MAX_SENSOR_DIM,
         **{f"SENS_{name}": sensor_code(name) for names in SENSORS.values() for name in names},
     }
+    for enum in ("mjtTrn", "mjtDyn", "mjtGain", "mjtBias"):
+        codes = getattr(mujoco, enum).__members__.items()
+        values |= {name.removeprefix("mj"): int(code) for name, code in codes}
     lines = [f"#define {name} {value}" for name, value in values.items()]
     lines += [f"#define STATUS_{name.upper()} {code}" for code, name in enumerate(STATUS)]
     for code, pair in enumerate(PAIRS):

@@ -97,7 +97,7 @@ def log(q: jax.Array) -> jax.Array:
 
 def difference(start: jax.Array, end: jax.Array) -> jax.Array:
     """Rotation vector (..., 3) [rad] that takes the orientation `start` to `end`, in the frame of either."""
-    return log(mul(jnp.concatenate([start[..., :1], -start[..., 1:]], axis=-1), end))
+    return log(mul(conjugate(start), end))
 
 
 def integrate(q: jax.Array, omega: jax.Array, dt: jax.Array | float) -> jax.Array:

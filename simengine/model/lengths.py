@@ -10,18 +10,22 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from simengine.model.actuators import needs_general_actuation
+
 
 def length_table(mj: mujoco.MjModel) -> dict[str, Any]:
     """The derived table fields of tendons, limits and transmissions."""
     values = _by_joint("wrap", mj.wrap_objid, mj.njnt)
     order = values.pop("order")
-    actuator, joint, moment = _moments(mj)
+    simple = not needs_general_actuation(mj)
+    actuator, joint, moment = _moments(mj, simple)
     values |= {"wrap_byjnt": order, "wrap_tenid": np.repeat(np.arange(mj.ntendon), mj.tendon_num)}
     values |= {"wrap_qposadr": mj.jnt_qposadr[mj.wrap_objid], "wrap_dofadr": mj.jnt_dofadr[mj.wrap_objid]}
     values |= _by_joint("moment", joint, mj.njnt)
     order = values.pop("order")
     values |= {"moment_actuator": actuator[order], "moment": moment[order]}
-    values["actuator_lengthid"] = mj.actuator_trnid[:, 0] + np.where(on_tendon(mj), mj.njnt, 0)
+    lengthid = mj.actuator_trnid[:, 0] + np.where(on_tendon(mj), mj.njnt, 0)
+    values["actuator_lengthid"] = lengthid if simple else np.zeros(mj.nu)
     values["limit_id"] = _limited(mj)
     return values
 
@@ -47,11 +51,11 @@ def _by_joint(what: str, joint: np.ndarray, njnt: int) -> dict[str, Any]:
     }
 
 
-def _moments(mj: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Actuator, joint and moment of every pair of an actuator and a joint it acts on, by actuator."""
+def _moments(mj: mujoco.MjModel, simple: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Actuator, joint and moment of every pair of an actuator and a joint it acts on; none unless all are simple."""
     found: list[tuple[int, int, float]] = []
     tendon = on_tendon(mj)
-    for u, target in enumerate(mj.actuator_trnid[:, 0].tolist()):
+    for u, target in enumerate(mj.actuator_trnid[:, 0].tolist() if simple else ()):
         gear = float(mj.actuator_gear[u, 0])
         if not tendon[u]:
             found.append((u, target, gear))

@@ -9,8 +9,9 @@ import mujoco
 import numpy as np
 
 from simengine.errors import ModelError, UnsupportedModelError
+from simengine.model.actuators import actuator_table, needs_general_actuation
 from simengine.model.lengths import length_table
-from simengine.model.pairs import geom_pairs, pair_table, unsupported_pairs
+from simengine.model.pairs import Candidate, geom_pairs, pair_table, unsupported_pairs
 from simengine.model.rows import row_table, unsupported_rows
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
 from simengine.model.support import unsupported_features
@@ -41,6 +42,8 @@ class Model:
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
         senses_forces: whether a sensor measures accelerations or forces.
         general_position: whether the positions need more than the kernels of simple models know.
+        general_smooth: whether the smooth forces do.
+        initial: state fields that do not begin at zero, by name; one world's.
         has_general_rows: whether a state can have other rows than limits and frictionless or pyramidal contacts of
             dimension 3; such models need a solver for every type of row.
         nefc_max: the most constraint rows a state can have.
@@ -58,6 +61,7 @@ class Model:
         self.arrays = _build_arrays(mj, pairs)
         self.sizes = _build_sizes(mj, self.arrays)
         self.options = _build_options(mj)
+        self.initial = _initial_state(mj)
         self.has_general_rows = _has_general_rows(self)
         lean = mj.opt.solver == mujoco.mjtSolver.mjSOL_NEWTON and not self.has_general_rows
         self.solver: str = "solve" if lean else _SOLVERS[int(mj.opt.solver)]
@@ -67,6 +71,8 @@ class Model:
         self.general_position = bool(heavy or self.neq or self.nfriction)
         self.sensor_names = sensor_names(self.arrays["sensor_type"])
         self.senses_forces = senses_forces(mj)
+        self.general_smooth = needs_general_actuation(mj)
+        self.general_position = bool(heavy or self.neq or self.nfriction or self.general_smooth)
         self._check_shapes()
 
     def __getattr__(self, name: str) -> Any:
@@ -129,6 +135,13 @@ def _compile(source: str | os.PathLike[str]) -> mujoco.MjModel:
         raise ModelError(f"MuJoCo could not compile {where}: {reason}; correct the model") from error
 
 
+def _initial_state(mj: mujoco.MjModel) -> dict[str, np.ndarray]:
+    """State fields that do not begin at zero, as after mj_resetData."""
+    mocap = np.argsort(mj.body_mocapid)[mj.nbody - mj.nmocap :]
+    poses = {"mocap_pos": mj.body_pos[mocap], "mocap_quat": mj.body_quat[mocap]}
+    return {"qpos": mj.qpos0.copy(), "eq_active": mj.eq_active0.astype(np.int32), **poses}
+
+
 def _levels(mj: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray]:
     depth = np.zeros(mj.nbody, dtype=np.int32)
     for body in range(1, mj.nbody):
@@ -154,19 +167,15 @@ def _inertia_boxes(mj: mujoco.MjModel) -> np.ndarray:
     return np.where(heavy[:, None], np.sqrt(6 * np.maximum(mujoco.mjMINVAL, squares) / mass), 0.0)
 
 
-def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str, np.ndarray]:
+def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarray]:
     """Copy MuJoCo's fields, add the derived ones, and fold the disable flags into them."""
     disabled = int(mj.opt.disableflags)
     values: dict[str, Any] = pair_table(mj, pairs)
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
-    values |= length_table(mj) | sensor_table(mj)
-    values |= row_table(mj, values["cand_condim"])
-    values["actuator_gear"] = mj.actuator_gear[:, 0]
-    values["actuator_gainprm"] = mj.actuator_gainprm[:, 0]
-    affine = (mj.actuator_biastype == mujoco.mjtBias.mjBIAS_AFFINE)[:, None]
-    values["actuator_biasprm"] = np.where(affine, mj.actuator_biasprm[:, :3], 0.0)
+    values |= length_table(mj) | actuator_table(mj) | sensor_table(mj)
+    values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
     values["body_box"] = _inertia_boxes(mj)
     for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "impratio"):
@@ -191,8 +200,6 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str,
     if disabled & int(_DISABLE.mjDSBL_CLAMPCTRL):
         arrays["actuator_ctrllimited"][:] = 0
     if disabled & int(_DISABLE.mjDSBL_ACTUATION):
-        arrays["actuator_gainprm"][:] = 0
-        arrays["actuator_biasprm"][:] = 0
         arrays["actuator_forcelimited"][:] = 0  # a range without zero would bring a force back
         arrays["jnt_actfrclimited"][:] = 0
     return arrays

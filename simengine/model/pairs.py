@@ -25,12 +25,21 @@ _TYPE_CODE: dict[tuple[int, int], int] = {
 }
 
 
+class Candidate(NamedTuple):
+    """Two geoms that may collide, the lower type first; number of the explicit pair that says so, or -1."""
+
+    geom1: int
+    geom2: int
+    pair: int = -1
+
+
 class ContactParameters(NamedTuple):
-    """Combined parameters of one geom pair."""
+    """Parameters of a candidate's contacts; solreffriction is zero where solref serves the tangents too."""
 
     condim: int
     friction: np.ndarray
     solref: np.ndarray
+    solreffriction: np.ndarray
     solimp: np.ndarray
     margin: float
     gap: float
@@ -38,8 +47,8 @@ class ContactParameters(NamedTuple):
 
 def _bodies_collide(mj: mujoco.MjModel, body1: int, body2: int, filter_parent: bool) -> bool:
     weld1, weld2 = int(mj.body_weldid[body1]), int(mj.body_weldid[body2])
-    if weld1 == weld2:
-        return False
+    if weld1 == weld2 or not (mj.body_dofnum[weld1] or mj.body_dofnum[weld2]):
+        return False  # one body, or two that nothing moves: the world and mocap bodies
     parent1 = int(mj.body_weldid[mj.body_parentid[weld1]])
     parent2 = int(mj.body_weldid[mj.body_parentid[weld2]])
     return not (filter_parent and weld1 and weld2 and (weld1 == parent2 or weld2 == parent1))
@@ -51,26 +60,44 @@ def _geoms_collide(mj: mujoco.MjModel, geom1: int, geom2: int) -> bool:
     )
 
 
-def geom_pairs(mj: mujoco.MjModel) -> list[tuple[int, int]]:
-    """Geom pairs that the static filters let through, in the order in which MuJoCo lists their contacts."""
+def geom_pairs(mj: mujoco.MjModel) -> list[Candidate]:
+    """Pairs that may collide, in the order in which MuJoCo lists their contacts.
+
+    Bodies come in ascending order; of two bodies first the explicit pairs, which nothing filters, then the other pairs
+    of geoms that the static filters let through.
+    """
     if mj.opt.disableflags & (int(mujoco.mjtDisableBit.mjDSBL_CONTACT) | int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)):
         return []
     filter_parent = not mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT)
     # MuJoCo's midphase searches the geoms of two bodies in another order, and sorts what it finds
     midphase = not mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
     excluded = {int(signature) for signature in mj.exclude_signature}
+    explicit: dict[tuple[int, int], list[Candidate]] = {}
+    for pair in range(mj.npair):
+        geom1, geom2 = int(mj.pair_geom1[pair]), int(mj.pair_geom2[pair])
+        body1, body2 = sorted((int(mj.geom_bodyid[geom1]), int(mj.geom_bodyid[geom2])))
+        explicit.setdefault((body1, body2), []).append(_in_order(mj, geom1, geom2, pair))
     bodies = [b for b in range(mj.nbody) if mj.body_geomnum[b]]
-    pairs = []
+    candidates: list[Candidate] = []
     for i, body1 in enumerate(bodies):
-        for body2 in bodies[i + 1 :]:
+        for body2 in bodies[i:]:
+            own = explicit.get((body1, body2), [])
+            candidates += own
             if (body1 << 16) + body2 in excluded or not _bodies_collide(mj, body1, body2, filter_parent):
                 continue
+            taken = {candidate[:2] for candidate in own}
             geoms1 = range(mj.body_geomadr[body1], mj.body_geomadr[body1] + mj.body_geomnum[body1])
             geoms2 = range(mj.body_geomadr[body2], mj.body_geomadr[body2] + mj.body_geomnum[body2])
-            found = [(g1, g2) for g1 in geoms1 for g2 in geoms2 if _geoms_collide(mj, g1, g2)]
-            found = [(g2, g1) if mj.geom_type[g1] > mj.geom_type[g2] else (g1, g2) for g1, g2 in found]
-            pairs += sorted(found) if midphase else found
-    return pairs
+            found = [_in_order(mj, g1, g2) for g1 in geoms1 for g2 in geoms2 if _geoms_collide(mj, g1, g2)]
+            if midphase:
+                found.sort()
+            candidates += [candidate for candidate in found if candidate[:2] not in taken]
+    return candidates
+
+
+def _in_order(mj: mujoco.MjModel, geom1: int, geom2: int, pair: int = -1) -> Candidate:
+    """A candidate with the geom of the lower type first."""
+    return Candidate(geom2, geom1, pair) if mj.geom_type[geom1] > mj.geom_type[geom2] else Candidate(geom1, geom2, pair)
 
 
 def _solmix(mj: mujoco.MjModel, geom1: int, geom2: int) -> float:
@@ -80,6 +107,16 @@ def _solmix(mj: mujoco.MjModel, geom1: int, geom2: int) -> float:
     if mix1 < _MINVAL and mix2 < _MINVAL:
         return 0.5
     return 0.0 if mix1 < _MINVAL else 1.0
+
+
+def parameters_of(mj: mujoco.MjModel, candidate: Candidate) -> ContactParameters:
+    """Contact parameters of a candidate: an explicit pair's own ones, or those of its geoms combined."""
+    geom1, geom2, pair = candidate
+    if pair < 0:
+        return combine(mj, geom1, geom2)
+    friction = np.maximum(mj.pair_friction[pair], _MINMU)
+    solver = (mj.pair_solref[pair].copy(), mj.pair_solreffriction[pair].copy(), mj.pair_solimp[pair].copy())
+    return ContactParameters(int(mj.pair_dim[pair]), friction, *solver, mj.pair_margin[pair], mj.pair_gap[pair])
 
 
 def combine(mj: mujoco.MjModel, geom1: int, geom2: int) -> ContactParameters:
@@ -101,14 +138,15 @@ def combine(mj: mujoco.MjModel, geom1: int, geom2: int) -> ContactParameters:
         solref = mix * ref1 + (1 - mix) * ref2 if both_standard else np.minimum(ref1, ref2)
         solimp = mix * mj.geom_solimp[geom1] + (1 - mix) * mj.geom_solimp[geom2]
     friction = np.maximum(friction3[[0, 0, 1, 2, 2]], _MINMU)
-    return ContactParameters(condim, friction, solref, solimp, margin, gap)
+    return ContactParameters(condim, friction, solref, np.zeros(2), solimp, margin, gap)
 
 
-def unsupported_pairs(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> list[str]:
+def unsupported_pairs(mj: mujoco.MjModel, pairs: list[Candidate]) -> list[str]:
     """One line per candidate pair whose geom types have no narrowphase yet."""
     lines = []
     geom = mujoco.mjtObj.mjOBJ_GEOM
-    for geom1, geom2 in pairs:
+    for candidate in pairs:
+        geom1, geom2, _ = candidate
         names = f"geoms {element(mj, geom, geom1)} and {element(mj, geom, geom2)}"
         types = (int(mj.geom_type[geom1]), int(mj.geom_type[geom2]))
         if types not in _TYPE_CODE:
@@ -117,22 +155,22 @@ def unsupported_pairs(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> list[
     return lines
 
 
-def pair_table(mj: mujoco.MjModel, pairs: list[tuple[int, int]]) -> dict[str, np.ndarray]:
+def pair_table(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarray]:
     """The `cand_*` and `slot_*` arrays of the model table for supported pairs."""
-    codes = [_TYPE_CODE[int(mj.geom_type[g1]), int(mj.geom_type[g2])] for g1, g2 in pairs]
+    codes = [_TYPE_CODE[int(mj.geom_type[g1]), int(mj.geom_type[g2])] for g1, g2, _ in pairs]
     slots = np.array([PAIR_SLOTS[code] for code in codes], dtype=np.int32)
-    parameters = [combine(mj, g1, g2) for g1, g2 in pairs]
+    parameters = [parameters_of(mj, candidate) for candidate in pairs]
     slot_cand = np.repeat(np.arange(len(pairs)), slots)
     first = np.cumsum(slots) - slots
     return {
-        "cand_geom1": np.array([g1 for g1, _ in pairs], dtype=np.int32),
-        "cand_geom2": np.array([g2 for _, g2 in pairs], dtype=np.int32),
+        "cand_geom1": np.array([c.geom1 for c in pairs], dtype=np.int32),
+        "cand_geom2": np.array([c.geom2 for c in pairs], dtype=np.int32),
         "cand_type": np.array(codes, dtype=np.int32),
         "cand_slot": first.astype(np.int32),
         "cand_condim": np.array([p.condim for p in parameters], dtype=np.int32),
         "cand_friction": np.array([p.friction for p in parameters]).reshape(-1, 5),
         "cand_solref": np.array([p.solref for p in parameters]).reshape(-1, 2),
-        "cand_solreffriction": np.zeros((len(pairs), 2)),
+        "cand_solreffriction": np.array([p.solreffriction for p in parameters]).reshape(-1, 2),
         "cand_solimp": np.array([p.solimp for p in parameters]).reshape(-1, 5),
         "cand_margin": np.array([p.margin for p in parameters]),
         "cand_gap": np.array([p.gap for p in parameters]),

@@ -23,16 +23,19 @@ EQUALITY_ROWS: dict[int, int] = {
 """Rows of an equality constraint by its type."""
 
 
-def row_table(mj: mujoco.MjModel, condim: np.ndarray) -> dict[str, Any]:
+def row_table(mj: mujoco.MjModel, condim: np.ndarray, geom1: np.ndarray, geom2: np.ndarray) -> dict[str, Any]:
     """The derived table fields of equality constraints and friction losses, and rows of contacts.
 
-    Args: condim (ncand,): contact dimensions of the candidate pairs.
+    Args: condim, geom1, geom2 (ncand,): contact dimensions and geoms of the candidate pairs.
     """
     moved_by = _last_dofs(mj)
     values = _equalities(mj, moved_by)
     values |= {"body_lastdof": moved_by, "friction_id": _friction(mj)}
     pyramid = np.where(condim == 1, 1, 2 * (condim - 1))
-    values["cand_rows"] = condim if mj.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC else pyramid
+    rows = condim if mj.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC else pyramid
+    # an explicit pair may be of geoms that cannot move against each other
+    still = moved_by[mj.geom_bodyid[geom1]] == moved_by[mj.geom_bodyid[geom2]]
+    values["cand_rows"] = np.where(still, 0, rows)
     return values
 
 

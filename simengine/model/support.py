@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 
-from simengine.model.lengths import is_fixed, on_tendon
+from simengine.model.lengths import is_fixed
 from simengine.model.rows import unsupported_rows
 from simengine.model.sensors import unsupported_sensors
 
@@ -78,8 +78,6 @@ def _options(mj: mujoco.MjModel) -> Iterator[str]:
         yield f"integrator {integrator.name.removeprefix('mjINT_').lower()}"
     if mj.opt.noslip_iterations:
         yield "noslip iterations"
-    if mj.opt.disableactuator:
-        yield "actuators disabled by group (option disableactuator)"
     yield from _flags(mj)
 
 
@@ -92,9 +90,6 @@ def _elements(mj: mujoco.MjModel) -> Iterator[str]:
         for index in range(count):
             yield f"{feature} {element(mj, objtype, index)}"
     yield from unsupported_rows(mj)
-    for index in range(mj.npair):
-        yield f"explicit contact pair {element(mj, _OBJ.mjOBJ_PAIR, index)}"
-    yield from _named(mj, "mocap", _OBJ.mjOBJ_BODY, mj.body_mocapid >= 0)
     yield from _named(mj, "gravity compensation", _OBJ.mjOBJ_BODY, mj.body_gravcomp)
 
 
@@ -121,7 +116,6 @@ def _tendons(mj: mujoco.MjModel) -> Iterator[str]:
         ("polynomial stiffness", _nonzero_rows(mj.tendon_stiffnesspoly)),
         ("polynomial damping", _nonzero_rows(mj.tendon_dampingpoly)),
         ("plastic spring", mj.tendon_plasticadr >= 0),
-        ("limit of the actuator force", mj.tendon_actfrclimited),
     )
     for feature, mask in features:
         yield from _named(mj, feature, _OBJ.mjOBJ_TENDON, mask)
@@ -129,17 +123,17 @@ def _tendons(mj: mujoco.MjModel) -> Iterator[str]:
 
 def _actuators(mj: mujoco.MjModel) -> Iterator[str]:
     actuator = _OBJ.mjOBJ_ACTUATOR
-    joint_type = mj.jnt_type[np.clip(mj.actuator_trnid[:, 0], 0, max(mj.njnt - 1, 0))] if mj.nactuator else np.zeros(0)
-    on_joint = mj.actuator_trntype == mujoco.mjtTrn.mjTRN_JOINT
-    yield from _named(mj, "transmission other than joint or tendon", actuator, ~on_joint & ~on_tendon(mj))
-    scalar = (joint_type == mujoco.mjtJoint.mjJNT_HINGE) | (joint_type == mujoco.mjtJoint.mjJNT_SLIDE)
-    yield from _named(mj, "joint transmission to a ball or free joint", actuator, on_joint & ~scalar)
-    yield from _named(mj, "activation dynamics", actuator, mj.actuator_dyntype != mujoco.mjtDyn.mjDYN_NONE)
-    yield from _named(mj, "gain other than fixed", actuator, mj.actuator_gaintype != mujoco.mjtGain.mjGAIN_FIXED)
-    plain_bias = (mj.actuator_biastype == mujoco.mjtBias.mjBIAS_NONE) | (
-        mj.actuator_biastype == mujoco.mjtBias.mjBIAS_AFFINE
+    kinds = (
+        ("transmission", "mjtTrn", mj.actuator_trntype, "joint jointinparent tendon site slidercrank"),
+        ("activation dynamics", "mjtDyn", mj.actuator_dyntype, "none integrator filter filterexact muscle"),
+        ("gain", "mjtGain", mj.actuator_gaintype, "fixed affine muscle"),
+        ("bias", "mjtBias", mj.actuator_biastype, "none affine muscle"),
     )
-    yield from _named(mj, "bias other than none or affine", actuator, ~plain_bias)
+    for what, enum, codes, known in kinds:
+        for name, code in getattr(mujoco, enum).__members__.items():
+            kind = name.partition("_")[2].lower()
+            if kind not in known.split():
+                yield from _named(mj, f"{kind} {what}", actuator, codes == int(code))
     yield from _named(mj, "several controls", actuator, mj.actuator_ctrlnum != 1)
     extras = ("actuator_armature", "actuator_damping", "actuator_dampingpoly", "actuator_delay")
     for field in extras:

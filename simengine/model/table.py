@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 # Sizes every model has; they open the integer header in this order.
 SIZES: tuple[str, ...] = (
-    *("nq", "nv", "nu", "nbody", "njnt", "ngeom", "ntendon", "nwrap"),
+    *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "nmocap"),
     *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment", "neq", "nfriction", "ntree"),
     *("nsensor", "nsensordata"),
 )
@@ -50,6 +50,7 @@ TABLE: tuple[TableField, ...] = (
     # bodies
     _i("body_parentid", "nbody", doc="parent body"),
     _i("body_rootid", "nbody", doc="root of the body's kinematic tree"),
+    _i("body_mocapid", "nbody", doc="number of the mocap body, -1 if none"),
     _i("body_jntnum", "nbody", doc="number of joints"),
     _i("body_jntadr", "nbody", doc="first joint, -1 if none"),
     _i("body_dofnum", "nbody", doc="number of dofs"),
@@ -102,6 +103,10 @@ TABLE: tuple[TableField, ...] = (
     _r("geom_quat", "ngeom", 4, doc="orientation in the body frame"),
     _r("geom_size", "ngeom", 3, doc="type-specific sizes [m]"),
     _r("geom_rbound", "ngeom", doc="radius of the bounding sphere [m], 0 for planes"),
+    # sites
+    _i("site_bodyid", "nsite", doc="body"),
+    _r("site_pos", "nsite", 3, doc="position in the body frame [m]"),
+    _r("site_quat", "nsite", 4, doc="orientation in the body frame"),
     # candidate pairs, in MuJoCo's contact order
     _i("cand_geom1", "ncand", doc="derived: geom with the lower type"),
     _i("cand_geom2", "ncand", doc="derived: the other geom"),
@@ -160,9 +165,27 @@ TABLE: tuple[TableField, ...] = (
     _i("actuator_forcelimited", "nu", doc="is the force clamped"),
     _r("actuator_ctrlrange", "nu", 2, doc="control limits"),
     _r("actuator_forcerange", "nu", 2, doc="force limits [N or N m]"),
-    _r("actuator_gear", "nu", doc="gear ratio (first entry)"),
-    _r("actuator_gainprm", "nu", doc="fixed gain"),
-    _r("actuator_biasprm", "nu", 3, doc="affine bias: constant, length, velocity"),
+    _r("actuator_gear", "nu", 6, doc="gear ratio; a force and a torque for free joints and sites"),
+    _r("actuator_gainprm", "nu", 9, doc="gain: constant, or by constant, length and velocity, or a muscle's"),
+    _r("actuator_biasprm", "nu", 9, doc="bias: constant, length, velocity, or a muscle's"),
+    # actuators of every kind
+    _i("actuator_trntype", "nu", doc="MuJoCo's mjtTrn"),
+    _i("actuator_trnid", "nu", 2, doc="joint, tendon or site, and the reference or slider site, -1 if none"),
+    _i("actuator_dyntype", "nu", doc="MuJoCo's mjtDyn"),
+    _i("actuator_gaintype", "nu", doc="MuJoCo's mjtGain"),
+    _i("actuator_biastype", "nu", doc="MuJoCo's mjtBias"),
+    _i("actuator_actadr", "nu", doc="activation, -1 if none"),
+    _i("actuator_actlimited", "nu", doc="is the activation clamped"),
+    _i("actuator_actearly", "nu", doc="does the force follow the activation at the end of the step"),
+    _i("actuator_disabled", "nu", doc="derived: is the actuator switched off by its group or by a flag"),
+    _i("act_actuatorid", "na", doc="derived: actuator"),
+    _r("actuator_dynprm", "nu", 3, doc="time constants [s]; a muscle's width of the transition between them"),
+    _r("actuator_actrange", "nu", 2, doc="limits of the activation"),
+    _r("actuator_lengthrange", "nu", 2, doc="feasible lengths, a muscle's operating range"),
+    _r("actuator_period", "nu", doc="derived: a full turn's length, for servos of rotations in space; else 0"),
+    _r("actuator_cranklength", "nu", doc="length of a slider-crank's rod [m]"),
+    _i("tendon_actfrclimited", "ntendon", doc="is the total actuator force limited"),
+    _r("tendon_actfrcrange", "ntendon", 2, doc="total actuator force limits [N]"),
     # sensors; of the pair of frames the second is the reference, whose body is -1 where there is none
     _i("sensor_type", "nsensor", doc="MuJoCo's mjtSensor, -1 where sensors are disabled"),
     _i("sensor_objid", "nsensor", doc="what is measured: joint, tendon, actuator or body"),
@@ -218,6 +241,7 @@ PAIRS: tuple[PairType, ...] = (
     PairType("sphere_cylinder", (("sphere", "cylinder"),), 1, heavy=True),
     PairType("sphere_box", (("sphere", "box"),), 1, heavy=True),
     PairType("capsule_box", (("capsule", "box"),), 2, heavy=True),
+    PairType("box_box", (("box", "box"),), 8, heavy=True),
 )
 PAIR_TYPES: tuple[str, ...] = tuple(pair.name for pair in PAIRS)
 PAIR_SLOTS: tuple[int, ...] = tuple(pair.slots for pair in PAIRS)

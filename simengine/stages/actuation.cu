@@ -4,7 +4,8 @@ DEVICE void actuation(const Model& m, const real* qpos, const real* qvel, const 
                       real* qfrc_actuator) {
   LANE_FOR(u, m.nu()) {
     const Length at = length_of(m, m.actuator_lengthid()[u], qpos, qvel);
-    const real gear = m.actuator_gear()[u], *bias = m.actuator_biasprm() + 3 * u;
+    const real gear = m.actuator_gear()[6 * u];
+    const real* bias = m.actuator_biasprm() + ACTUATOR_PRM * u;
     const real length = gear * at.length, velocity = gear * at.velocity;
     // (1) control within its range
     real control = ctrl[u];
@@ -12,7 +13,7 @@ DEVICE void actuation(const Model& m, const real* qpos, const real* qvel, const 
       control = clamp_(control, m.actuator_ctrlrange()[2 * u], m.actuator_ctrlrange()[2 * u + 1]);
     }
     // (2) force = gain * control + bias, within its range
-    real force = m.actuator_gainprm()[u] * control + (bias[0] + bias[1] * length + bias[2] * velocity);
+    real force = m.actuator_gainprm()[ACTUATOR_PRM * u] * control + (bias[0] + bias[1] * length + bias[2] * velocity);
     if (m.actuator_forcelimited()[u]) {
       force = clamp_(force, m.actuator_forcerange()[2 * u], m.actuator_forcerange()[2 * u + 1]);
     }

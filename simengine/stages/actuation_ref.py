@@ -23,7 +23,7 @@ def actuation(m: Any, qpos: jax.Array, qvel: jax.Array, ctrl: jax.Array) -> tupl
     """
     if m.nu == 0:
         return jnp.zeros(0, qvel.dtype), jnp.zeros(m.nv, qvel.dtype)
-    by_qpos, by_qvel = (rows[m.actuator_lengthid] * np.asarray(m.actuator_gear)[:, None] for rows in length_rows(m))
+    by_qpos, by_qvel = (rows[m.actuator_lengthid] * np.asarray(m.actuator_gear)[:, :1] for rows in length_rows(m))
 
     # (1) controls within their ranges
     ctrl = _clamped(ctrl, m.actuator_ctrllimited, m.actuator_ctrlrange)

@@ -18,6 +18,6 @@ COLLISION = Stage(
 COLLISION_ANY = replace(
     COLLISION,
     name="collision_any",
-    reads=("qpos", "eq_active", "geom_xpos", "geom_xmat", "world_status"),
+    reads=("qpos", "eq_active", "ten_length", "geom_xpos", "geom_xmat", "world_status"),
     flops=200,
 )

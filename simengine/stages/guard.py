@@ -4,7 +4,7 @@ from simengine.stages.stage import Stage
 
 GUARD = Stage(
     name="guard",
-    reads=("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied"),
+    reads=("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat"),
     updates=("world_status",),
     flops=2,
 )

@@ -1,8 +1,8 @@
 // Forward kinematics: MuJoCo documentation, "Computation", "Forward kinematics".
 
 // Frame of one body in the world from its parent's, through its joints.
-DEVICE void kinematics_body(const Model& m, int body, const real* qpos, real* xpos, real* xquat, real* xanchor,
-                            real* xaxis) {
+DEVICE void kinematics_body(const Model& m, int body, const real* qpos, const real* mocap_pos, const real* mocap_quat,
+                            real* xpos, real* xquat, real* xanchor, real* xaxis) {
   const int parent = m.body_parentid()[body], jntadr = m.body_jntadr()[body], jntnum = m.body_jntnum()[body];
   // (1) pose in the parent, moved by the joints one after another
   real pos[3], quat[4];
@@ -15,6 +15,12 @@ DEVICE void kinematics_body(const Model& m, int body, const real* qpos, real* xp
       xanchor[3 * jntadr + i] = pos[i];
       xaxis[3 * jntadr + i] = m.jnt_axis()[3 * jntadr + i];
     }
+  } else if (m.nmocap() && m.body_mocapid()[body] >= 0) {
+    // placed from outside; its parent is the world
+    const int id = m.body_mocapid()[body];
+    for (int i = 0; i < 3; ++i) pos[i] = mocap_pos[3 * id + i];
+    for (int i = 0; i < 4; ++i) quat[i] = mocap_quat[4 * id + i];
+    normalize4(quat);
   } else {
     quat_rotate(pos, xquat + 4 * parent, m.body_pos() + 3 * body);
     for (int i = 0; i < 3; ++i) pos[i] += xpos[3 * parent + i];
@@ -52,8 +58,9 @@ DEVICE void kinematics_body(const Model& m, int body, const real* qpos, real* xp
   for (int i = 0; i < 4; ++i) xquat[4 * body + i] = quat[i];
 }
 
-DEVICE void kinematics(const Model& m, const real* qpos, real* xpos, real* xquat, real* xmat, real* xipos, real* ximat,
-                       real* xanchor, real* xaxis, real* geom_xpos, real* geom_xmat) {
+DEVICE void kinematics(const Model& m, const real* qpos, const real* mocap_pos, const real* mocap_quat, real* xpos,
+                       real* xquat, real* xmat, real* xipos, real* ximat, real* xanchor, real* xaxis, real* geom_xpos,
+                       real* geom_xmat) {
   // the world's frame
   LANE_FOR(i, 4) {
     if (i < 3) xpos[i] = 0;
@@ -63,7 +70,9 @@ DEVICE void kinematics(const Model& m, const real* qpos, real* xpos, real* xquat
   // (2) body frames, parents before children
   ROLLED for (int level = 0; level < m.nlevel(); ++level) {
     const int begin = m.level_adr()[level], end = m.level_adr()[level + 1];
-    LANE_FOR(k, end - begin) kinematics_body(m, m.level_body()[begin + k], qpos, xpos, xquat, xanchor, xaxis);
+    LANE_FOR(k, end - begin) {
+      kinematics_body(m, m.level_body()[begin + k], qpos, mocap_pos, mocap_quat, xpos, xquat, xanchor, xaxis);
+    }
     lane_sync();
   }
   // (4) matrices, inertial and geom frames, fixed in their bodies

@@ -4,7 +4,7 @@ from simengine.stages.stage import Stage
 
 KINEMATICS = Stage(
     name="kinematics",
-    reads=("qpos",),
+    reads=("qpos", "mocap_pos", "mocap_quat"),
     writes=("xpos", "xquat", "xmat", "xipos", "ximat", "xanchor", "xaxis", "geom_xpos", "geom_xmat"),
     flops=220,
     ref="kinematics_ref:kinematics",

@@ -15,12 +15,13 @@ from simengine.math import quaternion, tree
 from simengine.math.vector import const
 
 
-def kinematics(m: Any, qpos: jax.Array) -> tuple[jax.Array, ...]:
+def kinematics(m: Any, qpos: jax.Array, mocap_pos: jax.Array, mocap_quat: jax.Array) -> tuple[jax.Array, ...]:
     """World poses of every body, inertial frame, joint and geom.
 
     Args:
         m: the model.
         qpos: (nq,) [m, rad]; quaternions of free and ball joints need not be normalised.
+        mocap_pos (nmocap, 3) [m], mocap_quat (nmocap, 4): poses of the mocap bodies; need not be normalised either.
     Returns:
         xpos (nbody, 3) [m], xquat (nbody, 4), xmat (nbody, 9): body frames.
         xipos (nbody, 3), ximat (nbody, 9): inertial frames.
@@ -28,7 +29,7 @@ def kinematics(m: Any, qpos: jax.Array) -> tuple[jax.Array, ...]:
         geom_xpos (ngeom, 3), geom_xmat (ngeom, 9): geom frames.
     """
     # (1) pose of every body in its parent, and of every joint in the parent of its body
-    pos, quat, anchor, axis = _local_poses(m, qpos)
+    pos, quat, anchor, axis = _local_poses(m, qpos, mocap_pos, mocap_quat)
 
     # (2) world poses, level by level down the trees
     xpos, xquat = _compose(m, pos, quat)
@@ -49,7 +50,9 @@ def kinematics(m: Any, qpos: jax.Array) -> tuple[jax.Array, ...]:
     return xpos, xquat, mats[:n], fixed_xpos[:n], mats[n : 2 * n], xanchor, xaxis, fixed_xpos[n:], mats[2 * n :]
 
 
-def _local_poses(m: Any, qpos: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+def _local_poses(
+    m: Any, qpos: jax.Array, mocap_pos: jax.Array, mocap_quat: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
     """Pose of each body in its parent's frame after its joints, and each joint's anchor and axis in that frame.
 
     Joints of one body act one after another; the k-th joints of all bodies are taken together.
@@ -59,6 +62,10 @@ def _local_poses(m: Any, qpos: jax.Array) -> tuple[jax.Array, jax.Array, jax.Arr
     anchor, axis = jnp.zeros((m.njnt, 3), qpos.dtype), const(m.jnt_axis, qpos)
     jnt_type = np.asarray(m.jnt_type)
     rank = np.arange(m.njnt) - np.asarray(m.body_jntadr)[m.jnt_bodyid]
+
+    if m.nmocap:  # children of the world, placed from outside
+        body = np.argsort(m.body_mocapid)[-m.nmocap :]
+        pos, quat = pos.at[body].set(mocap_pos), quat.at[body].set(quaternion.renormalize(mocap_quat))
 
     free = np.flatnonzero(jnt_type == tree.FREE)
     if free.size:

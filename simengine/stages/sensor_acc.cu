@@ -45,7 +45,7 @@ DEVICE bool read_acceleration(const Model& m, int i, const real* xpos, const rea
     case SENS_JOINTACTFRC: value[0] = qfrc_actuator[m.jnt_dofadr()[id]]; return true;
     case SENS_TENDONACTFRC:
       ROLLED for (int u = 0; u < m.nu(); ++u) {
-        if (m.actuator_lengthid()[u] == m.njnt() + id) value[0] += actuator_force[u];
+        if (m.actuator_trntype()[u] == TRN_TENDON && m.actuator_trnid()[2 * u] == id) value[0] += actuator_force[u];
       }
       return true;
   }

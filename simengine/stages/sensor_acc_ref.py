@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from simengine.math.actuators import TRN_TENDON
 from simengine.math.vector import const, cross, matmul
 from simengine.stages.sensor_ref import Reading, frames, into_frame, motion_at, put_sensors
 
@@ -54,7 +55,8 @@ def sensor_acc(
 
     # (3) actuators
     def on_tendon(ids: np.ndarray) -> jax.Array:
-        acts = m.actuator_lengthid[None, :] == m.njnt + m.sensor_objid[ids][:, None]
+        tendon = np.where(m.actuator_trntype == TRN_TENDON, m.actuator_trnid[:, 0], -1)
+        acts = tendon[None, :] == m.sensor_objid[ids][:, None]
         return matmul(const(acts, actuator_force), actuator_force)[:, None]
 
     readings = {

@@ -21,7 +21,7 @@ DEVICE void frame_position(const Model& m, int i, int type, const real* xpos, co
 }
 
 // (3) energy of the weights and of the springs of joints and tendons
-DEVICE real potential_energy(const Model& m, const real* qpos, const real* xipos) {
+DEVICE real potential_energy(const Model& m, const real* qpos, const real* xipos, const real* ten_length) {
   real energy = 0;
   ROLLED for (int b = 1; b < m.nbody(); ++b) {
     energy = fma_(-m.body_mass()[b], dot3(m.opt_gravity(), xipos + 3 * b), energy);
@@ -34,7 +34,7 @@ DEVICE real potential_energy(const Model& m, const real* qpos, const real* xipos
     energy = fma_(R(0.5) * stiffness * stretch, stretch, energy);
   }
   ROLLED for (int t = 0; t < m.ntendon(); ++t) {
-    const real length = tendon_length(m, t, qpos), *rest = m.tendon_lengthspring() + 2 * t;
+    const real length = ten_length[t], *rest = m.tendon_lengthspring() + 2 * t;
     const real stretch = length - clamp_(length, rest[0], rest[1]);
     energy = fma_(R(0.5) * m.tendon_stiffness()[t] * stretch, stretch, energy);
   }
@@ -43,21 +43,17 @@ DEVICE real potential_energy(const Model& m, const real* qpos, const real* xipos
 
 // Reading of one sensor; zero if it is no sensor of the configuration.
 DEVICE void read_position(const Model& m, int i, const real* qpos, int nstep, const real* xpos, const real* xquat,
-                          const real* xipos, const real* subtree_com, real* value) {
+                          const real* xipos, const real* subtree_com, const real* ten_length,
+                          const real* actuator_length, real* value) {
   const int type = m.sensor_type()[i], id = m.sensor_objid()[i];
   switch (type) {
     // (2) lengths and limits
     case SENS_JOINTPOS: value[0] = qpos[m.jnt_qposadr()[id]]; break;
-    case SENS_TENDONPOS: value[0] = tendon_length(m, id, qpos); break;
-    case SENS_ACTUATORPOS: {
-      const int on = m.actuator_lengthid()[id];
-      const real length = on < m.njnt() ? qpos[m.jnt_qposadr()[on]] : tendon_length(m, on - m.njnt(), qpos);
-      value[0] = m.actuator_gear()[id] * length;
-      break;
-    }
+    case SENS_TENDONPOS: value[0] = ten_length[id]; break;
+    case SENS_ACTUATORPOS: value[0] = actuator_length[id]; break;
     case SENS_JOINTLIMITPOS:
     case SENS_TENDONLIMITPOS: {
-      const Limit limit = limit_of(m, type == SENS_JOINTLIMITPOS ? id : m.njnt() + id, qpos);
+      const Limit limit = limit_of(m, type == SENS_JOINTLIMITPOS ? id : m.njnt() + id, qpos, ten_length);
       const real dist = limit.dist[0] < limit.margin ? limit.dist[0] : limit.dist[1];
       value[0] = min_(dist - limit.margin, R(0.0));
       break;
@@ -72,15 +68,16 @@ DEVICE void read_position(const Model& m, int i, const real* qpos, int nstep, co
       for (int k = 0; k < 3; ++k) value[k] = subtree_com[3 * id + k];
       break;
     case SENS_CLOCK: value[0] = real(nstep) * m.opt_timestep()[0]; break;
-    case SENS_E_POTENTIAL: value[0] = potential_energy(m, qpos, xipos); break;
+    case SENS_E_POTENTIAL: value[0] = potential_energy(m, qpos, xipos, ten_length); break;
   }
 }
 
 DEVICE void sensor_pos(const Model& m, const real* qpos, const int* nstep, const real* xpos, const real* xquat,
-                       const real* xipos, const real* subtree_com, real* sensordata) {
+                       const real* xipos, const real* subtree_com, const real* ten_length, const real* actuator_length,
+                       real* sensordata) {
   LANE_FOR(i, m.nsensor()) {
     real value[MAX_SENSOR_DIM] = {};
-    read_position(m, i, qpos, nstep[0], xpos, xquat, xipos, subtree_com, value);
+    read_position(m, i, qpos, nstep[0], xpos, xquat, xipos, subtree_com, ten_length, actuator_length, value);
     put_sensor(m, i, value, sensordata);
   }
   lane_sync();

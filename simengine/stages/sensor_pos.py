@@ -4,7 +4,7 @@ from simengine.stages.stage import Stage
 
 SENSOR_POS = Stage(
     name="sensor_pos",
-    reads=("qpos", "nstep", "xpos", "xquat", "xipos", "subtree_com"),
+    reads=("qpos", "nstep", "xpos", "xquat", "xipos", "subtree_com", "ten_length", "actuator_length"),
     writes=("sensordata",),
     flops=50,
     ref="sensor_pos_ref:sensor_pos",

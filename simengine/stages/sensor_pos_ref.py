@@ -22,11 +22,13 @@ def sensor_pos(
     xquat: jax.Array,
     xipos: jax.Array,
     subtree_com: jax.Array,
+    ten_length: jax.Array,
+    actuator_length: jax.Array,
 ) -> tuple[jax.Array]:
     """sensordata (nsensordata,) with the sensors of the configuration, zero elsewhere.
 
     Args: qpos (nq,) [m, rad], time () [s], xpos (nbody, 3) [m], xquat (nbody, 4), xipos (nbody, 3) [m],
-        subtree_com (nbody, 3) [m].
+        subtree_com (nbody, 3) [m], ten_length (ntendon,), actuator_length (nu,).
     """
     if not m.nsensor:
         return (jnp.zeros(0, qpos.dtype),)
@@ -51,16 +53,13 @@ def sensor_pos(
         return into_frame(quat, const(np.tile(m.opt_magnetic, (len(ids), 1)), quat))
 
     # (2) lengths and limits
-    def length(kind: str) -> Reading:
-        return lambda ids: matmul(const(rows_of(m, kind, ids)[0], qpos), qpos)[:, None]
-
     def limit(kind: str) -> Reading:
-        return lambda ids: jnp.minimum(nearest_limit(m, kind, ids, qpos)[0], 0.0)[:, None]
+        return lambda ids: jnp.minimum(nearest_limit(m, kind, ids, qpos, ten_length)[0], 0.0)[:, None]
 
     readings = {
-        "JOINTPOS": length("joint"),
-        "TENDONPOS": length("tendon"),
-        "ACTUATORPOS": length("actuator"),
+        "JOINTPOS": lambda ids: qpos[m.jnt_qposadr[m.sensor_objid[ids]]][:, None],
+        "TENDONPOS": lambda ids: ten_length[m.sensor_objid[ids]][:, None],
+        "ACTUATORPOS": lambda ids: actuator_length[m.sensor_objid[ids]][:, None],
         "JOINTLIMITPOS": limit("joint"),
         "TENDONLIMITPOS": limit("tendon"),
         "MAGNETOMETER": magnetic,
@@ -69,22 +68,14 @@ def sensor_pos(
         **{f"FRAME{name}AXIS": axis(k) for k, name in enumerate("XYZ")},
         "SUBTREECOM": lambda ids: subtree_com[m.sensor_objid[ids]],
         "CLOCK": lambda ids: jnp.broadcast_to(time, (len(ids), 1)),
-        "E_POTENTIAL": lambda ids: jnp.broadcast_to(potential_energy(m, qpos, xipos), (len(ids), 1)),
+        "E_POTENTIAL": lambda ids: jnp.broadcast_to(potential_energy(m, qpos, xipos, ten_length), (len(ids), 1)),
     }
     return (put_sensors(m, jnp.zeros(m.nsensordata, qpos.dtype), readings),)
 
 
-def rows_of(m: Any, kind: str, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Derivatives by qpos (k, nq) and by qvel (k, nv) of the lengths that sensors of a kind measure."""
-    rows, measured = length_rows(m), m.sensor_objid[ids]
-    if kind == "actuator":
-        gear = np.asarray(m.actuator_gear)[measured, None]
-        return rows[0][m.actuator_lengthid[measured]] * gear, rows[1][m.actuator_lengthid[measured]] * gear
-    number = measured + (m.njnt if kind == "tendon" else 0)
-    return rows[0][number], rows[1][number]
-
-
-def nearest_limit(m: Any, kind: str, ids: np.ndarray, qpos: jax.Array) -> tuple[jax.Array, jax.Array]:
+def nearest_limit(
+    m: Any, kind: str, ids: np.ndarray, qpos: jax.Array, ten_length: jax.Array
+) -> tuple[jax.Array, jax.Array]:
     """Distance less margin (k,) of the limit that sensors show, and whether (k,) it is the lower one.
 
     The lower one has the word where both are within the margin.
@@ -94,13 +85,13 @@ def nearest_limit(m: Any, kind: str, ids: np.ndarray, qpos: jax.Array) -> tuple[
         bounds, margin = m.jnt_range[measured], m.jnt_margin[measured]
     else:
         bounds, margin = m.tendon_range[measured], m.tendon_margin[measured]
-    length = matmul(const(rows_of(m, kind, ids)[0], qpos), qpos)
+    length = qpos[m.jnt_qposadr[measured]] if kind == "joint" else ten_length[measured]
     low, high = (const(bounds[:, side] + (1, -1)[side] * margin, qpos) for side in (0, 1))
     lower = length < low
     return jnp.where(lower, length - low, high - length), lower
 
 
-def potential_energy(m: Any, qpos: jax.Array, xipos: jax.Array) -> jax.Array:
+def potential_energy(m: Any, qpos: jax.Array, xipos: jax.Array, ten_length: jax.Array) -> jax.Array:
     """Energy () of the weights and of the springs of joints and tendons [J]."""
     # (3) energy of the weights and of the springs of joints and tendons
     energy = -dot(const(m.body_mass, qpos), matmul(xipos, const(m.opt_gravity, qpos)))
@@ -108,8 +99,7 @@ def potential_energy(m: Any, qpos: jax.Array, xipos: jax.Array) -> jax.Array:
     stretch = matmul(const(rows[: m.njnt], qpos), qpos) - const(rows[: m.njnt] @ m.qpos_spring, qpos)
     energy = energy + 0.5 * dot(const(m.jnt_stiffness, qpos), stretch * stretch)
     if m.ntendon:
-        length = matmul(const(rows[m.njnt :], qpos), qpos)
         low, high = const(m.tendon_lengthspring, qpos).T
-        stretch = length - jnp.clip(length, low, high)
+        stretch = ten_length - jnp.clip(ten_length, low, high)
         energy = energy + 0.5 * dot(const(m.tendon_stiffness, qpos), stretch * stretch)
     return energy

@@ -36,20 +36,19 @@ DEVICE real kinetic_energy(const Model& m, const real* qvel, const real* qM) {
 // Reading of one sensor; false if it is no sensor of velocities.
 DEVICE bool read_velocity(const Model& m, int i, const real* qpos, const real* qvel, const real* xpos,
                           const real* xquat, const real* subtree_com, const real* cvel, const real* qM,
-                          const real* subtree_linvel, const real* subtree_angmom, real* value) {
+                          const real* subtree_linvel, const real* subtree_angmom, const real* ten_length,
+                          const real* ten_velocity, const real* actuator_velocity, real* value) {
   const int type = m.sensor_type()[i], id = m.sensor_objid()[i];
   switch (type) {
     // (2) lengths and limits
     case SENS_JOINTVEL: value[0] = qvel[m.jnt_dofadr()[id]]; return true;
-    case SENS_TENDONVEL: value[0] = tendon_velocity(m, id, qvel); return true;
-    case SENS_ACTUATORVEL:
-      value[0] = m.actuator_gear()[id] * length_of(m, m.actuator_lengthid()[id], qpos, qvel).velocity;
-      return true;
+    case SENS_TENDONVEL: value[0] = ten_velocity[id]; return true;
+    case SENS_ACTUATORVEL: value[0] = actuator_velocity[id]; return true;
     case SENS_JOINTLIMITVEL:
     case SENS_TENDONLIMITVEL: {
-      const int number = type == SENS_JOINTLIMITVEL ? id : m.njnt() + id;
-      const Limit limit = limit_of(m, number, qpos);
-      const real velocity = length_of(m, number, qpos, qvel).velocity;
+      const bool joint = type == SENS_JOINTLIMITVEL;
+      const Limit limit = limit_of(m, joint ? id : m.njnt() + id, qpos, ten_length);
+      const real velocity = joint ? qvel[m.jnt_dofadr()[id]] : ten_velocity[id];
       value[0] = limit.dist[0] < limit.margin ? velocity : limit.dist[1] < limit.margin ? -velocity : R(0.0);
       return true;
     }
@@ -68,10 +67,12 @@ DEVICE bool read_velocity(const Model& m, int i, const real* qpos, const real* q
 
 DEVICE void sensor_vel(const Model& m, const real* qpos, const real* qvel, const real* xpos, const real* xquat,
                        const real* subtree_com, const real* cvel, const real* qM, const real* subtree_linvel,
-                       const real* subtree_angmom, real* sensordata) {
+                       const real* subtree_angmom, const real* ten_length, const real* ten_velocity,
+                       const real* actuator_velocity, real* sensordata) {
   LANE_FOR(i, m.nsensor()) {
     real value[MAX_SENSOR_DIM] = {};
-    if (read_velocity(m, i, qpos, qvel, xpos, xquat, subtree_com, cvel, qM, subtree_linvel, subtree_angmom, value)) {
+    if (read_velocity(m, i, qpos, qvel, xpos, xquat, subtree_com, cvel, qM, subtree_linvel, subtree_angmom, ten_length,
+                      ten_velocity, actuator_velocity, value)) {
       put_sensor(m, i, value, sensordata);
     }
   }

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.math.vector import const, cross, dot, matmul
-from simengine.stages.sensor_pos_ref import nearest_limit, rows_of
+from simengine.math.vector import cross, dot, matmul
+from simengine.stages.sensor_pos_ref import nearest_limit
 from simengine.stages.sensor_ref import Reading, frames, into_frame, motion_at, put_sensors
 
 
@@ -24,12 +24,16 @@ def sensor_vel(
     qM: jax.Array,
     subtree_linvel: jax.Array,
     subtree_angmom: jax.Array,
+    ten_length: jax.Array,
+    ten_velocity: jax.Array,
+    actuator_velocity: jax.Array,
     sensordata: jax.Array,
 ) -> tuple[jax.Array]:
     """sensordata (nsensordata,) with the sensors of velocities filled in.
 
     Args: qpos (nq,), qvel (nv,), xpos (nbody, 3), xquat (nbody, 4), subtree_com (nbody, 3), cvel (nbody, 6), qM
-        (nv, nv), subtree_linvel (nbody, 3) [m/s], subtree_angmom (nbody, 3) [kg m^2/s], sensordata (nsensordata,).
+        (nv, nv), subtree_linvel (nbody, 3) [m/s], subtree_angmom (nbody, 3) [kg m^2/s], ten_length,
+        ten_velocity (ntendon,), actuator_velocity (nu,), sensordata (nsensordata,).
     """
     if not m.nsensor:
         return (sensordata,)
@@ -55,13 +59,11 @@ def sensor_vel(
         return read
 
     # (2) lengths and limits
-    def velocity(kind: str) -> Reading:
-        return lambda ids: matmul(const(rows_of(m, kind, ids)[1], qvel), qvel)[:, None]
-
     def limit(kind: str) -> Reading:
         def read(ids: np.ndarray) -> jax.Array:
-            gap, lower = nearest_limit(m, kind, ids, qpos)
-            speed = velocity(kind)(ids)[:, 0]
+            gap, lower = nearest_limit(m, kind, ids, qpos, ten_length)
+            measured = m.sensor_objid[ids]
+            speed = qvel[m.jnt_dofadr[measured]] if kind == "joint" else ten_velocity[measured]
             towards = jnp.where(lower, speed, -speed)
             return jnp.where(gap < 0, towards, jnp.zeros_like(towards))[:, None]
 
@@ -72,9 +74,9 @@ def sensor_vel(
         return jnp.broadcast_to(0.5 * dot(qvel, matmul(qM, qvel)), (len(ids), 1))
 
     readings = {
-        "JOINTVEL": velocity("joint"),
-        "TENDONVEL": velocity("tendon"),
-        "ACTUATORVEL": velocity("actuator"),
+        "JOINTVEL": lambda ids: qvel[m.jnt_dofadr[m.sensor_objid[ids]]][:, None],
+        "TENDONVEL": lambda ids: ten_velocity[m.sensor_objid[ids]][:, None],
+        "ACTUATORVEL": lambda ids: actuator_velocity[m.sensor_objid[ids]][:, None],
         "JOINTLIMITVEL": limit("joint"),
         "TENDONLIMITVEL": limit("tendon"),
         "GYRO": local(True),

@@ -259,3 +259,14 @@ def test_takes_a_compiled_model_and_one_without_joints_to_limit() -> None:
     empty = [result.field for result in report.fields if not result.states]
     assert empty[:2] == ["actuator_force", "contact_dist"]
     assert f"; {len(empty)} have no entries" in report.verdict()
+
+
+def test_a_model_that_lies_on_a_margin_is_compared_with_wider_ones() -> None:
+    sliding = """<mujoco><worldbody><geom type="plane" size="9 9 1"/><body pos="0 0 0.5">
+      <joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/><geom size="0.5"/>
+      </body></worldbody></mujoco>"""
+    report = check_model(sliding, backend="host", dtype="float64", num_states=20, num_steps=20)
+    assert report.passed
+    assert report.widened == 1e-3
+    assert "margins 0.001 wider" in report.verdict()
+    assert report.coverage.contacts >= report.coverage.num_states

@@ -87,6 +87,7 @@ def _heap_sample(mj: mujoco.MjModel, n: int) -> Sample:
         rng.uniform(-1.2, 1.2, size=(n, mj.nu)),
         rng.normal(size=(n, mj.nv)),
         rng.normal(size=(n, mj.nbody, 6)),
+        *(np.zeros((n, *entry)) for entry in ((mj.nmocap, 3), (mj.nmocap, 4), (mj.neq,))),
     )
     return Sample(*(v.astype(np.float32).astype(np.float64) for v in values))
 

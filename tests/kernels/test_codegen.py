@@ -145,5 +145,5 @@ def test_a_declaration_names_known_fields_once() -> None:
 
 def test_every_field_has_a_writer_or_is_state() -> None:
     written = {name for stage in STAGES for name in (*stage.writes, *stage.updates)}
-    inputs = {"ctrl", "qfrc_applied", "xfrc_applied", "eq_active"}
+    inputs = {"ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat", "eq_active"}
     assert {f.name for f in FIELDS} - written == inputs

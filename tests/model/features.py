@@ -55,20 +55,16 @@ def _free(geom: str, words: str) -> Feature:
 
 
 FEATURES: dict[str, Feature] = {
-    "CG": Feature("option", 'solver="CG"', "solver CG"),
-    "elliptic": Feature("option", 'cone="elliptic"', "elliptic friction cone"),
     "implicit": Feature("option", 'integrator="implicit"', "integrator implicit"),
     "implicitfast": Feature("option", 'integrator="implicitfast"', "integrator implicitfast"),
     "noslip": Feature("option", 'noslip_iterations="3"', "noslip iterations"),
     "ellipsoid in a fluid": Feature("option", 'density="1.2"', "ellipsoid fluid model of geom 'ball'"),
-    "actuator groups": Feature("option", 'actuatorgroupdisable="2"', "option disableactuator"),
     "refsafe": Feature("flag", '<flag refsafe="disable"/>', "disable flag refsafe"),
     "override": Feature("flag", '<flag override="enable"/>', "enable flag override"),
     "energy": Feature("flag", '<flag energy="enable"/>', "enable flag energy"),
     "fwdinv": Feature("flag", '<flag fwdinv="enable"/>', "enable flag fwdinv"),
     "invdiscrete": Feature("flag", '<flag invdiscrete="enable"/>', "enable flag invdiscrete"),
     "sleep": Feature("flag", '<flag sleep="enable"/>', "enable flag sleep"),
-    "frictionloss": Feature("joint", 'frictionloss="0.5"', "frictionloss of joint 'swing'"),
     "polynomial stiffness": Feature("joint", 'stiffness="1 2"', "polynomial stiffness of joint 'swing'"),
     "polynomial damping": Feature("joint", 'damping="1 2"', "polynomial damping of joint 'swing'"),
     "gravity compensation": Feature(
@@ -76,7 +72,6 @@ FEATURES: dict[str, Feature] = {
         '<body name="light" gravcomp="1"><geom size="0.1" contype="0" conaffinity="0"/></body>',
         "gravity compensation of body 'light'",
     ),
-    "mocap": Feature("world", '<body name="hand" mocap="true"/>', "mocap of body 'hand'"),
     "ellipsoid": _free(
         '<geom name="egg" type="ellipsoid" size="0.1 0.1 0.2"/>', "collision sphere-ellipsoid of geoms 'ball' and 'egg'"
     ),
@@ -86,26 +81,14 @@ FEATURES: dict[str, Feature] = {
         '<geom name="land" type="hfield" hfield="hills"/>',
         "collision hfield-sphere of geoms 'land' and 'ball'",
     ),
-    "condim 4": Feature("geom", 'condim="4"', "contact dimension 4 of geoms 'floor' and 'ball'"),
-    "condim 6": Feature("geom", 'condim="6"', "contact dimension 6 of geoms 'floor' and 'ball'"),
-    "explicit pair": Feature(
-        "sections", '<contact><pair name="both" geom1="floor" geom2="ball"/></contact>', "explicit contact pair 'both'"
-    ),
     "spatial tendon": Feature(
         "sections",
         '<tendon><spatial name="rope"><site site="tip"/><site site="post"/></spatial></tendon>',
         "path in space of tendon 'rope'",
     ),
-    "tendon frictionloss": _tendon('frictionloss="0.2"', "frictionloss of tendon 'string'"),
     "tendon armature": _tendon('armature="0.1"', "armature of tendon 'string'"),
     "tendon stiffness": _tendon('stiffness="1 2"', "polynomial stiffness of tendon 'string'"),
     "tendon damping": _tendon('damping="1 2"', "polynomial damping of tendon 'string'"),
-    "tendon force limit": _tendon(
-        'actuatorfrcrange="-1 1" actuatorfrclimited="true"', "limit of the actuator force of tendon 'string'"
-    ),
-    "equality": Feature(
-        "sections", '<equality><joint name="lock" joint1="swing"/></equality>', "equality constraint 'lock'"
-    ),
     "user sensor": _sensor('<user name="own" dim="2" needstage="pos"/>', "type user of sensor 'own'"),
     "delayed sensor": _sensor(
         '<jointpos name="late" joint="swing" delay="0.01" nsample="3"/>', "history, delay or interval of sensor 'late'"
@@ -113,30 +96,14 @@ FEATURES: dict[str, Feature] = {
     "sensor of a tracking camera": _sensor(
         '<framepos name="view" objtype="camera" objname="drone"/>', "camera that follows something of sensor 'view'"
     ),
-    "activation": _actuator(
-        '<position name="servo" joint="swing" timeconst="0.1"/>', "activation dynamics of actuator 'servo'"
-    ),
-    "integrated velocity": _actuator(
-        '<intvelocity name="crank" joint="swing" actrange="-1 1"/>', "activation dynamics of actuator 'crank'"
-    ),
-    "muscle": _actuator(
-        '<muscle name="biceps" joint="swing" lengthrange="0 1"/>', "gain other than fixed of actuator 'biceps'"
-    ),
-    "affine gain": _actuator(
-        '<general name="valve" joint="swing" gaintype="affine" gainprm="1 2 3"/>',
-        "gain other than fixed of actuator 'valve'",
-    ),
-    "damper": _actuator(
-        '<damper name="brake" joint="swing" ctrlrange="0 1"/>', "gain other than fixed of actuator 'brake'"
-    ),
-    "site transmission": _actuator(
-        '<motor name="jet" site="tip" gear="0 0 1 0 0 0"/>', "transmission other than joint or tendon of actuator 'jet'"
-    ),
     "body adhesion": _actuator(
-        '<adhesion name="glue" body="base" ctrlrange="0 1"/>',
-        "transmission other than joint or tendon of actuator 'glue'",
+        '<adhesion name="glue" body="base" ctrlrange="0 1"/>', "body transmission of actuator 'glue'"
     ),
-    "unnamed": _actuator('<muscle joint="swing" lengthrange="0 1"/>', "gain other than fixed of actuator number 0"),
+    "user dynamics": _actuator(
+        '<general name="odd" joint="swing" dyntype="user"/>', "user activation dynamics of actuator 'odd'"
+    ),
+    "user gain": _actuator('<general name="odd" joint="swing" gaintype="user"/>', "user gain of actuator 'odd'"),
+    "unnamed": _actuator('<general joint="swing" biastype="user"/>', "user bias of actuator number 0"),
 }
 
 

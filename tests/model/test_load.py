@@ -110,7 +110,11 @@ def ancestors(mj: mujoco.MjModel, body: int) -> set[int]:
     return found
 
 
-@pytest.mark.parametrize("name", ALL)
+GENERAL_ACTUATORS = ("actuators",)
+"""Models whose moments depend on the state."""
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name not in GENERAL_ACTUATORS])
 def test_moments_are_those_of_mujocos_actuators(name: str) -> None:
     mj = compile_model(name)
     model, data = load_model(mj), mujoco.MjData(mj)
@@ -181,7 +185,9 @@ def test_a_model_has_a_fluid_where_mujoco_applies_one(option: str, flags: int, e
 
 def test_bias_is_kept_for_affine_actuators_only() -> None:
     mj = compile_model("mixed_tree")
-    bias = dict(zip((mj.actuator(i).name for i in range(mj.nu)), load_model(mj).actuator_biasprm.tolist(), strict=True))
+    bias = dict(
+        zip((mj.actuator(i).name for i in range(mj.nu)), load_model(mj).actuator_biasprm[:, :3].tolist(), strict=True)
+    )
     assert bias["push"] == [0, 0, 0]
     assert bias["turn"] == [0, -12, 0]
     assert bias["twist"] == [0.3, -1, -0.2]

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from simengine import Model, load_model
+from simengine.model.pairs import geom_pairs, pair_table
+from simengine.model.rows import row_table
 from tests.models import OWN, compile_model
 from tests.oracle import sample
 
@@ -56,6 +58,39 @@ GEOMS = (
     'solref="-50 -2" solmix="0" friction="0 0 0"',
     'condim="1" solmix="0" margin="0.02"',
 )
+
+
+EXPLICIT = """
+<mujoco model="explicit">
+  <option cone="elliptic"/>
+  <default><geom size="0.2" density="100"/></default>
+  <worldbody>
+    <geom name="floor" type="plane" size="1 1 1" pos="0 0 -0.1"/>
+    <geom name="wall" type="capsule" size="0.1 0.2"/>
+    <body name="a"><freejoint/>
+      <geom name="a1" margin="0.1"/><geom name="a2" type="capsule" size="0.1 0.1"/>
+      <body name="fixed"><geom name="fixed" size="0.15" contype="0" conaffinity="0"/></body>
+      <body name="c"><joint type="hinge"/><geom name="c"/></body>
+    </body>
+    <body name="b"><freejoint/><geom name="b1" contype="0" conaffinity="0"/><geom name="b2"/></body>
+    <body name="still"><geom name="still"/></body>
+  </worldbody>
+  <contact>
+    <pair geom1="b1" geom2="a2" friction="1 0.9 0.1 0.2 0.3" solref="0.01 1" solreffriction="-100 -5"
+          solimp="0.8 0.9 0.01 0.4 3" margin="0.05" gap="0.02"/>
+    <pair geom1="a1" geom2="floor"/>
+    <pair geom1="c" geom2="a1" friction="0 0 0 0 0"/>
+    <pair geom1="a2" geom2="a1"/>
+    <pair geom1="still" geom2="wall"/>
+    <pair geom1="a2" geom2="fixed"/>
+    <pair geom1="b2" geom2="a1" margin="0.01"/>
+    <pair geom1="a1" geom2="b2" condim="1"/>
+    <pair geom1="wall" geom2="a2" condim="1"/>
+    <exclude body1="a" body2="b"/>
+    <exclude body1="world" body2="c"/>
+  </contact>
+</mujoco>
+"""
 
 
 def parameters_model() -> mujoco.MjModel:
@@ -136,6 +171,32 @@ def test_combined_parameters_are_those_of_mujocos_contacts() -> None:
             np.testing.assert_array_equal(model.cand_solimp[cand], contact.solimp)
             assert model.cand_margin[cand] == contact.includemargin
     assert len(seen) == model.ncand == len(GEOMS) * (len(GEOMS) + 1) // 2
+
+
+def test_explicit_pairs_come_first_and_keep_their_own_parameters() -> None:
+    """Order, doubles, filters they pass, and every parameter of explicit pairs among others."""
+    mj = mujoco.MjModel.from_xml_string(EXPLICIT)
+    candidates = geom_pairs(mj)
+    table = pair_table(mj, candidates)
+    table["cand_rows"] = row_table(mj, *(table[f"cand_{name}"] for name in ("condim", "geom1", "geom2")))["cand_rows"]
+    data, seen = mujoco.MjData(mj), set()
+    for qpos in random_poses(mj, 60, 0.05):
+        data.qpos[:] = qpos
+        mujoco.mj_forward(mj, data)
+        at = -1
+        for contact in data.contact:
+            same = [c for c in range(len(candidates)) if candidates[c][:2] == (contact.geom1, contact.geom2)]
+            # of a double pair MuJoCo lists the contacts in the pairs' order
+            at = next(c for c in same if c > at or (c == at and len(same) == 1))
+            seen.add(at)
+            assert table["cand_condim"][at] == contact.dim
+            for name in ("friction", "solref", "solreffriction", "solimp"):
+                np.testing.assert_array_equal(table[f"cand_{name}"][at], getattr(contact, name), err_msg=name)
+            assert table["cand_margin"][at] == contact.includemargin
+            assert (table["cand_rows"][at] == 0) == (contact.exclude == 3)
+    assert len(seen) == len(candidates)
+    assert sum(candidate.pair >= 0 for candidate in candidates) == mj.npair
+    assert (table["cand_rows"] == 0).sum() == 3
 
 
 def test_gaps_add_to_the_distance_at_which_a_contact_is_listed() -> None:

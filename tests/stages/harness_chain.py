@@ -18,14 +18,14 @@ from tests.stages.harness import FRONT, Argument, Memory, arguments, call, list_
 
 MODELS = (
     *("ant", "half_cheetah", "mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules"),
-    *("sunken", "tendons", "crates", "ragdoll", "dual"),
+    *("sunken", "tendons", "actuators", "crates", "ragdoll", "dual", "linkage", "rollers"),
 )
 
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in catalogue.STAGES}
-SMOOTH = ("crb", "factor_m", "com_vel", "passive", "fluid", "rne", "actuation", "acceleration")
 SENSE_MOTION = ("subtree_vel", "acc_bias", "sensor_pos", "sensor_vel")
 SENSE_FORCES = ("body_forces", "sensor_acc")
 PAIRS = tuple(catalogue.NARROW)
+RUNGE_KUTTA = ("rk_qpos", "rk_qvel", "rk_act", "rk_rate", "rk_dqpos", "rk_dqvel", "rk_dact")
 
 Step = tuple[Kernel, bool, str]
 """A kernel, whether it takes a list of worlds, and which: "all", "rows" or "free"."""
@@ -38,7 +38,20 @@ def single(name: str) -> Kernel:
 
 def position(model: Model) -> tuple[str, ...]:
     """Stages of the positions, up to counting."""
-    return ("guard", "kinematics", "com_pos", "collision_any" if model.general_position else "collision")
+    return (
+        "guard",
+        "kinematics",
+        "sites",
+        "com_pos",
+        "tendon",
+        "collision_any" if model.general_position else "collision",
+    )
+
+
+def smooth(model: Model) -> tuple[str, ...]:
+    """Stages of the smooth forces, and those that nothing but the comparison asks for."""
+    fused = tuple(stage.name for stage in catalogue.smooth(model.general_smooth, model.has_fluid).stages)
+    return (*(name for name in ("tendon_velocity", "transmission") if name not in fused), *fused)
 
 
 def serves(stage: Stage, model: Model) -> bool:
@@ -47,15 +60,17 @@ def serves(stage: Stage, model: Model) -> bool:
         return stage.name == model.solver
     if stage.name in PAIR_TYPES:
         return PAIR_TYPES.index(stage.name) in model.cand_type
-    if stage is catalogue.COLLISION:
-        return not model.general_position
-    return not (stage in (catalogue.CONSTRAINT, catalogue.RNE_POST) and model.has_general_rows)
+    if stage in (catalogue.CONSTRAINT, catalogue.RNE_POST):
+        return not model.has_general_rows
+    lean = {"collision": model.general_position, "actuation": model.general_smooth}
+    size = {"sites": model.nsite, "tendon": model.ntendon, "tendon_velocity": model.ntendon}
+    size |= {"transmission": model.nu, "activation": model.na}
+    return not lean.get(stage.name, False) and size.get(stage.name, 1) > 0
 
 
 def steps(model: Model, integrator: str) -> Iterator[Step]:
     """Kernels of single stages, in the order of a step; without an integrator, of a forward evaluation."""
-    smooth = SMOOTH if model.has_fluid else tuple(name for name in SMOOTH if name != "fluid")
-    for name in (*position(model), "scan", *smooth, *SENSE_MOTION, *PAIRS):
+    for name in (*position(model), "scan", *smooth(model), *SENSE_MOTION, *PAIRS):
         yield single(name), False, "all"
     fused = catalogue.is_fused(integrator, model.solver)
     end = (integrator,) if integrator and fused else ()
@@ -67,6 +82,8 @@ def steps(model: Model, integrator: str) -> Iterator[Step]:
         yield single(name), False, "all"
     if integrator and not fused:
         yield single(integrator), False, "all"
+    if integrator and model.na:
+        yield single("activation"), False, "all"
 
 
 def worlds_of(memory: Memory, kind: str) -> np.ndarray:
@@ -83,12 +100,17 @@ def most_rows(memory: Memory) -> int:
 Calls = Iterator[tuple[Kernel, list[Argument]]]
 
 
+def rk_scalars(integrator: str, rk_stage: int) -> dict[str, int]:
+    """Scalars of the stages that integrate."""
+    return {"rk_stage": rk_stage, "rk_last": 3 if integrator == "rk4" else 0}
+
+
 def calls(memory: Memory, integrator: str, rk_stage: int) -> Calls:
     """Calls of `steps` on a memory, made one after another; each must be carried out before the next is asked for."""
     for kernel, listed, kind in steps(memory.model, integrator):
         if listed:
             list_worlds(memory, worlds_of(memory, kind))
-        yield kernel, arguments(kernel, memory, listed, most_rows(memory), {"rk_stage": rk_stage})
+        yield kernel, arguments(kernel, memory, listed, most_rows(memory), rk_scalars(integrator, rk_stage))
 
 
 def fused_calls(
@@ -101,22 +123,24 @@ def fused_calls(
         arena: rows live in their arena instead of scratch.
         null: outputs that each kernel does not store; kernels for sensors run if they are named here.
     """
-    smooth, solver = catalogue.smooth(memory.model.has_fluid), memory.model.solver
+    model = memory.model
+    fused_smooth = catalogue.smooth(model.general_smooth, model.has_fluid)
+    solver = model.solver
     sensing = [k for k in (catalogue.SENSE_MOTION, catalogue.SENSE_FORCES) if k.name in null]
     # a lean kernel and its general form write the same fields
-    lean = () if memory.model.general_position else (catalogue.POSITION,)
-    first = (catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL, smooth, *sensing[:1])
-    for kernel in (*first, *catalogue.NARROW.values()):
+    lean = () if model.general_position else (catalogue.POSITION,)
+    first = (catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL, fused_smooth, *catalogue.ASKED_FOR)
+    for kernel in (*first, *sensing[:1], *catalogue.NARROW.values()):
         yield kernel, arguments(kernel, memory, null=null[kernel.name])
     last = ((catalogue.finish(integrator, solver, arena), "rows"), (catalogue.advance(integrator, solver), "free"))
     for kernel, kind in last:
         list_worlds(memory, worlds_of(memory, kind))
         nrow = 0 if arena and kind == "rows" else most_rows(memory)
-        yield kernel, arguments(kernel, memory, True, nrow, {"rk_stage": rk_stage}, null[kernel.name])
-    for kernel in (catalogue.post(memory.model.has_general_rows), *sensing[1:]):
-        yield kernel, arguments(kernel, memory)
-    for kernel in catalogue.integrate(integrator, solver):
-        yield kernel, arguments(kernel, memory, scalars={"rk_stage": rk_stage})
+        yield kernel, arguments(kernel, memory, True, nrow, rk_scalars(integrator, rk_stage), null[kernel.name])
+    activation = (catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()
+    after = (catalogue.post(model.has_general_rows), *sensing[1:], *catalogue.integrate(integrator, solver))
+    for kernel in (*after, *activation):
+        yield kernel, arguments(kernel, memory, scalars=rk_scalars(integrator, rk_stage))
 
 
 def run_chain(memory: Memory, integrator: str = "", rk_stage: int = 0) -> None:
@@ -131,7 +155,6 @@ def state_fields(model: Model, states: Sample) -> dict[str, np.ndarray]:
     warm = np.random.default_rng(7).normal(size=(n, model.nv)).astype(np.float32)
     fields = {name: np.asarray(getattr(states, name)) for name in Sample._fields}
     return fields | {
-        "eq_active": np.random.default_rng(5).random((n, model.neq)) < 0.8,
         "qacc_warmstart": warm.astype(np.float64),
         "nstep": np.arange(n, dtype=np.int32),
         "world_status": np.zeros(n, np.int32),
@@ -164,7 +187,7 @@ def start(name: str, dtype: str, rk_stage: int, worlds: int | None = None) -> Me
     contacts, rows = memory.own("totals")[:2]
     memory = fresh(name, dtype, int(contacts), int(rows), worlds)
     rng = np.random.default_rng(3)
-    for field in ("rk_qpos", "rk_qvel", "rk_rate", "rk_dqpos", "rk_dqvel"):
+    for field in RUNGE_KUTTA:
         if rk_stage:
             memory.own(field)[...] = rng.normal(size=memory.own(field).shape)
     return memory
@@ -193,7 +216,7 @@ def prepared(name: str, dtype: str) -> Memory:
     memory = fresh(name, dtype, *arena_sizes(name))
     memory.set({k: v for k, v in reference(name).items() if not k.startswith("rk_")})
     rng = np.random.default_rng(11)
-    for field in (FIELD[n] for n in ("rk_qpos", "rk_qvel", "rk_rate", "rk_dqpos", "rk_dqvel")):
+    for field in (FIELD[n] for n in RUNGE_KUTTA):
         own = memory.own(field.name)
         own[...] = rng.normal(size=own.shape).astype(np.float32)
     # numbers of worlds in lists count from the start of the buffers

@@ -16,6 +16,7 @@ import numpy as np
 
 from simengine.kernels.catalogue import SOLVERS, STAGES
 from simengine.math import quaternion, tree
+from simengine.math.actuators import advance_activation
 from simengine.math.joint_space import advance
 from simengine.math.lengths import length_rows
 from simengine.math.row_layout import LIMIT_JOINT, LIMIT_TENDON, row_layout
@@ -227,6 +228,18 @@ def rk4_by_numpy(memory: Memory, rk_stage: int) -> Fields:
     }
 
 
+def activation_by_numpy(memory: Memory, rk_stage: int) -> Fields:
+    """One evaluation's move of the activations of healthy worlds in a Runge-Kutta step."""
+    model, h = memory.model, float(memory.model.opt_timestep)
+    f = {n: memory.own(n).astype(np.float64) for n in ("act", "rk_act", "rk_dact", "act_dot")}
+    start = f["act"] if rk_stage == 0 else f["rk_act"]
+    rate = (0.0 if rk_stage == 0 else f["rk_dact"]) + WEIGHT[rk_stage] * f["act_dot"]
+    act = start + REACH[min(rk_stage + 1, 3)] * h * f["act_dot"]
+    if rk_stage == 3:
+        act = np.asarray(jax.vmap(lambda a, r: advance_activation(model, a, r))(start, rate))
+    return {"act": act, "rk_act": start, "rk_dact": rate}
+
+
 def expected(stage: Stage, model_name: str, memory: Memory, rk_stage: int = 0) -> Fields:
     """Outputs of a stage by its JAX form or by NumPy; NaN marks words that the stage leaves alone."""
     n = memory.num_worlds
@@ -240,6 +253,8 @@ def expected(stage: Stage, model_name: str, memory: Memory, rk_stage: int = 0) -
         return guard_by_numpy(memory)
     if stage.name == "rk4":
         return rk4_by_numpy(memory, rk_stage)
+    if stage.name == "activation":
+        return activation_by_numpy(memory, rk_stage)
     if stage.name == "unconstrained":
         zero = np.zeros((n, memory.model.nv))
         smooth = memory.own("qacc_smooth").astype(np.float64)

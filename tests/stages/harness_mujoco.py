@@ -11,11 +11,11 @@ from simengine.model import Model
 from simengine.model.sensors import measured_in
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELD
-from tests.oracle import STATE_FIELDS, collect, oracle_model
+from tests.oracle import STATE_FIELDS, Sample, collect, oracle_model
 from tests.stages.harness import Memory
 from tests.stages.harness_chain import decided
 
-_STATE = ("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied", "eq_active", "qacc_warmstart")
+_STATE = (*Sample._fields, "qacc_warmstart")
 
 
 @cache
@@ -47,7 +47,7 @@ def forward_fields(name: str) -> dict[str, np.ndarray]:
     """Fields after mj_forward: (n, ...), contacts and rows of all states behind each other."""
     mj, model = oracle_model(name)
     each = [collect(mj, data) for data in stepped(name, int(mj.opt.integrator), True)]
-    out = {f: np.stack([fields[f] for fields in each]) for f in (*STATE_FIELDS, "qM")}
+    out = {f: np.stack([fields[f] for fields in each]) for f in (*STATE_FIELDS, "qM", "ten_J", "actuator_moment")}
     arenas = ("contact_dist", "contact_pos", "contact_frame", *(k for k in each[0] if k.startswith("efc_")))
     out |= {f: np.concatenate([fields[f] for fields in each]) for f in arenas}
     datas = stepped(name, int(mj.opt.integrator), True)

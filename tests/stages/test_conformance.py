@@ -24,15 +24,18 @@ from tests.stages.harness_chain import MODELS, arena_sizes, fresh, most_rows, pr
 from tests.stages.harness_expected import Fields, expected, owner
 from tests.stages.harness_mujoco import mujoco_expected, sensor_entries, stepped
 
-CASES = [(stage, 0) for stage in catalogue.STAGES] + [(catalogue.RK4, k) for k in (1, 2, 3)]
+CASES = [(stage, 0) for stage in catalogue.STAGES] + [
+    (s, k) for s in (catalogue.RK4, catalogue.ACTIVATION) for k in (1, 2, 3)
+]
 ON_MODELS = [(name, *case) for name in MODELS for case in CASES if serves(case[0], oracle_model(name)[1])]
 stages_on_models = pytest.mark.parametrize(
     ("name", "stage", "rk_stage"), ON_MODELS, ids=[f"{name}-{stage.name}{k or ''}" for name, stage, k in ON_MODELS]
 )
 models = pytest.mark.parametrize("name", MODELS)
 dtypes = pytest.mark.parametrize("dtype", ["float64", "float32"])
+one_dtype = pytest.mark.parametrize("dtype", ["float32"])  # which words a stage touches depends on no precision
 
-OWN = (catalogue.UNCONSTRAINED, catalogue.ACC_BIAS)
+OWN = (catalogue.UNCONSTRAINED, catalogue.ACC_BIAS, catalogue.ACTIVATION)
 ORACLE = [(name, stage) for name, stage, k in ON_MODELS if k == 0 and stage not in OWN]
 """Stages whose results MuJoCo has, for every world."""
 
@@ -40,7 +43,7 @@ TOLERANCE = {"contact": (1e-8, 1e-4), "row": (1e-8, 2e-4), "solution": (1e-6, 2e
 SOLUTION = ("qacc", "efc_force", "qfrc_constraint", "cfrc_ext", "cacc", "cfrc_int", "sensordata")
 WORKING = (
     *("solver_niter", "efc_jar", "efc_jv"),
-    *("efc_Y", "efc_b", "efc_diagAR", "efc_before", "efc_island", "efc_order"),
+    *("efc_Y", "efc_b", "efc_diagAR", "efc_weight", "efc_before", "efc_island", "efc_order"),
 )
 """Outputs that say how the solver got there; its residual is checked by itself."""
 
@@ -93,7 +96,7 @@ def run(stage: Stage, memory: Memory, rk_stage: int, rows: int, worlds: np.ndarr
     if worlds is not None:
         list_worlds(memory, worlds)
     kernel = catalogue.single(stage)
-    call(kernel, memory, arguments(kernel, memory, worlds is not None, rows, {"rk_stage": rk_stage}))
+    call(kernel, memory, arguments(kernel, memory, worlds is not None, rows, {"rk_stage": rk_stage, "rk_last": 3}))
 
 
 def outside(memory: Memory, name: str) -> np.ndarray:
@@ -117,7 +120,7 @@ def test_the_body_has_the_declared_signature(stage: Stage) -> None:
 
 
 @stages_on_models
-@dtypes
+@one_dtype
 def test_writes_what_it_declares_and_nothing_else(name: str, dtype: str, stage: Stage, rk_stage: int) -> None:
     memory = prepared(name, dtype)
     alone = {n: left_alone(stage, memory, n) for n in stage.writes}
@@ -138,7 +141,7 @@ def test_writes_what_it_declares_and_nothing_else(name: str, dtype: str, stage: 
 
 
 @stages_on_models
-@dtypes
+@one_dtype
 def test_undeclared_buffers_and_old_outputs_do_not_matter(name: str, dtype: str, stage: Stage, rk_stage: int) -> None:
     """Neither other fields, nor what outputs held before, nor which worlds run beside them change a bit."""
     kernel = catalogue.single(stage)
@@ -236,10 +239,10 @@ def test_a_step_of_single_stages_agrees_with_mj_step(name: str, dtype: str, inte
     codes = {"euler": mujoco.mjtIntegrator.mjINT_EULER, "rk4": mujoco.mjtIntegrator.mjINT_RK4}
     datas = stepped(name, int(codes[integrator]), False)
     assert (memory.own("world_status") == STATUS.index("healthy")).all()
-    for field in ("qpos", "qvel"):
+    for field in ("qpos", "qvel", "act"):
         theirs = np.stack([getattr(d, field) for d in datas])
-        scale = np.maximum(1.0, np.abs(theirs).max(axis=1))
-        error = (np.abs(memory.own(field) - theirs).max(axis=1) / scale).max()
+        scale = np.maximum(1.0, np.abs(theirs).max(axis=1, initial=0.0))
+        error = (np.abs(memory.own(field) - theirs).max(axis=1, initial=0.0) / scale).max()
         assert error <= (1e-6 if dtype == "float64" else 1e-3), f"{field}: {error}"
 
 

@@ -45,11 +45,12 @@ def run_fused(memory: Memory, integrator: str, rk_stage: int, arena: bool, store
     solver = memory.model.solver
     sensing = (catalogue.SENSE_MOTION, catalogue.SENSE_FORCES)
     post = catalogue.post(memory.model.has_general_rows)
-    kernels = [k for k in catalogue.step_kernels(integrator, solver) if k not in (*POSTS, *sensing)]
+    others = (*catalogue.ASKED_FOR, *POSTS, *sensing)
+    kernels = [k for k in catalogue.step_kernels(integrator, solver) if k not in others]
     kernels.remove(catalogue.finish(integrator, solver, not arena))
     # kernels for sensors read so much that little would be left to leave out
     after = (post, *sensing) if stored == "everything" else (post,)
-    null = dropped((*kernels, *after), stored)
+    null = dropped((*kernels, *catalogue.ASKED_FOR, *after), stored)
     for kernel, slots in fused_calls(memory, integrator, rk_stage, arena, null):
         call(kernel, memory, slots)
     missing = {n for names in null.values() for n in names}
@@ -84,7 +85,7 @@ def test_fused_and_unfused_give_the_same_bits(
 def test_every_kernel_of_a_step_is_compared(integrator: str, solver: str) -> None:
     """Of the kernels of a step with the common solver all, with another those that differ."""
     ran = set()
-    names = {"solve": ("ant", "sunken"), "solve_pgs": ("dual",)}[solver]
+    names = {"solve": ("ant", "sunken", "actuators"), "solve_pgs": ("dual",)}[solver]
     null = dropped(catalogue.step_kernels(integrator, solver), "everything")
     for name, arena in product(names, (False, True)):
         memory = start(name, "float64", 0)

@@ -15,17 +15,17 @@ import pytest
 from simengine.kernels.catalogue import all_kernels
 from simengine.state.fields import FIELD
 from tests.stages.harness import Memory, changed
-from tests.stages.harness_chain import Calls, calls, fused_calls, single, start
+from tests.stages.harness_chain import RUNGE_KUTTA, Calls, calls, fused_calls, single, start
 from tests.stages.harness_sanitizer import Edit, build, execute, record, supported
 
 pytestmark = [pytest.mark.sanitizer]
 
-WORLDS = {"ant": 4, "pile": 2, "sunken": 3, "tendons": 3}
+WORLDS = {"ant": 4, "pile": 2, "sunken": 3, "tendons": 3, "actuators": 3}
 FORMS = ("single", "scratch", "arena")
 INTEGRATORS = ("", "euler", "rk4")
 SUMMED = (
     *("qacc", "efc_force", "efc_jar", "qfrc_constraint", "cfrc_ext", "qpos", "qvel", "qacc_warmstart"),
-    *("rk_qpos", "rk_qvel", "rk_rate", "rk_dqpos", "rk_dqvel"),
+    *RUNGE_KUTTA,
 )
 """Fields that depend on the solver's sums over lanes, whose order is another with more lanes."""
 

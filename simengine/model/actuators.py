@@ -1,0 +1,77 @@
+"""Actuators as tables, and whether a model's actuators are of the simple kind that the lean stages know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+
+_TRN, _DYN, _GAIN, _BIAS = mujoco.mjtTrn, mujoco.mjtDyn, mujoco.mjtGain, mujoco.mjtBias
+_PRM = 9
+
+
+def actuator_table(mj: mujoco.MjModel) -> dict[str, Any]:
+    """The table fields of actuators and activations that differ from MuJoCo's."""
+    disabled = _disabled(mj)
+    on = ~disabled[:, None]
+    gain = _parameters(mj, mj.actuator_gainprm, mj.actuator_gaintype, (1, 3, _PRM))
+    bias = _parameters(mj, mj.actuator_biasprm, mj.actuator_biastype, (0, 3, _PRM))
+    return {
+        "actuator_gainprm": np.where(on, gain, 0.0),
+        "actuator_biasprm": np.where(on, bias, 0.0),
+        "actuator_dynprm": mj.actuator_dynprm[:, :3],
+        "actuator_disabled": disabled,
+        "actuator_period": _periods(mj),
+        "act_actuatorid": np.flatnonzero(mj.actuator_actadr >= 0),
+    }
+
+
+def _parameters(mj: mujoco.MjModel, prm: np.ndarray, kind: np.ndarray, used: tuple[int, ...]) -> np.ndarray:
+    """Parameters (nu, 9) of gains or biases, of each kind as many as it uses.
+
+    A muscle without a peak force gets it from its scale and acc0.
+    """
+    folded = np.where(np.arange(_PRM) < np.array(used)[kind][:, None], prm[:, :_PRM], 0.0)
+    scaled = (kind == int(_GAIN.mjGAIN_MUSCLE)) & (folded[:, 2] < 0)
+    folded[scaled, 2] = folded[scaled, 3] / np.maximum(mujoco.mjMINVAL, mj.actuator_acc0[scaled])
+    return folded
+
+
+def _periods(mj: mujoco.MjModel) -> np.ndarray:
+    """(nu,) length of a full turn where MuJoCo takes the nearest of a servo's lengths that differ by full turns.
+
+    These are position servos, with a fixed gain and the opposite as slope of the bias, on ball joints and on the
+    rotation of a site against another.
+    """
+    servo = (mj.actuator_gaintype == int(_GAIN.mjGAIN_FIXED)) & (mj.actuator_biastype == int(_BIAS.mjBIAS_AFFINE))
+    servo &= mj.actuator_biasprm[:, 1] == -mj.actuator_gainprm[:, 0]
+    on_joint = np.isin(mj.actuator_trntype, (int(_TRN.mjTRN_JOINT), int(_TRN.mjTRN_JOINTINPARENT)))
+    ball = np.append(mj.jnt_type, -1)[np.where(on_joint, mj.actuator_trnid[:, 0], -1)] == int(
+        mujoco.mjtJoint.mjJNT_BALL
+    )
+    site = (mj.actuator_trntype == int(_TRN.mjTRN_SITE)) & (mj.actuator_trnid[:, 1] >= 0)
+    site &= ~mj.actuator_gear[:, :3].any(axis=1)
+    gear = np.where(ball[:, None], mj.actuator_gear[:, :3], mj.actuator_gear[:, 3:])
+    return np.where(servo & (ball | site), 2 * np.pi * np.linalg.norm(gear, axis=1), 0.0)
+
+
+def _disabled(mj: mujoco.MjModel) -> np.ndarray:
+    """(nu,) bool: switched off, with their group or with all actuation."""
+    if mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_ACTUATION):
+        return np.ones(mj.nu, dtype=bool)
+    group = np.clip(mj.actuator_group, 0, 31)
+    return np.where((mj.actuator_group < 0) | (mj.actuator_group > 30), False, mj.opt.disableactuator >> group & 1 > 0)
+
+
+def needs_general_actuation(mj: mujoco.MjModel) -> bool:
+    """Whether some actuator is more than a force on a hinge, a slide or a fixed tendon, linear in its control."""
+    scalar = np.isin(mj.actuator_trntype, (int(_TRN.mjTRN_JOINT), int(_TRN.mjTRN_JOINTINPARENT)))
+    joint = np.where(scalar, mj.actuator_trnid[:, 0], -1)
+    turning = [int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)]
+    scalar &= ~np.isin(np.append(mj.jnt_type, -1)[joint], turning)
+    plain = scalar | (mj.actuator_trntype == int(_TRN.mjTRN_TENDON))
+    plain &= mj.actuator_dyntype == int(_DYN.mjDYN_NONE)
+    plain &= mj.actuator_gaintype == int(_GAIN.mjGAIN_FIXED)
+    plain &= np.isin(mj.actuator_biastype, (int(_BIAS.mjBIAS_NONE), int(_BIAS.mjBIAS_AFFINE)))
+    return not plain.all() or bool(np.any(mj.tendon_actfrclimited))

@@ -1,0 +1,23 @@
+// Activations move with their rates: in one go, or along the evaluations of the Runge-Kutta step (see rk4.cu), of which
+// rk_last is the last.
+
+DEVICE void activation(const Model& m, const real* act_dot, const int* world_status, real* act, real* rk_act,
+                       real* rk_dact, int rk_stage, int rk_last) {
+  const bool healthy = world_status[0] == STATUS_HEALTHY, first = rk_stage == 0, last = rk_stage == rk_last;
+  const real h = m.opt_timestep()[0], ahead = rk_stage < 2 ? R(0.5) * h : h;
+  const real share = first || last ? R(1.0) / R(6.0) : R(1.0) / R(3.0), weight = rk_last == 0 ? R(1.0) : share;
+  LANE_FOR(a, m.na()) {
+    const int u = m.act_actuatorid()[a];
+    // (1) where the step began, and the rate of the whole step so far
+    const real start = first ? act[a] : rk_act[a], rate = fma_(weight, act_dot[a], first ? R(0.0) : rk_dact[a]);
+    rk_act[a] = start;
+    rk_dact[a] = rate;
+    // (2) a frozen world goes back; the others go on to the next evaluation or the end of the step, where activations
+    // keep to their range and those of disabled actuators do not move
+    real next = start;
+    if (healthy && !last) next = fma_(ahead, act_dot[a], start);
+    if (healthy && last && !m.actuator_disabled()[u]) next = next_activation(m, u, start, rate, h);
+    act[a] = next;
+  }
+  lane_sync();
+}

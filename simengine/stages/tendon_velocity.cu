@@ -1,0 +1,11 @@
+// Velocities of the tendons' lengths.
+
+DEVICE void tendon_velocity(const Model& m, const real* qvel, const real* ten_J, real* ten_velocity) {
+  // (1) rate of each length
+  LANE_FOR(t, m.ntendon()) {
+    real velocity = 0;
+    ROLLED for (int v = 0; v < m.nv(); ++v) velocity = fma_(ten_J[t * m.nv() + v], qvel[v], velocity);
+    ten_velocity[t] = velocity;
+  }
+  lane_sync();
+}

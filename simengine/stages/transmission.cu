@@ -1,0 +1,138 @@
+// Lengths of the actuators and their derivatives: MuJoCo documentation, "Computation", "Actuation model",
+// "Transmission". Transmissions to sites are force vectors on two bodies; a dof's moment is the power of its axis
+// against those on the bodies it moves.
+
+// The gear of a rotation, given in the frame of the joint's parent, in that of its body; quat holds the rotation.
+DEVICE void gear_in_body(const real* quat, const real* gear, real* out) {
+  real back[4] = {quat[0], -quat[1], -quat[2], -quat[3]};
+  normalize4(back);
+  quat_rotate(out, back, gear);
+}
+
+DEVICE real joint_length(const Model& m, int u, int j, const real* qpos) {
+  const real *gear = m.actuator_gear() + 6 * u, identity[4] = {1, 0, 0, 0};
+  const int type = m.jnt_type()[j], adr = m.jnt_qposadr()[j];
+  if (type == JNT_FREE) return 0;
+  if (type != JNT_BALL) return gear[0] * qpos[adr];
+  real quat[4], turned[3];
+  for (int i = 0; i < 4; ++i) quat[i] = qpos[adr + i];
+  normalize4(quat);
+  quat_difference(turned, identity, quat);
+  return dot3(gear, turned);  // the rotation leaves its own axis where it is, so either frame gives the same
+}
+
+DEVICE real joint_moment(const Model& m, int u, int j, int v, const real* qpos) {
+  const real* gear = m.actuator_gear() + 6 * u;
+  const int type = m.jnt_type()[j], k = v - m.jnt_dofadr()[j];
+  if (m.dof_jntid()[v] != j) return 0;
+  if (type >= JNT_SLIDE || (type == JNT_FREE && k < 3)) return gear[k];
+  if (m.actuator_trntype()[u] != TRN_JOINTINPARENT) return gear[k];
+  const int first = type == JNT_FREE ? 3 : 0;
+  real turned[3];
+  gear_in_body(qpos + m.jnt_qposadr()[j] + first, gear + first, turned);
+  return k == first ? turned[0] : k == first + 1 ? turned[1] : turned[2];
+}
+
+// Force vector about the com of its tree that acts on the body of site s: a force at the site, and a torque.
+DEVICE void site_wrench(const Model& m, int s, const real* force, const real* torque, const real* site_xpos,
+                        const real* subtree_com, real* out) {
+  const int root = m.body_rootid()[m.site_bodyid()[s]];
+  force_at(out, force, torque, site_xpos + 3 * s, subtree_com + 3 * root);
+}
+
+// Site transmission: the gear as a force and a torque in the frame of the site or, if there is one, the reference site.
+DEVICE real site_length(const Model& m, int u, const real* xquat, const real* subtree_com, const real* site_xpos,
+                        const real* site_xmat, real* wrench) {
+  const int s = m.actuator_trnid()[2 * u], ref = m.actuator_trnid()[2 * u + 1], frame = ref < 0 ? s : ref;
+  const real* gear = m.actuator_gear() + 6 * u;
+  real force[3], torque[3], back[6], offset[3], quat[4], ref_quat[4], turned[3];
+  for (int i = 0; i < 3; ++i) {
+    force[i] = dot3(site_xmat + 9 * frame + 3 * i, gear);
+    torque[i] = dot3(site_xmat + 9 * frame + 3 * i, gear + 3);
+  }
+  site_wrench(m, s, force, torque, site_xpos, subtree_com, wrench);
+  if (ref < 0) return 0;
+  site_wrench(m, ref, force, torque, site_xpos, subtree_com, back);
+  for (int i = 0; i < 6; ++i) wrench[6 + i] = -back[i];
+  for (int i = 0; i < 3; ++i) offset[i] = site_xpos[3 * s + i] - site_xpos[3 * ref + i];
+  quat_mul(quat, xquat + 4 * m.site_bodyid()[s], m.site_quat() + 4 * s);
+  quat_mul(ref_quat, xquat + 4 * m.site_bodyid()[ref], m.site_quat() + 4 * ref);
+  quat_difference(turned, ref_quat, quat);
+  return dot3(force, offset) + dot3(gear + 3, turned);
+}
+
+// Slider-crank: length of the slider that a rod of fixed length holds to the crank's pin.
+DEVICE real crank_length(const Model& m, int u, const real* subtree_com, const real* site_xpos, const real* site_xmat,
+                         real* wrench) {
+  const int pin = m.actuator_trnid()[2 * u], slider = m.actuator_trnid()[2 * u + 1];
+  const real gear = m.actuator_gear()[6 * u], rod = m.actuator_cranklength()[u], none[3] = {0, 0, 0};
+  real axis[3], offset[3], force[3], back[3], torque[3], turning[3];
+  mat_col(axis, site_xmat + 9 * slider, 2);
+  for (int i = 0; i < 3; ++i) offset[i] = site_xpos[3 * pin + i] - site_xpos[3 * slider + i];
+  const real along = dot3(offset, axis), square = along * along + rod * rod - dot3(offset, offset);
+  // a rod that is too short counts as none
+  const real reach = square > 0 ? sqrt_(square) : R(0.0), inverse = square > 0 ? reciprocal_(reach) : R(0.0);
+  const real share = gear * (R(1.0) - along * inverse);
+  for (int i = 0; i < 3; ++i) {
+    force[i] = share * axis[i] + gear * inverse * offset[i];
+    back[i] = -force[i];
+    turning[i] = share * offset[i];
+  }
+  cross3(torque, axis, turning);
+  site_wrench(m, pin, force, none, site_xpos, subtree_com, wrench);
+  site_wrench(m, slider, back, torque, site_xpos, subtree_com, wrench + 6);
+  return gear * (along - reach);
+}
+
+// Moment of a transmission to sites about dof v; dofs that move both a site and its reference site change nothing.
+DEVICE real site_moment(const Model& m, int u, int v, const real* cdof, const real* wrench) {
+  const int other = m.actuator_trnid()[2 * u + 1];
+  const bool first = moves(m, v, m.site_bodyid()[m.actuator_trnid()[2 * u]]);
+  const bool second = other >= 0 && moves(m, v, m.site_bodyid()[other]);
+  if (first && second && m.actuator_trntype()[u] == TRN_SITE) return 0;
+  return (first ? dot6(cdof + 6 * v, wrench) : R(0.0)) + (second ? dot6(cdof + 6 * v, wrench + 6) : R(0.0));
+}
+
+DEVICE void transmission(const Model& m, const real* qpos, const real* qvel, const real* xquat, const real* subtree_com,
+                         const real* cdof, const real* site_xpos, const real* site_xmat, const real* ten_length,
+                         const real* ten_J, real* actuator_length, real* actuator_velocity, real* actuator_moment,
+                         real* wrench) {
+  const int nv = m.nv();
+  // (1) lengths, and what sites are pulled with
+  LANE_FOR(u, m.nu()) {
+    const int type = m.actuator_trntype()[u], id = m.actuator_trnid()[2 * u];
+    real length;
+    if (type == TRN_SITE) {
+      length = site_length(m, u, xquat, subtree_com, site_xpos, site_xmat, wrench + 12 * u);
+    } else if (type == TRN_SLIDERCRANK) {
+      length = crank_length(m, u, subtree_com, site_xpos, site_xmat, wrench + 12 * u);
+    } else if (type == TRN_TENDON) {
+      length = m.actuator_gear()[6 * u] * ten_length[id];
+    } else {
+      length = joint_length(m, u, id, qpos);
+    }
+    actuator_length[u] = length;
+  }
+  lane_sync();
+  // (2) their derivatives by the velocities
+  LANE_FOR(e, m.nu() * nv) {
+    const int u = e / nv, v = e % nv, type = m.actuator_trntype()[u], id = m.actuator_trnid()[2 * u];
+    real value;
+    if (type == TRN_SITE || type == TRN_SLIDERCRANK) {
+      value = site_moment(m, u, v, cdof, wrench + 12 * u);
+    } else if (type == TRN_TENDON) {
+      value = m.actuator_gear()[6 * u] * ten_J[id * nv + v];
+    } else {
+      value = joint_moment(m, u, id, v, qpos);
+    }
+    actuator_moment[e] = value;
+  }
+  lane_sync();
+  // (3) velocities
+  LANE_FOR(u, m.nu()) {
+    real velocity = 0;
+    ROLLED for (int v = 0; v < nv; ++v) velocity = fma_(actuator_moment[u * nv + v], qvel[v], velocity);
+    actuator_velocity[u] = velocity;
+  }
+  lane_sync();
+}
