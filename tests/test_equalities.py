@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, load_model
-from simengine.errors import UnsupportedModelError
 
 TIED = """
 <mujoco model="tied">
@@ -72,15 +71,3 @@ def test_a_flag_leaves_rows_out(flag: str, rows: int) -> None:
     sim.forward()
     assert sim.constraints(0).nefc == data.nefc == rows
     np.testing.assert_allclose(np.asarray(sim.qacc)[0], data.qacc, atol=1e-9)
-
-
-def test_the_dual_solver_refuses_rows_it_does_not_know() -> None:
-    mj = mujoco.MjModel.from_xml_string(TIED)
-    mj.opt.solver, mj.opt.cone = mujoco.mjtSolver.mjSOL_PGS, mujoco.mjtCone.mjCONE_ELLIPTIC
-    with pytest.raises(UnsupportedModelError) as refusal:
-        load_model(mj)
-    assert list(refusal.value.features) == [
-        "elliptic friction cone with solver PGS",
-        *(f"equality constraint number {e} with solver PGS" for e in range(3)),
-        "frictionloss of joint 'swing' with solver PGS",
-    ]

@@ -95,26 +95,11 @@ def _friction(mj: mujoco.MjModel) -> np.ndarray:
 
 
 def unsupported_rows(mj: mujoco.MjModel) -> list[str]:
-    """One line per element whose type of row is missing, or is one that the model's solver does not know."""
-    obj = mujoco.mjtObj
+    """One line per equality constraint of a type that has no rows yet."""
     lines = []
     for e in range(mj.neq):
         if int(mj.eq_type[e]) not in EQUALITY_ROWS:
             kind = _EQ(int(mj.eq_type[e])).name.removeprefix("mjEQ_").lower()
-            lines.append(f"{kind} type of equality constraint {_name(mj, obj.mjOBJ_EQUALITY, e)}")
-    if lines or mj.opt.solver != mujoco.mjtSolver.mjSOL_PGS:
-        return lines
-    # the dual solver takes rows of limits and pyramids only
-    if mj.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC:
-        lines.append("elliptic friction cone with solver PGS")
-    lines += [f"equality constraint {_name(mj, obj.mjOBJ_EQUALITY, e)} with solver PGS" for e in range(mj.neq)]
-    for number in _friction(mj).tolist():
-        on_dof = number < mj.nv
-        kind, item = (obj.mjOBJ_JOINT, mj.dof_jntid[number]) if on_dof else (obj.mjOBJ_TENDON, number - mj.nv)
-        lines.append(f"frictionloss of {('tendon', 'joint')[on_dof]} {_name(mj, kind, int(item))} with solver PGS")
+            name = mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_EQUALITY, e)
+            lines.append(f"{kind} type of equality constraint {repr(name) if name else f'number {e}'}")
     return lines
-
-
-def _name(mj: mujoco.MjModel, kind: mujoco.mjtObj, index: int) -> str:
-    name = mujoco.mj_id2name(mj, kind, index)
-    return f"{name!r}" if name else f"number {index}"
