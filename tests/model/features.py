@@ -55,10 +55,7 @@ def _free(geom: str, words: str) -> Feature:
 
 
 FEATURES: dict[str, Feature] = {
-    "implicit": Feature("option", 'integrator="implicit"', "integrator implicit"),
-    "implicitfast": Feature("option", 'integrator="implicitfast"', "integrator implicitfast"),
     "noslip": Feature("option", 'noslip_iterations="3"', "noslip iterations"),
-    "ellipsoid in a fluid": Feature("option", 'density="1.2"', "ellipsoid fluid model of geom 'ball'"),
     "refsafe": Feature("flag", '<flag refsafe="disable"/>', "disable flag refsafe"),
     "override": Feature("flag", '<flag override="enable"/>', "enable flag override"),
     "energy": Feature("flag", '<flag energy="enable"/>', "enable flag energy"),
@@ -67,21 +64,11 @@ FEATURES: dict[str, Feature] = {
     "sleep": Feature("flag", '<flag sleep="enable"/>', "enable flag sleep"),
     "polynomial stiffness": Feature("joint", 'stiffness="1 2"', "polynomial stiffness of joint 'swing'"),
     "polynomial damping": Feature("joint", 'damping="1 2"', "polynomial damping of joint 'swing'"),
-    "gravity compensation": Feature(
-        "inside",
-        '<body name="light" gravcomp="1"><geom size="0.1" contype="0" conaffinity="0"/></body>',
-        "gravity compensation of body 'light'",
-    ),
     "mesh": _free('<geom name="rock" type="mesh" mesh="tetra"/>', "collision plane-mesh of geoms 'floor' and 'rock'"),
     "height field": Feature(
         "world",
         '<geom name="land" type="hfield" hfield="hills"/>',
         "collision hfield-sphere of geoms 'land' and 'ball'",
-    ),
-    "spatial tendon": Feature(
-        "sections",
-        '<tendon><spatial name="rope"><site site="tip"/><site site="post"/></spatial></tendon>',
-        "path in space of tendon 'rope'",
     ),
     "tendon armature": _tendon('armature="0.1"', "armature of tendon 'string'"),
     "tendon stiffness": _tendon('stiffness="1 2"', "polynomial stiffness of tendon 'string'"),
