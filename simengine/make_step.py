@@ -188,18 +188,17 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     # sensors
     put("subtree_linvel subtree_angmom", subtree_vel(m, f["subtree_com"], f["cinert"], f["cvel"]))
     put("cacc_bias", acc_bias(m, qvel, f["cdof_dot"]))
-    at = (f["xpos"], f["xquat"])
-    put(
-        "sensordata",
-        sensor_pos(m, qpos, state.time, *at, f["xipos"], f["subtree_com"], f["ten_length"], f["actuator_length"]),
-    )
+    at, geoms = (f["xpos"], f["xquat"]), (f["geom_xpos"], f["geom_xmat"])
+    measured = (f["xipos"], f["subtree_com"], *geoms, f["ten_length"], f["actuator_length"])
+    put("sensordata", sensor_pos(m, qpos, state.time, *at, *measured))
     momenta = (f["qM"], f["subtree_linvel"], f["subtree_angmom"])
     lengths = (f["ten_length"], f["ten_velocity"], f["actuator_velocity"])
     put("sensordata", sensor_vel(m, qpos, qvel, *at, f["subtree_com"], f["cvel"], *momenta, *lengths, f["sensordata"]))
     forces = (f["cacc_bias"], f["qacc"], f["cfrc_ext"])
     put("cacc cfrc_int", body_forces(m, f["cinert"], f["cdof"], f["cvel"], *forces))
     felt = (f["cacc"], f["cfrc_int"], f["actuator_force"], f["qfrc_actuator"])
-    put("sensordata", sensor_acc(m, *at, f["subtree_com"], f["cvel"], *felt, f["sensordata"]))
+    touching = (*contacts[1:], f["efc_active"], f["efc_force"])
+    put("sensordata", sensor_acc(m, *at, f["subtree_com"], f["cvel"], *felt, *touching, f["sensordata"]))
     return f
 
 

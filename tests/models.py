@@ -77,11 +77,14 @@ PILE = """
     <geom name="floor" type="plane" size="5 5 1" friction="0.7 0.01 0.001"/>
     <geom name="slope" type="plane" size="5 5 1" pos="0.6 0 0" euler="0 -35 10" condim="1"/>
     <geom name="post" type="capsule" size="0.05 0.4" pos="-0.2 0 0.3"/>
-    <body name="a" pos="0 0 0.2"><freejoint/><geom size="0.12" friction="0.4"/></body>
+    <body name="a" pos="0 0 0.2">
+      <freejoint/><geom size="0.12" friction="0.4"/><site name="a" type="box" size="0.05 0.1 0.15" pos="0.05 0 0"/>
+    </body>
     <body name="b" pos="0.1 0 0.4"><freejoint/><geom size="0.1" condim="1" solmix="3"/></body>
     <body name="c" pos="0 0.1 0.3">
       <freejoint/>
       <geom type="capsule" size="0.07 0.15" friction="1.2 0.1 0.1" solref="0.03 0.8" solimp="0.8 0.9 0.02 0.3 3"/>
+      <site name="c" type="capsule" size="0.06 0.1" euler="40 0 0"/>
     </body>
     <body name="d" pos="0.1 0.1 0.3" quat="0.7 0.7 0 0">
       <freejoint/>
@@ -92,7 +95,9 @@ PILE = """
       <geom type="capsule" size="0.05 0.1" condim="1"/>
       <geom type="sphere" size="0.08" pos="0 0 0.15" solimp="0.5 0.99 0.05 0.7 1"/>
     </body>
+    <site name="world" type="ellipsoid" size="0.3 0.3 0.1" pos="0.1 0 0"/>
   </worldbody>
+  <sensor><touch site="a"/><touch site="c"/><touch site="world"/><force site="c"/></sensor>
 </mujoco>
 """
 
@@ -212,7 +217,7 @@ TENDONS = """
     <body name="gripper" pos="0 0 0.35">
       <joint name="lower" type="slide" axis="0 0 1" damping="2" range="-0.2 0.2" limited="true"/>
       <geom type="box" size="0.1 0.05 0.03"/>
-      <site name="palm" pos="0.02 0.01 -0.03" euler="20 -30 40"/>
+      <site name="palm" type="box" size="0.3 0.2 0.25" pos="0.02 0.01 -0.03" euler="160 -30 40"/>
       <body name="left" pos="-0.1 0 -0.05">
         <joint name="left" type="hinge" axis="0 1 0" range="-60 60" limited="true" ref="10" stiffness="0.5"/>
         <geom type="capsule" fromto="0 0 0 -0.05 0 -0.2" size="0.02" contype="1"/>
@@ -220,7 +225,7 @@ TENDONS = """
           <joint name="left_tip" type="hinge" axis="0 1 0" damping="0.02" actuatorfrcrange="-0.4 0.5"
                  actuatorfrclimited="true"/>
           <geom name="pad" type="sphere" size="0.03" pos="0 0 -0.05" contype="1"/>
-          <site name="tip" pos="0.01 0 -0.08" quat="0.8 0.1 -0.3 0.5"/>
+          <site name="tip" type="ellipsoid" size="0.2 0.1 0.3" pos="0.01 0 -0.08" quat="0.8 0.1 -0.3 0.5"/>
           <camera name="eye" pos="0 0.05 0.02" euler="10 60 -20"/>
         </body>
       </body>
@@ -229,10 +234,13 @@ TENDONS = """
         <geom type="capsule" fromto="0 0 0 0.05 0 -0.2" size="0.02" contype="1"/>
       </body>
     </body>
-    <site name="home" pos="0.1 0.2 0.3" euler="0 40 10"/>
+    <geom name="drum" type="cylinder" size="0.1 0.2" pos="0.3 0.3 0.2" euler="70 20 0"/>
+    <geom name="egg" type="ellipsoid" size="0.2 0.1 0.15" pos="-0.3 0.2 0.3"/>
+    <geom name="glass" type="box" size="0.2 0.1 0.15" pos="0.2 -0.2 0.3" rgba="1 1 1 0"/>
+    <site name="home" type="cylinder" size="0.25 0.3" pos="0.1 0.2 0.3" euler="0 40 10"/>
     <body name="weight" pos="0.6 0 0.5">
       <freejoint/>
-      <site name="load" pos="0.03 -0.02 0.05" euler="50 0 20"/>
+      <site name="load" type="capsule" size="0.2 0.1" pos="0.03 -0.02 0.05" euler="50 0 20"/>
       <geom type="sphere" size="0.06" contype="1"/>
       <body name="pointer"><joint name="pointer" type="hinge" axis="0 1 0.2"/><geom size="0.03" pos="0.1 0 0"/></body>
     </body>
@@ -412,12 +420,18 @@ RAGDOLL = """
     </body>
   </worldbody>
   <actuator><motor joint="knee" gear="3"/><position joint="extend" kp="30"/></actuator>
+  <sensor>
+    <ballquat joint="shoulder"/><ballangvel joint="elbow"/><e_potential/><e_kinetic/>
+    <jointlimitpos joint="shoulder"/><jointlimitvel joint="elbow"/><jointlimitfrc joint="shoulder"/>
+    <jointlimitfrc joint="knee"/><jointlimitfrc joint="extend"/>
+  </sensor>
 </mujoco>
 """
 
 
 def _sensors() -> str:
     """Every type of sensor; frames of and in all kinds of things."""
+    sites = ("palm", "tip", "load", "home")
     measured = [f'objtype="{kind}" objname="{name}"' for kind, name in FRAMES]
     references = ["", *(f'reftype="{kind}" refname="{name}"' for kind, name in (*FRAMES[3:5], FRAMES[0]))]
     lines = []
@@ -426,7 +440,7 @@ def _sensors() -> str:
     for name in ("linacc", "angacc"):
         lines += [f"<frame{name} {what}/>" for what in measured]
     for name in ("gyro", "velocimeter", "accelerometer", "force", "torque", "magnetometer"):
-        lines += [f'<{name} site="{site}"/>' for site in ("palm", "tip", "load", "home")]
+        lines += [f'<{name} site="{site}"/>' for site in sites]
     for name in ("subtreecom", "subtreelinvel", "subtreeangmom"):
         lines += [f'<{name} body="{body}"/>' for body in ("world", "left", "weight")]
     lines += [f'<joint{name} joint="{joint}"/>' for name in ("pos", "vel") for joint in ("left", "right", "lower")]
@@ -436,6 +450,12 @@ def _sensors() -> str:
         f'<tendon{name} tendon="{tendon}"/>' for name in ("limitpos", "limitvel") for tendon in ("finger", "across")
     ]
     lines += [f'<actuator{name} actuator="{u}"/>' for name in ("pos", "vel", "frc") for u in ("curl", "tip", "reach")]
+    lines += [f'<touch site="{site}"/>' for site in sites]
+    lines += [f'<jointlimitfrc joint="{joint}"/>' for joint in ("left", "lower")]
+    lines += [f'<tendonlimitfrc tendon="{tendon}"/>' for tendon in ("finger", "across")]
+    lines += [f'<rangefinder site="{site}"/>' for site in sites]
+    lines += [f'<insidesite site="{site}" {what}/>' for site in sites for what in measured[:3]]
+    lines += ['<rangefinder site="palm" cutoff="0.3"/>', '<rangefinder site="tip" cutoff="0.3"/>']
     lines += ['<jointactuatorfrc joint="left_tip"/>', '<tendonactuatorfrc tendon="grip"/>']
     lines += ['<gyro site="palm" cutoff="0.4"/>', '<framezaxis objtype="xbody" objname="left"/>']
     lines += ['<jointpos joint="left" cutoff="0.1"/>', '<framepos objtype="site" objname="tip" cutoff="0.1"/>']

@@ -36,9 +36,12 @@ _HEADERS_AFTER_MODEL = (
     "integrate.cuh",
     "forces.cuh",
     "blocks.cuh",
+    "ray.cuh",
     "sensor.cuh",
     "random.cuh",
 )
+
+_CONVEX_HEADERS = ("shape.cuh", "gjk.cuh", "epa.cuh", "polish.cuh", "manifold.cuh")
 
 COLUMN_STAGES = {"scan": "NUM_COLUMNS", "scan_islands": "NUM_ISLAND_COLUMNS"}
 """Stages whose unit is a column, and how many there are."""
@@ -241,7 +244,9 @@ def stage_sources(kernel: Kernel) -> list[Path]:
 def body_sources(paths: Iterable[Path]) -> list[str]:
     """Texts of bodies, each after what is generated for it."""
     switches = {"collision": "collide_light", "collision_any": "collide_any"}
-    parts = []
+    paths = list(paths)
+    convex = any(path.stem == "convex" for path in paths)
+    parts = [(_HERE / name).read_text() for name in _CONVEX_HEADERS] if convex else []
     for path in paths:
         if path.stem in switches:
             parts.append(collide_switch(switches[path.stem], _counted_pairs(path.stem)))

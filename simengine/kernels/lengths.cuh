@@ -36,6 +36,19 @@ DEVICE real ball_angle(const Model& m, int j, const real* qpos, real* axis) {
   return quat_axis(axis, quat);
 }
 
+// How far dof k of joint j is from where its spring rests; of rotations a component of the vector of their difference.
+DEVICE real joint_stretch(const Model& m, int j, int k, const real* qpos) {
+  const int adr = m.jnt_qposadr()[j], type = m.jnt_type()[j];
+  const real *q = qpos + adr, *rest = m.qpos_spring() + adr;
+  const int turning = type == JNT_FREE ? 3 : type == JNT_BALL ? 0 : 6;  // first of the three rotations
+  if (k < turning) return q[k] - rest[k];
+  real quat[4], turned[3];
+  for (int i = 0; i < 4; ++i) quat[i] = q[turning + i];
+  normalize4(quat);
+  quat_difference(turned, rest + turning, quat);
+  return k == turning ? turned[0] : k == turning + 1 ? turned[1] : turned[2];
+}
+
 struct Limit {
   // how far the length lies above the lower bound and below the upper one; a ball joint's angle has but one bound,
   // whose distance comes first

@@ -21,6 +21,8 @@ from simengine.state.fields import (
     STATUS,
 )
 
+_GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
+
 
 def constants() -> str:
     """C definitions of the codes that stages share with Python."""
@@ -30,8 +32,7 @@ def constants() -> str:
         "JNT_BALL": int(joint.mjJNT_BALL),
         "JNT_SLIDE": int(joint.mjJNT_SLIDE),
         "JNT_HINGE": int(joint.mjJNT_HINGE),
-        "GEOM_PLANE": int(geom.mjGEOM_PLANE),
-        "GEOM_CYLINDER": int(geom.mjGEOM_CYLINDER),
+        **{f"GEOM_{name.upper()}": int(getattr(geom, f"mjGEOM_{name.upper()}")) for name in _GEOMS},
         "SOLVER_PGS": int(mujoco.mjtSolver.mjSOL_PGS),
         **{name.replace("mjCNSTR_", "ROW_"): int(code) for name, code in row.__members__.items()},
         **{name.replace("mjEQ_", "EQ_"): int(code) for name, code in mujoco.mjtEq.__members__.items()},

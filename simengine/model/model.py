@@ -16,7 +16,7 @@ from simengine.model.pairs import Candidate, geom_pairs, pair_table, unsupported
 from simengine.model.rows import row_table, unsupported_rows
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
 from simengine.model.support import unsupported_features
-from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, SIZES, TABLE, resolve
+from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, PAIR_TYPES, SIZES, TABLE, resolve
 from simengine.model.tendons import path_table
 
 _DISABLE = mujoco.mjtDisableBit
@@ -35,6 +35,7 @@ class Model:
         arrays: the model table, by field name (see `simengine.model.table.TABLE`); each is an attribute too. Integer
             fields are int32, real ones float64; treat them as read-only.
         opt_integrator: "euler" or "rk4".
+        has_convex: whether a pair is collided by the general convex method.
         has_islands: whether the world is solved island by island; see `simengine.model.blocks`.
         solver: stage that solves for the constraint forces: "solve" (Newton) or "solve_pgs".
         has_fluid: whether a fluid acts on the bodies.
@@ -58,7 +59,7 @@ class Model:
         self.mj = mj
         self.opt_integrator: str = _INTEGRATORS[int(mj.opt.integrator)]
         self.solver: str = _SOLVERS[int(mj.opt.solver)]
-        self.has_islands = self.solver in _ISLAND_SOLVERS and worth_blocks(mj)
+        self.has_islands = self._island_forms() and worth_blocks(mj)
         blocks = block_table(mj, self.has_islands)
         self.arrays = _build_arrays(mj, pairs, blocks)
         self.sizes = _build_sizes(mj, self.arrays, blocks["nJ"])
@@ -66,6 +67,7 @@ class Model:
         self.initial = _initial_state(mj)
         self.has_general_rows = _has_general_rows(self)
         self.nefc_max = _most_rows(self)
+        self.has_convex: bool = PAIR_TYPES.index("convex") in self.arrays["cand_type"]
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
         heavy = np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any()
         self.sensor_names = sensor_names(self.arrays["sensor_type"])
@@ -80,6 +82,10 @@ class Model:
             if name in values:
                 return values[name]
         raise AttributeError(f"the model table has no field {name!r}; see simengine.model.table.TABLE")
+
+    def _island_forms(self) -> bool:
+        """Whether the stages that the model needs have forms that work island by island."""
+        return self.solver in _ISLAND_SOLVERS and self.opt_integrator in ("euler", "rk4")
 
     def __repr__(self) -> str:
         s = self.sizes
@@ -243,6 +249,7 @@ def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
         "opt_eulerdamp": int(damped and not disabled & int(_DISABLE.mjDSBL_EULERDAMP)),
         "opt_solver": int(mj.opt.solver),
         "opt_warmstart": int(not disabled & int(_DISABLE.mjDSBL_WARMSTART)),
+        "opt_multiccd": int(not disabled & int(_DISABLE.mjDSBL_MULTICCD)),
         "opt_cone": int(mj.opt.cone),
     }
     return {name: values[name] for name in INT_OPTIONS}

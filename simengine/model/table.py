@@ -20,6 +20,7 @@ SIZES: tuple[str, ...] = (
 # Scalar integer options, which follow the sizes in the header.
 INT_OPTIONS: tuple[str, ...] = (
     *("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart", "opt_solver", "opt_cone"),
+    "opt_multiccd",
 )
 
 
@@ -108,6 +109,7 @@ TABLE: tuple[TableField, ...] = (
     _r("geom_pos", "ngeom", 3, doc="position in the body frame [m]"),
     _r("geom_quat", "ngeom", 4, doc="orientation in the body frame"),
     _r("geom_size", "ngeom", 3, doc="type-specific sizes [m]"),
+    _i("geom_visible", "ngeom", doc="derived: do rays meet the geom"),
     _r("geom_rbound", "ngeom", doc="radius of the bounding sphere [m], 0 for planes"),
     # sites
     _i("site_bodyid", "nsite", doc="body"),
@@ -209,6 +211,8 @@ TABLE: tuple[TableField, ...] = (
     _r("sensor_cutoff", "nsensor", doc="bound of real and positive values, 0 for none"),
     _i("sensor_bodyid", "nsensor", 2, doc="derived: bodies that carry the frames"),
     _r("sensor_pos", "nsensor", 2, 3, doc="derived: positions of the frames in their bodies [m]"),
+    _i("sensor_site", "nsensor", doc="derived: shape (mjtGeom) of the site whose volume matters, -1 for none"),
+    _r("sensor_size", "nsensor", 3, doc="derived: its size [m]"),
     _r("sensor_quat", "nsensor", 2, 4, doc="derived: orientations of the frames in their bodies"),
     # options
     _r("opt_timestep", doc="step [s]"),
@@ -242,6 +246,13 @@ class PairType(NamedTuple):
     heavy: bool = False
 
 
+# Pairs of the general convex narrowphase.
+CONVEX: tuple[tuple[str, str], ...] = (
+    *((other, "ellipsoid") for other in ("sphere", "capsule", "ellipsoid")),
+    *(("ellipsoid", other) for other in ("cylinder", "box")),
+    ("capsule", "cylinder"),
+)
+
 # In the order of their codes.
 PAIRS: tuple[PairType, ...] = (
     PairType("plane_sphere", (("plane", "sphere"),), 1),
@@ -256,6 +267,7 @@ PAIRS: tuple[PairType, ...] = (
     PairType("sphere_box", (("sphere", "box"),), 1, heavy=True),
     PairType("capsule_box", (("capsule", "box"),), 2, heavy=True),
     PairType("box_box", (("box", "box"),), 8, heavy=True),
+    PairType("convex", CONVEX, 2, heavy=True),
 )
 PAIR_TYPES: tuple[str, ...] = tuple(pair.name for pair in PAIRS)
 PAIR_SLOTS: tuple[int, ...] = tuple(pair.slots for pair in PAIRS)

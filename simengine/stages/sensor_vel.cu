@@ -33,6 +33,14 @@ DEVICE real kinetic_energy(const Model& m, const real* qvel, const real* qM) {
   return energy;
 }
 
+// Rate of the distance of joint j from its lower bound; a ball joint's angle has an upper one only.
+DEVICE real limited_velocity(const Model& m, int j, const real* qpos, const real* qvel) {
+  if (m.jnt_type()[j] != JNT_BALL) return qvel[m.jnt_dofadr()[j]];
+  real axis[3];
+  ball_angle(m, j, qpos, axis);
+  return -dot3(axis, qvel + m.jnt_dofadr()[j]);
+}
+
 // Reading of one sensor; false if it is no sensor of velocities.
 DEVICE bool read_velocity(const Model& m, int i, const real* qpos, const real* qvel, const real* xpos,
                           const real* xquat, const real* subtree_com, const real* cvel, const real* qM,
@@ -42,13 +50,16 @@ DEVICE bool read_velocity(const Model& m, int i, const real* qpos, const real* q
   switch (type) {
     // (2) lengths and limits
     case SENS_JOINTVEL: value[0] = qvel[m.jnt_dofadr()[id]]; return true;
+    case SENS_BALLANGVEL:
+      for (int k = 0; k < 3; ++k) value[k] = qvel[m.jnt_dofadr()[id] + k];
+      return true;
     case SENS_TENDONVEL: value[0] = ten_velocity[id]; return true;
     case SENS_ACTUATORVEL: value[0] = actuator_velocity[id]; return true;
     case SENS_JOINTLIMITVEL:
     case SENS_TENDONLIMITVEL: {
       const bool joint = type == SENS_JOINTLIMITVEL;
       const Limit limit = limit_of(m, joint ? id : m.njnt() + id, qpos, ten_length);
-      const real velocity = joint ? qvel[m.jnt_dofadr()[id]] : ten_velocity[id];
+      const real velocity = joint ? limited_velocity(m, id, qpos, qvel) : ten_velocity[id];
       value[0] = limit.dist[0] < limit.margin ? velocity : limit.dist[1] < limit.margin ? -velocity : R(0.0);
       return true;
     }

@@ -28,7 +28,7 @@ FORMS = ("single", "scratch", "arena")
 INTEGRATORS = ("", "euler", "rk4")
 SUMMED = (
     *("qacc", "efc_force", "efc_jar", "qfrc_constraint", "cfrc_ext", "qpos", "qvel", "qacc_warmstart"),
-    *RUNGE_KUTTA,
+    *(*RUNGE_KUTTA, "cacc", "cfrc_int", "sensordata"),
 )
 """Fields that depend on the solver's sums over lanes, whose order is another with more lanes."""
 
