@@ -20,8 +20,8 @@ DEVICE real minus_dot(real x, const real* a, const real* b, int begin, int end) 
   return x - ((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
-// Cholesky factor in place of large sparse matrices, the lower triangle: what lies before the first entry of a row stays zero in L (A. George and J. Liu,
-// "Computer Solution of Large Sparse Positive Definite Systems", chapter 4). Row 0 holds these places meanwhile.
+// Cholesky factor of a large sparse matrix, in place of its lower triangle: what lies before the first entry of a row
+// stays zero in L (A. George and J. Liu, "Computer Solution of Large Sparse Positive Definite Systems", chapter 4). Row 0 holds these places meanwhile.
 DEVICE void envelope_factor(real* H, int n) {
   LANE_FOR(e, n - 1) {
     const int i = e + 1;
@@ -63,7 +63,8 @@ DEVICE void row_solve(real* x, const real* L, int n) {
   }
 }
 
-// H += D[r] J[r]' J[r] and x -= D[r] residual[r] J[r]' over the rows with residual[r] < 0, whose entries are mostly zero.
+// H += D[r] J[r]' J[r] and x -= D[r] residual[r] J[r]' over the rows with residual[r] < 0, most of whose entries are
+// zero.
 DEVICE void add_sparse_rows(real* H, real* x, int n, int nrow, const real* J, int stride, const real* D,
                             const real* residual) {
   ROLLED for (int r = 0; r < nrow; ++r) {

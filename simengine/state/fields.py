@@ -222,7 +222,6 @@ _FIELDS: tuple[Field, ...] = (
 )
 
 
-
 def _of_island(field: Field) -> Field:
     """The field in the order of the islands of a world."""
     space = "block" if field.space == "world" else field.space
