@@ -22,7 +22,10 @@ from simengine.stages.crb import CRB
 from simengine.stages.euler import EULER
 from simengine.stages.factor_m import FACTOR_M
 from simengine.stages.fluid import FLUID
+from simengine.stages.fluid_any import FLUID_ANY
+from simengine.stages.gravcomp import GRAVCOMP
 from simengine.stages.guard import GUARD
+from simengine.stages.implicit import IMPLICIT, IMPLICITFAST
 from simengine.stages.islands import CONSTRAINT_BLOCKS, GATHER, ISLANDS, SCAN_ISLANDS, SCATTER
 from simengine.stages.kinematics import KINEMATICS
 from simengine.stages.narrowphase import NARROWPHASE
@@ -36,10 +39,13 @@ from simengine.stages.sensor_pos import SENSOR_POS
 from simengine.stages.sensor_vel import SENSOR_VEL
 from simengine.stages.sites import SITES
 from simengine.stages.solve import SOLVE
+from simengine.stages.solve_cg import SOLVE_CG
+from simengine.stages.solve_newton import SOLVE_NEWTON
 from simengine.stages.solve_pgs import SOLVE_PGS
 from simengine.stages.stage import Stage
 from simengine.stages.subtree_vel import SUBTREE_VEL
 from simengine.stages.tendon import TENDON
+from simengine.stages.tendon_passive import TENDON_PASSIVE
 from simengine.stages.tendon_velocity import TENDON_VELOCITY
 from simengine.stages.transmission import TRANSMISSION
 from simengine.stages.unconstrained import UNCONSTRAINED
@@ -59,20 +65,27 @@ STAGES: tuple[Stage, ...] = (
     COM_VEL,
     PASSIVE,
     FLUID,
+    FLUID_ANY,
     RNE,
     TENDON_VELOCITY,
+    TENDON_PASSIVE,
     TRANSMISSION,
     ACTUATION,
     ACTUATION_ANY,
+    GRAVCOMP,
     ACCELERATION,
     *NARROWPHASE.values(),
     CONSTRAINT,
     CONSTRAINT_GENERAL,
     SOLVE,
+    SOLVE_NEWTON,
+    SOLVE_CG,
     SOLVE_PGS,
     UNCONSTRAINED,
     EULER,
     RK4,
+    IMPLICIT,
+    IMPLICITFAST,
     ACTIVATION,
     RNE_POST,
     RNE_POST_GENERAL,
@@ -84,8 +97,8 @@ STAGES: tuple[Stage, ...] = (
     SENSOR_ACC,
 )
 
-INTEGRATORS: dict[str, Stage] = {"euler": EULER, "rk4": RK4}
-SOLVERS: dict[str, Stage] = {stage.name: stage for stage in (SOLVE, SOLVE_PGS)}
+INTEGRATORS: dict[str, Stage] = {stage.name: stage for stage in (EULER, RK4, IMPLICIT, IMPLICITFAST)}
+SOLVERS: dict[str, Stage] = {stage.name: stage for stage in (SOLVE, SOLVE_NEWTON, SOLVE_CG, SOLVE_PGS)}
 
 _FUSED_INTEGRATORS = ("euler", "rk4")
 
@@ -131,8 +144,8 @@ SMOOTH_FLUID = Kernel(
 SMOOTH_GENERAL = Kernel(
     "smooth_general",
     (
-        *(CRB, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, FLUID, RNE),
-        *(TRANSMISSION, ACTUATION_ANY, ACCELERATION),
+        *(CRB, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, TENDON_PASSIVE, FLUID_ANY, RNE),
+        *(TRANSMISSION, ACTUATION_ANY, GRAVCOMP, ACCELERATION),
     ),
     direct=frozenset({"actuator_moment"}),
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),

@@ -28,17 +28,23 @@ _HEADERS_AFTER_MODEL = (
     "contact.cuh",
     "box.cuh",
     "lengths.cuh",
+    "wrap.cuh",
     "actuators.cuh",
+    "dual.cuh",
+    "fluid.cuh",
     "counting.cuh",
     "row_blocks.cuh",
     "rows.cuh",
     "equality.cuh",
     "integrate.cuh",
+    "implicit.cuh",
     "forces.cuh",
     "blocks.cuh",
     "ray.cuh",
     "sensor.cuh",
     "random.cuh",
+    "row_law.cuh",
+    "primal.cuh",
 )
 
 _CONVEX_HEADERS = ("shape.cuh", "gjk.cuh", "epa.cuh", "polish.cuh", "manifold.cuh")

@@ -21,7 +21,8 @@ DEVICE real minus_dot(real x, const real* a, const real* b, int begin, int end) 
 }
 
 // Cholesky factor of a large sparse matrix, in place of its lower triangle: what lies before the first entry of a row
-// stays zero in L (A. George and J. Liu, "Computer Solution of Large Sparse Positive Definite Systems", chapter 4). Row 0 holds these places meanwhile.
+// stays zero in L (A. George and J. Liu, "Computer Solution of Large Sparse Positive Definite Systems", chapter 4).
+// Row 0 holds these places meanwhile.
 DEVICE void envelope_factor(real* H, int n) {
   LANE_FOR(e, n - 1) {
     const int i = e + 1;

@@ -55,7 +55,12 @@ struct Limit {
   real dist[2], margin;
 };
 
-// Limit number `id`; lengths of spatial tendons are not known from qpos and must be given.
+// Length of any tendon; that of a spatial one is not known from qpos and must be given.
+DEVICE real length_of_tendon(const Model& m, int t, const real* qpos, const real* ten_length) {
+  return ten_length && m.tendon_pathnum()[t] ? ten_length[t] : tendon_length(m, t, qpos);
+}
+
+// Limit number `id`; without `ten_length` no tendon may be spatial.
 DEVICE Limit limit_of(const Model& m, int id, const real* qpos, const real* ten_length = 0) {
   const bool joint = id < m.njnt();
   if (joint && m.jnt_type()[id] == JNT_BALL) {
@@ -64,7 +69,7 @@ DEVICE Limit limit_of(const Model& m, int id, const real* qpos, const real* ten_
     return {{bound - ball_angle(m, id, qpos, axis), REAL_MAX}, m.jnt_margin()[id]};
   }
   const int t = joint ? 0 : id - m.njnt();
-  const real length = joint ? qpos[m.jnt_qposadr()[id]] : ten_length ? ten_length[t] : tendon_length(m, t, qpos);
+  const real length = joint ? qpos[m.jnt_qposadr()[id]] : length_of_tendon(m, t, qpos, ten_length);
   const real* range = joint ? m.jnt_range() + 2 * id : m.tendon_range() + 2 * t;
   return {{length - range[0], range[1] - length}, joint ? m.jnt_margin()[id] : m.tendon_margin()[t]};
 }

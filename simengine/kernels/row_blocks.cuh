@@ -83,5 +83,7 @@ struct SparseRows {
 
 // A dof that length `id` depends on.
 DEVICE int length_dof(const Model& m, int id) {
-  return id < m.njnt() ? m.jnt_dofadr()[id] : m.wrap_dofadr()[m.tendon_adr()[id - m.njnt()]];
+  if (id < m.njnt()) return m.jnt_dofadr()[id];
+  const int t = id - m.njnt();
+  return m.tendon_num()[t] ? m.wrap_dofadr()[m.tendon_adr()[t]] : 0;
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from simengine.model.lengths import is_fixed
+from simengine.model.tendons import is_fixed
 
 _FEWEST_DOFS = 65
 """Smaller worlds are solved as one dense problem: finding their islands costs more than it saves."""

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.sanitizer]
 KERNELS = [kernel for kernel in all_kernels() if kernel not in ISLAND_KERNELS]
 """What solves worlds island by island is run on its own models; see test_island_sanitizers.py."""
 
-WORLDS = {"ant": 4, "pile": 2, "sunken": 3, "tendons": 3, "actuators": 3}
+WORLDS = {"ant": 4, "pile": 2, "sunken": 3, "tendons": 3, "actuators": 3, "dual": 2, "linkage": 2, "rollers": 2}
 FORMS = ("single", "scratch", "arena")
 INTEGRATORS = ("", "euler", "rk4")
 SUMMED = (
@@ -96,7 +96,7 @@ def test_no_reports_and_the_same_results(
 
 def test_every_kernel_is_run() -> None:
     ran = set()
-    for name, form, integrator in product(("ant", "sunken"), FORMS, INTEGRATORS):
+    for name, form, integrator in product(WORLDS, FORMS, INTEGRATORS):
         _, recorded = record(*programs(name, "float64", integrator, form))
         ran |= {item.kernel for item in recorded}
     assert ran == {kernel.name for kernel in KERNELS}
