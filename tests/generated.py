@@ -12,7 +12,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 SOLVERS = ("Newton", "PGS", "CG")
-INTEGRATORS = ("Euler", "RK4")
+INTEGRATORS = ("Euler", "RK4", "implicitfast", "implicit")
 CONES = ("pyramidal", "elliptic")
 CONDIMS = (3, 1, 4, 6)
 """Values of features that are drawn; the first is what models shrink to."""
@@ -104,6 +104,7 @@ scalar_joint = st.builds(
         solreflimit=solref,
         solimplimit=solimp,
         actuatorfrcrange=interval(-2, 2),
+        actuatorgravcomp=st.just("true"),
         frictionloss=number(0.1, 2),
     ),
 )
@@ -146,6 +147,8 @@ def geom(draw: st.DrawFn) -> str:
             margin=number(0, 0.05),
             gap=number(0, 0.02),
             density=number(500, 2000),
+            fluidshape=st.just("ellipsoid"),
+            fluidcoef=st.just("0.6 0.3 1.2 0.8 0.7"),
         )
     )
     if kind not in GEOMS:
@@ -161,7 +164,12 @@ inertial = st.builds(
     number(0.5, 5),
     st.tuples(number(0.02, 0.03), number(0.02, 0.03), number(0.025, 0.04)).map(lambda v: words(*v)),
 )
-pose = st.builds(lambda pos, quat: f'pos="{pos}" quat="{quat}"', vector(0.4), quaternion)
+pose = st.builds(
+    lambda pos, quat, text: f'pos="{pos}" quat="{quat}" {text}',
+    vector(0.4),
+    quaternion,
+    attributes(gravcomp=number(-0.5, 1.5)),
+)
 inside = st.builds(
     lambda geoms, weight: "".join((*weight, *geoms)),
     st.lists(geom(), min_size=1, max_size=2),
