@@ -12,6 +12,7 @@ from simengine.errors import ModelError, UnsupportedModelError
 from simengine.model.actuators import actuator_table, needs_general_actuation
 from simengine.model.blocks import block_table, worth_blocks
 from simengine.model.lengths import length_table
+from simengine.model.meshes import hull_table
 from simengine.model.pairs import Candidate, geom_pairs, pair_table, unsupported_pairs
 from simengine.model.rows import row_table, unsupported_rows
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
@@ -175,6 +176,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], blocks: dict[str, 
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
+    values |= hull_table(mj, [g for candidate in pairs for g in candidate[:2]])
     values |= length_table(mj) | actuator_table(mj) | sensor_table(mj)
     values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
@@ -219,6 +221,9 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray], row_words: i
         "nJ": row_words,
         "ntree": int(arrays["dof_treeid"].max(initial=-1)) + 1,
         "nfriction": len(arrays["friction_id"]),
+        "nhullvert": len(arrays["hull_vert"]),
+        "nface": len(arrays["face_normal"]),
+        "nfacevert": len(arrays["face_vert"]),
     }
     return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
 

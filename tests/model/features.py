@@ -75,7 +75,12 @@ FEATURES: dict[str, Feature] = {
         '<body name="light" gravcomp="1"><geom size="0.1" contype="0" conaffinity="0"/></body>',
         "gravity compensation of body 'light'",
     ),
-    "mesh": _free('<geom name="rock" type="mesh" mesh="tetra"/>', "collision plane-mesh of geoms 'floor' and 'rock'"),
+    "mesh": Feature(
+        "world",
+        '<geom name="wall" type="box" size="0.1 0.1 0.1"/>'
+        '<body name="other"><freejoint/><geom name="rock" type="mesh" mesh="tetra"/></body>',
+        "several contacts (flag multiccd) of geoms 'wall' and 'rock'",
+    ),
     "height field": Feature(
         "world",
         '<geom name="land" type="hfield" hfield="hills"/>',
