@@ -52,6 +52,7 @@ def heap(bodies: int, clump: int = 5, integrator: str = "Euler") -> str:
       <joint joint="shoulder0" coef="1"/><joint joint="elbow0" coef="-0.5"/>
     </fixed>
   </tendon>
+  <sensor><e_kinetic/><subtreelinvel body="arm1"/></sensor>
 </mujoco>
 """
 
@@ -59,7 +60,7 @@ def heap(bodies: int, clump: int = 5, integrator: str = "Euler") -> str:
 def dense(model: Model) -> Model:
     """The same model, to be solved as one problem."""
     other = load_model(model.mj)
-    other.has_islands = False
+    other.solve_by_islands(False)
     return other
 
 

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, check_model
+from simengine.emission.shard import kernels_of
 from simengine.kernels import catalogue
 from simengine.kernels.codegen import body_signature
 from simengine.model import Model, load_model
 from simengine.stages.stage import Stage
+from simengine.state.fields import FIELDS
 from tests.islands import dense, dropped, heap
 
 STEPS = (0, 20, 60, 150)
@@ -61,6 +63,14 @@ def test_blocks_are_trees_and_what_tendons_join() -> None:
     assert joined.nblock == 1  # the arms come first and last, so that all between them are one range of dofs
     assert not joined.has_islands
     assert not load_model(ONE_TREE).has_islands
+
+
+def test_nothing_dense_is_read() -> None:
+    everything = frozenset(f.name for f in FIELDS)
+    kernels = kernels_of(model(), "euler", everything)
+    assert catalogue.SENSE_MOTION_BLOCKS in kernels
+    for kernel in kernels:
+        assert not {"qM", "qLD", "efc_J"} & {kernel.stored_as(name) for name in kernel.reads}, kernel.name
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -72,7 +72,7 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
         *((catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()),
         *asked_for(model, keep),
         *((catalogue.post(model.has_general_rows),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
-        *((catalogue.SENSE_MOTION,) if keep & SENSED else ()),
+        *((catalogue.sense_motion(model.has_islands),) if keep & SENSED else ()),
         *((catalogue.SENSE_FORCES,) if _sensed_forces(model, keep) else ()),
         *_integrate(model, integrator),
     )
@@ -237,7 +237,7 @@ class ShardEmitter:
             islands=None if dense else IslandSolution.build(model, self._factory, self._island_factories),
             activation=make(catalogue.ACTIVATION_KERNEL, stored, scalars=scalars) if integrator and model.na else None,
             post=after(catalogue.post(model.has_general_rows)),
-            sense_motion=after(catalogue.SENSE_MOTION),
+            sense_motion=after(catalogue.sense_motion(model.has_islands)),
             sense_forces=after(catalogue.SENSE_FORCES),
             integrate=all_of(_integrate(model, integrator)),
         )

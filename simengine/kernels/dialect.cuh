@@ -195,6 +195,7 @@ DEVICE real pow_(real x, real y) { return powf(x, y); }
 DEVICE real atan2_(real y, real x) { return atan2f(y, x); }
 DEVICE real expm1_(real x) { return expm1f(x); }
 DEVICE real floor_(real x) { return floorf(x); }
+DEVICE real asin_(real x) { return asinf(x); }
 #if SIMENGINE_GPU
 // In half turns the range reduction is exact and cheap, without the slow path for large arguments.
 DEVICE void sincos_(real x, real* s, real* c) { sincospif(0.31830988618f * x, s, c); }
@@ -236,6 +237,7 @@ DEVICE real pow_(real x, real y) { return pow(x, y); }
 DEVICE real atan2_(real y, real x) { return atan2(y, x); }
 DEVICE real expm1_(real x) { return expm1(x); }
 DEVICE real floor_(real x) { return floor(x); }
+DEVICE real asin_(real x) { return asin(x); }
 #if SIMENGINE_GPU
 DEVICE void sincos_(real x, real* s, real* c) { sincospi(0.31830988618379067154 * x, s, c); }
 #else

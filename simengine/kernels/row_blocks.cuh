@@ -21,9 +21,10 @@ struct DofsOfBlocks {
   }
 };
 
-// The dofs of two blocks, of which the second may be the same, or either missing (-1).
+// The dofs of two blocks, of which the second may be the same, or either missing (-1). A row that nothing moves, which
+// explicit pairs can ask for, is given to the first block.
 DEVICE DofsOfBlocks dofs_of_blocks(const Model& m, int b1, int b2) {
-  const int first = b1 >= 0 ? b1 : b2, second = b1 >= 0 && b2 != b1 ? b2 : -1;
+  const int first = b1 >= 0 ? b1 : b2 >= 0 ? b2 : 0, second = b1 >= 0 && b2 != b1 ? b2 : -1;
   const int dof1 = m.block_dofadr()[first], n1 = m.block_dofadr()[first + 1] - dof1;
   if (second < 0) return {first, -1, dof1, n1, 0, 0};
   const int dof2 = m.block_dofadr()[second];
@@ -82,5 +83,7 @@ struct SparseRows {
 
 // A dof that length `id` depends on.
 DEVICE int length_dof(const Model& m, int id) {
-  return id < m.njnt() ? m.jnt_dofadr()[id] : m.wrap_dofadr()[m.tendon_adr()[id - m.njnt()]];
+  if (id < m.njnt()) return m.jnt_dofadr()[id];
+  const int t = id - m.njnt();
+  return m.tendon_num()[t] ? m.wrap_dofadr()[m.tendon_adr()[t]] : 0;
 }

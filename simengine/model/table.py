@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 # Sizes every model has; they open the integer header in this order.
 SIZES: tuple[str, ...] = (
-    *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "nmocap"),
+    *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "npath", "nmocap", "ngravcomp"),
     *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment", "neq", "nfriction", "ntree"),
     *("nblock", "nM", "nJ"),
     *("nsensor", "nsensordata"),
@@ -21,7 +21,7 @@ SIZES: tuple[str, ...] = (
 # Scalar integer options, which follow the sizes in the header.
 INT_OPTIONS: tuple[str, ...] = (
     *("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart", "opt_solver", "opt_cone"),
-    "opt_multiccd",
+    *("opt_multiccd", "opt_actuation"),
 )
 
 
@@ -68,6 +68,10 @@ TABLE: tuple[TableField, ...] = (
     _r("body_subtreemass", "nbody", doc="mass of the subtree [kg]"),
     _r("body_inertia", "nbody", 3, doc="principal moments of inertia [kg m^2]"),
     _r("body_box", "nbody", 3, doc="derived: sides of the box of the body's mass and inertia [m], for fluid forces"),
+    _r("body_gravcomp", "nbody", doc="share of the weight that is compensated, 0 where that has no effect"),
+    _i("body_fluid", "nbody", doc="derived: geoms meet the fluid as ellipsoids, not the body as a box"),
+    _i("body_geomadr", "nbody", doc="first geom, -1 if none"),
+    _i("body_geomnum", "nbody", doc="number of geoms"),
     _r("body_invweight0", "nbody", 2, doc="mean inverse inertia at qpos0, translation and rotation"),
     _i("root_body", "nroot", doc="derived: children of the world"),
     _i("level_adr", "nlevel+1", doc="derived: first entry of each tree level in level_body"),
@@ -77,7 +81,8 @@ TABLE: tuple[TableField, ...] = (
     _i("jnt_qposadr", "njnt", doc="first coordinate"),
     _i("jnt_dofadr", "njnt", doc="first dof"),
     _i("jnt_bodyid", "njnt", doc="body"),
-    _i("jnt_actfrclimited", "njnt", doc="is the total actuator force limited"),
+    _i("jnt_actfrclimited", "njnt", doc="is the total actuator force limited; gravity compensation does it itself"),
+    _i("jnt_gravcomp", "njnt", doc="derived: where the joint's gravity compensation goes (simengine.model.gravcomp)"),
     _r("jnt_pos", "njnt", 3, doc="anchor in the body frame [m]"),
     _r("jnt_axis", "njnt", 3, doc="axis in the body frame"),
     _r("jnt_stiffness", "njnt", doc="spring stiffness [N/m or N m/rad]"),
@@ -110,6 +115,9 @@ TABLE: tuple[TableField, ...] = (
     _r("geom_pos", "ngeom", 3, doc="position in the body frame [m]"),
     _r("geom_quat", "ngeom", 4, doc="orientation in the body frame"),
     _r("geom_size", "ngeom", 3, doc="type-specific sizes [m]"),
+    _i("geom_visible", "ngeom", doc="derived: do rays meet the geom"),
+    _r("geom_semiaxes", "ngeom", 3, doc="derived: half axes of the ellipsoid that the geom is to a fluid [m]"),
+    _r("geom_fluid", "ngeom", 12, doc="coefficients of the ellipsoid model of fluid forces; the first is 0 without"),
     _r("geom_rbound", "ngeom", doc="radius of the bounding sphere [m], 0 for planes"),
     # sites
     _i("site_bodyid", "nsite", doc="body"),
@@ -140,8 +148,8 @@ TABLE: tuple[TableField, ...] = (
     _i("slot_cand", "nslot", doc="derived: candidate pair of each contact slot"),
     _i("slot_sub", "nslot", doc="derived: number of the slot within its pair"),
     # fixed tendons: weighted sums of joint coordinates, one term a wrap
-    _i("tendon_adr", "ntendon", doc="first wrap"),
-    _i("tendon_num", "ntendon", doc="number of wraps"),
+    _i("tendon_adr", "ntendon", doc="first wrap over a joint"),
+    _i("tendon_num", "ntendon", doc="number of wraps over joints"),
     _r("tendon_stiffness", "ntendon", doc="spring stiffness [N per unit of length]"),
     _r("tendon_damping", "ntendon", doc="damping [N s per unit of length]"),
     _r("tendon_lengthspring", "ntendon", 2, doc="range of lengths in which the spring rests"),
@@ -172,6 +180,14 @@ TABLE: tuple[TableField, ...] = (
     _r("eq_solref", "neq", 2, doc="solver reference"),
     _r("eq_solimp", "neq", 5, doc="solver impedance"),
     _i("friction_id", "nfriction", doc="derived: dofs with friction loss, then nv + each such tendon"),
+    # spatial tendons: paths of pieces, each from one site to another
+    _i("tendon_pathadr", "ntendon", doc="derived: first piece"),
+    _i("tendon_pathnum", "ntendon", doc="derived: number of pieces"),
+    _i("path_tenid", "npath", doc="derived: tendon"),
+    _i("path_site", "npath", 2, doc="derived: sites at the ends"),
+    _i("path_geom", "npath", doc="derived: sphere or cylinder that the piece wraps around, -1 if none"),
+    _i("path_side", "npath", doc="derived: site on the side where the path wraps, or inside the geom; -1 if none"),
+    _r("path_scale", "npath", doc="derived: share of the piece in the tendon's length, by the pulley before it"),
     # actuators on joints and fixed tendons; a moment is an actuator's gear times the coefficient of one joint
     _i("jnt_momentnum", "njnt", doc="derived: number of moments about the joint"),
     _i("jnt_momentadr", "njnt", doc="derived: first of them; they are ordered by joint, then by actuator"),
@@ -212,6 +228,8 @@ TABLE: tuple[TableField, ...] = (
     _r("sensor_cutoff", "nsensor", doc="bound of real and positive values, 0 for none"),
     _i("sensor_bodyid", "nsensor", 2, doc="derived: bodies that carry the frames"),
     _r("sensor_pos", "nsensor", 2, 3, doc="derived: positions of the frames in their bodies [m]"),
+    _i("sensor_site", "nsensor", doc="derived: shape (mjtGeom) of the site whose volume matters, -1 for none"),
+    _r("sensor_size", "nsensor", 3, doc="derived: its size [m]"),
     _r("sensor_quat", "nsensor", 2, 4, doc="derived: orientations of the frames in their bodies"),
     # options
     _r("opt_timestep", doc="step [s]"),

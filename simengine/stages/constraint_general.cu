@@ -5,7 +5,8 @@
 // on which their impedance depends, and efc_aref the drift.
 template <class Rows>
 DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active, const Motion& motion,
-                         const Rows& jacobian, real* efc_pos, real* efc_D, real* efc_aref, int* efc_type, int* efc_id) {
+                         const real* ten_length, const real* ten_J, const Rows& jacobian, real* efc_pos, real* efc_D,
+                         real* efc_aref, int* efc_type, int* efc_id) {
   int r = 0;
   ROLLED for (int e = 0; e < m.neq(); ++e) {
     const int rows = eq_active[e] ? m.eq_rows()[e] : 0;
@@ -28,7 +29,7 @@ DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active,
         }
       }
     } else if (lane() == 0) {
-      pos[0] = length_equality(m, e, qpos, jacobian, r);
+      pos[0] = length_equality(m, e, qpos, ten_length, ten_J, jacobian, r);
     }
     if (lane() == 0) {
       for (int i = 0; i < 6; ++i) distance2 = i < rows ? fma_(pos[i], pos[i], distance2) : distance2;
@@ -48,12 +49,13 @@ DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active,
 
 // (1) rows of friction losses, from row `rows` on; returns their end.
 template <class Rows>
-DEVICE int friction_rows(const Model& m, int rows, const Rows& jacobian, real* efc_pos, int* efc_type, int* efc_id) {
+DEVICE int friction_rows(const Model& m, int rows, const real* ten_J, const Rows& jacobian, real* efc_pos,
+                         int* efc_type, int* efc_id) {
   LANE_FOR(f, m.nfriction()) {
     const int r = rows + f, id = m.friction_id()[f], t = id - m.nv();
     real* row = jacobian.start(m, r, t >= 0 ? length_dof(m, m.njnt() + t) : id, -1).first;
     if (t >= 0) {
-      add_length_jacobian(m, m.njnt() + t, R(1.0), row);
+      add_length_jacobian(m, m.njnt() + t, R(1.0), row, ten_J);
     } else {
       row[id] = 1;
     }
@@ -156,18 +158,19 @@ DEVICE real contact_share(const Model& m, int c, int type, int sub) {
 template <class Rows>
 DEVICE void every_row(const Model& m, const real* qpos, const real* qvel, const int* eq_active, const real* xpos,
                        const real* xquat, const real* xmat, const real* subtree_com, const real* cdof,
-                       const real* cvel, const real* cdof_dot, const int* ncon, const int* nefc,
-                       const real* contact_dist, const real* contact_pos, const real* contact_frame,
-                       const int* contact_cand, int* contact_efc_address, const Rows& jacobian, real* efc_pos,
+                       const real* cvel, const real* cdof_dot, const real* ten_length, const real* ten_J,
+                       const int* ncon, const int* nefc, const real* contact_dist, const real* contact_pos,
+                       const real* contact_frame, const int* contact_cand, int* contact_efc_address,
+                       const Rows& jacobian, real* efc_pos,
                        real* efc_margin, real* efc_D, real* efc_aref, int* efc_type, int* efc_id,
                        real* efc_frictionloss) {
   const int stride = jacobian.stride;
   const Motion motion = {xpos, xquat, xmat, subtree_com, cdof, cvel, cdof_dot, qvel};
-  const int equalities =
-      equality_rows(m, qpos, eq_active, motion, jacobian, efc_pos, efc_D, efc_aref, efc_type, efc_id);
-  const int frictions = friction_rows(m, equalities, jacobian, efc_pos, efc_type, efc_id);
+  const int equalities = equality_rows(m, qpos, eq_active, motion, ten_length, ten_J, jacobian, efc_pos, efc_D,
+                                       efc_aref, efc_type, efc_id);
+  const int frictions = friction_rows(m, equalities, ten_J, jacobian, efc_pos, efc_type, efc_id);
   LANE_FOR(r, frictions) efc_margin[r] = 0;
-  const int limits = limit_rows(m, frictions, qpos, jacobian, efc_pos, efc_margin, efc_type, efc_id);
+  const int limits = limit_rows(m, frictions, qpos, ten_length, ten_J, jacobian, efc_pos, efc_margin, efc_type, efc_id);
   // (3) rows that exist
   contact_addresses<true>(m, limits, ncon[0], contact_dist, contact_cand, contact_efc_address, efc_pos, efc_margin,
                           efc_type, efc_id);
@@ -216,12 +219,12 @@ DEVICE void every_row(const Model& m, const real* qpos, const real* qvel, const 
 
 DEVICE void constraint_general(const Model& m, const real* qpos, const real* qvel, const int* eq_active,
                                const real* xpos, const real* xquat, const real* xmat, const real* subtree_com,
-                               const real* cdof, const real* cvel, const real* cdof_dot, const int* ncon,
-                               const int* nefc, const real* contact_dist, const real* contact_pos,
-                               const real* contact_frame, const int* contact_cand, int* contact_efc_address,
-                               real* efc_J, real* efc_pos, real* efc_margin, real* efc_D, real* efc_aref,
-                               int* efc_type, int* efc_id, real* efc_frictionloss) {
-  every_row(m, qpos, qvel, eq_active, xpos, xquat, xmat, subtree_com, cdof, cvel, cdof_dot, ncon, nefc, contact_dist,
-            contact_pos, contact_frame, contact_cand, contact_efc_address, DenseRows{efc_J, m.nvp()}, efc_pos,
-            efc_margin, efc_D, efc_aref, efc_type, efc_id, efc_frictionloss);
+                               const real* cdof, const real* cvel, const real* cdof_dot, const real* ten_length,
+                               const real* ten_J, const int* ncon, const int* nefc, const real* contact_dist,
+                               const real* contact_pos, const real* contact_frame, const int* contact_cand,
+                               int* contact_efc_address, real* efc_J, real* efc_pos, real* efc_margin, real* efc_D,
+                               real* efc_aref, int* efc_type, int* efc_id, real* efc_frictionloss) {
+  every_row(m, qpos, qvel, eq_active, xpos, xquat, xmat, subtree_com, cdof, cvel, cdof_dot, ten_length, ten_J, ncon,
+            nefc, contact_dist, contact_pos, contact_frame, contact_cand, contact_efc_address,
+            DenseRows{efc_J, m.nvp()}, efc_pos, efc_margin, efc_D, efc_aref, efc_type, efc_id, efc_frictionloss);
 }
