@@ -155,6 +155,30 @@ def test_flat_pairs_are_refused_unless_they_touch_in_one_point(pair: str) -> Non
     assert load_model(text.format("disable")).ncand == 1
 
 
+@pytest.mark.parametrize("tilt", [0.0, 1e-7, 1e-5, 1e-3])
+def test_a_cylinder_that_stands_almost_upright_keeps_its_contacts_in_float32(tilt: float) -> None:
+    text = (
+        '<mujoco><worldbody><geom type="plane" size="1 1 1"/><body><freejoint/><geom {}/></body></worldbody></mujoco>'
+    )
+    mj = mujoco.MjModel.from_xml_string(text.format(SHAPES["cylinder"]))
+    turns = np.random.default_rng(2).uniform(0, 2 * np.pi, size=(20, 2))
+    data = mujoco.MjData(mj)
+    qpos = np.zeros((len(turns), 7))
+    for q, (spin, way) in zip(qpos, turns, strict=True):
+        lean = np.array([1.0, tilt * np.cos(way), tilt * np.sin(way), 0.0])
+        mujoco.mju_mulQuat(q[3:], lean, np.array([np.cos(spin), 0.0, 0.0, np.sin(spin)]))
+        q[2] = 0.119
+    sim = Simulation(load_model(mj), num_worlds=len(qpos), backend="host", dtype="float32")
+    sim.set_state(qpos=qpos)
+    sim.forward()
+    for world, q in enumerate(qpos):
+        data.qpos[:] = q.astype(np.float32)
+        mujoco.mj_forward(mj, data)
+        assert sim.contacts(world).ncon == data.ncon == 3
+        np.testing.assert_allclose(np.sort(sim.contacts(world).dist), np.sort(data.contact.dist), atol=1e-6)
+    sim.close()
+
+
 def test_another_method_of_convex_collision_is_refused() -> None:
     text = '<mujoco><option><flag nativeccd="disable"/></option><worldbody>{}</worldbody></mujoco>'
     bodies = '<geom type="cylinder" size=".1 .1"/><body><freejoint/><geom type="capsule" size=".1 .1"/></body>'
