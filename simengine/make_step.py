@@ -218,7 +218,7 @@ def _single_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:
         qpos, qvel = euler(m, f["qM"], f["qacc"], *forces, state.qpos, state.qvel)
     else:
         placed = (f["xipos"], f["ximat"], f["geom_xpos"], f["geom_xmat"], f["subtree_com"])
-        inertia = (f["cinert"],) if m.opt_integrator == "implicit" else ()
+        inertia = (f["cinert"],)
         names = "actuator_length actuator_velocity actuator_moment actuator_force qfrc_actuator"
         driven = (ctrl, act, f["act_dot"], *(f[name] for name in names.split()))
         step: Callable[..., Any] = implicit if m.opt_integrator == "implicit" else implicitfast

@@ -502,6 +502,10 @@ GLIDER = """
         <geom type="sphere" size="0.07" pos="-0.1 0 0" fluidshape="none" contype="1"/>
       </body>
     </body>
+    <body name="drift" pos="-0.8 0 0.6">
+      <joint type="free" damping="0.2"/>
+      <geom type="ellipsoid" size="0.1 0.2 0.05" pos="0.03 0.02 0"/>
+    </body>
     <body name="post" pos="0.8 0 0.4" gravcomp="1">
       <joint name="lift" type="slide" axis="0 0 1" damping="3"/>
       <geom type="cylinder" size="0.04 0.2"/>

@@ -99,16 +99,8 @@ def _elements(mj: mujoco.MjModel) -> Iterator[str]:
     yield from unsupported_rows(mj)
 
 
-def _alone(mj: mujoco.MjModel) -> np.ndarray:
-    """(njnt,) bool: free joints of trees without other dofs, whose gyroscopic forces implicitfast takes implicitly."""
-    dofs = np.bincount(mj.dof_treeid, minlength=1)[mj.dof_treeid[mj.jnt_dofadr]] if mj.njnt else np.zeros(0, int)
-    fast = mj.opt.integrator == mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    return np.asarray((mj.jnt_type == mujoco.mjtJoint.mjJNT_FREE) & (dofs == 6) & fast)
-
-
 def _joints(mj: mujoco.MjModel) -> Iterator[str]:
     joint = _OBJ.mjOBJ_JOINT
-    yield from _named(mj, "integrator implicitfast on a single free body,", joint, _alone(mj))
     yield from _named(mj, "polynomial stiffness", joint, _nonzero_rows(mj.jnt_stiffnesspoly))
     yield from _named(mj, "plastic spring", joint, mj.jnt_plasticadr >= 0)
     limited = np.zeros(mj.njnt, dtype=bool)

@@ -5,8 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
+from simengine.math import tree
+from simengine.math.vector import const
+from simengine.stages.com_vel_ref import com_vel
 from simengine.stages.implicit_ref import actuator_slopes, end_of_step, fluid_derivative, linear_derivative
+from simengine.stages.rne_ref import rne
 
 
 def implicitfast(
@@ -19,6 +25,7 @@ def implicitfast(
     geom_xpos: jax.Array,
     geom_xmat: jax.Array,
     subtree_com: jax.Array,
+    cinert: jax.Array,
     cdof: jax.Array,
     ten_J: jax.Array,
     ctrl: jax.Array,
@@ -41,4 +48,15 @@ def implicitfast(
 
     # (2) acceleration with the forces at the end of the step
     # (3) velocity, then position with it
-    return end_of_step(m, qM, D + 0.5 * (drag + drag.T), qfrc_smooth + qfrc_constraint, qpos, qvel)
+    alone = np.bincount(tree_of(m), minlength=1)[tree_of(m)] == 6
+    alone = alone & (np.asarray(m.jnt_type)[np.asarray(m.dof_jntid)] == tree.FREE)
+    D = D + jnp.where(alone[:, None], drag, 0.5 * (drag + drag.T))
+    if alone.any():
+        gyroscopic = jax.jacfwd(lambda v: rne(m, v, cinert, cdof, *com_vel(m, v, cdof))[0])(qvel)
+        D = D - gyroscopic * const(alone[:, None], qvel)
+    return end_of_step(m, qM, D, qfrc_smooth + qfrc_constraint, qpos, qvel)
+
+
+def tree_of(m: Any) -> np.ndarray:
+    """Root body (nv,) of the tree of each dof."""
+    return np.asarray(m.body_rootid)[np.asarray(m.dof_bodyid)]

@@ -69,16 +69,3 @@ def test_geoms_that_can_touch_nothing_are_of_any_type() -> None:
         '<body><freejoint/><geom type="box" size="1 1 1" contype="0" conaffinity="0"/></body></worldbody>',
     )
     assert load_model(text).ngeom == 3
-
-
-@pytest.mark.parametrize(("integrator", "refused"), [("implicitfast", True), ("implicit", False), ("Euler", False)])
-def test_implicitfast_is_refused_on_a_free_body_alone(integrator: str, refused: bool) -> None:
-    body = '<body><joint name="loose" type="free"/><geom size="0.1"/>{}</body>'
-    text = f'<mujoco><option integrator="{integrator}"/><worldbody>{body}</worldbody></mujoco>'
-    hinge = '<body><joint axis="0 1 0"/><geom size="0.1" pos="0.3 0 0"/></body>'
-    load_model(text.format(hinge))
-    if not refused:
-        load_model(text.format(""))
-        return
-    with pytest.raises(UnsupportedModelError, match="implicitfast on a single free body, of joint 'loose'"):
-        load_model(text.format(""))
