@@ -109,7 +109,7 @@ def _undecided(early: mujoco.MjModel, model: Model, states: Sample, index: int) 
     found = np.array([pairs[int(a), int(b)] for a, b in data.contact.geom.reshape(-1, 2)], dtype=int)
     margin = model.cand_margin[found]
     gaps = [data.contact.dist - margin, data.contact.dist - margin - model.cand_gap[found]]
-    gaps += [limit_gaps(model.mj, states.qpos[index][None])[0]]
+    gaps += [limit_gaps(model.mj, states.qpos[index][None], np.array(data.ten_length)[None])[0]]
     return bool((np.abs(np.concatenate(gaps)) < NEAR).any())
 
 
