@@ -11,7 +11,7 @@ from simengine.stages.acceleration import ACCELERATION
 from simengine.stages.activation import ACTIVATION
 from simengine.stages.actuation import ACTUATION
 from simengine.stages.actuation_any import ACTUATION_ANY
-from simengine.stages.blocks import ACCELERATION_BLOCKS, CRB_BLOCKS, EULER_BLOCKS, FACTOR_BLOCKS
+from simengine.stages.blocks import ACCELERATION_BLOCKS, CRB_BLOCKS, EULER_BLOCKS, FACTOR_BLOCKS, SENSOR_VEL_BLOCKS
 from simengine.stages.body_forces import BODY_FORCES
 from simengine.stages.collision import COLLISION, COLLISION_ANY
 from simengine.stages.com_pos import COM_POS
@@ -45,6 +45,7 @@ from simengine.stages.solve_pgs import SOLVE_PGS
 from simengine.stages.stage import Stage
 from simengine.stages.subtree_vel import SUBTREE_VEL
 from simengine.stages.tendon import TENDON
+from simengine.stages.tendon_forces import TENDON_FORCES
 from simengine.stages.tendon_passive import TENDON_PASSIVE
 from simengine.stages.tendon_velocity import TENDON_VELOCITY
 from simengine.stages.transmission import TRANSMISSION
@@ -89,6 +90,7 @@ STAGES: tuple[Stage, ...] = (
     ACTIVATION,
     RNE_POST,
     RNE_POST_GENERAL,
+    TENDON_FORCES,
     SUBTREE_VEL,
     ACC_BIAS,
     SENSOR_POS,
@@ -156,12 +158,14 @@ NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NAR
 ACTIVATION_KERNEL = Kernel("activation", (ACTIVATION,))
 POST = Kernel("rne_post", (RNE_POST,))
 POST_GENERAL = Kernel("rne_post_general", (RNE_POST_GENERAL,))
+TENDON_POST = Kernel("tendon_forces", (TENDON_FORCES,))
 ASKED_FOR: tuple[Kernel, ...] = tuple(
     Kernel(stage.name, (stage,)) for stage in (SITES, TENDON, TENDON_VELOCITY, TRANSMISSION)
 )
 """Kernels that run, in this order and before the integrator, where what they produce is wanted and nothing else
 produces it."""
 SENSE_MOTION = Kernel("sense_motion", (SUBTREE_VEL, ACC_BIAS, SENSOR_POS, SENSOR_VEL))
+SENSE_MOTION_BLOCKS = Kernel("sense_motion_blocks", (*SENSE_MOTION.stages[:-1], SENSOR_VEL_BLOCKS))
 SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
 
 
@@ -180,6 +184,11 @@ def smooth(general: bool, has_fluid: bool) -> Kernel:
     if general:
         return SMOOTH_GENERAL
     return SMOOTH_FLUID if has_fluid else SMOOTH
+
+
+def sense_motion(by_blocks: bool) -> Kernel:
+    """Sensors of positions and velocities, with inertia by blocks or not."""
+    return SENSE_MOTION_BLOCKS if by_blocks else SENSE_MOTION
 
 
 def is_fused(integrator: str, solver: str) -> bool:
@@ -238,6 +247,7 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
         *ASKED_FOR,
         POST,
         POST_GENERAL,
+        TENDON_POST,
         SENSE_MOTION,
         SENSE_FORCES,
         *integrate(integrator, solver),
@@ -257,6 +267,10 @@ ISLAND_STAGES: tuple[Stage, ...] = (*BY_BLOCKS.values(), ISLANDS, SCAN_ISLANDS, 
 ISLAND_SOLVERS: dict[str, Kernel] = {
     stage.name: Kernel(f"{stage.name}_islands", (stage,), unit="island", resident=6) for stage in (SOLVE,)
 }
+
+
+ISLAND_KERNELS: tuple[Kernel, ...] = (SENSE_MOTION_BLOCKS, *ISLAND_SOLVERS.values(), *map(single, ISLAND_STAGES))
+"""Kernels that only models launch which are solved island by island."""
 
 
 def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
@@ -279,7 +293,7 @@ def island_integrator(integrator: str) -> tuple[Kernel, ...]:
 
 def all_kernels() -> tuple[Kernel, ...]:
     """Every kernel of the engine, each once."""
-    kernels = [*ISLAND_SOLVERS.values(), *(single(stage) for stage in (*STAGES, *ISLAND_STAGES))]
+    kernels = [*ISLAND_KERNELS, *map(single, STAGES)]
     for integrator, solver in product(("", *INTEGRATORS), SOLVERS):
         kernels += step_kernels(integrator, solver)
     return tuple({kernel.name: kernel for kernel in kernels}.values())

@@ -68,10 +68,8 @@ class Model:
         self.has_general_rows = needs_general_rows(mj, [parameters.of(pair).condim for pair in pairs])
         lean = mj.opt.solver == mujoco.mjtSolver.mjSOL_NEWTON and not self.has_general_rows
         self.solver: str = "solve" if lean else _SOLVERS[int(mj.opt.solver)]
-        self.has_islands = self._island_forms() and worth_blocks(mj)
-        blocks = block_table(mj, self.has_islands)
-        self.arrays = _build_arrays(mj, pairs, blocks)
-        self.sizes = _build_sizes(mj, self.arrays, blocks["nJ"])
+        self.arrays = _build_arrays(mj, pairs)
+        self.sizes = _build_sizes(mj, self.arrays)
         self.options = _build_options(mj)
         self.initial = _initial_state(mj)
         self.nefc_max = _most_rows(self)
@@ -88,6 +86,7 @@ class Model:
             or self.opt_integrator in ("implicit", "implicitfast")
         )
         self.general_position = bool(heavy or self.neq or self.nfriction or self.general_smooth)
+        self.solve_by_islands(self.has_island_forms() and worth_blocks(mj))
         self._check_shapes()
 
     def __getattr__(self, name: str) -> Any:
@@ -97,9 +96,16 @@ class Model:
                 return values[name]
         raise AttributeError(f"the model table has no field {name!r}; see simengine.model.table.TABLE")
 
-    def _island_forms(self) -> bool:
+    def has_island_forms(self) -> bool:
         """Whether the stages that the model needs have forms that work island by island."""
         return self.solver in _ISLAND_SOLVERS and self.opt_integrator in ("euler", "rk4")
+
+    def solve_by_islands(self, wanted: bool) -> None:
+        """Choose the solution island by island, or as one dense problem; before the model is simulated."""
+        self.has_islands = wanted
+        arrays, sizes = block_table(self.mj, wanted)
+        self.arrays |= arrays
+        self.sizes |= sizes
 
     def __repr__(self) -> str:
         s = self.sizes
@@ -178,10 +184,10 @@ def _subtree_ends(mj: mujoco.MjModel) -> np.ndarray:
     return last
 
 
-def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], blocks: dict[str, Any]) -> dict[str, np.ndarray]:
+def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarray]:
     """Copy MuJoCo's fields, add the derived ones, and fold the disable flags into them."""
     disabled = int(mj.opt.disableflags)
-    values: dict[str, Any] = pair_table(mj, pairs) | blocks
+    values: dict[str, Any] = pair_table(mj, pairs) | block_table(mj, False)[0]
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
@@ -214,7 +220,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], blocks: dict[str, 
     return arrays
 
 
-def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray], row_words: int) -> dict[str, int]:
+def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, int]:
     derived = {
         "ngravcomp": int(np.count_nonzero(arrays["body_gravcomp"])),
         "nlevel": len(arrays["level_adr"]) - 1,
@@ -225,9 +231,7 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray], row_words: i
         "nmoment": len(arrays["moment"]),
         "nwrap": len(arrays["wrap_tenid"]),
         "npath": len(arrays["path_geom"]),
-        "nblock": len(arrays["block_adr"]) - 1,
-        "nM": int(arrays["block_adr"][-1]),
-        "nJ": row_words,
+        **block_table(mj, False)[1],
         "ntree": int(arrays["dof_treeid"].max(initial=-1)) + 1,
         "nfriction": len(arrays["friction_id"]),
     }

@@ -13,7 +13,6 @@ import numpy as np
 
 from simengine.model.rows import unsupported_rows
 from simengine.model.sensors import unsupported_sensors
-from simengine.model.tendons import is_fixed
 
 _OBJ = mujoco.mjtObj
 _DISABLE = mujoco.mjtDisableBit

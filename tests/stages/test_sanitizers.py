@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simengine.kernels.catalogue import ISLAND_STAGES, all_kernels
+from simengine.kernels.catalogue import ISLAND_KERNELS, all_kernels
 from simengine.state.fields import FIELD
 from tests.stages.harness import Memory, changed
 from tests.stages.harness_chain import RUNGE_KUTTA, Calls, calls, fused_calls, single, start
@@ -20,7 +20,7 @@ from tests.stages.harness_sanitizer import Edit, build, execute, record, support
 
 pytestmark = [pytest.mark.sanitizer]
 
-KERNELS = [k for k in all_kernels() if k.unit != "island" and k.stages[0] not in ISLAND_STAGES]
+KERNELS = [kernel for kernel in all_kernels() if kernel not in ISLAND_KERNELS]
 """What solves worlds island by island is run on its own models; see test_island_sanitizers.py."""
 
 WORLDS = {"ant": 4, "pile": 2, "sunken": 3, "tendons": 3, "actuators": 3, "dual": 2, "linkage": 2, "rollers": 2}
