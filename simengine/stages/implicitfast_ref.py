@@ -1,12 +1,17 @@
-"""Implicit integration but for Coriolis and centrifugal forces, in JAX, for one world. As mj_implicit."""
+"""Implicit integration but for most Coriolis and centrifugal forces, in JAX, for one world. As mj_implicit."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import jax
+import numpy as np
 
+from simengine.math import tree
+from simengine.math.vector import const
+from simengine.stages.com_vel_ref import com_vel
 from simengine.stages.implicit_ref import actuator_slopes, end_of_step, fluid_derivative, linear_derivative
+from simengine.stages.rne_ref import rne
 
 
 def implicitfast(
@@ -19,6 +24,7 @@ def implicitfast(
     geom_xpos: jax.Array,
     geom_xmat: jax.Array,
     subtree_com: jax.Array,
+    cinert: jax.Array,
     cdof: jax.Array,
     ten_J: jax.Array,
     ctrl: jax.Array,
@@ -39,6 +45,21 @@ def implicitfast(
     D = linear_derivative(m, ten_J.reshape(m.ntendon, m.nv), actuator_moment.reshape(m.nu, m.nv), slope)
     drag = fluid_derivative(m, xipos, ximat, geom_xpos, geom_xmat, subtree_com, cdof, qvel)
 
+    D = D + 0.5 * (drag + drag.T)
+    alone = free_alone(m)
+    if alone.any():
+        # free bodies by themselves keep all of the derivative, Coriolis forces included
+        whole = drag - 0.5 * (drag + drag.T)
+        whole = whole - jax.jacfwd(lambda v: rne(m, v, cinert, cdof, *com_vel(m, v, cdof))[0])(qvel)
+        D = D + whole * const(alone[:, None] & alone[None, :], D)
+
     # (2) acceleration with the forces at the end of the step
     # (3) velocity, then position with it
-    return end_of_step(m, qM, D + 0.5 * (drag + drag.T), qfrc_smooth + qfrc_constraint, qpos, qvel)
+    return end_of_step(m, qM, D, qfrc_smooth + qfrc_constraint, qpos, qvel)
+
+
+def free_alone(m: Any) -> np.ndarray:
+    """(nv,) bool: dofs of trees that have no other joint than a free one."""
+    root = np.asarray(m.body_rootid)[m.dof_bodyid]
+    dofs = np.bincount(root, minlength=m.nbody)[root]
+    return (dofs == 6) & (np.asarray(m.jnt_type)[m.dof_jntid] == tree.FREE)
