@@ -27,7 +27,10 @@ from simengine.stages.constraint_ref import constraint
 from simengine.stages.crb_ref import crb
 from simengine.stages.euler_ref import euler
 from simengine.stages.factor_m_ref import factor_m
-from simengine.stages.fluid_ref import fluid
+from simengine.stages.fluid_any_ref import fluid_any
+from simengine.stages.gravcomp_ref import gravcomp
+from simengine.stages.implicit_ref import implicit
+from simengine.stages.implicitfast_ref import implicitfast
 from simengine.stages.kinematics_ref import kinematics
 from simengine.stages.narrowphase_ref import narrowphase
 from simengine.stages.passive_ref import passive
@@ -38,6 +41,8 @@ from simengine.stages.sensor_acc_ref import sensor_acc
 from simengine.stages.sensor_pos_ref import sensor_pos
 from simengine.stages.sensor_vel_ref import sensor_vel
 from simengine.stages.sites_ref import sites
+from simengine.stages.solve_cg_ref import solve_cg
+from simengine.stages.solve_newton_ref import solve_newton
 from simengine.stages.solve_pgs_ref import solve_pgs
 from simengine.stages.solve_ref import solve
 from simengine.stages.subtree_vel_ref import subtree_vel
@@ -120,7 +125,7 @@ def make_step(model: Any, derived: bool = False) -> Callable[[State, jax.Array],
     Returns:
         step(state, ctrl) -> state, or -> (state, fields); ctrl (nu,) is held during the step.
     """
-    integrate = {"euler": _euler_step, "rk4": _rk4_step}[model.opt_integrator]
+    integrate = _rk4_step if model.opt_integrator == "rk4" else _single_step
 
     def step(state: State, ctrl: jax.Array) -> Any:
         following, fields = integrate(model, state, ctrl)
@@ -153,8 +158,8 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     put("ten_velocity", tendon_velocity(m, qvel, f["ten_J"]))
     put("qfrc_passive", passive(m, qpos, qvel))
     put("qfrc_passive", tendon_passive(m, f["ten_length"], f["ten_velocity"], f["ten_J"], f["qfrc_passive"]))
-    moving = (f["xipos"], f["ximat"], f["subtree_com"], f["cdof"], f["cvel"])
-    put("qfrc_fluid qfrc_passive", fluid(m, *moving, f["qfrc_passive"]))
+    moving = (*(f["xipos"], f["ximat"], f["geom_xpos"], f["geom_xmat"]), f["subtree_com"], f["cdof"], f["cvel"])
+    put("qfrc_fluid qfrc_passive", fluid_any(m, *moving, f["qfrc_passive"]))
     put("qfrc_bias", rne(m, qvel, f["cinert"], f["cdof"], f["cvel"], f["cdof_dot"]))
     eq_active = const(m.eq_active0, qpos) if state.eq_active is None else state.eq_active
     frames = (f["xpos"], f["xquat"], f["xmat"])
@@ -173,15 +178,18 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     else:
         put("actuator_force qfrc_actuator", actuation(m, qpos, qvel, ctrl))
         f["act_dot"] = jnp.zeros(0, qpos.dtype)
+    lifted = (f["xipos"], f["subtree_com"], f["cdof"], f["qfrc_passive"], f["qfrc_actuator"])
+    put("qfrc_gravcomp qfrc_passive qfrc_actuator", gravcomp(m, *lifted))
     smooth = (f["qfrc_passive"], f["qfrc_bias"], f["qfrc_actuator"])
     placed = (f["xipos"], f["subtree_com"], f["cdof"])
     put("qfrc_smooth qacc_smooth", acceleration(m, xfrc, qfrc, *placed, *smooth, f["qLD"]))
     rows = (f["efc_active"], f["efc_J"], f["efc_D"], f["efc_aref"])
     problem = (f["qfrc_smooth"], f["qacc_smooth"], state.qacc_warmstart)
-    if m.solver == "solve_pgs":
-        put("qacc efc_force qfrc_constraint", solve_pgs(m, f["qM"], f["qLD"], *problem, *rows))
-    else:
+    if m.solver == "solve":
         put("qacc efc_force qfrc_constraint", solve(m, f["qM"], *problem, *rows))
+    else:
+        solver = {"solve_newton": solve_newton, "solve_cg": solve_cg, "solve_pgs": solve_pgs}[m.solver]
+        put("qacc efc_force qfrc_constraint", solver(m, f["qM"], f["qLD"], *problem, *rows))
     put("cfrc_ext", rne_post(m, xfrc, *frames, *placed[:2], *contacts[1:], f["efc_active"], f["efc_force"]))
     pulled = (f["ten_length"], f["ten_velocity"], f["actuator_force"], f["efc_active"], f["efc_force"])
     put("cfrc_ext", tendon_forces(m, f["subtree_com"], *poses, *pulled, f["cfrc_ext"]))
@@ -202,12 +210,21 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     return f
 
 
-def _euler_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:
+def _single_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:
     f = _forward(m, state, ctrl)
-    forces = (f["qM"], f["qacc"], f["qfrc_smooth"], f["qfrc_constraint"])
-    qpos, qvel = euler(m, *forces, state.qpos, state.qvel)
-    act = advance_activation(m, _activations(m, state), f["act_dot"])
-    return _following(m, state, qpos, qvel, act, f["qacc"]), f
+    act = _activations(m, state)
+    forces = (f["qfrc_smooth"], f["qfrc_constraint"])
+    if m.opt_integrator == "euler":
+        qpos, qvel = euler(m, f["qM"], f["qacc"], *forces, state.qpos, state.qvel)
+    else:
+        placed = (f["xipos"], f["ximat"], f["geom_xpos"], f["geom_xmat"], f["subtree_com"])
+        inertia = (f["cinert"],) if m.opt_integrator == "implicit" else ()
+        names = "actuator_length actuator_velocity actuator_moment actuator_force qfrc_actuator"
+        driven = (ctrl, act, f["act_dot"], *(f[name] for name in names.split()))
+        step: Callable[..., Any] = implicit if m.opt_integrator == "implicit" else implicitfast
+        of_velocity = (*placed, *inertia, f["cdof"], f["ten_J"], *driven)
+        qpos, qvel = step(m, f["qM"], *forces, *of_velocity, state.qpos, state.qvel)
+    return _following(m, state, qpos, qvel, advance_activation(m, act, f["act_dot"]), f["qacc"]), f
 
 
 def _rk4_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:

@@ -11,11 +11,14 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-SOLVERS = ("Newton", "PGS")
-INTEGRATORS = ("Euler", "RK4")
-CONES = ("pyramidal",)
-CONDIMS = (3, 1)
+SOLVERS = ("Newton", "PGS", "CG")
+INTEGRATORS = ("Euler", "RK4", "implicitfast", "implicit")
+CONES = ("pyramidal", "elliptic")
+CONDIMS = (3, 1, 4, 6)
 """Values of features that are drawn; the first is what models shrink to."""
+
+NOT_WITH_PGS = ("frictionloss=", "<equality>", 'cone="elliptic"')
+"""What the dual solver does not have."""
 
 GEOMS = {"sphere": 1, "capsule": 2, "box": 3}
 """Geom types that collide in every pair, and how many sizes they have."""
@@ -45,7 +48,10 @@ def vector(reach: float, size: int = 3) -> st.SearchStrategy[str]:
     return st.lists(entry, min_size=size, max_size=size).map(lambda v: words(*v))
 
 
-direction = st.tuples(*[st.integers(-3, 3)] * 3).map(lambda v: words(*(v if any(v) else (0, 0, 1))))
+# Joints keep off the centres of mass: nothing but friction would move a body whose centre its joints hold.
+anchor = st.sampled_from(("0.07 0.05 -0.06", "-0.08 0.06 0.05", "0.05 -0.1 0.07"))
+# Axes keep off those of boxes, whose faces would stay parallel and touch in ways that rounding decides.
+direction = st.tuples(*[st.integers(-3, 3)] * 3).map(lambda v: words(v[0] + 0.3, v[1] + 0.2, v[2] + 0.6))
 quaternion = st.tuples(*[st.integers(-3, 3)] * 4).map(lambda v: words(*(v if any(v) else (1, 0, 0, 0))))
 
 
@@ -83,12 +89,12 @@ class Body(NamedTuple):
 
 
 scalar_joint = st.builds(
-    lambda kind, axis, armature, text: Joint(kind, f'axis="{axis}" armature="{armature}" {text}'),
+    lambda kind, axis, pos, armature, text: Joint(kind, f'axis="{axis}" pos="{pos}" armature="{armature}" {text}'),
     st.sampled_from(("hinge", "slide")),
     direction,
+    anchor,
     number(0.02, 0.1),  # joints of one body may share an axis
     attributes(
-        pos=vector(0.1),
         damping=number(0.1, 2),
         stiffness=number(1, 20),
         springref=number(-0.5, 0.5),
@@ -98,24 +104,29 @@ scalar_joint = st.builds(
         solreflimit=solref,
         solimplimit=solimp,
         actuatorfrcrange=interval(-2, 2),
+        actuatorgravcomp=st.just("true"),
+        frictionloss=number(0.1, 2),
     ),
 )
 ball_joint = st.builds(
-    lambda armature, text: Joint("ball", f'armature="{armature}" {text}'),
+    lambda pos, armature, text: Joint("ball", f'pos="{pos}" armature="{armature}" {text}'),
+    anchor,
     number(0.02, 0.1),
     attributes(
-        pos=vector(0.1),
         damping=number(0.1, 2),
         stiffness=number(1, 20),
         range=number(0.3, 2).map(lambda high: words(0, high)),
         margin=number(0.01, 0.1),
+        frictionloss=number(0.1, 2),
     ),
 )
 free_joint = st.builds(lambda text: Joint("free", text), attributes(damping=number(0.1, 2), stiffness=number(1, 20)))
 joints = st.one_of(st.lists(scalar_joint, max_size=3), st.tuples(ball_joint), st.tuples(scalar_joint, ball_joint)).map(
     tuple
 )
-root_joints = st.one_of(joints, st.tuples(free_joint))
+root_joints = st.one_of(
+    st.lists(scalar_joint, min_size=1, max_size=3).map(tuple), st.tuples(free_joint), st.tuples(ball_joint)
+)
 
 
 @st.composite
@@ -136,6 +147,8 @@ def geom(draw: st.DrawFn) -> str:
             margin=number(0, 0.05),
             gap=number(0, 0.02),
             density=number(500, 2000),
+            fluidshape=st.just("ellipsoid"),
+            fluidcoef=st.just("0.6 0.3 1.2 0.8 0.7"),
         )
     )
     if kind not in GEOMS:
@@ -151,7 +164,12 @@ inertial = st.builds(
     number(0.5, 5),
     st.tuples(number(0.02, 0.03), number(0.02, 0.03), number(0.025, 0.04)).map(lambda v: words(*v)),
 )
-pose = st.builds(lambda pos, quat: f'pos="{pos}" quat="{quat}"', vector(0.4), quaternion)
+pose = st.builds(
+    lambda pos, quat, text: f'pos="{pos}" quat="{quat}" {text}',
+    vector(0.4),
+    quaternion,
+    attributes(gravcomp=number(-0.5, 1.5)),
+)
 inside = st.builds(
     lambda geoms, weight: "".join((*weight, *geoms)),
     st.lists(geom(), min_size=1, max_size=2),
@@ -211,7 +229,9 @@ def options(draw: st.DrawFn) -> str:
     choices = {"integrator": INTEGRATORS, "solver": SOLVERS, "cone": CONES}
     chosen = " ".join(f'{name}="{draw(st.sampled_from(values))}"' for name, values in choices.items())
     flags = " ".join(f'{flag}="disable"' for flag in draw(st.lists(st.sampled_from(FLAGS), unique=True, max_size=2)))
-    return f'<option tolerance="1e-12" ls_tolerance="1e-12" {chosen} {text}><flag {flags}/></option>'
+    # conjugate gradients that stop before they converge agree to fewer digits
+    many = 'iterations="2000"' if 'solver="CG"' in chosen else ""
+    return f'<option tolerance="1e-12" ls_tolerance="1e-12" {many} {chosen} {text}><flag {flags}/></option>'
 
 
 @st.composite
@@ -228,6 +248,7 @@ def tendons(draw: st.DrawFn, joint: st.SearchStrategy[str]) -> list[str]:
                 range=interval(-0.8, 0.8),
                 margin=number(0.01, 0.05),
                 solreflimit=solref,
+                frictionloss=number(0.1, 2),
             )
         )
         terms = "".join(f'<joint joint="{name}" coef="{draw(number(-1.5, 1.2)):g}"/>' for name in over)
@@ -258,6 +279,8 @@ def actuators(draw: st.DrawFn, targets: list[str]) -> list[str]:
     for i in range(draw(st.integers(0, 3)) if targets else 0):
         kind = draw(st.sampled_from(tuple(kinds)))
         target = draw(st.sampled_from(targets))
+        if target.startswith("site") and kind in ("muscle", "damper", "intvelocity"):
+            kind = "motor"  # MJCF has no such shortcut
         gear = {} if "gear" in target else {"gear": number(-2, 3)}
         bounds = "" if kind == "damper" else draw(attributes(**limits, **gear))
         found.append(f'<{kind} name="a{i}" {target} {bounds} {draw(kinds[kind])}/>')
@@ -290,6 +313,35 @@ def sensors(draw: st.DrawFn, names: Names, num_tendons: int, num_actuators: int)
     return draw(st.lists(st.one_of(choices), max_size=4))
 
 
+@st.composite
+def equalities(draw: st.DrawFn, names: Names, scalar: list[str], num_tendons: int) -> list[str]:
+    """Equality constraints between bodies, sites, joints and tendons."""
+    bodies = st.permutations(["world", *names.bodies])
+    kinds = {
+        kind: st.builds(lambda b, p: f'body1="{b[0]}" body2="{b[1]}" anchor="{p}"', bodies, vector(0.2))
+        for kind in ("connect", "weld")
+    }
+    if len(names.sites) > 1:
+        two = st.permutations(names.sites).map(lambda s: f'site1="{s[0]}" site2="{s[1]}"')
+        kinds |= {"connect ": two, "weld ": two}
+    for kind, targets in (("joint", scalar), ("tendon", [f"t{i}" for i in range(num_tendons)])):
+        if targets:
+            target = st.sampled_from(targets)
+            if len(targets) > 1:
+                kinds[kind] = st.builds(
+                    lambda k, both: f'{k}1="{both[0]}" {k}2="{both[1]}" polycoef="0.1 0.8 0.2"',
+                    st.just(kind),
+                    st.permutations(targets),
+                )
+            kinds[f"{kind} "] = st.builds(lambda k, a: f'{k}1="{a}"', st.just(kind), target)
+    found = []
+    for _ in range(draw(st.integers(0, 2))):
+        kind = draw(st.sampled_from(tuple(kinds)))
+        text = draw(attributes(solref=solref, solimp=solimp, active=st.sampled_from(("true", "false"))))
+        found.append(f"<{kind} {draw(kinds[kind])} {text}/>")
+    return found
+
+
 SITE_SENSORS = ("gyro", "velocimeter", "accelerometer", "force", "torque", "touch", "rangefinder", "magnetometer")
 FRAME_SENSORS = ("framepos", "framequat", "framezaxis", "framelinvel", "frameangvel", "framelinacc", "frameangacc")
 
@@ -319,7 +371,11 @@ def models(draw: st.DrawFn) -> str:
     targets += [f'joint="{j}" gear="1 0.5 -2 0.3 2 1"' for kind in ("ball", "free") for j in names.joints.get(kind, ())]
     targets += [f'site="{site}" gear="1 0.5 -2 0.3 2 1"' for site in names.sites]
     driven = draw(actuators(targets))
+    fastened = draw(equalities(names, scalar, len(fixed)))
     measured = draw(sensors(names, len(fixed), len(driven)))
-    sections = {"worldbody": [world], "tendon": fixed, "actuator": driven, "sensor": measured}
+    sections = {"worldbody": [world], "tendon": fixed, "equality": fastened, "actuator": driven, "sensor": measured}
     parts = [f"<{name}>\n{chr(10).join(lines)}\n</{name}>" for name, lines in sections.items() if lines]
-    return f'<mujoco><compiler angle="radian"/>{draw(options())}\n{chr(10).join(parts)}\n</mujoco>'
+    text = f'<mujoco><compiler angle="radian"/>{draw(options())}\n{chr(10).join(parts)}\n</mujoco>'
+    if any(word in text for word in NOT_WITH_PGS):
+        text = text.replace('solver="PGS"', 'solver="Newton"')
+    return text

@@ -7,6 +7,8 @@ from pathlib import Path
 import gymnasium
 import mujoco
 
+from tests.models_of_rows import LINKAGE, ROLLERS
+
 GYMNASIUM = (
     *("ant", "half_cheetah", "hopper", "walker2d", "swimmer"),
     *("inverted_pendulum", "inverted_double_pendulum"),
@@ -378,14 +380,14 @@ CRATES = """
 
 RAGDOLL = """
 <mujoco model="ragdoll">
-  <option timestep="0.004"/>
+  <option timestep="0.004" integrator="implicit"/>
   <default><geom density="700" type="capsule"/><joint armature="0.01"/></default>
   <worldbody>
     <geom name="floor" type="plane" size="5 5 1"/>
     <body name="torso" pos="0 0 0.5">
       <joint name="root" type="free" stiffness="3" damping="0.1" armature="0"/>
       <geom size="0.09 0.15"/>
-      <body name="upper_arm" pos="0.12 0 0.1" quat="0.8 0.3 -0.4 0.1">
+      <body name="upper_arm" pos="0.12 0 0.1" quat="0.8 0.3 -0.4 0.1" gravcomp="0.7">
         <joint name="shoulder" type="ball" pos="-0.02 0.03 0.01" damping="0.2" armature="0.03" stiffness="1.5"
                range="0 70" limited="true" margin="0.05" solimplimit="0.8 0.95 0.1 0.4 3"/>
         <geom fromto="0 0 0 0.2 0 0" size="0.04"/>
@@ -469,9 +471,57 @@ TENDONS = TENDONS.replace("{sensors}", _sensors())
 
 DUAL = (
     CONTACT_PARAMETERS.replace("contact_parameters", "dual")
-    .replace('integrator="RK4"', 'solver="PGS" iterations="30"')
+    .replace('integrator="RK4"', 'solver="PGS" iterations="30" cone="elliptic"')
+    .replace('contype="2" conaffinity="3"', 'contype="2" conaffinity="3" condim="6"')
     .replace('gap="0.02" solref', 'gap="0.02" condim="1" solref')
+    .replace('range="-80 80"', 'range="-80 80" frictionloss="0.3"')
+    .replace("<contact>", '<equality><connect body1="a" body2="d" anchor="0.1 0 0"/></equality><contact>')
 )
+
+GLIDER = """
+<mujoco model="glider">
+  <option timestep="0.005" integrator="implicitfast" density="600" viscosity="0.4" wind="0.5 -0.2 0.1"/>
+  <default><geom density="700" contype="0" conaffinity="0" fluidshape="ellipsoid"/></default>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 1" contype="1" conaffinity="1"/>
+    <body name="hull" pos="0 0 0.5" gravcomp="0.6">
+      <freejoint/>
+      <geom type="capsule" size="0.08 0.2" euler="0 80 0" contype="1"/>
+      <geom type="box" size="0.1 0.05 0.02" pos="0.1 0 0.1" euler="10 20 30" fluidcoef="0.6 0.2 1.2 0.8 0.5"/>
+      <body name="wing" pos="0 0.1 0" gravcomp="1.2">
+        <joint name="wing" type="hinge" axis="1 0 0.2" damping="0.1" actuatorgravcomp="true" actuatorfrcrange="-1.5 2"/>
+        <geom type="ellipsoid" size="0.15 0.3 0.02" pos="0 0.3 0"/>
+        <body name="flap" pos="-0.15 0.3 0">
+          <joint name="flap" type="hinge" axis="0 1 0" range="-60 60" limited="true" stiffness="1" armature="0.01"
+                 actuatorgravcomp="true"/>
+          <geom type="cylinder" size="0.05 0.15" pos="-0.05 0 0" euler="90 0 0"/>
+        </body>
+      </body>
+      <body name="tail" pos="-0.25 0 0">
+        <joint name="tail" type="ball" damping="0.05" armature="0.01"/>
+        <geom type="sphere" size="0.07" pos="-0.1 0 0" fluidshape="none" contype="1"/>
+      </body>
+    </body>
+    <body name="post" pos="0.8 0 0.4" gravcomp="1">
+      <joint name="lift" type="slide" axis="0 0 1" damping="3"/>
+      <geom type="cylinder" size="0.04 0.2"/>
+    </body>
+  </worldbody>
+  <tendon>
+    <fixed name="both" damping="0.4" range="-0.5 0.5" limited="true" actuatorfrcrange="-0.75 0.875">
+      <joint joint="wing" coef="1"/><joint joint="flap" coef="-1.5"/>
+    </fixed>
+    <fixed name="apart" damping="0.3"><joint joint="lift" coef="1"/><joint joint="flap" coef="0.5"/></fixed>
+  </tendon>
+  <actuator>
+    <position name="beat" joint="wing" kp="6" kv="2"/>
+    <velocity name="trim" joint="flap" kv="1.5" forcelimited="true" forcerange="-0.5 0.375"/>
+    <position name="pair" tendon="both" kp="2" kv="0.8"/>
+    <general name="valve" joint="lift" gainprm="1 0 -3" gaintype="affine" biastype="affine" biasprm="2 -1 -0.5"/>
+    <motor name="steer" tendon="both" gear="0.6"/>
+  </actuator>
+</mujoco>
+"""
 
 ROPES = """
 <mujoco model="ropes">
@@ -551,10 +601,13 @@ OWN = {
     "sunken": SUNKEN,
     "tendons": TENDONS,
     "actuators": ACTUATORS,
-    "ropes": ROPES,
     "crates": CRATES,
     "ragdoll": RAGDOLL,
+    "glider": GLIDER,
     "dual": DUAL,
+    "linkage": LINKAGE,
+    "ropes": ROPES,
+    "rollers": ROLLERS.replace('impratio="2.5"', 'impratio="2.5" solver="CG" iterations="1000"'),
 }
 """Small models by name, as MJCF text."""
 

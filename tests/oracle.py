@@ -31,8 +31,8 @@ NEAR = 1e-6
 STATE_FIELDS = (
     "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat site_xpos site_xmat subtree_com cinert cdof crb "
     "ten_length ten_velocity actuator_length actuator_velocity act_dot "
-    "cvel cdof_dot qfrc_fluid qfrc_passive qfrc_bias actuator_force qfrc_actuator qfrc_smooth qacc_smooth qacc "
-    "qfrc_constraint cfrc_ext subtree_linvel subtree_angmom cacc cfrc_int sensordata"
+    "cvel cdof_dot qfrc_fluid qfrc_gravcomp qfrc_passive qfrc_bias actuator_force qfrc_actuator qfrc_smooth "
+    "qacc_smooth qacc qfrc_constraint cfrc_ext subtree_linvel subtree_angmom cacc cfrc_int sensordata"
 ).split()
 CONTACT_FIELDS = ("dist", "pos", "frame")
 ROW_FIELDS = ("J", "pos", "margin", "D", "aref", "force", "frictionloss")

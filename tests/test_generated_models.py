@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import mujoco
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from simengine import Model, UnsupportedModelError, load_model
@@ -20,12 +21,20 @@ from simengine.check.trajectory import follow
 from tests.generated import models
 
 QUICK = settings(
-    max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=50,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=(Phase.generate, Phase.shrink),
+    suppress_health_check=list(HealthCheck),
 )
-THOROUGH = settings(QUICK, max_examples=1500)
-STEPS = 4
+CG_SLACK = 20.0
+"""Conjugate gradients stop where the cost falls no more, which is at half the digits of the solution."""
 
-seeds = st.integers(0, 3)
+ROUNDINGS = 8.0
+"""A difference of so many times what rounding the state does is put down to rounding."""
+
+STEPS = 4
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -53,22 +62,28 @@ def compiled(text: str) -> mujoco.MjModel | None:
         return None
 
 
-def wrong_fields(text: str, seed: int, backend: str, dtype: str) -> list[FieldResult]:
-    """What disagrees with MuJoCo; nothing where MuJoCo or the engine does not accept the model."""
+def wrong_fields(text: str, seed: int, backend: str, dtype: str) -> list[FieldResult] | None:
+    """What disagrees with MuJoCo; None where there is nothing to compare, or a feature is missing."""
     mj = compiled(text)
     if mj is None or mj.nv == 0:
-        return []
+        return None
     try:
         model = load_model(mj)
     except UnsupportedModelError:
-        return []
+        return None
     oracle, sampler = Oracle(mj), Sampler(mj, seed)
     evaluations = [e for e in map(oracle.evaluate, states(model, sampler)) if e is not None and sane(e)]
     results = compare_forward(model, oracle, evaluations, backend, dtype) if evaluations else []
     steps = follow(oracle, sampler, STEPS)
     if steps.touched:
         results += compare_steps(model, oracle, steps, backend, dtype)
-    return [result for result in results if not result.holds]
+    slack = CG_SLACK if mj.opt.solver == mujoco.mjtSolver.mjSOL_CG else 1.0
+    return [r for r in results if not r.relative <= slack * r.tolerance and not is_rounding(r)] if results else None
+
+
+def is_rounding(result: FieldResult) -> bool:
+    """Whether rounding the worst state does the same to MuJoCo's own result; the states are few, and some are wild."""
+    return result.rounding is not None and result.relative <= ROUNDINGS * result.rounding
 
 
 def sane(evaluation: Evaluation) -> bool:
@@ -77,21 +92,35 @@ def sane(evaluation: Evaluation) -> bool:
     return bool(np.isfinite(qacc).all() and np.abs(qacc).max() < 1e6 and hardest < 1e8)
 
 
-def check(text: str, seed: int, backend: str, dtype: str) -> None:
-    """Nothing may disagree."""
-    wrong = wrong_fields(text, seed, backend, dtype)
-    shown = [f"{r.stage}.{r.field}: {r.relative:.3g} > {r.tolerance:g} in state {r.worst_state}" for r in wrong]
-    assert not wrong, "\n".join((*shown, text))
+def compare(how: settings, backend: str, dtype: str) -> None:
+    """Draw models and compare each; most must be worth it."""
+    count: Counter[str] = Counter()
+
+    @how
+    @given(models(), st.integers(0, 3))
+    def each(text: str, seed: int) -> None:
+        wrong = wrong_fields(text, seed, backend, dtype)
+        count["drawn"] += 1
+        count["compared"] += wrong is not None
+        shown = [
+            f"{r.stage}.{r.field}: {r.relative:.3g} > {r.tolerance:g} in state {r.worst_state}" for r in wrong or ()
+        ]
+        assert not wrong, "\n".join((*shown, text))
+
+    each()
+    assert count["compared"] > 0.7 * count["drawn"], count
 
 
-@QUICK
-@given(models(), seeds)
-def test_generated_models_agree_with_mujoco(text: str, seed: int) -> None:
-    check(text, seed, "host", "float64")
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_generated_models_agree_with_mujoco(dtype: str) -> None:
+    compare(QUICK, "host", dtype)
 
 
 @pytest.mark.slow
-@THOROUGH
-@given(models(), seeds)
-def test_many_generated_models_agree_with_mujoco(text: str, seed: int) -> None:
-    check(text, seed, "host", "float64")
+def test_many_generated_models_agree_with_mujoco() -> None:
+    compare(settings(QUICK, max_examples=500), "host", "float64")
+
+
+@pytest.mark.slow
+def test_the_jax_forms_of_generated_models_agree_with_mujoco() -> None:
+    compare(settings(QUICK, max_examples=5), "jax", "float64")

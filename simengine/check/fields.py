@@ -56,7 +56,7 @@ FORWARD: tuple[Compared, ...] = (
     *_of("tendon", "ten_length ten_J", SMOOTH),
     *_of("crb", "crb qM", SMOOTH),
     *_of("com_vel", "cvel cdof_dot", SMOOTH),
-    *_of("passive", "qfrc_passive", SMOOTH),
+    *_of("passive", "qfrc_fluid qfrc_gravcomp qfrc_passive", SMOOTH),
     *_of("rne", "qfrc_bias", SMOOTH),
     *_of("tendon_velocity", "ten_velocity", SMOOTH),
     *_of("transmission", "actuator_length actuator_velocity actuator_moment", SMOOTH),

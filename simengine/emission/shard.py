@@ -74,7 +74,7 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
         *asked_for(model, keep),
         *((catalogue.post(model.has_general_rows),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
         *((catalogue.TENDON_POST,) if model.npath and ("cfrc_ext" in keep or _sensed_forces(model, keep)) else ()),
-        *((catalogue.SENSE_MOTION,) if keep & SENSED else ()),
+        *((catalogue.sense_motion(model.has_islands),) if keep & SENSED else ()),
         *((catalogue.SENSE_FORCES,) if _sensed_forces(model, keep) else ()),
         *_integrate(model, integrator),
     )
@@ -240,7 +240,7 @@ class ShardEmitter:
             activation=make(catalogue.ACTIVATION_KERNEL, stored, scalars=scalars) if integrator and model.na else None,
             post=after(catalogue.post(model.has_general_rows)),
             tendon_post=after(catalogue.TENDON_POST),
-            sense_motion=after(catalogue.SENSE_MOTION),
+            sense_motion=after(catalogue.sense_motion(model.has_islands)),
             sense_forces=after(catalogue.SENSE_FORCES),
             integrate=all_of(_integrate(model, integrator)),
         )

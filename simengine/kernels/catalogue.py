@@ -11,7 +11,7 @@ from simengine.stages.acceleration import ACCELERATION
 from simengine.stages.activation import ACTIVATION
 from simengine.stages.actuation import ACTUATION
 from simengine.stages.actuation_any import ACTUATION_ANY
-from simengine.stages.blocks import ACCELERATION_BLOCKS, CRB_BLOCKS, EULER_BLOCKS, FACTOR_BLOCKS
+from simengine.stages.blocks import ACCELERATION_BLOCKS, CRB_BLOCKS, EULER_BLOCKS, FACTOR_BLOCKS, SENSOR_VEL_BLOCKS
 from simengine.stages.body_forces import BODY_FORCES
 from simengine.stages.collision import COLLISION, COLLISION_ANY
 from simengine.stages.com_pos import COM_POS
@@ -22,7 +22,10 @@ from simengine.stages.crb import CRB
 from simengine.stages.euler import EULER
 from simengine.stages.factor_m import FACTOR_M
 from simengine.stages.fluid import FLUID
+from simengine.stages.fluid_any import FLUID_ANY
+from simengine.stages.gravcomp import GRAVCOMP
 from simengine.stages.guard import GUARD
+from simengine.stages.implicit import IMPLICIT, IMPLICITFAST
 from simengine.stages.islands import CONSTRAINT_BLOCKS, GATHER, ISLANDS, SCAN_ISLANDS, SCATTER
 from simengine.stages.kinematics import KINEMATICS
 from simengine.stages.narrowphase import NARROWPHASE
@@ -36,6 +39,8 @@ from simengine.stages.sensor_pos import SENSOR_POS
 from simengine.stages.sensor_vel import SENSOR_VEL
 from simengine.stages.sites import SITES
 from simengine.stages.solve import SOLVE
+from simengine.stages.solve_cg import SOLVE_CG
+from simengine.stages.solve_newton import SOLVE_NEWTON
 from simengine.stages.solve_pgs import SOLVE_PGS
 from simengine.stages.stage import Stage
 from simengine.stages.subtree_vel import SUBTREE_VEL
@@ -61,21 +66,27 @@ STAGES: tuple[Stage, ...] = (
     COM_VEL,
     PASSIVE,
     FLUID,
+    FLUID_ANY,
     RNE,
     TENDON_VELOCITY,
     TENDON_PASSIVE,
     TRANSMISSION,
     ACTUATION,
     ACTUATION_ANY,
+    GRAVCOMP,
     ACCELERATION,
     *NARROWPHASE.values(),
     CONSTRAINT,
     CONSTRAINT_GENERAL,
     SOLVE,
+    SOLVE_NEWTON,
+    SOLVE_CG,
     SOLVE_PGS,
     UNCONSTRAINED,
     EULER,
     RK4,
+    IMPLICIT,
+    IMPLICITFAST,
     ACTIVATION,
     RNE_POST,
     RNE_POST_GENERAL,
@@ -88,8 +99,8 @@ STAGES: tuple[Stage, ...] = (
     SENSOR_ACC,
 )
 
-INTEGRATORS: dict[str, Stage] = {"euler": EULER, "rk4": RK4}
-SOLVERS: dict[str, Stage] = {stage.name: stage for stage in (SOLVE, SOLVE_PGS)}
+INTEGRATORS: dict[str, Stage] = {stage.name: stage for stage in (EULER, RK4, IMPLICIT, IMPLICITFAST)}
+SOLVERS: dict[str, Stage] = {stage.name: stage for stage in (SOLVE, SOLVE_NEWTON, SOLVE_CG, SOLVE_PGS)}
 
 _FUSED_INTEGRATORS = ("euler", "rk4")
 
@@ -135,8 +146,8 @@ SMOOTH_FLUID = Kernel(
 SMOOTH_GENERAL = Kernel(
     "smooth_general",
     (
-        *(CRB, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, TENDON_PASSIVE, FLUID, RNE),
-        *(TRANSMISSION, ACTUATION_ANY, ACCELERATION),
+        *(CRB, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, TENDON_PASSIVE, FLUID_ANY, RNE),
+        *(TRANSMISSION, ACTUATION_ANY, GRAVCOMP, ACCELERATION),
     ),
     direct=frozenset({"actuator_moment"}),
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
@@ -154,6 +165,7 @@ ASKED_FOR: tuple[Kernel, ...] = tuple(
 """Kernels that run, in this order and before the integrator, where what they produce is wanted and nothing else
 produces it."""
 SENSE_MOTION = Kernel("sense_motion", (SUBTREE_VEL, ACC_BIAS, SENSOR_POS, SENSOR_VEL))
+SENSE_MOTION_BLOCKS = Kernel("sense_motion_blocks", (*SENSE_MOTION.stages[:-1], SENSOR_VEL_BLOCKS))
 SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
 
 
@@ -172,6 +184,11 @@ def smooth(general: bool, has_fluid: bool) -> Kernel:
     if general:
         return SMOOTH_GENERAL
     return SMOOTH_FLUID if has_fluid else SMOOTH
+
+
+def sense_motion(by_blocks: bool) -> Kernel:
+    """Sensors of positions and velocities, with inertia by blocks or not."""
+    return SENSE_MOTION_BLOCKS if by_blocks else SENSE_MOTION
 
 
 def is_fused(integrator: str, solver: str) -> bool:
@@ -252,6 +269,10 @@ ISLAND_SOLVERS: dict[str, Kernel] = {
 }
 
 
+ISLAND_KERNELS: tuple[Kernel, ...] = (SENSE_MOTION_BLOCKS, *ISLAND_SOLVERS.values(), *map(single, ISLAND_STAGES))
+"""Kernels that only models launch which are solved island by island."""
+
+
 def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
     """The kernel, or its stages one by one on inertia by blocks: large worlds do not fit in scratch."""
     if not model.has_islands:
@@ -272,7 +293,7 @@ def island_integrator(integrator: str) -> tuple[Kernel, ...]:
 
 def all_kernels() -> tuple[Kernel, ...]:
     """Every kernel of the engine, each once."""
-    kernels = [*ISLAND_SOLVERS.values(), *(single(stage) for stage in (*STAGES, *ISLAND_STAGES))]
+    kernels = [*ISLAND_KERNELS, *map(single, STAGES)]
     for integrator, solver in product(("", *INTEGRATORS), SOLVERS):
         kernels += step_kernels(integrator, solver)
     return tuple({kernel.name: kernel for kernel in kernels}.values())

@@ -16,29 +16,36 @@ from simengine.kernels.kernel import Kernel
 from simengine.kernels.prelude import collide_switch, constants, model_struct
 from simengine.model.table import PAIRS, PairType
 from simengine.stages.stage import Stage
-from simengine.state.fields import FIELD, ISLAND_DOF_FIELDS, ISLAND_ROW_FIELDS, Field
+from simengine.state.fields import FIELD, ISLAND_CONTACT_FIELDS, ISLAND_DOF_FIELDS, ISLAND_ROW_FIELDS, Field
 
 _HERE = Path(__file__).parent
 _STAGES = _HERE.parent / "stages"
 _HEADERS_AFTER_MODEL = (
     "spatial.cuh",
     "tree.cuh",
+    "envelope.cuh",
     "linalg.cuh",
     "contact.cuh",
     "box.cuh",
     "lengths.cuh",
     "wrap.cuh",
     "actuators.cuh",
+    "dual.cuh",
+    "fluid.cuh",
     "counting.cuh",
     "row_blocks.cuh",
     "rows.cuh",
     "equality.cuh",
     "integrate.cuh",
+    "implicit.cuh",
     "forces.cuh",
     "blocks.cuh",
     "ray.cuh",
     "sensor.cuh",
     "random.cuh",
+    "row_law.cuh",
+    "primal.cuh",
+    "cone_update.cuh",
 )
 
 _CONVEX_HEADERS = ("shape.cuh", "gjk.cuh", "epa.cuh", "polish.cuh", "manifold.cuh")
@@ -104,9 +111,11 @@ def _island_pointer(name: str) -> str:
     """C expression for an island's part of a field of a solver, given its record."""
     if name == "nefc":
         return f"{name} + 8 * size_t(index) + 2"
-    starts = {"qM": "4 * size_t(record[5])", "efc_J": "4 * size_t(record[6])", "solver_niter": "index"}
+    starts = {"efc_J": "4 * size_t(record[6])", "solver_niter": "index"}
+    starts |= dict.fromkeys(("qM", "qLD"), "4 * size_t(record[5])")
+    starts |= dict.fromkeys(("contact_cand", *ISLAND_CONTACT_FIELDS), "record[7]")
     starts |= dict.fromkeys(ISLAND_DOF_FIELDS, "size_t(record[0]) * m.world_nv() + record[3]")
-    starts |= dict.fromkeys(ISLAND_ROW_FIELDS, "record[4]")
+    starts |= {row: f"size_t(record[4]) * ({_entry(FIELD[row])})" for row in ISLAND_ROW_FIELDS if row in FIELD}
     return f"{name} + {starts[name]}"
 
 
@@ -258,6 +267,7 @@ def kernel_source(kernel: Kernel, target: str) -> str:
     """Complete source of a kernel for "cuda" or "host"; the build defines REAL, REAL_IS_FLOAT and LANES."""
     parts = [(_HERE / "dialect.cuh").read_text(), constants()]
     if kernel.unit != "column":
+        parts += ["#define UNIT_ISLAND"] if kernel.unit == "island" else []
         parts.append(model_struct(kernel.unit == "island"))
         parts += [(_HERE / name).read_text() for name in _HEADERS_AFTER_MODEL]
     if target == "host":

@@ -93,7 +93,7 @@ class Kernel:
 
     def stored_as(self, name: str) -> str:
         """The field in memory behind a field of the bodies: that of the islands where the unit is one."""
-        if self.unit != "island":
+        if self.unit != "island" or name == "contact_cand":
             return name
         return "island_record" if name == "nefc" else f"island_{name}"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import mujoco
 
+from simengine.model import gravcomp
 from simengine.model.blob import HEADER, HEADER_FIELDS, HEADER_REALS, HEADER_SCALARS, field_size
 from simengine.model.sensors import MAX_SENSOR_DIM, SENSORS, sensor_code
 from simengine.model.table import PAIR_TYPES, PAIRS, TABLE_BY_NAME, PairType
@@ -37,6 +38,9 @@ def constants() -> str:
         **{name.replace("mjCNSTR_", "ROW_"): int(code) for name, code in row.__members__.items()},
         **{name.replace("mjEQ_", "EQ_"): int(code) for name, code in mujoco.mjtEq.__members__.items()},
         "CONE_ELLIPTIC": int(mujoco.mjtCone.mjCONE_ELLIPTIC),
+        "GRAVCOMP_PASSIVE": gravcomp.PASSIVE,
+        "GRAVCOMP_ACTUATOR": gravcomp.ACTUATOR,
+        "GRAVCOMP_LIMITED": gravcomp.LIMITED,
         "NUM_COLUMNS": NUM_COLUMNS,
         "NUM_SUMS": NUM_SUMS,
         "NUM_CLASSES": NUM_CLASSES,

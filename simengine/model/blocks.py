@@ -6,8 +6,6 @@ most, those of the bodies in contact or under an equality.
 
 from __future__ import annotations
 
-from typing import Any
-
 import mujoco
 import numpy as np
 
@@ -22,10 +20,10 @@ def worth_blocks(mj: mujoco.MjModel) -> bool:
     return bool(mj.nv >= _FEWEST_DOFS and len(_boundaries(mj)) > 2 and is_fixed(mj).all())
 
 
-def block_table(mj: mujoco.MjModel, split: bool) -> dict[str, Any]:
-    """The `block_*` fields of the model table and those that number blocks; one block of all dofs unless `split`.
+def block_table(mj: mujoco.MjModel, split: bool) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """The fields of the model table that tell of blocks, and the sizes: one block of all dofs unless `split`.
 
-    The entry "nJ", which is a size, holds the words of a row of the block Jacobian.
+    The size nM is that of the inertia, nJ that of a row of the Jacobian over the dofs of two blocks.
     """
     bounds = _boundaries(mj) if split else np.array([0, mj.nv])
     width = np.diff(bounds)
@@ -34,13 +32,18 @@ def block_table(mj: mujoco.MjModel, split: bool) -> dict[str, Any]:
     for body in range(1, mj.nbody):
         has_dofs = mj.body_dofnum[body] > 0
         body_block[body] = dof_block[mj.body_dofadr[body]] if has_dofs else body_block[mj.body_parentid[body]]
-    return {
+    arrays = {
         "block_dofadr": bounds,
         "block_adr": np.concatenate(([0], np.cumsum(width**2))),
         "dof_block": dof_block,
         "body_block": body_block,
+    }
+    sizes = {
+        "nblock": len(width),
+        "nM": int((width**2).sum()),
         "nJ": (int(np.sort(width)[-2:].sum()) + 3) & ~3,
     }
+    return {name: values.astype(np.int32) for name, values in arrays.items()}, sizes
 
 
 def _boundaries(mj: mujoco.MjModel) -> np.ndarray:

@@ -11,12 +11,20 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 
+from simengine.model.rows import unsupported_rows
 from simengine.model.sensors import unsupported_sensors
-from simengine.model.tendons import is_fixed
 
 _OBJ = mujoco.mjtObj
 _DISABLE = mujoco.mjtDisableBit
 _ENABLE = mujoco.mjtEnableBit
+
+# Integrators by MuJoCo's code.
+INTEGRATORS: dict[int, str] = {
+    int(mujoco.mjtIntegrator.mjINT_EULER): "euler",
+    int(mujoco.mjtIntegrator.mjINT_RK4): "rk4",
+    int(mujoco.mjtIntegrator.mjINT_IMPLICIT): "implicit",
+    int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST): "implicitfast",
+}
 
 # Disable flags that are folded into the model table, or that switch off something the engine has not got anyway.
 HONOURED_DISABLE_FLAGS: tuple[int, ...] = tuple(
@@ -73,13 +81,8 @@ def _flags(mj: mujoco.MjModel) -> Iterator[str]:
 
 def _options(mj: mujoco.MjModel) -> Iterator[str]:
     integrator = mujoco.mjtIntegrator(mj.opt.integrator)
-    if integrator not in (mujoco.mjtIntegrator.mjINT_EULER, mujoco.mjtIntegrator.mjINT_RK4):
+    if int(integrator) not in INTEGRATORS:
         yield f"integrator {integrator.name.removeprefix('mjINT_').lower()}"
-    solver = mujoco.mjtSolver(mj.opt.solver)
-    if solver not in (mujoco.mjtSolver.mjSOL_NEWTON, mujoco.mjtSolver.mjSOL_PGS):
-        yield f"solver {solver.name.removeprefix('mjSOL_')}"
-    if mj.opt.cone != mujoco.mjtCone.mjCONE_PYRAMIDAL:
-        yield "elliptic friction cone"
     if mj.opt.noslip_iterations:
         yield "noslip iterations"
     yield from _flags(mj)
@@ -87,39 +90,31 @@ def _options(mj: mujoco.MjModel) -> Iterator[str]:
 
 def _elements(mj: mujoco.MjModel) -> Iterator[str]:
     everything = (
-        ("equality constraint", _OBJ.mjOBJ_EQUALITY, mj.neq),
         ("flex", _OBJ.mjOBJ_FLEX, mj.nflex),
         ("plugin", _OBJ.mjOBJ_PLUGIN, mj.nplugin),
     )
     for feature, objtype, count in everything:
         for index in range(count):
             yield f"{feature} {element(mj, objtype, index)}"
-    yield from _named(mj, "gravity compensation", _OBJ.mjOBJ_BODY, mj.body_gravcomp)
+    yield from unsupported_rows(mj)
 
 
 def _joints(mj: mujoco.MjModel) -> Iterator[str]:
     joint = _OBJ.mjOBJ_JOINT
     yield from _named(mj, "polynomial stiffness", joint, _nonzero_rows(mj.jnt_stiffnesspoly))
     yield from _named(mj, "plastic spring", joint, mj.jnt_plasticadr >= 0)
-    by_dof = (("frictionloss", mj.dof_frictionloss), ("polynomial damping", mj.dof_dampingpoly))
-    for feature, array in by_dof:
-        limited = np.zeros(mj.njnt, dtype=bool)
-        limited[mj.dof_jntid[_nonzero_rows(array)]] = True
-        yield from _named(mj, feature, joint, limited)
+    limited = np.zeros(mj.njnt, dtype=bool)
+    limited[mj.dof_jntid[_nonzero_rows(mj.dof_dampingpoly)]] = True
+    yield from _named(mj, "polynomial damping", joint, limited)
 
 
 def _geoms(mj: mujoco.MjModel) -> Iterator[str]:
     yield from _named(mj, "surface velocity", _OBJ.mjOBJ_GEOM, _nonzero_rows(mj.geom_surfacevel))
     yield from _named(mj, "adhesion", _OBJ.mjOBJ_GEOM, mj.geom_adhesion)
-    if mj.opt.density or mj.opt.viscosity:
-        yield from _named(mj, "ellipsoid fluid model", _OBJ.mjOBJ_GEOM, mj.geom_fluid[:, 0])
 
 
 def _tendons(mj: mujoco.MjModel) -> Iterator[str]:
-    newton = mj.opt.solver == mujoco.mjtSolver.mjSOL_NEWTON
     features = (
-        ("limit with the Newton solver of the path in space", mj.tendon_limited.astype(bool) & ~is_fixed(mj) & newton),
-        ("frictionloss", mj.tendon_frictionloss),
         ("armature", mj.tendon_armature),
         ("polynomial stiffness", _nonzero_rows(mj.tendon_stiffnesspoly)),
         ("polynomial damping", _nonzero_rows(mj.tendon_dampingpoly)),

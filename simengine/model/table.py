@@ -11,16 +11,17 @@ from typing import NamedTuple
 
 # Sizes every model has; they open the integer header in this order.
 SIZES: tuple[str, ...] = (
-    *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "npath", "nmocap"),
+    *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "npath", "nmocap", "ngravcomp"),
     *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment", "neq", "nfriction", "ntree"),
     *("nblock", "nM", "nJ"),
     *("nsensor", "nsensordata"),
+    *("nhullvert", "nface", "nfacevert"),
 )
 
 # Scalar integer options, which follow the sizes in the header.
 INT_OPTIONS: tuple[str, ...] = (
     *("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart", "opt_solver", "opt_cone"),
-    "opt_multiccd",
+    *("opt_multiccd", "opt_actuation"),
 )
 
 
@@ -67,6 +68,10 @@ TABLE: tuple[TableField, ...] = (
     _r("body_subtreemass", "nbody", doc="mass of the subtree [kg]"),
     _r("body_inertia", "nbody", 3, doc="principal moments of inertia [kg m^2]"),
     _r("body_box", "nbody", 3, doc="derived: sides of the box of the body's mass and inertia [m], for fluid forces"),
+    _r("body_gravcomp", "nbody", doc="share of the weight that is compensated, 0 where that has no effect"),
+    _i("body_fluid", "nbody", doc="derived: geoms meet the fluid as ellipsoids, not the body as a box"),
+    _i("body_geomadr", "nbody", doc="first geom, -1 if none"),
+    _i("body_geomnum", "nbody", doc="number of geoms"),
     _r("body_invweight0", "nbody", 2, doc="mean inverse inertia at qpos0, translation and rotation"),
     _i("root_body", "nroot", doc="derived: children of the world"),
     _i("level_adr", "nlevel+1", doc="derived: first entry of each tree level in level_body"),
@@ -76,7 +81,8 @@ TABLE: tuple[TableField, ...] = (
     _i("jnt_qposadr", "njnt", doc="first coordinate"),
     _i("jnt_dofadr", "njnt", doc="first dof"),
     _i("jnt_bodyid", "njnt", doc="body"),
-    _i("jnt_actfrclimited", "njnt", doc="is the total actuator force limited"),
+    _i("jnt_actfrclimited", "njnt", doc="is the total actuator force limited; gravity compensation does it itself"),
+    _i("jnt_gravcomp", "njnt", doc="derived: where the joint's gravity compensation goes (simengine.model.gravcomp)"),
     _r("jnt_pos", "njnt", 3, doc="anchor in the body frame [m]"),
     _r("jnt_axis", "njnt", 3, doc="axis in the body frame"),
     _r("jnt_stiffness", "njnt", doc="spring stiffness [N/m or N m/rad]"),
@@ -110,11 +116,22 @@ TABLE: tuple[TableField, ...] = (
     _r("geom_quat", "ngeom", 4, doc="orientation in the body frame"),
     _r("geom_size", "ngeom", 3, doc="type-specific sizes [m]"),
     _i("geom_visible", "ngeom", doc="derived: do rays meet the geom"),
+    _r("geom_semiaxes", "ngeom", 3, doc="derived: half axes of the ellipsoid that the geom is to a fluid [m]"),
+    _r("geom_fluid", "ngeom", 12, doc="coefficients of the ellipsoid model of fluid forces; the first is 0 without"),
     _r("geom_rbound", "ngeom", doc="radius of the bounding sphere [m], 0 for planes"),
     # sites
     _i("site_bodyid", "nsite", doc="body"),
     _r("site_pos", "nsite", 3, doc="position in the body frame [m]"),
     _r("site_quat", "nsite", 4, doc="orientation in the body frame"),
+    # hulls of the meshes that can touch something
+    _i("geom_hulladr", "ngeom", doc="derived: first vertex of a mesh's hull"),
+    _i("geom_hullnum", "ngeom", doc="derived: number of vertices, 0 for other geoms"),
+    _i("geom_faceadr", "ngeom", doc="derived: first flat face of a mesh's hull"),
+    _i("geom_facenum", "ngeom", doc="derived: number of flat faces"),
+    _r("hull_vert", "nhullvert", 3, doc="derived: vertices in the geom's frame [m]"),
+    _i("face_adr", "nface+1", doc="derived: first entry of each face in face_vert"),
+    _i("face_vert", "nfacevert", doc="derived: vertices around each face, numbered within their hull"),
+    _r("face_normal", "nface", 3, doc="derived: outward normal in the geom's frame"),
     # candidate pairs, in MuJoCo's contact order
     _i("cand_geom1", "ncand", doc="derived: geom with the lower type"),
     _i("cand_geom2", "ncand", doc="derived: the other geom"),
@@ -246,11 +263,18 @@ class PairType(NamedTuple):
     heavy: bool = False
 
 
+# Convex pairs whose flat features touch in several points, which are not found yet.
+FLAT_CONVEX: tuple[tuple[str, str], ...] = (
+    *((other, "mesh") for other in ("capsule", "cylinder", "box", "mesh")),
+    *(("cylinder", "cylinder"), ("cylinder", "box")),
+)
+
 # Pairs of the general convex narrowphase.
 CONVEX: tuple[tuple[str, str], ...] = (
     *((other, "ellipsoid") for other in ("sphere", "capsule", "ellipsoid")),
-    *(("ellipsoid", other) for other in ("cylinder", "box")),
-    ("capsule", "cylinder"),
+    *(("ellipsoid", other) for other in ("cylinder", "box", "mesh")),
+    *(("sphere", "mesh"), ("capsule", "cylinder")),
+    *FLAT_CONVEX,
 )
 
 # In the order of their codes.
@@ -268,6 +292,7 @@ PAIRS: tuple[PairType, ...] = (
     PairType("capsule_box", (("capsule", "box"),), 2, heavy=True),
     PairType("box_box", (("box", "box"),), 8, heavy=True),
     PairType("convex", CONVEX, 2, heavy=True),
+    PairType("plane_mesh", (("plane", "mesh"),), 4, heavy=True),
 )
 PAIR_TYPES: tuple[str, ...] = tuple(pair.name for pair in PAIRS)
 PAIR_SLOTS: tuple[int, ...] = tuple(pair.slots for pair in PAIRS)

@@ -28,13 +28,16 @@ SCAN_ISLANDS = Stage(
 GATHER = Stage(
     name="gather",
     reads=(
-        *("efc_adr", "nefc", "qM_blocks", "qfrc_smooth", "qacc_smooth", "qacc_warmstart"),
-        *("efc_J_blocks", "efc_block", "efc_D", "efc_aref", "efc_place"),
+        *("con_adr", "efc_adr", "ncon", "nefc", "qM_blocks", "qLD_blocks"),
+        *("qfrc_smooth", "qacc_smooth", "qacc_warmstart"),
+        *("contact_efc_address", "efc_J_blocks", "efc_block", "efc_D", "efc_aref", "efc_type", "efc_id"),
+        *("efc_frictionloss", "efc_place"),
         *("block_island", "block_place", "nisland", "island_size", "island_first", "island_adr", "island_totals"),
     ),
     writes=(
-        *("island_index", "island_record", "island_qM", "island_efc_J", "island_qfrc_smooth", "island_qacc_smooth"),
-        *("island_qacc_warmstart", "island_efc_D", "island_efc_aref"),
+        *("island_index", "island_record", "island_qM", "island_qLD", "island_efc_J"),
+        *("island_qfrc_smooth", "island_qacc_smooth", "island_qacc_warmstart", "island_efc_D", "island_efc_aref"),
+        *("island_efc_type", "island_efc_id", "island_efc_frictionloss", "island_contact_efc_address"),
     ),
     scratch=(("at", ("nblock", 2)),),
     scalars=("world", "shard_size"),

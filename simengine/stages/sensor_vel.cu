@@ -21,14 +21,17 @@ DEVICE void frame_velocity(const Model& m, int i, int type, const real* xpos, co
   into_frame(value, local ? own.quat : from.quat, turning ? v : v + 3);
 }
 
-// (3) half of qvel' M qvel
+// (3) half of qvel' M qvel, block by block: most models have one block of all dofs
 DEVICE real kinetic_energy(const Model& m, const real* qvel, const real* qM) {
-  const int nv = m.nv();
   real energy = 0;
-  ROLLED for (int r = 0; r < nv; ++r) {
-    real momentum = 0;
-    ROLLED for (int c = 0; c < nv; ++c) momentum = fma_(qM[r * nv + c], qvel[c], momentum);
-    energy = fma_(R(0.5) * qvel[r], momentum, energy);
+  ROLLED for (int b = 0; b < m.nblock(); ++b) {
+    const Block block = block_of(m, b);
+    const real *M = qM + block.at, *vel = qvel + block.dof;
+    ROLLED for (int r = 0; r < block.n; ++r) {
+      real momentum = 0;
+      ROLLED for (int c = 0; c < block.n; ++c) momentum = fma_(M[r * block.n + c], vel[c], momentum);
+      energy = fma_(R(0.5) * vel[r], momentum, energy);
+    }
   }
   return energy;
 }

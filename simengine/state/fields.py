@@ -85,11 +85,14 @@ def _b(name: str, *dims: int | str, doc: str, kind: str = "real") -> Field:
     return Field(name, kind, dims, "block", doc)
 
 
-# What a solver reads and writes of dofs and rows, which is stored in the order of the islands for it.
+# What a solver reads and writes of dofs, rows and contacts, of which islands have their own.
 ISLAND_DOF_FIELDS = ("qfrc_smooth", "qacc_smooth", "qacc_warmstart", "qacc", "qfrc_constraint")
-ISLAND_ROW_FIELDS = ("efc_D", "efc_aref", "efc_force", "efc_jar", "efc_jv")
+ISLAND_ROW_FIELDS = (
+    *("efc_D", "efc_aref", "efc_type", "efc_id", "efc_frictionloss", "efc_force", "efc_jar", "efc_jv", "efc_weight"),
+)
+ISLAND_CONTACT_FIELDS = ("contact_efc_address",)
 
-FIELDS: tuple[Field, ...] = (
+_FIELDS: tuple[Field, ...] = (
     # integration state
     _w("qpos", "nq", doc="coordinates [m, rad, quaternions]"),
     _w("qvel", "nv", doc="velocities [m/s, rad/s]"),
@@ -127,6 +130,7 @@ FIELDS: tuple[Field, ...] = (
     _w("cvel", "nbody", 6, doc="com-based body velocity, rotation then translation [rad/s, m/s]"),
     _w("cdof_dot", "nv", 6, doc="time derivative of cdof"),
     _w("qfrc_fluid", "nv", doc="fluid forces [N, N m]; zero in models without a fluid"),
+    _w("qfrc_gravcomp", "nv", doc="gravity compensation [N, N m], which is part of qfrc_passive or qfrc_actuator"),
     _w("qfrc_passive", "nv", doc="spring, damper and fluid forces [N, N m]"),
     _w("qfrc_bias", "nv", doc="Coriolis, centrifugal and gravitational forces [N, N m]"),
     _w("ten_velocity", "ntendon", doc="velocity of the tendon length"),
@@ -173,12 +177,19 @@ FIELDS: tuple[Field, ...] = (
     Field("efc_force", "real", (), "row", "constraint force"),
     Field("efc_jar", "real", (), "row", "J qacc - aref, the solver's working residual"),
     Field("efc_jv", "real", (), "row", "J times the solver's search direction"),
+    Field("efc_weight", "real", (6,), "row", "second derivatives of the solver's cost by the rows of a cone"),
     Field("efc_Y", "real", ("nvp",), "row", "PGS: J inv(L'), with qM = L L'; rows padded like those of efc_J"),
     Field("efc_b", "real", (), "row", "PGS: J qacc_smooth - aref, the residual without constraint forces"),
     Field("efc_diagAR", "real", (), "row", "PGS: diagonal of J inv(M) J' + R"),
     Field("efc_before", "real", (), "row", "PGS: force before the latest sweep"),
-    Field("efc_island", "int", (), "row", "PGS: lowest kinematic tree of those that the row's island joins"),
-    Field("efc_order", "int", (), "row", "PGS: rows by island, in the order of the island's latest sweep"),
+    Field(
+        "efc_island",
+        "int",
+        (),
+        "row",
+        "PGS: lowest kinematic tree of the row's island; ntree + 1 for rows behind the first of a cone",
+    ),
+    Field("efc_order", "int", (), "row", "PGS: rows by island, in the order of its latest sweep"),
     # solution
     _w("qacc", "nv", doc="acceleration [m/s^2, rad/s^2]; after an RK4 step the mean that was integrated"),
     _w("qfrc_constraint", "nv", doc="constraint forces [N, N m]"),
@@ -202,13 +213,12 @@ FIELDS: tuple[Field, ...] = (
     Field("island_adr", "int", (), "island_column", "sums of island_counts over the worlds before"),
     Field("island_totals", "int", (len(ISLAND_COLUMNS),), "island_shard", "sum of each column, on the device"),
     Field("island_totals_host", "int", (len(ISLAND_COLUMNS),), "island_shard", "the same, where the host can read it"),
-    Field("island_record", "int", (8,), "island", "world, dofs, rows, first dof, row, inertia and Jacobian; class"),
+    Field("island_record", "int", (8,), "island", "world, dofs, rows, first dof, row, inertia, Jacobian, contact"),
     Field("island_solver_niter", "int", (), "island", "iterations of the solver"),
     Field("island_qM", "real", (4,), "island_M", "inertia of the island, dense"),
+    Field("island_qLD", "real", (4,), "island_M", "its Cholesky factor"),
     Field("island_hessian", "real", (4,), "island_M", "room for a matrix of its size"),
     Field("island_efc_J", "real", (4,), "island_J", "Jacobian of the island, rows padded to a multiple of four"),
-    *(_b(f"island_{name}", "nv", doc=f"{name} in the order of the islands") for name in ISLAND_DOF_FIELDS),
-    *(Field(f"island_{name}", "real", (), "row", f"{name} in the order of the islands") for name in ISLAND_ROW_FIELDS),
     # Runge-Kutta
     _w("rk_qpos", "nq", doc="coordinates at the start of the step"),
     _w("rk_qvel", "nv", doc="velocities at the start of the step"),
@@ -217,6 +227,19 @@ FIELDS: tuple[Field, ...] = (
     _w("rk_dqpos", "nv", doc="weighted sum of the stages' rates"),
     _w("rk_dqvel", "nv", doc="weighted sum of the stages' accelerations"),
     _w("rk_dact", "na", doc="weighted sum of the stages' rates of the activations"),
+)
+
+
+def _of_island(field: Field) -> Field:
+    """The field in the order of the islands of a world."""
+    space = "block" if field.space == "world" else field.space
+    numbers = ", rows numbered within the island" if field.space == "contact" else " in the order of the islands"
+    return field._replace(name=f"island_{field.name}", space=space, doc=field.name + numbers)
+
+
+FIELDS: tuple[Field, ...] = (
+    *_FIELDS,
+    *(_of_island(f) for f in _FIELDS if f.name in ISLAND_DOF_FIELDS + ISLAND_ROW_FIELDS + ISLAND_CONTACT_FIELDS),
 )
 
 FIELD: dict[str, Field] = {f.name: f for f in FIELDS}

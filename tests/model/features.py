@@ -55,45 +55,34 @@ def _free(geom: str, words: str) -> Feature:
 
 
 FEATURES: dict[str, Feature] = {
-    "CG": Feature("option", 'solver="CG"', "solver CG"),
-    "elliptic": Feature("option", 'cone="elliptic"', "elliptic friction cone"),
-    "implicit": Feature("option", 'integrator="implicit"', "integrator implicit"),
-    "implicitfast": Feature("option", 'integrator="implicitfast"', "integrator implicitfast"),
     "noslip": Feature("option", 'noslip_iterations="3"', "noslip iterations"),
-    "ellipsoid in a fluid": Feature("option", 'density="1.2"', "ellipsoid fluid model of geom 'ball'"),
     "refsafe": Feature("flag", '<flag refsafe="disable"/>', "disable flag refsafe"),
     "override": Feature("flag", '<flag override="enable"/>', "enable flag override"),
     "energy": Feature("flag", '<flag energy="enable"/>', "enable flag energy"),
     "fwdinv": Feature("flag", '<flag fwdinv="enable"/>', "enable flag fwdinv"),
     "invdiscrete": Feature("flag", '<flag invdiscrete="enable"/>', "enable flag invdiscrete"),
     "sleep": Feature("flag", '<flag sleep="enable"/>', "enable flag sleep"),
-    "frictionloss": Feature("joint", 'frictionloss="0.5"', "frictionloss of joint 'swing'"),
     "polynomial stiffness": Feature("joint", 'stiffness="1 2"', "polynomial stiffness of joint 'swing'"),
     "polynomial damping": Feature("joint", 'damping="1 2"', "polynomial damping of joint 'swing'"),
-    "gravity compensation": Feature(
-        "inside",
-        '<body name="light" gravcomp="1"><geom size="0.1" contype="0" conaffinity="0"/></body>',
-        "gravity compensation of body 'light'",
+    "mesh": Feature(
+        "world",
+        '<geom name="wall" type="box" size="0.1 0.1 0.1"/>'
+        '<body name="other"><freejoint/><geom name="rock" type="mesh" mesh="tetra"/></body>',
+        "several contacts (flag multiccd) of geoms 'wall' and 'rock'",
     ),
-    "mesh": _free('<geom name="rock" type="mesh" mesh="tetra"/>', "collision plane-mesh of geoms 'floor' and 'rock'"),
     "height field": Feature(
         "world",
         '<geom name="land" type="hfield" hfield="hills"/>',
         "collision hfield-sphere of geoms 'land' and 'ball'",
     ),
-    "condim 4": Feature("geom", 'condim="4"', "contact dimension 4 of geoms 'floor' and 'ball'"),
-    "condim 6": Feature("geom", 'condim="6"', "contact dimension 6 of geoms 'floor' and 'ball'"),
-    "tendon frictionloss": _tendon('frictionloss="0.2"', "frictionloss of tendon 'string'"),
-    "limit of a spatial tendon": Feature(
-        "sections",
-        '<tendon><spatial name="rope" range="0 1"><site site="tip"/><site site="post"/></spatial></tendon>',
-        "limit with the Newton solver of the path in space of tendon 'rope'",
-    ),
     "tendon armature": _tendon('armature="0.1"', "armature of tendon 'string'"),
     "tendon stiffness": _tendon('stiffness="1 2"', "polynomial stiffness of tendon 'string'"),
     "tendon damping": _tendon('damping="1 2"', "polynomial damping of tendon 'string'"),
-    "equality": Feature(
-        "sections", '<equality><joint name="lock" joint1="swing"/></equality>', "equality constraint 'lock'"
+    "flex equality": Feature(
+        "world",
+        '<flexcomp name="cloth" type="grid" count="3 3 1" spacing="0.1 0.1 0.1" radius="0.01" pos="3 3 3">'
+        '<contact contype="0" conaffinity="0"/><edge equality="true"/></flexcomp>',
+        "flex type of equality constraint number 0",
     ),
     "user sensor": _sensor('<user name="own" dim="2" needstage="pos"/>', "type user of sensor 'own'"),
     "sensor of ray normals": _sensor(

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simengine.kernels.catalogue import ISLAND_STAGES, all_kernels
+from simengine.kernels.catalogue import ISLAND_KERNELS, all_kernels
 from simengine.state.fields import FIELD
 from tests.stages.harness import Memory, changed
 from tests.stages.harness_chain import RUNGE_KUTTA, Calls, calls, fused_calls, single, start
@@ -20,10 +20,10 @@ from tests.stages.harness_sanitizer import Edit, build, execute, record, support
 
 pytestmark = [pytest.mark.sanitizer]
 
-KERNELS = [k for k in all_kernels() if k.unit != "island" and k.stages[0] not in ISLAND_STAGES]
+KERNELS = [kernel for kernel in all_kernels() if kernel not in ISLAND_KERNELS]
 """What solves worlds island by island is run on its own models; see test_island_sanitizers.py."""
 
-WORLDS = {"ant": 4, "pile": 2, "sunken": 3, "tendons": 3, "actuators": 3}
+WORLDS = {"ant": 4, "pile": 2, "sunken": 3, "tendons": 3, "actuators": 3, "dual": 2, "linkage": 2, "rollers": 2}
 FORMS = ("single", "scratch", "arena")
 INTEGRATORS = ("", "euler", "rk4")
 SUMMED = (
@@ -96,7 +96,7 @@ def test_no_reports_and_the_same_results(
 
 def test_every_kernel_is_run() -> None:
     ran = set()
-    for name, form, integrator in product(("ant", "sunken"), FORMS, INTEGRATORS):
+    for name, form, integrator in product(WORLDS, FORMS, INTEGRATORS):
         _, recorded = record(*programs(name, "float64", integrator, form))
         ran |= {item.kernel for item in recorded}
     assert ran == {kernel.name for kernel in KERNELS}

@@ -1,0 +1,137 @@
+// What the primal solvers share: they minimise the convex cost of MuJoCo documentation, "Computation", "Constraint
+// solver", over accelerations a, with the cost s of the rows from row_law.cuh:
+//
+//   1/2 (a - a0)' M (a - a0) + s(J a - aref)        a0  qacc_smooth    M  qM    J, aref  efc_J, efc_aref
+#pragma once
+
+// The point of a primal solver: acceleration, M times it, residual and force of each row.
+struct Point {
+  real *a, *Ma, *jar, *force;
+};
+
+// Cost of the rows at residuals jar; force and weight as in row_law.
+DEVICE real rows_cost(const Model& m, const Rows& rows, const real* jar, real* force, real* weight) {
+  real cost = 0;
+  LANE_FOR(r, rows.n) {
+    const int dim = rows_together(m, rows, r);
+    if (dim) cost += row_law(m, rows, r, dim, jar + r, force + r, weight ? weight + MAX_CONE_ROWS * r : (real*)0);
+  }
+  return lane_sum(cost);
+}
+
+DEVICE void row_residual(const Model& m, const Rows& rows, const real* a, real* out) {
+  LANE_FOR(r, rows.n) out[r] = row_dot(rows.J, r, m.nvp(), a) - rows.aref[r];
+}
+
+// x = J' f + y
+DEVICE void add_row_forces(const Model& m, const Rows& rows, const real* force, const real* y, real* x) {
+  const int stride = m.nvp();
+  DOF_FOR(i, m.nv()) {
+    real sum = y ? y[i] : R(0.0);
+    ROLLED for (int r = 0; r < rows.n; ++r) sum = fma_(rows.J[r * stride + i], force[r], sum);
+    x[i] = sum;
+  }
+}
+
+// Start from the better of the last acceleration and the smooth one; `other` and `other_jar` are scratch.
+DEVICE void primal_start(const Model& m, const Rows& rows, const SymRows& M, const real* qfrc_smooth,
+                         const real* qacc_smooth, const real* qacc_warmstart, const Point& p, real* other,
+                         real* other_jar) {
+  const int nv = m.nv();
+  LANE_FOR(i, m.nvp()) {
+    p.a[i] = i < nv ? qacc_smooth[i] : R(0.0);
+    other[i] = i < nv ? qacc_warmstart[i] : R(0.0);
+  }
+  lane_sync();
+  row_residual(m, rows, p.a, p.jar);
+  bool warm = false;
+  if (m.opt_warmstart()) {
+    row_residual(m, rows, other, other_jar);
+    sym_mul(M, other, p.Ma, nv);
+    lane_sync();
+    real inertial = 0;
+    DOF_FOR(i, nv) inertial = R(0.5) * (p.Ma[i] - qfrc_smooth[i]) * (other[i] - p.a[i]) + inertial;
+    const real cold = rows_cost(m, rows, p.jar, p.force, (real*)0);
+    lane_sync();
+    warm = lane_sum(inertial) + rows_cost(m, rows, other_jar, p.force, (real*)0) < cold;
+  }
+  lane_sync();
+  if (warm) {
+    DOF_FOR(i, nv) p.a[i] = other[i];
+    LANE_FOR(r, rows.n) p.jar[r] = other_jar[r];
+  } else {
+    DOF_FOR(i, nv) p.Ma[i] = qfrc_smooth[i];
+  }
+  lane_sync();
+}
+
+// Exact minimiser along the line from a point: Newton on the increasing derivative, kept inside a bracket. `linear` and
+// `quadratic` are the derivatives of the inertial cost at the point; tolerance is of the derivative.
+DEVICE real primal_line_search(const Model& m, const Rows& rows, const real* jar, const real* jv, real linear,
+                               real quadratic, real tolerance) {
+  real low = 0, high = -1, alpha = 1;
+  ROLLED for (int iteration = 0; iteration < m.opt_ls_iterations(); ++iteration) {
+    LineLaw sum = {0, 0};
+    LANE_FOR(r, rows.n) {
+      const int dim = rows_together(m, rows, r);
+      if (!dim) continue;
+      const LineLaw law = line_law(m, rows, r, dim, jar + r, jv + r, alpha);
+      sum.first += law.first;
+      sum.second += law.second;
+    }
+    const real first = fma_(alpha, quadratic, linear) + lane_sum(sum.first), second = quadratic + lane_sum(sum.second);
+    if (abs_(first) <= tolerance) break;
+    if (first < 0) {
+      low = alpha;
+    } else {
+      high = alpha;
+    }
+    real next = alpha - divide_(first, second);
+    const bool outside = next <= low || (high >= 0 && next >= high);
+    if (outside || !finite_(next)) next = high >= 0 ? R(0.5) * (low + high) : 2 * alpha;
+    if (next == alpha) break;
+    alpha = next;
+  }
+  return alpha;
+}
+
+// One step along `search`, exact; Mv receives M times it and jv its residuals' rate. Returns the square of the step's
+// length relative to that of the acceleration.
+DEVICE real primal_step(const Model& m, const Rows& rows, const SymRows& M, const real* qfrc_smooth, const Point& p,
+                        const real* search, real* Mv, real* jv, real smallest) {
+  const int nv = m.nv();
+  real linear = 0, quadratic = 0, length2 = 0, size2 = 0;
+  LANE_FOR(r, rows.n) jv[r] = row_dot(rows.J, r, m.nvp(), search);
+  sym_mul(M, search, Mv, nv);
+  lane_sync();
+  DOF_FOR(i, nv) {
+    linear = fma_(search[i], p.Ma[i] - qfrc_smooth[i], linear);
+    quadratic = fma_(search[i], Mv[i], quadratic);
+    length2 = fma_(search[i], search[i], length2);
+    size2 = fma_(p.a[i], p.a[i], size2);
+  }
+  linear = lane_sum(linear);
+  quadratic = lane_sum(quadratic);
+  length2 = lane_sum(length2);
+  size2 = lane_sum(size2);
+  const real flat = smallest * m.opt_ls_tolerance()[0] * sqrt_(length2);
+  const real tolerance = max_(flat, 4 * REAL_EPS * abs_(linear));
+  const real alpha = primal_line_search(m, rows, p.jar, jv, linear, quadratic, tolerance);
+  DOF_FOR(i, nv) {
+    p.a[i] = fma_(alpha, search[i], p.a[i]);
+    p.Ma[i] = fma_(alpha, Mv[i], p.Ma[i]);
+  }
+  LANE_FOR(r, rows.n) p.jar[r] = fma_(alpha, jv[r], p.jar[r]);
+  lane_sync();
+  return divide_(alpha * alpha * length2, max_(size2, MJMINVAL));
+}
+
+// Size of the cost below which a decrease of it is rounding.
+DEVICE real primal_noise(const Model& m, const Point& p, const real* qfrc_smooth) {
+  real inertial = 0, smooth = 0;
+  DOF_FOR(i, m.nv()) {
+    inertial = fma_(p.a[i], p.Ma[i], inertial);
+    smooth = fma_(p.a[i], qfrc_smooth[i], smooth);
+  }
+  return 100 * REAL_EPS * REAL_EPS * (abs_(lane_sum(inertial)) + abs_(lane_sum(smooth)));
+}

@@ -1,0 +1,138 @@
+// The cost of constraint rows as a function of their residuals, and its derivatives. MuJoCo documentation,
+// "Computation", "Constraint solver", "Friction cones"; with x = J a - aref of a row and D = 1 / R:
+//
+//   equality                1/2 D x^2
+//   friction of loss f      1/2 D x^2 while D |x| < f, beyond that f |x| - f^2 / 2 D
+//   limit, contact, edge    1/2 D x^2 where x < 0
+//   elliptic cone           1/2 D_i x_i^2 over its rows where mu N + T <= 0, nothing where N >= mu T, in between
+//                           1/2 Dm (N - mu T)^2, Dm = D_0 / mu^2 (1 + mu^2)
+//
+//   N = mu x_0   U_i = friction_i x_i   T = |U|   mu = friction_1 / sqrt(impratio)
+#pragma once
+
+#define MAX_CONE_ROWS 6
+
+// The rows of a world.
+struct Rows {
+  int n;
+  const int *type, *id, *address, *cand;  // address and cand: contact_efc_address and contact_cand
+  const real *J, *D, *aref, *frictionloss;
+};
+
+// Rows that are judged together, of which r is the first: 1, the dimension of an elliptic cone, or 0 if r is not the
+// first of its cone.
+DEVICE int rows_together(const Model& m, const Rows& rows, int r) {
+  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) return 1;
+  return rows.address[rows.id[r]] == r ? m.cand_rows()[rows.cand[rows.id[r]]] : 0;
+}
+
+enum Zone { FREE, QUADRATIC, BETWEEN };
+
+// A cone's coordinates at one point.
+struct Cone {
+  const real* friction;
+  real mu, N, U[MAX_CONE_ROWS], T, Dm;
+  Zone zone;
+};
+
+DEVICE Cone cone_at(const Model& m, const Rows& rows, int r, int dim, const real* x) {
+  Cone cone;
+  real square = 0;
+  cone.friction = m.cand_friction() + 5 * rows.cand[rows.id[r]];
+  cone.mu = cone.friction[0] * reciprocal_sqrt_(m.opt_impratio()[0]);
+  cone.N = cone.mu * x[0];
+  for (int i = 1; i < dim; ++i) {
+    cone.U[i] = cone.friction[i - 1] * x[i];
+    square = fma_(cone.U[i], cone.U[i], square);
+  }
+  cone.T = sqrt_(square);
+  cone.Dm = divide_(rows.D[r], cone.mu * cone.mu * (1 + cone.mu * cone.mu));
+  cone.zone = cone.N >= cone.mu * cone.T ? FREE : cone.mu * cone.N + cone.T <= 0 ? QUADRATIC : BETWEEN;
+  return cone;
+}
+
+DEVICE Zone scalar_zone(const Rows& rows, int r, real x) {
+  const int type = rows.type[r];
+  if (type == ROW_EQUALITY) return QUADRATIC;
+  if (type <= ROW_FRICTION_TENDON) return abs_(rows.D[r] * x) < rows.frictionloss[r] ? QUADRATIC : BETWEEN;
+  return x < 0 ? QUADRATIC : FREE;
+}
+
+// Cost of row r, or of the cone that it opens, at residuals x; force receives minus its derivative, and weight, if not
+// null, the second derivatives: MAX_CONE_ROWS words a row, of which a row outside a cone uses the first.
+DEVICE real row_law(const Model& m, const Rows& rows, int r, int dim, const real* x, real* force, real* weight) {
+  const real* D = rows.D + r;
+  real cost = 0;
+  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) {
+    const Zone zone = scalar_zone(rows, r, x[0]);
+    const real loss = rows.frictionloss[r];
+    force[0] = zone == FREE ? R(0.0) : zone == QUADRATIC ? -(D[0] * x[0]) : x[0] < 0 ? loss : -loss;
+    if (weight) weight[0] = zone == QUADRATIC ? D[0] : R(0.0);
+    if (zone == FREE) return 0;
+    return zone == QUADRATIC ? R(0.5) * D[0] * x[0] * x[0] : loss * (abs_(x[0]) - R(0.5) * divide_(loss, D[0]));
+  }
+  const Cone cone = cone_at(m, rows, r, dim, x);
+  if (cone.zone != BETWEEN) {
+    for (int i = 0; i < dim; ++i) {
+      const real d = cone.zone == QUADRATIC ? D[i] : R(0.0);
+      force[i] = -(d * x[i]);
+      cost = fma_(R(0.5) * d * x[i], x[i], cost);
+      for (int j = 0; weight && j < dim; ++j) weight[MAX_CONE_ROWS * i + j] = i == j ? d : R(0.0);
+    }
+    return cost;
+  }
+  // gradient Dm depth v by (N, U) with v = (1, -mu u), u = U / T; second derivatives Dm v v' + bend (1 - u u') of U
+  const real depth = cone.N - cone.mu * cone.T, slope = cone.Dm * depth, inverse = reciprocal_(cone.T);
+  const real bend = -slope * cone.mu * inverse;
+  real u[MAX_CONE_ROWS], scale[MAX_CONE_ROWS], v[MAX_CONE_ROWS];
+  for (int i = 0; i < dim; ++i) {
+    u[i] = i ? cone.U[i] * inverse : R(0.0);
+    scale[i] = i ? cone.friction[i - 1] : cone.mu;
+    v[i] = scale[i] * (i ? -cone.mu * u[i] : R(1.0));
+    force[i] = -(slope * v[i]);
+  }
+  for (int i = 0; weight && i < dim; ++i) {
+    for (int j = 0; j < dim; ++j) {
+      const real across = i && j ? bend * scale[i] * scale[j] * ((i == j) - u[i] * u[j]) : R(0.0);
+      weight[MAX_CONE_ROWS * i + j] = fma_(cone.Dm * v[i], v[j], across);
+    }
+  }
+  return R(0.5) * slope * depth;
+}
+
+struct LineLaw {
+  real first, second;
+};
+
+// Derivatives by alpha of the cost of row r, or of the cone that it opens, at residuals jar + alpha jv.
+DEVICE LineLaw line_law(const Model& m, const Rows& rows, int r, int dim, const real* jar, const real* jv,
+                        real alpha) {
+  const real* D = rows.D + r;
+  real x[MAX_CONE_ROWS];
+  for (int i = 0; i < dim; ++i) x[i] = fma_(alpha, jv[i], jar[i]);
+  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) {
+    const Zone zone = scalar_zone(rows, r, x[0]);
+    if (zone == QUADRATIC) return {D[0] * x[0] * jv[0], D[0] * jv[0] * jv[0]};
+    return {zone == FREE ? R(0.0) : (x[0] < 0 ? -jv[0] : jv[0]) * rows.frictionloss[r], R(0.0)};
+  }
+  const Cone cone = cone_at(m, rows, r, dim, x);
+  LineLaw law = {0, 0};
+  if (cone.zone == QUADRATIC) {
+    for (int i = 0; i < dim; ++i) {
+      law.first = fma_(D[i] * x[i], jv[i], law.first);
+      law.second = fma_(D[i] * jv[i], jv[i], law.second);
+    }
+  } else if (cone.zone == BETWEEN) {
+    real along = 0, square = 0;
+    for (int i = 1; i < dim; ++i) {
+      const real rate = cone.friction[i - 1] * jv[i];
+      along = fma_(cone.U[i], rate, along);
+      square = fma_(rate, rate, square);
+    }
+    const real inverse = reciprocal_(cone.T), rate = along * inverse, depth = cone.N - cone.mu * cone.T;
+    const real change = cone.mu * (jv[0] - rate), curve = (square - rate * rate) * inverse;
+    law.first = cone.Dm * depth * change;
+    law.second = cone.Dm * (change * change - depth * cone.mu * curve);
+  }
+  return law;
+}

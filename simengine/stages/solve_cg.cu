@@ -1,0 +1,80 @@
+// Non-linear conjugate gradients on the primal problem (primal.cuh) with rows of every type, preconditioned by inv(M):
+// W. Hager and H. Zhang, SIAM J. Optim. 16 (2005), (1.6), with g the gradient, P = inv(M) and d the search direction,
+//
+//   beta = (y' P g - 2 (y' P y) (d' g) / (d' y)) / (d' y)        y = g - g before
+
+DEVICE void solve_cg(const Model& m, const int* nefc, const real* qM, const real* qfrc_smooth,
+                     const real* qacc_smooth, const real* qacc_warmstart, const real* efc_J, const real* efc_D,
+                     const real* efc_aref, const int* efc_type, const int* efc_id, const real* efc_frictionloss,
+                     const int* contact_efc_address, const int* contact_cand, const real* qLD, real* qacc,
+                     real* efc_force, real* qfrc_constraint, int* solver_niter, real* efc_jar, real* efc_jv,
+                     real* point, real* Ma, real* gradient, real* scaled, real* change, real* search, real* Mv) {
+  const int nv = m.nv();
+  const Rows rows = {nefc[0], efc_type, efc_id, contact_efc_address, contact_cand,
+                     efc_J, efc_D, efc_aref, efc_frictionloss};
+  const Point p = {point, Ma, efc_jar, efc_force};
+  const real scale = reciprocal_(m.stat_meaninertia()[0] * (nv > 1 ? nv : 1));
+  const real smallest = divide_(max_(m.opt_tolerance()[0], REAL_EPS), scale);
+  SymRows M;
+  sym_load(&M, qM, nv);
+  // (1) start from the better of the last acceleration and the smooth one
+  primal_start(m, rows, M, qfrc_smooth, qacc_smooth, qacc_warmstart, p, search, efc_jv);
+  LANE_FOR(i, m.nvp()) search[i] = 0;
+  LANE_FOR(r, rows.n) efc_jv[r] = 0;
+  DOF_FOR(i, nv) gradient[i] = 0;
+  int iteration = 0;
+  bool done = false;
+  // (6) until done
+  while (!done) {
+    lane_sync();
+    // (2) forces, gradient, and its change
+    rows_cost(m, rows, efc_jar, efc_force, (real*)0);
+    lane_sync();
+    add_row_forces(m, rows, efc_force, qfrc_smooth, Mv);
+    real norm2 = 0;
+    DOF_FOR(i, nv) {
+      const real before = gradient[i];
+      gradient[i] = Ma[i] - Mv[i];
+      change[i] = gradient[i] - before;
+      Mv[i] = scaled[i];
+      scaled[i] = gradient[i];
+      norm2 = fma_(gradient[i], gradient[i], norm2);
+    }
+    if (lane_sum(norm2) < smallest * smallest || iteration == m.opt_iterations()) break;
+    lane_sync();
+    chol_solve(scaled, qLD, nv);
+    // (3) direction: steepest descent first, and again where the conjugate one climbs
+    real yPg = 0, yPy = 0, dg = 0, dy = 0, gPg = 0;
+    DOF_FOR(i, nv) {
+      yPg = fma_(change[i], scaled[i], yPg);
+      yPy = fma_(change[i], scaled[i] - Mv[i], yPy);
+      dg = fma_(search[i], gradient[i], dg);
+      dy = fma_(search[i], change[i], dy);
+      gPg = fma_(gradient[i], scaled[i], gPg);
+    }
+    yPg = lane_sum(yPg);
+    yPy = lane_sum(yPy);
+    dg = lane_sum(dg);
+    dy = lane_sum(dy);
+    gPg = lane_sum(gPg);
+    real beta = 0;
+    if (iteration && dy > 0) beta = max_(R(0.0), divide_(yPg - 2 * yPy * divide_(dg, dy), dy));
+    if (beta * dg >= gPg) beta = 0;
+    DOF_FOR(i, nv) search[i] = fma_(beta, search[i], -scaled[i]);
+    lane_sync();
+    const real noise = primal_noise(m, p, qfrc_smooth);
+    // (4) exact step along it
+    const real moved2 = primal_step(m, rows, M, qfrc_smooth, p, search, Mv, efc_jv, smallest);
+    ++iteration;
+    // (5) as near to the optimum as rounding allows
+    done = gPg <= noise || moved2 <= REAL_EPS * REAL_EPS;
+  }
+  lane_sync();
+  // (7) forces
+  rows_cost(m, rows, efc_jar, efc_force, (real*)0);
+  lane_sync();
+  add_row_forces(m, rows, efc_force, (const real*)0, qfrc_constraint);
+  DOF_FOR(i, nv) qacc[i] = point[i];
+  LANE_FOR(i, 1) solver_niter[0] = iteration;
+  lane_sync();
+}

@@ -1,0 +1,119 @@
+// Newton's method on the primal problem (primal.cuh) with rows of every type. The Hessian is M + J' W J, W the second
+// derivatives of the rows' cost: a diagonal but for the blocks of elliptic cones.
+
+// Column i of W J at row r.
+DEVICE real weighted_entry(const Model& m, const Rows& rows, int r, const real* weight, int i) {
+  const int stride = m.nvp();
+  const real* w = weight + MAX_CONE_ROWS * r;
+  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) return w[0] * rows.J[r * stride + i];
+  const int contact = rows.id[r], first = rows.address[contact], dim = m.cand_rows()[rows.cand[contact]];
+  real sum = 0;
+  ROLLED for (int k = 0; k < dim; ++k) sum = fma_(w[k], rows.J[(first + k) * stride + i], sum);
+  return sum;
+}
+
+// Does row r bend the cost? A row of a positive semidefinite matrix vanishes with its diagonal.
+DEVICE bool has_weight(const Rows& rows, int r, const real* weight) {
+  const bool cone = rows.type[r] == ROW_CONTACT_ELLIPTIC;
+  return weight[MAX_CONE_ROWS * r + (cone ? r - rows.address[rows.id[r]] : 0)] != 0;
+}
+
+// x = (M + J' W J)^-1 b; H is n x n scratch for the form that loops over memory.
+DEVICE void solve_weighted(const Model& m, const Rows& rows, real* x, const SymRows& M, const real* weight,
+                           const real* b, real* H) {
+  const int n = m.nv(), stride = m.nvp();
+#if SIMENGINE_GPU && LANES <= 32
+  if (REGISTERS_FIT(n)) {
+    const int i = lane();
+    real h[LANES];
+#pragma unroll
+    for (int j = 0; j < LANES; ++j) h[j] = M.row[j];
+    ROLLED for (int r = 0; r < rows.n; ++r) {
+      if (!has_weight(rows, r, weight)) continue;
+      const real c = i < stride ? weighted_entry(m, rows, r, weight, i) : R(0.0);
+#pragma unroll
+      for (int j = 0; j < LANES; j += 4) {
+        if (j < n) {
+          const Vec4 v = broadcast4(rows.J + r * stride + j);
+          h[j] = fma_(c, v.x, h[j]);
+          h[j + 1] = fma_(c, v.y, h[j + 1]);
+          h[j + 2] = fma_(c, v.z, h[j + 2]);
+          h[j + 3] = fma_(c, v.w, h[j + 3]);
+        }
+      }
+    }
+    reg_pad(h, n);
+    const real solved = reg_solve(h, i < n ? b[i] : R(0.0), n, m.column);
+    lane_sync();
+    if (i < n) x[i] = solved;
+    lane_sync();
+    return;
+  }
+#endif
+  LANE_FOR(i, n) {
+    for (int j = 0; j <= i; ++j) H[i * n + j] = M.memory[j * n + i];
+    ROLLED for (int r = 0; r < rows.n; ++r) {
+      if (!has_weight(rows, r, weight)) continue;
+      const real c = weighted_entry(m, rows, r, weight, i);
+      if (c == 0) continue;
+      for (int j = 0; j <= i; ++j) H[i * n + j] = fma_(c, rows.J[r * stride + j], H[i * n + j]);
+    }
+    x[i] = b[i];
+  }
+  lane_sync();
+  mem_factor(H, n);
+  mem_solve(x, H, n);
+}
+
+DEVICE void solve_newton(const Model& m, const int* nefc, const real* qM, const real* qfrc_smooth,
+                         const real* qacc_smooth, const real* qacc_warmstart, const real* efc_J, const real* efc_D,
+                         const real* efc_aref, const int* efc_type, const int* efc_id, const real* efc_frictionloss,
+                         const int* contact_efc_address, const int* contact_cand, real* qacc, real* efc_force,
+                         real* qfrc_constraint, int* solver_niter, real* efc_jar, real* efc_jv, real* efc_weight,
+                         real* point, real* Ma, real* descent, real* search, real* Mv, real* hessian) {
+  const int nv = m.nv();
+  const Rows rows = {nefc[0], efc_type, efc_id, contact_efc_address, contact_cand,
+                     efc_J, efc_D, efc_aref, efc_frictionloss};
+  const Point p = {point, Ma, efc_jar, efc_force};
+  const real scale = reciprocal_(m.stat_meaninertia()[0] * (nv > 1 ? nv : 1));
+  const real smallest = divide_(max_(m.opt_tolerance()[0], REAL_EPS), scale);
+  SymRows M;
+  sym_load(&M, qM, nv);
+  LANE_FOR(i, MAX_CONE_ROWS * rows.n) efc_weight[i] = 0;
+  // (1) start from the better of the last acceleration and the smooth one
+  primal_start(m, rows, M, qfrc_smooth, qacc_smooth, qacc_warmstart, p, search, efc_jv);
+  LANE_FOR(i, m.nvp()) search[i] = 0;
+  LANE_FOR(r, rows.n) efc_jv[r] = 0;
+  int iteration = 0;
+  bool done = false;
+  // (6) until done
+  while (!done && iteration < m.opt_iterations()) {
+    lane_sync();
+    // (2) forces and minus the gradient
+    rows_cost(m, rows, efc_jar, efc_force, efc_weight);
+    DOF_FOR(i, nv) Mv[i] = qfrc_smooth[i] - Ma[i];
+    lane_sync();
+    add_row_forces(m, rows, efc_force, Mv, descent);
+    lane_sync();
+    real norm2 = 0, decrement = 0;
+    DOF_FOR(i, nv) norm2 = fma_(descent[i], descent[i], norm2);
+    if (lane_sum(norm2) < smallest * smallest) break;
+    // (3) Newton direction
+    solve_weighted(m, rows, search, M, efc_weight, descent, hessian);
+    DOF_FOR(i, nv) decrement = fma_(descent[i], search[i], decrement);
+    const real noise = primal_noise(m, p, qfrc_smooth);
+    // (4) exact step along it
+    const real moved2 = primal_step(m, rows, M, qfrc_smooth, p, search, Mv, efc_jv, smallest);
+    ++iteration;
+    // (5) at the optimum, or as near as rounding allows
+    done = lane_sum(decrement) <= noise || moved2 <= REAL_EPS * REAL_EPS;
+  }
+  lane_sync();
+  // (7) forces
+  rows_cost(m, rows, efc_jar, efc_force, (real*)0);
+  lane_sync();
+  add_row_forces(m, rows, efc_force, (const real*)0, qfrc_constraint);
+  DOF_FOR(i, nv) qacc[i] = point[i];
+  LANE_FOR(i, 1) solver_niter[0] = iteration;
+  lane_sync();
+}
