@@ -28,8 +28,8 @@ ARM = """
 """
 
 
-def heap(bodies: int, clump: int = 5, integrator: str = "Euler") -> str:
-    """Free spheres and capsules in separate clumps of `clump`, beside two arms that a limited tendon couples."""
+def heap(bodies: int, clump: int = 5, integrator: str = "Euler", rise: float = 0.21) -> str:
+    """Free spheres and capsules in clumps of `clump`, `rise` [m] above each other, beside two arms; see ARM."""
     rng = np.random.default_rng(bodies)
     side = 8
     loose = []
@@ -38,7 +38,7 @@ def heap(bodies: int, clump: int = 5, integrator: str = "Euler") -> str:
         x, y = 1.5 * np.array([n % side, n // side]) + rng.uniform(-0.1, 0.1, 2)
         angle = rng.uniform(0, 3)
         kind = f'type="capsule" size="0.07 0.1" euler="0 {angle:.3f} 1"' if i % 2 else 'size="0.12"'
-        place = f'pos="{x:.3f} {y:.3f} {0.115 + 0.21 * level:.3f}"'
+        place = f'pos="{x:.3f} {y:.3f} {0.115 + rise * level:.3f}"'
         loose.append(f"<body {place}><freejoint/><geom {kind}/></body>")
     return f"""
 <mujoco model="heap_{bodies}">

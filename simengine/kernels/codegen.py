@@ -23,6 +23,7 @@ _STAGES = _HERE.parent / "stages"
 _HEADERS_AFTER_MODEL = (
     "spatial.cuh",
     "tree.cuh",
+    "envelope.cuh",
     "linalg.cuh",
     "contact.cuh",
     "box.cuh",
@@ -266,6 +267,7 @@ def kernel_source(kernel: Kernel, target: str) -> str:
     """Complete source of a kernel for "cuda" or "host"; the build defines REAL, REAL_IS_FLOAT and LANES."""
     parts = [(_HERE / "dialect.cuh").read_text(), constants()]
     if kernel.unit != "column":
+        parts += ["#define UNIT_ISLAND"] if kernel.unit == "island" else []
         parts.append(model_struct(kernel.unit == "island"))
         parts += [(_HERE / name).read_text() for name in _HEADERS_AFTER_MODEL]
     if target == "host":

@@ -103,6 +103,10 @@ DEVICE void sym_load(SymRows* rows, const real* A, int n) { rows->memory = A; }
 
 // In place: the lower triangle of H becomes L, column after column.
 DEVICE void mem_factor(real* H, int n) {
+  if (n > MOST_DENSE) {
+    envelope_factor(H, n);
+    return;
+  }
   for (int k = 0; k < n; ++k) {
     if (lane() == k % LANES) {
       real d = H[k * n + k];
@@ -123,6 +127,10 @@ DEVICE void mem_factor(real* H, int n) {
 
 // In place: x becomes the solution of L L' x = x.
 DEVICE void mem_solve(real* x, const real* L, int n) {
+  if (n > MOST_DENSE) {
+    row_solve(x, L, n);
+    return;
+  }
   for (int k = 0; k < n; ++k) {
     if (lane() == 0) x[k] = x[k] / L[k * n + k];
     lane_sync();
@@ -252,8 +260,10 @@ DEVICE void sym_mul(const SymRows& A, const real* x, real* out, int n) {
   }
 #endif
   DOF_FOR(i, n) {
+    // neighbouring lanes read neighbouring words, and so does one lane alone
+    const real* entry = A.memory + (LANES > 1 ? i : i * n);
     real sum = 0;
-    for (int j = 0; j < n; ++j) sum = fma_(A.memory[j * n + i], x[j], sum);
+    for (int j = 0; j < n; ++j) sum = fma_(entry[LANES > 1 ? j * n : j], x[j], sum);
     out[i] = sum;
   }
 }
@@ -319,10 +329,13 @@ DEVICE real solve_with_rows(const Model& m, real* x, const SymRows& A, const rea
   }
 #endif
   real norm = 0;
+  const bool sparse = n > MOST_DENSE;
   LANE_FOR(i, n) {
     real right = b[i];
     for (int j = 0; j <= i; ++j) H[i * n + j] = A.memory[i * n + j];
     if (scale != 0) H[i * n + i] += scale * d[i];
+    x[i] = right;
+    if (sparse) continue;
     ROLLED for (int r = 0; r < nrow; ++r) {
       if (residual[r] < 0) {
         const real c = D[r] * J[r * stride + i];
@@ -332,9 +345,12 @@ DEVICE real solve_with_rows(const Model& m, real* x, const SymRows& A, const rea
         }
       }
     }
-    if (gradient) gradient[i] = right;
     x[i] = right;
-    norm = fma_(right, right, norm);
+  }
+  if (sparse) add_sparse_rows(H, x, n, nrow, J, stride, D, residual);
+  LANE_FOR(i, n) {
+    if (gradient) gradient[i] = x[i];
+    norm = fma_(x[i], x[i], norm);
   }
   norm = lane_sum(norm);
   lane_sync();

@@ -28,17 +28,8 @@ SCAN_ISLANDS = Stage(
 GATHER = Stage(
     name="gather",
     reads=(
-        *(
-            "con_adr",
-            "efc_adr",
-            "ncon",
-            "nefc",
-            "qM_blocks",
-            "qLD_blocks",
-            "qfrc_smooth",
-            "qacc_smooth",
-            "qacc_warmstart",
-        ),
+        *("con_adr", "efc_adr", "ncon", "nefc", "qM_blocks", "qLD_blocks"),
+        *("qfrc_smooth", "qacc_smooth", "qacc_warmstart"),
         *("contact_efc_address", "efc_J_blocks", "efc_block", "efc_D", "efc_aref", "efc_type", "efc_id"),
         *("efc_frictionloss", "efc_place"),
         *("block_island", "block_place", "nisland", "island_size", "island_first", "island_adr", "island_totals"),

@@ -1,0 +1,83 @@
+// Large matrices and Jacobians most of whose entries are zero, by loops over memory.
+#pragma once
+
+// Matrices of more rows are those of many bodies, most of whose entries are zero. On the GPU, kernels of worlds do
+// without the code for them: so large a world with many bodies is solved island by island.
+#if !SIMENGINE_GPU || defined(UNIT_ISLAND)
+#define MOST_DENSE 64
+#else
+#define MOST_DENSE 0x7fffffff
+#endif
+
+// x - a . b from `begin` to `end`.
+DEVICE real minus_dot(real x, const real* a, const real* b, int begin, int end) {
+  real sum[4] = {0, 0, 0, 0};
+  int j = begin;
+  ROLLED for (; j + 4 <= end; j += 4) {
+    for (int q = 0; q < 4; ++q) sum[q] = fma_(a[j + q], b[j + q], sum[q]);
+  }
+  ROLLED for (; j < end; ++j) sum[0] = fma_(a[j], b[j], sum[0]);
+  return x - ((sum[0] + sum[1]) + (sum[2] + sum[3]));
+}
+
+// Cholesky factor of a large sparse matrix, in place of its lower triangle: what lies before the first entry of a row
+// stays zero in L (A. George and J. Liu, "Computer Solution of Large Sparse Positive Definite Systems", chapter 4).
+// Row 0 holds these places meanwhile.
+DEVICE void envelope_factor(real* H, int n) {
+  LANE_FOR(e, n - 1) {
+    const int i = e + 1;
+    int first = 0;
+    while (first < i && H[i * n + first] == 0) ++first;
+    H[i] = first;
+  }
+  lane_sync();
+  ROLLED for (int k = 0; k < n; ++k) {
+    const int first = k ? int(H[k]) : 0;
+    if (lane() == k % LANES) H[k * n + k] = sqrt_(minus_dot(H[k * n + k], H + k * n, H + k * n, first, k));
+    lane_sync();
+    const real inverse = R(1.0) / H[k * n + k];
+    LANE_FOR(e, n - k - 1) {
+      const int i = k + 1 + e, own = int(H[i]);
+      if (own > k) continue;
+      H[i * n + k] = minus_dot(H[i * n + k], H + i * n, H + k * n, own > first ? own : first, k) * inverse;
+    }
+    lane_sync();
+  }
+  LANE_FOR(e, n - 1) H[e + 1] = 0;
+  lane_sync();
+}
+
+// In place: x becomes the solution of L L' x = x, along rows, which are contiguous.
+DEVICE void row_solve(real* x, const real* L, int n) {
+  ROLLED for (int k = 0; k < n; ++k) {
+    real sum = 0;
+    LANE_FOR(j, k) sum = fma_(L[k * n + j], x[j], sum);
+    sum = lane_sum(sum);
+    if (lane() == 0) x[k] = (x[k] - sum) / L[k * n + k];
+    lane_sync();
+  }
+  ROLLED for (int k = n - 1; k >= 0; --k) {
+    if (lane() == 0) x[k] = x[k] / L[k * n + k];
+    lane_sync();
+    LANE_FOR(i, k) x[i] = fma_(-L[k * n + i], x[k], x[i]);
+    lane_sync();
+  }
+}
+
+// H += D[r] J[r]' J[r] and x -= D[r] residual[r] J[r]' over the rows with residual[r] < 0, most of whose entries are
+// zero.
+DEVICE void add_sparse_rows(real* H, real* x, int n, int nrow, const real* J, int stride, const real* D,
+                            const real* residual) {
+  ROLLED for (int r = 0; r < nrow; ++r) {
+    if (!(residual[r] < 0)) continue;
+    const real* row = J + r * stride;
+    int first = 0;
+    while (first < n && row[first] == 0) ++first;
+    LANE_FOR(i, n) {
+      const real c = D[r] * row[i];
+      if (c == 0) continue;
+      x[i] = fma_(-residual[r], c, x[i]);
+      for (int j = first; j <= i; ++j) H[i * n + j] = fma_(c, row[j], H[i * n + j]);
+    }
+  }
+}
