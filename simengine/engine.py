@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from scheduler import Segments, Trace, make_executor
+from scheduler import Buffer, Segments, Trace, make_executor
 from simengine.backends.base import Backend
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
+from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
 from simengine.emission.shard import ShardEmitter, kernels_of
 from simengine.emission.store import GroupStore
 from simengine.kernels.functions import KernelFunctions
 from simengine.model.blob import pack_models
 from simengine.model.model import Model
-from simengine.state.fields import COLUMNS, FIELD, FIELDS
+from simengine.state.fields import COLUMNS, FIELD, FIELDS, ISLAND_CLASSES
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 
@@ -65,11 +66,17 @@ class ListEngine:
         self.valid: list[frozenset[str]] = [frozenset() for _ in groups]
         self.trace = Trace(self.executor_name, "off")
 
+    def _functions(self, dtype: str, lanes: int) -> KernelFunctions:
+        return KernelFunctions(lambda kernels: self.backend.load(kernels, dtype, lanes))
+
     def _make_emitters(self, store: GroupStore, group: int, number: int, dtype: str) -> list[ShardEmitter]:
         model = store.model
         lanes = self.backend.lanes(model.nv)
-        functions = KernelFunctions(lambda kernels: self.backend.load(kernels, dtype, lanes))
+        functions = self._functions(dtype, lanes)
         functions.require(kernels_of(model, model.opt_integrator, frozenset()))
+        bounds = (*ISLAND_CLASSES, model.nv) if model.has_islands else ()
+        island_lanes = [self.backend.lanes(bound) for bound in bounds]
+        solvers = {n: self._functions(dtype, n) for n in island_lanes}
         blobs = tuple(
             store.buffers.add(name, self.backend.pointer(array), array.nbytes)
             for name, array in zip(("model_ints", "model_reals"), self._blob_arrays, strict=True)
@@ -77,8 +84,12 @@ class ListEngine:
         emitters = []
         for i in range(len(store.bounds) - 1):
             shard = Shard(group, i, number + i, store.bounds[i], store.bounds[i + 1])
-            factory = CallFactory(store, shard, functions, (self._headers[group], *blobs), self.segments, lanes)
-            emitters.append(ShardEmitter(store, shard, factory))
+            tables: tuple[bytes | Buffer, ...] = (self._headers[group], *blobs)
+            factory = CallFactory(store, shard, functions, tables, self.segments, lanes)
+            of_class = tuple(
+                CallFactory(store, shard, solvers[n], tables, self.segments, n, c) for c, n in enumerate(island_lanes)
+            )
+            emitters.append(ShardEmitter(store, shard, factory, of_class))
         return emitters
 
     def step(self, n: int, keep: frozenset[str]) -> None:
@@ -115,7 +126,10 @@ class ListEngine:
 
     def get(self, group: int, name: str) -> Any:
         """The array of a world field."""
-        return self.stores[group].array(name)
+        store = self.stores[group]
+        if store.model.has_islands and name in STORED_BY_BLOCKS:
+            return dense_matrices(store.model, store.array(STORED_BY_BLOCKS[name]), self.backend)
+        return store.array(name)
 
     def put(self, group: int, name: str, worlds: np.ndarray | None, values: Any) -> None:
         """Write a world field, for all worlds or those with the given numbers."""
@@ -132,11 +146,15 @@ class ListEngine:
         start = int(self.backend.to_host(store.array(address)[world]))
         arena = (store.contacts if FIELD[names[0]].space == "contact" else store.rows)[shard]
         fields = arena.arrays
-        # what none of the model's kernels writes is zero
-        return {
-            name: self.backend.to_host(fields[name][start : start + count]) if name in fields else np.zeros(count)
-            for name in names
-        }
+
+        def entries(name: str) -> np.ndarray:
+            # what none of the model's kernels writes is zero
+            return self.backend.to_host(fields[name][start : start + count]) if name in fields else np.zeros(count)
+
+        found = {name: entries(name) for name in names}
+        if "efc_J" in names and store.model.has_islands:
+            found["efc_J"] = dense_rows(store.model, entries("efc_J_blocks"), entries("efc_block"))
+        return found
 
     def num_shards(self, group: int) -> int:
         """Ranges into which a group's worlds are split."""

@@ -27,7 +27,10 @@ from simengine.stages.constraint_ref import constraint
 from simengine.stages.crb_ref import crb
 from simengine.stages.euler_ref import euler
 from simengine.stages.factor_m_ref import factor_m
-from simengine.stages.fluid_ref import fluid
+from simengine.stages.fluid_any_ref import fluid_any
+from simengine.stages.gravcomp_ref import gravcomp
+from simengine.stages.implicit_ref import implicit
+from simengine.stages.implicitfast_ref import implicitfast
 from simengine.stages.kinematics_ref import kinematics
 from simengine.stages.narrowphase_ref import narrowphase
 from simengine.stages.passive_ref import passive
@@ -43,6 +46,7 @@ from simengine.stages.solve_newton_ref import solve_newton
 from simengine.stages.solve_pgs_ref import solve_pgs
 from simengine.stages.solve_ref import solve
 from simengine.stages.subtree_vel_ref import subtree_vel
+from simengine.stages.tendon_passive_ref import tendon_passive
 from simengine.stages.tendon_ref import tendon
 from simengine.stages.tendon_velocity_ref import tendon_velocity
 from simengine.stages.transmission_ref import transmission
@@ -120,7 +124,7 @@ def make_step(model: Any, derived: bool = False) -> Callable[[State, jax.Array],
     Returns:
         step(state, ctrl) -> state, or -> (state, fields); ctrl (nu,) is held during the step.
     """
-    integrate = {"euler": _euler_step, "rk4": _rk4_step}[model.opt_integrator]
+    integrate = _rk4_step if model.opt_integrator == "rk4" else _single_step
 
     def step(state: State, ctrl: jax.Array) -> Any:
         following, fields = integrate(model, state, ctrl)
@@ -143,7 +147,9 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     )
     put("site_xpos site_xmat", sites(m, f["xpos"], f["xquat"]))
     put("subtree_com cinert cdof", com_pos(m, f["xmat"], f["xipos"], f["ximat"], f["xanchor"], f["xaxis"]))
-    put("ten_length ten_J", tendon(m, qpos))
+    put(
+        "ten_length ten_J", tendon(m, qpos, f["subtree_com"], f["cdof"], f["geom_xpos"], f["geom_xmat"], f["site_xpos"])
+    )
     put("crb qM", crb(m, f["cinert"], f["cdof"]))
     put("qLD", factor_m(m, f["qM"]))
     put("contact_dist contact_pos contact_frame contact_active", narrowphase(m, f["geom_xpos"], f["geom_xmat"]))
@@ -151,12 +157,13 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     put("cvel cdof_dot", com_vel(m, qvel, f["cdof"]))
     put("ten_velocity", tendon_velocity(m, qvel, f["ten_J"]))
     put("qfrc_passive", passive(m, qpos, qvel))
-    moving = (f["xipos"], f["ximat"], f["subtree_com"], f["cdof"], f["cvel"])
-    put("qfrc_fluid qfrc_passive", fluid(m, *moving, f["qfrc_passive"]))
+    put("qfrc_passive", tendon_passive(m, f["ten_length"], f["ten_velocity"], f["ten_J"], f["qfrc_passive"]))
+    moving = (*(f["xipos"], f["ximat"], f["geom_xpos"], f["geom_xmat"]), f["subtree_com"], f["cdof"], f["cvel"])
+    put("qfrc_fluid qfrc_passive", fluid_any(m, *moving, f["qfrc_passive"]))
     put("qfrc_bias", rne(m, qvel, f["cinert"], f["cdof"], f["cvel"], f["cdof_dot"]))
     eq_active = const(m.eq_active0, qpos) if state.eq_active is None else state.eq_active
     frames = (f["xpos"], f["xquat"], f["xmat"])
-    motion = (f["subtree_com"], f["cdof"], f["cvel"], f["cdof_dot"])
+    motion = (f["subtree_com"], f["cdof"], f["cvel"], f["cdof_dot"], f["ten_length"], f["ten_J"])
     contacts = (f["contact_dist"], f["contact_pos"], f["contact_frame"], f["contact_active"])
     put(
         "efc_active efc_J efc_pos efc_margin efc_D efc_aref",
@@ -171,6 +178,8 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     else:
         put("actuator_force qfrc_actuator", actuation(m, qpos, qvel, ctrl))
         f["act_dot"] = jnp.zeros(0, qpos.dtype)
+    lifted = (f["xipos"], f["subtree_com"], f["cdof"], f["qfrc_passive"], f["qfrc_actuator"])
+    put("qfrc_gravcomp qfrc_passive qfrc_actuator", gravcomp(m, *lifted))
     smooth = (f["qfrc_passive"], f["qfrc_bias"], f["qfrc_actuator"])
     placed = (f["xipos"], f["subtree_com"], f["cdof"])
     put("qfrc_smooth qacc_smooth", acceleration(m, xfrc, qfrc, *placed, *smooth, f["qLD"]))
@@ -185,27 +194,35 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     # sensors
     put("subtree_linvel subtree_angmom", subtree_vel(m, f["subtree_com"], f["cinert"], f["cvel"]))
     put("cacc_bias", acc_bias(m, qvel, f["cdof_dot"]))
-    at = (f["xpos"], f["xquat"])
-    put(
-        "sensordata",
-        sensor_pos(m, qpos, state.time, *at, f["xipos"], f["subtree_com"], f["ten_length"], f["actuator_length"]),
-    )
+    at, geoms = (f["xpos"], f["xquat"]), (f["geom_xpos"], f["geom_xmat"])
+    measured = (f["xipos"], f["subtree_com"], *geoms, f["ten_length"], f["actuator_length"])
+    put("sensordata", sensor_pos(m, qpos, state.time, *at, *measured))
     momenta = (f["qM"], f["subtree_linvel"], f["subtree_angmom"])
     lengths = (f["ten_length"], f["ten_velocity"], f["actuator_velocity"])
     put("sensordata", sensor_vel(m, qpos, qvel, *at, f["subtree_com"], f["cvel"], *momenta, *lengths, f["sensordata"]))
     forces = (f["cacc_bias"], f["qacc"], f["cfrc_ext"])
     put("cacc cfrc_int", body_forces(m, f["cinert"], f["cdof"], f["cvel"], *forces))
     felt = (f["cacc"], f["cfrc_int"], f["actuator_force"], f["qfrc_actuator"])
-    put("sensordata", sensor_acc(m, *at, f["subtree_com"], f["cvel"], *felt, f["sensordata"]))
+    touching = (*contacts[1:], f["efc_active"], f["efc_force"])
+    put("sensordata", sensor_acc(m, *at, f["subtree_com"], f["cvel"], *felt, *touching, f["sensordata"]))
     return f
 
 
-def _euler_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:
+def _single_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:
     f = _forward(m, state, ctrl)
-    forces = (f["qM"], f["qacc"], f["qfrc_smooth"], f["qfrc_constraint"])
-    qpos, qvel = euler(m, *forces, state.qpos, state.qvel)
-    act = advance_activation(m, _activations(m, state), f["act_dot"])
-    return _following(m, state, qpos, qvel, act, f["qacc"]), f
+    act = _activations(m, state)
+    forces = (f["qfrc_smooth"], f["qfrc_constraint"])
+    if m.opt_integrator == "euler":
+        qpos, qvel = euler(m, f["qM"], f["qacc"], *forces, state.qpos, state.qvel)
+    else:
+        placed = (f["xipos"], f["ximat"], f["geom_xpos"], f["geom_xmat"], f["subtree_com"])
+        inertia = (f["cinert"],) if m.opt_integrator == "implicit" else ()
+        names = "actuator_length actuator_velocity actuator_moment actuator_force qfrc_actuator"
+        driven = (ctrl, act, f["act_dot"], *(f[name] for name in names.split()))
+        step: Callable[..., Any] = implicit if m.opt_integrator == "implicit" else implicitfast
+        of_velocity = (*placed, *inertia, f["cdof"], f["ten_J"], *driven)
+        qpos, qvel = step(m, f["qM"], *forces, *of_velocity, state.qpos, state.qvel)
+    return _following(m, state, qpos, qvel, advance_activation(m, act, f["act_dot"]), f["qacc"]), f
 
 
 def _rk4_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:

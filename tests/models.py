@@ -79,11 +79,14 @@ PILE = """
     <geom name="floor" type="plane" size="5 5 1" friction="0.7 0.01 0.001"/>
     <geom name="slope" type="plane" size="5 5 1" pos="0.6 0 0" euler="0 -35 10" condim="1"/>
     <geom name="post" type="capsule" size="0.05 0.4" pos="-0.2 0 0.3"/>
-    <body name="a" pos="0 0 0.2"><freejoint/><geom size="0.12" friction="0.4"/></body>
+    <body name="a" pos="0 0 0.2">
+      <freejoint/><geom size="0.12" friction="0.4"/><site name="a" type="box" size="0.05 0.1 0.15" pos="0.05 0 0"/>
+    </body>
     <body name="b" pos="0.1 0 0.4"><freejoint/><geom size="0.1" condim="1" solmix="3"/></body>
     <body name="c" pos="0 0.1 0.3">
       <freejoint/>
       <geom type="capsule" size="0.07 0.15" friction="1.2 0.1 0.1" solref="0.03 0.8" solimp="0.8 0.9 0.02 0.3 3"/>
+      <site name="c" type="capsule" size="0.06 0.1" euler="40 0 0"/>
     </body>
     <body name="d" pos="0.1 0.1 0.3" quat="0.7 0.7 0 0">
       <freejoint/>
@@ -94,7 +97,9 @@ PILE = """
       <geom type="capsule" size="0.05 0.1" condim="1"/>
       <geom type="sphere" size="0.08" pos="0 0 0.15" solimp="0.5 0.99 0.05 0.7 1"/>
     </body>
+    <site name="world" type="ellipsoid" size="0.3 0.3 0.1" pos="0.1 0 0"/>
   </worldbody>
+  <sensor><touch site="a"/><touch site="c"/><touch site="world"/><force site="c"/></sensor>
 </mujoco>
 """
 
@@ -214,7 +219,7 @@ TENDONS = """
     <body name="gripper" pos="0 0 0.35">
       <joint name="lower" type="slide" axis="0 0 1" damping="2" range="-0.2 0.2" limited="true"/>
       <geom type="box" size="0.1 0.05 0.03"/>
-      <site name="palm" pos="0.02 0.01 -0.03" euler="20 -30 40"/>
+      <site name="palm" type="box" size="0.3 0.2 0.25" pos="0.02 0.01 -0.03" euler="160 -30 40"/>
       <body name="left" pos="-0.1 0 -0.05">
         <joint name="left" type="hinge" axis="0 1 0" range="-60 60" limited="true" ref="10" stiffness="0.5"/>
         <geom type="capsule" fromto="0 0 0 -0.05 0 -0.2" size="0.02" contype="1"/>
@@ -222,7 +227,7 @@ TENDONS = """
           <joint name="left_tip" type="hinge" axis="0 1 0" damping="0.02" actuatorfrcrange="-0.4 0.5"
                  actuatorfrclimited="true"/>
           <geom name="pad" type="sphere" size="0.03" pos="0 0 -0.05" contype="1"/>
-          <site name="tip" pos="0.01 0 -0.08" quat="0.8 0.1 -0.3 0.5"/>
+          <site name="tip" type="ellipsoid" size="0.2 0.1 0.3" pos="0.01 0 -0.08" quat="0.8 0.1 -0.3 0.5"/>
           <camera name="eye" pos="0 0.05 0.02" euler="10 60 -20"/>
         </body>
       </body>
@@ -231,10 +236,13 @@ TENDONS = """
         <geom type="capsule" fromto="0 0 0 0.05 0 -0.2" size="0.02" contype="1"/>
       </body>
     </body>
-    <site name="home" pos="0.1 0.2 0.3" euler="0 40 10"/>
+    <geom name="drum" type="cylinder" size="0.1 0.2" pos="0.3 0.3 0.2" euler="70 20 0"/>
+    <geom name="egg" type="ellipsoid" size="0.2 0.1 0.15" pos="-0.3 0.2 0.3"/>
+    <geom name="glass" type="box" size="0.2 0.1 0.15" pos="0.2 -0.2 0.3" rgba="1 1 1 0"/>
+    <site name="home" type="cylinder" size="0.25 0.3" pos="0.1 0.2 0.3" euler="0 40 10"/>
     <body name="weight" pos="0.6 0 0.5">
       <freejoint/>
-      <site name="load" pos="0.03 -0.02 0.05" euler="50 0 20"/>
+      <site name="load" type="capsule" size="0.2 0.1" pos="0.03 -0.02 0.05" euler="50 0 20"/>
       <geom type="sphere" size="0.06" contype="1"/>
       <body name="pointer"><joint name="pointer" type="hinge" axis="0 1 0.2"/><geom size="0.03" pos="0.1 0 0"/></body>
     </body>
@@ -372,14 +380,14 @@ CRATES = """
 
 RAGDOLL = """
 <mujoco model="ragdoll">
-  <option timestep="0.004"/>
+  <option timestep="0.004" integrator="implicit"/>
   <default><geom density="700" type="capsule"/><joint armature="0.01"/></default>
   <worldbody>
     <geom name="floor" type="plane" size="5 5 1"/>
     <body name="torso" pos="0 0 0.5">
       <joint name="root" type="free" stiffness="3" damping="0.1" armature="0"/>
       <geom size="0.09 0.15"/>
-      <body name="upper_arm" pos="0.12 0 0.1" quat="0.8 0.3 -0.4 0.1">
+      <body name="upper_arm" pos="0.12 0 0.1" quat="0.8 0.3 -0.4 0.1" gravcomp="0.7">
         <joint name="shoulder" type="ball" pos="-0.02 0.03 0.01" damping="0.2" armature="0.03" stiffness="1.5"
                range="0 70" limited="true" margin="0.05" solimplimit="0.8 0.95 0.1 0.4 3"/>
         <geom fromto="0 0 0 0.2 0 0" size="0.04"/>
@@ -414,12 +422,18 @@ RAGDOLL = """
     </body>
   </worldbody>
   <actuator><motor joint="knee" gear="3"/><position joint="extend" kp="30"/></actuator>
+  <sensor>
+    <ballquat joint="shoulder"/><ballangvel joint="elbow"/><e_potential/><e_kinetic/>
+    <jointlimitpos joint="shoulder"/><jointlimitvel joint="elbow"/><jointlimitfrc joint="shoulder"/>
+    <jointlimitfrc joint="knee"/><jointlimitfrc joint="extend"/>
+  </sensor>
 </mujoco>
 """
 
 
 def _sensors() -> str:
     """Every type of sensor; frames of and in all kinds of things."""
+    sites = ("palm", "tip", "load", "home")
     measured = [f'objtype="{kind}" objname="{name}"' for kind, name in FRAMES]
     references = ["", *(f'reftype="{kind}" refname="{name}"' for kind, name in (*FRAMES[3:5], FRAMES[0]))]
     lines = []
@@ -428,7 +442,7 @@ def _sensors() -> str:
     for name in ("linacc", "angacc"):
         lines += [f"<frame{name} {what}/>" for what in measured]
     for name in ("gyro", "velocimeter", "accelerometer", "force", "torque", "magnetometer"):
-        lines += [f'<{name} site="{site}"/>' for site in ("palm", "tip", "load", "home")]
+        lines += [f'<{name} site="{site}"/>' for site in sites]
     for name in ("subtreecom", "subtreelinvel", "subtreeangmom"):
         lines += [f'<{name} body="{body}"/>' for body in ("world", "left", "weight")]
     lines += [f'<joint{name} joint="{joint}"/>' for name in ("pos", "vel") for joint in ("left", "right", "lower")]
@@ -438,6 +452,12 @@ def _sensors() -> str:
         f'<tendon{name} tendon="{tendon}"/>' for name in ("limitpos", "limitvel") for tendon in ("finger", "across")
     ]
     lines += [f'<actuator{name} actuator="{u}"/>' for name in ("pos", "vel", "frc") for u in ("curl", "tip", "reach")]
+    lines += [f'<touch site="{site}"/>' for site in sites]
+    lines += [f'<jointlimitfrc joint="{joint}"/>' for joint in ("left", "lower")]
+    lines += [f'<tendonlimitfrc tendon="{tendon}"/>' for tendon in ("finger", "across")]
+    lines += [f'<rangefinder site="{site}"/>' for site in sites]
+    lines += [f'<insidesite site="{site}" {what}/>' for site in sites for what in measured[:3]]
+    lines += ['<rangefinder site="palm" cutoff="0.3"/>', '<rangefinder site="tip" cutoff="0.3"/>']
     lines += ['<jointactuatorfrc joint="left_tip"/>', '<tendonactuatorfrc tendon="grip"/>']
     lines += ['<gyro site="palm" cutoff="0.4"/>', '<framezaxis objtype="xbody" objname="left"/>']
     lines += ['<jointpos joint="left" cutoff="0.1"/>', '<framepos objtype="site" objname="tip" cutoff="0.1"/>']
@@ -458,6 +478,120 @@ DUAL = (
     .replace("<contact>", '<equality><connect body1="a" body2="d" anchor="0.1 0 0"/></equality><contact>')
 )
 
+GLIDER = """
+<mujoco model="glider">
+  <option timestep="0.005" integrator="implicitfast" density="600" viscosity="0.4" wind="0.5 -0.2 0.1"/>
+  <default><geom density="700" contype="0" conaffinity="0" fluidshape="ellipsoid"/></default>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 1" contype="1" conaffinity="1"/>
+    <body name="hull" pos="0 0 0.5" gravcomp="0.6">
+      <freejoint/>
+      <geom type="capsule" size="0.08 0.2" euler="0 80 0" contype="1"/>
+      <geom type="box" size="0.1 0.05 0.02" pos="0.1 0 0.1" euler="10 20 30" fluidcoef="0.6 0.2 1.2 0.8 0.5"/>
+      <body name="wing" pos="0 0.1 0" gravcomp="1.2">
+        <joint name="wing" type="hinge" axis="1 0 0.2" damping="0.1" actuatorgravcomp="true" actuatorfrcrange="-1.5 2"/>
+        <geom type="ellipsoid" size="0.15 0.3 0.02" pos="0 0.3 0"/>
+        <body name="flap" pos="-0.15 0.3 0">
+          <joint name="flap" type="hinge" axis="0 1 0" range="-60 60" limited="true" stiffness="1" armature="0.01"
+                 actuatorgravcomp="true"/>
+          <geom type="cylinder" size="0.05 0.15" pos="-0.05 0 0" euler="90 0 0"/>
+        </body>
+      </body>
+      <body name="tail" pos="-0.25 0 0">
+        <joint name="tail" type="ball" damping="0.05" armature="0.01"/>
+        <geom type="sphere" size="0.07" pos="-0.1 0 0" fluidshape="none" contype="1"/>
+      </body>
+    </body>
+    <body name="post" pos="0.8 0 0.4" gravcomp="1">
+      <joint name="lift" type="slide" axis="0 0 1" damping="3"/>
+      <geom type="cylinder" size="0.04 0.2"/>
+    </body>
+  </worldbody>
+  <tendon>
+    <fixed name="both" damping="0.4" range="-0.5 0.5" limited="true" actuatorfrcrange="-0.75 0.875">
+      <joint joint="wing" coef="1"/><joint joint="flap" coef="-1.5"/>
+    </fixed>
+    <fixed name="apart" damping="0.3"><joint joint="lift" coef="1"/><joint joint="flap" coef="0.5"/></fixed>
+  </tendon>
+  <actuator>
+    <position name="beat" joint="wing" kp="6" kv="2"/>
+    <velocity name="trim" joint="flap" kv="1.5" forcelimited="true" forcerange="-0.5 0.375"/>
+    <position name="pair" tendon="both" kp="2" kv="0.8"/>
+    <general name="valve" joint="lift" gainprm="1 0 -3" gaintype="affine" biastype="affine" biasprm="2 -1 -0.5"/>
+    <motor name="steer" tendon="both" gear="0.6"/>
+  </actuator>
+</mujoco>
+"""
+
+ROPES = """
+<mujoco model="ropes">
+  <option timestep="0.004" solver="PGS" iterations="200"/>
+  <default>
+    <joint armature="0.02" damping="0.05"/>
+    <geom density="700" contype="0" conaffinity="0"/>
+  </default>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 1" contype="1" conaffinity="1"/>
+    <geom name="drum" type="cylinder" size="0.1 0.3" pos="0.1 0 0.9" euler="80 10 0"/>
+    <geom name="post" type="sphere" size="0.12" pos="-0.4 0.1 0.7"/>
+    <site name="hook" pos="-0.1 -0.1 1.2"/>
+    <site name="eye" pos="-0.6 0.2 0.9"/>
+    <site name="over" pos="0.1 0 1.1"/>
+    <site name="core" pos="-0.38 0.08 0.72"/>
+    <body name="upper" pos="0 0 0.8">
+      <joint name="shoulder" type="ball" damping="0.2"/>
+      <geom name="bone" type="capsule" fromto="0 0 0 0.3 0 0" size="0.03" contype="1"/>
+      <site name="upper" pos="0.15 0.05 0.04"/>
+      <geom name="elbow" type="cylinder" size="0.05 0.1" pos="0.3 0 0" euler="90 0 0"/>
+      <site name="elbow_side" pos="0.32 0 0.09"/>
+      <body name="fore" pos="0.3 0 0">
+        <joint name="elbow" type="hinge" axis="0 1 0" range="-130 130" limited="true"/>
+        <geom type="capsule" fromto="0 0 0 0.25 0 0" size="0.025" contype="1"/>
+        <site name="fore" pos="0.15 0 0.04"/>
+        <site name="tip" pos="0.25 0 0"/>
+      </body>
+    </body>
+    <body name="weight" pos="-0.4 0.2 0.4">
+      <freejoint/>
+      <geom name="ball" type="sphere" size="0.08" contype="1"/>
+      <site name="top" pos="0 0 0.08"/>
+      <site name="flank" pos="0.13 0.02 0"/>
+      <site name="inside" pos="0.02 0.01 0.03"/>
+    </body>
+  </worldbody>
+  <tendon>
+    <spatial name="line" stiffness="6" damping="0.4" springlength="0.2 0.5">
+      <site site="hook"/><site site="upper"/><site site="tip"/>
+    </spatial>
+    <spatial name="extensor" range="0.1 0.4" limited="true" margin="0.01" stiffness="10">
+      <site site="upper"/><geom geom="elbow" sidesite="elbow_side"/><site site="fore"/>
+    </spatial>
+    <spatial name="hoist" stiffness="20" springlength="0.4" damping="1">
+      <site site="eye"/><geom geom="post"/><site site="top"/>
+      <pulley divisor="2"/>
+      <site site="top"/><geom geom="drum" sidesite="over"/><site site="upper"/>
+      <pulley divisor="3"/>
+      <site site="eye"/><site site="hook"/><geom geom="drum"/><site site="fore"/>
+    </spatial>
+    <spatial name="loop" range="0.3 1.1" limited="true" solreflimit="-200 -10">
+      <site site="eye"/><geom geom="post" sidesite="core"/><site site="hook"/>
+      <geom geom="ball" sidesite="flank"/><site site="tip"/>
+    </spatial>
+    <spatial name="bore" damping="0.3">
+      <site site="tip"/><geom geom="ball" sidesite="inside"/><site site="hook"/>
+    </spatial>
+    <fixed name="bend"><joint joint="elbow" coef="0.7"/></fixed>
+  </tendon>
+  <actuator>
+    <motor name="pull" tendon="line" gear="2"/>
+    <muscle name="triceps" tendon="extensor" force="8" lengthrange="0.12 0.35"/>
+    <position name="wind" tendon="hoist" kp="5" kv="0.2" timeconst="0.02"/>
+    <motor name="flex" tendon="bend"/>
+  </actuator>
+  <sensor><tendonpos tendon="hoist"/><tendonvel tendon="loop"/><tendonlimitpos tendon="loop"/></sensor>
+</mujoco>
+"""
+
 OWN = {
     "mixed_tree": MIXED_TREE,
     "pile": PILE,
@@ -469,8 +603,10 @@ OWN = {
     "actuators": ACTUATORS,
     "crates": CRATES,
     "ragdoll": RAGDOLL,
+    "glider": GLIDER,
     "dual": DUAL,
     "linkage": LINKAGE,
+    "ropes": ROPES,
     "rollers": ROLLERS.replace('impratio="2.5"', 'impratio="2.5" solver="CG" iterations="1000"'),
 }
 """Small models by name, as MJCF text."""

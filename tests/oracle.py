@@ -31,8 +31,8 @@ NEAR = 1e-6
 STATE_FIELDS = (
     "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat site_xpos site_xmat subtree_com cinert cdof crb "
     "ten_length ten_velocity actuator_length actuator_velocity act_dot "
-    "cvel cdof_dot qfrc_fluid qfrc_passive qfrc_bias actuator_force qfrc_actuator qfrc_smooth qacc_smooth qacc "
-    "qfrc_constraint cfrc_ext subtree_linvel subtree_angmom cacc cfrc_int sensordata"
+    "cvel cdof_dot qfrc_fluid qfrc_gravcomp qfrc_passive qfrc_bias actuator_force qfrc_actuator qfrc_smooth "
+    "qacc_smooth qacc qfrc_constraint cfrc_ext subtree_linvel subtree_angmom cacc cfrc_int sensordata"
 ).split()
 CONTACT_FIELDS = ("dist", "pos", "frame")
 ROW_FIELDS = ("J", "pos", "margin", "D", "aref", "force", "frictionloss")
@@ -204,8 +204,8 @@ def jax_fields(name: str, dtype: str) -> dict[str, np.ndarray]:
     return {k: np.asarray(v) for k, v in fields.items()}
 
 
-def limit_gaps(mj: mujoco.MjModel, qpos: np.ndarray) -> np.ndarray:
-    """(n, limits) how far the joints and tendons of states (n, nq) are from the margins of their limits."""
+def limit_gaps(mj: mujoco.MjModel, qpos: np.ndarray, ten_length: np.ndarray) -> np.ndarray:
+    """(n, limits) how far the joints of states (n, nq) and tendons (n, ntendon) are from their limits' margins."""
     gaps = []
     for j in np.flatnonzero(mj.jnt_limited):
         length = qpos[:, mj.jnt_qposadr[j]]
@@ -216,8 +216,7 @@ def limit_gaps(mj: mujoco.MjModel, qpos: np.ndarray) -> np.ndarray:
             continue
         gaps += [length - mj.jnt_range[j, 0] - mj.jnt_margin[j], mj.jnt_range[j, 1] - length - mj.jnt_margin[j]]
     for t in np.flatnonzero(mj.tendon_limited):
-        wraps = slice(mj.tendon_adr[t], mj.tendon_adr[t] + mj.tendon_num[t])
-        length = qpos[:, mj.jnt_qposadr[mj.wrap_objid[wraps]]] @ mj.wrap_prm[wraps]
+        length = ten_length[:, t]
         gaps += [length - mj.tendon_range[t, 0] - mj.tendon_margin[t]]
         gaps += [mj.tendon_range[t, 1] - length - mj.tendon_margin[t]]
     return np.stack(gaps, axis=1) if gaps else np.zeros((len(qpos), 0))
@@ -230,7 +229,8 @@ def undecided(name: str) -> np.ndarray:
     fields = jax_fields(name, "float64")
     cand = m.slot_cand
     gaps = [fields["contact_dist"] - m.cand_margin[cand], fields["contact_dist"] - (m.cand_margin + m.cand_gap)[cand]]
-    gaps.append(limit_gaps(m.mj, sample(name).qpos))
+    ten_length = np.stack([f["ten_length"] for f in mujoco_fields(name)])
+    gaps.append(limit_gaps(m.mj, sample(name).qpos, ten_length))
     return np.abs(np.concatenate(gaps, axis=1)).min(axis=1, initial=np.inf) < NEAR
 
 

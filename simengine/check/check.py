@@ -18,6 +18,7 @@ from simengine.check.states import Sampler
 from simengine.check.trajectory import Trajectory, follow, pairs_of
 
 SOLVER_TOLERANCE = 1e-12
+CCD_TOLERANCE, CCD_ITERATIONS = 1e-12, 500
 _PROBES = 20  # random states that tell whether a model always lies on a margin
 _WIDER = 1e-3  # [m, rad] by which margins are then widened for the check
 _ITERATIONS, _LS_ITERATIONS = 100, 50  # MuJoCo's defaults, enough to get there
@@ -106,12 +107,15 @@ def _backend(model: Model, backend: str, dtype: str) -> str:
 
 
 def _converging(model: Model) -> Model:
-    """A copy whose solver runs until it converges, in MuJoCo's model as in the engine's table."""
+    """A copy whose solver runs until it converges, in MuJoCo's model as in the engine's table; so do MuJoCo's convex
+    collisions, which the engine finds as exactly as the precision allows in any case."""
     tight = copy(model)
     tight.mj = copy(model.mj)
     tight.mj.opt.tolerance = tight.mj.opt.ls_tolerance = SOLVER_TOLERANCE
     tight.mj.opt.iterations = max(tight.mj.opt.iterations, _ITERATIONS)
     tight.mj.opt.ls_iterations = max(tight.mj.opt.ls_iterations, _LS_ITERATIONS)
+    tight.mj.opt.ccd_tolerance, tight.mj.opt.ccd_iterations = CCD_TOLERANCE, CCD_ITERATIONS
+    tight.mj.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE  # large models would list their rows sparse
     tolerance = np.array(SOLVER_TOLERANCE)
     tight.arrays = {**model.arrays, "opt_tolerance": tolerance, "opt_ls_tolerance": tolerance}
     iterations = {"opt_iterations": tight.mj.opt.iterations, "opt_ls_iterations": tight.mj.opt.ls_iterations}

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from simengine import Model, Simulation
-from simengine.check.fields import FORWARD, STEPPED, Compared
+from simengine.check.fields import FORWARD, STEPPED, Compared, as_exact_as_convex
 from simengine.check.oracle import Evaluation, Oracle
+from simengine.check.order import contact_order, row_order
 from simengine.check.report import FieldResult, relative_error
 from simengine.check.rounding import Rounding
 from simengine.check.states import STATE_ARRAYS
@@ -47,11 +48,12 @@ def compare_forward(
         sim.close()
     kinds = [e.state.kind for e in evaluations]
     rounding = Rounding(oracle, dtype)
+    forward = as_exact_as_convex(FORWARD) if model.has_convex else FORWARD
 
     def effect(name: str) -> Callable[[int], float]:
         return lambda i: rounding.of_forward(evaluations[i].state, name)
 
-    return [_judge(field, errors[field.name], dtype, kinds, effect(field.name)) for field in FORWARD]
+    return [_judge(field, errors[field.name], dtype, kinds, effect(field.name)) for field in forward]
 
 
 def compare_steps(model: Model, oracle: Oracle, steps: Trajectory, backend: str, dtype: str) -> list[FieldResult]:
@@ -85,12 +87,17 @@ def _arena_errors(sim: Simulation, world: int, evaluation: Evaluation) -> dict[s
     differing = float(_differing(geoms, theirs["contact_geom"]))
     missing = float(abs(rows.nefc - int(theirs["nefc"])))
     out = {"contact_geom": (differing, differing), "nefc": (missing, missing)}
-    if not differing and contacts.ncon:
+    if differing:
+        return out
+    order = contact_order(geoms, _host(contacts.pos), theirs["contact_pos"])
+    if contacts.ncon:
         for field in ("dist", "pos", "frame"):
-            out[f"contact_{field}"] = relative_error(_host(getattr(contacts, field)), theirs[f"contact_{field}"])
-    if not differing and not missing and rows.nefc:
+            out[f"contact_{field}"] = relative_error(_host(getattr(contacts, field)), theirs[f"contact_{field}"][order])
+    if not missing and rows.nefc:
+        wanted = row_order(order, theirs["contact_efc_address"], theirs["efc_id"])
         for field in rows._fields:
-            out[f"efc_{field}"] = relative_error(_host(getattr(rows, field)), theirs[f"efc_{field}"])
+            values = wanted.id if field == "id" else theirs[f"efc_{field}"][wanted.order]
+            out[f"efc_{field}"] = relative_error(_host(getattr(rows, field)), values)
     return out
 
 

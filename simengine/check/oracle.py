@@ -160,8 +160,8 @@ def with_margins(mj: mujoco.MjModel, change: float) -> mujoco.MjModel:
 
 
 def _collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
-    """Copies of MuJoCo's fields by the names of `FORWARD`."""
-    fields: dict[str, np.ndarray] = {}
+    """Copies of MuJoCo's fields by the names of `FORWARD`, and the contacts' first rows."""
+    fields = {"contact_efc_address": np.array(data.contact.efc_address)}
     for field in FORWARD:
         if field.name.startswith("contact_"):
             fields[field.name] = np.array(getattr(data.contact, field.name.removeprefix("contact_")))

@@ -10,7 +10,7 @@ from scheduler import Buffer, Cost, KernelCall, Segments, Tag
 from simengine.emission.store import GroupStore
 from simengine.kernels.functions import KernelFunctions
 from simengine.kernels.kernel import Kernel, ScratchPlan
-from simengine.state.fields import COLUMNS, FIELD, NUM_COLUMNS
+from simengine.state.fields import COLUMNS, COLUMNS_OF, FIELD, ISLAND_ARENAS, ISLAND_CLASSES, NUM_COLUMNS
 
 
 class EmittedCall(NamedTuple):
@@ -50,7 +50,16 @@ class Listed(NamedTuple):
 
 
 class CallFactory:
-    """Makes the calls of one shard. Prebuilt once; counts change only the grid."""
+    """Makes the calls of one shard. Prebuilt once; counts change only the grid.
+
+    Args:
+        store, shard: memory, and worlds of it.
+        functions: compiled kernels.
+        tables: the model's header and blobs.
+        segments: ids of the parts of memory.
+        lanes: lanes of a unit.
+        island_class: for kernels whose unit is an island, the class of the islands.
+    """
 
     def __init__(
         self,
@@ -60,7 +69,9 @@ class CallFactory:
         tables: tuple[bytes | Buffer, ...],
         segments: Segments,
         lanes: int,
+        island_class: int | None = None,
     ):
+        self._island_class = island_class
         self._store = store
         self._shard = shard
         self.functions = functions
@@ -88,8 +99,8 @@ class CallFactory:
             suffix: added to the call's name.
         """
         store, shard = self._store, self._shard
-        registers = store.backend.registers(store.model.nv)
-        plan = kernel.plan_scratch(store.model.sizes, nrow, registers)
+        sizes = {**store.model.sizes, "nv": self._most_dofs()}
+        plan = kernel.plan_scratch(sizes, nrow, store.backend.registers(sizes["nv"]))
         kept = [n for n in kernel.produced if n not in kernel.in_scratch or n in stored]
         if kernel.unit == "column":
             args = [*self._fields(kernel, set(kept)), shard.begin, shard.size]
@@ -99,7 +110,7 @@ class CallFactory:
         scratch = word * (plan.words + (self._lanes if store.backend.name == "cuda" else 4))
         launch = store.backend.launch(
             self.functions[kernel],
-            NUM_COLUMNS if kernel.unit == "column" else shard.size,
+            len(COLUMNS_OF[FIELD[kernel.reads[0]].space]) if kernel.unit == "column" else shard.size,
             self._lanes,
             scratch,
             args,
@@ -109,17 +120,33 @@ class CallFactory:
         call = KernelCall(
             name=kernel.name + suffix,
             launch=launch,
-            reads=self._ids((*kernel.reads, *kernel.addresses, *(("lists", "totals") if listed else ())), None),
-            writes=self._ids(kept, listed),
+            reads=self._ids((*map(kernel.stored_as, kernel.reads), *kernel.addresses, *self._lists(listed)), None),
+            writes=self._ids((*map(kernel.stored_as, kept), *kernel.island_scratch), listed),
             updates=self._ids(kernel.updates, listed),
             cost=self._cost(kernel, scratch),
             tag=Tag((shard.group,), shard.number, kernel.name),
         )
         return SizedCall(call, store, self._lanes, scratch)
 
+    def _most_dofs(self) -> int:
+        """The most dofs of a unit."""
+        nv = self._store.model.nv
+        bounds = (*ISLAND_CLASSES, nv)
+        return nv if self._island_class is None else min(nv, bounds[self._island_class])
+
+    def _lists(self, listed: Listed | None) -> tuple[str, ...]:
+        """Fields that say which units a call works on."""
+        if self._island_class is not None:
+            return ("island_totals",)
+        return ("lists", "totals") if listed else ()
+
     def _prefix(self, listed: Listed | None) -> list[Any]:
         shard = self._shard
         head: list[Any] = [*self._tables]
+        if self._island_class is not None:
+            buffer, start = self._argument("island_totals")
+            of_class = (buffer, start + 4 * self._island_class)
+            return [*head, self._argument("island_record"), of_class, self._island_class, 0]
         if listed is None:
             return [*head, None, None, shard.begin, shard.size]
         column = COLUMNS.index(listed.column)
@@ -136,8 +163,9 @@ class CallFactory:
     def _fields(self, kernel: Kernel, kept: set[str]) -> list[Any]:
         arguments: list[Any] = []
         for name in (*kernel.reads, *kernel.produced, *kernel.updates):
-            arguments.append(None if name in kernel.produced and name not in kept else self._argument(name))
-        return [*arguments, *(self._argument(name) for name in kernel.addresses)]
+            dropped = name in kernel.produced and name not in kept
+            arguments.append(None if dropped else self._argument(kernel.stored_as(name)))
+        return [*arguments, *(self._argument(name) for name in (*kernel.addresses, *kernel.island_scratch))]
 
     def _argument(self, name: str) -> Any:
         space, shard = FIELD[name].space, self._shard
@@ -145,10 +173,11 @@ class CallFactory:
             return self._store.contacts[shard.place].buffers[name]
         if space == "row":
             return self._store.rows[shard.place].buffers[name]
-        if space == "column":
-            return (self._store.buffer(name), 4 * NUM_COLUMNS * shard.begin)
-        if space == "shard":
-            return (self._store.buffer(name), 4 * NUM_COLUMNS * shard.place)
+        if space in ISLAND_ARENAS:
+            return self._store.islands[space][shard.place].buffers[name]
+        if space in COLUMNS_OF:
+            first = shard.begin if space.endswith("column") else shard.place
+            return (self._store.buffer(name), 4 * len(COLUMNS_OF[space]) * first)
         return self._store.buffer(name)
 
     def _tail(self, kernel: Kernel, plan: ScratchPlan, scalars: Mapping[str, int]) -> list[int]:

@@ -19,6 +19,7 @@ import numpy as np
 from scheduler import AwaitCounts
 from scheduler.calls import Item
 from simengine.emission.calls import CallFactory, EmittedCall, Listed, Shard, SizedCall
+from simengine.emission.islands import IslandSolution
 from simengine.emission.store import GroupStore
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
@@ -35,13 +36,14 @@ _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 class Evaluation:
     """The prebuilt calls of one evaluation of the dynamics."""
 
-    position: SizedCall
+    position: tuple[SizedCall, ...]
     scan: SizedCall
-    smooth: SizedCall
+    smooth: tuple[SizedCall, ...]
     asked_for: tuple[SizedCall, ...]
     narrow: tuple[tuple[int, SizedCall], ...]
     finish: tuple[tuple[int, SizedCall], ...]
-    advance: SizedCall
+    advance: SizedCall | None
+    islands: IslandSolution | None
     activation: SizedCall | None
     post: SizedCall | None
     sense_motion: SizedCall | None
@@ -61,22 +63,38 @@ def reachable_classes(model: Model) -> int:
 
 def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Kernel, ...]:
     """Kernels that steps of a model (with no integrator: evaluations) launch, where `keep` must be valid afterwards."""
-    classes = reachable_classes(model)
     return (
-        catalogue.position(model.general_position),
-        catalogue.smooth(model.general_smooth, model.has_fluid),
+        *catalogue.fitting(model, catalogue.position(model.general_position)),
+        *catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid)),
         catalogue.SCAN_KERNEL,
         *(catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist()))),
-        *((catalogue.finish(integrator, model.solver, False),) if classes > 1 else ()),
-        *((catalogue.finish(integrator, model.solver, True),) if classes == NUM_CLASSES else ()),
-        catalogue.advance(integrator, model.solver),
+        *_solution(model, integrator),
         *((catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()),
         *asked_for(model, keep),
         *((catalogue.post(model.has_general_rows),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
-        *((catalogue.SENSE_MOTION,) if keep & SENSED else ()),
+        *((catalogue.sense_motion(model.has_islands),) if keep & SENSED else ()),
         *((catalogue.SENSE_FORCES,) if _sensed_forces(model, keep) else ()),
-        *catalogue.integrate(integrator, model.solver),
+        *_integrate(model, integrator),
     )
+
+
+def _solution(model: Model, integrator: str) -> tuple[Kernel, ...]:
+    """Kernels of rows and solver, and of integration where it is fused."""
+    if model.has_islands:
+        return catalogue.island_solution(model)
+    classes = reachable_classes(model)
+    return (
+        *((catalogue.finish(integrator, model.solver, False),) if classes > 1 else ()),
+        *((catalogue.finish(integrator, model.solver, True),) if classes == NUM_CLASSES else ()),
+        catalogue.advance(integrator, model.solver),
+    )
+
+
+def _integrate(model: Model, integrator: str) -> tuple[Kernel, ...]:
+    """Kernels that integrate all worlds, where the solver's do not."""
+    if model.has_islands:
+        return catalogue.island_integrator(integrator)
+    return catalogue.integrate(integrator, model.solver)
 
 
 def asked_for(model: Model, keep: frozenset[str]) -> tuple[Kernel, ...]:
@@ -106,9 +124,12 @@ class ShardEmitter:
         bad_worlds: frozen worlds at the latest count.
     """
 
-    def __init__(self, store: GroupStore, shard: Shard, factory: CallFactory):
+    def __init__(
+        self, store: GroupStore, shard: Shard, factory: CallFactory, island_factories: tuple[CallFactory, ...] = ()
+    ):
         self._store = store
         self._factory = factory
+        self._island_factories = island_factories
         self.shard = shard
         self.log: list[EmittedCall] = []
         self.bad_worlds = 0
@@ -146,13 +167,13 @@ class ShardEmitter:
 
     def _evaluate(self, calls: Evaluation) -> Iterator[Item]:
         worlds = self.shard.size
-        yield self._emit(calls.position, worlds)
+        for call in calls.position:
+            yield self._emit(call, worlds)
         scan = calls.scan.call
         self.log.append(EmittedCall(scan, len(COLUMNS)))
         yield scan
-        yield self._emit(calls.smooth, worlds)
-        for early in calls.asked_for:
-            yield self._emit(early, worlds)
+        for call in (*calls.smooth, *calls.asked_for):
+            yield self._emit(call, worlds)
         if calls.sense_motion is not None:
             yield self._emit(calls.sense_motion, worlds)
         yield AwaitCounts(scan)
@@ -167,8 +188,10 @@ class ShardEmitter:
             if totals[column]:
                 yield self._emit(call, totals[column])
         without_rows = totals[_COLUMN["rows_0"]]
-        if without_rows:
+        if without_rows and calls.advance is not None:
             yield self._emit(calls.advance, without_rows)
+        if calls.islands is not None:
+            yield from calls.islands.emit(worlds, self._store, self.shard.place, self.log)
         for after in (calls.post, calls.sense_forces, *calls.integrate, calls.activation):
             if after is not None:
                 yield self._emit(after, worlds)
@@ -190,6 +213,12 @@ class ShardEmitter:
         def after(kernel: Kernel) -> SizedCall | None:
             return make(kernel, stored) if kernel in kernels else None
 
+        def all_of(kernels: tuple[Kernel, ...]) -> tuple[SizedCall, ...]:
+            return tuple(make(kernel, stored, scalars=scalars) for kernel in kernels)
+
+        dense = not model.has_islands
+        classes = reachable_classes(model) if dense else 0
+        free = Listed("rows_0", "size class", 0, True)
         types = set(model.cand_type.tolist())
         narrow = tuple(
             (_COLUMN[name], make(catalogue.NARROW[name], stored, Listed(name, "pair type", code, True)))
@@ -197,29 +226,20 @@ class ShardEmitter:
             if code in types
         )
         return Evaluation(
-            position=make(catalogue.position(model.general_position), stored),
+            position=all_of(catalogue.fitting(model, catalogue.position(model.general_position))),
             scan=make(catalogue.SCAN_KERNEL, stored),
-            smooth=make(catalogue.smooth(model.general_smooth, model.has_fluid), stored),
-            asked_for=tuple(make(kernel, stored) for kernel in asked_for(model, keep)),
+            smooth=all_of(catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid))),
+            asked_for=all_of(asked_for(model, keep)),
             narrow=narrow,
             # the class that takes longest is issued first
-            finish=tuple(
-                self._finish(integrator, c, stored, scalars) for c in reversed(range(1, reachable_classes(model)))
-            ),
-            advance=make(
-                catalogue.advance(integrator, model.solver),
-                stored,
-                Listed("rows_0", "size class", 0, True),
-                0,
-                scalars,
-            ),
+            finish=tuple(self._finish(integrator, c, stored, scalars) for c in reversed(range(1, classes))),
+            advance=make(catalogue.advance(integrator, model.solver), stored, free, 0, scalars) if dense else None,
+            islands=None if dense else IslandSolution.build(model, self._factory, self._island_factories),
             activation=make(catalogue.ACTIVATION_KERNEL, stored, scalars=scalars) if integrator and model.na else None,
             post=after(catalogue.post(model.has_general_rows)),
-            sense_motion=after(catalogue.SENSE_MOTION),
+            sense_motion=after(catalogue.sense_motion(model.has_islands)),
             sense_forces=after(catalogue.SENSE_FORCES),
-            integrate=tuple(
-                make(kernel, stored, scalars=scalars) for kernel in catalogue.integrate(integrator, model.solver)
-            ),
+            integrate=all_of(_integrate(model, integrator)),
         )
 
     def _finish(

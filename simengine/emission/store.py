@@ -8,20 +8,35 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from scheduler import Buffer, BufferSet
 from simengine.backends.base import Backend
 from simengine.errors import BackendError
 from simengine.kernels import catalogue
 from simengine.model.model import Model
-from simengine.state.fields import FIELD, FIELDS, NUM_COLUMNS, Field, entry_shape
+from simengine.state.fields import (
+    COLUMNS_OF,
+    FIELD,
+    FIELDS,
+    ISLAND_ARENAS,
+    ISLAND_COLUMNS,
+    NUM_COLUMNS,
+    Field,
+    entry_shape,
+)
 
 _FIRST_CAPACITY = 64  # contacts or rows of a shard's arena when it is made
 
 
 def _arena_fields(model: Model, space: str) -> tuple[Field, ...]:
-    """The contact or row fields that kernels of a model use; solvers have large working fields of their own."""
+    """The fields of an arena that kernels of a model use; solvers have large working fields of their own."""
     kernels = catalogue.step_kernels(model.opt_integrator, model.solver)
-    used = {name for kernel in kernels for stage in kernel.stages for name in stage.fields}
+    if model.has_islands:
+        kept = [kernel for kernel in kernels if catalogue.CONSTRAINT not in kernel.stages]
+        kernels = (*kept, *catalogue.island_solution(model))
+    used = {kernel.stored_as(name) for kernel in kernels for stage in kernel.stages for name in stage.fields}
+    used |= {name for kernel in kernels for name in kernel.island_scratch}
     return tuple(f for f in FIELDS if f.space == space and f.name in used)
 
 
@@ -82,6 +97,11 @@ class GroupStore:
         self.totals_host = backend.host_visible(NUM_COLUMNS * len(shards)).reshape(-1, NUM_COLUMNS)
         self.contacts = [Arena(self, "contact", shard) for shard in shards]
         self.rows = [Arena(self, "row", shard) for shard in shards]
+        self.island_totals_host = np.zeros((0, len(ISLAND_COLUMNS)), np.int32)
+        self.islands: dict[str, list[Arena]] = {}
+        if model.has_islands:
+            self.island_totals_host = backend.host_visible(len(ISLAND_COLUMNS) * len(shards)).reshape(len(shards), -1)
+            self.islands = {space: [Arena(self, space, shard) for shard in shards] for space in ISLAND_ARENAS}
 
     def allocate(self, shape: tuple[int, ...], field: Field, what: str) -> Any:
         """A zeroed array of a field's type. Raises BackendError naming the model, the need and what for."""
@@ -97,8 +117,8 @@ class GroupStore:
     def array(self, name: str) -> Any:
         """The array of a world, column or shard field, (num_worlds, ...) for world fields; allocated at first use."""
         if name not in self._arrays:
-            if name == "totals_host":
-                self._arrays[name] = self.totals_host
+            if name in ("totals_host", "island_totals_host"):
+                self._arrays[name] = getattr(self, name)
             else:
                 self._arrays[name] = self.allocate(self._shape(FIELD[name]), FIELD[name], "field")
         return self._arrays[name]
@@ -108,10 +128,9 @@ class GroupStore:
         return name in self._arrays
 
     def _shape(self, field: Field) -> tuple[int, ...]:
-        if field.space == "column":
-            return (NUM_COLUMNS * self.num_worlds,)
-        if field.space == "shard":
-            return (len(self.bounds) - 1, NUM_COLUMNS)
+        if field.space in COLUMNS_OF:
+            number = len(COLUMNS_OF[field.space])
+            return (number * self.num_worlds,) if field.space.endswith("column") else (len(self.bounds) - 1, number)
         return (self.num_worlds, *entry_shape(field, self.model.sizes))
 
     def buffer(self, name: str) -> Buffer:
@@ -123,5 +142,6 @@ class GroupStore:
 
     def nbytes(self) -> int:
         """Bytes held by fields and arenas."""
-        arenas = [a for arena in (*self.contacts, *self.rows) for a in arena.arrays.values()]
+        islands = [arena for arenas in self.islands.values() for arena in arenas]
+        arenas = [a for arena in (*self.contacts, *self.rows, *islands) for a in arena.arrays.values()]
         return sum(int(a.nbytes) for a in (*self._arrays.values(), *arenas))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from itertools import product
 
 from simengine.kernels.kernel import Kernel
+from simengine.model.model import Model
 from simengine.stages.acc_bias import ACC_BIAS
 from simengine.stages.acceleration import ACCELERATION
 from simengine.stages.activation import ACTIVATION
 from simengine.stages.actuation import ACTUATION
 from simengine.stages.actuation_any import ACTUATION_ANY
+from simengine.stages.blocks import ACCELERATION_BLOCKS, CRB_BLOCKS, EULER_BLOCKS, FACTOR_BLOCKS, SENSOR_VEL_BLOCKS
 from simengine.stages.body_forces import BODY_FORCES
 from simengine.stages.collision import COLLISION, COLLISION_ANY
 from simengine.stages.com_pos import COM_POS
@@ -20,7 +22,11 @@ from simengine.stages.crb import CRB
 from simengine.stages.euler import EULER
 from simengine.stages.factor_m import FACTOR_M
 from simengine.stages.fluid import FLUID
+from simengine.stages.fluid_any import FLUID_ANY
+from simengine.stages.gravcomp import GRAVCOMP
 from simengine.stages.guard import GUARD
+from simengine.stages.implicit import IMPLICIT, IMPLICITFAST
+from simengine.stages.islands import CONSTRAINT_BLOCKS, GATHER, ISLANDS, SCAN_ISLANDS, SCATTER
 from simengine.stages.kinematics import KINEMATICS
 from simengine.stages.narrowphase import NARROWPHASE
 from simengine.stages.passive import PASSIVE
@@ -39,6 +45,7 @@ from simengine.stages.solve_pgs import SOLVE_PGS
 from simengine.stages.stage import Stage
 from simengine.stages.subtree_vel import SUBTREE_VEL
 from simengine.stages.tendon import TENDON
+from simengine.stages.tendon_passive import TENDON_PASSIVE
 from simengine.stages.tendon_velocity import TENDON_VELOCITY
 from simengine.stages.transmission import TRANSMISSION
 from simengine.stages.unconstrained import UNCONSTRAINED
@@ -58,11 +65,14 @@ STAGES: tuple[Stage, ...] = (
     COM_VEL,
     PASSIVE,
     FLUID,
+    FLUID_ANY,
     RNE,
     TENDON_VELOCITY,
+    TENDON_PASSIVE,
     TRANSMISSION,
     ACTUATION,
     ACTUATION_ANY,
+    GRAVCOMP,
     ACCELERATION,
     *NARROWPHASE.values(),
     CONSTRAINT,
@@ -74,6 +84,8 @@ STAGES: tuple[Stage, ...] = (
     UNCONSTRAINED,
     EULER,
     RK4,
+    IMPLICIT,
+    IMPLICITFAST,
     ACTIVATION,
     RNE_POST,
     RNE_POST_GENERAL,
@@ -85,7 +97,7 @@ STAGES: tuple[Stage, ...] = (
     SENSOR_ACC,
 )
 
-INTEGRATORS: dict[str, Stage] = {"euler": EULER, "rk4": RK4}
+INTEGRATORS: dict[str, Stage] = {stage.name: stage for stage in (EULER, RK4, IMPLICIT, IMPLICITFAST)}
 SOLVERS: dict[str, Stage] = {stage.name: stage for stage in (SOLVE, SOLVE_NEWTON, SOLVE_CG, SOLVE_PGS)}
 
 _FUSED_INTEGRATORS = ("euler", "rk4")
@@ -98,7 +110,7 @@ _ROWS_READ_ONCE = frozenset({"efc_J"})  # the dual solver works on efc_Y, and ro
 
 def single(stage: Stage) -> Kernel:
     """The kernel of one stage alone; every field it writes goes to memory."""
-    return Kernel(f"only_{stage.name}", (stage,), unit="column" if stage is SCAN else "world")
+    return Kernel(f"only_{stage.name}", (stage,), unit="column" if stage in (SCAN, SCAN_ISLANDS) else "world")
 
 
 POSITION = Kernel(
@@ -132,8 +144,8 @@ SMOOTH_FLUID = Kernel(
 SMOOTH_GENERAL = Kernel(
     "smooth_general",
     (
-        *(CRB, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, FLUID, RNE),
-        *(TRANSMISSION, ACTUATION_ANY, ACCELERATION),
+        *(CRB, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, TENDON_PASSIVE, FLUID_ANY, RNE),
+        *(TRANSMISSION, ACTUATION_ANY, GRAVCOMP, ACCELERATION),
     ),
     direct=frozenset({"actuator_moment"}),
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
@@ -150,6 +162,7 @@ ASKED_FOR: tuple[Kernel, ...] = tuple(
 """Kernels that run, in this order and before the integrator, where what they produce is wanted and nothing else
 produces it."""
 SENSE_MOTION = Kernel("sense_motion", (SUBTREE_VEL, ACC_BIAS, SENSOR_POS, SENSOR_VEL))
+SENSE_MOTION_BLOCKS = Kernel("sense_motion_blocks", (*SENSE_MOTION.stages[:-1], SENSOR_VEL_BLOCKS))
 SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
 
 
@@ -168,6 +181,11 @@ def smooth(general: bool, has_fluid: bool) -> Kernel:
     if general:
         return SMOOTH_GENERAL
     return SMOOTH_FLUID if has_fluid else SMOOTH
+
+
+def sense_motion(by_blocks: bool) -> Kernel:
+    """Sensors of positions and velocities, with inertia by blocks or not."""
+    return SENSE_MOTION_BLOCKS if by_blocks else SENSE_MOTION
 
 
 def is_fused(integrator: str, solver: str) -> bool:
@@ -232,9 +250,46 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
     )
 
 
+# The forms of stages for worlds that are solved island by island, whose inertia is stored by blocks.
+BY_BLOCKS: dict[str, Stage] = {
+    "crb": CRB_BLOCKS,
+    "factor_m": FACTOR_BLOCKS,
+    "acceleration": ACCELERATION_BLOCKS,
+    "constraint": CONSTRAINT_BLOCKS,
+    "euler": EULER_BLOCKS,
+}
+ISLAND_STAGES: tuple[Stage, ...] = (*BY_BLOCKS.values(), ISLANDS, SCAN_ISLANDS, GATHER, SCATTER)
+# Solvers whose unit is an island; what does not converge depends on what is solved together, so PGS has no such form.
+ISLAND_SOLVERS: dict[str, Kernel] = {
+    stage.name: Kernel(f"{stage.name}_islands", (stage,), unit="island", resident=6) for stage in (SOLVE,)
+}
+
+
+ISLAND_KERNELS: tuple[Kernel, ...] = (SENSE_MOTION_BLOCKS, *ISLAND_SOLVERS.values(), *map(single, ISLAND_STAGES))
+"""Kernels that only models launch which are solved island by island."""
+
+
+def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
+    """The kernel, or its stages one by one on inertia by blocks: large worlds do not fit in scratch."""
+    if not model.has_islands:
+        return (kernel,)
+    return tuple(single(BY_BLOCKS.get(stage.name, stage)) for stage in kernel.stages)
+
+
+def island_solution(model: Model) -> tuple[Kernel, ...]:
+    """Rows and solution of worlds that are solved island by island."""
+    before, after = (CONSTRAINT_BLOCKS, ISLANDS, SCAN_ISLANDS, GATHER), (SCATTER,)
+    return (*map(single, before), ISLAND_SOLVERS[model.solver], *map(single, after))
+
+
+def island_integrator(integrator: str) -> tuple[Kernel, ...]:
+    """The integrator of such worlds alone; none without a name."""
+    return (single(BY_BLOCKS.get(integrator, INTEGRATORS[integrator])),) if integrator else ()
+
+
 def all_kernels() -> tuple[Kernel, ...]:
     """Every kernel of the engine, each once."""
-    kernels = [single(stage) for stage in STAGES]
+    kernels = [*ISLAND_KERNELS, *map(single, STAGES)]
     for integrator, solver in product(("", *INTEGRATORS), SOLVERS):
         kernels += step_kernels(integrator, solver)
     return tuple({kernel.name: kernel for kernel in kernels}.values())

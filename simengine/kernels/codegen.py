@@ -3,7 +3,8 @@
 Arguments of every world kernel, in order: `header` (by value), `model_ints, model_reals, worlds, num_listed, begin,
 n`, then the fields (reads, produced, updates, arena addresses), then the bodies' scalars, then one scratch offset per
 scratch item, then `scratch_words`. With `worlds` null the kernel covers worlds begin .. begin + n - 1; otherwise the
-worlds of the list, as many as `*num_listed` says.
+worlds of the list, as many as `*num_listed` says. A kernel whose unit is an island takes instead the records of all
+islands, the number of those in its class (after those of lower classes), and its class as `begin`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from simengine.kernels.kernel import Kernel
 from simengine.kernels.prelude import collide_switch, constants, model_struct
 from simengine.model.table import PAIRS, PairType
 from simengine.stages.stage import Stage
-from simengine.state.fields import FIELD, Field
+from simengine.state.fields import FIELD, ISLAND_CONTACT_FIELDS, ISLAND_DOF_FIELDS, ISLAND_ROW_FIELDS, Field
 
 _HERE = Path(__file__).parent
 _STAGES = _HERE.parent / "stages"
@@ -26,17 +27,30 @@ _HEADERS_AFTER_MODEL = (
     "contact.cuh",
     "box.cuh",
     "lengths.cuh",
+    "wrap.cuh",
     "actuators.cuh",
+    "dual.cuh",
+    "fluid.cuh",
     "counting.cuh",
+    "row_blocks.cuh",
     "rows.cuh",
     "equality.cuh",
     "integrate.cuh",
+    "implicit.cuh",
+    "forces.cuh",
+    "blocks.cuh",
+    "ray.cuh",
     "sensor.cuh",
     "random.cuh",
     "row_law.cuh",
     "primal.cuh",
     "cone_update.cuh",
 )
+
+_CONVEX_HEADERS = ("shape.cuh", "gjk.cuh", "epa.cuh", "polish.cuh", "manifold.cuh")
+
+COLUMN_STAGES = {"scan": "NUM_COLUMNS", "scan_islands": "NUM_ISLAND_COLUMNS"}
+"""Stages whose unit is a column, and how many there are."""
 
 MODEL_PARAMETERS = ("const GRID_CONSTANT Header header", "const int* model_ints", "const real* model_reals")
 RANGE_PARAMETERS = ("const int* worlds", "const int* num_listed", "int begin", "int n")
@@ -49,9 +63,7 @@ def ctype(field: Field) -> str:
 
 def body_signature(stage: Stage) -> str:
     """The declaration of a stage's device function that its `.cu` must have."""
-    parameters = [] if stage.name == "scan" else ["const Model& m"]
-    if stage.name == "scan":
-        parameters.append("int column")
+    parameters = ["int column"] if stage.name in COLUMN_STAGES else ["const Model& m"]
     parameters += [f"const {ctype(FIELD[n])}* {n}" for n in stage.reads]
     parameters += [f"{ctype(FIELD[n])}* {n}" for n in (*stage.writes, *stage.updates)]
     parameters += [f"real* {n}" for n, _ in stage.scratch]
@@ -66,6 +78,7 @@ def parameters(kernel: Kernel) -> list[str]:
     if kernel.unit == "column":
         return [*fields, "int begin", "int shard_size"]
     fields += [f"const int* {n}" for n in kernel.addresses]
+    fields += [f"real* {n}" for n in kernel.island_scratch]
     scalars = [f"int {n}" for n in kernel.scalars]
     offsets = [f"int at_{item.name}" for item in kernel.scratch_items]
     return [*MODEL_PARAMETERS, *RANGE_PARAMETERS, *fields, *scalars, *offsets, "int scratch_words"]
@@ -80,13 +93,29 @@ def _entry(field: Field) -> str:
     return " * ".join(factors) or "1"
 
 
-def _pointer(name: str) -> str:
-    """C expression for the world's part of a field in memory."""
+def _pointer(kernel: Kernel, name: str) -> str:
+    """C expression for the unit's part of a field in memory."""
     field = FIELD[name]
-    if field.space == "column":
+    if kernel.unit == "island":
+        return _island_pointer(name)
+    if field.space in ("column", "island_column"):
         return f"{name} + (world - begin)"
-    start = {"world": "world", "contact": "con_adr[world]", "row": "efc_adr[world]"}[field.space]
+    if field.space.startswith("island"):
+        return name  # the shard's, whose parts records name
+    start = {"world": "world", "block": "world", "contact": "con_adr[world]", "row": "efc_adr[world]"}[field.space]
     return f"{name} + size_t({start}) * ({_entry(field)})"
+
+
+def _island_pointer(name: str) -> str:
+    """C expression for an island's part of a field of a solver, given its record."""
+    if name == "nefc":
+        return f"{name} + 8 * size_t(index) + 2"
+    starts = {"efc_J": "4 * size_t(record[6])", "solver_niter": "index"}
+    starts |= dict.fromkeys(("qM", "qLD"), "4 * size_t(record[5])")
+    starts |= dict.fromkeys(("contact_cand", *ISLAND_CONTACT_FIELDS), "record[7]")
+    starts |= dict.fromkeys(ISLAND_DOF_FIELDS, "size_t(record[0]) * m.world_nv() + record[3]")
+    starts |= {row: f"size_t(record[4]) * ({_entry(FIELD[row])})" for row in ISLAND_ROW_FIELDS if row in FIELD}
+    return f"{name} + {starts[name]}"
 
 
 def _world_function(kernel: Kernel) -> str:
@@ -94,7 +123,14 @@ def _world_function(kernel: Kernel) -> str:
     names = [p.split()[-1].lstrip("*") for p in parameters(kernel)]
     received = ["const Header& header", *parameters(kernel)[1:], "int world", "real* scratch"]
     lines = [f"DEVICE void {kernel.name}_world({', '.join(received)}) {{"]
-    lines.append("  const Model m = {header, model_ints, model_reals, scratch};")
+    if kernel.unit == "island":
+        lines += [
+            "  int index = world;  // islands of lower classes come before those of this one, which has number `begin`",
+            "  for (int c = 1; c <= begin; ++c) index += num_listed[-c];",
+            "  const int* record = worlds + 8 * size_t(index);",
+        ]
+    island = ", record[1]" if kernel.unit == "island" else ""
+    lines.append(f"  const Model m = {{header, model_ints, model_reals, scratch{island}}};")
     lines.append("  scratch += COLUMN_WORDS;")
     for name in (*kernel.reads, *kernel.produced, *kernel.updates):
         kind = ctype(FIELD[name])
@@ -103,29 +139,42 @@ def _world_function(kernel: Kernel) -> str:
             lines.append(f"  {kind}* w_{name} = reinterpret_cast<{kind}*>(scratch + at_{name});")
         elif name in kernel.preload:
             lines.append(
-                f"  const {kind}* w_{name} = preload(scratch + at_{name}, {_pointer(name)}, {_entry(FIELD[name])});"
+                f"  const {kind}* w_{name} = preload(scratch + at_{name}, {_pointer(kernel, name)}, "
+                f"{_entry(FIELD[name])});"
             )
         else:
-            lines.append(f"  {const}{kind}* w_{name} = {_pointer(name)};")
+            lines.append(f"  {const}{kind}* w_{name} = {_pointer(kernel, name)};")
     if kernel.preload:
         lines.append("  lane_sync();")
     for i, stage in enumerate(kernel.stages):
         arguments = ["m", *(f"w_{n}" for n in stage.fields)]
-        arguments += [f"scratch + at_{stage.name}_{n}" for n, _ in stage.scratch]
+        arguments += [_working(kernel, stage, n) for n, _ in stage.scratch]
         arguments += list(stage.scalars)
         lines.append(f"  ::{stage.name}({', '.join(arguments)});")
-        lines += [_copy_out(name) for name in kernel.copy_after(i)]
+        lines += [_copy_out(kernel, name) for name in kernel.copy_after(i)]
     lines.append("}")
     assert len(set(names)) == len(names), f"kernel {kernel.name} has a parameter twice"
     return "\n".join(lines)
 
 
-def _copy_out(name: str) -> str:
+def _working(kernel: Kernel, stage: Stage, name: str) -> str:
+    """C expression for a working array of a body; matrices of islands may be large and lie in memory."""
+    if kernel.unit == "island" and f"island_{name}" in kernel.island_scratch:
+        return f"island_{name} + 4 * size_t(record[5])"
+    return f"scratch + at_{stage.name}_{name}"
+
+
+def _copy_out(kernel: Kernel, name: str) -> str:
     field = FIELD[name]
     count = _entry(field)
     if field.space == "row":
         count = f"w_nefc[0] * ({count})"
-    return f"  if ({name}) copy_out({_pointer(name)}, w_{name}, {count});"
+    return f"  if ({name}) copy_out({_pointer(kernel, name)}, w_{name}, {count});"
+
+
+def _unit(kernel: Kernel) -> str:
+    """C expression for the unit in a slot of the launch: its world, or the island's number within its class."""
+    return "slot" if kernel.unit == "island" else "worlds ? worlds[slot] : begin + slot"
 
 
 def _cuda_entry(kernel: Kernel) -> str:
@@ -133,7 +182,7 @@ def _cuda_entry(kernel: Kernel) -> str:
     if kernel.unit == "column":
         return (
             f'extern "C" __global__ void __launch_bounds__(LANES) {kernel.name}({", ".join(parameters(kernel))}) {{\n'
-            f"  scan(blockIdx.x, {call});\n}}\n"
+            f"  {kernel.stages[0].name}(blockIdx.x, {call});\n}}\n"
         )
     bounds = f"__launch_bounds__(BLOCK, {kernel.resident})"
     return (
@@ -141,7 +190,7 @@ def _cuda_entry(kernel: Kernel) -> str:
         "  extern __shared__ real4_storage shared[];\n"
         "  const int slot = blockIdx.x * blockDim.y + threadIdx.y;\n"
         "  if (slot >= (worlds ? *num_listed : n)) return;\n"
-        "  const int world = worlds ? worlds[slot] : begin + slot;\n"
+        f"  const int world = {_unit(kernel)};\n"
         "  real* scratch = reinterpret_cast<real*>(shared) + threadIdx.y * (scratch_words + COLUMN_WORDS);\n"
         f"  {kernel.name}_world({call}, world, scratch);\n}}\n"
     )
@@ -150,7 +199,7 @@ def _cuda_entry(kernel: Kernel) -> str:
 def _host_unpack(kernel: Kernel) -> list[str]:
     lines = []
     received = parameters(kernel)
-    if kernel.unit == "world":
+    if kernel.unit != "column":
         lines.append("  const Header& header = *reinterpret_cast<const Header*>(slots);")
         lines.append("  slots += sizeof(Header) / 8;")
         received = received[1:]
@@ -165,12 +214,13 @@ def _host_entry(kernel: Kernel) -> str:
     call = ", ".join(p.split()[-1].lstrip("*") for p in parameters(kernel))
     lines = [f"static void {kernel.name}_lane(const uint64_t* slots, real* scratch) {{", *_host_unpack(kernel)]
     if kernel.unit == "column":
-        lines += [f"  for (int column = 0; column < NUM_COLUMNS; ++column) scan(column, {call});", "}"]
+        stage = kernel.stages[0].name
+        lines += [f"  for (int column = 0; column < {COLUMN_STAGES[stage]}; ++column) {stage}(column, {call});", "}"]
     else:
         lines += [
             "  const int count = worlds ? *num_listed : n;",
             "  for (int slot = 0; slot < count; ++slot) {",
-            "    const int world = worlds ? worlds[slot] : begin + slot;",
+            f"    const int world = {_unit(kernel)};",
             f"    {kernel.name}_world({call}, world, scratch);",
             "  }",
             "}",
@@ -193,15 +243,18 @@ def _counted_pairs(stage: str) -> tuple[PairType, ...]:
 
 def stage_sources(kernel: Kernel) -> list[Path]:
     """Files of the bodies; counting contacts needs the narrowphase of the pair types too."""
-    counted = [pair.name for stage in kernel.stages for pair in _counted_pairs(stage.name)]
-    names = [*counted, *(stage.name for stage in kernel.stages)]
+    used = [pair.name for stage in kernel.stages for pair in _counted_pairs(stage.name)]
+    used += [shared for stage in kernel.stages for shared in stage.shares]
+    names = [*used, *(stage.name for stage in kernel.stages)]
     return [_STAGES / f"{name}.cu" for name in dict.fromkeys(names)]
 
 
 def body_sources(paths: Iterable[Path]) -> list[str]:
     """Texts of bodies, each after what is generated for it."""
     switches = {"collision": "collide_light", "collision_any": "collide_any"}
-    parts = []
+    paths = list(paths)
+    convex = any(path.stem == "convex" for path in paths)
+    parts = [(_HERE / name).read_text() for name in _CONVEX_HEADERS] if convex else []
     for path in paths:
         if path.stem in switches:
             parts.append(collide_switch(switches[path.stem], _counted_pairs(path.stem)))
@@ -212,13 +265,13 @@ def body_sources(paths: Iterable[Path]) -> list[str]:
 def kernel_source(kernel: Kernel, target: str) -> str:
     """Complete source of a kernel for "cuda" or "host"; the build defines REAL, REAL_IS_FLOAT and LANES."""
     parts = [(_HERE / "dialect.cuh").read_text(), constants()]
-    if kernel.unit == "world":
-        parts.append(model_struct())
+    if kernel.unit != "column":
+        parts.append(model_struct(kernel.unit == "island"))
         parts += [(_HERE / name).read_text() for name in _HEADERS_AFTER_MODEL]
     if target == "host":
         parts.append((_HERE / "host_lanes.h").read_text())
     parts += body_sources(stage_sources(kernel))
-    if kernel.unit == "world":
+    if kernel.unit != "column":
         parts.append(_world_function(kernel))
     parts.append(_cuda_entry(kernel) if target == "cuda" else _host_entry(kernel))
     return "\n".join(part.replace("#pragma once\n", "") for part in parts)

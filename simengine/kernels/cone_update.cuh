@@ -1,5 +1,6 @@
 // The best force of one elliptic contact while all others stay: MuJoCo documentation, "Computation", "Algorithms",
-// PGS. First along the ray from the cone's tip through the force, then within the slice of the cone at that normal force.
+// PGS. First along the ray from the cone's tip through the force, then within the slice of the cone at that normal
+// force.
 #pragma once
 
 // minimise 1/2 x' A x + x' b over sum (x_i / friction_i)^2 <= radius^2; n <= MAX_CONE_ROWS - 1, A has rows of

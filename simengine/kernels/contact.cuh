@@ -34,8 +34,10 @@ DEVICE void plane_contact(const real* normal, const real* point, real dist, Cont
 }
 
 // Two spheres, or the nearest points of two rounded segments; axis1 and axis2 decide the normal of coinciding centres.
+// Inner points of both segments lie across both axes: where the axes almost meet, they say more about the normal than
+// the difference of the points, which is left to say to which side it points.
 DEVICE int sphere_contact(const real* pos1, real radius1, const real* pos2, real radius2, const real* axis1,
-                          const real* axis2, real margin, Contact* out) {
+                          const real* axis2, bool inner, real margin, Contact* out) {
   real normal[3];
   for (int i = 0; i < 3; ++i) normal[i] = pos2[i] - pos1[i];
   const real centres = normalize3(normal);
@@ -44,9 +46,15 @@ DEVICE int sphere_contact(const real* pos1, real radius1, const real* pos2, real
   // axes of planar mechanisms cross exactly, and the rounding of their positions must not choose the normal
   real extent = 0;
   for (int i = 0; i < 3; ++i) extent = max_(extent, max_(abs_(pos1[i]), abs_(pos2[i])));
-  if (centres < 16 * REAL_EPS * (extent + radius1 + radius2)) {
-    cross3(normal, axis1, axis2);
-    normalize3(normal);
+  extent += radius1 + radius2;
+  const bool coincide = centres < 16 * REAL_EPS * extent;
+  if (coincide || inner) {
+    real across[3];
+    cross3(across, axis1, axis2);
+    const real sine = normalize3(across), side = coincide || dot3(across, normal) > 0 ? R(1.0) : R(-1.0);
+    if (coincide || centres < sine * extent) {
+      for (int i = 0; i < 3; ++i) normal[i] = side * across[i];
+    }
   }
   out->dist = dist;
   for (int i = 0; i < 3; ++i) {
@@ -61,12 +69,15 @@ DEVICE int sphere_contact(const real* pos1, real radius1, const real* pos2, real
 // Geometry of a candidate pair, as its narrowphase needs it.
 struct Pair {
   const real *pos1, *mat1, *size1, *pos2, *mat2, *size2;
+  int type1, type2;  // MuJoCo's mjtGeom
+  bool several;      // flat features give several contacts (option multiccd)
 };
 
 DEVICE Pair pair_of(const Model& m, int c, const real* geom_xpos, const real* geom_xmat) {
   const int g1 = m.cand_geom1()[c], g2 = m.cand_geom2()[c];
   return {geom_xpos + 3 * g1, geom_xmat + 9 * g1, m.geom_size() + 3 * g1,
-          geom_xpos + 3 * g2, geom_xmat + 9 * g2, m.geom_size() + 3 * g2};
+          geom_xpos + 3 * g2, geom_xmat + 9 * g2, m.geom_size() + 3 * g2,
+          m.geom_type()[g1],  m.geom_type()[g2],  m.opt_multiccd() != 0};
 }
 
 // Distance below which a pair is listed as a contact; forces begin at the margin itself.

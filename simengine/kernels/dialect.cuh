@@ -15,6 +15,7 @@ typedef REAL real;
 
 #if defined(__CUDACC__)
 #define DEVICE __device__ __forceinline__
+#define DEVICE_CALL __device__ __noinline__
 #define DEVICE_METHOD __device__ __forceinline__
 #define GRID_CONSTANT __grid_constant__
 #define SIMENGINE_GPU 1
@@ -23,11 +24,14 @@ typedef REAL real;
 #include <cstddef>
 #include <cstdint>
 #define DEVICE static inline
+#define DEVICE_CALL static
 #define DEVICE_METHOD inline
 #define GRID_CONSTANT
 #define SIMENGINE_GPU 0
 #endif
 
+// DEVICE_CALL is for large functions with several callers, which would outgrow the instruction cache if inlined.
+//
 // Loops over the lanes' shares. They are not unrolled: kernels hold many of them, and code that outgrows the
 // instruction cache costs more than a branch. ROLLED says the same of a serial loop. DOF_FOR is for loops over nv, of
 // which a lane below 32 has one at most.
@@ -191,6 +195,7 @@ DEVICE real pow_(real x, real y) { return powf(x, y); }
 DEVICE real atan2_(real y, real x) { return atan2f(y, x); }
 DEVICE real expm1_(real x) { return expm1f(x); }
 DEVICE real floor_(real x) { return floorf(x); }
+DEVICE real asin_(real x) { return asinf(x); }
 #if SIMENGINE_GPU
 // In half turns the range reduction is exact and cheap, without the slow path for large arguments.
 DEVICE void sincos_(real x, real* s, real* c) { sincospif(0.31830988618f * x, s, c); }
@@ -232,6 +237,7 @@ DEVICE real pow_(real x, real y) { return pow(x, y); }
 DEVICE real atan2_(real y, real x) { return atan2(y, x); }
 DEVICE real expm1_(real x) { return expm1(x); }
 DEVICE real floor_(real x) { return floor(x); }
+DEVICE real asin_(real x) { return asin(x); }
 #if SIMENGINE_GPU
 DEVICE void sincos_(real x, real* s, real* c) { sincospi(0.31830988618379067154 * x, s, c); }
 #else

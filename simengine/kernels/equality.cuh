@@ -107,21 +107,25 @@ DEVICE void body_equality_column(const Model& m, int e, const Motion& motion, in
 }
 
 // Length of a joint or tendon from its length at qpos0.
-DEVICE real length_from_start(const Model& m, bool tendon, int id, const real* qpos) {
-  if (tendon) return tendon_length(m, id, qpos) - m.tendon_length0()[id];
+DEVICE real length_from_start(const Model& m, bool tendon, int id, const real* qpos, const real* ten_length) {
+  if (tendon) return length_of_tendon(m, id, qpos, ten_length) - m.tendon_length0()[id];
   const int adr = m.jnt_qposadr()[id];
   return qpos[adr] - m.qpos0()[adr];
 }
 
 // The row of an equality of joints or tendons, written by one lane; returns its position.
-DEVICE real length_equality(const Model& m, int e, const real* qpos, int stride, real* row) {
+template <class Rows>
+DEVICE real length_equality(const Model& m, int e, const real* qpos, const real* ten_length, const real* ten_J,
+                            const Rows& jacobian, int r) {
   const bool tendon = m.eq_type()[e] == EQ_TENDON;
   const int id1 = m.eq_obj()[2 * e], id2 = m.eq_obj()[2 * e + 1], base = tendon ? m.njnt() : 0;
   const real* c = m.eq_data() + 12 * e;
-  const real x = id2 >= 0 ? length_from_start(m, tendon, id2, qpos) : R(0.0);
+  const real x = id2 >= 0 ? length_from_start(m, tendon, id2, qpos, ten_length) : R(0.0);
   const real value = fma_(x, fma_(x, fma_(x, fma_(x, c[4], c[3]), c[2]), c[1]), c[0]);
   const real slope = fma_(x, fma_(x, fma_(x, 4 * c[4], 3 * c[3]), 2 * c[2]), c[1]);
-  length_jacobian(m, base + id1, R(1.0), stride, row);
-  if (id2 >= 0) add_length_jacobian(m, base + id2, -slope, row);
-  return length_from_start(m, tendon, id1, qpos) - value;
+  const int dof1 = length_dof(m, base + id1), dof2 = id2 >= 0 ? length_dof(m, base + id2) : -1;
+  const RowPlace row = jacobian.start(m, r, dof1, dof2);
+  add_length_jacobian(m, base + id1, R(1.0), row.first, ten_J);
+  if (id2 >= 0) add_length_jacobian(m, base + id2, -slope, row.second, ten_J);
+  return length_from_start(m, tendon, id1, qpos, ten_length) - value;
 }

@@ -40,3 +40,24 @@ DEVICE void flag_world(int* world_status, int status) {
   if (lane() == 0 && world_status[0] == STATUS_HEALTHY) world_status[0] = status;
   lane_sync();
 }
+
+// The end of an Euler step of length h: next_qvel holds the acceleration to be integrated and next_qpos the
+// coordinates; a world whose new state is not finite stays as it is.
+DEVICE void semi_implicit(const Model& m, real h, const real* qacc, real* qpos, real* qvel, real* qacc_warmstart,
+                          int* nstep, int* world_status, real* next_qvel, real* next_qpos) {
+  const int nv = m.nv();
+  DOF_FOR(v, nv) next_qvel[v] = fma_(h, next_qvel[v], qvel[v]);
+  lane_sync();
+  integrate_pos(m, next_qpos, next_qvel, h);
+  if (!state_finite(m, next_qpos, next_qvel)) {
+    flag_world(world_status, STATUS_INTEGRATE);
+    return;
+  }
+  DOF_FOR(v, nv) {
+    qvel[v] = next_qvel[v];
+    qacc_warmstart[v] = qacc[v];
+  }
+  LANE_FOR(i, m.nq()) qpos[i] = next_qpos[i];
+  LANE_FOR(i, 1) nstep[0] += 1;
+  lane_sync();
+}

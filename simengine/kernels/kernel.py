@@ -44,7 +44,7 @@ class Kernel:
         direct: produced fields that bodies write straight to memory; they must not be null at launch. The default, all
             of them, is what a single stage wants.
         preload: fields read by several bodies, of which the GPU keeps a copy in scratch.
-        unit: "world", or "column" for `scan`.
+        unit: "world"; "column" for the scans; or "island" for solvers, whose fields are then those of one island.
         resident: blocks of 128 threads that a multiprocessor shall hold at once, which caps the registers of a thread.
     """
 
@@ -81,14 +81,26 @@ class Kernel:
     @cached_property
     def addresses(self) -> tuple[str, ...]:
         """Address fields the arenas of this kernel need beside its own reads."""
-        used = {FIELD[n].space for n in (*self.reads, *self.produced, *self.updates)} if self.unit == "world" else set()
+        fields = (*self.reads, *self.produced, *self.updates) if self.unit == "world" else ()
+        used = {FIELD[n].space for n in fields}
         wanted = [n for n, space in (("con_adr", "contact"), ("efc_adr", "row")) if space in used]
         return tuple(n for n in wanted if n not in self.reads)
 
     @cached_property
+    def island_scratch(self) -> tuple[str, ...]:
+        """Working arrays of solvers that have a place in memory where the unit is an island."""
+        return ("island_hessian",) if self.unit == "island" else ()
+
+    def stored_as(self, name: str) -> str:
+        """The field in memory behind a field of the bodies: that of the islands where the unit is one."""
+        if self.unit != "island" or name == "contact_cand":
+            return name
+        return "island_record" if name == "nefc" else f"island_{name}"
+
+    @cached_property
     def scalars(self) -> tuple[str, ...]:
-        """Integer launch arguments of the bodies."""
-        return tuple(dict.fromkeys(name for stage in self.stages for name in stage.scalars))
+        """Integer launch arguments of the bodies; "world" is none, since every unit knows its own."""
+        return tuple(dict.fromkeys(name for stage in self.stages for name in stage.scalars if name != "world"))
 
     @cached_property
     def scratch_items(self) -> tuple[ScratchItem, ...]:
@@ -99,7 +111,8 @@ class Kernel:
             users = [i for i, stage in enumerate(self.stages) if name in stage.fields]
             items.append(ScratchItem(name, users[0], users[-1]))
         for i, stage in enumerate(self.stages):
-            items += [ScratchItem(f"{stage.name}_{name}", i, i) for name, _ in stage.scratch]
+            own = (name for name, _ in stage.scratch if f"island_{name}" not in self.island_scratch)
+            items += [ScratchItem(f"{stage.name}_{name}", i, i) for name in own]
         return tuple(items)
 
     def copy_after(self, index: int) -> tuple[str, ...]:

@@ -36,13 +36,31 @@ DEVICE real ball_angle(const Model& m, int j, const real* qpos, real* axis) {
   return quat_axis(axis, quat);
 }
 
+// How far dof k of joint j is from where its spring rests; of rotations a component of the vector of their difference.
+DEVICE real joint_stretch(const Model& m, int j, int k, const real* qpos) {
+  const int adr = m.jnt_qposadr()[j], type = m.jnt_type()[j];
+  const real *q = qpos + adr, *rest = m.qpos_spring() + adr;
+  const int turning = type == JNT_FREE ? 3 : type == JNT_BALL ? 0 : 6;  // first of the three rotations
+  if (k < turning) return q[k] - rest[k];
+  real quat[4], turned[3];
+  for (int i = 0; i < 4; ++i) quat[i] = q[turning + i];
+  normalize4(quat);
+  quat_difference(turned, rest + turning, quat);
+  return k == turning ? turned[0] : k == turning + 1 ? turned[1] : turned[2];
+}
+
 struct Limit {
   // how far the length lies above the lower bound and below the upper one; a ball joint's angle has but one bound,
   // whose distance comes first
   real dist[2], margin;
 };
 
-// Limit number `id`; lengths of spatial tendons are not known from qpos and must be given.
+// Length of any tendon; that of a spatial one is not known from qpos and must be given.
+DEVICE real length_of_tendon(const Model& m, int t, const real* qpos, const real* ten_length) {
+  return ten_length && m.tendon_pathnum()[t] ? ten_length[t] : tendon_length(m, t, qpos);
+}
+
+// Limit number `id`; without `ten_length` no tendon may be spatial.
 DEVICE Limit limit_of(const Model& m, int id, const real* qpos, const real* ten_length = 0) {
   const bool joint = id < m.njnt();
   if (joint && m.jnt_type()[id] == JNT_BALL) {
@@ -51,7 +69,7 @@ DEVICE Limit limit_of(const Model& m, int id, const real* qpos, const real* ten_
     return {{bound - ball_angle(m, id, qpos, axis), REAL_MAX}, m.jnt_margin()[id]};
   }
   const int t = joint ? 0 : id - m.njnt();
-  const real length = joint ? qpos[m.jnt_qposadr()[id]] : ten_length ? ten_length[t] : tendon_length(m, t, qpos);
+  const real length = joint ? qpos[m.jnt_qposadr()[id]] : length_of_tendon(m, t, qpos, ten_length);
   const real* range = joint ? m.jnt_range() + 2 * id : m.tendon_range() + 2 * t;
   return {{length - range[0], range[1] - length}, joint ? m.jnt_margin()[id] : m.tendon_margin()[t]};
 }

@@ -213,6 +213,28 @@ DEVICE void chol_solve(real* x, const real* L, int n) {
   mem_solve(x, L, n);
 }
 
+// In place: x becomes the solution of A x = x by elimination without pivots; A (n x n, any matrix) is used up.
+DEVICE void lu_solve(real* x, real* A, int n) {
+  ROLLED for (int k = 0; k < n - 1; ++k) {
+    const real inverse = reciprocal_(A[k * n + k]);
+    LANE_FOR(e, n - k - 1) {
+      real* row = A + (k + 1 + e) * n;
+      const real factor = row[k] * inverse;
+      if (factor != 0) {
+        for (int j = k + 1; j < n; ++j) row[j] = fma_(-factor, A[k * n + j], row[j]);
+        x[k + 1 + e] = fma_(-factor, x[k], x[k + 1 + e]);
+      }
+    }
+    lane_sync();
+  }
+  ROLLED for (int k = n - 1; k >= 0; --k) {
+    if (lane() == 0) x[k] = divide_(x[k], A[k * n + k]);
+    lane_sync();
+    LANE_FOR(i, k) x[i] = fma_(-A[i * n + k], x[k], x[i]);
+    lane_sync();
+  }
+}
+
 // out = A x; x is padded with zeros to a multiple of four.
 DEVICE void sym_mul(const SymRows& A, const real* x, real* out, int n) {
 #if SIMENGINE_GPU && LANES <= 32

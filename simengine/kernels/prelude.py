@@ -6,10 +6,23 @@ from collections.abc import Iterable
 
 import mujoco
 
+from simengine.model import gravcomp
 from simengine.model.blob import HEADER, HEADER_FIELDS, HEADER_REALS, HEADER_SCALARS, field_size
 from simengine.model.sensors import MAX_SENSOR_DIM, SENSORS, sensor_code
 from simengine.model.table import PAIR_TYPES, PAIRS, TABLE_BY_NAME, PairType
-from simengine.state.fields import COLUMNS, NUM_CLASSES, NUM_COLUMNS, NUM_SUMS, ROW_CLASSES, STATUS
+from simengine.state.fields import (
+    COLUMNS,
+    ISLAND_CLASSES,
+    ISLAND_COLUMNS,
+    NUM_CLASSES,
+    NUM_COLUMNS,
+    NUM_ISLAND_CLASSES,
+    NUM_SUMS,
+    ROW_CLASSES,
+    STATUS,
+)
+
+_GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
 
 
 def constants() -> str:
@@ -20,17 +33,24 @@ def constants() -> str:
         "JNT_BALL": int(joint.mjJNT_BALL),
         "JNT_SLIDE": int(joint.mjJNT_SLIDE),
         "JNT_HINGE": int(joint.mjJNT_HINGE),
-        "GEOM_PLANE": int(geom.mjGEOM_PLANE),
+        **{f"GEOM_{name.upper()}": int(getattr(geom, f"mjGEOM_{name.upper()}")) for name in _GEOMS},
         "SOLVER_PGS": int(mujoco.mjtSolver.mjSOL_PGS),
         **{name.replace("mjCNSTR_", "ROW_"): int(code) for name, code in row.__members__.items()},
         **{name.replace("mjEQ_", "EQ_"): int(code) for name, code in mujoco.mjtEq.__members__.items()},
         "CONE_ELLIPTIC": int(mujoco.mjtCone.mjCONE_ELLIPTIC),
+        "GRAVCOMP_PASSIVE": gravcomp.PASSIVE,
+        "GRAVCOMP_ACTUATOR": gravcomp.ACTUATOR,
+        "GRAVCOMP_LIMITED": gravcomp.LIMITED,
         "NUM_COLUMNS": NUM_COLUMNS,
         "NUM_SUMS": NUM_SUMS,
         "NUM_CLASSES": NUM_CLASSES,
         "COLUMN_TYPE": COLUMNS.index(PAIR_TYPES[0]),
         "COLUMN_CLASS": COLUMNS.index("rows_0"),
         "COLUMN_BAD": COLUMNS.index("bad"),
+        "NUM_ISLAND_COLUMNS": len(ISLAND_COLUMNS),
+        "NUM_ISLAND_CLASSES": NUM_ISLAND_CLASSES,
+        "COLUMN_ISLAND_M": ISLAND_COLUMNS.index("island_M"),
+        "COLUMN_ISLAND_J": ISLAND_COLUMNS.index("island_J"),
         "DATATYPE_REAL": int(mujoco.mjtDataType.mjDATATYPE_REAL),
         "DATATYPE_POSITIVE": int(mujoco.mjtDataType.mjDATATYPE_POSITIVE),
         "MAX_SENSOR_DIM": MAX_SENSOR_DIM,
@@ -45,8 +65,9 @@ def constants() -> str:
         lines += [f"#define TYPE_{pair.name.upper()} {code}", f"#define MAX_{pair.name.upper()} {pair.slots}"]
     lines.append(f"#define MAX_LIGHT_CONTACTS {max(pair.slots for pair in PAIRS if not pair.heavy)}")
     lines.append(f"#define MAX_CONTACTS {max(pair.slots for pair in PAIRS)}")
-    bounds = " : ".join(f"(i) == {i} ? {bound}" for i, bound in enumerate(ROW_CLASSES))
-    lines.append(f"#define ROW_BOUND(i) ({bounds} : 0x7fffffff)")
+    for name, classes in (("ROW_BOUND", ROW_CLASSES), ("ISLAND_BOUND", ISLAND_CLASSES)):
+        bounds = " : ".join(f"(i) == {i} ? {bound}" for i, bound in enumerate(classes))
+        lines.append(f"#define {name}(i) ({bounds} : 0x7fffffff)")
     return "\n".join(lines) + "\n"
 
 
@@ -57,11 +78,13 @@ def collide_switch(name: str, pairs: Iterable[PairType]) -> str:
     return "\n".join([*lines, "    default: return 0;", "  }", "}"]) + "\n"
 
 
-def model_struct() -> str:
+def model_struct(island: bool = False) -> str:
     """C++ struct `Model`: sizes and table fields of one model, read through its header.
 
     The header is a kernel argument by value, so sizes and offsets are constants of the launch: no load precedes a load.
+    For kernels whose unit is an island, nv is the island's: a solver then works on it as on a world.
     """
+    of_island = {"nv": "island_nv", "nvp": "(island_nv + 3) & ~3"} if island else {}
     lines = [
         f"struct alignas(8) Header {{ int at[{len(HEADER)}]; alignas(8) real value[{HEADER_REALS}]; }};",
         "",
@@ -71,8 +94,12 @@ def model_struct() -> str:
         "  const real* reals;",
         "  real* column;  // LANES words of the group, for linear algebra",
     ]
+    if island:
+        at = HEADER.index("nv")
+        lines += ["  int island_nv;", f"  DEVICE_METHOD int world_nv() const {{ return header.at[{at}]; }}"]
     for index, name in enumerate(HEADER[: len(HEADER_SCALARS)]):
-        lines.append(f"  DEVICE_METHOD int {name}() const {{ return header.at[{index}]; }}")
+        value = of_island.get(name, f"header.at[{index}]")
+        lines.append(f"  DEVICE_METHOD int {name}() const {{ return {value}; }}")
     for index, name in enumerate(HEADER[len(HEADER_SCALARS) :], start=len(HEADER_SCALARS)):
         kind, blob = ("int", "ints") if TABLE_BY_NAME[name].kind == "int" else ("real", "reals")
         lines.append(f"  DEVICE_METHOD const {kind}* {name}() const {{ return {blob} + header.at[{index}]; }}")

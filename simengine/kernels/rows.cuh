@@ -48,50 +48,49 @@ DEVICE void point_jacobian(const Model& m, int v, int b, const real* point, cons
   for (int i = 0; i < 3; ++i) out[i] += cdof[6 * v + 3 + i];
 }
 
-// Add scale times the derivative of length `id` by the velocities.
-DEVICE void add_length_jacobian(const Model& m, int id, real scale, real* row) {
+// Add scale times the derivative of length `id` by the velocities; without `ten_J` no tendon may be spatial.
+DEVICE void add_length_jacobian(const Model& m, int id, real scale, real* row, const real* ten_J = 0) {
   if (id < m.njnt()) {
     row[m.jnt_dofadr()[id]] += scale;
     return;
   }
-  const int begin = m.tendon_adr()[id - m.njnt()], end = begin + m.tendon_num()[id - m.njnt()];
+  const int t = id - m.njnt(), begin = m.tendon_adr()[t], end = begin + m.tendon_num()[t];
   ROLLED for (int k = begin; k < end; ++k) row[m.wrap_dofadr()[k]] += scale * m.wrap_prm()[k];
-}
-
-// row = scale times the derivative of length `id` by the velocities.
-DEVICE void length_jacobian(const Model& m, int id, real scale, int stride, real* row) {
-  ROLLED for (int v = 0; v < stride; ++v) row[v] = 0;
-  add_length_jacobian(m, id, scale, row);
+  if (!ten_J || !m.tendon_pathnum()[t]) return;
+  ROLLED for (int v = 0; v < m.nv(); ++v) row[v] = fma_(scale, ten_J[t * m.nv() + v], row[v]);
 }
 
 // Jacobian of a limit row: plus or minus the derivative of length `id`; a ball joint's angle grows along its axis.
-DEVICE void limit_jacobian(const Model& m, int id, real sign, const real* qpos, int stride, real* row) {
+template <class Rows>
+DEVICE void limit_jacobian(const Model& m, int id, real sign, const real* qpos, const real* ten_J, const Rows& jacobian,
+                           int r) {
+  real* row = jacobian.start(m, r, length_dof(m, id), -1).first;
   if (id >= m.njnt() || m.jnt_type()[id] != JNT_BALL) {
-    length_jacobian(m, id, sign, stride, row);
+    add_length_jacobian(m, id, sign, row, ten_J);
     return;
   }
   real axis[3];
   ball_angle(m, id, qpos, axis);
-  ROLLED for (int v = 0; v < stride; ++v) row[v] = 0;
   for (int i = 0; i < 3; ++i) row[m.jnt_dofadr()[id] + i] = -axis[i];
 }
 
 // Limit rows from row `rows` on: joint by joint, then tendon by tendon, lower side before upper; returns their end.
-DEVICE int limit_rows(const Model& m, int rows, const real* qpos, int stride, real* efc_J, real* efc_pos,
-                      real* efc_margin, int* efc_type, int* efc_id) {
+template <class Rows>
+DEVICE int limit_rows(const Model& m, int rows, const real* qpos, const real* ten_length, const real* ten_J,
+                      const Rows& jacobian, real* efc_pos, real* efc_margin, int* efc_type, int* efc_id) {
   ROLLED for (int base = 0; base < m.nlimit(); base += LANES) {
     const int l = base + lane();
     int active[2] = {0, 0}, id = 0, total;
     Limit limit = {{0, 0}, 0};
     if (l < m.nlimit()) {
       id = m.limit_id()[l];
-      limit = limit_of(m, id, qpos);
+      limit = limit_of(m, id, qpos, ten_length);
       for (int side = 0; side < 2; ++side) active[side] = limit.dist[side] < limit.margin;
     }
     int r = rows + lane_scan(active[0] + active[1], &total);
     for (int side = 0; side < 2; ++side) {
       if (!active[side]) continue;
-      limit_jacobian(m, id, side == 0 ? R(1.0) : R(-1.0), qpos, stride, efc_J + r * stride);
+      limit_jacobian(m, id, side == 0 ? R(1.0) : R(-1.0), qpos, ten_J, jacobian, r);
       efc_pos[r] = limit.dist[side];
       efc_margin[r] = limit.margin;
       efc_type[r] = id < m.njnt() ? ROW_LIMIT_JOINT : ROW_LIMIT_TENDON;

@@ -40,18 +40,34 @@ def z_axis(mat: jax.Array) -> jax.Array:
 
 
 def spheres(
-    pos1: jax.Array, radius1: jax.Array, axis1: jax.Array, pos2: jax.Array, radius2: jax.Array, axis2: jax.Array
+    pos1: jax.Array,
+    radius1: jax.Array,
+    axis1: jax.Array,
+    pos2: jax.Array,
+    radius2: jax.Array,
+    axis2: jax.Array,
+    inner: jax.Array | None = None,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Contact of two spheres: dist (...), pos (..., 3), normal (..., 3).
 
-    Args: centres (..., 3) [m], radii (...) [m], and axes (..., 3), whose vector product is the normal where the
-    centres coincide to rounding (the x axis where the axes are parallel too).
+    Args:
+        pos1, radius1, axis1, pos2, radius2, axis2: centres (..., 3) [m], radii (...) [m], and axes (..., 3), whose
+            vector product is the normal where the centres coincide to rounding (the x axis where the axes are parallel
+            too).
+        inner: (...) bool: the centres are inner points of two segments along the axes and so lie across both. Where
+            the axes almost meet, they say more about the normal than the difference of the points, which is left to
+            say to which side it points.
     """
     fallback = cross(axis1, axis2)
-    fallback, _ = normalize(fallback, _x_axis(fallback))
+    fallback, sine = normalize(fallback, _x_axis(fallback))
     # axes of planar mechanisms cross exactly, and the rounding of their positions must not choose the normal
     extent = jnp.maximum(jnp.abs(pos1).max(axis=-1), jnp.abs(pos2).max(axis=-1)) + radius1 + radius2
-    normal, distance = normalize(pos2 - pos1, fallback, 16.0 * jnp.finfo(pos1.dtype).eps * extent)
+    least = 16.0 * jnp.finfo(pos1.dtype).eps * extent
+    normal, distance = normalize(pos2 - pos1, fallback, least)
+    if inner is not None:
+        better = inner & (distance >= least) & (distance < sine * extent)
+        side = jnp.where(dot(fallback, normal) > 0, 1.0, -1.0)
+        normal = jnp.where(better[..., None], fallback * side[..., None], normal)
     dist = distance - radius1 - radius2
     return dist, pos1 + normal * (radius1 + 0.5 * dist)[..., None], normal
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.math import quaternion, tree
-from simengine.math.lengths import length_rows
+from simengine.math.lengths import length_rows, lengths
 from simengine.math.rows import Rows, empty
 from simengine.math.vector import const, cross, dot, matmul, norm
 
@@ -82,17 +82,25 @@ class _Part(NamedTuple):
     scale: np.ndarray
 
 
-def equality_rows(m: Any, qpos: jax.Array, qvel: jax.Array, motion: Motion, eq_active: jax.Array) -> Rows:
+def equality_rows(
+    m: Any,
+    qpos: jax.Array,
+    qvel: jax.Array,
+    motion: Motion,
+    eq_active: jax.Array,
+    ten_length: jax.Array,
+    ten_J: jax.Array,
+) -> Rows:
     """The rows of all constraints in their order; those of constraints that are not active are not listed.
 
-    Args: qpos (nq,), qvel (nv,), eq_active (neq,).
+    Args: qpos (nq,), qvel (nv,), eq_active (neq,), ten_length (ntendon,), ten_J (ntendon, nv).
     """
     on = np.asarray(m.eq_rows) > 0
     kind = np.asarray(m.eq_type)
     on_bodies = [(code, np.flatnonzero(on & (kind == code))) for code in (CONNECT, WELD)]
     parts = [_between_bodies(m, eq, code == WELD, qvel, motion) for code, eq in on_bodies if eq.size]
     scalar = np.flatnonzero(on & (kind >= JOINT))
-    parts += [_between_lengths(m, scalar, qpos)] if scalar.size else []
+    parts += [_between_lengths(m, scalar, qpos, ten_length, ten_J)] if scalar.size else []
     if not parts:
         return empty(m.nv, qvel)
     eq = np.concatenate([np.repeat(part.eq, part.pos.shape[1]) for part in parts])
@@ -150,19 +158,20 @@ def _between_bodies(m: Any, eq: np.ndarray, weld: bool, qvel: jax.Array, motion:
     return _Part(eq, pos, jnp.swapaxes(J, 1, 2), drift, np.repeat(invweight, 3, axis=1))
 
 
-def _between_lengths(m: Any, eq: np.ndarray, qpos: jax.Array) -> _Part:
+def _between_lengths(m: Any, eq: np.ndarray, qpos: jax.Array, ten_length: jax.Array, ten_J: jax.Array) -> _Part:
     """Joints or tendons: the first length against a polynomial of the second, or against its constant term."""
     obj = np.asarray(m.eq_obj)[eq]
     two = obj[:, 1] >= 0
     tendon = np.asarray(m.eq_type)[eq] == TENDON
     first, second = (np.where(tendon, m.njnt, 0) + np.where(two, other, obj[:, 0]) for other in (obj[:, 0], obj[:, 1]))
-    by_qpos, by_qvel = length_rows(m)
-    length = matmul(const(by_qpos, qpos), qpos) - const(by_qpos @ np.asarray(m.qpos0, np.float64), qpos)
+    start = length_rows(m)[0][: m.njnt] @ np.asarray(m.qpos0, np.float64)
+    length, by_qvel = lengths(m, qpos, ten_length, ten_J)
+    length = length - const(np.concatenate([start, m.tendon_length0]), qpos)
     c = const(np.asarray(m.eq_data)[eq, :5] * np.stack([np.ones(eq.size), *4 * [two]], axis=1), qpos)
     x = length[second]
     value = c[:, 0] + x * (c[:, 1] + x * (c[:, 2] + x * (c[:, 3] + x * c[:, 4])))
     slope = c[:, 1] + x * (2.0 * c[:, 2] + x * (3.0 * c[:, 3] + x * 4.0 * c[:, 4]))
-    J = const(by_qvel[first], qpos) - slope[:, None] * const(by_qvel[second], qpos)
+    J = by_qvel[first] - slope[:, None] * by_qvel[second]
     of_joints = np.asarray(m.dof_invweight0)[np.asarray(m.jnt_dofadr)]
     invweight = np.concatenate([of_joints, m.tendon_invweight0])
     scale = invweight[first] + np.where(two, invweight[second], 0.0)

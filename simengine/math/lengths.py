@@ -7,9 +7,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from simengine.math import tree
+from simengine.math.vector import const, matmul
+
+
+def lengths(m: Any, qpos: jax.Array, ten_length: jax.Array, ten_J: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Every length (njnt + ntendon,) and its derivative by the velocities (njnt + ntendon, nv).
+
+    Args: qpos (nq,), ten_length (ntendon,), ten_J (ntendon, nv). Ball and free joints have no length here.
+    """
+    by_qpos, by_qvel = (rows[: m.njnt] for rows in length_rows(m))
+    of_joints = matmul(const(by_qpos, qpos), qpos)
+    return jnp.concatenate([of_joints, ten_length]), jnp.concatenate([const(by_qvel, qpos), ten_J])
 
 
 def length_rows(m: Any) -> tuple[np.ndarray, np.ndarray]:

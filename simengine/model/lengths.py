@@ -15,12 +15,16 @@ from simengine.model.actuators import needs_general_actuation
 
 def length_table(mj: mujoco.MjModel) -> dict[str, Any]:
     """The derived table fields of tendons, limits and transmissions."""
-    values = _by_joint("wrap", mj.wrap_objid, mj.njnt)
+    term = np.flatnonzero(mj.wrap_type == mujoco.mjtWrap.mjWRAP_JOINT)
+    tendon, joint = np.repeat(np.arange(mj.ntendon), mj.tendon_num)[term], mj.wrap_objid[term]
+    values = _by_joint("wrap", joint, mj.njnt)
     order = values.pop("order")
+    number = np.bincount(tendon, minlength=mj.ntendon)
+    values |= {"tendon_num": number, "tendon_adr": np.cumsum(number) - number, "wrap_prm": mj.wrap_prm[term]}
+    values |= {"wrap_byjnt": order, "wrap_tenid": tendon}
+    values |= {"wrap_qposadr": mj.jnt_qposadr[joint], "wrap_dofadr": mj.jnt_dofadr[joint]}
     simple = not needs_general_actuation(mj)
     actuator, joint, moment = _moments(mj, simple)
-    values |= {"wrap_byjnt": order, "wrap_tenid": np.repeat(np.arange(mj.ntendon), mj.tendon_num)}
-    values |= {"wrap_qposadr": mj.jnt_qposadr[mj.wrap_objid], "wrap_dofadr": mj.jnt_dofadr[mj.wrap_objid]}
     values |= _by_joint("moment", joint, mj.njnt)
     order = values.pop("order")
     values |= {"moment_actuator": actuator[order], "moment": moment[order]}
@@ -33,12 +37,6 @@ def length_table(mj: mujoco.MjModel) -> dict[str, Any]:
 def on_tendon(mj: mujoco.MjModel) -> np.ndarray:
     """(nu,) bool: the actuator acts on a tendon."""
     return np.asarray(mj.actuator_trntype == mujoco.mjtTrn.mjTRN_TENDON)
-
-
-def is_fixed(mj: mujoco.MjModel) -> np.ndarray:
-    """(ntendon,) bool: the tendon is a sum of joint coordinates, not a path in space."""
-    kinds = (mj.wrap_type[adr : adr + num] for adr, num in zip(mj.tendon_adr, mj.tendon_num, strict=True))
-    return np.array([(kind == mujoco.mjtWrap.mjWRAP_JOINT).all() for kind in kinds], dtype=bool)
 
 
 def _by_joint(what: str, joint: np.ndarray, njnt: int) -> dict[str, Any]:

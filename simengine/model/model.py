@@ -10,20 +10,24 @@ import numpy as np
 
 from simengine.errors import ModelError, UnsupportedModelError
 from simengine.model.actuators import actuator_table, needs_general_actuation
+from simengine.model.blocks import block_table, worth_blocks
+from simengine.model.fluid import fluid_table
+from simengine.model.gravcomp import LIMITED, gravcomp_table
 from simengine.model.lengths import length_table
-from simengine.model.pairs import Candidate, geom_pairs, pair_table, unsupported_pairs
-from simengine.model.rows import row_table, unsupported_rows
+from simengine.model.pairs import Candidate, Parameters, geom_pairs, pair_table, unsupported_pairs
+from simengine.model.rows import needs_general_rows, row_table
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
-from simengine.model.support import unsupported_features
-from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, SIZES, TABLE, resolve
+from simengine.model.support import INTEGRATORS, unsupported_features
+from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, PAIR_TYPES, SIZES, TABLE, resolve
+from simengine.model.tendons import path_table
 
 _DISABLE = mujoco.mjtDisableBit
-_INTEGRATORS = {int(mujoco.mjtIntegrator.mjINT_EULER): "euler", int(mujoco.mjtIntegrator.mjINT_RK4): "rk4"}
 _SOLVERS = {
     int(mujoco.mjtSolver.mjSOL_PGS): "solve_pgs",
     int(mujoco.mjtSolver.mjSOL_CG): "solve_cg",
     int(mujoco.mjtSolver.mjSOL_NEWTON): "solve_newton",
 }
+_ISLAND_SOLVERS = ("solve",)  # the others solve large worlds as one dense problem
 
 
 class Model:
@@ -35,7 +39,9 @@ class Model:
         sizes: nq, nv, ... by name; each is an attribute too.
         arrays: the model table, by field name (see `simengine.model.table.TABLE`); each is an attribute too. Integer
             fields are int32, real ones float64; treat them as read-only.
-        opt_integrator: "euler" or "rk4".
+        opt_integrator: "euler", "rk4", "implicit" or "implicitfast".
+        has_convex: whether a pair is collided by the general convex method.
+        has_islands: whether the world is solved island by island; see `simengine.model.blocks`.
         solver: stage that solves for the constraint forces: "solve" (Newton, without general rows), "solve_newton",
             "solve_cg" or "solve_pgs".
         has_fluid: whether a fluid acts on the bodies.
@@ -52,27 +58,35 @@ class Model:
     def __init__(self, mj: mujoco.MjModel):
         name = mj.names[: mj.names.find(b"\0")].decode() or "unnamed"
         pairs = geom_pairs(mj)
-        features = unsupported_features(mj) + unsupported_rows(mj) + unsupported_pairs(mj, pairs)
+        features = unsupported_features(mj) + unsupported_pairs(mj, pairs)
         if features:
             raise UnsupportedModelError(name, features)
         self.name = name
         self.mj = mj
-        self.opt_integrator: str = _INTEGRATORS[int(mj.opt.integrator)]
+        self.opt_integrator: str = INTEGRATORS[int(mj.opt.integrator)]
+        parameters = Parameters(mj)
+        self.has_general_rows = needs_general_rows(mj, [parameters.of(pair).condim for pair in pairs])
+        lean = mj.opt.solver == mujoco.mjtSolver.mjSOL_NEWTON and not self.has_general_rows
+        self.solver: str = "solve" if lean else _SOLVERS[int(mj.opt.solver)]
         self.arrays = _build_arrays(mj, pairs)
         self.sizes = _build_sizes(mj, self.arrays)
         self.options = _build_options(mj)
         self.initial = _initial_state(mj)
-        self.has_general_rows = _has_general_rows(self)
-        lean = mj.opt.solver == mujoco.mjtSolver.mjSOL_NEWTON and not self.has_general_rows
-        self.solver: str = "solve" if lean else _SOLVERS[int(mj.opt.solver)]
         self.nefc_max = _most_rows(self)
+        self.has_convex: bool = PAIR_TYPES.index("convex") in self.arrays["cand_type"]
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
         heavy = np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any()
-        self.general_position = bool(heavy or self.neq or self.nfriction)
         self.sensor_names = sensor_names(self.arrays["sensor_type"])
         self.senses_forces = senses_forces(mj)
-        self.general_smooth = needs_general_actuation(mj)
+        self.general_smooth = bool(
+            needs_general_actuation(mj)
+            or self.npath
+            or self.ngravcomp
+            or (self.has_fluid and self.arrays["body_fluid"].any())
+            or self.opt_integrator in ("implicit", "implicitfast")
+        )
         self.general_position = bool(heavy or self.neq or self.nfriction or self.general_smooth)
+        self.solve_by_islands(self.has_island_forms() and worth_blocks(mj))
         self._check_shapes()
 
     def __getattr__(self, name: str) -> Any:
@@ -81,6 +95,17 @@ class Model:
             if name in values:
                 return values[name]
         raise AttributeError(f"the model table has no field {name!r}; see simengine.model.table.TABLE")
+
+    def has_island_forms(self) -> bool:
+        """Whether the stages that the model needs have forms that work island by island."""
+        return self.solver in _ISLAND_SOLVERS and self.opt_integrator in ("euler", "rk4")
+
+    def solve_by_islands(self, wanted: bool) -> None:
+        """Choose the solution island by island, or as one dense problem; before the model is simulated."""
+        self.has_islands = wanted
+        arrays, sizes = block_table(self.mj, wanted)
+        self.arrays |= arrays
+        self.sizes |= sizes
 
     def __repr__(self) -> str:
         s = self.sizes
@@ -159,31 +184,19 @@ def _subtree_ends(mj: mujoco.MjModel) -> np.ndarray:
     return last
 
 
-def _inertia_boxes(mj: mujoco.MjModel) -> np.ndarray:
-    """Sides (nbody, 3) of the homogeneous boxes with the bodies' mass and principal moments; zero without mass."""
-    heavy = mj.body_mass >= mujoco.mjMINVAL
-    squares = mj.body_inertia.sum(axis=1, keepdims=True) - 2 * mj.body_inertia
-    mass = np.where(heavy, mj.body_mass, 1.0)[:, None]
-    return np.where(heavy[:, None], np.sqrt(6 * np.maximum(mujoco.mjMINVAL, squares) / mass), 0.0)
-
-
 def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarray]:
     """Copy MuJoCo's fields, add the derived ones, and fold the disable flags into them."""
     disabled = int(mj.opt.disableflags)
-    values: dict[str, Any] = pair_table(mj, pairs)
+    values: dict[str, Any] = pair_table(mj, pairs) | block_table(mj, False)[0]
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
-    values |= length_table(mj) | actuator_table(mj) | sensor_table(mj)
+    values |= length_table(mj) | path_table(mj) | actuator_table(mj) | sensor_table(mj)
     values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
-    values["body_box"] = _inertia_boxes(mj)
+    values |= fluid_table(mj) | gravcomp_table(mj)
     for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "impratio"):
         values[f"opt_{option}"] = getattr(mj.opt, option)
-    # MuJoCo leaves out all passive forces, the fluid's too, where neither springs nor dampers act
-    passive = disabled & int(_DISABLE.mjDSBL_SPRING) == 0 or disabled & int(_DISABLE.mjDSBL_DAMPER) == 0
-    for option in ("density", "viscosity"):
-        values[f"opt_{option}"] = max(0.0, getattr(mj.opt, option)) if passive else 0.0
     values["dof_treeid"] = np.zeros(mj.nv) if disabled & int(_DISABLE.mjDSBL_ISLAND) else mj.dof_treeid
     arrays = {}
     for field in TABLE:
@@ -199,6 +212,8 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.nd
         arrays["tendon_damping"][:] = 0
     if disabled & int(_DISABLE.mjDSBL_CLAMPCTRL):
         arrays["actuator_ctrllimited"][:] = 0
+    # a limit of the sum of both acts where they meet
+    arrays["jnt_actfrclimited"][arrays["jnt_gravcomp"] == LIMITED] = 0
     if disabled & int(_DISABLE.mjDSBL_ACTUATION):
         arrays["actuator_forcelimited"][:] = 0  # a range without zero would bring a force back
         arrays["jnt_actfrclimited"][:] = 0
@@ -207,21 +222,20 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.nd
 
 def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, int]:
     derived = {
+        "ngravcomp": int(np.count_nonzero(arrays["body_gravcomp"])),
         "nlevel": len(arrays["level_adr"]) - 1,
         "nroot": len(arrays["root_body"]),
         "ncand": len(arrays["cand_type"]),
         "nslot": len(arrays["slot_cand"]),
         "nlimit": len(arrays["limit_id"]),
         "nmoment": len(arrays["moment"]),
+        "nwrap": len(arrays["wrap_tenid"]),
+        "npath": len(arrays["path_geom"]),
+        **block_table(mj, False)[1],
         "ntree": int(arrays["dof_treeid"].max(initial=-1)) + 1,
         "nfriction": len(arrays["friction_id"]),
     }
     return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
-
-
-def _has_general_rows(model: Model) -> bool:
-    lean_contacts = np.isin(model.cand_condim, (1, 3)).all() and model.opt_cone == mujoco.mjtCone.mjCONE_PYRAMIDAL
-    return bool(model.neq or model.nfriction or not lean_contacts)
 
 
 def _most_rows(model: Model) -> int:
@@ -238,6 +252,8 @@ def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
         "opt_eulerdamp": int(damped and not disabled & int(_DISABLE.mjDSBL_EULERDAMP)),
         "opt_solver": int(mj.opt.solver),
         "opt_warmstart": int(not disabled & int(_DISABLE.mjDSBL_WARMSTART)),
+        "opt_actuation": int(not disabled & int(_DISABLE.mjDSBL_ACTUATION)),
+        "opt_multiccd": int(not disabled & int(_DISABLE.mjDSBL_MULTICCD)),
         "opt_cone": int(mj.opt.cone),
     }
     return {name: values[name] for name in INT_OPTIONS}

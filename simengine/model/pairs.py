@@ -78,6 +78,7 @@ def geom_pairs(mj: mujoco.MjModel) -> list[Candidate]:
         body1, body2 = sorted((int(mj.geom_bodyid[geom1]), int(mj.geom_bodyid[geom2])))
         explicit.setdefault((body1, body2), []).append(_in_order(mj, geom1, geom2, pair))
     bodies = [b for b in range(mj.nbody) if mj.body_geomnum[b]]
+    geoms = {b: range(mj.body_geomadr[b], mj.body_geomadr[b] + mj.body_geomnum[b]) for b in bodies}
     candidates: list[Candidate] = []
     for i, body1 in enumerate(bodies):
         for body2 in bodies[i:]:
@@ -86,12 +87,9 @@ def geom_pairs(mj: mujoco.MjModel) -> list[Candidate]:
             if (body1 << 16) + body2 in excluded or not _bodies_collide(mj, body1, body2, filter_parent):
                 continue
             taken = {candidate[:2] for candidate in own}
-            geoms1 = range(mj.body_geomadr[body1], mj.body_geomadr[body1] + mj.body_geomnum[body1])
-            geoms2 = range(mj.body_geomadr[body2], mj.body_geomadr[body2] + mj.body_geomnum[body2])
-            found = [_in_order(mj, g1, g2) for g1 in geoms1 for g2 in geoms2 if _geoms_collide(mj, g1, g2)]
-            if midphase:
-                found.sort()
-            candidates += [candidate for candidate in found if candidate[:2] not in taken]
+            found = [_in_order(mj, g1, g2) for g1 in geoms[body1] for g2 in geoms[body2] if _geoms_collide(mj, g1, g2)]
+            found = [candidate for candidate in found if candidate[:2] not in taken]
+            candidates += sorted(found) if midphase else found
     return candidates
 
 
@@ -141,25 +139,50 @@ def combine(mj: mujoco.MjModel, geom1: int, geom2: int) -> ContactParameters:
     return ContactParameters(condim, friction, solref, np.zeros(2), solimp, margin, gap)
 
 
+class Parameters:
+    """Contact parameters of a model's candidates; many geoms have the same, and those are combined once."""
+
+    def __init__(self, mj: mujoco.MjModel):
+        self._mj = mj
+        scalars = (mj.geom_condim, mj.geom_priority, mj.geom_solmix, mj.geom_margin, mj.geom_gap)
+        rows = np.column_stack([*scalars, mj.geom_friction, mj.geom_solref, mj.geom_solimp])
+        self._kind: list[int] = np.unique(rows, axis=0, return_inverse=True)[1].ravel().tolist()
+        self._known: dict[tuple[int, int], ContactParameters] = {}
+
+    def of(self, candidate: Candidate) -> ContactParameters:
+        """Those of a candidate; do not change its arrays."""
+        if candidate.pair >= 0:
+            return parameters_of(self._mj, candidate)
+        kinds = self._kind[candidate.geom1], self._kind[candidate.geom2]
+        if kinds not in self._known:
+            self._known[kinds] = parameters_of(self._mj, candidate)
+        return self._known[kinds]
+
+
 def unsupported_pairs(mj: mujoco.MjModel, pairs: list[Candidate]) -> list[str]:
     """One line per candidate pair whose geom types have no narrowphase yet."""
     lines = []
-    geom = mujoco.mjtObj.mjOBJ_GEOM
-    for candidate in pairs:
-        geom1, geom2, _ = candidate
+    geom, geom_type = mujoco.mjtObj.mjOBJ_GEOM, mj.geom_type.tolist()
+    other_ccd = mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_NATIVECCD)
+    for geom1, geom2, _ in pairs:
+        types = (geom_type[geom1], geom_type[geom2])
+        if types in _TYPE_CODE and not other_ccd:
+            continue
         names = f"geoms {element(mj, geom, geom1)} and {element(mj, geom, geom2)}"
-        types = (int(mj.geom_type[geom1]), int(mj.geom_type[geom2]))
         if types not in _TYPE_CODE:
             words = [_GEOM(t).name.removeprefix("mjGEOM_").lower() for t in types]
             lines.append(f"collision {words[0]}-{words[1]} of {names}")
+        elif other_ccd and PAIRS[_TYPE_CODE[types]].name == "convex":
+            lines.append(f"disable flag nativeccd, which collides {names} by another method")
     return lines
 
 
 def pair_table(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarray]:
     """The `cand_*` and `slot_*` arrays of the model table for supported pairs."""
-    codes = [_TYPE_CODE[int(mj.geom_type[g1]), int(mj.geom_type[g2])] for g1, g2, _ in pairs]
+    geom_type, combined = mj.geom_type.tolist(), Parameters(mj)
+    codes = [_TYPE_CODE[geom_type[g1], geom_type[g2]] for g1, g2, _ in pairs]
     slots = np.array([PAIR_SLOTS[code] for code in codes], dtype=np.int32)
-    parameters = [parameters_of(mj, candidate) for candidate in pairs]
+    parameters = [combined.of(candidate) for candidate in pairs]
     slot_cand = np.repeat(np.arange(len(pairs)), slots)
     first = np.cumsum(slots) - slots
     return {

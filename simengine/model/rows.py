@@ -5,10 +5,13 @@ MuJoCo documentation, chapter "Computation", section "Constraint model". What a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import mujoco
 import numpy as np
+
+from simengine.model.tendons import is_fixed
 
 _EQ = mujoco.mjtEq
 _SITE = mujoco.mjtObj.mjOBJ_SITE
@@ -37,6 +40,18 @@ def row_table(mj: mujoco.MjModel, condim: np.ndarray, geom1: np.ndarray, geom2: 
     still = moved_by[mj.geom_bodyid[geom1]] == moved_by[mj.geom_bodyid[geom2]]
     values["cand_rows"] = np.where(still, 0, rows)
     return values
+
+
+def needs_general_rows(mj: mujoco.MjModel, condim: Sequence[int]) -> bool:
+    """Whether a state can have other rows than the common ones.
+
+    Those are limits of joints and fixed tendons, and contacts that are frictionless or pyramids of dimension 3.
+
+    Args: condim: contact dimensions of the candidate pairs.
+    """
+    cones = mj.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
+    paths = (mj.tendon_limited.astype(bool) & ~is_fixed(mj)).any()
+    return bool(mj.neq or len(_friction(mj)) or cones or paths or set(condim) - {1, 3})
 
 
 def _disabled(mj: mujoco.MjModel, flag: mujoco.mjtDisableBit) -> bool:

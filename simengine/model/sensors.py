@@ -19,14 +19,15 @@ SENSORS: dict[str, tuple[str, ...]] = {
     "pos": (
         *("JOINTPOS", "TENDONPOS", "ACTUATORPOS", "JOINTLIMITPOS", "TENDONLIMITPOS", "MAGNETOMETER"),
         *("FRAMEPOS", "FRAMEQUAT", "FRAMEXAXIS", "FRAMEYAXIS", "FRAMEZAXIS", "SUBTREECOM", "CLOCK", "E_POTENTIAL"),
+        *("RANGEFINDER", "INSIDESITE", "BALLQUAT"),
     ),
     "vel": (
         *("JOINTVEL", "TENDONVEL", "ACTUATORVEL", "JOINTLIMITVEL", "TENDONLIMITVEL", "VELOCIMETER", "GYRO"),
-        *("FRAMELINVEL", "FRAMEANGVEL", "SUBTREELINVEL", "SUBTREEANGMOM", "E_KINETIC"),
+        *("FRAMELINVEL", "FRAMEANGVEL", "SUBTREELINVEL", "SUBTREEANGMOM", "E_KINETIC", "BALLANGVEL"),
     ),
     "acc": (
         *("ACCELEROMETER", "FORCE", "TORQUE", "FRAMELINACC", "FRAMEANGACC"),
-        *("ACTUATORFRC", "JOINTACTFRC", "TENDONACTFRC"),
+        *("ACTUATORFRC", "JOINTACTFRC", "TENDONACTFRC", "TOUCH", "JOINTLIMITFRC", "TENDONLIMITFRC"),
     ),
 }
 """Sensors that the engine has (mjtSensor without its prefix), by the part of an evaluation that measures them."""
@@ -37,6 +38,10 @@ MAX_SENSOR_DIM = 4
 NO_SENSOR = -1
 """`sensor_type` of sensors that a flag disables; they read zero."""
 
+_RAYS = tuple(
+    int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
+    for name in ("PLANE", "SPHERE", "CAPSULE", "ELLIPSOID", "CYLINDER", "BOX")
+)
 _LIMIT_OF = ("POS", "VEL", "FRC")
 _POSES = {
     _OBJ.mjOBJ_BODY: ("body_ipos", "body_iquat", None),
@@ -55,13 +60,32 @@ def sensor_table(mj: mujoco.MjModel) -> dict[str, Any]:
     """The derived table fields of sensors."""
     frames = [[_frame(mj, t, i) for t, i in zip(types, ids, strict=True)] for types, ids in _objects(mj)]
     measured, reference = ([list(column) for column in zip(*side, strict=True)] or [[], [], []] for side in frames)
+    sites = _zones(mj)
     return {
         "sensor_type": np.where(_silent(mj), NO_SENSOR, mj.sensor_type),
         "sensor_bodyid": np.reshape([*measured[0], *reference[0]], (2, mj.nsensor)).T,
         "sensor_pos": _both(measured[1], reference[1], 3),
         "sensor_quat": _both(measured[2], reference[2], 4),
+        "sensor_site": [int(mj.site_type[site]) if site >= 0 else -1 for site in sites],
+        "sensor_size": np.reshape([mj.site_size[site] if site >= 0 else np.zeros(3) for site in sites], (-1, 3)),
+        "geom_visible": _visible(mj),
         "opt_magnetic": mj.opt.magnetic,
     }
+
+
+def _zones(mj: mujoco.MjModel) -> np.ndarray:
+    """(nsensor,) sites whose volume matters to a sensor, -1 for none."""
+    zone = np.full(mj.nsensor, -1)
+    inside, touch = (mj.sensor_type == sensor_code(name) for name in ("INSIDESITE", "TOUCH"))
+    zone[inside], zone[touch] = mj.sensor_refid[inside], mj.sensor_objid[touch]
+    return zone
+
+
+def _visible(mj: mujoco.MjModel) -> np.ndarray:
+    """(ngeom,) bool: rays meet the geom; those of transparent colour let them through."""
+    if not mj.nmat:
+        return np.asarray(mj.geom_rgba[:, 3] != 0)
+    return np.where(mj.geom_matid >= 0, mj.mat_rgba[np.maximum(mj.geom_matid, 0), 3], mj.geom_rgba[:, 3]) != 0
 
 
 def sensor_names(table: np.ndarray) -> np.ndarray:
@@ -124,6 +148,19 @@ def unsupported_sensors(mj: mujoco.MjModel) -> Iterator[tuple[str, int]]:
             yield f"type {kind.name.removeprefix('mjSENS_').lower()}", i
         if mj.sensor_history[i].any() or mj.sensor_delay[i] or mj.sensor_interval[i].any():
             yield "history, delay or interval", i
+        if kind == _SENSOR.mjSENS_RANGEFINDER:
+            yield from ((feature, i) for feature in _unsupported_rays(mj, i))
         for types, ids in _objects(mj):
             if types[i] == _OBJ.mjOBJ_CAMERA and mj.cam_mode[ids[i]] != mujoco.mjtCamLight.mjCAMLIGHT_FIXED:
                 yield "camera that follows something", i
+
+
+def _unsupported_rays(mj: mujoco.MjModel, sensor: int) -> Iterator[str]:
+    """What the engine lacks of a rangefinder."""
+    if mj.sensor_objtype[sensor] != _OBJ.mjOBJ_SITE:
+        yield "rays of a camera"
+    if mj.sensor_dim[sensor] != 1 or mj.sensor_intprm[sensor, 0] != 1 << int(mujoco.mjtRayDataField.mjRAYDATA_DIST):
+        yield "data other than dist"
+    for kind in np.unique(mj.geom_type[_visible(mj)]):
+        if int(kind) not in _RAYS:
+            yield f"ray against type {mujoco.mjtGeom(kind).name.removeprefix('mjGEOM_').lower()}"

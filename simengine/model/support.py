@@ -11,13 +11,20 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 
-from simengine.model.lengths import is_fixed
 from simengine.model.rows import unsupported_rows
 from simengine.model.sensors import unsupported_sensors
 
 _OBJ = mujoco.mjtObj
 _DISABLE = mujoco.mjtDisableBit
 _ENABLE = mujoco.mjtEnableBit
+
+# Integrators by MuJoCo's code.
+INTEGRATORS: dict[int, str] = {
+    int(mujoco.mjtIntegrator.mjINT_EULER): "euler",
+    int(mujoco.mjtIntegrator.mjINT_RK4): "rk4",
+    int(mujoco.mjtIntegrator.mjINT_IMPLICIT): "implicit",
+    int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST): "implicitfast",
+}
 
 # Disable flags that are folded into the model table, or that switch off something the engine has not got anyway.
 HONOURED_DISABLE_FLAGS: tuple[int, ...] = tuple(
@@ -74,7 +81,7 @@ def _flags(mj: mujoco.MjModel) -> Iterator[str]:
 
 def _options(mj: mujoco.MjModel) -> Iterator[str]:
     integrator = mujoco.mjtIntegrator(mj.opt.integrator)
-    if integrator not in (mujoco.mjtIntegrator.mjINT_EULER, mujoco.mjtIntegrator.mjINT_RK4):
+    if int(integrator) not in INTEGRATORS:
         yield f"integrator {integrator.name.removeprefix('mjINT_').lower()}"
     if mj.opt.noslip_iterations:
         yield "noslip iterations"
@@ -90,7 +97,6 @@ def _elements(mj: mujoco.MjModel) -> Iterator[str]:
         for index in range(count):
             yield f"{feature} {element(mj, objtype, index)}"
     yield from unsupported_rows(mj)
-    yield from _named(mj, "gravity compensation", _OBJ.mjOBJ_BODY, mj.body_gravcomp)
 
 
 def _joints(mj: mujoco.MjModel) -> Iterator[str]:
@@ -105,13 +111,10 @@ def _joints(mj: mujoco.MjModel) -> Iterator[str]:
 def _geoms(mj: mujoco.MjModel) -> Iterator[str]:
     yield from _named(mj, "surface velocity", _OBJ.mjOBJ_GEOM, _nonzero_rows(mj.geom_surfacevel))
     yield from _named(mj, "adhesion", _OBJ.mjOBJ_GEOM, mj.geom_adhesion)
-    if mj.opt.density or mj.opt.viscosity:
-        yield from _named(mj, "ellipsoid fluid model", _OBJ.mjOBJ_GEOM, mj.geom_fluid[:, 0])
 
 
 def _tendons(mj: mujoco.MjModel) -> Iterator[str]:
     features = (
-        ("path in space", ~is_fixed(mj)),
         ("armature", mj.tendon_armature),
         ("polynomial stiffness", _nonzero_rows(mj.tendon_stiffnesspoly)),
         ("polynomial damping", _nonzero_rows(mj.tendon_dampingpoly)),

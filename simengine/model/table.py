@@ -11,14 +11,16 @@ from typing import NamedTuple
 
 # Sizes every model has; they open the integer header in this order.
 SIZES: tuple[str, ...] = (
-    *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "nmocap"),
+    *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "npath", "nmocap", "ngravcomp"),
     *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment", "neq", "nfriction", "ntree"),
+    *("nblock", "nM", "nJ"),
     *("nsensor", "nsensordata"),
 )
 
 # Scalar integer options, which follow the sizes in the header.
 INT_OPTIONS: tuple[str, ...] = (
     *("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart", "opt_solver", "opt_cone"),
+    *("opt_multiccd", "opt_actuation"),
 )
 
 
@@ -65,6 +67,10 @@ TABLE: tuple[TableField, ...] = (
     _r("body_subtreemass", "nbody", doc="mass of the subtree [kg]"),
     _r("body_inertia", "nbody", 3, doc="principal moments of inertia [kg m^2]"),
     _r("body_box", "nbody", 3, doc="derived: sides of the box of the body's mass and inertia [m], for fluid forces"),
+    _r("body_gravcomp", "nbody", doc="share of the weight that is compensated, 0 where that has no effect"),
+    _i("body_fluid", "nbody", doc="derived: geoms meet the fluid as ellipsoids, not the body as a box"),
+    _i("body_geomadr", "nbody", doc="first geom, -1 if none"),
+    _i("body_geomnum", "nbody", doc="number of geoms"),
     _r("body_invweight0", "nbody", 2, doc="mean inverse inertia at qpos0, translation and rotation"),
     _i("root_body", "nroot", doc="derived: children of the world"),
     _i("level_adr", "nlevel+1", doc="derived: first entry of each tree level in level_body"),
@@ -74,7 +80,8 @@ TABLE: tuple[TableField, ...] = (
     _i("jnt_qposadr", "njnt", doc="first coordinate"),
     _i("jnt_dofadr", "njnt", doc="first dof"),
     _i("jnt_bodyid", "njnt", doc="body"),
-    _i("jnt_actfrclimited", "njnt", doc="is the total actuator force limited"),
+    _i("jnt_actfrclimited", "njnt", doc="is the total actuator force limited; gravity compensation does it itself"),
+    _i("jnt_gravcomp", "njnt", doc="derived: where the joint's gravity compensation goes (simengine.model.gravcomp)"),
     _r("jnt_pos", "njnt", 3, doc="anchor in the body frame [m]"),
     _r("jnt_axis", "njnt", 3, doc="axis in the body frame"),
     _r("jnt_stiffness", "njnt", doc="spring stiffness [N/m or N m/rad]"),
@@ -87,6 +94,11 @@ TABLE: tuple[TableField, ...] = (
     _i("dof_bodyid", "nv", doc="body"),
     _i("dof_jntid", "nv", doc="joint"),
     _i("dof_parentid", "nv", doc="parent dof in the tree, -1 if none"),
+    # blocks: ranges of dofs that only constraint rows couple; one of all dofs in most models, see model/blocks.py
+    _i("block_dofadr", "nblock+1", doc="derived: first dof of each block, then nv"),
+    _i("block_adr", "nblock+1", doc="derived: first word of each block of the block-diagonal inertia, then nM"),
+    _i("dof_block", "nv", doc="derived: block of the dof"),
+    _i("body_block", "nbody", doc="derived: block of the dofs that move the body, -1 if none"),
     _i("dof_treeid", "nv", doc="kinematic tree; all zero where a disable flag says so: islands are unions of trees"),
     _r("dof_armature", "nv", doc="added inertia [kg or kg m^2]"),
     _r("dof_damping", "nv", doc="damping [N s/m or N m s/rad]"),
@@ -102,6 +114,9 @@ TABLE: tuple[TableField, ...] = (
     _r("geom_pos", "ngeom", 3, doc="position in the body frame [m]"),
     _r("geom_quat", "ngeom", 4, doc="orientation in the body frame"),
     _r("geom_size", "ngeom", 3, doc="type-specific sizes [m]"),
+    _i("geom_visible", "ngeom", doc="derived: do rays meet the geom"),
+    _r("geom_semiaxes", "ngeom", 3, doc="derived: half axes of the ellipsoid that the geom is to a fluid [m]"),
+    _r("geom_fluid", "ngeom", 12, doc="coefficients of the ellipsoid model of fluid forces; the first is 0 without"),
     _r("geom_rbound", "ngeom", doc="radius of the bounding sphere [m], 0 for planes"),
     # sites
     _i("site_bodyid", "nsite", doc="body"),
@@ -123,8 +138,8 @@ TABLE: tuple[TableField, ...] = (
     _i("slot_cand", "nslot", doc="derived: candidate pair of each contact slot"),
     _i("slot_sub", "nslot", doc="derived: number of the slot within its pair"),
     # fixed tendons: weighted sums of joint coordinates, one term a wrap
-    _i("tendon_adr", "ntendon", doc="first wrap"),
-    _i("tendon_num", "ntendon", doc="number of wraps"),
+    _i("tendon_adr", "ntendon", doc="first wrap over a joint"),
+    _i("tendon_num", "ntendon", doc="number of wraps over joints"),
     _r("tendon_stiffness", "ntendon", doc="spring stiffness [N per unit of length]"),
     _r("tendon_damping", "ntendon", doc="damping [N s per unit of length]"),
     _r("tendon_lengthspring", "ntendon", 2, doc="range of lengths in which the spring rests"),
@@ -155,6 +170,14 @@ TABLE: tuple[TableField, ...] = (
     _r("eq_solref", "neq", 2, doc="solver reference"),
     _r("eq_solimp", "neq", 5, doc="solver impedance"),
     _i("friction_id", "nfriction", doc="derived: dofs with friction loss, then nv + each such tendon"),
+    # spatial tendons: paths of pieces, each from one site to another
+    _i("tendon_pathadr", "ntendon", doc="derived: first piece"),
+    _i("tendon_pathnum", "ntendon", doc="derived: number of pieces"),
+    _i("path_tenid", "npath", doc="derived: tendon"),
+    _i("path_site", "npath", 2, doc="derived: sites at the ends"),
+    _i("path_geom", "npath", doc="derived: sphere or cylinder that the piece wraps around, -1 if none"),
+    _i("path_side", "npath", doc="derived: site on the side where the path wraps, or inside the geom; -1 if none"),
+    _r("path_scale", "npath", doc="derived: share of the piece in the tendon's length, by the pulley before it"),
     # actuators on joints and fixed tendons; a moment is an actuator's gear times the coefficient of one joint
     _i("jnt_momentnum", "njnt", doc="derived: number of moments about the joint"),
     _i("jnt_momentadr", "njnt", doc="derived: first of them; they are ordered by joint, then by actuator"),
@@ -195,6 +218,8 @@ TABLE: tuple[TableField, ...] = (
     _r("sensor_cutoff", "nsensor", doc="bound of real and positive values, 0 for none"),
     _i("sensor_bodyid", "nsensor", 2, doc="derived: bodies that carry the frames"),
     _r("sensor_pos", "nsensor", 2, 3, doc="derived: positions of the frames in their bodies [m]"),
+    _i("sensor_site", "nsensor", doc="derived: shape (mjtGeom) of the site whose volume matters, -1 for none"),
+    _r("sensor_size", "nsensor", 3, doc="derived: its size [m]"),
     _r("sensor_quat", "nsensor", 2, 4, doc="derived: orientations of the frames in their bodies"),
     # options
     _r("opt_timestep", doc="step [s]"),
@@ -228,6 +253,13 @@ class PairType(NamedTuple):
     heavy: bool = False
 
 
+# Pairs of the general convex narrowphase.
+CONVEX: tuple[tuple[str, str], ...] = (
+    *((other, "ellipsoid") for other in ("sphere", "capsule", "ellipsoid")),
+    *(("ellipsoid", other) for other in ("cylinder", "box")),
+    ("capsule", "cylinder"),
+)
+
 # In the order of their codes.
 PAIRS: tuple[PairType, ...] = (
     PairType("plane_sphere", (("plane", "sphere"),), 1),
@@ -242,6 +274,7 @@ PAIRS: tuple[PairType, ...] = (
     PairType("sphere_box", (("sphere", "box"),), 1, heavy=True),
     PairType("capsule_box", (("capsule", "box"),), 2, heavy=True),
     PairType("box_box", (("box", "box"),), 8, heavy=True),
+    PairType("convex", CONVEX, 2, heavy=True),
 )
 PAIR_TYPES: tuple[str, ...] = tuple(pair.name for pair in PAIRS)
 PAIR_SLOTS: tuple[int, ...] = tuple(pair.slots for pair in PAIRS)

@@ -4,28 +4,9 @@ DEVICE void acceleration(const Model& m, const real* qfrc_applied, const real* x
                          const real* subtree_com, const real* cdof, const real* qfrc_passive, const real* qfrc_bias,
                          const real* qfrc_actuator, const real* qLD, real* qfrc_smooth, real* qacc_smooth,
                          real* cfrc_applied) {
-  // (1) applied Cartesian forces as com-based force vectors
-  int any = 0;
-  LANE_FOR_LOADS(i, 6 * m.nbody()) any |= xfrc_applied[i] != 0;
-  any = lane_any(any);
-  if (any) {
-    LANE_FOR(b, m.nbody()) {
-      force_at(cfrc_applied + 6 * b, xfrc_applied + 6 * b, xfrc_applied + 6 * b + 3, xipos + 3 * b,
-               subtree_com + 3 * m.body_rootid()[b]);
-    }
-    lane_sync();
-  }
-  // (2) all forces but the constraints'
-  DOF_FOR(v, m.nv()) {
-    real force = qfrc_passive[v] - qfrc_bias[v] + qfrc_applied[v] + qfrc_actuator[v];
-    if (any) {
-      const int b = m.dof_bodyid()[v], last = m.body_last()[b];
-      ROLLED for (int c = b; c <= last; ++c) force += dot6(cdof + 6 * v, cfrc_applied + 6 * c);
-    }
-    qfrc_smooth[v] = force;
-    qacc_smooth[v] = force;
-  }
-  lane_sync();
+  // (1) applied Cartesian forces as com-based force vectors, and (2) all forces but the constraints'
+  sum_forces(m, qfrc_applied, xfrc_applied, xipos, subtree_com, cdof, qfrc_passive, qfrc_bias, qfrc_actuator,
+             qfrc_smooth, qacc_smooth, cfrc_applied);
   // (3) qM qacc_smooth = qfrc_smooth
   chol_solve(qacc_smooth, qLD, m.nv());
 }

@@ -19,7 +19,10 @@ DEVICE void actuation_any(const Model& m, const real* ctrl, const real* act, con
   LANE_FOR(u, m.nu()) {
     // (1) rate of the activation, from the control within its range
     const int a = m.actuator_actadr()[u];
-    if (a >= 0) act_dot[a] = activation_rate(m, u, actuator_control(m, u, ctrl), act[a]);
+    if (a >= 0) {
+      const real rate = activation_rate(m, u, actuator_control(m, u, ctrl), act[a]);
+      act_dot[a] = m.opt_actuation() ? rate : R(0.0);
+    }
     // (2) force = gain * input + bias
     const real input = actuator_input(m, u, ctrl, act, act_dot);
     const real full = force_of(m, u, input, actuator_length[u], actuator_velocity[u]).force;

@@ -28,7 +28,7 @@ def actuation_any(
     """
     # (1) rates of the activations, from the controls within their ranges
     ctrl = clamped(ctrl, m.actuator_ctrllimited, m.actuator_ctrlrange)
-    act_dot = activation_rate(m, ctrl, act) if m.na else act
+    act_dot = activation_rate(m, ctrl, act) if m.na and m.opt_actuation else jnp.zeros_like(act)
 
     # (2) force = gain * input + bias
     signal = actuator_input(m, ctrl, act, act_dot)

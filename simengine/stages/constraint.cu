@@ -77,7 +77,7 @@ DEVICE void constraint(const Model& m, const real* qpos, const real* qvel, const
                        real* efc_pos, real* efc_margin, real* efc_D, real* efc_aref, int* efc_type, int* efc_id) {
   const int stride = m.nvp();
   // (1) limits
-  const int limits = limit_rows(m, 0, qpos, stride, efc_J, efc_pos, efc_margin, efc_type, efc_id);
+  const int limits = limit_rows(m, 0, qpos, 0, 0, DenseRows{efc_J, stride}, efc_pos, efc_margin, efc_type, efc_id);
   // (3) rows that exist
   contact_addresses<false>(m, limits, ncon[0], contact_dist, contact_cand, contact_efc_address, efc_pos, efc_margin,
                            efc_type, efc_id);

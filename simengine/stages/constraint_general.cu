@@ -3,8 +3,10 @@
 
 // (1) rows of the equalities that are active, from row 0 on; returns their number. Until (4), efc_D holds the distance
 // on which their impedance depends, and efc_aref the drift.
-DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active, const Motion& motion, int stride,
-                         real* efc_J, real* efc_pos, real* efc_D, real* efc_aref, int* efc_type, int* efc_id) {
+template <class Rows>
+DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active, const Motion& motion,
+                         const real* ten_length, const real* ten_J, const Rows& jacobian, real* efc_pos, real* efc_D,
+                         real* efc_aref, int* efc_type, int* efc_id) {
   int r = 0;
   ROLLED for (int e = 0; e < m.neq(); ++e) {
     const int rows = eq_active[e] ? m.eq_rows()[e] : 0;
@@ -17,14 +19,17 @@ DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active,
       equality_quat(m, e, 0, motion.xquat, q1);
       equality_quat(m, e, 1, motion.xquat, q2);
       body_equality(m, e, motion, p1, p2, q1, q2, pos, drift);
-      LANE_FOR(v, stride) {
-        body_equality_column(m, e, motion, v, p1, p2, q1, q2, column);
+      const typename Rows::Dofs dofs = jacobian.dofs(m, m.eq_obj()[2 * e], m.eq_obj()[2 * e + 1]);
+      LANE_FOR(c, jacobian.stride) {
+        body_equality_column(m, e, motion, dofs.dof(m, c), p1, p2, q1, q2, column);
         for (int i = 0; i < 6; ++i) {
-          if (i < rows) efc_J[(r + i) * stride + v] = column[i];
+          if (i >= rows) continue;
+          jacobian.J[size_t(r + i) * jacobian.stride + c] = column[i];
+          jacobian.touch(r + i, c, dofs);
         }
       }
     } else if (lane() == 0) {
-      pos[0] = length_equality(m, e, qpos, stride, efc_J + r * stride);
+      pos[0] = length_equality(m, e, qpos, ten_length, ten_J, jacobian, r);
     }
     if (lane() == 0) {
       for (int i = 0; i < 6; ++i) distance2 = i < rows ? fma_(pos[i], pos[i], distance2) : distance2;
@@ -43,13 +48,17 @@ DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active,
 }
 
 // (1) rows of friction losses, from row `rows` on; returns their end.
-DEVICE int friction_rows(const Model& m, int rows, int stride, real* efc_J, real* efc_pos, int* efc_type,
-                         int* efc_id) {
+template <class Rows>
+DEVICE int friction_rows(const Model& m, int rows, const real* ten_J, const Rows& jacobian, real* efc_pos,
+                         int* efc_type, int* efc_id) {
   LANE_FOR(f, m.nfriction()) {
     const int r = rows + f, id = m.friction_id()[f], t = id - m.nv();
-    real* row = efc_J + r * stride;
-    ROLLED for (int v = 0; v < stride; ++v) row[v] = v == id ? R(1.0) : R(0.0);
-    if (t >= 0) length_jacobian(m, m.njnt() + t, R(1.0), stride, row);
+    real* row = jacobian.start(m, r, t >= 0 ? length_dof(m, m.njnt() + t) : id, -1).first;
+    if (t >= 0) {
+      add_length_jacobian(m, m.njnt() + t, R(1.0), row, ten_J);
+    } else {
+      row[id] = 1;
+    }
     efc_pos[r] = 0;
     efc_type[r] = t >= 0 ? ROW_FRICTION_TENDON : ROW_FRICTION_DOF;
     efc_id[r] = t >= 0 ? t : id;
@@ -145,29 +154,35 @@ DEVICE real contact_share(const Model& m, int c, int type, int sub) {
   return divide_(first2, impratio * friction[sub - 1] * friction[sub - 1]);
 }
 
-DEVICE void constraint_general(const Model& m, const real* qpos, const real* qvel, const int* eq_active,
-                               const real* xpos, const real* xquat, const real* xmat, const real* subtree_com,
-                               const real* cdof, const real* cvel, const real* cdof_dot, const int* ncon,
-                               const int* nefc, const real* contact_dist, const real* contact_pos,
-                               const real* contact_frame, const int* contact_cand, int* contact_efc_address,
-                               real* efc_J, real* efc_pos, real* efc_margin, real* efc_D, real* efc_aref,
-                               int* efc_type, int* efc_id, real* efc_frictionloss) {
-  const int stride = m.nvp();
+// All rows, whose Jacobian goes where `jacobian` says.
+template <class Rows>
+DEVICE void every_row(const Model& m, const real* qpos, const real* qvel, const int* eq_active, const real* xpos,
+                       const real* xquat, const real* xmat, const real* subtree_com, const real* cdof,
+                       const real* cvel, const real* cdof_dot, const real* ten_length, const real* ten_J,
+                       const int* ncon, const int* nefc, const real* contact_dist, const real* contact_pos,
+                       const real* contact_frame, const int* contact_cand, int* contact_efc_address,
+                       const Rows& jacobian, real* efc_pos,
+                       real* efc_margin, real* efc_D, real* efc_aref, int* efc_type, int* efc_id,
+                       real* efc_frictionloss) {
+  const int stride = jacobian.stride;
   const Motion motion = {xpos, xquat, xmat, subtree_com, cdof, cvel, cdof_dot, qvel};
-  const int equalities =
-      equality_rows(m, qpos, eq_active, motion, stride, efc_J, efc_pos, efc_D, efc_aref, efc_type, efc_id);
-  const int frictions = friction_rows(m, equalities, stride, efc_J, efc_pos, efc_type, efc_id);
+  const int equalities = equality_rows(m, qpos, eq_active, motion, ten_length, ten_J, jacobian, efc_pos, efc_D,
+                                       efc_aref, efc_type, efc_id);
+  const int frictions = friction_rows(m, equalities, ten_J, jacobian, efc_pos, efc_type, efc_id);
   LANE_FOR(r, frictions) efc_margin[r] = 0;
-  const int limits = limit_rows(m, frictions, qpos, stride, efc_J, efc_pos, efc_margin, efc_type, efc_id);
+  const int limits = limit_rows(m, frictions, qpos, ten_length, ten_J, jacobian, efc_pos, efc_margin, efc_type, efc_id);
   // (3) rows that exist
   contact_addresses<true>(m, limits, ncon[0], contact_dist, contact_cand, contact_efc_address, efc_pos, efc_margin,
                           efc_type, efc_id);
   lane_sync();
   LANE_FOR(e, ncon[0] * stride) {
-    const int k = e / stride, v = e % stride, first = contact_efc_address[k];
+    const int k = e / stride, column = e % stride, cand = contact_cand[k], first = contact_efc_address[k];
     if (first < 0) continue;
-    contact_columns(m, v, k, contact_cand[k], subtree_com, cdof, contact_pos, contact_frame, stride,
-                    efc_J + first * stride + v);
+    const int* geom_body = m.geom_bodyid();
+    const typename Rows::Dofs dofs = jacobian.dofs(m, geom_body[m.cand_geom1()[cand]], geom_body[m.cand_geom2()[cand]]);
+    contact_columns(m, dofs.dof(m, column), k, cand, subtree_com, cdof, contact_pos, contact_frame, stride,
+                    jacobian.J + size_t(first) * stride + column);
+    ROLLED for (int i = 0; i < rows_of(m, cand); ++i) jacobian.touch(first + i, column, dofs);
   }
   lane_sync();
   // (4) regularisation and reference acceleration
@@ -188,7 +203,10 @@ DEVICE void constraint_general(const Model& m, const real* qpos, const real* qve
     real regularisation = max_(MJMINVAL, divide_((R(1.0) - imp) * p.diagonal, imp));
     if (contact) regularisation = max_(MJMINVAL, contact_share(m, contact_cand[id], type, sub) * regularisation);
     real velocity = 0, k, b;
-    ROLLED for (int v = 0; v < m.nv(); ++v) velocity = fma_(efc_J[r * stride + v], qvel[v], velocity);
+    const typename Rows::Dofs dofs = jacobian.dofs_of(m, r);
+    ROLLED for (int c = 0; c < jacobian.width(m, dofs); ++c) {
+      velocity = fma_(jacobian.J[size_t(r) * stride + c], qvel[dofs.dof(m, c)], velocity);
+    }
     stiffness_damping(p.solref, p.solimp, m.opt_timestep()[0], &k, &b);
     efc_D[r] = reciprocal_(regularisation);
     efc_aref[r] = -b * velocity - k * imp * from_margin - drift;
@@ -197,4 +215,16 @@ DEVICE void constraint_general(const Model& m, const real* qpos, const real* qve
                                                         : R(0.0);
   }
   lane_sync();
+}
+
+DEVICE void constraint_general(const Model& m, const real* qpos, const real* qvel, const int* eq_active,
+                               const real* xpos, const real* xquat, const real* xmat, const real* subtree_com,
+                               const real* cdof, const real* cvel, const real* cdof_dot, const real* ten_length,
+                               const real* ten_J, const int* ncon, const int* nefc, const real* contact_dist,
+                               const real* contact_pos, const real* contact_frame, const int* contact_cand,
+                               int* contact_efc_address, real* efc_J, real* efc_pos, real* efc_margin, real* efc_D,
+                               real* efc_aref, int* efc_type, int* efc_id, real* efc_frictionloss) {
+  every_row(m, qpos, qvel, eq_active, xpos, xquat, xmat, subtree_com, cdof, cvel, cdof_dot, ten_length, ten_J, ncon,
+            nefc, contact_dist, contact_pos, contact_frame, contact_cand, contact_efc_address,
+            DenseRows{efc_J, m.nvp()}, efc_pos, efc_margin, efc_D, efc_aref, efc_type, efc_id, efc_frictionloss);
 }

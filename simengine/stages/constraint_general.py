@@ -18,6 +18,8 @@ CONSTRAINT_GENERAL = Stage(
         "cdof",
         "cvel",
         "cdof_dot",
+        "ten_length",
+        "ten_J",
         "ncon",
         "nefc",
         "contact_dist",

@@ -15,7 +15,7 @@ import numpy as np
 
 from simengine.math import quaternion, tree
 from simengine.math.equality import Motion, equality_rows
-from simengine.math.lengths import length_rows
+from simengine.math.lengths import lengths
 from simengine.math.row_layout import ELLIPTIC, PYRAMIDAL, RowLayout, per_row, row_directions, row_layout
 from simengine.math.rows import Rows, empty, solver_rows
 from simengine.math.spatial import wrench_about
@@ -33,6 +33,8 @@ def constraint(
     cdof: jax.Array,
     cvel: jax.Array,
     cdof_dot: jax.Array,
+    ten_length: jax.Array,
+    ten_J: jax.Array,
     eq_active: jax.Array,
     contact_dist: jax.Array,
     contact_pos: jax.Array,
@@ -42,8 +44,8 @@ def constraint(
     """Jacobian, regularisation and reference acceleration of every row slot.
 
     Args: qpos (nq,), qvel (nv,), xpos (nbody, 3), xquat (nbody, 4), xmat (nbody, 9), subtree_com (nbody, 3), cdof
-        (nv, 6), cvel (nbody, 6), cdof_dot (nv, 6), eq_active (neq,), contact_dist (nslot,) [m], contact_pos (nslot, 3)
-        [m], contact_frame (nslot, 9), contact_active (nslot,) bool.
+        (nv, 6), cvel (nbody, 6), cdof_dot (nv, 6), ten_length (ntendon,), ten_J (ntendon, nv), eq_active (neq,),
+        contact_dist (nslot,) [m], contact_pos (nslot, 3) [m], contact_frame (nslot, 9), contact_active (nslot,) bool.
     Returns:
         efc_active (nefc_max,) bool: the row exists; all else is zero where it does not.
         efc_J (nefc_max, nv), efc_pos (nefc_max,), efc_margin (nefc_max,) [m, rad].
@@ -53,8 +55,8 @@ def constraint(
     layout = row_layout(m)
     # (1) equalities, friction losses and limits
     motion = Motion(xpos, xquat, xmat, subtree_com, cdof, cvel, cdof_dot)
-    equalities = equality_rows(m, qpos, qvel, motion, eq_active)
-    frictions, limits = _frictions(m, layout, qpos), _limits(m, layout, qpos)
+    equalities = equality_rows(m, qpos, qvel, motion, eq_active, ten_length, ten_J)
+    frictions, limits = _frictions(m, layout, ten_J), _limits(m, layout, qpos, ten_length, ten_J)
 
     # (2) contacts: relative velocity of the bodies at the contact, in the contact frame, combined into edges
     contacts = _contacts(m, layout, subtree_com, cdof, contact_dist, contact_pos, contact_frame, contact_active)
@@ -63,12 +65,12 @@ def constraint(
     return solver_rows([equalities, frictions, limits, contacts], qvel, float(m.opt_timestep))
 
 
-def _frictions(m: Any, layout: RowLayout, qpos: jax.Array) -> Rows:
+def _frictions(m: Any, layout: RowLayout, ten_J: jax.Array) -> Rows:
     """Dry friction of dofs, then tendons: at position zero, without a spring."""
     ids = layout.friction_id
     if not ids.size:
-        return empty(m.nv, qpos)
-    J = np.concatenate([np.eye(m.nv), length_rows(m)[1][m.njnt :]])[ids]
+        return empty(m.nv, ten_J)
+    J = jnp.concatenate([const(np.eye(m.nv), ten_J), ten_J])[ids]
     solref, solimp, scale = (
         np.concatenate([of_dofs, of_tendons])[ids]
         for of_dofs, of_tendons in (
@@ -77,17 +79,17 @@ def _frictions(m: Any, layout: RowLayout, qpos: jax.Array) -> Rows:
             (m.dof_invweight0, m.tendon_invweight0),
         )
     )
-    zero, on = jnp.zeros(ids.size, qpos.dtype), jnp.ones(ids.size, bool)
-    return Rows(on, True, const(J, qpos), zero, np.zeros(ids.size), zero, zero, solref, solimp, scale)
+    zero, on = jnp.zeros(ids.size, ten_J.dtype), jnp.ones(ids.size, bool)
+    return Rows(on, True, J, zero, np.zeros(ids.size), zero, zero, solref, solimp, scale)
 
 
-def _limits(m: Any, layout: RowLayout, qpos: jax.Array) -> Rows:
+def _limits(m: Any, layout: RowLayout, qpos: jax.Array, ten_length: jax.Array, ten_J: jax.Array) -> Rows:
     """Limits: distance to each side and the sign of its gradient."""
     limited, sign = layout.limit_id, layout.limit_sign
     side = np.where(sign > 0, 0, 1)
     bound = const(np.concatenate([m.jnt_range, m.tendon_range])[limited, side], qpos)
-    by_qpos, by_qvel = (rows[limited] for rows in length_rows(m))
-    pos, J = (matmul(const(by_qpos, qpos), qpos) - bound) * const(sign, qpos), const(by_qvel * sign[:, None], qpos)
+    length, slope = lengths(m, qpos, ten_length, ten_J)
+    pos, J = (length[limited] - bound) * const(sign, qpos), slope[limited] * const(sign, qpos)[:, None]
     margin = np.concatenate([m.jnt_margin, m.tendon_margin])[limited]
     pos, J = _ball_limits(m, layout, qpos, pos, J, margin)
     joint_invweight = np.asarray(m.dof_invweight0)[np.asarray(m.jnt_dofadr)]

@@ -25,18 +25,5 @@ DEVICE void euler(const Model& m, const real* qM, const real* qfrc_smooth, const
     solve_with_rows(m, next_qvel, M, m.dof_damping(), h, 0, qM, 0, qM, qM, force, (real*)0, R(0.0), hessian, nv);
   }
   // (2) velocity first, then position with the new velocity
-  DOF_FOR(v, nv) next_qvel[v] = fma_(h, next_qvel[v], qvel[v]);
-  lane_sync();
-  integrate_pos(m, next_qpos, next_qvel, h);
-  if (!state_finite(m, next_qpos, next_qvel)) {
-    flag_world(world_status, STATUS_INTEGRATE);
-    return;
-  }
-  DOF_FOR(v, nv) {
-    qvel[v] = next_qvel[v];
-    qacc_warmstart[v] = qacc[v];
-  }
-  LANE_FOR(i, m.nq()) qpos[i] = next_qpos[i];
-  LANE_FOR(i, 1) nstep[0] += 1;
-  lane_sync();
+  semi_implicit(m, h, qacc, qpos, qvel, qacc_warmstart, nstep, world_status, next_qvel, next_qpos);
 }

@@ -42,7 +42,7 @@ def fluid(
     w, v = (jnp.sum(axes * vector[:, :, None], axis=1) for vector in (spin, relative))
 
     # (2) Stokes' law for spheres of the boxes' mean side, and drag on the boxes' faces
-    box = np.asarray(m.body_box)
+    box = np.where(np.asarray(m.body_fluid)[:, None], 0.0, m.body_box)  # no boxes where geoms are ellipsoids
     diameter = box.mean(axis=1, keepdims=True)
     first, second = np.roll(box, -1, axis=1), np.roll(box, -2, axis=1)
     face = 0.5 * density * first * second

@@ -12,7 +12,25 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.math.vector import const
+from simengine.stages.convex_ref import shapes_of
 from simengine.stages.narrowphase import NARROWPHASE
+from simengine.stages.stage import Stage
+
+Contacts = tuple[jax.Array, jax.Array, jax.Array]
+
+
+def pair_contacts(m: Any, stage: Stage, cand: np.ndarray, geom_xpos: jax.Array, geom_xmat: jax.Array) -> Contacts:
+    """Contacts of the candidate pairs `cand`, all of the stage's type, in the slots of their pair: dist (n, slots), pos
+    (n, slots, 3), frame (n, slots, 9)."""
+    g1, g2 = np.asarray(m.cand_geom1)[cand], np.asarray(m.cand_geom2)[cand]
+    size1, size2 = const(m.geom_size[g1], geom_xpos), const(m.geom_size[g2], geom_xpos)
+    pose1, pose2 = (geom_xpos[g1], geom_xmat[g1]), (geom_xpos[g2], geom_xmat[g2])
+    if stage.name != "convex":
+        return stage.load_ref()(*pose1, size1, *pose2, size2)
+    vert = np.zeros((len(cand), 1, 3))
+    shape1, shape2 = shapes_of(m.geom_type[g1], size1, vert), shapes_of(m.geom_type[g2], size2, vert)
+    reach = const(np.asarray(m.cand_margin, np.float64)[cand] + np.asarray(m.cand_gap)[cand], geom_xpos)
+    return stage.load_ref()(*pose1, shape1, *pose2, shape2, reach, bool(m.opt_multiccd))
 
 
 def narrowphase(m: Any, geom_xpos: jax.Array, geom_xmat: jax.Array) -> tuple[jax.Array, ...]:
@@ -32,9 +50,7 @@ def narrowphase(m: Any, geom_xpos: jax.Array, geom_xmat: jax.Array) -> tuple[jax
         cand = np.flatnonzero(np.asarray(m.cand_type) == code)
         if not cand.size:
             continue
-        g1, g2 = np.asarray(m.cand_geom1)[cand], np.asarray(m.cand_geom2)[cand]
-        size1, size2 = const(m.geom_size[g1], geom_xpos), const(m.geom_size[g2], geom_xpos)
-        dist, pos, frame = stage.load_ref()(geom_xpos[g1], geom_xmat[g1], size1, geom_xpos[g2], geom_xmat[g2], size2)
+        dist, pos, frame = pair_contacts(m, stage, cand, geom_xpos, geom_xmat)
 
         # (2) their slots
         slots.append((first[cand][:, None] + np.arange(dist.shape[1])).ravel())

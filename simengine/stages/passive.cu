@@ -7,19 +7,6 @@ DEVICE real tendon_force(const Model& m, int t, const real* qpos, const real* qv
   return -(m.tendon_stiffness()[t] * stretch) - m.tendon_damping()[t] * tendon_velocity(m, t, qvel);
 }
 
-// How far dof k of joint j is from where its spring rests; of rotations a component of the vector of their difference.
-DEVICE real joint_stretch(const Model& m, int j, int k, const real* qpos) {
-  const int adr = m.jnt_qposadr()[j], type = m.jnt_type()[j];
-  const real *q = qpos + adr, *rest = m.qpos_spring() + adr;
-  const int turning = type == JNT_FREE ? 3 : type == JNT_BALL ? 0 : 6;  // first of the three rotations
-  if (k < turning) return q[k] - rest[k];
-  real quat[4], turned[3];
-  for (int i = 0; i < 4; ++i) quat[i] = q[turning + i];
-  normalize4(quat);
-  quat_difference(turned, rest + turning, quat);
-  return k == turning ? turned[0] : k == turning + 1 ? turned[1] : turned[2];
-}
-
 DEVICE void passive(const Model& m, const real* qpos, const real* qvel, real* qfrc_passive, real* ten_force) {
   DOF_FOR(v, m.nv()) {
     const int j = m.dof_jntid()[v];

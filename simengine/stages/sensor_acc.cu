@@ -1,5 +1,14 @@
 // Sensors of accelerations and forces: MuJoCo documentation, "XML Reference", "sensor".
 
+// What acts on a world.
+struct Forces {
+  const real *actuator_force, *qfrc_actuator;
+  int ncon, nefc;
+  const real *contact_pos, *contact_frame;
+  const int *contact_cand, *contact_efc_address, *efc_type, *efc_id;
+  const real* efc_force;
+};
+
 // (1) acceleration of a frame, its own orientation for an accelerometer and the world's for others
 DEVICE void frame_acceleration(const Model& m, int i, int type, const real* xpos, const real* xquat,
                                const real* subtree_com, const real* cvel, const real* cacc, real* value) {
@@ -29,10 +38,39 @@ DEVICE void frame_force(const Model& m, int i, int type, const real* xpos, const
   into_frame(value, own.quat, type == SENS_FORCE ? own_force + 3 : torque);
 }
 
+// (4) normal forces of the contacts of the frame's body whose normal, from the contact on, meets the site's surface
+DEVICE real touch(const Model& m, int i, const real* xpos, const real* xquat, const Forces& f) {
+  const SensorFrame site = sensor_frame(m, i, 0, xpos, xquat);
+  real mat[9], sum = 0;
+  quat_to_mat(mat, site.quat);
+  ROLLED for (int k = 0; k < f.ncon; ++k) {
+    const int c = f.contact_cand[k], first = f.contact_efc_address[k];
+    const int b1 = m.geom_bodyid()[m.cand_geom1()[c]], b2 = m.geom_bodyid()[m.cand_geom2()[c]];
+    if (first < 0 || (site.body != b1 && site.body != b2)) continue;
+    const int rows = m.opt_cone() == CONE_ELLIPTIC ? 1 : rows_of(m, c);
+    real normal = 0, direction[3];
+    for (int r = 0; r < rows; ++r) normal += f.efc_force[first + r];
+    if (normal <= 0) continue;
+    const real sign = site.body == b2 ? R(-1.0) : R(1.0);
+    for (int n = 0; n < 3; ++n) direction[n] = sign * f.contact_frame[9 * k + n];
+    const real* size = m.sensor_size() + 3 * i;
+    const real hit = ray_geom(m.sensor_site()[i], site.pos, mat, size, f.contact_pos + 3 * k, direction);
+    if (hit >= 0) sum += normal;
+  }
+  return sum;
+}
+
+// (5) force of the first row of a limit
+DEVICE real limit_force(int row_type, int id, const Forces& f) {
+  ROLLED for (int r = 0; r < f.nefc; ++r) {
+    if (f.efc_type[r] == row_type && f.efc_id[r] == id) return f.efc_force[r];
+  }
+  return 0;
+}
+
 // Reading of one sensor; false if it is no sensor of accelerations and forces.
 DEVICE bool read_acceleration(const Model& m, int i, const real* xpos, const real* xquat, const real* subtree_com,
-                              const real* cvel, const real* cacc, const real* cfrc_int, const real* actuator_force,
-                              const real* qfrc_actuator, real* value) {
+                              const real* cvel, const real* cacc, const real* cfrc_int, const Forces& f, real* value) {
   const int type = m.sensor_type()[i], id = m.sensor_objid()[i];
   switch (type) {
     case SENS_ACCELEROMETER:
@@ -41,23 +79,30 @@ DEVICE bool read_acceleration(const Model& m, int i, const real* xpos, const rea
     case SENS_FORCE:
     case SENS_TORQUE: frame_force(m, i, type, xpos, xquat, subtree_com, cfrc_int, value); return true;
     // (3) actuators
-    case SENS_ACTUATORFRC: value[0] = actuator_force[id]; return true;
-    case SENS_JOINTACTFRC: value[0] = qfrc_actuator[m.jnt_dofadr()[id]]; return true;
+    case SENS_ACTUATORFRC: value[0] = f.actuator_force[id]; return true;
+    case SENS_JOINTACTFRC: value[0] = f.qfrc_actuator[m.jnt_dofadr()[id]]; return true;
     case SENS_TENDONACTFRC:
       ROLLED for (int u = 0; u < m.nu(); ++u) {
-        if (m.actuator_trntype()[u] == TRN_TENDON && m.actuator_trnid()[2 * u] == id) value[0] += actuator_force[u];
+        if (m.actuator_trntype()[u] == TRN_TENDON && m.actuator_trnid()[2 * u] == id) value[0] += f.actuator_force[u];
       }
       return true;
+    case SENS_TOUCH: value[0] = touch(m, i, xpos, xquat, f); return true;
+    case SENS_JOINTLIMITFRC: value[0] = limit_force(ROW_LIMIT_JOINT, id, f); return true;
+    case SENS_TENDONLIMITFRC: value[0] = limit_force(ROW_LIMIT_TENDON, id, f); return true;
   }
   return false;
 }
 
 DEVICE void sensor_acc(const Model& m, const real* xpos, const real* xquat, const real* subtree_com, const real* cvel,
                        const real* cacc, const real* cfrc_int, const real* actuator_force, const real* qfrc_actuator,
-                       real* sensordata) {
+                       const int* ncon, const int* nefc, const real* contact_pos, const real* contact_frame,
+                       const int* contact_cand, const int* contact_efc_address, const int* efc_type,
+                       const int* efc_id, const real* efc_force, real* sensordata) {
+  const Forces forces = {actuator_force, qfrc_actuator, ncon[0], nefc[0], contact_pos, contact_frame, contact_cand,
+                         contact_efc_address, efc_type, efc_id, efc_force};
   LANE_FOR(i, m.nsensor()) {
     real value[MAX_SENSOR_DIM] = {};
-    if (read_acceleration(m, i, xpos, xquat, subtree_com, cvel, cacc, cfrc_int, actuator_force, qfrc_actuator, value)) {
+    if (read_acceleration(m, i, xpos, xquat, subtree_com, cvel, cacc, cfrc_int, forces, value)) {
       put_sensor(m, i, value, sensordata);
     }
   }

@@ -4,7 +4,11 @@ from simengine.stages.stage import Stage
 
 SENSOR_ACC = Stage(
     name="sensor_acc",
-    reads=("xpos", "xquat", "subtree_com", "cvel", "cacc", "cfrc_int", "actuator_force", "qfrc_actuator"),
+    reads=(
+        *("xpos", "xquat", "subtree_com", "cvel", "cacc", "cfrc_int", "actuator_force", "qfrc_actuator"),
+        *("ncon", "nefc", "contact_pos", "contact_frame", "contact_cand", "contact_efc_address"),
+        *("efc_type", "efc_id", "efc_force"),
+    ),
     updates=("sensordata",),
     flops=50,
     ref="sensor_acc_ref:sensor_acc",

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from simengine.math import quaternion, ray
 from simengine.math.actuators import TRN_TENDON
+from simengine.math.row_layout import LIMIT_JOINT, LIMIT_TENDON, per_row, row_layout
 from simengine.math.vector import const, cross, matmul
 from simengine.stages.sensor_ref import Reading, frames, into_frame, motion_at, put_sensors
 
@@ -22,12 +25,18 @@ def sensor_acc(
     cfrc_int: jax.Array,
     actuator_force: jax.Array,
     qfrc_actuator: jax.Array,
+    contact_pos: jax.Array,
+    contact_frame: jax.Array,
+    contact_active: jax.Array,
+    efc_active: jax.Array,
+    efc_force: jax.Array,
     sensordata: jax.Array,
 ) -> tuple[jax.Array]:
     """sensordata (nsensordata,) with the sensors of accelerations and forces filled in.
 
     Args: xpos (nbody, 3), xquat (nbody, 4), subtree_com (nbody, 3), cvel (nbody, 6), cacc (nbody, 6), cfrc_int
-        (nbody, 6), actuator_force (nu,), qfrc_actuator (nv,), sensordata (nsensordata,).
+        (nbody, 6), actuator_force (nu,), qfrc_actuator (nv,), contact_pos (nslot, 3), contact_frame (nslot, 9),
+        contact_active (nslot,) bool, efc_active (nefc_max,) bool, efc_force (nefc_max,), sensordata (nsensordata,).
     """
     if not m.nsensor:
         return (sensordata,)
@@ -59,6 +68,35 @@ def sensor_acc(
         acts = tendon[None, :] == m.sensor_objid[ids][:, None]
         return matmul(const(acts, actuator_force), actuator_force)[:, None]
 
+    # (4) normal forces of the contacts of the frame's body whose normal, from the contact on, meets the site's surface
+    def touched(ids: np.ndarray) -> jax.Array:
+        pos, quat = frames(m, ids, 0, xpos, xquat)
+        normal = normal_force(m, contact_active, efc_active, efc_force)
+        cand = m.slot_cand
+        first, second = (
+            m.geom_bodyid[geoms[cand]] == m.sensor_bodyid[ids, :1] for geoms in (m.cand_geom1, m.cand_geom2)
+        )
+        direction = contact_frame[None, :, :3] * const(np.where(second, -1.0, 1.0), quat)[:, :, None]
+        rays = ray.into_geom(pos[:, None], quaternion.to_mat(quat)[:, None], contact_pos[None], direction)
+        hits = [
+            ray.RAYS[int(m.sensor_site[i])](rays[0][k], rays[1][k], const(m.sensor_size[i], quat)[None])
+            for k, i in enumerate(ids)
+        ]
+        felt = (jnp.stack(hits) >= 0) & (normal > 0)[None, :] & jnp.asarray(first | second)
+        return jnp.sum(jnp.where(felt, normal[None, :], 0.0), axis=1, keepdims=True)
+
+    # (5) force of the first row of a limit
+    def limit(row_type: int) -> Reading:
+        layout = row_layout(m)
+
+        def read(ids: np.ndarray) -> jax.Array:
+            rows = [np.flatnonzero((layout.type == row_type) & (layout.id == i))[:2] for i in m.sensor_objid[ids]]
+            lower, upper = np.reshape(rows, (-1, 2)).T
+            second = jnp.where(efc_active[upper], efc_force[upper], 0.0)
+            return jnp.where(efc_active[lower], efc_force[lower], second)[:, None]
+
+        return read
+
     readings = {
         "ACCELEROMETER": proper,
         "FRAMELINACC": linear,
@@ -68,5 +106,16 @@ def sensor_acc(
         "ACTUATORFRC": lambda ids: actuator_force[m.sensor_objid[ids]][:, None],
         "JOINTACTFRC": lambda ids: qfrc_actuator[np.asarray(m.jnt_dofadr)[m.sensor_objid[ids]]][:, None],
         "TENDONACTFRC": on_tendon,
+        "TOUCH": touched,
+        "JOINTLIMITFRC": limit(LIMIT_JOINT),
+        "TENDONLIMITFRC": limit(LIMIT_TENDON),
     }
     return (put_sensors(m, sensordata, readings),)
+
+
+def normal_force(m: Any, contact_active: jax.Array, efc_active: jax.Array, efc_force: jax.Array) -> jax.Array:
+    """Force (nslot,) along the normal of every contact slot [N], zero of those that are not active."""
+    layout = row_layout(m)
+    along = jnp.where(efc_active, efc_force, 0.0)[layout.first_contact :] * const(layout.contact_lean[:, 0], efc_force)
+    along = jnp.where(per_row(layout, contact_active), along, 0.0)
+    return jnp.zeros(m.nslot, efc_force.dtype).at[layout.contact_slot].add(along)

@@ -27,11 +27,13 @@ DEVICE real potential_energy(const Model& m, const real* qpos, const real* xipos
     energy = fma_(-m.body_mass()[b], dot3(m.opt_gravity(), xipos + 3 * b), energy);
   }
   ROLLED for (int j = 0; j < m.njnt(); ++j) {
-    const int adr = m.jnt_qposadr()[j];
+    const int dofs = m.jnt_type()[j] == JNT_FREE ? 6 : m.jnt_type()[j] == JNT_BALL ? 3 : 1;
     const real stiffness = m.jnt_stiffness()[j];
     if (stiffness == 0) continue;
-    const real stretch = qpos[adr] - m.qpos_spring()[adr];
-    energy = fma_(R(0.5) * stiffness * stretch, stretch, energy);
+    for (int k = 0; k < dofs; ++k) {
+      const real stretch = joint_stretch(m, j, k, qpos);
+      energy = fma_(R(0.5) * stiffness * stretch, stretch, energy);
+    }
   }
   ROLLED for (int t = 0; t < m.ntendon(); ++t) {
     const real length = ten_length[t], *rest = m.tendon_lengthspring() + 2 * t;
@@ -41,14 +43,41 @@ DEVICE real potential_energy(const Model& m, const real* qpos, const real* xipos
   return energy;
 }
 
+// (4) distance along the z axis of a frame to the nearest visible geom of another body
+DEVICE real range(const Model& m, int i, const real* xpos, const real* xquat, const real* geom_xpos,
+                  const real* geom_xmat) {
+  const SensorFrame own = sensor_frame(m, i, 0, xpos, xquat);
+  const real up[3] = {0, 0, 1};
+  real direction[3], best = NO_HIT;
+  quat_rotate(direction, own.quat, up);
+  ROLLED for (int g = 0; g < m.ngeom(); ++g) {
+    if (!m.geom_visible()[g] || m.geom_bodyid()[g] == own.body) continue;
+    const real* size = m.geom_size() + 3 * g;
+    best = nearer(best, ray_geom(m.geom_type()[g], geom_xpos + 3 * g, geom_xmat + 9 * g, size, own.pos, direction));
+  }
+  return best;
+}
+
+// (5) whether the measured frame's origin lies in the volume of a site, which is the reference
+DEVICE real inside_site(const Model& m, int i, const real* xpos, const real* xquat) {
+  const SensorFrame own = sensor_frame(m, i, 0, xpos, xquat), site = sensor_frame(m, i, 1, xpos, xquat);
+  real mat[9];
+  quat_to_mat(mat, site.quat);
+  return real(inside_geom(m.sensor_site()[i], site.pos, mat, m.sensor_size() + 3 * i, own.pos));
+}
+
 // Reading of one sensor; zero if it is no sensor of the configuration.
 DEVICE void read_position(const Model& m, int i, const real* qpos, int nstep, const real* xpos, const real* xquat,
-                          const real* xipos, const real* subtree_com, const real* ten_length,
-                          const real* actuator_length, real* value) {
+                          const real* xipos, const real* subtree_com, const real* geom_xpos, const real* geom_xmat,
+                          const real* ten_length, const real* actuator_length, real* value) {
   const int type = m.sensor_type()[i], id = m.sensor_objid()[i];
   switch (type) {
     // (2) lengths and limits
     case SENS_JOINTPOS: value[0] = qpos[m.jnt_qposadr()[id]]; break;
+    case SENS_BALLQUAT:
+      for (int k = 0; k < 4; ++k) value[k] = qpos[m.jnt_qposadr()[id] + k];
+      normalize4(value);
+      break;
     case SENS_TENDONPOS: value[0] = ten_length[id]; break;
     case SENS_ACTUATORPOS: value[0] = actuator_length[id]; break;
     case SENS_JOINTLIMITPOS:
@@ -68,16 +97,19 @@ DEVICE void read_position(const Model& m, int i, const real* qpos, int nstep, co
       for (int k = 0; k < 3; ++k) value[k] = subtree_com[3 * id + k];
       break;
     case SENS_CLOCK: value[0] = real(nstep) * m.opt_timestep()[0]; break;
+    case SENS_RANGEFINDER: value[0] = range(m, i, xpos, xquat, geom_xpos, geom_xmat); break;
+    case SENS_INSIDESITE: value[0] = inside_site(m, i, xpos, xquat); break;
     case SENS_E_POTENTIAL: value[0] = potential_energy(m, qpos, xipos, ten_length); break;
   }
 }
 
 DEVICE void sensor_pos(const Model& m, const real* qpos, const int* nstep, const real* xpos, const real* xquat,
-                       const real* xipos, const real* subtree_com, const real* ten_length, const real* actuator_length,
-                       real* sensordata) {
+                       const real* xipos, const real* subtree_com, const real* geom_xpos, const real* geom_xmat,
+                       const real* ten_length, const real* actuator_length, real* sensordata) {
   LANE_FOR(i, m.nsensor()) {
     real value[MAX_SENSOR_DIM] = {};
-    read_position(m, i, qpos, nstep[0], xpos, xquat, xipos, subtree_com, ten_length, actuator_length, value);
+    read_position(m, i, qpos, nstep[0], xpos, xquat, xipos, subtree_com, geom_xpos, geom_xmat, ten_length,
+                  actuator_length, value);
     put_sensor(m, i, value, sensordata);
   }
   lane_sync();

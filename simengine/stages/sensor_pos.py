@@ -4,7 +4,10 @@ from simengine.stages.stage import Stage
 
 SENSOR_POS = Stage(
     name="sensor_pos",
-    reads=("qpos", "nstep", "xpos", "xquat", "xipos", "subtree_com", "ten_length", "actuator_length"),
+    reads=(
+        *("qpos", "nstep", "xpos", "xquat", "xipos", "subtree_com", "geom_xpos", "geom_xmat"),
+        *("ten_length", "actuator_length"),
+    ),
     writes=("sensordata",),
     flops=50,
     ref="sensor_pos_ref:sensor_pos",

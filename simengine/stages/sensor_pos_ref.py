@@ -8,9 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.math import quaternion
-from simengine.math.lengths import length_rows
-from simengine.math.vector import const, dot, matmul
+from simengine.math import quaternion, ray, tree
+from simengine.math.vector import const, dot, matmul, norm
 from simengine.stages.sensor_ref import Reading, conjugate, frames, into_frame, put_sensors
 
 
@@ -22,13 +21,16 @@ def sensor_pos(
     xquat: jax.Array,
     xipos: jax.Array,
     subtree_com: jax.Array,
+    geom_xpos: jax.Array,
+    geom_xmat: jax.Array,
     ten_length: jax.Array,
     actuator_length: jax.Array,
 ) -> tuple[jax.Array]:
     """sensordata (nsensordata,) with the sensors of the configuration, zero elsewhere.
 
     Args: qpos (nq,) [m, rad], time () [s], xpos (nbody, 3) [m], xquat (nbody, 4), xipos (nbody, 3) [m],
-        subtree_com (nbody, 3) [m], ten_length (ntendon,), actuator_length (nu,).
+        subtree_com (nbody, 3) [m], geom_xpos (ngeom, 3) [m], geom_xmat (ngeom, 9), ten_length (ntendon,),
+        actuator_length (nu,).
     """
     if not m.nsensor:
         return (jnp.zeros(0, qpos.dtype),)
@@ -56,8 +58,31 @@ def sensor_pos(
     def limit(kind: str) -> Reading:
         return lambda ids: jnp.minimum(nearest_limit(m, kind, ids, qpos, ten_length)[0], 0.0)[:, None]
 
+    # (4) distance along the z axis of a frame to the nearest visible geom of another body
+    def distance(ids: np.ndarray) -> jax.Array:
+        pos, quat = frames(m, ids, 0, xpos, xquat)
+        direction = quaternion.rotate(quat, const(np.tile([0.0, 0.0, 1.0], (len(ids), 1)), quat))
+        hits = [jnp.full(len(ids), ray.NO_HIT, qpos.dtype)]
+        for kind, meet in ray.RAYS.items():
+            geoms = np.flatnonzero((m.geom_type == kind) & (m.geom_visible != 0))
+            if geoms.size:
+                rays = ray.into_geom(geom_xpos[None, geoms], geom_xmat[None, geoms], pos[:, None], direction[:, None])
+                found = meet(*rays, const(m.geom_size[geoms], pos)[None])
+                other = m.geom_bodyid[geoms][None, :] != m.sensor_bodyid[ids, 0][:, None]
+                hits += list(jnp.where(other, found, ray.NO_HIT).T)
+        return ray.nearest(hits)[:, None]
+
+    # (5) whether the measured frame's origin lies in the volume of a site, which is the reference
+    def inside_site(ids: np.ndarray) -> jax.Array:
+        here = position(ids)
+        return jnp.stack([_inside(m, i, point) for i, point in zip(ids, here, strict=True)]).astype(qpos.dtype)[:, None]
+
+    def ball(ids: np.ndarray) -> jax.Array:
+        return quaternion.renormalize(qpos[m.jnt_qposadr[m.sensor_objid[ids]][:, None] + np.arange(4)])
+
     readings = {
         "JOINTPOS": lambda ids: qpos[m.jnt_qposadr[m.sensor_objid[ids]]][:, None],
+        "BALLQUAT": ball,
         "TENDONPOS": lambda ids: ten_length[m.sensor_objid[ids]][:, None],
         "ACTUATORPOS": lambda ids: actuator_length[m.sensor_objid[ids]][:, None],
         "JOINTLIMITPOS": limit("joint"),
@@ -67,10 +92,16 @@ def sensor_pos(
         "FRAMEQUAT": orientation,
         **{f"FRAME{name}AXIS": axis(k) for k, name in enumerate("XYZ")},
         "SUBTREECOM": lambda ids: subtree_com[m.sensor_objid[ids]],
+        "RANGEFINDER": distance,
+        "INSIDESITE": inside_site,
         "CLOCK": lambda ids: jnp.broadcast_to(time, (len(ids), 1)),
         "E_POTENTIAL": lambda ids: jnp.broadcast_to(potential_energy(m, qpos, xipos, ten_length), (len(ids), 1)),
     }
     return (put_sensors(m, jnp.zeros(m.nsensordata, qpos.dtype), readings),)
+
+
+def _inside(m: Any, i: int, point: jax.Array) -> jax.Array:
+    return ray.inside(int(m.sensor_site[i]), point, const(m.sensor_size[i], point))
 
 
 def nearest_limit(
@@ -78,7 +109,7 @@ def nearest_limit(
 ) -> tuple[jax.Array, jax.Array]:
     """Distance less margin (k,) of the limit that sensors show, and whether (k,) it is the lower one.
 
-    The lower one has the word where both are within the margin.
+    The lower one has the word where both are within the margin. A ball joint's angle has but an upper one.
     """
     measured = m.sensor_objid[ids]
     if kind == "joint":
@@ -86,18 +117,37 @@ def nearest_limit(
     else:
         bounds, margin = m.tendon_range[measured], m.tendon_margin[measured]
     length = qpos[m.jnt_qposadr[measured]] if kind == "joint" else ten_length[measured]
-    low, high = (const(bounds[:, side] + (1, -1)[side] * margin, qpos) for side in (0, 1))
-    lower = length < low
-    return jnp.where(lower, length - low, high - length), lower
+    low, high = bounds[:, 0] + margin, bounds[:, 1] - margin
+    ball = balls(m, kind, ids)
+    if ball.size:
+        length = length.at[ball].set(norm(ball_rotation(m, measured[ball], qpos)))
+        low[ball], high[ball] = -np.inf, bounds[ball].max(axis=1) - margin[ball]
+    lower = length < const(low, qpos)
+    return jnp.where(lower, length - const(low, qpos), const(high, qpos) - length), lower
+
+
+def balls(m: Any, kind: str, ids: np.ndarray) -> np.ndarray:
+    """Which of the sensors are of ball joints."""
+    return np.flatnonzero(m.jnt_type[m.sensor_objid[ids]] == tree.BALL) if kind == "joint" else np.zeros(0, int)
+
+
+def ball_rotation(m: Any, joint: np.ndarray, qpos: jax.Array) -> jax.Array:
+    """Rotation vectors (k, 3) [rad] of ball joints (k,)."""
+    return quaternion.log(quaternion.renormalize(qpos[m.jnt_qposadr[joint][:, None] + np.arange(4)]))
 
 
 def potential_energy(m: Any, qpos: jax.Array, xipos: jax.Array, ten_length: jax.Array) -> jax.Array:
     """Energy () of the weights and of the springs of joints and tendons [J]."""
     # (3) energy of the weights and of the springs of joints and tendons
     energy = -dot(const(m.body_mass, qpos), matmul(xipos, const(m.opt_gravity, qpos)))
-    rows = length_rows(m)[0]
-    stretch = matmul(const(rows[: m.njnt], qpos), qpos) - const(rows[: m.njnt] @ m.qpos_spring, qpos)
-    energy = energy + 0.5 * dot(const(m.jnt_stiffness, qpos), stretch * stretch)
+    adr, dof = tree.plain_coordinates(m)
+    stretch = qpos[adr] - const(m.qpos_spring[adr], qpos)
+    energy = energy + 0.5 * dot(const(m.jnt_stiffness[m.dof_jntid[dof]], qpos), stretch * stretch)
+    adr, dof = tree.quaternions(m)
+    if adr.size:
+        quats = adr[:, None] + np.arange(4)
+        turned = quaternion.difference(const(m.qpos_spring[quats], qpos), quaternion.renormalize(qpos[quats]))
+        energy = energy + 0.5 * dot(const(m.jnt_stiffness[m.dof_jntid[dof]], qpos), dot(turned, turned))
     if m.ntendon:
         low, high = const(m.tendon_lengthspring, qpos).T
         stretch = ten_length - jnp.clip(ten_length, low, high)

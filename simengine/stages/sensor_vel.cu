@@ -21,16 +21,27 @@ DEVICE void frame_velocity(const Model& m, int i, int type, const real* xpos, co
   into_frame(value, local ? own.quat : from.quat, turning ? v : v + 3);
 }
 
-// (3) half of qvel' M qvel
+// (3) half of qvel' M qvel, block by block: most models have one block of all dofs
 DEVICE real kinetic_energy(const Model& m, const real* qvel, const real* qM) {
-  const int nv = m.nv();
   real energy = 0;
-  ROLLED for (int r = 0; r < nv; ++r) {
-    real momentum = 0;
-    ROLLED for (int c = 0; c < nv; ++c) momentum = fma_(qM[r * nv + c], qvel[c], momentum);
-    energy = fma_(R(0.5) * qvel[r], momentum, energy);
+  ROLLED for (int b = 0; b < m.nblock(); ++b) {
+    const Block block = block_of(m, b);
+    const real *M = qM + block.at, *vel = qvel + block.dof;
+    ROLLED for (int r = 0; r < block.n; ++r) {
+      real momentum = 0;
+      ROLLED for (int c = 0; c < block.n; ++c) momentum = fma_(M[r * block.n + c], vel[c], momentum);
+      energy = fma_(R(0.5) * vel[r], momentum, energy);
+    }
   }
   return energy;
+}
+
+// Rate of the distance of joint j from its lower bound; a ball joint's angle has an upper one only.
+DEVICE real limited_velocity(const Model& m, int j, const real* qpos, const real* qvel) {
+  if (m.jnt_type()[j] != JNT_BALL) return qvel[m.jnt_dofadr()[j]];
+  real axis[3];
+  ball_angle(m, j, qpos, axis);
+  return -dot3(axis, qvel + m.jnt_dofadr()[j]);
 }
 
 // Reading of one sensor; false if it is no sensor of velocities.
@@ -42,13 +53,16 @@ DEVICE bool read_velocity(const Model& m, int i, const real* qpos, const real* q
   switch (type) {
     // (2) lengths and limits
     case SENS_JOINTVEL: value[0] = qvel[m.jnt_dofadr()[id]]; return true;
+    case SENS_BALLANGVEL:
+      for (int k = 0; k < 3; ++k) value[k] = qvel[m.jnt_dofadr()[id] + k];
+      return true;
     case SENS_TENDONVEL: value[0] = ten_velocity[id]; return true;
     case SENS_ACTUATORVEL: value[0] = actuator_velocity[id]; return true;
     case SENS_JOINTLIMITVEL:
     case SENS_TENDONLIMITVEL: {
       const bool joint = type == SENS_JOINTLIMITVEL;
       const Limit limit = limit_of(m, joint ? id : m.njnt() + id, qpos, ten_length);
-      const real velocity = joint ? qvel[m.jnt_dofadr()[id]] : ten_velocity[id];
+      const real velocity = joint ? limited_velocity(m, id, qpos, qvel) : ten_velocity[id];
       value[0] = limit.dist[0] < limit.margin ? velocity : limit.dist[1] < limit.margin ? -velocity : R(0.0);
       return true;
     }

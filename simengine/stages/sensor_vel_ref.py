@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.math.vector import cross, dot, matmul
-from simengine.stages.sensor_pos_ref import nearest_limit
+from simengine.math.vector import const, cross, dot, matmul, normalize
+from simengine.stages.sensor_pos_ref import ball_rotation, balls, nearest_limit
 from simengine.stages.sensor_ref import Reading, frames, into_frame, motion_at, put_sensors
 
 
@@ -59,11 +59,19 @@ def sensor_vel(
         return read
 
     # (2) lengths and limits
+    def angular(ids: np.ndarray) -> jax.Array:
+        return qvel[m.jnt_dofadr[m.sensor_objid[ids]][:, None] + np.arange(3)]
+
     def limit(kind: str) -> Reading:
         def read(ids: np.ndarray) -> jax.Array:
             gap, lower = nearest_limit(m, kind, ids, qpos, ten_length)
             measured = m.sensor_objid[ids]
             speed = qvel[m.jnt_dofadr[measured]] if kind == "joint" else ten_velocity[measured]
+            ball = balls(m, kind, ids)
+            if ball.size:
+                rotation, turning = ball_rotation(m, measured[ball], qpos), angular(ids[ball])
+                axis = normalize(rotation, const(np.tile([1.0, 0.0, 0.0], (ball.size, 1)), rotation))[0]
+                speed = speed.at[ball].set(dot(axis, turning))
             towards = jnp.where(lower, speed, -speed)
             return jnp.where(gap < 0, towards, jnp.zeros_like(towards))[:, None]
 
@@ -75,6 +83,7 @@ def sensor_vel(
 
     readings = {
         "JOINTVEL": lambda ids: qvel[m.jnt_dofadr[m.sensor_objid[ids]]][:, None],
+        "BALLANGVEL": angular,
         "TENDONVEL": lambda ids: ten_velocity[m.sensor_objid[ids]][:, None],
         "ACTUATORVEL": lambda ids: actuator_velocity[m.sensor_objid[ids]][:, None],
         "JOINTLIMITVEL": limit("joint"),

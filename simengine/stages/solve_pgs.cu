@@ -12,7 +12,7 @@
 // descent (B. O'Donoghue and E. Candes, Found. Comput. Math. 15 (2015), gradient restart).
 
 // The dual problem of a world: its rows, and what is known of each.
-struct Dual {
+struct DualRows {
   Rows rows;
   real *Y, *b, *diagonal, *block, *before, *force, *z;
 };
@@ -80,7 +80,7 @@ DEVICE void find_islands(const Model& m, const Rows& rows, int* efc_island, int*
 }
 
 // (2) whitened Jacobian, residual without forces and diagonal; a lane takes whole rows.
-DEVICE void whiten(const Model& m, const Dual& d, const real* qLD, const real* qacc_smooth) {
+DEVICE void whiten(const Model& m, const DualRows& d, const real* qLD, const real* qacc_smooth) {
   const int nv = m.nv(), stride = m.nvp();
   LANE_FOR(r, d.rows.n) {
     const real* J = d.rows.J + r * stride;
@@ -111,7 +111,7 @@ DEVICE void whiten(const Model& m, const Dual& d, const real* qLD, const real* q
 }
 
 // z = Y' f over the rows of a list.
-DEVICE void whitened_force(const Model& m, const Dual& d, int n, const int* list) {
+DEVICE void whitened_force(const Model& m, const DualRows& d, int n, const int* list) {
   const int stride = m.nvp();
   DOF_FOR(v, m.nv()) {
     real x = 0;
@@ -124,7 +124,7 @@ DEVICE void whitened_force(const Model& m, const Dual& d, int n, const int* list
 }
 
 // (3) forces of the last acceleration, or none if those cost less.
-DEVICE void warm_force(const Model& m, const Dual& d, const int* list, const real* qacc_warmstart) {
+DEVICE void warm_force(const Model& m, const DualRows& d, const int* list, const real* qacc_warmstart) {
   const Rows& rows = d.rows;
   const int nv = m.nv(), stride = m.nvp();
   real cost = 0;
@@ -158,7 +158,7 @@ struct Sweep {
 };
 
 // The best force of row r, or of the cone that it opens, while the others stay; z follows it.
-DEVICE void visit(const Model& m, const Dual& d, int r, Sweep* sweep) {
+DEVICE void visit(const Model& m, const DualRows& d, int r, Sweep* sweep) {
   const Rows& rows = d.rows;
   const int nv = m.nv(), stride = m.nvp(), dim = rows_together(m, rows, r);
   const real* A = d.block + MAX_CONE_ROWS * r;
@@ -190,7 +190,7 @@ DEVICE void visit(const Model& m, const Dual& d, int r, Sweep* sweep) {
 }
 
 // Iterations over the rows of one island, whose inertia has the given trace; returns their number.
-DEVICE int descend(const Model& m, const Dual& d, int n, int* list, real trace, int* draw) {
+DEVICE int descend(const Model& m, const DualRows& d, int n, int* list, real trace, int* draw) {
   const PcgStep by_lanes = pcg_steps(LANES), by_sweep = pcg_steps(n - 1);
   uint64 state = pcg_apply(pcg_steps(lane()), 1);
   int iteration = 0, since_restart = 0;
@@ -235,7 +235,7 @@ DEVICE void solve_pgs(const Model& m, const int* nefc, const real* qM, const rea
                       real* tree) {
   const int nv = m.nv(), n = nefc[0], stride = m.nvp();
   const Rows rows = {n, efc_type, efc_id, contact_efc_address, contact_cand, efc_J, efc_D, efc_aref, efc_frictionloss};
-  const Dual d = {rows, efc_Y, efc_b, efc_diagAR, efc_weight, efc_before, efc_force, z};
+  const DualRows d = {rows, efc_Y, efc_b, efc_diagAR, efc_weight, efc_before, efc_force, z};
   int* island_of = reinterpret_cast<int*>(tree);
   find_islands(m, rows, efc_island, efc_order, island_of);
   whiten(m, d, qLD, qacc_smooth);

@@ -32,6 +32,7 @@ class Stage:
         scalars: integer launch arguments.
         in_place: pairs (read, write) that may share memory where a kernel keeps both in scratch: the body has read all
             of the first before it writes the second.
+        shares: stages whose files hold functions that the body calls.
         flops: rough count of floating-point operations per world and dof, for cost hints.
         ref: "module:function" of the JAX form, relative to `simengine.stages`; empty where JAX needs none because its
             shapes are fixed.
@@ -44,6 +45,7 @@ class Stage:
     scratch: tuple[tuple[str, Dims], ...] = ()
     scalars: tuple[str, ...] = ()
     in_place: tuple[tuple[str, str], ...] = ()
+    shares: tuple[str, ...] = ()
     flops: float = 0.0
     ref: str = ""
 

@@ -1,13 +1,89 @@
-// Lengths of the tendons and their Jacobians: MuJoCo documentation, "Computation", "Actuation model", "Tendon".
+// Lengths of the tendons and their Jacobians: MuJoCo documentation, "Computation", "Actuation model", "Tendon". A
+// spatial tendon is a row of pieces, each from one site to another, perhaps past a geom. Pulling at its length, a piece
+// exerts force vectors on two or three bodies; its derivative by a dof is the power of the dof's axis against those.
 
-DEVICE void tendon(const Model& m, const real* qpos, real* ten_length, real* ten_J) {
-  LANE_FOR(e, m.ntendon() * m.nv()) ten_J[e] = 0;
+#define PIECE_WORDS 19  // length, then the force vectors on the bodies of the first site, the second, and the geom
+
+// Unit vector from a to b; returns the distance.
+DEVICE real towards(const real* a, const real* b, real* out) {
+  for (int i = 0; i < 3; ++i) out[i] = b[i] - a[i];
+  return normalize3(out);
+}
+
+// Force vector of the force `sign` * direction on body b at a point, added to `out`.
+DEVICE void add_pull(const Model& m, int b, real sign, const real* direction, const real* point,
+                     const real* subtree_com, real* out) {
+  const real force[3] = {sign * direction[0], sign * direction[1], sign * direction[2]}, none[3] = {0, 0, 0};
+  real pull[6];
+  force_at(pull, force, none, point, subtree_com + 3 * m.body_rootid()[b]);
+  for (int i = 0; i < 6; ++i) out[i] += pull[i];
+}
+
+DEVICE void tendon_piece(const Model& m, int p, const real* subtree_com, const real* geom_xpos, const real* geom_xmat,
+                         const real* site_xpos, real* piece) {
+  const int site1 = m.path_site()[2 * p], site2 = m.path_site()[2 * p + 1], g = m.path_geom()[p];
+  const int body1 = m.site_bodyid()[site1], body2 = m.site_bodyid()[site2];
+  const real *x1 = site_xpos + 3 * site1, *x2 = site_xpos + 3 * site2;
+  real direction[3], enter[3], leave[3];
+  for (int i = 0; i < PIECE_WORDS; ++i) piece[i] = 0;
+  real on_geom = -1;
+  if (g >= 0) {
+    on_geom = wrap_geom(m, g, m.path_side()[p], x1, x2, geom_xpos, geom_xmat, site_xpos, enter, leave);
+  }
+  if (on_geom < 0) {
+    piece[0] = towards(x1, x2, direction);
+    add_pull(m, body1, R(-1.0), direction, x1, subtree_com, piece + 1);
+    add_pull(m, body2, R(1.0), direction, x2, subtree_com, piece + 7);
+    return;
+  }
+  const int body = m.geom_bodyid()[g];
+  const real before = towards(x1, enter, direction);
+  add_pull(m, body1, R(-1.0), direction, x1, subtree_com, piece + 1);
+  add_pull(m, body, R(1.0), direction, enter, subtree_com, piece + 13);
+  const real after = towards(leave, x2, direction);
+  add_pull(m, body, R(-1.0), direction, leave, subtree_com, piece + 13);
+  add_pull(m, body2, R(1.0), direction, x2, subtree_com, piece + 7);
+  piece[0] = before + on_geom + after;
+}
+
+// Derivative of a piece's length by dof v.
+DEVICE real piece_slope(const Model& m, int p, int v, const real* cdof, const real* piece) {
+  const int g = m.path_geom()[p];
+  const bool first = moves(m, v, m.site_bodyid()[m.path_site()[2 * p]]);
+  const bool second = moves(m, v, m.site_bodyid()[m.path_site()[2 * p + 1]]);
+  const bool third = g >= 0 ? moves(m, v, m.geom_bodyid()[g]) : first;
+  if (first == second && second == third) return 0;  // moves with nothing or with all of it
+  real slope = 0;
+  if (first) slope += dot6(cdof + 6 * v, piece + 1);
+  if (second) slope += dot6(cdof + 6 * v, piece + 7);
+  if (g >= 0 && third) slope += dot6(cdof + 6 * v, piece + 13);
+  return slope;
+}
+
+DEVICE void tendon(const Model& m, const real* qpos, const real* subtree_com, const real* cdof, const real* geom_xpos,
+                   const real* geom_xmat, const real* site_xpos, real* ten_length, real* ten_J, real* pieces) {
+  // (1) pieces of paths through space
+  LANE_FOR(p, m.npath()) {
+    tendon_piece(m, p, subtree_com, geom_xpos, geom_xmat, site_xpos, pieces + PIECE_WORDS * p);
+  }
   lane_sync();
-  // (1) fixed tendons: weighted sums of joint coordinates
+  // (2) lengths: weighted sums of joint coordinates, or of pieces
   LANE_FOR(t, m.ntendon()) {
-    const int begin = m.tendon_adr()[t], end = begin + m.tendon_num()[t];
-    ten_length[t] = tendon_length(m, t, qpos);
-    ROLLED for (int k = begin; k < end; ++k) ten_J[t * m.nv() + m.wrap_dofadr()[k]] = m.wrap_prm()[k];
+    real length = tendon_length(m, t, qpos);
+    const int begin = m.tendon_pathadr()[t], end = begin + m.tendon_pathnum()[t];
+    ROLLED for (int p = begin; p < end; ++p) length = fma_(m.path_scale()[p], pieces[PIECE_WORDS * p], length);
+    ten_length[t] = length;
+  }
+  // (3) derivatives by the velocities
+  LANE_FOR(e, m.ntendon() * m.nv()) {
+    const int t = e / m.nv(), v = e % m.nv(), wraps = m.tendon_adr()[t] + m.tendon_num()[t];
+    const int begin = m.tendon_pathadr()[t], end = begin + m.tendon_pathnum()[t];
+    real slope = 0;
+    ROLLED for (int k = m.tendon_adr()[t]; k < wraps; ++k) slope += m.wrap_dofadr()[k] == v ? m.wrap_prm()[k] : R(0.0);
+    ROLLED for (int p = begin; p < end; ++p) {
+      slope = fma_(m.path_scale()[p], piece_slope(m, p, v, cdof, pieces + PIECE_WORDS * p), slope);
+    }
+    ten_J[e] = slope;
   }
   lane_sync();
 }

@@ -4,8 +4,9 @@ from simengine.stages.stage import Stage
 
 TENDON = Stage(
     name="tendon",
-    reads=("qpos",),
+    reads=("qpos", "subtree_com", "cdof", "geom_xpos", "geom_xmat", "site_xpos"),
     writes=("ten_length", "ten_J"),
-    flops=40,
+    scratch=(("pieces", ("npath", 19)),),
+    flops=60,
     ref="tendon_ref:tendon",
 )

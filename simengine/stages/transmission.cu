@@ -128,11 +128,11 @@ DEVICE void transmission(const Model& m, const real* qpos, const real* qvel, con
     actuator_moment[e] = value;
   }
   lane_sync();
-  // (3) velocities
+  // (3) velocities, which MuJoCo leaves at zero where nothing is driven
   LANE_FOR(u, m.nu()) {
     real velocity = 0;
     ROLLED for (int v = 0; v < nv; ++v) velocity = fma_(actuator_moment[u * nv + v], qvel[v], velocity);
-    actuator_velocity[u] = velocity;
+    actuator_velocity[u] = m.opt_actuation() ? velocity : R(0.0);
   }
   lane_sync();
 }

@@ -58,8 +58,9 @@ def transmission(
     if crank.size:
         put(crank, _crank(m, crank, subtree_com, cdof, site_xpos, site_xmat))
 
-    # (3) velocities
-    return length, matmul(moment, qvel), moment
+    # (3) velocities, which MuJoCo leaves at zero where nothing is driven
+    velocity = matmul(moment, qvel) if m.opt_actuation else jnp.zeros_like(length)
+    return length, velocity, moment
 
 
 def _joints_by_type(m: Any, u: np.ndarray) -> list[np.ndarray]:

@@ -1,12 +1,16 @@
 """The state table: every field a stage may read or write, under MuJoCo's name.
 
-A field lives in one of five spaces, which fix its layout:
+A field lives in one of these spaces, which fix its layout:
 
 - `world`: `field[world][...]`, one entry per world, so that a world's lanes read neighbouring words;
 - `contact`: an arena of contacts, world after world; the contacts of a world start at `con_adr[world]`;
 - `row`: an arena of constraint rows, world after world; the rows of a world start at `efc_adr[world]`;
 - `column`: `field[column][world of the shard]`, one region per shard, for the counts that are scanned across worlds;
-- `shard`: one entry per shard.
+- `shard`: one entry per shard;
+- `block`: like `world`, but of worlds that are solved island by island only, and not public;
+- `island_column` and `island_shard`: like `column` and `shard`, for ISLAND_COLUMNS;
+- `island`, `island_M`, `island_J`: arenas of a shard's islands, of their inertia and of their Jacobians in pieces of
+  four words; where those of an island start, its record says.
 """
 
 from __future__ import annotations
@@ -33,6 +37,22 @@ COLUMNS: tuple[str, ...] = (
 )
 NUM_COLUMNS = len(COLUMNS)
 NUM_SUMS = 2
+
+# Islands are solved in classes by their dofs, those of more in the last one. Columns that `islands` counts per world:
+# islands of each class, and pieces of four words of inertia and of Jacobians.
+ISLAND_CLASSES: tuple[int, ...] = (8, 16, 32)
+NUM_ISLAND_CLASSES = len(ISLAND_CLASSES) + 1
+ISLAND_COLUMNS: tuple[str, ...] = (
+    *(f"islands_{bound}" for bound in ISLAND_CLASSES),
+    *("islands_more", "island_M", "island_J"),
+)
+
+# Columns of the spaces that have them.
+COLUMNS_OF: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("column", "shard"), COLUMNS),
+    **dict.fromkeys(("island_column", "island_shard"), ISLAND_COLUMNS),
+}
+ISLAND_ARENAS: tuple[str, ...] = ("island", "island_M", "island_J")
 
 # Why a world was flagged, in the order of the codes in `world_status`; zero is healthy.
 STATUS: tuple[str, ...] = ("healthy", "input", "acceleration", "solve", "integrate")
@@ -61,7 +81,18 @@ def _w(name: str, *dims: int | str, doc: str, kind: str = "real") -> Field:
     return Field(name, kind, dims, "world", doc)
 
 
-FIELDS: tuple[Field, ...] = (
+def _b(name: str, *dims: int | str, doc: str, kind: str = "real") -> Field:
+    return Field(name, kind, dims, "block", doc)
+
+
+# What a solver reads and writes of dofs, rows and contacts, of which islands have their own.
+ISLAND_DOF_FIELDS = ("qfrc_smooth", "qacc_smooth", "qacc_warmstart", "qacc", "qfrc_constraint")
+ISLAND_ROW_FIELDS = (
+    *("efc_D", "efc_aref", "efc_type", "efc_id", "efc_frictionloss", "efc_force", "efc_jar", "efc_jv", "efc_weight"),
+)
+ISLAND_CONTACT_FIELDS = ("contact_efc_address",)
+
+_FIELDS: tuple[Field, ...] = (
     # integration state
     _w("qpos", "nq", doc="coordinates [m, rad, quaternions]"),
     _w("qvel", "nv", doc="velocities [m/s, rad/s]"),
@@ -99,6 +130,7 @@ FIELDS: tuple[Field, ...] = (
     _w("cvel", "nbody", 6, doc="com-based body velocity, rotation then translation [rad/s, m/s]"),
     _w("cdof_dot", "nv", 6, doc="time derivative of cdof"),
     _w("qfrc_fluid", "nv", doc="fluid forces [N, N m]; zero in models without a fluid"),
+    _w("qfrc_gravcomp", "nv", doc="gravity compensation [N, N m], which is part of qfrc_passive or qfrc_actuator"),
     _w("qfrc_passive", "nv", doc="spring, damper and fluid forces [N, N m]"),
     _w("qfrc_bias", "nv", doc="Coriolis, centrifugal and gravitational forces [N, N m]"),
     _w("ten_velocity", "ntendon", doc="velocity of the tendon length"),
@@ -163,6 +195,30 @@ FIELDS: tuple[Field, ...] = (
     _w("qfrc_constraint", "nv", doc="constraint forces [N, N m]"),
     _w("solver_niter", doc="iterations of the solver", kind="int"),
     _w("cfrc_ext", "nbody", 6, doc="com-based external and contact force on each body, torque then force [N m, N]"),
+    # worlds solved island by island: inertia by blocks, rows by the blocks they touch
+    _b("qM_blocks", "nM", doc="joint-space inertia, block after block"),
+    _b("qLD_blocks", "nM", doc="lower Cholesky factors of the blocks"),
+    _b("damped_blocks", "nM", doc="lower Cholesky factors of the blocks with damping, of the Euler step"),
+    Field("efc_J_blocks", "real", ("nJ",), "row", "Jacobian by the dofs of the blocks of the row"),
+    Field("efc_block", "int", (2,), "row", "blocks that the row touches, the second -1 if there is one only"),
+    Field("efc_place", "int", (), "row", "row of the world when its rows are ordered by island"),
+    # islands: what is connected by rows, numbered by the first block; dofs and rows ordered by island
+    _b("block_island", "nblock", doc="island of each block, -1 without rows", kind="int"),
+    _b("block_place", "nblock", doc="first dof of the block within its island", kind="int"),
+    _b("nisland", doc="islands of the world", kind="int"),
+    _b("island_size", "nblock", 2, doc="dofs and rows of each island", kind="int"),
+    _b("island_first", "nblock", 2, doc="first dof and first row of each island within the world", kind="int"),
+    _b("island_index", "nblock", doc="record of each island", kind="int"),
+    Field("island_counts", "int", (), "island_column", "what ISLAND_COLUMNS name, per world"),
+    Field("island_adr", "int", (), "island_column", "sums of island_counts over the worlds before"),
+    Field("island_totals", "int", (len(ISLAND_COLUMNS),), "island_shard", "sum of each column, on the device"),
+    Field("island_totals_host", "int", (len(ISLAND_COLUMNS),), "island_shard", "the same, where the host can read it"),
+    Field("island_record", "int", (8,), "island", "world, dofs, rows, first dof, row, inertia, Jacobian, contact"),
+    Field("island_solver_niter", "int", (), "island", "iterations of the solver"),
+    Field("island_qM", "real", (4,), "island_M", "inertia of the island, dense"),
+    Field("island_qLD", "real", (4,), "island_M", "its Cholesky factor"),
+    Field("island_hessian", "real", (4,), "island_M", "room for a matrix of its size"),
+    Field("island_efc_J", "real", (4,), "island_J", "Jacobian of the island, rows padded to a multiple of four"),
     # Runge-Kutta
     _w("rk_qpos", "nq", doc="coordinates at the start of the step"),
     _w("rk_qvel", "nv", doc="velocities at the start of the step"),
@@ -171,6 +227,19 @@ FIELDS: tuple[Field, ...] = (
     _w("rk_dqpos", "nv", doc="weighted sum of the stages' rates"),
     _w("rk_dqvel", "nv", doc="weighted sum of the stages' accelerations"),
     _w("rk_dact", "na", doc="weighted sum of the stages' rates of the activations"),
+)
+
+
+def _of_island(field: Field) -> Field:
+    """The field in the order of the islands of a world."""
+    space = "block" if field.space == "world" else field.space
+    numbers = ", rows numbered within the island" if field.space == "contact" else " in the order of the islands"
+    return field._replace(name=f"island_{field.name}", space=space, doc=field.name + numbers)
+
+
+FIELDS: tuple[Field, ...] = (
+    *_FIELDS,
+    *(_of_island(f) for f in _FIELDS if f.name in ISLAND_DOF_FIELDS + ISLAND_ROW_FIELDS + ISLAND_CONTACT_FIELDS),
 )
 
 FIELD: dict[str, Field] = {f.name: f for f in FIELDS}

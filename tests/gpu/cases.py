@@ -33,7 +33,7 @@ class Case(NamedTuple):
     Attributes:
         mj, model: for MuJoCo and for the engine, the solver's tolerance at 1e-12.
         states: settable fields, (n, ...).
-        fields: MuJoCo's fields of each state after mj_forward and mj_rnePostConstraint, under the engine's names.
+        fields: MuJoCo's fields of each state, with the forces and momenta of bodies, under the engine's names.
         left_out: states that lie on a margin.
     """
 
@@ -81,15 +81,17 @@ def _heap_sample(mj: mujoco.MjModel, n: int) -> Sample:
     qpos[::10, 0] = 0.6
     qpos[::10, 1 : 1 + LINKS] *= 0.02
     qpos[::10, 1 + LINKS + 2 :: 7] = 0.9 + 0.4 * np.arange(BODIES)
-    values = (
-        qpos,
-        rng.normal(size=(n, mj.nv)),
-        rng.uniform(-1.2, 1.2, size=(n, mj.nu)),
-        rng.normal(size=(n, mj.nv)),
-        rng.normal(size=(n, mj.nbody, 6)),
-        *(np.zeros((n, *entry)) for entry in ((mj.nmocap, 3), (mj.nmocap, 4), (mj.neq,))),
-    )
-    return Sample(*(v.astype(np.float32).astype(np.float64) for v in values))
+    values = {
+        "qpos": qpos,
+        "qvel": rng.normal(size=(n, mj.nv)),
+        "ctrl": rng.uniform(-1.2, 1.2, size=(n, mj.nu)),
+        "qfrc_applied": rng.normal(size=(n, mj.nv)),
+        "xfrc_applied": rng.normal(size=(n, mj.nbody, 6)),
+    }
+    data = mujoco.MjData(mj)
+    for name in Sample._fields:
+        values.setdefault(name, np.broadcast_to(getattr(data, name), (n, *getattr(data, name).shape)))
+    return Sample(**{name: v.astype(np.float32).astype(np.float64) for name, v in values.items()})
 
 
 def _placed(mj: mujoco.MjModel, states: Sample, index: int) -> mujoco.MjData:
@@ -129,6 +131,7 @@ def case(name: str) -> Case:
         data = _placed(mj, states, i)
         mujoco.mj_forward(mj, data)
         mujoco.mj_rnePostConstraint(mj, data)
+        mujoco.mj_subtreeVel(mj, data)
         fields.append(collect(mj, data) | {"contact_geom": data.contact.geom.reshape(-1, 2).copy()})
     return Case(mj, model, {k: v[keep] for k, v in states._asdict().items()}, fields, int(undecided.sum()))
 

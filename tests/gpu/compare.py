@@ -18,7 +18,7 @@ both = pytest.mark.parametrize("backend", ["host", CUDA])
 cuda_only = pytest.mark.parametrize("backend", [CUDA])
 """A test that says something new on a GPU only, or compares it with the host."""
 
-SOLUTION = ("qacc", "qfrc_constraint", "cfrc_ext", "efc_force")
+SOLUTION = ("qacc", "qfrc_constraint", "cfrc_ext", "efc_force", "cacc", "cfrc_int", "sensordata")
 TOLERANCE = {
     "smooth": {"float64": 1e-9, "float32": 5e-5},
     "contact": {"float64": 1e-8, "float32": 1e-4},

@@ -55,10 +55,7 @@ def _free(geom: str, words: str) -> Feature:
 
 
 FEATURES: dict[str, Feature] = {
-    "implicit": Feature("option", 'integrator="implicit"', "integrator implicit"),
-    "implicitfast": Feature("option", 'integrator="implicitfast"', "integrator implicitfast"),
     "noslip": Feature("option", 'noslip_iterations="3"', "noslip iterations"),
-    "ellipsoid in a fluid": Feature("option", 'density="1.2"', "ellipsoid fluid model of geom 'ball'"),
     "refsafe": Feature("flag", '<flag refsafe="disable"/>', "disable flag refsafe"),
     "override": Feature("flag", '<flag override="enable"/>', "enable flag override"),
     "energy": Feature("flag", '<flag energy="enable"/>', "enable flag energy"),
@@ -67,29 +64,25 @@ FEATURES: dict[str, Feature] = {
     "sleep": Feature("flag", '<flag sleep="enable"/>', "enable flag sleep"),
     "polynomial stiffness": Feature("joint", 'stiffness="1 2"', "polynomial stiffness of joint 'swing'"),
     "polynomial damping": Feature("joint", 'damping="1 2"', "polynomial damping of joint 'swing'"),
-    "gravity compensation": Feature(
-        "inside",
-        '<body name="light" gravcomp="1"><geom size="0.1" contype="0" conaffinity="0"/></body>',
-        "gravity compensation of body 'light'",
-    ),
-    "ellipsoid": _free(
-        '<geom name="egg" type="ellipsoid" size="0.1 0.1 0.2"/>', "collision sphere-ellipsoid of geoms 'ball' and 'egg'"
-    ),
     "mesh": _free('<geom name="rock" type="mesh" mesh="tetra"/>', "collision plane-mesh of geoms 'floor' and 'rock'"),
     "height field": Feature(
         "world",
         '<geom name="land" type="hfield" hfield="hills"/>',
         "collision hfield-sphere of geoms 'land' and 'ball'",
     ),
-    "spatial tendon": Feature(
-        "sections",
-        '<tendon><spatial name="rope"><site site="tip"/><site site="post"/></spatial></tendon>',
-        "path in space of tendon 'rope'",
-    ),
     "tendon armature": _tendon('armature="0.1"', "armature of tendon 'string'"),
     "tendon stiffness": _tendon('stiffness="1 2"', "polynomial stiffness of tendon 'string'"),
     "tendon damping": _tendon('damping="1 2"', "polynomial damping of tendon 'string'"),
+    "flex equality": Feature(
+        "world",
+        '<flexcomp name="cloth" type="grid" count="3 3 1" spacing="0.1 0.1 0.1" radius="0.01" pos="3 3 3">'
+        '<contact contype="0" conaffinity="0"/><edge equality="true"/></flexcomp>',
+        "flex type of equality constraint number 0",
+    ),
     "user sensor": _sensor('<user name="own" dim="2" needstage="pos"/>', "type user of sensor 'own'"),
+    "sensor of ray normals": _sensor(
+        '<rangefinder name="beam" site="tip" data="normal"/>', "data other than dist of sensor 'beam'"
+    ),
     "delayed sensor": _sensor(
         '<jointpos name="late" joint="swing" delay="0.01" nsample="3"/>', "history, delay or interval of sensor 'late'"
     ),

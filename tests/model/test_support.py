@@ -69,10 +69,3 @@ def test_geoms_that_can_touch_nothing_are_of_any_type() -> None:
         '<body><freejoint/><geom type="box" size="1 1 1" contype="0" conaffinity="0"/></body></worldbody>',
     )
     assert load_model(text).ngeom == 3
-
-
-def test_gymnasium_models_that_need_more_say_what() -> None:
-    from tests.models import gymnasium_path
-
-    with pytest.raises(UnsupportedModelError, match="collision capsule-cylinder"):
-        load_model(gymnasium_path("pusher"))

@@ -17,10 +17,13 @@ from simengine.kernels.host_build import HostFunction, load_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model
 from simengine.model.blob import pack_models
-from simengine.state.fields import FIELD, FIELDS, NUM_COLUMNS, Field, entry_shape
+from simengine.state.fields import COLUMNS_OF, FIELD, FIELDS, Field, entry_shape
 
 FRONT, BACK = 3, 2
 """Worlds of nobody before and after the shard."""
+
+WORLD_SPACES = ("world", "block")
+"""Spaces whose fields have one entry a world."""
 
 SPARE = 5
 """Entries of nobody at the end of an arena."""
@@ -45,16 +48,25 @@ class Memory:
 
     Attributes:
         model, dtype: what the buffers are for; "float32" or "float64".
+        capacity: entries of each arena.
         num_worlds: worlds of the shard, which are numbers FRONT ... FRONT + num_worlds - 1 of the buffers.
         arrays: field by name, with the worlds and arena entries of nobody, and the model's blobs.
         header: the model's header.
     """
 
-    def __init__(self, model: Model, dtype: str, num_worlds: int, contacts: int, rows: int):
+    def __init__(
+        self,
+        model: Model,
+        dtype: str,
+        num_worlds: int,
+        contacts: int,
+        rows: int,
+        islands: Mapping[str, int] | None = None,
+    ):
         self.model = model
         self.dtype = dtype
         self.num_worlds = num_worlds
-        self.capacity = {"contact": contacts, "row": rows}
+        self.capacity = {"contact": contacts, "row": rows, **(islands or {})}
         self._raw: dict[str, np.ndarray] = {}
         self.arrays: dict[str, np.ndarray] = {}
         for field in FIELDS:
@@ -68,13 +80,11 @@ class Memory:
 
     def _shape(self, field: Field) -> tuple[int, ...]:
         entry = entry_shape(field, self.model.sizes)
-        if field.space == "world":
+        if field.space in WORLD_SPACES:
             return (FRONT + self.num_worlds + BACK, *entry)
-        if field.space == "column":
-            return (NUM_COLUMNS * self.num_worlds,)
-        if field.space == "shard":
-            return entry
-        return (self.capacity[field.space] + SPARE, *entry)
+        if field.space in COLUMNS_OF:
+            return (len(COLUMNS_OF[field.space]) * self.num_worlds,) if field.space.endswith("column") else entry
+        return (self.capacity.get(field.space, 0) + SPARE, *entry)
 
     def add(self, name: str, values: np.ndarray) -> None:
         """A buffer of its own between guard zones, holding a copy of `values`; its start is 64-byte aligned."""
@@ -92,7 +102,7 @@ class Memory:
     def own(self, name: str) -> np.ndarray:
         """The shard's part of a field: (num_worlds, ...), (contacts, ...), (rows, ...), or the whole."""
         array, space = self.arrays[name], FIELD[name].space
-        if space == "world":
+        if space in WORLD_SPACES:
             return array[FRONT : FRONT + self.num_worlds]
         if space in self.capacity:
             return array[: self.capacity[space]]
@@ -105,7 +115,9 @@ class Memory:
 
     def copy(self) -> Memory:
         """The same contents in other buffers."""
-        other = Memory(self.model, self.dtype, self.num_worlds, self.capacity["contact"], self.capacity["row"])
+        islands = {space: n for space, n in self.capacity.items() if space.startswith("island")}
+        sizes = self.capacity["contact"], self.capacity["row"], islands
+        other = Memory(self.model, self.dtype, self.num_worlds, *sizes)
         for name, array in self.arrays.items():
             other.arrays[name][...] = array
         return other

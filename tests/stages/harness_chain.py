@@ -18,7 +18,7 @@ from tests.stages.harness import FRONT, Argument, Memory, arguments, call, list_
 
 MODELS = (
     *("ant", "half_cheetah", "mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules"),
-    *("sunken", "tendons", "actuators", "crates", "ragdoll", "dual", "linkage", "rollers"),
+    *("sunken", "tendons", "actuators", "crates", "ragdoll", "glider", "dual", "linkage", "rollers"),
 )
 
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in catalogue.STAGES}
@@ -62,9 +62,10 @@ def serves(stage: Stage, model: Model) -> bool:
         return PAIR_TYPES.index(stage.name) in model.cand_type
     if stage in (catalogue.CONSTRAINT, catalogue.RNE_POST):
         return not model.has_general_rows
-    lean = {"collision": model.general_position, "actuation": model.general_smooth}
+    lean = {"collision": model.general_position, "actuation": model.general_smooth, "fluid": model.body_fluid.any()}
     size = {"sites": model.nsite, "tendon": model.ntendon, "tendon_velocity": model.ntendon}
-    size |= {"transmission": model.nu, "activation": model.na}
+    size |= {"transmission": model.nu, "activation": model.na, "gravcomp": model.ngravcomp}
+    size |= {name: model.opt_integrator == name for name in ("implicit", "implicitfast")}
     return not lean.get(stage.name, False) and size.get(stage.name, 1) > 0
 
 

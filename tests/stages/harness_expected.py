@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from simengine.kernels.catalogue import SOLVERS, STAGES
+from simengine.kernels.catalogue import INTEGRATORS, SOLVERS, STAGES
 from simengine.math import quaternion, tree
 from simengine.math.actuators import advance_activation
 from simengine.math.joint_space import advance
@@ -36,6 +36,10 @@ RETURNS = {
     "constraint_general": ("efc_active", "efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref"),
     "euler": ("qpos", "qvel"),
     "fluid": ("qfrc_fluid", "qfrc_passive"),
+    "fluid_any": ("qfrc_fluid", "qfrc_passive"),
+    "gravcomp": ("qfrc_gravcomp", "qfrc_passive", "qfrc_actuator"),
+    "implicit": ("qpos", "qvel"),
+    "implicitfast": ("qpos", "qvel"),
     "sensor_vel": ("sensordata",),
     "sensor_acc": ("sensordata",),
 }
@@ -260,7 +264,7 @@ def expected(stage: Stage, model_name: str, memory: Memory, rk_stage: int = 0) -
         smooth = memory.own("qacc_smooth").astype(np.float64)
         return {"qacc": smooth, "qfrc_constraint": zero, "solver_niter": np.zeros(n)}
     out = by_jax(stage, model_name, memory)
-    if stage.name == "euler":
+    if stage.name in INTEGRATORS:
         out["qacc_warmstart"] = memory.own("qacc").astype(np.float64)
         out["nstep"] = memory.own("nstep") + 1
         out["world_status"] = memory.own("world_status")

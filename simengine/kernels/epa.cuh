@@ -1,0 +1,184 @@
+// Penetration of two convex cores: the expanding polytope algorithm (van den Bergen, "Proximity queries and penetration
+// depth computation on 3D game objects", 2001).
+//
+// The polytope starts as a fat tetrahedron of support points, wherever the origin is: a face has a signed distance, the
+// face of least distance is expanded, and the origin is inside as soon as none is negative. Faces too thin to have a
+// normal stay in the mesh but are never expanded. The faces taken away are a connected patch around the expanded
+// one, whatever rounding makes of the visibility of others.
+#pragma once
+
+#define EPA_VERTICES 48
+#define EPA_FACES 96
+#define EPA_RIM 40  // edges of a hole
+#if REAL_IS_FLOAT
+#define EPA_TOLERANCE R(1e-6)  // of the scale
+#define EPA_VISIBLE R(1e-6)
+#else
+#define EPA_TOLERANCE R(1e-8)
+#define EPA_VISIBLE R(1e-12)
+#endif
+
+struct Polytope {
+  real w[EPA_VERTICES][3], dir[EPA_VERTICES][3];
+  real normal[EPA_FACES][3], dist[EPA_FACES], doubt[EPA_FACES];
+  unsigned char corner[EPA_FACES][3], alive[EPA_FACES];
+  real scale;
+  int vertices;
+};
+
+DEVICE_CALL void put_face(Polytope& p, int face, int a, int b, int c) {
+  real ab[3], ac[3], n[3];
+  for (int i = 0; i < 3; ++i) {
+    ab[i] = p.w[b][i] - p.w[a][i];
+    ac[i] = p.w[c][i] - p.w[a][i];
+  }
+  cross3(n, ab, ac);
+  const real square = dot3(n, n);
+  const bool thin = !(square > 64 * REAL_EPS * REAL_EPS * dot3(ab, ab) * dot3(ac, ac)) || !(square > R(1e-30));
+  const real inverse = thin ? R(0.0) : R(1.0) / sqrt_(square);
+  for (int i = 0; i < 3; ++i) p.normal[face][i] = n[i] * inverse;
+  p.dist[face] = thin ? REAL_MAX : dot3(p.normal[face], p.w[a]);
+  p.doubt[face] = thin ? R(1.0) : 1 + p.scale * sqrt_(max_(dot3(ab, ab), dot3(ac, ac))) * inverse;
+  p.corner[face][0] = a;
+  p.corner[face][1] = b;
+  p.corner[face][2] = c;
+  p.alive[face] = 1;
+}
+
+DEVICE_CALL int add_vertex(const Difference& d, Polytope& p, const real* dir) {
+  const int v = p.vertices++;
+  for (int i = 0; i < 3; ++i) p.dir[v][i] = dir[i];
+  support(d, p.dir[v], p.w[v]);
+  return v;
+}
+
+// Adds the support point along or against `dir` that is farther from the first vertex, measured along dir.
+DEVICE void add_farther(const Difference& d, Polytope& p, const real* dir) {
+  const real opposite[3] = {-dir[0], -dir[1], -dir[2]};
+  const real up = reach(d, dir) - dot3(dir, p.w[0]), down = reach(d, opposite) + dot3(dir, p.w[0]);
+  add_vertex(d, p, up >= down ? dir : opposite);
+}
+
+// (1) a tetrahedron of support points.
+DEVICE void first_polytope(const Difference& d, Polytope& p) {
+  real dir[3], ab[3], ac[3];
+  for (int i = 0; i < 3; ++i) dir[i] = d.b.pos[i] - d.a.pos[i];
+  normalize3(dir);
+  p.vertices = 0;
+  p.scale = d.scale;
+  ROLLED for (int f = 0; f < EPA_FACES; ++f) p.alive[f] = 0;
+  add_vertex(d, p, dir);
+  for (int i = 0; i < 3; ++i) dir[i] = -dir[i];
+  add_vertex(d, p, dir);
+  for (int i = 0; i < 3; ++i) ab[i] = p.w[1][i] - p.w[0][i];
+  // an axis far from ab gives a direction across it
+  const real x = abs_(ab[0]), y = abs_(ab[1]), z = abs_(ab[2]);
+  real axis[3] = {R(0.0), R(0.0), R(0.0)};
+  axis[x <= y && x <= z ? 0 : y <= z ? 1 : 2] = 1;
+  cross3(dir, ab, axis);
+  normalize3(dir);
+  add_farther(d, p, dir);
+  for (int i = 0; i < 3; ++i) ac[i] = p.w[2][i] - p.w[0][i];
+  cross3(dir, ab, ac);
+  normalize3(dir);
+  add_farther(d, p, dir);
+  real ad[3];
+  for (int i = 0; i < 3; ++i) ad[i] = p.w[3][i] - p.w[0][i];
+  const bool above = dot3(ad, dir) > 0;  // the fourth lies on the side from which 0, 1, 2 run anticlockwise
+  const int b = above ? 2 : 1, c = above ? 1 : 2;
+  put_face(p, 0, 0, b, c);
+  put_face(p, 1, 0, 3, b);
+  put_face(p, 2, b, 3, c);
+  put_face(p, 3, c, 3, 0);
+}
+
+DEVICE int least_face(const Polytope& p) {
+  int best = 0;
+  real least = REAL_MAX;
+  ROLLED for (int f = 0; f < EPA_FACES; ++f) {
+    if (p.alive[f] && p.dist[f] < least) {
+      least = p.dist[f];
+      best = f;
+    }
+  }
+  return best;
+}
+
+// The face beyond the directed edge from a to b.
+DEVICE_CALL int neighbour(const Polytope& p, int a, int b) {
+  ROLLED for (int f = 0; f < EPA_FACES; ++f) {
+    const unsigned char* c = p.corner[f];
+    if (p.alive[f] && ((c[1] == a && c[0] == b) || (c[2] == a && c[1] == b) || (c[0] == a && c[2] == b))) return f;
+  }
+  return -1;
+}
+
+// Whether vertex v lies above a face by more than rounding can lift it; the normal of a thin face is known the worse.
+DEVICE bool sees(const Polytope& p, int face, int v, real slack) {
+  return dot3(p.normal[face], p.w[v]) - p.dist[face] > slack * p.doubt[face];
+}
+
+// (2) takes away the faces around `face` that vertex v sees, and joins the rim of the hole to it. False if there is no
+// room.
+DEVICE bool expand(Polytope& p, int v, int face, real slack) {
+  unsigned char rim[EPA_RIM][2], hole[EPA_RIM];
+  int edges = 0, holes = 1;
+  hole[0] = face;
+  p.alive[face] = 2;
+  ROLLED for (int next = 0; next < holes; ++next) {
+    ROLLED for (int k = 0; k < 3; ++k) {
+      const int a = p.corner[hole[next]][k], b = p.corner[hole[next]][k == 2 ? 0 : k + 1];
+      const int f = neighbour(p, a, b);
+      if (f < 0 || p.alive[f] == 2) continue;
+      if (edges == EPA_RIM || holes == EPA_RIM) return false;
+      if (sees(p, f, v, slack)) {
+        p.alive[f] = 2;
+        hole[holes++] = f;
+      } else {
+        rim[edges][0] = a;
+        rim[edges++][1] = b;
+      }
+    }
+  }
+  ROLLED for (int h = 0; h < holes; ++h) p.alive[hole[h]] = 0;
+  int f = 0;
+  ROLLED for (int e = 0; e < edges; ++e) {
+    while (f < EPA_FACES && p.alive[f]) ++f;
+    if (f == EPA_FACES) return false;
+    put_face(p, f, rim[e][0], rim[e][1], v);
+  }
+  return true;
+}
+
+// The direction of least penetration, and the three support directions around it with their weights.
+DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal) {
+  first_polytope(d, p);
+  int corner[3];
+  real depth = REAL_MAX;  // the least found so far, along the normal of the face with these corners
+  ROLLED while (p.vertices < EPA_VERTICES) {
+    const int face = least_face(p);
+    if (!(p.dist[face] < depth - EPA_TOLERANCE * d.scale)) break;
+    const int v = add_vertex(d, p, p.normal[face]);
+    const real h = dot3(p.w[v], p.normal[face]);
+    if (h < depth) {
+      depth = h;
+      for (int i = 0; i < 3; ++i) {
+        corner[i] = p.corner[face][i];
+        normal[i] = p.normal[face][i];
+      }
+    }
+    if (h - p.dist[face] <= EPA_TOLERANCE * d.scale || !expand(p, v, face, EPA_VISIBLE * d.scale)) break;
+  }
+  // (3) weights of the corners of the face at its plane's point nearest to the origin
+  for (int k = 0; k < 4; ++k) {
+    const int c = corner[k < 3 ? k : 2];
+    for (int i = 0; i < 3; ++i) {
+      s.w[k][i] = p.w[c][i];
+      s.dir[k][i] = p.dir[c][i];
+    }
+    s.used[k] = k < 3;
+    s.weight[k] = 0;
+  }
+  real square;
+  triangle_weights(s.w[0], s.w[1], s.w[2], s.weight, &square);
+}

@@ -1,0 +1,29 @@
+// The sum of all forces but the constraints', shared by the stages that make an acceleration of it.
+#pragma once
+
+// qfrc_smooth and qacc_smooth both receive the sum; cfrc_applied is room for a spatial force a body.
+DEVICE void sum_forces(const Model& m, const real* qfrc_applied, const real* xfrc_applied, const real* xipos,
+                       const real* subtree_com, const real* cdof, const real* qfrc_passive, const real* qfrc_bias,
+                       const real* qfrc_actuator, real* qfrc_smooth, real* qacc_smooth, real* cfrc_applied) {
+  // applied Cartesian forces as com-based force vectors
+  int any = 0;
+  LANE_FOR_LOADS(i, 6 * m.nbody()) any |= xfrc_applied[i] != 0;
+  any = lane_any(any);
+  if (any) {
+    LANE_FOR(b, m.nbody()) {
+      force_at(cfrc_applied + 6 * b, xfrc_applied + 6 * b, xfrc_applied + 6 * b + 3, xipos + 3 * b,
+               subtree_com + 3 * m.body_rootid()[b]);
+    }
+    lane_sync();
+  }
+  DOF_FOR(v, m.nv()) {
+    real force = qfrc_passive[v] - qfrc_bias[v] + qfrc_applied[v] + qfrc_actuator[v];
+    if (any) {
+      const int b = m.dof_bodyid()[v], last = m.body_last()[b];
+      ROLLED for (int c = b; c <= last; ++c) force += dot6(cdof + 6 * v, cfrc_applied + 6 * c);
+    }
+    qfrc_smooth[v] = force;
+    qacc_smooth[v] = force;
+  }
+  lane_sync();
+}

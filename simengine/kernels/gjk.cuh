@@ -1,0 +1,147 @@
+// Distance of two convex cores: Gilbert, Johnson and Keerthi, "A fast procedure for computing the distance between
+// complex objects in three-dimensional space", 1988.
+//
+// The simplex always has four points, some of weight zero; the point of it nearest to the origin is the best of its
+// four triangles' and six edges', which needs no case distinctions and stands degenerate simplices.
+#pragma once
+
+#if REAL_IS_FLOAT
+#define GJK_TOLERANCE R(1e-6)  // of the squared distance
+#define TOUCH_TOLERANCE R(1e-5)  // of the scale: nearer cores count as touching
+#else
+#define GJK_TOLERANCE R(1e-13)
+#define TOUCH_TOLERANCE R(1e-9)
+#endif
+#define GJK_ITERATIONS 64
+
+struct Simplex {
+  real w[4][3], dir[4][3];  // points and the directions whose support they are
+  real weight[4];
+  bool used[4];
+};
+
+// Weights of a triangle's corners at its plane's point nearest to the origin, and the squared distance of that. False
+// where the triangle is too thin.
+DEVICE_CALL bool triangle_weights(const real* a, const real* b, const real* c, real* weight, real* square) {
+  real ab[3], ac[3], n[3], part[3];
+  for (int i = 0; i < 3; ++i) {
+    ab[i] = b[i] - a[i];
+    ac[i] = c[i] - a[i];
+  }
+  cross3(n, ab, ac);
+  const real nn = dot3(n, n);
+  if (!(nn > REAL_EPS * REAL_EPS * dot3(ab, ab) * dot3(ac, ac))) return false;
+  cross3(part, b, c);
+  weight[0] = dot3(n, part) / nn;
+  cross3(part, c, a);
+  weight[1] = dot3(n, part) / nn;
+  weight[2] = 1 - weight[0] - weight[1];
+  const real height = dot3(n, a);
+  *square = height * height / nn;
+  return true;
+}
+
+// Weight of b of the point of segment ab nearest to the origin.
+DEVICE real segment_weight(const real* a, const real* b) {
+  real ab[3];
+  for (int i = 0; i < 3; ++i) ab[i] = b[i] - a[i];
+  const real length = dot3(ab, ab);
+  return length > 0 ? clamp_(-dot3(a, ab) / length, R(0.0), R(1.0)) : R(0.0);
+}
+
+// Whether the tetrahedron contains the origin: it lies on the inner side of all four faces.
+DEVICE_CALL bool holds_origin(const Simplex& s) {
+  ROLLED for (int k = 0; k < 4; ++k) {
+    const real *a = s.w[k], *b = s.w[(k + 1) & 3], *c = s.w[(k + 2) & 3], *apex = s.w[(k + 3) & 3];
+    real ab[3], ac[3], n[3], up[3];
+    for (int i = 0; i < 3; ++i) {
+      ab[i] = b[i] - a[i];
+      ac[i] = c[i] - a[i];
+      up[i] = apex[i] - a[i];
+    }
+    cross3(n, ab, ac);
+    const real inside = dot3(n, up), origin = -dot3(n, a);
+    if (!(inside * origin > 0) && !(origin == 0 && inside != 0)) return false;
+  }
+  return true;
+}
+
+// Weights of the simplex's point nearest to the origin; the point itself to v.
+DEVICE_CALL void nearest(Simplex& s, real* v) {
+  real least = REAL_MAX;
+  ROLLED for (int k = 0; k < 4; ++k) {  // triangle without corner k
+    real weight[3], square;
+    const int i0 = k == 0, i1 = k <= 1 ? 2 : 1, i2 = k == 3 ? 2 : 3;
+    if (!triangle_weights(s.w[i0], s.w[i1], s.w[i2], weight, &square) || square >= least) continue;
+    if (weight[0] < 0 || weight[1] < 0 || weight[2] < 0) continue;
+    least = square;
+    s.weight[k] = 0;
+    s.weight[i0] = weight[0];
+    s.weight[i1] = weight[1];
+    s.weight[i2] = weight[2];
+  }
+  ROLLED for (int a = 0; a < 3; ++a) {
+    ROLLED for (int b = a + 1; b < 4; ++b) {
+      const real t = segment_weight(s.w[a], s.w[b]);
+      real p[3];
+      for (int i = 0; i < 3; ++i) p[i] = fma_(t, s.w[b][i] - s.w[a][i], s.w[a][i]);
+      const real square = dot3(p, p);
+      if (square >= least) continue;
+      least = square;
+      for (int k = 0; k < 4; ++k) s.weight[k] = k == a ? 1 - t : k == b ? t : R(0.0);
+    }
+  }
+  for (int k = 0; k < 4; ++k) s.used[k] = s.weight[k] > 0;
+  for (int i = 0; i < 3; ++i) {
+    v[i] = 0;
+    for (int k = 0; k < 4; ++k) v[i] = fma_(s.weight[k], s.w[k][i], v[i]);
+  }
+}
+
+// Runs GJK from the direction between the centres. Returns the distance of the cores; 0 if they touch or overlap, or
+// once it is certain that the distance is above `most`, in which case `*apart` is set.
+DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, bool* apart) {
+  real v[3], dir[3];
+  for (int i = 0; i < 3; ++i) dir[i] = d.b.pos[i] - d.a.pos[i];
+  normalize3(dir);
+  support(d, dir, s.w[0]);
+  for (int k = 0; k < 4; ++k) {
+    for (int i = 0; i < 3; ++i) {
+      s.w[k][i] = s.w[0][i];
+      s.dir[k][i] = dir[i];
+    }
+  }
+  *apart = false;
+  nearest(s, v);
+  real square = dot3(v, v);
+  ROLLED for (int iteration = 0; iteration < GJK_ITERATIONS; ++iteration) {
+    const real distance = sqrt_(square);
+    if (distance <= TOUCH_TOLERANCE * d.scale) return 0;
+    // (1) the farthest point towards the origin
+    real w[3];
+    for (int i = 0; i < 3; ++i) dir[i] = -v[i] / distance;
+    support(d, dir, w);
+    const real bound = -dot3(w, dir);  // no point of the set is nearer to the origin
+    if (bound > most) {
+      *apart = true;
+      return 0;
+    }
+    for (int i = 0; i < 3; ++i) normal[i] = dir[i];
+    if (distance - bound <= GJK_TOLERANCE * distance) break;
+    // (2) it replaces a point that has no weight
+    Simplex next = s;
+    int place = 0;
+    for (int k = 1; k < 4; ++k) place = next.weight[k] < next.weight[place] ? k : place;
+    for (int i = 0; i < 3; ++i) {
+      next.w[place][i] = w[i];
+      next.dir[place][i] = dir[i];
+    }
+    if (holds_origin(next)) return 0;
+    nearest(next, v);
+    const real closer = dot3(v, v);
+    if (!(closer < square)) break;
+    square = closer;
+    s = next;
+  }
+  return sqrt_(square);
+}

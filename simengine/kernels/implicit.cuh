@@ -1,0 +1,141 @@
+// Implicit integration: the derivative of the smooth forces by the velocity, and the step it gives. MuJoCo
+// documentation, "Computation", "Numerical integration"; derivatives couple dofs of one branch only.
+//
+// Forces on bodies are linear maps of their velocities near the current one, 6 x 6 matrices from com-based motion to
+// com-based force; those of a subtree add up, like composite inertias. The derivative of the Coriolis and centrifugal
+// forces in this form: S. Echeandia and P. Wensing, Numerical methods to compute the Coriolis matrix and Christoffel
+// symbols for rigid-body systems, J. Comput. Nonlinear Dyn. 16 (2021), algorithm 1.
+#pragma once
+
+// Fields that the derivatives are made of.
+struct Moving {
+  const real *qvel, *xipos, *ximat, *geom_xpos, *geom_xmat, *subtree_com, *cinert, *crb, *cdof, *cvel, *cdof_dot;
+  const real *ten_J, *ctrl, *act, *act_dot, *actuator_length, *actuator_velocity, *actuator_moment;
+  const real *actuator_force, *qfrc_actuator;
+};
+
+DEVICE bool at_bound(real x, const real* range, real slack) { return x <= range[0] + slack || x >= range[1] - slack; }
+
+// Derivative of the force of actuator u by its velocity; none where a limit holds the force.
+DEVICE real actuator_slope(const Model& m, int u, const Moving& f) {
+  const int type = m.actuator_trntype()[u], id = m.actuator_trnid()[2 * u];
+  if (m.actuator_disabled()[u]) return 0;
+  if (m.actuator_forcelimited()[u] && at_bound(f.actuator_force[u], m.actuator_forcerange() + 2 * u, 0)) return 0;
+  if (type == TRN_JOINT || type == TRN_JOINTINPARENT) {
+    const bool limited = m.jnt_actfrclimited()[id] || (m.ngravcomp() && m.jnt_gravcomp()[id] == GRAVCOMP_LIMITED);
+    if (limited && at_bound(f.qfrc_actuator[m.jnt_dofadr()[id]], m.jnt_actfrcrange() + 2 * id, 0)) return 0;
+  }
+  if (type == TRN_TENDON && m.tendon_actfrclimited()[id]) {
+    const real* range = m.tendon_actfrcrange() + 2 * id;
+    real total = 0;  // forces that were scaled to the bound add up to it but for rounding
+    ROLLED for (int w = 0; w < m.nu(); ++w) {
+      if (m.actuator_trntype()[w] == TRN_TENDON && m.actuator_trnid()[2 * w] == id) total += f.actuator_force[w];
+    }
+    if (at_bound(total, range, R(1e-6) * max_(abs_(range[0]), abs_(range[1])))) return 0;
+  }
+  const real input = actuator_input(m, u, f.ctrl, f.act, f.act_dot);
+  return force_of(m, u, input, f.actuator_length[u], f.actuator_velocity[u]).slope;
+}
+
+// Change of the inertial force on a body under a change x of its velocity, but for what its inertia times the rate of
+// the motion axis adds; subtracted from out.
+DEVICE void coriolis_change(const real* inertia, const real* vel, const real* x, real* out) {
+  real turned[6], a[6], momentum[6], c[6];
+  cross_motion(turned, x, vel);
+  inert_mul(a, inertia, turned);
+  inert_mul(momentum, inertia, vel);
+  cross_force(c, x, momentum);
+  for (int i = 0; i < 6; ++i) a[i] += c[i];
+  inert_mul(momentum, inertia, x);
+  cross_force(c, vel, momentum);
+  for (int i = 0; i < 6; ++i) out[i] -= a[i] + c[i];
+}
+
+// maps[b] becomes the derivative of the forces on the subtree of body b by its motion, 6 x 6 row-major.
+DEVICE void subtree_maps(const Model& m, const Moving& f, bool coriolis, bool has_fluid, real* maps) {
+  LANE_FOR(e, 6 * m.nbody()) {
+    const int b = e / 6, k = e % 6;
+    const real* com = f.subtree_com + 3 * m.body_rootid()[b];
+    real x[6], out[6] = {0, 0, 0, 0, 0, 0};
+    for (int i = 0; i < 6; ++i) x[i] = i == k;
+    if (b && coriolis) coriolis_change(f.cinert + 10 * b, f.cvel + 6 * b, x, out);
+    if (b && has_fluid && m.body_fluid()[b]) {
+      ellipsoid_change(m, b, f.geom_xpos, f.geom_xmat, com, f.cvel + 6 * b, x, out);
+    } else if (b && has_fluid) {
+      box_change(m, b, f.xipos + 3 * b, f.ximat + 9 * b, com, f.cvel + 6 * b, x, out);
+    }
+    for (int i = 0; i < 6; ++i) maps[36 * b + 6 * i + k] = out[i];
+  }
+  lane_sync();
+  sum_subtrees(m, maps, 36);
+}
+
+// drift[v] = rate of the motion axis of dof v as the bodies beyond it see it: cdof_dot - cdof x (velocity after v).
+DEVICE void axis_drifts(const Model& m, const Moving& f, real* drift) {
+  DOF_FOR(v, m.nv()) {
+    const int j = m.dof_jntid()[v], b = m.dof_bodyid()[v], adr = m.jnt_dofadr()[j], type = m.jnt_type()[j];
+    // rotations about the body's axes turn together, and so do translations of a free joint
+    const int until = type == JNT_FREE ? (v < adr + 3 ? adr + 3 : adr + 6) : type == JNT_BALL ? adr + 3 : v + 1;
+    real vel[6], turned[6];
+    for (int i = 0; i < 6; ++i) vel[i] = f.cvel[6 * m.body_parentid()[b] + i];
+    ROLLED for (int u = m.body_dofadr()[b]; u < until; ++u) {
+      for (int i = 0; i < 6; ++i) vel[i] = fma_(f.cdof[6 * u + i], f.qvel[u], vel[i]);
+    }
+    cross_motion(turned, f.cdof + 6 * v, vel);
+    for (int i = 0; i < 6; ++i) drift[6 * v + i] = f.cdof_dot[6 * v + i] - turned[i];
+  }
+  lane_sync();
+}
+
+// Power along motion axis a of the force that the motion x causes on the subtree of body b.
+DEVICE real subtree_power(const real* map, const real* a, const real* x) {
+  real sum = 0;
+  for (int i = 0; i < 6; ++i) sum = fma_(a[i], dot6(map + 6 * i, x), sum);
+  return sum;
+}
+
+// Derivative of the smooth force on dof i by the velocity of dof j, both on one branch.
+DEVICE real force_derivative(const Model& m, int i, int j, const Moving& f, const real* slope, const real* maps,
+                             const real* drift, bool coriolis, bool has_fluid) {
+  const int nv = m.nv(), deeper = m.dof_bodyid()[i > j ? i : j];
+  real sum = i == j ? -m.dof_damping()[i] : R(0.0);
+  ROLLED for (int t = 0; t < m.ntendon(); ++t) {
+    sum = fma_(-m.tendon_damping()[t], f.ten_J[t * nv + i] * f.ten_J[t * nv + j], sum);
+  }
+  ROLLED for (int u = 0; u < m.nu(); ++u) {
+    sum = fma_(slope[u], f.actuator_moment[u * nv + i] * f.actuator_moment[u * nv + j], sum);
+  }
+  if (!coriolis && !has_fluid) return sum;
+  const real power = subtree_power(maps + 36 * deeper, f.cdof + 6 * i, f.cdof + 6 * j);
+  if (!coriolis) {
+    // the matrix is kept symmetric
+    return sum + R(0.5) * (power + subtree_power(maps + 36 * deeper, f.cdof + 6 * j, f.cdof + 6 * i));
+  }
+  real pulled[6];
+  inert_mul(pulled, f.crb + 10 * deeper, drift + 6 * j);
+  return sum + power - dot6(f.cdof + 6 * i, pulled);
+}
+
+DEVICE bool on_one_branch(const Model& m, int i, int j) {
+  const int upper = m.dof_bodyid()[i < j ? i : j], lower = m.dof_bodyid()[i < j ? j : i];
+  return upper <= lower && lower <= m.body_last()[upper];
+}
+
+// matrix = qM - h times the derivative of the smooth forces by the velocity.
+DEVICE void implicit_matrix(const Model& m, const Moving& f, const real* qM, bool coriolis, real* slope, real* maps,
+                            real* drift, real* matrix) {
+  const int nv = m.nv();
+  const real h = m.opt_timestep()[0];
+  const bool has_fluid = m.opt_density()[0] > 0 || m.opt_viscosity()[0] > 0;
+  LANE_FOR(u, m.nu()) slope[u] = actuator_slope(m, u, f);
+  if (coriolis || has_fluid) subtree_maps(m, f, coriolis, has_fluid, maps);
+  if (coriolis) axis_drifts(m, f, drift);
+  lane_sync();
+  LANE_FOR(e, nv * nv) {
+    const int i = e / nv, j = e % nv;
+    const bool coupled = on_one_branch(m, i, j);
+    const real change = coupled ? force_derivative(m, i, j, f, slope, maps, drift, coriolis, has_fluid) : R(0.0);
+    matrix[e] = fma_(-h, change, qM[e]);
+  }
+  lane_sync();
+}

@@ -1,0 +1,245 @@
+// From the direction that GJK or EPA found to the contact's exact normal and witness points.
+//
+// The signed distance of two cores is -h(n), h the reach of their difference, least over all unit n. h is a sum of
+// |n.e| over the edges e of flat parts, which have a kink at n.e = 0, and of smooth terms. The support points around
+// the direction show which kinks are active: then n is across these edges, and otherwise Newton's method finds it:
+// with T a basis of the directions left free,
+//
+//     gradient T'w(n)     Hessian T' (sum of h'' of the ellipsoids) T - h I
+//
+// Two kinks determine n alone (a face, or two edges). h is compared with what there was before: nothing gets worse.
+#pragma once
+
+#define POLISH_STEPS 8
+
+struct Kinks {
+  int number;
+  real edge[2][3];  // unit vectors
+  int body[2];      // whose edge it is: 0 or 1
+};
+
+DEVICE_CALL void add_kink(Kinks& k, const real* edge, int body) {
+  real e[3] = {edge[0], edge[1], edge[2]};
+  const real length = normalize3(e);
+  if (k.number == 2 || !(length > MJMINVAL)) return;
+  if (k.number == 1) {
+    const real along = dot3(e, k.edge[0]);
+    if (1 - along * along < R(1e-4)) return;
+  }
+  for (int i = 0; i < 3; ++i) k.edge[k.number][i] = e[i];
+  k.body[k.number++] = body;
+}
+
+// Edges of a body that the weighted support directions straddle.
+DEVICE_CALL void find_kinks(const Shape& s, const Simplex& simplex, real sign, int body, Kinks& kinks) {
+  int first = -1;
+  ROLLED for (int k = 0; k < 4; ++k) {
+    if (!simplex.used[k]) continue;
+    real local[3], edge[3];
+    to_local(local, s.mat, simplex.dir[k]);
+    for (int i = 0; i < 3; ++i) local[i] *= sign;
+    const int vertex = flat_vertex(s, local);
+    if (first < 0) first = vertex;
+    if (vertex == first) continue;
+    if (s.nvert) {
+      real from[3], to[3];
+      flat_point(s, first, from);
+      flat_point(s, vertex, to);
+      for (int i = 0; i < 3; ++i) to[i] -= from[i];
+      to_world(edge, s.mat, to);
+      add_kink(kinks, edge, body);
+      continue;
+    }
+    for (int i = 0; i < 3; ++i) {
+      if (!((vertex ^ first) >> i & 1) || !(s.box[i] > 0)) continue;
+      mat_col(edge, s.mat, i);
+      add_kink(kinks, edge, body);
+    }
+  }
+}
+
+// u' h'' v of a body's ellipsoid, for tangents u and v.
+DEVICE_CALL real curvature(const Shape& s, const real* n, const real* u, const real* v) {
+  real nl[3], ul[3], vl[3], q[3];
+  to_local(nl, s.mat, n);
+  to_local(ul, s.mat, u);
+  to_local(vl, s.mat, v);
+  const real height = round_point(s, nl, q);
+  if (!(height > MJMINVAL)) return 0;
+  real sum = 0;
+  for (int i = 0; i < 3; ++i) sum = fma_(s.round[i] * ul[i], s.round[i] * vl[i], sum);
+  return (sum - dot3(q, ul) * dot3(q, vl)) / height;
+}
+
+// One step of Newton's method; false if it was the last. Directions across n and the kink, if there is one, are free.
+DEVICE_CALL bool newton_step(const Difference& d, const Kinks& kinks, real* n) {
+  real t[2][3], w[3];
+  const int tangents = 2 - kinks.number;
+  if (kinks.number == 1) {
+    cross3(t[0], n, kinks.edge[0]);
+  } else {
+    const real x = abs_(n[0]), y = abs_(n[1]), z = abs_(n[2]);
+    real axis[3] = {R(0.0), R(0.0), R(0.0)};
+    axis[x <= y && x <= z ? 0 : y <= z ? 1 : 2] = 1;
+    cross3(t[0], n, axis);
+  }
+  normalize3(t[0]);
+  cross3(t[1], n, t[0]);
+  support(d, n, w);
+  const real h = dot3(w, n);
+  real g[2], H[3], step[2] = {R(0.0), R(0.0)};
+  for (int i = 0; i < 2; ++i) g[i] = dot3(t[i], w);
+  for (int i = 0; i < 3; ++i) {
+    const real *u = t[i == 2], *v = t[i > 0];
+    H[i] = curvature(d.a, n, u, v) + curvature(d.b, n, u, v) - (i == 1 ? R(0.0) : h);
+  }
+  // H holds the entries 00, 01, 11
+  if (!(H[0] > 0)) return false;
+  if (tangents == 1) {
+    step[0] = -g[0] / H[0];
+  } else {
+    const real det = H[0] * H[2] - H[1] * H[1];
+    if (!(det > R(1e-6) * H[0] * abs_(H[2]))) return false;
+    step[0] = (H[1] * g[1] - H[2] * g[0]) / det;
+    step[1] = (H[1] * g[0] - H[0] * g[1]) / det;
+  }
+  for (int k = 0; k < 2; ++k) step[k] = clamp_(step[k], R(-0.3), R(0.3));
+  for (int i = 0; i < 3; ++i) n[i] = fma_(step[1], t[1][i], fma_(step[0], t[0][i], n[i]));
+  normalize3(n);
+  return abs_(step[0]) + abs_(step[1]) > 4 * REAL_EPS;
+}
+
+// Whether `trial` is at least as good a direction as n; takes it if so.
+DEVICE bool improve(const Difference& d, const real* trial, real slack, real* h, real* n) {
+  const real other = reach(d, trial);
+  if (!(other <= *h + slack)) return false;
+  *h = other;
+  for (int i = 0; i < 3; ++i) n[i] = trial[i];
+  return true;
+}
+
+// Whether the other shape's farthest point against a cap's normal lies over the cap.
+DEVICE bool over_cap(const Shape& s, const Shape& other, const real* axis, int body) {
+  real against[3], point[3], local[3];
+  for (int i = 0; i < 3; ++i) against[i] = body ? axis[i] : -axis[i];
+  support(other, against, point);
+  for (int i = 0; i < 3; ++i) point[i] -= s.pos[i];
+  to_local(local, s.mat, point);
+  return local[0] * local[0] + local[1] * local[1] <= s.round[0] * s.round[0];
+}
+
+// A cylinder's cap whose normal is near n is a kink by itself. An ellipsoid touches it only with its farthest point.
+DEVICE_CALL void snap_to_cap(const Difference& d, int body, real slack, real* h, real* n, Kinks& kinks) {
+  const Shape &s = body ? d.b : d.a, &other = body ? d.a : d.b;
+  if (!(s.round[0] > 0) || s.round[2] > 0) return;
+  real axis[3], edge[3];
+  mat_col(axis, s.mat, 2);
+  const real along = dot3(axis, n);
+  if (abs_(along) < R(0.998)) return;
+  for (int i = 0; i < 3; ++i) axis[i] = along > 0 ? axis[i] : -axis[i];
+  if (other.round[2] > 0 && !over_cap(s, other, axis, body)) return;
+  if (!improve(d, axis, slack, h, n)) return;
+  kinks.number = 0;
+  for (int i = 0; i < 2; ++i) {
+    mat_col(edge, s.mat, i);
+    add_kink(kinks, edge, body);
+  }
+}
+
+// The best direction that a choice of kinks leaves, from n.
+DEVICE void best_direction(const Difference& d, const Kinks& kinks, const real* n, real* trial) {
+  if (kinks.number == 2) {
+    cross3(trial, kinks.edge[0], kinks.edge[1]);
+    const real side = dot3(trial, n);
+    for (int i = 0; i < 3; ++i) trial[i] = side < 0 ? -trial[i] : trial[i];
+    normalize3(trial);
+    return;
+  }
+  const real along = kinks.number == 1 ? dot3(n, kinks.edge[0]) : R(0.0);
+  for (int i = 0; i < 3; ++i) trial[i] = kinks.number == 1 ? fma_(-along, kinks.edge[0][i], n[i]) : n[i];
+  normalize3(trial);
+  ROLLED for (int k = 0; k < POLISH_STEPS && newton_step(d, kinks, trial); ++k) {
+  }
+}
+
+// Improves the normal n; returns h(n), minus the signed distance of the cores.
+DEVICE_CALL real polish(const Difference& d, const Simplex& s, real* n, Kinks& kinks) {
+  const real slack = 8 * REAL_EPS * d.scale, start[3] = {n[0], n[1], n[2]};
+  real h = reach(d, n), trial[3];
+  // (1) kinks that may be active
+  Kinks all;
+  all.number = 0;
+  find_kinks(d.a, s, R(1.0), 0, all);
+  find_kinks(d.b, s, R(-1.0), 1, all);
+  kinks = all;
+  // (2) all of them, or some if that is better: the support points may straddle an edge that is only near
+  ROLLED for (int choice = (1 << all.number) - 1; choice >= 0; --choice) {
+    Kinks some;
+    some.number = 0;
+    for (int k = 0; k < all.number; ++k) {
+      if (choice >> k & 1) add_kink(some, all.edge[k], all.body[k]);
+    }
+    best_direction(d, some, start, trial);
+    const bool first = some.number == all.number;
+    if (improve(d, trial, first ? slack : -slack, &h, n)) kinks = some;
+  }
+  // (3) caps
+  snap_to_cap(d, 0, R(0.25) * slack, &h, n, kinks);
+  snap_to_cap(d, 1, R(0.25) * slack, &h, n, kinks);
+  return h;
+}
+
+// Whether the contact lies along the axis of a body, on a cylinder's side.
+DEVICE bool lies_along(const Shape& s, const Kinks& kinks, int body) {
+  real axis[3];
+  mat_col(axis, s.mat, 2);
+  bool along = false;
+  for (int k = 0; k < kinks.number; ++k) {
+    along |= kinks.body[k] == body && abs_(dot3(kinks.edge[k], axis)) > R(0.5);
+  }
+  return along;
+}
+
+// Weighted mean of the flat support points and the smooth one at n: a point of the core near the contact.
+DEVICE_CALL void witness(const Shape& s, const Simplex& simplex, real sign, const real* n, real* point) {
+  real local[3], curved[3], flat[3], sum[3] = {R(0.0), R(0.0), R(0.0)};
+  ROLLED for (int k = 0; k < 4; ++k) {
+    if (!simplex.used[k]) continue;
+    to_local(local, s.mat, simplex.dir[k]);
+    for (int i = 0; i < 3; ++i) local[i] *= sign;
+    flat_point(s, flat_vertex(s, local), flat);
+    const bool disc = s.round[0] > 0 && !(s.round[2] > 0);
+    if (disc) round_point(s, local, curved);
+    for (int i = 0; i < 3; ++i) sum[i] = fma_(simplex.weight[k], disc ? flat[i] + curved[i] : flat[i], sum[i]);
+  }
+  to_local(local, s.mat, n);
+  for (int i = 0; i < 3; ++i) local[i] *= sign;
+  const bool disc = s.round[0] > 0 && !(s.round[2] > 0), cap = disc && 1 - abs_(local[2]) < R(1e-7);
+  if (!cap) {
+    round_point(s, local, curved);
+    for (int i = 0; i < 3; ++i) sum[i] = disc && i < 2 ? curved[i] : sum[i] + curved[i];
+  }
+  to_world(point, s.mat, sum);
+  for (int i = 0; i < 3; ++i) point[i] += s.pos[i];
+}
+
+// Witness points of both cores: p1 - p2 = h n. What is left across n is taken up by the edges of the active kinks.
+DEVICE void witnesses(const Difference& d, const Simplex& s, const real* n, const Kinks& kinks, real* p1, real* p2) {
+  witness(d.a, s, R(1.0), n, p1);
+  witness(d.b, s, R(-1.0), n, p2);
+  if (!kinks.number) return;
+  real rest[3], share[2] = {R(0.0), R(0.0)};
+  for (int i = 0; i < 3; ++i) rest[i] = p1[i] - p2[i];
+  const real h = dot3(rest, n);
+  for (int i = 0; i < 3; ++i) rest[i] = fma_(-h, n[i], rest[i]);
+  const real r0 = dot3(rest, kinks.edge[0]), r1 = kinks.number == 2 ? dot3(rest, kinks.edge[1]) : R(0.0);
+  const real c = kinks.number == 2 ? dot3(kinks.edge[0], kinks.edge[1]) : R(0.0), det = 1 - c * c;
+  share[0] = (r0 - c * r1) / det;
+  share[1] = (r1 - c * r0) / det;
+  for (int k = 0; k < kinks.number; ++k) {
+    for (int i = 0; i < 3; ++i) {
+      if (kinks.body[k] == 0) p1[i] = fma_(-share[k], kinks.edge[k][i], p1[i]);
+      else p2[i] = fma_(share[k], kinks.edge[k][i], p2[i]);
+    }
+  }
+}

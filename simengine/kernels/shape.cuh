@@ -1,0 +1,112 @@
+// Convex shapes by their support functions.
+//
+// Every primitive is a Minkowski sum: a box (of which a segment is the flattest case), an ellipsoid (or a disc), and a
+// ball. Sphere: ball. Capsule: segment + ball. Cylinder: segment + disc. Ellipsoid and box: themselves. A mesh is the
+// hull of its vertices. The ball stays out of the support function: GJK and EPA work on the core, and the radius is
+// added to what they find, which makes shallow contacts of rounded shapes exact.
+#pragma once
+
+struct Shape {
+  const real* mat;                 // orientation, row-major
+  real pos[3];                     // centre [m]
+  real box[3], round[3], radius;   // half sides, half axes of the ellipsoid, radius of the ball [m]
+  const real* vert;                // vertices of a mesh in its frame [m], null for others
+  int nvert;
+};
+
+DEVICE Shape shape_of(int type, const real* size, const real* pos, const real* mat, const real* origin) {
+  const bool disc = type == GEOM_CYLINDER, along = disc || type == GEOM_CAPSULE;
+  Shape s;
+  s.mat = mat;
+  for (int i = 0; i < 3; ++i) {
+    s.pos[i] = pos[i] - origin[i];
+    s.box[i] = type == GEOM_BOX ? size[i] : along && i == 2 ? size[1] : R(0.0);
+    s.round[i] = type == GEOM_ELLIPSOID ? size[i] : disc && i < 2 ? size[0] : R(0.0);
+  }
+  s.radius = type == GEOM_SPHERE || type == GEOM_CAPSULE ? size[0] : R(0.0);
+  s.vert = nullptr;
+  s.nvert = 0;
+  return s;
+}
+
+// A length of the size of the core [m].
+DEVICE real extent(const Shape& s) {
+  real most = s.radius;
+  for (int i = 0; i < 3; ++i) most = max_(most, max_(s.box[i], s.round[i]));
+  return most;
+}
+
+DEVICE void to_local(real* out, const real* mat, const real* v) {
+  for (int i = 0; i < 3; ++i) out[i] = fma_(mat[6 + i], v[2], fma_(mat[3 + i], v[1], mat[i] * v[0]));
+}
+
+DEVICE void to_world(real* out, const real* mat, const real* v) {
+  for (int i = 0; i < 3; ++i) out[i] = dot3(mat + 3 * i, v);
+}
+
+// Vertex of the flat part (box or mesh) that lies farthest along `local`: sign bits of a box, number of a mesh vertex.
+DEVICE int flat_vertex(const Shape& s, const real* local) {
+  if (!s.nvert) return (local[0] >= 0) | (local[1] >= 0) << 1 | (local[2] >= 0) << 2;
+  int best = 0;
+  real most = dot3(s.vert, local);
+  ROLLED for (int v = 1; v < s.nvert; ++v) {
+    const real along = dot3(s.vert + 3 * v, local);
+    if (along > most) {
+      most = along;
+      best = v;
+    }
+  }
+  return best;
+}
+
+DEVICE void flat_point(const Shape& s, int vertex, real* local) {
+  for (int i = 0; i < 3; ++i) local[i] = s.nvert ? s.vert[3 * vertex + i] : vertex >> i & 1 ? s.box[i] : -s.box[i];
+}
+
+// Point of the ellipsoid farthest along `local`: E^2 l / |E l|, zero where |E l| vanishes; returns |E l|.
+DEVICE real round_point(const Shape& s, const real* local, real* out) {
+  real scaled[3];
+  for (int i = 0; i < 3; ++i) scaled[i] = s.round[i] * local[i];
+  const real height = sqrt_(dot3(scaled, scaled));
+  const real inverse = height > MJMINVAL ? R(1.0) / height : R(0.0);
+  for (int i = 0; i < 3; ++i) out[i] = s.round[i] * scaled[i] * inverse;
+  return height;
+}
+
+// Point of the core farthest along `dir` (world frame).
+DEVICE void support(const Shape& s, const real* dir, real* out) {
+  real local[3], flat[3], curved[3];
+  to_local(local, s.mat, dir);
+  flat_point(s, flat_vertex(s, local), flat);
+  round_point(s, local, curved);
+  for (int i = 0; i < 3; ++i) flat[i] += curved[i];
+  to_world(out, s.mat, flat);
+  for (int i = 0; i < 3; ++i) out[i] += s.pos[i];
+}
+
+// Two cores as one set, the Minkowski difference A - B: they are as far apart as the origin is from it.
+struct Difference {
+  Shape a, b;
+  real scale;  // a length of the size of both [m], for tolerances
+};
+
+DEVICE Difference difference_of(const Pair& p) {
+  Difference d = {shape_of(p.type1, p.size1, p.pos1, p.mat1, p.pos1),
+                  shape_of(p.type2, p.size2, p.pos2, p.mat2, p.pos1), R(0.0)};
+  d.scale = extent(d.a) + extent(d.b);
+  return d;
+}
+
+DEVICE_CALL void support(const Difference& d, const real* dir, real* out) {
+  real opposite[3] = {-dir[0], -dir[1], -dir[2]}, other[3];
+  support(d.a, dir, out);
+  support(d.b, opposite, other);
+  for (int i = 0; i < 3; ++i) out[i] -= other[i];
+}
+
+// How far the difference reaches along a unit vector: the depth of penetration along it.
+DEVICE_CALL real reach(const Difference& d, const real* dir) {
+  real point[3];
+  support(d, dir, point);
+  return dot3(point, dir);
+}

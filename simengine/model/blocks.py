@@ -1,0 +1,77 @@
+"""Blocks: ranges of dofs that nothing but constraint rows couples, so that the joint-space inertia is block diagonal.
+
+A block is a kinematic tree, or several where a tendon crosses from one to another: then a row touches two blocks at
+most, those of the bodies in contact or under an equality.
+"""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from simengine.model.tendons import is_fixed
+
+_FEWEST_DOFS = 65
+"""Smaller worlds are solved as one dense problem: finding their islands costs more than it saves."""
+
+
+def worth_blocks(mj: mujoco.MjModel) -> bool:
+    """Whether a model has enough dofs, in enough trees, to be handled block by block."""
+    return bool(mj.nv >= _FEWEST_DOFS and len(_boundaries(mj)) > 2 and is_fixed(mj).all())
+
+
+def block_table(mj: mujoco.MjModel, split: bool) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """The fields of the model table that tell of blocks, and the sizes: one block of all dofs unless `split`.
+
+    The size nM is that of the inertia, nJ that of a row of the Jacobian over the dofs of two blocks.
+    """
+    bounds = _boundaries(mj) if split else np.array([0, mj.nv])
+    width = np.diff(bounds)
+    dof_block = np.repeat(np.arange(len(width)), width)
+    body_block = np.full(mj.nbody, -1)
+    for body in range(1, mj.nbody):
+        has_dofs = mj.body_dofnum[body] > 0
+        body_block[body] = dof_block[mj.body_dofadr[body]] if has_dofs else body_block[mj.body_parentid[body]]
+    arrays = {
+        "block_dofadr": bounds,
+        "block_adr": np.concatenate(([0], np.cumsum(width**2))),
+        "dof_block": dof_block,
+        "body_block": body_block,
+    }
+    sizes = {
+        "nblock": len(width),
+        "nM": int((width**2).sum()),
+        "nJ": (int(np.sort(width)[-2:].sum()) + 3) & ~3,
+    }
+    return {name: values.astype(np.int32) for name, values in arrays.items()}, sizes
+
+
+def _boundaries(mj: mujoco.MjModel) -> np.ndarray:
+    """First dofs of the blocks, and nv; between the trees that a tendon crosses there is none."""
+    starts = np.flatnonzero(np.diff(mj.dof_treeid, prepend=-1))
+    joined = np.zeros(mj.nv + 1, dtype=bool)
+    for tendon in range(mj.ntendon):
+        dofs = _tendon_dofs(mj, tendon)
+        if len(dofs):
+            joined[dofs.min() + 1 : dofs.max() + 1] = True
+    return np.append(starts[~joined[starts]], mj.nv)
+
+
+def _tendon_dofs(mj: mujoco.MjModel, tendon: int) -> np.ndarray:
+    """Dofs that the path of a tendon may depend on."""
+    wraps = range(mj.tendon_adr[tendon], mj.tendon_adr[tendon] + mj.tendon_num[tendon])
+    kinds, dofs = mujoco.mjtWrap, [np.zeros(0, dtype=int)]
+    for k in wraps:
+        kind, target = mj.wrap_type[k], mj.wrap_objid[k]
+        if kind == kinds.mjWRAP_JOINT:
+            dofs.append(np.atleast_1d(mj.jnt_dofadr[target]))
+        elif kind == kinds.mjWRAP_SITE:
+            dofs.append(_tree_dofs(mj, int(mj.site_bodyid[target])))
+        elif kind in (kinds.mjWRAP_SPHERE, kinds.mjWRAP_CYLINDER):
+            dofs.append(_tree_dofs(mj, int(mj.geom_bodyid[target])))
+    return np.concatenate(dofs)
+
+
+def _tree_dofs(mj: mujoco.MjModel, body: int) -> np.ndarray:
+    """Dofs of the tree that a body belongs to."""
+    return np.flatnonzero(mj.dof_treeid == mj.body_treeid[body]) if mj.body_treeid[body] >= 0 else np.zeros(0, int)

@@ -1,0 +1,43 @@
+"""Fluid forces as tables: the boxes of the bodies, and geoms that meet the fluid as ellipsoids instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+
+
+def fluid_table(mj: mujoco.MjModel) -> dict[str, Any]:
+    """`opt_density` and `opt_viscosity`, zero where they have no effect, `body_box`, `body_fluid`, `geom_semiaxes`."""
+    bits = mujoco.mjtDisableBit
+    # MuJoCo leaves out all passive forces, the fluid's too, where neither springs nor dampers act
+    passive = int(bits.mjDSBL_SPRING) | int(bits.mjDSBL_DAMPER)
+    acts = mj.opt.disableflags & passive != passive
+    with_ellipsoids = np.zeros(mj.nbody, dtype=np.int32)
+    with_ellipsoids[mj.geom_bodyid[mj.geom_fluid[:, 0] != 0]] = 1
+    return {
+        "opt_density": max(0.0, mj.opt.density) if acts else 0.0,
+        "opt_viscosity": max(0.0, mj.opt.viscosity) if acts else 0.0,
+        "body_box": _inertia_boxes(mj),
+        "body_fluid": with_ellipsoids,
+        "geom_semiaxes": _semiaxes(mj),
+    }
+
+
+def _inertia_boxes(mj: mujoco.MjModel) -> np.ndarray:
+    """Sides (nbody, 3) of the homogeneous boxes with the bodies' mass and principal moments; zero without mass."""
+    heavy = mj.body_mass >= mujoco.mjMINVAL
+    squares = mj.body_inertia.sum(axis=1, keepdims=True) - 2 * mj.body_inertia
+    mass = np.where(heavy, mj.body_mass, 1.0)[:, None]
+    return np.where(heavy[:, None], np.sqrt(6 * np.maximum(mujoco.mjMINVAL, squares) / mass), 0.0)
+
+
+def _semiaxes(mj: mujoco.MjModel) -> np.ndarray:
+    """Half axes (ngeom, 3) of the ellipsoids: the sizes, in full for what has only a radius and a half length."""
+    kind, axes = mj.geom_type[:, None], mj.geom_size.copy()
+    radius, half = axes[:, :1], axes[:, 1:2]
+    geom = mujoco.mjtGeom
+    axes = np.where(kind == geom.mjGEOM_SPHERE, radius, axes)
+    axes = np.where(kind == geom.mjGEOM_CAPSULE, np.hstack([radius, radius, radius + half]), axes)
+    return np.where(kind == geom.mjGEOM_CYLINDER, np.hstack([radius, radius, half]), axes)

@@ -1,0 +1,25 @@
+"""Stages on block-diagonal inertia, for worlds that are solved island by island.
+
+In JAX, which sees dense matrices only, their forms are those of `crb`, `factor_m`, `acceleration` and `euler`.
+"""
+
+from dataclasses import replace
+
+from simengine.stages.acceleration import ACCELERATION
+from simengine.stages.sensor_vel import SENSOR_VEL
+from simengine.stages.stage import Stage
+
+CRB_BLOCKS = Stage(name="crb_blocks", reads=("cinert", "cdof"), writes=("crb", "qM_blocks"), flops=150)
+FACTOR_BLOCKS = Stage(name="factor_blocks", reads=("qM_blocks",), writes=("qLD_blocks",), flops=100)
+ACCELERATION_BLOCKS = replace(
+    ACCELERATION, name="acceleration_blocks", reads=(*ACCELERATION.reads[:-1], "qLD_blocks"), ref=""
+)
+SENSOR_VEL_BLOCKS = replace(SENSOR_VEL, reads=tuple("qM_blocks" if name == "qM" else name for name in SENSOR_VEL.reads))
+EULER_BLOCKS = Stage(
+    name="euler_blocks",
+    reads=("qM_blocks", "qfrc_smooth", "qacc_smooth", "qfrc_constraint", "qacc"),
+    writes=("damped_blocks",),
+    updates=("qpos", "qvel", "qacc_warmstart", "nstep", "world_status"),
+    scratch=(("next_qvel", ("nv",)), ("next_qpos", ("nq",))),
+    flops=120,
+)

@@ -1,0 +1,52 @@
+// Two convex shapes of any kind: GJK where their cores are apart, EPA where they overlap; see gjk.cuh and epa.cuh.
+
+// The one contact at the nearest points, or at the least penetration. False beyond the margin.
+DEVICE bool convex_contact(const Difference& d, const real* origin, real margin, bool* side, Contact* out) {
+  Simplex simplex;
+  Kinks kinks;
+  bool apart;
+  real normal[3], p1[3], p2[3];
+  const real radii = d.a.radius + d.b.radius;
+  // (1) the normal: towards the nearest point, or along the least penetration
+  if (gjk(d, margin + radii, simplex, normal, &apart) == 0) {
+    if (apart) return false;
+    Polytope polytope;
+    epa(d, polytope, simplex, normal);
+  }
+  // (2) made exact
+  const real h = polish(d, simplex, normal, kinks);
+  const real dist = -h - radii;
+  if (dist > margin) return false;
+  witnesses(d, simplex, normal, kinks, p1, p2);
+  // (3) contact half-way between the surfaces
+  out->dist = dist;
+  for (int i = 0; i < 3; ++i) {
+    const real surface1 = fma_(d.a.radius, normal[i], p1[i]), surface2 = fma_(-d.b.radius, normal[i], p2[i]);
+    out->pos[i] = origin[i] + R(0.5) * (surface1 + surface2);
+    out->frame[i] = normal[i];
+    out->frame[3 + i] = 0;
+  }
+  make_frame(out->frame);
+  *side = lies_along(d.b, kinks, 1);
+  return true;
+}
+
+DEVICE_CALL int collide_convex(const Pair& p, real margin, Contact* out) {
+  const Difference d = difference_of(p);
+  bool side;
+  if (!convex_contact(d, p.pos1, margin, &side, out)) return 0;
+  // (4) more contacts of flat features
+  if (p.type1 == GEOM_CAPSULE && p.type2 == GEOM_CYLINDER && p.several && !side) {
+    Contact found[MAX_CONVEX];
+    const int number = capsule_on_cap(p, out->frame, margin, found);
+    for (int k = 0; k < number; ++k) out[k] = found[k];
+    return number ? number : 1;
+  }
+  return 1;
+}
+
+DEVICE void convex(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,
+                   real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
+  fill_contacts<collide_convex, MAX_CONVEX>(m, TYPE_CONVEX, geom_xpos, geom_xmat, cand_adr, contact_dist, contact_pos,
+                                            contact_frame, contact_cand);
+}

@@ -1,0 +1,24 @@
+// The islands' solutions back in the order of the world; blocks without rows accelerate as their smooth forces say.
+
+DEVICE void scatter(const Model& m, const int* nefc, const real* qacc_smooth, const int* efc_place,
+                    const int* block_island, const int* block_place, const int* nisland, const int* island_first,
+                    const int* island_index, const real* island_qacc, const real* island_qfrc_constraint,
+                    const real* island_efc_force, const int* island_solver_niter, real* qacc, real* qfrc_constraint,
+                    real* efc_force, int* solver_niter) {
+  LANE_FOR(v, m.nv()) {
+    const int b = m.dof_block()[v], island = block_island[b];
+    const int from = island < 0 ? 0 : island_first[2 * island] + block_place[b] + v - m.block_dofadr()[b];
+    qacc[v] = island < 0 ? qacc_smooth[v] : island_qacc[from];
+    qfrc_constraint[v] = island < 0 ? R(0.0) : island_qfrc_constraint[from];
+  }
+  LANE_FOR(r, nefc[0]) efc_force[r] = island_efc_force[efc_place[r]];
+  if (lane() == 0) {
+    int most = 0;
+    for (int i = 0; i < nisland[0]; ++i) {
+      const int niter = island_solver_niter[island_index[i]];
+      most = niter > most ? niter : most;
+    }
+    solver_niter[0] = most;
+  }
+  lane_sync();
+}

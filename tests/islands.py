@@ -1,0 +1,140 @@
+"""Models of many trees, and the chain of kernels that solves them island by island, for the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import mujoco
+import numpy as np
+
+from simengine.kernels import catalogue
+from simengine.kernels.kernel import Kernel
+from simengine.model import Model, load_model
+from simengine.model.table import PAIR_TYPES
+from simengine.state.fields import COLUMNS, INTEGRATION_STATE, ISLAND_CLASSES, ISLAND_COLUMNS, NUM_ISLAND_CLASSES
+from tests.stages.harness import Argument, Memory, Place, arguments, call
+
+ARM = """
+<body name="arm{k}" pos="-1.5 {y} 1.1">
+  <joint name="shoulder{k}" axis="0 1 0" damping="0.3" range="-0.5 0.5" limited="true"/>
+  <geom type="capsule" size="0.05" fromto="0 0 0 0.6 0 0"/>
+  <body pos="0.6 0 0">
+    <joint name="elbow{k}" axis="0 1 0" damping="0.2" range="-0.7 0.7" limited="true"/>
+    <geom type="capsule" size="0.05" fromto="0 0 0 0.5 0 0"/>
+    <body pos="0.5 0 0"><joint type="ball" damping="0.1" armature="0.02"/><geom size="0.09"/></body>
+  </body>
+</body>
+"""
+
+
+def heap(bodies: int, clump: int = 5, integrator: str = "Euler") -> str:
+    """Free spheres and capsules in separate clumps of `clump`, beside two arms that a limited tendon couples."""
+    rng = np.random.default_rng(bodies)
+    side = 8
+    loose = []
+    for i in range(bodies):
+        n, level = divmod(i, clump)
+        x, y = 1.5 * np.array([n % side, n // side]) + rng.uniform(-0.1, 0.1, 2)
+        angle = rng.uniform(0, 3)
+        kind = f'type="capsule" size="0.07 0.1" euler="0 {angle:.3f} 1"' if i % 2 else 'size="0.12"'
+        place = f'pos="{x:.3f} {y:.3f} {0.115 + 0.21 * level:.3f}"'
+        loose.append(f"<body {place}><freejoint/><geom {kind}/></body>")
+    return f"""
+<mujoco model="heap_{bodies}">
+  <compiler angle="radian"/>
+  <option timestep="0.004" integrator="{integrator}"/>
+  <default><geom density="600"/></default>
+  <worldbody><geom type="plane" size="20 20 1"/>{ARM.format(k=0, y=0)}{"".join(loose)}{ARM.format(k=1, y=1.5)}
+  </worldbody>
+  <tendon>
+    <fixed name="coupling" range="-0.2 0.2" limited="true">
+      <joint joint="shoulder0" coef="1"/><joint joint="elbow0" coef="-0.5"/>
+    </fixed>
+  </tendon>
+  <sensor><e_kinetic/><subtreelinvel body="arm1"/></sensor>
+</mujoco>
+"""
+
+
+def dense(model: Model) -> Model:
+    """The same model, to be solved as one problem."""
+    other = load_model(model.mj)
+    other.solve_by_islands(False)
+    return other
+
+
+@cache
+def dropped(xml: str, steps: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """States of a model that MuJoCo has let fall for some numbers of steps, exact in float32."""
+    mj = load_model(xml).mj
+    data = mujoco.MjData(mj)
+    found: dict[str, list[np.ndarray]] = {"qpos": [], "qvel": []}
+    for step in range(max(steps) + 1):
+        if step in steps:
+            for name, values in found.items():
+                values.append(getattr(data, name).astype(np.float32).astype(np.float64))
+        mujoco.mj_step(mj, data)
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def filled(memory: Memory, states: dict[str, np.ndarray]) -> Memory:
+    """The memory with states, at rest otherwise."""
+    memory.set({name: np.zeros(memory.own(name).shape) for name in INTEGRATION_STATE} | states)
+    return memory
+
+
+Calls = Iterator[tuple[Kernel, list[Argument]]]
+
+
+def counting(memory: Memory) -> Calls:
+    """The calls up to the first count."""
+    for kernel in (*catalogue.fitting(memory.model, catalogue.position(memory.model.general_position)),):
+        yield kernel, arguments(kernel, memory)
+    yield catalogue.SCAN_KERNEL, arguments(catalogue.SCAN_KERNEL, memory)
+
+
+def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
+    """The calls of a step, each to be carried out before the next is asked for; up to the kernel `upto` at most."""
+    model = memory.model
+    yield from counting(memory)
+    *before, solver, scatter = catalogue.island_solution(model)
+    smooth = catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid))
+    narrow = (catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist())))
+    for kernel in (*smooth, *narrow, *before):
+        if kernel.name == upto:
+            return
+        yield kernel, arguments(kernel, memory)
+    for c in range(NUM_ISLAND_CLASSES):
+        yield solver, over_islands(solver, memory, c)
+    for kernel in (scatter, *catalogue.island_integrator(integrator)):
+        yield kernel, arguments(kernel, memory)
+
+
+def over_islands(kernel: Kernel, memory: Memory, island_class: int) -> list[Argument]:
+    """Arguments of a solver over the islands of one class."""
+    most = min(memory.model.nv, (*ISLAND_CLASSES, memory.model.nv)[island_class])
+    plan = kernel.plan_scratch({**memory.model.sizes, "nv": most}, 0, registers=False)
+    totals = Place("island_totals", 4 * island_class)
+    head = [memory.header, Place("model_ints"), Place("model_reals"), Place("island_record"), totals, island_class, 0]
+    fields = [Place(kernel.stored_as(name)) for name in (*kernel.reads, *kernel.produced, *kernel.updates)]
+    extra = [Place(name) for name in (*kernel.addresses, *kernel.island_scratch)]
+    return [*head, *fields, *extra, *(plan.offsets[item.name] for item in kernel.scratch_items), plan.words]
+
+
+def prepared(model: Model, dtype: str, states: dict[str, np.ndarray]) -> Memory:
+    """A memory with states whose arenas fit exactly; everything else is poisoned."""
+    n, sizes = len(states["qpos"]), {"contact": 0, "row": 0}
+    memory = filled(Memory(model, dtype, n, 0, 0), states)
+    for kernel, slots in counting(memory):
+        call(kernel, memory, slots)
+    totals = dict(zip(COLUMNS, memory.own("totals").ravel().tolist(), strict=True))
+    sizes |= {"contact": totals["ncon"], "row": totals["nefc"]}
+    memory = filled(Memory(model, dtype, n, **{f"{k}s": v for k, v in sizes.items()}), states)
+    for kernel, slots in chain(memory, upto="only_gather"):
+        call(kernel, memory, slots)
+    counts = memory.own("island_totals").ravel().tolist()
+    needs = (sum(counts[:NUM_ISLAND_CLASSES]), *counts[NUM_ISLAND_CLASSES:])
+    islands = dict(zip(("island", "island_M", "island_J"), needs, strict=True))
+    assert len(ISLAND_COLUMNS) == NUM_ISLAND_CLASSES + 2
+    return filled(Memory(model, dtype, n, sizes["contact"], sizes["row"], islands), states)

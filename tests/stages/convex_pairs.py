@@ -1,0 +1,64 @@
+"""Pairs of convex shapes in one model, each of which touches nothing but its partner, in random poses."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import mujoco
+import numpy as np
+
+SHAPES = {
+    "sphere": 'type="sphere" size="0.1"',
+    "capsule": 'type="capsule" size="0.06 0.1"',
+    "ellipsoid": 'type="ellipsoid" size="0.1 0.13 0.08"',
+    "cylinder": 'type="cylinder" size="0.1 0.12"',
+    "box": 'type="box" size="0.1 0.12 0.08"',
+}
+PAIRS = (
+    *(("sphere", "ellipsoid"), ("capsule", "ellipsoid"), ("ellipsoid", "ellipsoid"), ("cylinder", "ellipsoid")),
+    *(("box", "ellipsoid"), ("cylinder", "capsule")),
+)
+FLAT = {("cylinder", "capsule"): 0.18}
+"""Pairs that can lie flat on each other: height of the second's centre when it does, on its side [m]."""
+
+
+def _pair(number: int, first: str, second: str) -> str:
+    alone = f'contype="{1 << number}" conaffinity="{1 << number}"'
+    return f"<geom {alone} {SHAPES[first]}/><body><freejoint/><geom {alone} {SHAPES[second]}/></body>"
+
+
+@cache
+def model(margin: float = 0.0) -> mujoco.MjModel:
+    """A fixed first shape and a free second one for each pair; MuJoCo's convex collisions run until they converge."""
+    assets = ""
+    bodies = "".join(_pair(i, *pair) for i, pair in enumerate(PAIRS))
+    option = '<option gravity="0 0 0" ccd_tolerance="1e-12" ccd_iterations="500"/>'
+    default = f'<default><geom margin="{margin}"/></default>'
+    return mujoco.MjModel.from_xml_string(
+        f"<mujoco>{option}{default}<asset>{assets}</asset><worldbody>{bodies}</worldbody></mujoco>"
+    )
+
+
+def poses(n: int, seed: int = 0) -> np.ndarray:
+    """qpos (n, nq) of random poses near each other, exact in float32; a third nearly flat where it can be."""
+    rng = np.random.default_rng(seed)
+    out = np.zeros((n, len(PAIRS), 7))
+    out[..., :3] = rng.uniform(-0.2, 0.2, size=(n, len(PAIRS), 3))
+    out[..., 3:] = rng.normal(size=(n, len(PAIRS), 4))
+    for i, pair in enumerate(PAIRS):
+        if pair in FLAT:
+            out[::3, i] = [_flat(rng, FLAT[pair]) for _ in range(len(out[::3]))]
+    return out.reshape(n, -1).astype(np.float32).astype(np.float64)
+
+
+def _flat(rng: np.random.Generator, height: float) -> np.ndarray:
+    """A pose on its side, up to 0.1 rad from flat, sunk by up to 2 cm."""
+    out = np.zeros(7)
+    out[:3] = *rng.uniform(-0.12, 0.12, size=2), rng.choice((-1, 1)) * (height - rng.uniform(-0.002, 0.02))
+    turns = (((0, 0, 1), rng.uniform(0, 6.28)), ((0, 1, 0), np.pi / 2 + rng.uniform(-0.1, 0.1)))
+    out[3] = 1.0
+    for axis, angle in turns:
+        turn = np.zeros(4)
+        mujoco.mju_axisAngle2Quat(turn, np.array(axis, float), angle)
+        mujoco.mju_mulQuat(out[3:], out[3:].copy(), turn)
+    return out

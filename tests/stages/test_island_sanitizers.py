@@ -1,0 +1,63 @@
+"""Kernels that solve worlds island by island, with lanes as threads and under sanitizers; see test_sanitizers.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simengine.model import Model, load_model
+from simengine.state.fields import FIELD
+from tests.islands import chain, dropped, heap, prepared
+from tests.stages.harness import Memory
+from tests.stages.harness_sanitizer import build, execute, record
+from tests.stages.test_sanitizers import KINDS, UNCOMPARED, require
+
+pytestmark = [pytest.mark.sanitizer]
+
+BODIES, STEPS = 10, (0, 60)
+
+
+def model() -> Model:
+    """A small heap with islands of one and of several bodies."""
+    return load_model(heap(BODIES, clump=3))
+
+
+@pytest.mark.parametrize("kind", ["threads", "memory, four lanes"])
+def test_no_reports_and_the_same_results(kind: str, tmp_path: Path) -> None:
+    dtype, lanes, flags = KINDS[kind]
+    require(flags)
+    memory = prepared(model(), dtype, dropped(heap(BODIES, clump=3), STEPS))
+    todo = list(chain(memory, "euler"))
+    kernels = list(dict.fromkeys(kernel for kernel, _ in todo))
+    of_unit = {
+        "island": [k for k in kernels if k.unit == "island"],
+        "world": [k for k in kernels if k.unit != "island"],
+    }
+    programs = {}
+    for unit, some in of_unit.items():
+        (tmp_path / unit).mkdir()
+        programs[unit] = build(tmp_path / unit, some, dtype, lanes, flags)
+    at = [i for i, (kernel, _) in enumerate(todo) if kernel.unit == "island"]
+    before, solver, after = todo[: at[0]], todo[at[0] : at[-1] + 1], todo[at[-1] + 1 :]
+    for unit, calls in (("world", before), ("island", solver), ("world", after)):
+        buffers, recorded = record(memory, iter(calls))
+        result = execute(programs[unit], of_unit[unit], buffers, recorded)
+        assert not result.reports, result.reports[:3000]
+        assert result.status == 0
+        compare(result.buffers, memory, dtype)
+    assert memory.own("nisland").max() > 2
+
+
+def compare(found: dict[str, np.ndarray], memory: Memory, dtype: str) -> None:
+    """Equal to what one lane computes but for rounding."""
+    for field in (name for name in FIELD if name not in UNCOMPARED and not name.endswith("efc_jv")):
+        ours, theirs = found[field], memory.arrays[field]
+        if FIELD[field].kind == "int":
+            if not field.endswith("solver_niter"):
+                np.testing.assert_array_equal(ours, theirs, err_msg=field)
+            continue
+        scale = max(1.0, float(np.nanmax(np.abs(theirs), initial=0.0)))
+        relative = {"float64": 1e-9, "float32": 2e-3}[dtype]
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=relative * scale, err_msg=field)

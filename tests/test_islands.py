@@ -1,0 +1,147 @@
+"""Worlds of many trees, solved island by island: against MuJoCo, against the dense solution, and against themselves."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+
+from simengine import Simulation, check_model
+from simengine.emission.shard import kernels_of
+from simengine.kernels import catalogue
+from simengine.kernels.codegen import body_signature
+from simengine.model import Model, load_model
+from simengine.stages.stage import Stage
+from simengine.state.fields import FIELDS
+from tests.islands import dense, dropped, heap
+
+STEPS = (0, 20, 60, 150)
+DTYPES = ("float64", "float32")
+ONE_TREE = '<mujoco><worldbody><body><freejoint/><geom size="0.1"/></body></worldbody></mujoco>'
+
+
+@cache
+def model(bodies: int = 12, integrator: str = "Euler") -> Model:
+    """A heap for MuJoCo and the engine, both converging."""
+    return load_model(heap(bodies, integrator=integrator).replace("<option", '<option tolerance="1e-12"'))
+
+
+def start(of: Model) -> dict[str, np.ndarray]:
+    """States that MuJoCo reaches by dropping the heap."""
+    return dropped(heap(sum(of.mj.jnt_type == mujoco.mjtJoint.mjJNT_FREE)), STEPS)
+
+
+def simulated(of: Model, dtype: str = "float64", **options: Any) -> Simulation:
+    """Worlds in the dropped states, on the host."""
+    sim = Simulation(of, len(STEPS), backend="host", dtype=dtype, **options)
+    sim.set_state(**start(of))
+    return sim
+
+
+def bodies_by_island(labels: np.ndarray) -> set[frozenset[int]]:
+    """Groups of things with the same label; negative ones have none."""
+    return {frozenset(np.flatnonzero(labels == label).tolist()) for label in np.unique(labels[labels >= 0])}
+
+
+@pytest.mark.parametrize("stage", catalogue.ISLAND_STAGES, ids=lambda s: s.name)
+def test_the_body_has_the_declared_signature(stage: Stage) -> None:
+    source = re.sub(r"//.*", "", stage.source.read_text())
+    found = re.findall(rf"DEVICE void {stage.name}\([^)]*\)", source)
+    assert [re.sub(r"\s+", "", f) for f in found] == [re.sub(r"\s+", "", body_signature(stage))]
+
+
+def test_blocks_are_trees_and_what_tendons_join() -> None:
+    m = model()
+    assert m.has_islands
+    assert m.nblock == m.mj.ntree
+    across = heap(12).replace('joint="elbow0"', 'joint="elbow1"')
+    joined = load_model(across)
+    assert joined.nblock == 1  # the arms come first and last, so that all between them are one range of dofs
+    assert not joined.has_islands
+    assert not load_model(ONE_TREE).has_islands
+
+
+def test_nothing_dense_is_read() -> None:
+    everything = frozenset(f.name for f in FIELDS)
+    kernels = kernels_of(model(), "euler", everything)
+    assert catalogue.SENSE_MOTION_BLOCKS in kernels
+    for kernel in kernels:
+        assert not {"qM", "qLD", "efc_J"} & {kernel.stored_as(name) for name in kernel.reads}, kernel.name
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_all_fields_agree_with_mujoco(dtype: str) -> None:
+    report = check_model(heap(12), num_states=24, backend="host", dtype=dtype)
+    assert report.passed, report
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "RK4"])
+def test_steps_are_those_of_the_dense_solution(integrator: str) -> None:
+    sims = [simulated(form) for form in (model(12, integrator), dense(model(12, integrator)))]
+    for sim in sims:
+        sim.step(40)
+        sim.forward()
+    for name in ("qpos", "qacc", "qM", "qLD", "qfrc_constraint", "cfrc_ext"):
+        ours, theirs = (np.asarray(sim.field(name)) for sim in sims)
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-6 * max(1.0, np.abs(theirs).max()), err_msg=name)
+    rows = [sim.constraints(len(STEPS) - 1) for sim in sims]
+    for ours, theirs in zip(*rows, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-6 * max(1.0, np.abs(theirs).max()))
+
+
+def test_islands_are_those_of_mujoco() -> None:
+    m = model()
+    sim = simulated(m)
+    sim.forward()
+    store = sim._engine.stores[0]
+    for world, (qpos, qvel) in enumerate(zip(*start(m).values(), strict=True)):
+        data = mujoco.MjData(m.mj)
+        data.qpos, data.qvel = qpos, qvel
+        mujoco.mj_forward(m.mj, data)
+        ours = bodies_by_island(store.array("block_island")[world][m.dof_block])
+        assert ours == bodies_by_island(data.dof_island), f"world {world}"
+        assert store.array("nisland")[world] == data.nisland
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_setting_gives_the_same_bits(dtype: str) -> None:
+    results = []
+    for options in ({"executor": "serial", "shards": 1}, {"executor": "shuffled", "shards": 3}, {"shards": 2}):
+        sim = simulated(model(), dtype, **options)
+        sim.step(30)
+        results.append(np.array(sim.qpos))
+        sim.close()
+    assert np.isfinite(results[0]).all()
+    for other in results[1:]:
+        np.testing.assert_array_equal(other, results[0])
+
+
+def test_a_world_that_fails_is_frozen_and_leaves_the_others_alone() -> None:
+    m = model()
+    alone, sim = simulated(m), simulated(m, on_nonfinite="freeze")
+    qvel = start(m)["qvel"].copy()
+    qvel[1] = 1e200
+    sim.set_state(qvel=qvel)
+    for each in (alone, sim):
+        each.step(5)
+    status = np.asarray(sim.field("world_status"))
+    assert status[1] != 0
+    assert (np.delete(status, 1) == 0).all()
+    np.testing.assert_array_equal(np.delete(sim.qpos, 1, 0), np.delete(alone.qpos, 1, 0))
+    np.testing.assert_array_equal(sim.qpos[1], start(m)["qpos"][1])
+
+
+def test_without_rows_everything_falls_freely() -> None:
+    m = model()
+    sim = Simulation(m, 2, backend="host", dtype="float64")
+    qpos = np.array(m.qpos0)
+    qpos[m.mj.jnt_qposadr[m.mj.jnt_type == mujoco.mjtJoint.mjJNT_FREE] + 2] += 10 * np.arange(1, 13)
+    sim.set_state(qpos=qpos)
+    sim.forward()
+    assert sim.counts()["nefc"] == 0
+    np.testing.assert_array_equal(sim.field("qacc"), sim.field("qacc_smooth"))
+    assert not np.asarray(sim.field("qfrc_constraint")).any()
