@@ -46,6 +46,7 @@ from simengine.stages.solve_newton_ref import solve_newton
 from simengine.stages.solve_pgs_ref import solve_pgs
 from simengine.stages.solve_ref import solve
 from simengine.stages.subtree_vel_ref import subtree_vel
+from simengine.stages.tendon_forces_ref import tendon_forces
 from simengine.stages.tendon_passive_ref import tendon_passive
 from simengine.stages.tendon_ref import tendon
 from simengine.stages.tendon_velocity_ref import tendon_velocity
@@ -147,9 +148,8 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     )
     put("site_xpos site_xmat", sites(m, f["xpos"], f["xquat"]))
     put("subtree_com cinert cdof", com_pos(m, f["xmat"], f["xipos"], f["ximat"], f["xanchor"], f["xaxis"]))
-    put(
-        "ten_length ten_J", tendon(m, qpos, f["subtree_com"], f["cdof"], f["geom_xpos"], f["geom_xmat"], f["site_xpos"])
-    )
+    poses = (f["geom_xpos"], f["geom_xmat"], f["site_xpos"])
+    put("ten_length ten_J", tendon(m, qpos, f["subtree_com"], f["cdof"], *poses))
     put("crb qM", crb(m, f["cinert"], f["cdof"]))
     put("qLD", factor_m(m, f["qM"]))
     put("contact_dist contact_pos contact_frame contact_active", narrowphase(m, f["geom_xpos"], f["geom_xmat"]))
@@ -191,6 +191,8 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
         solver = {"solve_newton": solve_newton, "solve_cg": solve_cg, "solve_pgs": solve_pgs}[m.solver]
         put("qacc efc_force qfrc_constraint", solver(m, f["qM"], f["qLD"], *problem, *rows))
     put("cfrc_ext", rne_post(m, xfrc, *frames, *placed[:2], *contacts[1:], f["efc_active"], f["efc_force"]))
+    pulled = (f["ten_length"], f["ten_velocity"], f["actuator_force"], f["efc_active"], f["efc_force"])
+    put("cfrc_ext", tendon_forces(m, f["subtree_com"], *poses, *pulled, f["cfrc_ext"]))
     # sensors
     put("subtree_linvel subtree_angmom", subtree_vel(m, f["subtree_com"], f["cinert"], f["cvel"]))
     put("cacc_bias", acc_bias(m, qvel, f["cdof_dot"]))

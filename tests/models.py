@@ -471,8 +471,11 @@ TENDONS = TENDONS.replace("{sensors}", _sensors())
 
 DUAL = (
     CONTACT_PARAMETERS.replace("contact_parameters", "dual")
-    .replace('integrator="RK4"', 'solver="PGS" iterations="30"')
+    .replace('integrator="RK4"', 'solver="PGS" iterations="30" cone="elliptic"')
+    .replace('contype="2" conaffinity="3"', 'contype="2" conaffinity="3" condim="6"')
     .replace('gap="0.02" solref', 'gap="0.02" condim="1" solref')
+    .replace('range="-80 80"', 'range="-80 80" frictionloss="0.3"')
+    .replace("<contact>", '<equality><connect body1="a" body2="d" anchor="0.1 0 0"/></equality><contact>')
 )
 
 GLIDER = """

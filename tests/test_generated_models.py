@@ -28,6 +28,9 @@ QUICK = settings(
     phases=(Phase.generate, Phase.shrink),
     suppress_health_check=list(HealthCheck),
 )
+CG_SLACK = 20.0
+"""Conjugate gradients stop where the cost falls no more, which is at half the digits of the solution."""
+
 ROUNDINGS = 8.0
 """A difference of so many times what rounding the state does is put down to rounding."""
 
@@ -74,7 +77,8 @@ def wrong_fields(text: str, seed: int, backend: str, dtype: str) -> list[FieldRe
     steps = follow(oracle, sampler, STEPS)
     if steps.touched:
         results += compare_steps(model, oracle, steps, backend, dtype)
-    return [result for result in results if not result.holds and not is_rounding(result)] if results else None
+    slack = CG_SLACK if mj.opt.solver == mujoco.mjtSolver.mjSOL_CG else 1.0
+    return [r for r in results if not r.relative <= slack * r.tolerance and not is_rounding(r)] if results else None
 
 
 def is_rounding(result: FieldResult) -> bool:
@@ -104,7 +108,7 @@ def compare(how: settings, backend: str, dtype: str) -> None:
         assert not wrong, "\n".join((*shown, text))
 
     each()
-    assert count["compared"] > 0.6 * count["drawn"], count
+    assert count["compared"] > 0.7 * count["drawn"], count
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

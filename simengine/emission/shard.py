@@ -46,6 +46,7 @@ class Evaluation:
     islands: IslandSolution | None
     activation: SizedCall | None
     post: SizedCall | None
+    tendon_post: SizedCall | None
     sense_motion: SizedCall | None
     sense_forces: SizedCall | None
     integrate: tuple[SizedCall, ...]
@@ -72,6 +73,7 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
         *((catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()),
         *asked_for(model, keep),
         *((catalogue.post(model.has_general_rows),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
+        *((catalogue.TENDON_POST,) if model.npath and ("cfrc_ext" in keep or _sensed_forces(model, keep)) else ()),
         *((catalogue.sense_motion(model.has_islands),) if keep & SENSED else ()),
         *((catalogue.SENSE_FORCES,) if _sensed_forces(model, keep) else ()),
         *_integrate(model, integrator),
@@ -192,7 +194,7 @@ class ShardEmitter:
             yield self._emit(calls.advance, without_rows)
         if calls.islands is not None:
             yield from calls.islands.emit(worlds, self._store, self.shard.place, self.log)
-        for after in (calls.post, calls.sense_forces, *calls.integrate, calls.activation):
+        for after in (calls.post, calls.tendon_post, calls.sense_forces, *calls.integrate, calls.activation):
             if after is not None:
                 yield self._emit(after, worlds)
 
@@ -237,6 +239,7 @@ class ShardEmitter:
             islands=None if dense else IslandSolution.build(model, self._factory, self._island_factories),
             activation=make(catalogue.ACTIVATION_KERNEL, stored, scalars=scalars) if integrator and model.na else None,
             post=after(catalogue.post(model.has_general_rows)),
+            tendon_post=after(catalogue.TENDON_POST),
             sense_motion=after(catalogue.sense_motion(model.has_islands)),
             sense_forces=after(catalogue.SENSE_FORCES),
             integrate=all_of(_integrate(model, integrator)),

@@ -45,6 +45,7 @@ from simengine.stages.solve_pgs import SOLVE_PGS
 from simengine.stages.stage import Stage
 from simengine.stages.subtree_vel import SUBTREE_VEL
 from simengine.stages.tendon import TENDON
+from simengine.stages.tendon_forces import TENDON_FORCES
 from simengine.stages.tendon_passive import TENDON_PASSIVE
 from simengine.stages.tendon_velocity import TENDON_VELOCITY
 from simengine.stages.transmission import TRANSMISSION
@@ -89,6 +90,7 @@ STAGES: tuple[Stage, ...] = (
     ACTIVATION,
     RNE_POST,
     RNE_POST_GENERAL,
+    TENDON_FORCES,
     SUBTREE_VEL,
     ACC_BIAS,
     SENSOR_POS,
@@ -156,6 +158,7 @@ NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NAR
 ACTIVATION_KERNEL = Kernel("activation", (ACTIVATION,))
 POST = Kernel("rne_post", (RNE_POST,))
 POST_GENERAL = Kernel("rne_post_general", (RNE_POST_GENERAL,))
+TENDON_POST = Kernel("tendon_forces", (TENDON_FORCES,))
 ASKED_FOR: tuple[Kernel, ...] = tuple(
     Kernel(stage.name, (stage,)) for stage in (SITES, TENDON, TENDON_VELOCITY, TRANSMISSION)
 )
@@ -244,6 +247,7 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
         *ASKED_FOR,
         POST,
         POST_GENERAL,
+        TENDON_POST,
         SENSE_MOTION,
         SENSE_FORCES,
         *integrate(integrator, solver),

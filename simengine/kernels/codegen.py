@@ -45,6 +45,7 @@ _HEADERS_AFTER_MODEL = (
     "random.cuh",
     "row_law.cuh",
     "primal.cuh",
+    "cone_update.cuh",
 )
 
 _CONVEX_HEADERS = ("shape.cuh", "gjk.cuh", "epa.cuh", "polish.cuh", "manifold.cuh")

@@ -69,15 +69,15 @@ DEVICE int sphere_contact(const real* pos1, real radius1, const real* pos2, real
 // Geometry of a candidate pair, as its narrowphase needs it.
 struct Pair {
   const real *pos1, *mat1, *size1, *pos2, *mat2, *size2;
-  int type1, type2;  // MuJoCo's mjtGeom
-  bool several;      // flat features give several contacts (option multiccd)
+  const Model* model;
+  int geom1, geom2;
 };
 
 DEVICE Pair pair_of(const Model& m, int c, const real* geom_xpos, const real* geom_xmat) {
   const int g1 = m.cand_geom1()[c], g2 = m.cand_geom2()[c];
   return {geom_xpos + 3 * g1, geom_xmat + 9 * g1, m.geom_size() + 3 * g1,
           geom_xpos + 3 * g2, geom_xmat + 9 * g2, m.geom_size() + 3 * g2,
-          m.geom_type()[g1],  m.geom_type()[g2],  m.opt_multiccd() != 0};
+          &m,                 g1,                 g2};
 }
 
 // Distance below which a pair is listed as a contact; forces begin at the margin itself.

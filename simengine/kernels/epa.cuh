@@ -153,7 +153,8 @@ DEVICE bool expand(Polytope& p, int v, int face, real slack) {
 // The direction of least penetration, and the three support directions around it with their weights.
 DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal) {
   first_polytope(d, p);
-  int corner[3];
+  int corner[3] = {0, 1, 2};
+  for (int i = 0; i < 3; ++i) normal[i] = p.dir[0][i];  // stays where every face is thin
   real depth = REAL_MAX;  // the least found so far, along the normal of the face with these corners
   ROLLED while (p.vertices < EPA_VERTICES) {
     const int face = least_face(p);

@@ -10,11 +10,13 @@ struct Shape {
   const real* mat;                 // orientation, row-major
   real pos[3];                     // centre [m]
   real box[3], round[3], radius;   // half sides, half axes of the ellipsoid, radius of the ball [m]
-  const real* vert;                // vertices of a mesh in its frame [m], null for others
+  const real* vert;                // vertices of a mesh's hull in its frame [m]
   int nvert;
 };
 
-DEVICE Shape shape_of(int type, const real* size, const real* pos, const real* mat, const real* origin) {
+DEVICE Shape shape_of(const Model& m, int geom, const real* size, const real* pos, const real* mat,
+                      const real* origin) {
+  const int type = m.geom_type()[geom];
   const bool disc = type == GEOM_CYLINDER, along = disc || type == GEOM_CAPSULE;
   Shape s;
   s.mat = mat;
@@ -24,8 +26,8 @@ DEVICE Shape shape_of(int type, const real* size, const real* pos, const real* m
     s.round[i] = type == GEOM_ELLIPSOID ? size[i] : disc && i < 2 ? size[0] : R(0.0);
   }
   s.radius = type == GEOM_SPHERE || type == GEOM_CAPSULE ? size[0] : R(0.0);
-  s.vert = nullptr;
-  s.nvert = 0;
+  s.vert = m.hull_vert() + 3 * m.geom_hulladr()[geom];
+  s.nvert = m.geom_hullnum()[geom];
   return s;
 }
 
@@ -33,6 +35,7 @@ DEVICE Shape shape_of(int type, const real* size, const real* pos, const real* m
 DEVICE real extent(const Shape& s) {
   real most = s.radius;
   for (int i = 0; i < 3; ++i) most = max_(most, max_(s.box[i], s.round[i]));
+  ROLLED for (int v = 0; v < s.nvert; ++v) most = max_(most, sqrt_(dot3(s.vert + 3 * v, s.vert + 3 * v)));
   return most;
 }
 
@@ -91,8 +94,8 @@ struct Difference {
 };
 
 DEVICE Difference difference_of(const Pair& p) {
-  Difference d = {shape_of(p.type1, p.size1, p.pos1, p.mat1, p.pos1),
-                  shape_of(p.type2, p.size2, p.pos2, p.mat2, p.pos1), R(0.0)};
+  Difference d = {shape_of(*p.model, p.geom1, p.size1, p.pos1, p.mat1, p.pos1),
+                  shape_of(*p.model, p.geom2, p.size2, p.pos2, p.mat2, p.pos1), R(0.0)};
   d.scale = extent(d.a) + extent(d.b);
   return d;
 }

@@ -12,8 +12,8 @@ from simengine.math.convex_shape import Pair, across, reach, support, unit
 from simengine.math.gjk import Simplex, triangle_weights
 from simengine.math.vector import cross, dot
 
-VERTICES, FACES, RIM = 48, 96, 32
-_FLOOD = 8  # steps in which a hole is found
+VERTICES, FACES, RIM = 48, 96, 40
+_FLOOD = 12  # steps in which a hole is found
 _ROOM = FACES  # a place beyond the faces, where what must not be written goes
 
 
@@ -145,7 +145,7 @@ def epa(pair: Pair, wanted: jax.Array) -> tuple[Simplex, jax.Array]:
         return carry[5] & (carry[1] < VERTICES)
 
     big = jnp.full((), jnp.inf, dtype)
-    carry = (p, jnp.asarray(4, jnp.int32), big, p.corner[0], p.plane[0, :3], wanted)
+    carry = (p, jnp.asarray(4, jnp.int32), big, p.corner[0], p.vertex[0, 3:], wanted)
     p, _, _, corner, normal, _ = jax.lax.while_loop(go_on, body, carry)
     # (3) weights of the corners of the face at its plane's point nearest to the origin
     vertex = p.vertex[jnp.stack([corner[0], corner[1], corner[2], corner[2]])]

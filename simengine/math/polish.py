@@ -171,7 +171,8 @@ def polish(p: Pair, s: Simplex, n: jax.Array) -> tuple[jax.Array, Kinks]:
     start = _still(jnp.where(pick >= 0, trials[pick], n))
     last, _ = _newton_step(p, chosen, _across_edge(chosen, start))
     last = jnp.where(chosen.number == 2, _corner(chosen, start), last)
-    n = jnp.where(pick >= 0, last, n)
+    ok = (pick >= 0) & (reach(still, _still(last)) <= h + slack)
+    n = jnp.where(ok, last, start)
     kinks = jax.tree.map(lambda a, b: jnp.where(pick >= 0, a, b), chosen, kinks)
     # (3) caps
     for body, (shape, mat) in enumerate(((p.a, p.mat_a), (p.b, p.mat_b))):

@@ -33,10 +33,17 @@ class Cones(NamedTuple):
 
 
 class RowLaw:
-    """The laws of a model's row slots. Compares by identity, to be a static argument.
+    """The laws of a model's n row slots. Compares by identity, to be a static argument.
 
     Args:
         m: the model.
+
+    Attributes:
+        bounds: least and largest force (n,) of each row outside cones.
+        first (n,): the row that opens the row's cone; outside cones the row itself.
+        dim (n,): rows of the cone that the row opens, 1 outside cones, 0 for the other rows of a cone.
+        most: the largest of them.
+        cone_friction (n, most - 1): friction of the cone that the row opens, 1 in place of none.
     """
 
     def __init__(self, m: Any):
@@ -45,6 +52,7 @@ class RowLaw:
         self.loss = layout.frictionloss
         self.equality = kind == EQUALITY
         self.friction = np.isin(kind, (FRICTION_DOF, FRICTION_TENDON))
+        self.bounds = _bounds(self.equality, self.friction, self.loss)
         self.scalar = np.flatnonzero(kind != ELLIPTIC)
         condim = np.asarray(m.cand_condim)[np.asarray(m.slot_cand)]
         friction = np.asarray(m.cand_friction, np.float64).reshape(-1, 5)[np.asarray(m.slot_cand)]
@@ -56,6 +64,14 @@ class RowLaw:
             slots = np.flatnonzero(opens & (condim == dim))
             mu = friction[slots, 0] / np.sqrt(float(m.opt_impratio))
             self.cones.append(Cones(first[slots][:, None] + np.arange(dim), mu, friction[slots, : dim - 1]))
+        self.first, self.dim = np.arange(kind.size), np.ones(kind.size, int)
+        self.most = max([1, *(cones.rows.shape[1] for cones in self.cones)])
+        self.cone_friction = np.ones((kind.size, self.most - 1))
+        for cones in self.cones:
+            dim = cones.rows.shape[1]
+            self.first[cones.rows] = cones.rows[:, :1]
+            self.dim[cones.rows] = np.where(np.arange(dim) == 0, dim, 0)
+            self.cone_friction[cones.rows[:, 0], : dim - 1] = cones.friction
         order = np.concatenate([self.scalar, *(cones.rows.ravel() for cones in self.cones)])
         self._place = np.argsort(order)
 
@@ -93,6 +109,18 @@ class RowLaw:
 
         return derivatives
 
+    def confined(self, force: jax.Array) -> jax.Array:
+        """Forces (n,) moved within their bounds, or into their cones along the slice at their normal force."""
+        low, high = (const(bound[self.scalar], force) for bound in self.bounds)
+        parts = [jnp.clip(force[self.scalar], low, high)]
+        for cones in self.cones:
+            f = force[cones.rows]
+            normal, slid = jnp.maximum(f[:, :1], 0.0), f[:, 1:] / const(cones.friction, force)
+            length = jnp.sqrt(dot(slid, slid))[:, None]
+            shrink = jnp.where(length > normal, normal / jnp.where(length > 0, length, 1.0), 1.0)
+            parts.append(jnp.concatenate([normal, f[:, 1:] * shrink], axis=1).ravel())
+        return self._gathered(parts)
+
     def _gathered(self, parts: list[jax.Array]) -> jax.Array:
         return jnp.concatenate(parts)[self._place] if self.cones else parts[0]
 
@@ -116,6 +144,12 @@ class RowLaw:
         x, D = x[rows], D[rows]
         slip = loss * (jnp.abs(x) - 0.5 * loss / jnp.where(D > 0, D, 1.0))
         return jnp.where(D > 0, jnp.where(on, 0.5 * D * x * x, slip), 0.0)
+
+
+def _bounds(equality: np.ndarray, friction: np.ndarray, loss: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Least and largest force of each row outside cones."""
+    low = np.where(equality, -np.inf, np.where(friction, -loss, 0.0))
+    return low, np.where(friction, loss, np.inf)
 
 
 def _constants(cones: Cones, like: jax.Array) -> tuple[jax.Array, jax.Array]:

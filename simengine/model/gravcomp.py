@@ -23,7 +23,7 @@ def gravcomp_table(mj: mujoco.MjModel) -> dict[str, Any]:
     acts = bool(mj.opt.gravity.any()) and not disabled & int(bits.mjDSBL_GRAVITY) and disabled & passive != passive
     actuated = mj.nu > 0 and not disabled & int(bits.mjDSBL_ACTUATION)
     to_actuators = np.where(mj.jnt_actfrclimited, LIMITED, ACTUATOR) if actuated else NOWHERE
-    acts = bool(acts and mj.body_gravcomp.any())
+    acts = bool(acts and mj.ngravcomp)  # bodies with a positive share; without any, negative ones do nothing either
     return {
         "body_gravcomp": mj.body_gravcomp if acts else np.zeros(mj.nbody),
         "jnt_gravcomp": np.where(mj.jnt_actgravcomp & acts, to_actuators, PASSIVE),

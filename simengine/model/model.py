@@ -14,6 +14,7 @@ from simengine.model.blocks import block_table, worth_blocks
 from simengine.model.fluid import fluid_table
 from simengine.model.gravcomp import LIMITED, gravcomp_table
 from simengine.model.lengths import length_table
+from simengine.model.meshes import hull_table
 from simengine.model.pairs import Candidate, Parameters, geom_pairs, pair_table, unsupported_pairs
 from simengine.model.rows import needs_general_rows, row_table
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
@@ -191,6 +192,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.nd
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
+    values |= hull_table(mj, [g for candidate in pairs for g in candidate[:2]])
     values |= length_table(mj) | path_table(mj) | actuator_table(mj) | sensor_table(mj)
     values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
@@ -234,6 +236,9 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str,
         **block_table(mj, False)[1],
         "ntree": int(arrays["dof_treeid"].max(initial=-1)) + 1,
         "nfriction": len(arrays["friction_id"]),
+        "nhullvert": len(arrays["hull_vert"]),
+        "nface": len(arrays["face_normal"]),
+        "nfacevert": len(arrays["face_vert"]),
     }
     return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
 

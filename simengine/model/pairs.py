@@ -12,12 +12,16 @@ import mujoco
 import numpy as np
 
 from simengine.model.support import element
-from simengine.model.table import PAIR_SLOTS, PAIRS
+from simengine.model.table import FLAT_CONVEX, PAIR_SLOTS, PAIRS
 
 _GEOM = mujoco.mjtGeom
 _MINVAL = float(mujoco.mjMINVAL)
 _MINMU = float(mujoco.mjMINMU)
 
+_FLAT = [
+    (int(getattr(_GEOM, f"mjGEOM_{first.upper()}")), int(getattr(_GEOM, f"mjGEOM_{second.upper()}")))
+    for first, second in FLAT_CONVEX
+]
 _TYPE_CODE: dict[tuple[int, int], int] = {
     (int(getattr(_GEOM, f"mjGEOM_{first.upper()}")), int(getattr(_GEOM, f"mjGEOM_{second.upper()}"))): code
     for code, pair in enumerate(PAIRS)
@@ -163,10 +167,11 @@ def unsupported_pairs(mj: mujoco.MjModel, pairs: list[Candidate]) -> list[str]:
     """One line per candidate pair whose geom types have no narrowphase yet."""
     lines = []
     geom, geom_type = mujoco.mjtObj.mjOBJ_GEOM, mj.geom_type.tolist()
+    several = not mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_MULTICCD)
     other_ccd = mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_NATIVECCD)
     for geom1, geom2, _ in pairs:
         types = (geom_type[geom1], geom_type[geom2])
-        if types in _TYPE_CODE and not other_ccd:
+        if types in _TYPE_CODE and not other_ccd and not (several and types in _FLAT):
             continue
         names = f"geoms {element(mj, geom, geom1)} and {element(mj, geom, geom2)}"
         if types not in _TYPE_CODE:
@@ -174,6 +179,8 @@ def unsupported_pairs(mj: mujoco.MjModel, pairs: list[Candidate]) -> list[str]:
             lines.append(f"collision {words[0]}-{words[1]} of {names}")
         elif other_ccd and PAIRS[_TYPE_CODE[types]].name == "convex":
             lines.append(f"disable flag nativeccd, which collides {names} by another method")
+        elif several and types in _FLAT:
+            lines.append(f"several contacts (flag multiccd) of {names}")
     return lines
 
 

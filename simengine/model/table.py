@@ -15,6 +15,7 @@ SIZES: tuple[str, ...] = (
     *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment", "neq", "nfriction", "ntree"),
     *("nblock", "nM", "nJ"),
     *("nsensor", "nsensordata"),
+    *("nhullvert", "nface", "nfacevert"),
 )
 
 # Scalar integer options, which follow the sizes in the header.
@@ -122,6 +123,15 @@ TABLE: tuple[TableField, ...] = (
     _i("site_bodyid", "nsite", doc="body"),
     _r("site_pos", "nsite", 3, doc="position in the body frame [m]"),
     _r("site_quat", "nsite", 4, doc="orientation in the body frame"),
+    # hulls of the meshes that can touch something
+    _i("geom_hulladr", "ngeom", doc="derived: first vertex of a mesh's hull"),
+    _i("geom_hullnum", "ngeom", doc="derived: number of vertices, 0 for other geoms"),
+    _i("geom_faceadr", "ngeom", doc="derived: first flat face of a mesh's hull"),
+    _i("geom_facenum", "ngeom", doc="derived: number of flat faces"),
+    _r("hull_vert", "nhullvert", 3, doc="derived: vertices in the geom's frame [m]"),
+    _i("face_adr", "nface+1", doc="derived: first entry of each face in face_vert"),
+    _i("face_vert", "nfacevert", doc="derived: vertices around each face, numbered within their hull"),
+    _r("face_normal", "nface", 3, doc="derived: outward normal in the geom's frame"),
     # candidate pairs, in MuJoCo's contact order
     _i("cand_geom1", "ncand", doc="derived: geom with the lower type"),
     _i("cand_geom2", "ncand", doc="derived: the other geom"),
@@ -253,11 +263,18 @@ class PairType(NamedTuple):
     heavy: bool = False
 
 
+# Convex pairs whose flat features touch in several points, which are not found yet.
+FLAT_CONVEX: tuple[tuple[str, str], ...] = (
+    *((other, "mesh") for other in ("capsule", "cylinder", "box", "mesh")),
+    *(("cylinder", "cylinder"), ("cylinder", "box")),
+)
+
 # Pairs of the general convex narrowphase.
 CONVEX: tuple[tuple[str, str], ...] = (
     *((other, "ellipsoid") for other in ("sphere", "capsule", "ellipsoid")),
-    *(("ellipsoid", other) for other in ("cylinder", "box")),
-    ("capsule", "cylinder"),
+    *(("ellipsoid", other) for other in ("cylinder", "box", "mesh")),
+    *(("sphere", "mesh"), ("capsule", "cylinder")),
+    *FLAT_CONVEX,
 )
 
 # In the order of their codes.
@@ -275,6 +292,7 @@ PAIRS: tuple[PairType, ...] = (
     PairType("capsule_box", (("capsule", "box"),), 2, heavy=True),
     PairType("box_box", (("box", "box"),), 8, heavy=True),
     PairType("convex", CONVEX, 2, heavy=True),
+    PairType("plane_mesh", (("plane", "mesh"),), 4, heavy=True),
 )
 PAIR_TYPES: tuple[str, ...] = tuple(pair.name for pair in PAIRS)
 PAIR_SLOTS: tuple[int, ...] = tuple(pair.slots for pair in PAIRS)

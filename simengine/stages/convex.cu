@@ -36,7 +36,8 @@ DEVICE_CALL int collide_convex(const Pair& p, real margin, Contact* out) {
   bool side;
   if (!convex_contact(d, p.pos1, margin, &side, out)) return 0;
   // (4) more contacts of flat features
-  if (p.type1 == GEOM_CAPSULE && p.type2 == GEOM_CYLINDER && p.several && !side) {
+  const int* type = p.model->geom_type();
+  if (type[p.geom1] == GEOM_CAPSULE && type[p.geom2] == GEOM_CYLINDER && p.model->opt_multiccd() && !side) {
     Contact found[MAX_CONVEX];
     const int number = capsule_on_cap(p, out->frame, margin, found);
     for (int k = 0; k < number; ++k) out[k] = found[k];

@@ -14,9 +14,34 @@ import numpy as np
 from simengine.math.vector import const
 from simengine.stages.convex_ref import shapes_of
 from simengine.stages.narrowphase import NARROWPHASE
+from simengine.stages.plane_mesh_ref import Faces
 from simengine.stages.stage import Stage
 
 Contacts = tuple[jax.Array, jax.Array, jax.Array]
+
+
+def hull_vertices(m: Any, geoms: np.ndarray) -> np.ndarray:
+    """(n, k, 3) hull vertices of the geoms [m], the first one repeated where they are fewer; zero of other geoms."""
+    number = np.asarray(m.geom_hullnum)[geoms]
+    out = np.zeros((len(geoms), max(1, number.max()), 3))
+    for row, geom, count in zip(out, geoms, number, strict=True):
+        own = np.asarray(m.hull_vert)[m.geom_hulladr[geom] :][:count]
+        row[:] = np.resize(own, row.shape) if count else 0.0
+        row[count:] = row[0]
+    return out
+
+
+def hull_faces(m: Any, geoms: np.ndarray) -> Faces:
+    """The flat faces of mesh geoms; those that are not there have no corners."""
+    number = np.asarray(m.geom_facenum)[geoms]
+    size = np.diff(m.face_adr)
+    corner = np.zeros((len(geoms), number.max(), max(3, size.max())), np.int32)
+    count, normal = np.zeros(corner.shape[:2], np.int32), np.zeros((*corner.shape[:2], 3))
+    for i, geom in enumerate(geoms):
+        for k, face in enumerate(range(m.geom_faceadr[geom], m.geom_faceadr[geom] + number[i])):
+            count[i, k], normal[i, k] = size[face], m.face_normal[face]
+            corner[i, k, : size[face]] = m.face_vert[m.face_adr[face] :][: size[face]]
+    return Faces(corner, count, normal)
 
 
 def pair_contacts(m: Any, stage: Stage, cand: np.ndarray, geom_xpos: jax.Array, geom_xmat: jax.Array) -> Contacts:
@@ -25,10 +50,12 @@ def pair_contacts(m: Any, stage: Stage, cand: np.ndarray, geom_xpos: jax.Array, 
     g1, g2 = np.asarray(m.cand_geom1)[cand], np.asarray(m.cand_geom2)[cand]
     size1, size2 = const(m.geom_size[g1], geom_xpos), const(m.geom_size[g2], geom_xpos)
     pose1, pose2 = (geom_xpos[g1], geom_xmat[g1]), (geom_xpos[g2], geom_xmat[g2])
+    if stage.name == "plane_mesh":
+        return stage.load_ref()(*pose1, *pose2, hull_vertices(m, g2), hull_faces(m, g2))
     if stage.name != "convex":
         return stage.load_ref()(*pose1, size1, *pose2, size2)
-    vert = np.zeros((len(cand), 1, 3))
-    shape1, shape2 = shapes_of(m.geom_type[g1], size1, vert), shapes_of(m.geom_type[g2], size2, vert)
+    shape1 = shapes_of(m.geom_type[g1], size1, hull_vertices(m, g1))
+    shape2 = shapes_of(m.geom_type[g2], size2, hull_vertices(m, g2))
     reach = const(np.asarray(m.cand_margin, np.float64)[cand] + np.asarray(m.cand_gap)[cand], geom_xpos)
     return stage.load_ref()(*pose1, shape1, *pose2, shape2, reach, bool(m.opt_multiccd))
 

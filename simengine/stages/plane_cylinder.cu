@@ -9,12 +9,15 @@ DEVICE int collide_plane_cylinder(const Pair& p, real margin, Contact* out) {
   // (1) half-axis that points to the plane, and the radius that descends most: any, if the axis is upright
   real slope = dot3(normal, axis);
   const real half = slope > 0 ? -p.size2[1] : p.size2[1];
+  for (int i = 0; i < 3; ++i) down[i] = fma_(slope, axis[i], -normal[i]);
+  // where the axis is almost upright, rounding alone would turn this small vector along the axis
+  const real along = dot3(down, axis);
   for (int i = 0; i < 3; ++i) {
-    down[i] = fma_(slope, axis[i], -normal[i]);
+    down[i] = fma_(-along, axis[i], down[i]);
     axis[i] *= half;
   }
   const real level = sqrt_(dot3(down, down));
-  if (level >= MJMINVAL) {
+  if (level >= 8 * REAL_EPS) {
     for (int i = 0; i < 3; ++i) down[i] *= divide_(radius, level);
   } else {
     mat_col(down, p.mat2, 0);

@@ -21,7 +21,10 @@ def plane_cylinder(
     # (1) half-axis that points to the plane, and the radius that descends most: any, if the axis is upright
     normal, axis, radius = z_axis(mat1), z_axis(mat2), size2[:, :1]
     slope = dot(normal, axis)
-    down, _ = normalize(axis * slope[:, None] - normal, mat2[:, 0::3])
+    down = axis * slope[:, None] - normal
+    # where the axis is almost upright, rounding alone would turn this small vector along the axis
+    down = down - axis * dot(down, axis)[:, None]
+    down, _ = normalize(down, mat2[:, 0::3], 8 * jnp.finfo(normal.dtype).eps)
     down = down * radius
     axis = axis * jnp.where(slope > 0, -size2[:, 1], size2[:, 1])[:, None]
 

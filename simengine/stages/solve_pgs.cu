@@ -1,6 +1,9 @@
 // Projected Gauss-Seidel on the dual problem of MuJoCo documentation, "Computation", "Constraint solver":
 //
-//   minimise over f >= 0   1/2 f' (A + R) f + f' b        A = J inv(M) J'   R = 1 / D   b = J qacc_smooth - aref
+//   minimise over f   1/2 f' (A + R) f + f' b        A = J inv(M) J'   R = 1 / D   b = J qacc_smooth - aref
+//
+// with f free for equalities, within the loss for friction, in its cone for an elliptic contact, and not negative
+// otherwise. An elliptic contact counts as one row in what follows, as the first of its rows.
 //
 // A is never formed: with qM = L L' and Y = J inv(L') it is Y Y', and z = Y' f is carried along, so that a row costs
 // one product of nv terms and one update of z. Row order, momentum and termination are MuJoCo's, since its iterations
@@ -8,22 +11,45 @@
 // change (Y. Nesterov, Soviet Math. Dokl. 27 (1983)), until the extrapolation turns out to have gone against the
 // descent (B. O'Donoghue and E. Candes, Found. Comput. Math. 15 (2015), gradient restart).
 
+// The dual problem of a world: its rows, and what is known of each.
+struct DualProblem {
+  Rows rows;
+  real *Y, *b, *diagonal, *block, *before, *force, *z;
+};
+
+DEVICE const real* friction_of(const Model& m, const Rows& rows, int r) {
+  return m.cand_friction() + 5 * rows.cand[rows.id[r]];
+}
+
+// Move a force of row r, or of the cone that it opens, to the nearest that it may be.
+DEVICE void confine(const Model& m, const Rows& rows, int r, int dim, real* force) {
+  const int type = rows.type[r];
+  if (type == ROW_CONTACT_ELLIPTIC) {
+    into_cone(dim, friction_of(m, rows, r), force);
+  } else if (type == ROW_FRICTION_DOF || type == ROW_FRICTION_TENDON) {
+    force[0] = clamp_(force[0], -rows.frictionloss[r], rows.frictionloss[r]);
+  } else if (type != ROW_EQUALITY) {
+    force[0] = max_(R(0.0), force[0]);
+  }
+}
+
 DEVICE int lower(int a, int b) { return a < b ? a : b; }
 
 // (1) rows by island: rows that share a kinematic tree, directly or through others, are solved together and apart from
 // the rest, as MuJoCo does. `tree` receives each tree's island.
-DEVICE void find_islands(const Model& m, int n, const real* efc_J, int* efc_island, int* efc_order, int* tree) {
-  const int nv = m.nv(), stride = m.nvp();
+DEVICE void find_islands(const Model& m, const Rows& rows, int* efc_island, int* efc_order, int* tree) {
+  const int nv = m.nv(), n = rows.n, stride = m.nvp();
   LANE_FOR(t, m.ntree()) tree[t] = t;
   int changed = 1;
   while (changed) {
     lane_sync();
     LANE_FOR(r, n) {
+      const int dim = rows_together(m, rows, r);
       int lowest = m.ntree();
-      ROLLED for (int v = 0; v < nv; ++v) {
-        if (efc_J[r * stride + v] != 0) lowest = lower(lowest, tree[m.dof_treeid()[v]]);
+      ROLLED for (int e = 0; e < dim * stride; ++e) {
+        if (rows.J[r * stride + e] != 0) lowest = lower(lowest, tree[m.dof_treeid()[e % stride]]);
       }
-      efc_island[r] = lowest;
+      ROLLED for (int i = 0; i < dim; ++i) efc_island[r + i] = lowest;
     }
     lane_sync();
     changed = 0;
@@ -32,7 +58,7 @@ DEVICE void find_islands(const Model& m, int n, const real* efc_J, int* efc_isla
       ROLLED for (int v = 0; v < nv; ++v) {
         if (m.dof_treeid()[v] != t) continue;
         ROLLED for (int r = 0; r < n; ++r) {
-          if (efc_J[r * stride + v] != 0) lowest = lower(lowest, efc_island[r]);
+          if (rows.J[r * stride + v] != 0) lowest = lower(lowest, efc_island[r]);
         }
       }
       changed |= lowest != tree[t];
@@ -40,6 +66,10 @@ DEVICE void find_islands(const Model& m, int n, const real* efc_J, int* efc_isla
     }
     changed = m.ntree() > 1 && lane_any(changed);
   }
+  LANE_FOR(r, n) {
+    if (!rows_together(m, rows, r)) efc_island[r] = m.ntree() + 1;
+  }
+  lane_sync();
   LANE_FOR(r, n) {
     int place = 0;
     const int own = efc_island[r];
@@ -50,13 +80,12 @@ DEVICE void find_islands(const Model& m, int n, const real* efc_J, int* efc_isla
 }
 
 // (2) whitened Jacobian, residual without forces and diagonal; a lane takes whole rows.
-DEVICE void whiten(const Model& m, int n, const real* qLD, const real* qacc_smooth, const real* efc_J,
-                   const real* efc_D, const real* efc_aref, real* efc_Y, real* efc_b, real* efc_diagAR) {
+DEVICE void whiten(const Model& m, const DualProblem& d, const real* qLD, const real* qacc_smooth) {
   const int nv = m.nv(), stride = m.nvp();
-  LANE_FOR(r, n) {
-    const real* J = efc_J + r * stride;
-    real* Y = efc_Y + r * stride;
-    real b = -efc_aref[r], norm = reciprocal_(efc_D[r]);
+  LANE_FOR(r, d.rows.n) {
+    const real* J = d.rows.J + r * stride;
+    real* Y = d.Y + r * stride;
+    real b = -d.rows.aref[r], norm = reciprocal_(d.rows.D[r]);
     ROLLED for (int k = 0; k < nv; ++k) {
       real x = J[k];
       b = fma_(x, qacc_smooth[k], b);
@@ -65,40 +94,61 @@ DEVICE void whiten(const Model& m, int n, const real* qLD, const real* qacc_smoo
       norm = fma_(Y[k], Y[k], norm);
     }
     ROLLED for (int k = nv; k < stride; ++k) Y[k] = 0;
-    efc_b[r] = b;
-    efc_diagAR[r] = norm;
+    d.b[r] = b;
+    d.diagonal[r] = norm;
   }
+  lane_sync();
+  // and within a cone the block of A + R
+  LANE_FOR(r, d.rows.n) {
+    const int dim = rows_together(m, d.rows, r);
+    ROLLED for (int e = 0; e < MAX_CONE_ROWS * dim; ++e) {
+      const int i = e / MAX_CONE_ROWS, j = e % MAX_CONE_ROWS;
+      d.block[MAX_CONE_ROWS * r + e] = j >= dim ? R(0.0) : i == j ? d.diagonal[r + i]
+                                                                  : row_dot(d.Y, r + i, stride, d.Y + (r + j) * stride);
+    }
+  }
+  lane_sync();
 }
 
 // z = Y' f over the rows of a list.
-DEVICE void whitened_force(int nv, int stride, int n, const int* rows, const real* efc_Y, const real* efc_force,
-                           real* z) {
-  DOF_FOR(v, nv) {
+DEVICE void whitened_force(const Model& m, const DualProblem& d, int n, const int* list) {
+  const int stride = m.nvp();
+  DOF_FOR(v, m.nv()) {
     real x = 0;
-    ROLLED for (int k = 0; k < n; ++k) x = fma_(efc_Y[rows[k] * stride + v], efc_force[rows[k]], x);
-    z[v] = x;
+    ROLLED for (int k = 0; k < n; ++k) {
+      const int r = list[k], dim = rows_together(m, d.rows, r);
+      ROLLED for (int i = 0; i < dim; ++i) x = fma_(d.Y[(r + i) * stride + v], d.force[r + i], x);
+    }
+    d.z[v] = x;
   }
 }
 
 // (3) forces of the last acceleration, or none if those cost less.
-DEVICE void warm_force(const Model& m, int n, const real* qacc_warmstart, const real* efc_J, const real* efc_D,
-                       const real* efc_aref, const real* efc_Y, const real* efc_b, const int* efc_order,
-                       real* efc_force, real* z) {
+DEVICE void warm_force(const Model& m, const DualProblem& d, const int* list, const real* qacc_warmstart) {
+  const Rows& rows = d.rows;
   const int nv = m.nv(), stride = m.nvp();
   real cost = 0;
-  LANE_FOR(r, n) {
-    real jar = -efc_aref[r];
-    ROLLED for (int v = 0; v < nv; ++v) jar = fma_(efc_J[r * stride + v], qacc_warmstart[v], jar);
-    const real force = m.opt_warmstart() ? max_(R(0.0), -(efc_D[r] * jar)) : R(0.0);
-    efc_force[r] = force;
-    cost = fma_(force, efc_b[r] + R(0.5) * divide_(force, efc_D[r]), cost);
+  LANE_FOR(r, rows.n) {
+    real jar = -rows.aref[r];
+    ROLLED for (int v = 0; v < nv; ++v) jar = fma_(rows.J[r * stride + v], qacc_warmstart[v], jar);
+    d.before[r] = jar;
   }
   lane_sync();
-  whitened_force(nv, stride, n, efc_order, efc_Y, efc_force, z);
-  DOF_FOR(v, nv) cost = fma_(R(0.5) * z[v], z[v], cost);
-  if (lane_sum(cost) > 0) {
-    lane_sync();
-    LANE_FOR(r, n) efc_force[r] = 0;
+  LANE_FOR(r, rows.n) {
+    const int dim = rows_together(m, rows, r);
+    if (dim) row_law(m, rows, r, dim, d.before + r, d.force + r, (real*)0);
+    for (int i = r; i < r + dim; ++i) {
+      if (!m.opt_warmstart()) d.force[i] = 0;
+      cost = fma_(d.force[i], d.b[i] + R(0.5) * divide_(d.force[i], rows.D[i]), cost);
+    }
+  }
+  lane_sync();
+  whitened_force(m, d, rows.n, list);
+  DOF_FOR(v, nv) cost = fma_(R(0.5) * d.z[v], d.z[v], cost);
+  const bool none = lane_sum(cost) > 0;
+  LANE_FOR(r, rows.n) {
+    if (none) d.force[r] = 0;
+    d.before[r] = d.force[r];
   }
   lane_sync();
 }
@@ -107,50 +157,64 @@ struct Sweep {
   real improvement, against;  // decrease of the cost; positive if the extrapolation went against the descent
 };
 
-// (5) one sweep over the rows in the given order: each force becomes the best one while the others stay.
-DEVICE Sweep sweep_rows(const Model& m, int n, const int* order, const real* efc_D, const real* efc_Y,
-                        const real* efc_b, const real* efc_diagAR, const real* efc_before, real* efc_force, real* z) {
-  const int nv = m.nv(), stride = m.nvp();
-  Sweep sweep = {0, 0};
-  ROLLED for (int k = 0; k < n; ++k) {
-    const int r = order[k];
-    const real* Y = efc_Y + r * stride;
-    const real old = efc_force[r], diagonal = efc_diagAR[r];
+// The best force of row r, or of the cone that it opens, while the others stay; z follows it.
+DEVICE void visit(const Model& m, const DualProblem& d, int r, Sweep* sweep) {
+  const Rows& rows = d.rows;
+  const int nv = m.nv(), stride = m.nvp(), dim = rows_together(m, rows, r);
+  const real* A = d.block + MAX_CONE_ROWS * r;
+  real old[MAX_CONE_ROWS], residual[MAX_CONE_ROWS], force[MAX_CONE_ROWS];
+  ROLLED for (int i = 0; i < dim; ++i) {
     real coupled = 0;
-    DOF_FOR(v, nv) coupled = fma_(Y[v], z[v], coupled);
-    const real residual = efc_b[r] + lane_sum(coupled) + divide_(old, efc_D[r]);
-    const real force = max_(R(0.0), old - divide_(residual, diagonal)), change = force - old;
-    sweep.improvement = fma_(-change, fma_(R(0.5) * diagonal, change, residual), sweep.improvement);
-    sweep.against = fma_(-change, old - efc_before[r], sweep.against);
-    DOF_FOR(v, nv) z[v] = fma_(change, Y[v], z[v]);
-    lane_sync();
-    if (lane() == 0) efc_force[r] = force;
+    DOF_FOR(v, nv) coupled = fma_(d.Y[(r + i) * stride + v], d.z[v], coupled);
+    old[i] = d.force[r + i];
+    residual[i] = d.b[r + i] + lane_sum(coupled) + divide_(old[i], rows.D[r + i]);
+  }
+  if (rows.type[r] == ROW_CONTACT_ELLIPTIC) {
+    best_in_cone(dim, A, residual, old, friction_of(m, rows, r), force);
+  } else {
+    force[0] = old[0] - divide_(residual[0], A[0]);
+    confine(m, rows, r, dim, force);
+  }
+  ROLLED for (int i = 0; i < dim; ++i) {
+    const real change = force[i] - old[i];
+    real slope = residual[i];
+    ROLLED for (int j = 0; j < dim; ++j) slope = fma_(R(0.5) * A[MAX_CONE_ROWS * i + j], force[j] - old[j], slope);
+    sweep->improvement = fma_(-change, slope, sweep->improvement);
+    sweep->against = fma_(-change, old[i] - d.before[r + i], sweep->against);
+    DOF_FOR(v, nv) d.z[v] = fma_(change, d.Y[(r + i) * stride + v], d.z[v]);
   }
   lane_sync();
-  return sweep;
+  if (lane() == 0) {
+    ROLLED for (int i = 0; i < dim; ++i) d.force[r + i] = force[i];
+  }
 }
 
 // Iterations over the rows of one island, whose inertia has the given trace; returns their number.
-DEVICE int descend(const Model& m, int n, int* rows, real trace, const real* efc_D, const real* efc_Y,
-                   const real* efc_b, const real* efc_diagAR, real* efc_before, real* efc_force, real* z, int* draw) {
+DEVICE int descend(const Model& m, const DualProblem& d, int n, int* list, real trace, int* draw) {
   const PcgStep by_lanes = pcg_steps(LANES), by_sweep = pcg_steps(n - 1);
   uint64 state = pcg_apply(pcg_steps(lane()), 1);
   int iteration = 0, since_restart = 0;
   real total = 0;
   while (iteration < m.opt_iterations()) {
-    shuffle(rows, n, state, by_lanes, draw);
+    shuffle(list, n, state, by_lanes, draw);
     state = pcg_apply(by_sweep, state);
     // (4) extrapolate, within the bounds
     const real momentum = since_restart > 1 ? divide_(R(1.0) * (since_restart - 1), R(1.0) * (since_restart + 2)) : 0;
     LANE_FOR(k, n) {
-      const int r = rows[k];
-      const real force = efc_force[r];
-      efc_force[r] = max_(R(0.0), fma_(momentum, force - efc_before[r], force));
-      efc_before[r] = force;
+      const int r = list[k], dim = rows_together(m, d.rows, r);
+      ROLLED for (int i = r; i < r + dim; ++i) {
+        const real force = d.force[i];
+        d.force[i] = fma_(momentum, force - d.before[i], force);
+        d.before[i] = force;
+      }
+      if (momentum > 0) confine(m, d.rows, r, dim, d.force + r);
     }
     lane_sync();
-    whitened_force(m.nv(), m.nvp(), n, rows, efc_Y, efc_force, z);
-    const Sweep sweep = sweep_rows(m, n, rows, efc_D, efc_Y, efc_b, efc_diagAR, efc_before, efc_force, z);
+    whitened_force(m, d, n, list);
+    // (5) one sweep in the new order
+    Sweep sweep = {0, 0};
+    ROLLED for (int k = 0; k < n; ++k) visit(m, d, list[k], &sweep);
+    lane_sync();
     ++iteration;
     // (6) momentum grows until it hurts
     since_restart = sweep.against > 0 ? 0 : since_restart + 1;
@@ -164,25 +228,27 @@ DEVICE int descend(const Model& m, int n, int* rows, real trace, const real* efc
 
 DEVICE void solve_pgs(const Model& m, const int* nefc, const real* qM, const real* qLD, const real* qacc_smooth,
                       const real* qacc_warmstart, const real* efc_J, const real* efc_D, const real* efc_aref,
-                      real* qacc, real* efc_force, real* qfrc_constraint, int* solver_niter, real* efc_Y, real* efc_b,
-                      real* efc_diagAR, real* efc_before, int* efc_island, int* efc_order, real* z, real* draw,
+                      const int* efc_type, const int* efc_id, const real* efc_frictionloss,
+                      const int* contact_efc_address, const int* contact_cand, real* qacc, real* efc_force,
+                      real* qfrc_constraint, int* solver_niter, real* efc_Y, real* efc_b, real* efc_diagAR,
+                      real* efc_weight, real* efc_before, int* efc_island, int* efc_order, real* z, real* draw,
                       real* tree) {
   const int nv = m.nv(), n = nefc[0], stride = m.nvp();
+  const Rows rows = {n, efc_type, efc_id, contact_efc_address, contact_cand, efc_J, efc_D, efc_aref, efc_frictionloss};
+  const DualProblem d = {rows, efc_Y, efc_b, efc_diagAR, efc_weight, efc_before, efc_force, z};
   int* island_of = reinterpret_cast<int*>(tree);
-  find_islands(m, n, efc_J, efc_island, efc_order, island_of);
-  whiten(m, n, qLD, qacc_smooth, efc_J, efc_D, efc_aref, efc_Y, efc_b, efc_diagAR);
-  lane_sync();
-  warm_force(m, n, qacc_warmstart, efc_J, efc_D, efc_aref, efc_Y, efc_b, efc_order, efc_force, z);
-  LANE_FOR(r, n) efc_before[r] = efc_force[r];
+  find_islands(m, rows, efc_island, efc_order, island_of);
+  whiten(m, d, qLD, qacc_smooth);
+  warm_force(m, d, efc_order, qacc_warmstart);
   int most = 0;
   ROLLED for (int begin = 0, end; begin < n; begin = end) {
     const int island = efc_island[efc_order[begin]];
+    if (island > m.ntree()) break;
     for (end = begin; end < n && efc_island[efc_order[end]] == island;) ++end;
     real trace = 0;
     DOF_FOR(v, nv) trace += island_of[m.dof_treeid()[v]] == island ? qM[v * nv + v] : R(0.0);
-    const int iterations = descend(m, end - begin, efc_order + begin, lane_sum(trace), efc_D, efc_Y, efc_b,
-                                   efc_diagAR, efc_before, efc_force, z, reinterpret_cast<int*>(draw));
-    most = iterations > most ? iterations : most;
+    const int number = descend(m, d, end - begin, efc_order + begin, lane_sum(trace), reinterpret_cast<int*>(draw));
+    most = number > most ? number : most;
   }
   // (8) acceleration of the forces
   DOF_FOR(v, nv) {

@@ -1,10 +1,12 @@
 """Projected Gauss-Seidel for the constraint forces in JAX, for one world.
 
-The forces minimise 1/2 f' (A + R) f + f' b over f >= 0, with A = J inv(M) J', R = 1 / D and b = J qacc_smooth - aref
-(MuJoCo, chapter "Computation", section "Dual problem"). With M = L L' and Y = J inv(L') it is A = Y Y', and z = Y' f is
-carried along. Row order, momentum and termination are MuJoCo's, since its iterations seldom converge: every sweep takes
-the rows in another random order, from a point extrapolated along the latest change, until the extrapolation turns out
-to have gone against the descent (B. O'Donoghue and E. Candes, Found. Comput. Math. 15 (2015), gradient restart).
+The forces minimise 1/2 f' (A + R) f + f' b, with A = J inv(M) J', R = 1 / D and b = J qacc_smooth - aref (MuJoCo,
+chapter "Computation", section "Dual problem"): free for equalities, within the loss for friction, in its cone for an
+elliptic contact, else not negative. Such a contact counts as one row in what follows, as the first of its rows.
+With M = L L' and Y = J inv(L') it is A = Y Y', and z = Y' f is carried along. Row order, momentum and termination are
+MuJoCo's, since its iterations seldom converge: every sweep takes the rows in another random order, from a point
+extrapolated along the latest change, until the extrapolation turns out to have gone against the descent (B. O'Donoghue
+and E. Candes, Found. Comput. Math. 15 (2015), gradient restart).
 """
 
 from __future__ import annotations
@@ -17,25 +19,27 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.math import pcg
+from simengine.math.cone_update import best_in_cone
+from simengine.math.primal import Problem, implicit_tangent
+from simengine.math.row_law import RowLaw
 from simengine.math.vector import const, dot, matmul
-from simengine.stages.solve_ref import implicit_tangent, row_force
 
 
 class _Limits(NamedTuple):
-    """When to stop, and the kinematic tree of every dof."""
+    """When to stop, the kinematic tree of every dof, and the laws of the rows."""
 
     tolerance: float
     iterations: int
     tree: tuple[int, ...]
+    law: RowLaw
 
 
 class _Rows(NamedTuple):
-    """The dual problem: rows (n, ...) and the trace of the inertia of each row's island (n,)."""
+    """The dual problem: rows (n, ...), the trace of the inertia of each one's island (n,)."""
 
     Y: jax.Array
     b: jax.Array
     R: jax.Array
-    diagonal: jax.Array
     trace: jax.Array
 
 
@@ -63,8 +67,8 @@ def solve_pgs(
     if efc_D.shape[0] == 0:
         return qacc_smooth, efc_D, jnp.zeros_like(qfrc_smooth)
     efc_D = jnp.where(efc_active, efc_D, 0.0)
-    limits = _Limits(float(m.opt_tolerance), int(m.opt_iterations), tuple(m.dof_treeid.tolist()))
-    warm = row_force(efc_D, matmul(efc_J, qacc_warmstart) - efc_aref) * m.opt_warmstart
+    limits = _Limits(float(m.opt_tolerance), int(m.opt_iterations), tuple(m.dof_treeid.tolist()), RowLaw(m))
+    warm = limits.law.force(efc_D, matmul(efc_J, qacc_warmstart) - efc_aref) * m.opt_warmstart
     warm = jax.lax.stop_gradient(warm)
     efc_force = _solution(limits, qM, qfrc_smooth, efc_J, efc_D, efc_aref, qLD, qacc_smooth, warm)
 
@@ -86,13 +90,14 @@ def _solution(
     warm: jax.Array,
 ) -> jax.Array:
     """Forces (nefc_max,) after the iterations from `warm` (nefc_max,)."""
+    law = limits.law
     active = D > 0
-    island, trace = _islands(limits.tree, qM, J, active)
+    island, trace = _islands(law, limits.tree, qM, J, active)
 
-    # (2) whitened Jacobian, residual without forces and diagonal
+    # (2) whitened Jacobian and residual without forces
     R = jnp.where(active, 1.0 / jnp.where(active, D, 1.0), 0.0)
     Y = jax.lax.linalg.triangular_solve(qLD, J.T, left_side=True, lower=True).T
-    rows = _Rows(Y, matmul(J, qacc_smooth) - aref, R, dot(Y, Y) + R, trace)
+    rows = _Rows(Y, matmul(J, qacc_smooth) - aref, R, trace)
 
     # (3) forces of the last acceleration, or none if those cost less
     z = matmul(warm, Y)
@@ -100,12 +105,13 @@ def _solution(
     force = jnp.where(cost > 0, 0.0, warm)
 
     # islands one after another, rows that do not exist behind all others
-    order = jnp.lexsort([island, ~active]).astype(jnp.int32)
-    number = active.sum(dtype=jnp.int32)
+    taken = active & (law.dim > 0)
+    order = jnp.lexsort([island, ~taken]).astype(jnp.int32)
+    number = taken.sum(dtype=jnp.int32)
 
     def next_island(carry: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
         begin, order, force = carry
-        count = ((island == island[order[begin]]) & active).sum(dtype=jnp.int32)
+        count = ((island == island[order[begin]]) & taken).sum(dtype=jnp.int32)
         order, force = _descend(limits, rows, order, begin, count, force)
         return begin + count, order, force
 
@@ -113,13 +119,16 @@ def _solution(
     return jax.lax.while_loop(lambda carry: carry[0] < number, next_island, first)[2]
 
 
-def _islands(tree: tuple[int, ...], qM: jax.Array, J: jax.Array, active: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _islands(
+    law: RowLaw, tree: tuple[int, ...], qM: jax.Array, J: jax.Array, active: jax.Array
+) -> tuple[jax.Array, jax.Array]:
     """Island (n,) of each row, named by its lowest kinematic tree, and the trace (n,) of the island's inertia."""
     # (1) rows that share a kinematic tree, directly or through others, are solved together and apart from the rest
     member = np.asarray(tree)[:, None] == np.arange(max(tree) + 1)
     if member.shape[1] == 1:
         return jnp.zeros(active.shape, jnp.int32), jnp.broadcast_to(jnp.trace(qM), active.shape)
     touched = (matmul((J != 0).astype(J.dtype), const(member, J)) > 0) & active[:, None]
+    touched = jax.ops.segment_max(touched.astype(jnp.int32), law.first, law.first.size) > 0
     none = jnp.int32(member.shape[1])
 
     def lowest(names: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -158,8 +167,9 @@ def _descend(
         order, random = pcg.shuffle(state.order, begin, count, state.random)
         # (4) extrapolate, within the bounds; only rows of this island differ from their force before
         k = jnp.maximum(state.since_restart - 1, 0).astype(force.dtype)
-        ahead = jnp.maximum(state.force + k / (k + 3.0) * (state.force - state.before), 0.0)
-        after, improvement, against = _sweep(rows, order, begin, count, ahead, state.force)
+        ahead = limits.law.confined(state.force + k / (k + 3.0) * (state.force - state.before))
+        ahead = jnp.where(k > 0, ahead, state.force)
+        after, improvement, against = _sweep(limits.law, rows, order, begin, count, ahead, state.force)
         # (6) momentum grows until it hurts
         since_restart = jnp.where(against > 0, 0, state.since_restart + 1)
         # (7) until the cost hardly falls, or falls by rounding alone
@@ -174,23 +184,36 @@ def _descend(
 
 
 def _sweep(
-    rows: _Rows, order: jax.Array, begin: jax.Array, count: jax.Array, force: jax.Array, before: jax.Array
+    law: RowLaw,
+    rows: _Rows,
+    order: jax.Array,
+    begin: jax.Array,
+    count: jax.Array,
+    force: jax.Array,
+    before: jax.Array,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """One sweep from `force` (n,), itself extrapolated from `before`.
 
     Returns: forces (n,), the decrease of the cost, and how much the extrapolation went against the descent.
     """
+    low, high = (const(bound, force) for bound in law.bounds)
+    friction, dim, place = const(law.cone_friction, force), jnp.asarray(law.dim, jnp.int32), jnp.arange(law.most)
 
     # (5) each force becomes the best one while the others stay
     def visit(k: jax.Array, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         force, z, improvement, against = carry
         r = order[k]
-        Y, old, diagonal = rows.Y[r], force[r], rows.diagonal[r]
-        residual = rows.b[r] + dot(Y, z) + rows.R[r] * old
-        change = jnp.maximum(old - residual / diagonal, 0.0) - old
-        improvement = improvement - change * (0.5 * diagonal * change + residual)
-        against = against - change * (old - before[r])
-        return force.at[r].add(change), z + change * Y, improvement, against
+        at, live = jnp.minimum(r + place, force.size - 1), place < dim[r]
+        Y, old, R = rows.Y[at] * live[:, None], force[at] * live, rows.R[at]
+        residual = (rows.b[at] + matmul(Y, z) + R * old) * live
+        A = matmul(Y, Y.T) + jnp.diag(jnp.where(live, R, 1.0))
+        best = jnp.clip(old - residual / jnp.diagonal(A), low[r], high[r])
+        if law.most > 1:
+            best = jnp.where(dim[r] > 1, best_in_cone(A, residual, old, friction[r]), best)
+        change = (best - old) * live
+        improvement = improvement - dot(change, 0.5 * matmul(A, change) + residual)
+        against = against - dot(change, old - before[at])
+        return force.at[at].add(change), z + matmul(change, Y), improvement, against
 
     zero = jnp.zeros((), force.dtype)
     start = (force, matmul(force, rows.Y), zero, zero)
@@ -206,9 +229,10 @@ def _solution_jvp(
     force = _solution(limits, *primals)
     J, D, aref, qLD, qacc_smooth = primals[2:7]
     qacc = qacc_smooth + jax.scipy.linalg.cho_solve((qLD, True), matmul(force, J))
-    dqacc = implicit_tangent(qacc, primals[:5], tangents[:5])
+    law = limits.law
+    dqacc = implicit_tangent(law, qacc, Problem(*primals[:5]), Problem(*tangents[:5]))
 
-    def law(J: jax.Array, D: jax.Array, aref: jax.Array, qacc: jax.Array) -> jax.Array:
-        return row_force(D, matmul(J, qacc) - aref)
+    def force_at(J: jax.Array, D: jax.Array, aref: jax.Array, qacc: jax.Array) -> jax.Array:
+        return law.force(D, matmul(J, qacc) - aref)
 
-    return force, jax.jvp(law, (J, D, aref, qacc), (*tangents[2:5], dqacc))[1]
+    return force, jax.jvp(force_at, (J, D, aref, qacc), (*tangents[2:5], dqacc))[1]

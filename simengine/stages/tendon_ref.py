@@ -41,19 +41,25 @@ def tendon(
     if not m.npath:
         return length, slope
     # (1) pieces of paths through space
-    piece_length, piece_slope = _pieces(m, subtree_com, cdof, geom_xpos, geom_xmat, site_xpos)
+    piece_length, pulls, bodies = pieces(m, subtree_com, geom_xpos, geom_xmat, site_xpos)
     spread = np.zeros((m.ntendon, m.npath))
     spread[m.path_tenid, np.arange(m.npath)] = m.path_scale
     # (2) lengths: weighted sums of joint coordinates, or of pieces
     length = length + matmul(const(spread, length), piece_length)
     # (3) derivatives by the velocities
+    moves = tree.body_dofs(m)[bodies]
+    mixed = moves.any(axis=0) & ~moves.all(axis=0)  # other pieces move with nothing or with all of it
+    piece_slope = (matmul(pulls, cdof.T) * const(mixed & moves, cdof)).sum(axis=0)
     return length, slope + matmul(const(spread, slope), piece_slope)
 
 
-def _pieces(
-    m: Any, subtree_com: jax.Array, cdof: jax.Array, geom_xpos: jax.Array, geom_xmat: jax.Array, site_xpos: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    """Lengths (npath,) of the pieces and their derivatives (npath, nv)."""
+def pieces(
+    m: Any, subtree_com: jax.Array, geom_xpos: jax.Array, geom_xmat: jax.Array, site_xpos: jax.Array
+) -> tuple[jax.Array, jax.Array, np.ndarray]:
+    """Pieces of the paths: lengths (npath,), force vectors (3, npath, 6), and the bodies (3, npath) they act on.
+
+    The bodies are those of the first site, the second, and the geom; where there is none, the force on it is zero.
+    """
     site1, site2 = np.asarray(m.path_site).T
     geom, side = np.asarray(m.path_geom), np.asarray(m.path_side)
     x1, x2 = site_xpos[site1], site_xpos[site2]
@@ -86,7 +92,4 @@ def _pieces(
     on_second = pull(bodies[1], last, x2)
     on_third = pull(bodies[2], first, enter) - pull(bodies[2], last, leave)
     on_third = jnp.where(jnp.asarray(wraps)[:, None], on_third, 0.0)
-    moves = tree.body_dofs(m)[bodies]
-    mixed = (moves.any(axis=0) & ~moves.all(axis=0)).astype(float)  # others move with nothing or with all of it
-    pulls = jnp.stack([on_first, on_second, on_third])
-    return length, (matmul(pulls, cdof.T) * const(mixed * moves, cdof)).sum(axis=0)
+    return length, jnp.stack([on_first, on_second, on_third]), bodies

@@ -13,10 +13,21 @@ SHAPES = {
     "ellipsoid": 'type="ellipsoid" size="0.1 0.13 0.08"',
     "cylinder": 'type="cylinder" size="0.1 0.12"',
     "box": 'type="box" size="0.1 0.12 0.08"',
+    "mesh": 'type="mesh" mesh="rock"',
+    "plane": 'type="plane" size="1 1 1"',
 }
+ROCK = np.concatenate(
+    [
+        [[0.1 * np.cos(a), 0.09 * np.sin(a), -0.08] for a in (0.1, 0.9, 2.2, 3.3, 4.1, 4.9, 5.6)],
+        [[0.08 * np.cos(a), 0.1 * np.sin(a), 0.07] for a in (0.3, 1.9, 3.1, 4.7)],
+        [[0.02, 0.03, 0.12]],
+    ]
+)
+"""Corners of a mesh [m] with faces of many sides and of three."""
+
 PAIRS = (
     *(("sphere", "ellipsoid"), ("capsule", "ellipsoid"), ("ellipsoid", "ellipsoid"), ("cylinder", "ellipsoid")),
-    *(("box", "ellipsoid"), ("cylinder", "capsule")),
+    *(("box", "ellipsoid"), ("cylinder", "capsule"), ("sphere", "mesh"), ("ellipsoid", "mesh"), ("plane", "mesh")),
 )
 FLAT = {("cylinder", "capsule"): 0.18}
 """Pairs that can lie flat on each other: height of the second's centre when it does, on its side [m]."""
@@ -30,7 +41,8 @@ def _pair(number: int, first: str, second: str) -> str:
 @cache
 def model(margin: float = 0.0) -> mujoco.MjModel:
     """A fixed first shape and a free second one for each pair; MuJoCo's convex collisions run until they converge."""
-    assets = ""
+    corners = " ".join(f"{x:.4f}" for x in ROCK.ravel())
+    assets = f'<mesh name="rock" vertex="{corners}"/>'
     bodies = "".join(_pair(i, *pair) for i, pair in enumerate(PAIRS))
     option = '<option gravity="0 0 0" ccd_tolerance="1e-12" ccd_iterations="500"/>'
     default = f'<default><geom margin="{margin}"/></default>'

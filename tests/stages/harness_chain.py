@@ -18,7 +18,7 @@ from tests.stages.harness import FRONT, Argument, Memory, arguments, call, list_
 
 MODELS = (
     *("ant", "half_cheetah", "mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules"),
-    *("sunken", "tendons", "actuators", "crates", "ragdoll", "glider", "dual", "linkage", "rollers"),
+    *("sunken", "tendons", "actuators", "ropes", "crates", "ragdoll", "glider", "dual", "linkage", "rollers"),
 )
 
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in catalogue.STAGES}
@@ -64,6 +64,7 @@ def serves(stage: Stage, model: Model) -> bool:
         return not model.has_general_rows
     lean = {"collision": model.general_position, "actuation": model.general_smooth, "fluid": model.body_fluid.any()}
     size = {"sites": model.nsite, "tendon": model.ntendon, "tendon_velocity": model.ntendon}
+    size |= {"tendon_passive": model.npath, "tendon_forces": model.npath}
     size |= {"transmission": model.nu, "activation": model.na, "gravcomp": model.ngravcomp}
     size |= {name: model.opt_integrator == name for name in ("implicit", "implicitfast")}
     return not lean.get(stage.name, False) and size.get(stage.name, 1) > 0
@@ -79,7 +80,7 @@ def steps(model: Model, integrator: str) -> Iterator[Step]:
         yield single(name), True, "rows"
     for name in ("unconstrained", *end):
         yield single(name), True, "free"
-    for name in ("rne_post_general" if model.has_general_rows else "rne_post", *SENSE_FORCES):
+    for name in (catalogue.post(model.has_general_rows).name, "tendon_forces", *SENSE_FORCES):
         yield single(name), False, "all"
     if integrator and not fused:
         yield single(integrator), False, "all"
@@ -139,7 +140,8 @@ def fused_calls(
         nrow = 0 if arena and kind == "rows" else most_rows(memory)
         yield kernel, arguments(kernel, memory, True, nrow, rk_scalars(integrator, rk_stage), null[kernel.name])
     activation = (catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()
-    after = (catalogue.post(model.has_general_rows), *sensing[1:], *catalogue.integrate(integrator, solver))
+    after = (catalogue.post(model.has_general_rows), catalogue.TENDON_POST, *sensing[1:])
+    after += catalogue.integrate(integrator, solver)
     for kernel in (*after, *activation):
         yield kernel, arguments(kernel, memory, scalars=rk_scalars(integrator, rk_stage))
 

@@ -40,6 +40,8 @@ RETURNS = {
     "gravcomp": ("qfrc_gravcomp", "qfrc_passive", "qfrc_actuator"),
     "implicit": ("qpos", "qvel"),
     "implicitfast": ("qpos", "qvel"),
+    "tendon_passive": ("qfrc_passive",),
+    "tendon_forces": ("cfrc_ext",),
     "sensor_vel": ("sensordata",),
     "sensor_acc": ("sensordata",),
 }
@@ -74,8 +76,10 @@ def row_slots(memory: Memory) -> tuple[np.ndarray, np.ndarray]:
     within = np.arange(kind.size) - np.repeat(begins, np.diff(begins, append=kind.size))
     # the sign of its Jacobian tells which side of a limit a row is
     limit = np.flatnonzero(~contact & (kind >= LIMIT_JOINT))
-    length = ident[limit] + np.where(kind[limit] == LIMIT_TENDON, model.njnt, 0)
-    along = (memory.own("efc_J")[limit, : model.nv] * length_rows(model)[1][length]).sum(axis=1)
+    tendon, own = kind[limit] == LIMIT_TENDON, ident[limit]
+    slope = length_rows(model)[1][np.where(tendon, 0, own)]
+    slope[tendon] = memory.own("ten_J")[world[limit[tendon]], own[tendon]]
+    along = (memory.own("efc_J")[limit, : model.nv] * slope).sum(axis=1)
     within[limit] = along < 0
     return world, first[keys[1], ident] + within
 

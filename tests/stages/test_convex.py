@@ -20,13 +20,13 @@ from simengine.stages.kinematics_ref import kinematics
 from simengine.stages.narrowphase_ref import narrowphase
 from tests.models import gymnasium_path
 from tests.oracle import quick_jit
-from tests.stages.convex_pairs import PAIRS, model, poses
+from tests.stages.convex_pairs import PAIRS, SHAPES, model, poses
 
 Contacts = list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
 """Geom pairs (ncon, 2), dist (ncon,), pos (ncon, 3) and frame (ncon, 9) of each state."""
 
 COUNT = 90
-TOLERANCE = {"float64": (1e-8, 2e-6, 1e-4), "float32": (1e-6, 1e-3, 3e-3)}
+TOLERANCE = {"float64": (1e-8, 1e-5, 1e-4), "float32": (1e-6, 1e-3, 3e-3)}
 """Of dist [m], pos [m] and frame. MuJoCo's own normals are no better than 1e-5, and where a normal is almost that of a
 cylinder's cap, float32 does not tell them apart; all but a few states are as exact as TYPICAL."""
 TYPICAL = (1e-7, 1e-5, 1e-4)
@@ -94,7 +94,7 @@ def test_host_agrees_with_mujoco(dtype: str, margin: float) -> None:
     compare(by_host(margin, qpos, dtype), by_mujoco(margin, qpos), dtype)
 
 
-@pytest.mark.parametrize(("dtype", "margin"), [("float64", 0.0), ("float32", 0.01)])
+@pytest.mark.parametrize(("dtype", "margin"), [("float64", 0.0), pytest.param("float32", 0.01, marks=pytest.mark.slow)])
 def test_jax_agrees_with_mujoco(dtype: str, margin: float) -> None:
     qpos = poses(COUNT)
     compare(by_jax(margin, qpos, dtype), by_mujoco(margin, qpos), dtype)
@@ -107,7 +107,7 @@ def test_the_poses_cover_every_pair_deep_shallow_and_apart() -> None:
         deep.update(pairs[dist < -0.03].tolist())
         apart.update(pairs[dist > 0].tolist())
         several.update(pair for pair, count in Counter(pairs.tolist()).items() if count > 1)
-    assert len(deep) == len(PAIRS)
+    assert len(deep) == len(PAIRS), deep
     assert sum(deep.values()) > 100, deep
     assert sum(apart.values()) > 10, apart
     assert sum(several.values()) > 15, several
@@ -125,9 +125,14 @@ def test_gradients_of_contacts_are_those_of_finite_differences() -> None:
     exact = np.asarray(jacobian(jnp.asarray(qpos)))
     assert np.isfinite(exact).all()
     shifts = step * np.eye(qpos.size)
-    near = np.resize(qpos, (COUNT, qpos.size))
-    near[: 2 * qpos.size] += np.concatenate([shifts, -shifts])
-    ahead, behind = np.split(np.asarray(observed(*function(jnp.asarray(near))))[: 2 * qpos.size], 2)
+    assert qpos.size <= COUNT
+
+    def shifted(shift: np.ndarray) -> np.ndarray:
+        near = np.resize(qpos, (COUNT, qpos.size))
+        near[: qpos.size] += shift
+        return np.asarray(observed(*function(jnp.asarray(near))))[: qpos.size]
+
+    ahead, behind = shifted(shifts), shifted(-shifts)
     np.testing.assert_allclose(exact, np.moveaxis(ahead - behind, 0, -1) / (2 * step), atol=1e-4)
 
 
@@ -136,6 +141,42 @@ def test_pusher_agrees_with_mujoco_stage_by_stage(name: str, dtype: str) -> None
     report = check_model(gymnasium_path(name), backend="host", dtype=dtype, num_states=60, num_steps=100)
     assert report.passed, report
     assert report.coverage.pairs["capsule-cylinder"] >= 10
+
+
+@pytest.mark.parametrize("pair", ["cylinder box", "mesh mesh"])
+def test_flat_pairs_are_refused_unless_they_touch_in_one_point(pair: str) -> None:
+    first, second = (SHAPES[name] for name in pair.split())
+    text = (
+        '<mujoco><option><flag multiccd="{}"/></option><asset><mesh name="rock" vertex="0 0 0 .1 0 0 0 .1 0 0 0 .1"/>'
+        f"</asset><worldbody><geom {first}/><body><freejoint/><geom {second}/></body></worldbody></mujoco>"
+    )
+    with pytest.raises(UnsupportedModelError, match="several contacts"):
+        load_model(text.format("enable"))
+    assert load_model(text.format("disable")).ncand == 1
+
+
+@pytest.mark.parametrize("tilt", [0.0, 1e-7, 1e-5, 1e-3])
+def test_a_cylinder_that_stands_almost_upright_keeps_its_contacts_in_float32(tilt: float) -> None:
+    text = (
+        '<mujoco><worldbody><geom type="plane" size="1 1 1"/><body><freejoint/><geom {}/></body></worldbody></mujoco>'
+    )
+    mj = mujoco.MjModel.from_xml_string(text.format(SHAPES["cylinder"]))
+    turns = np.random.default_rng(2).uniform(0, 2 * np.pi, size=(20, 2))
+    data = mujoco.MjData(mj)
+    qpos = np.zeros((len(turns), 7))
+    for q, (spin, way) in zip(qpos, turns, strict=True):
+        lean = np.array([1.0, tilt * np.cos(way), tilt * np.sin(way), 0.0])
+        mujoco.mju_mulQuat(q[3:], lean, np.array([np.cos(spin), 0.0, 0.0, np.sin(spin)]))
+        q[2] = 0.119
+    sim = Simulation(load_model(mj), num_worlds=len(qpos), backend="host", dtype="float32")
+    sim.set_state(qpos=qpos)
+    sim.forward()
+    for world, q in enumerate(qpos):
+        data.qpos[:] = q.astype(np.float32)
+        mujoco.mj_forward(mj, data)
+        assert sim.contacts(world).ncon == data.ncon == 3
+        np.testing.assert_allclose(np.sort(sim.contacts(world).dist), np.sort(data.contact.dist), atol=1e-6)
+    sim.close()
 
 
 def test_another_method_of_convex_collision_is_refused() -> None:

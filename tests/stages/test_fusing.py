@@ -15,7 +15,7 @@ from tests.stages.harness import FRONT, Memory, arguments, call, changed, list_w
 from tests.stages.harness_chain import MODELS, fused_calls, most_rows, run_chain, single, start, worlds_of
 
 Shot = dict[str, np.ndarray]
-POSTS = (catalogue.POST, catalogue.POST_GENERAL)
+POSTS = (catalogue.POST, catalogue.POST_GENERAL, catalogue.TENDON_POST)
 STORED = ("everything", "odd", "even", "nothing")
 LARGEST = {"float32": 3.0e38, "float64": 1.7e308}
 """Numbers beyond this count as infinite: REAL_MAX of the kernels."""
