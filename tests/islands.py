@@ -39,7 +39,7 @@ def heap(bodies: int, clump: int = 5, integrator: str = "Euler", rise: float = 0
         angle = rng.uniform(0, 3)
         kind = f'type="capsule" size="0.07 0.1" euler="0 {angle:.3f} 1"' if i % 2 else 'size="0.12"'
         place = f'pos="{x:.3f} {y:.3f} {0.115 + rise * level:.3f}"'
-        loose.append(f"<body {place}><freejoint/><geom {kind}/></body>")
+        loose.append(f"<body name='loose{i}' {place}><freejoint/><geom {kind}/></body>")
     return f"""
 <mujoco model="heap_{bodies}">
   <compiler angle="radian"/>
@@ -55,6 +55,18 @@ def heap(bodies: int, clump: int = 5, integrator: str = "Euler", rise: float = 0
   <sensor><e_kinetic/><subtreelinvel body="arm1"/></sensor>
 </mujoco>
 """
+
+
+def every_row(xml: str) -> str:
+    """A heap with equalities within and between trees, friction losses, and elliptic cones that resist spinning."""
+    equalities = """
+    <equality>
+      <connect body1="loose0" body2="loose1" anchor="0 0 0.1"/><weld body1="loose5" body2="arm1"/>
+      <connect body1="loose8" anchor="0 0 0"/><joint joint1="elbow0" joint2="shoulder1" polycoef="0 0.5 0 0 0"/>
+    </equality>
+    """
+    xml = xml.replace("<option", '<option cone="elliptic"').replace('damping="0.3"', 'damping="0.3" frictionloss="0.4"')
+    return xml.replace('density="600"', 'density="600" condim="4"').replace("<tendon>", equalities + "<tendon>")
 
 
 def dense(model: Model) -> Model:

@@ -17,7 +17,7 @@ from simengine.kernels.codegen import body_signature
 from simengine.model import Model, load_model
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELDS
-from tests.islands import dense, dropped, heap
+from tests.islands import dense, dropped, every_row, heap
 
 STEPS = (0, 20, 60, 150)
 DTYPES = ("float64", "float32")
@@ -76,6 +76,13 @@ def test_nothing_dense_is_read() -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_all_fields_agree_with_mujoco(dtype: str) -> None:
     report = check_model(heap(12), num_states=24, backend="host", dtype=dtype)
+    assert report.passed, report
+
+
+def test_rows_of_every_type_agree_with_mujoco() -> None:
+    xml = every_row(heap(12))
+    assert load_model(xml).solver == "solve_newton"
+    report = check_model(xml, num_states=16, backend="host", dtype="float64")
     assert report.passed, report
 
 

@@ -265,7 +265,8 @@ BY_BLOCKS: dict[str, Stage] = {
 ISLAND_STAGES: tuple[Stage, ...] = (*BY_BLOCKS.values(), ISLANDS, SCAN_ISLANDS, GATHER, SCATTER)
 # Solvers whose unit is an island; what does not converge depends on what is solved together, so PGS has no such form.
 ISLAND_SOLVERS: dict[str, Kernel] = {
-    stage.name: Kernel(f"{stage.name}_islands", (stage,), unit="island", resident=6) for stage in (SOLVE,)
+    stage.name: Kernel(f"{stage.name}_islands", (stage,), unit="island", resident=6)
+    for stage in (SOLVE, SOLVE_NEWTON, SOLVE_CG)
 }
 
 

@@ -51,11 +51,14 @@ DEVICE void coriolis_change(const real* inertia, const real* vel, const real* x,
   for (int i = 0; i < 6; ++i) out[i] -= a[i] + c[i];
 }
 
-// Is body b part of a tree whose only dofs are those of a free joint? Its derivative is never cut short.
-DEVICE bool floats_alone(const Model& m, int b) {
-  const int root = m.body_rootid()[b], adr = m.body_dofadr()[root];
-  if (adr < 0 || m.jnt_type()[m.dof_jntid()[adr]] != JNT_FREE) return false;
-  return adr + 6 == m.nv() || m.dof_bodyid()[adr + 6] > m.body_last()[root];
+// Whether the tree of body b has no other joint than a free one: implicitfast knows the Coriolis forces of such.
+DEVICE bool free_alone(const Model& m, int b) {
+  const int root = m.body_rootid()[b];
+  if (m.body_dofnum()[root] != 6 || m.jnt_type()[m.body_jntadr()[root]] != JNT_FREE) return false;
+  ROLLED for (int c = root + 1; c <= m.body_last()[root]; ++c) {
+    if (m.body_dofnum()[c]) return false;
+  }
+  return true;
 }
 
 // maps[b] becomes the derivative of the forces on the subtree of body b by its motion, 6 x 6 row-major.
@@ -65,7 +68,7 @@ DEVICE void subtree_maps(const Model& m, const Moving& f, bool coriolis, bool ha
     const real* com = f.subtree_com + 3 * m.body_rootid()[b];
     real x[6], out[6] = {0, 0, 0, 0, 0, 0};
     for (int i = 0; i < 6; ++i) x[i] = i == k;
-    if (b && (coriolis || floats_alone(m, b))) coriolis_change(f.cinert + 10 * b, f.cvel + 6 * b, x, out);
+    if (b && (coriolis || free_alone(m, b))) coriolis_change(f.cinert + 10 * b, f.cvel + 6 * b, x, out);
     if (b && has_fluid && m.body_fluid()[b]) {
       ellipsoid_change(m, b, f.geom_xpos, f.geom_xmat, com, f.cvel + 6 * b, x, out);
     } else if (b && has_fluid) {
@@ -112,10 +115,10 @@ DEVICE real force_derivative(const Model& m, int i, int j, const Moving& f, cons
   ROLLED for (int u = 0; u < m.nu(); ++u) {
     sum = fma_(slope[u], f.actuator_moment[u * nv + i] * f.actuator_moment[u * nv + j], sum);
   }
-  const bool full = coriolis || floats_alone(m, deeper);
-  if (!full && !has_fluid) return sum;
+  const bool turns = coriolis || free_alone(m, m.dof_bodyid()[i]);
+  if (!turns && !has_fluid) return sum;
   const real power = subtree_power(maps + 36 * deeper, f.cdof + 6 * i, f.cdof + 6 * j);
-  if (!full) {
+  if (!turns) {
     // the matrix is kept symmetric
     return sum + R(0.5) * (power + subtree_power(maps + 36 * deeper, f.cdof + 6 * j, f.cdof + 6 * i));
   }

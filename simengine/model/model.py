@@ -28,7 +28,7 @@ _SOLVERS = {
     int(mujoco.mjtSolver.mjSOL_CG): "solve_cg",
     int(mujoco.mjtSolver.mjSOL_NEWTON): "solve_newton",
 }
-_ISLAND_SOLVERS = ("solve",)  # the others solve large worlds as one dense problem
+_ISLAND_SOLVERS = ("solve", "solve_newton", "solve_cg")  # PGS solves large worlds as one dense problem
 
 
 class Model:

@@ -1,11 +1,10 @@
-"""Implicit integration but for Coriolis and centrifugal forces, in JAX, for one world. As mj_implicit."""
+"""Implicit integration but for most Coriolis and centrifugal forces, in JAX, for one world. As mj_implicit."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from simengine.math import tree
@@ -46,17 +45,21 @@ def implicitfast(
     D = linear_derivative(m, ten_J.reshape(m.ntendon, m.nv), actuator_moment.reshape(m.nu, m.nv), slope)
     drag = fluid_derivative(m, xipos, ximat, geom_xpos, geom_xmat, subtree_com, cdof, qvel)
 
+    D = D + 0.5 * (drag + drag.T)
+    alone = free_alone(m)
+    if alone.any():
+        # free bodies by themselves keep all of the derivative, Coriolis forces included
+        whole = drag - 0.5 * (drag + drag.T)
+        whole = whole - jax.jacfwd(lambda v: rne(m, v, cinert, cdof, *com_vel(m, v, cdof))[0])(qvel)
+        D = D + whole * const(alone[:, None] & alone[None, :], D)
+
     # (2) acceleration with the forces at the end of the step
     # (3) velocity, then position with it
-    alone = np.bincount(tree_of(m), minlength=1)[tree_of(m)] == 6
-    alone = alone & (np.asarray(m.jnt_type)[np.asarray(m.dof_jntid)] == tree.FREE)
-    D = D + jnp.where(alone[:, None], drag, 0.5 * (drag + drag.T))
-    if alone.any():
-        gyroscopic = jax.jacfwd(lambda v: rne(m, v, cinert, cdof, *com_vel(m, v, cdof))[0])(qvel)
-        D = D - gyroscopic * const(alone[:, None], qvel)
     return end_of_step(m, qM, D, qfrc_smooth + qfrc_constraint, qpos, qvel)
 
 
-def tree_of(m: Any) -> np.ndarray:
-    """Root body (nv,) of the tree of each dof."""
-    return np.asarray(m.body_rootid)[np.asarray(m.dof_bodyid)]
+def free_alone(m: Any) -> np.ndarray:
+    """(nv,) bool: dofs of trees that have no other joint than a free one."""
+    root = np.asarray(m.body_rootid)[m.dof_bodyid]
+    dofs = np.bincount(root, minlength=m.nbody)[root]
+    return (dofs == 6) & (np.asarray(m.jnt_type)[m.dof_jntid] == tree.FREE)

@@ -16,19 +16,20 @@ from tests.stages.test_sanitizers import KINDS, UNCOMPARED, require
 
 pytestmark = [pytest.mark.sanitizer]
 
-BODIES, STEPS = 10, (0, 60)
+HEAP, STEPS = heap(12, clump=11, rise=0.15), (0, 60)
+"""A tower, which is one large island, and what has fallen of it."""
 
 
 def model() -> Model:
-    """A small heap with islands of one and of several bodies."""
-    return load_model(heap(BODIES, clump=3))
+    """The tower."""
+    return load_model(HEAP)
 
 
 @pytest.mark.parametrize("kind", ["threads", "memory, four lanes"])
 def test_no_reports_and_the_same_results(kind: str, tmp_path: Path) -> None:
     dtype, lanes, flags = KINDS[kind]
     require(flags)
-    memory = prepared(model(), dtype, dropped(heap(BODIES, clump=3), STEPS))
+    memory = prepared(model(), dtype, dropped(HEAP, STEPS))
     todo = list(chain(memory, "euler"))
     kernels = list(dict.fromkeys(kernel for kernel, _ in todo))
     of_unit = {
