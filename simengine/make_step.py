@@ -218,11 +218,10 @@ def _single_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:
         qpos, qvel = euler(m, f["qM"], f["qacc"], *forces, state.qpos, state.qvel)
     else:
         placed = (f["xipos"], f["ximat"], f["geom_xpos"], f["geom_xmat"], f["subtree_com"])
-        inertia = (f["cinert"],) if m.opt_integrator == "implicit" else ()
         names = "actuator_length actuator_velocity actuator_moment actuator_force qfrc_actuator"
         driven = (ctrl, act, f["act_dot"], *(f[name] for name in names.split()))
         step: Callable[..., Any] = implicit if m.opt_integrator == "implicit" else implicitfast
-        of_velocity = (*placed, *inertia, f["cdof"], f["ten_J"], *driven)
+        of_velocity = (*placed, f["cinert"], f["cdof"], f["ten_J"], *driven)
         qpos, qvel = step(m, f["qM"], *forces, *of_velocity, state.qpos, state.qvel)
     return _following(m, state, qpos, qvel, advance_activation(m, act, f["act_dot"]), f["qacc"]), f
 

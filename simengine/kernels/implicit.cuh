@@ -51,6 +51,14 @@ DEVICE void coriolis_change(const real* inertia, const real* vel, const real* x,
   for (int i = 0; i < 6; ++i) out[i] -= a[i] + c[i];
 }
 
+// Is the tree of body b one free joint and nothing else that moves? MuJoCo takes the Coriolis forces on such trees
+// implicitly under either integrator.
+DEVICE bool lone_free_tree(const Model& m, int b) {
+  const int v = m.body_dofadr()[m.body_rootid()[b]];
+  if (v < 0 || m.jnt_type()[m.dof_jntid()[v]] != JNT_FREE) return false;
+  return v + 6 == m.nv() || m.dof_parentid()[v + 6] < 0;
+}
+
 // maps[b] becomes the derivative of the forces on the subtree of body b by its motion, 6 x 6 row-major.
 DEVICE void subtree_maps(const Model& m, const Moving& f, bool coriolis, bool has_fluid, real* maps) {
   LANE_FOR(e, 6 * m.nbody()) {
@@ -58,7 +66,7 @@ DEVICE void subtree_maps(const Model& m, const Moving& f, bool coriolis, bool ha
     const real* com = f.subtree_com + 3 * m.body_rootid()[b];
     real x[6], out[6] = {0, 0, 0, 0, 0, 0};
     for (int i = 0; i < 6; ++i) x[i] = i == k;
-    if (b && coriolis) coriolis_change(f.cinert + 10 * b, f.cvel + 6 * b, x, out);
+    if (b && (coriolis || lone_free_tree(m, b))) coriolis_change(f.cinert + 10 * b, f.cvel + 6 * b, x, out);
     if (b && has_fluid && m.body_fluid()[b]) {
       ellipsoid_change(m, b, f.geom_xpos, f.geom_xmat, com, f.cvel + 6 * b, x, out);
     } else if (b && has_fluid) {
@@ -105,6 +113,7 @@ DEVICE real force_derivative(const Model& m, int i, int j, const Moving& f, cons
   ROLLED for (int u = 0; u < m.nu(); ++u) {
     sum = fma_(slope[u], f.actuator_moment[u * nv + i] * f.actuator_moment[u * nv + j], sum);
   }
+  coriolis = coriolis || lone_free_tree(m, deeper);
   if (!coriolis && !has_fluid) return sum;
   const real power = subtree_power(maps + 36 * deeper, f.cdof + 6 * i, f.cdof + 6 * j);
   if (!coriolis) {
@@ -121,21 +130,34 @@ DEVICE bool on_one_branch(const Model& m, int i, int j) {
   return upper <= lower && lower <= m.body_last()[upper];
 }
 
-// matrix = qM - h times the derivative of the smooth forces by the velocity.
+// matrix = qM - h times the derivative of the smooth forces by the velocity, block after block like qM; most models have
+// one block of all dofs.
 DEVICE void implicit_matrix(const Model& m, const Moving& f, const real* qM, bool coriolis, real* slope, real* maps,
                             real* drift, real* matrix) {
-  const int nv = m.nv();
   const real h = m.opt_timestep()[0];
   const bool has_fluid = m.opt_density()[0] > 0 || m.opt_viscosity()[0] > 0;
   LANE_FOR(u, m.nu()) slope[u] = actuator_slope(m, u, f);
-  if (coriolis || has_fluid) subtree_maps(m, f, coriolis, has_fluid, maps);
-  if (coriolis) axis_drifts(m, f, drift);
+  bool turning = coriolis;
+  ROLLED for (int i = 0; i < m.nroot(); ++i) turning = turning || lone_free_tree(m, m.root_body()[i]);
+  if (turning || has_fluid) subtree_maps(m, f, coriolis, has_fluid, maps);
+  if (turning) axis_drifts(m, f, drift);
   lane_sync();
-  LANE_FOR(e, nv * nv) {
-    const int i = e / nv, j = e % nv;
-    const bool coupled = on_one_branch(m, i, j);
-    const real change = coupled ? force_derivative(m, i, j, f, slope, maps, drift, coriolis, has_fluid) : R(0.0);
-    matrix[e] = fma_(-h, change, qM[e]);
+  ROLLED for (int b = 0; b < m.nblock(); ++b) {
+    const Block block = block_of(m, b);
+    LANE_FOR(e, block.n * block.n) {
+      const int i = block.dof + e / block.n, j = block.dof + e % block.n;
+      const bool coupled = on_one_branch(m, i, j);
+      const real change = coupled ? force_derivative(m, i, j, f, slope, maps, drift, coriolis, has_fluid) : R(0.0);
+      matrix[block.at + e] = fma_(-h, change, qM[block.at + e]);
+    }
   }
   lane_sync();
+}
+
+// In place: x becomes the solution of the blocks of such a matrix, which is used up.
+DEVICE void implicit_solve(const Model& m, real* x, real* matrix) {
+  ROLLED for (int b = 0; b < m.nblock(); ++b) {
+    const Block block = block_of(m, b);
+    lu_solve(x + block.dof, matrix + block.at, block.n);
+  }
 }

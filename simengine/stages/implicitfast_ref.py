@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
-from simengine.stages.implicit_ref import actuator_slopes, end_of_step, fluid_derivative, linear_derivative
+from simengine.stages.implicit_ref import (
+    actuator_slopes,
+    coriolis_derivative,
+    end_of_step,
+    fluid_derivative,
+    linear_derivative,
+    lone_free_dofs,
+)
 
 
 def implicitfast(
@@ -19,6 +27,7 @@ def implicitfast(
     geom_xpos: jax.Array,
     geom_xmat: jax.Array,
     subtree_com: jax.Array,
+    cinert: jax.Array,
     cdof: jax.Array,
     ten_J: jax.Array,
     ctrl: jax.Array,
@@ -33,12 +42,15 @@ def implicitfast(
     qvel: jax.Array,
 ) -> tuple[jax.Array, jax.Array]:
     """State one time step later; arguments and results as of `implicit`."""
-    # (1) D, the symmetric part of the derivative of the smooth forces by the velocity
+    # (1) D, the symmetric part of the derivative of the smooth forces by the velocity, without Coriolis forces
     actuators = (ctrl, act, act_dot, actuator_length, actuator_velocity, actuator_force, qfrc_actuator)
     slope = actuator_slopes(m, *actuators)
     D = linear_derivative(m, ten_J.reshape(m.ntendon, m.nv), actuator_moment.reshape(m.nu, m.nv), slope)
     drag = fluid_derivative(m, xipos, ximat, geom_xpos, geom_xmat, subtree_com, cdof, qvel)
+    moving, lone = 0.5 * (drag + drag.T), lone_free_dofs(m)
+    if lone.any():  # MuJoCo takes such trees in full
+        moving = jnp.where(lone[:, None], drag - coriolis_derivative(m, cinert, cdof, qvel), moving)
 
     # (2) acceleration with the forces at the end of the step
     # (3) velocity, then position with it
-    return end_of_step(m, qM, D + 0.5 * (drag + drag.T), qfrc_smooth + qfrc_constraint, qpos, qvel)
+    return end_of_step(m, qM, D + moving, qfrc_smooth + qfrc_constraint, qpos, qvel)
