@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,7 @@ class ListEngine:
         """Write a world field, for all worlds or those with the given numbers."""
         array = self.stores[group].array(name)
         if isinstance(values, np.ndarray):
-            values = self.backend.upload(values.astype(array.dtype))
+            values = self.backend.stage(values.astype(array.dtype))
         array[... if worlds is None else worlds] = values
 
     def arena(self, group: int, world: int, names: Sequence[str], counter: str, address: str) -> dict[str, np.ndarray]:
@@ -179,5 +180,12 @@ class ListEngine:
         self.backend.synchronize()
 
     def close(self) -> None:
-        """Give back threads and streams."""
+        """Give back threads and streams, once the work under way is done: it uses memory that goes back as well."""
+        with suppress(Exception):  # a device that failed has said so at the call that failed
+            self.synchronize()
         self.executor.close()
+
+    def __del__(self) -> None:
+        """Wait for the work under way before its memory goes back."""
+        with suppress(Exception):
+            self.executor.synchronize()

@@ -17,9 +17,6 @@ CONES = ("pyramidal", "elliptic")
 CONDIMS = (3, 1, 4, 6)
 """Values of features that are drawn; the first is what models shrink to."""
 
-NOT_WITH_PGS = ("frictionloss=", "<equality>", 'cone="elliptic"')
-"""What the dual solver does not have."""
-
 GEOMS = {"sphere": 1, "capsule": 2, "box": 3}
 """Geom types that collide in every pair, and how many sizes they have."""
 
@@ -257,6 +254,18 @@ def tendons(draw: st.DrawFn, joint: st.SearchStrategy[str]) -> list[str]:
 
 
 @st.composite
+def paths(draw: st.DrawFn, names: Names, first: int) -> list[str]:
+    """A tendon through sites, numbered from `first` on, or none."""
+    found = []
+    for i in range(first, first + draw(st.integers(0, 1))):
+        over = draw(st.permutations(names.sites))[:3]
+        text = draw(attributes(stiffness=number(1, 10), damping=number(0.1, 1), range=st.just("0.1 0.6")))
+        if len(over) > 1:
+            found.append(f'<spatial name="t{i}" {text}>' + "".join(f'<site site="{s}"/>' for s in over) + "</spatial>")
+    return found
+
+
+@st.composite
 def actuators(draw: st.DrawFn, targets: list[str]) -> list[str]:
     """Actuators on some of the targets, written as `joint="j0"` or `tendon="t0"`."""
     kinds = {
@@ -371,11 +380,9 @@ def models(draw: st.DrawFn) -> str:
     targets += [f'joint="{j}" gear="1 0.5 -2 0.3 2 1"' for kind in ("ball", "free") for j in names.joints.get(kind, ())]
     targets += [f'site="{site}" gear="1 0.5 -2 0.3 2 1"' for site in names.sites]
     driven = draw(actuators(targets))
+    fixed += draw(paths(names, len(fixed)))
     fastened = draw(equalities(names, scalar, len(fixed)))
     measured = draw(sensors(names, len(fixed), len(driven)))
     sections = {"worldbody": [world], "tendon": fixed, "equality": fastened, "actuator": driven, "sensor": measured}
     parts = [f"<{name}>\n{chr(10).join(lines)}\n</{name}>" for name, lines in sections.items() if lines]
-    text = f'<mujoco><compiler angle="radian"/>{draw(options())}\n{chr(10).join(parts)}\n</mujoco>'
-    if any(word in text for word in NOT_WITH_PGS):
-        text = text.replace('solver="PGS"', 'solver="Newton"')
-    return text
+    return f'<mujoco><compiler angle="radian"/>{draw(options())}\n{chr(10).join(parts)}\n</mujoco>'

@@ -525,7 +525,7 @@ GLIDER = """
 
 ROPES = """
 <mujoco model="ropes">
-  <option timestep="0.004" solver="PGS" iterations="200"/>
+  <option timestep="0.004"/>
   <default>
     <joint armature="0.02" damping="0.05"/>
     <geom density="700" contype="0" conaffinity="0"/>
@@ -560,7 +560,7 @@ ROPES = """
     </body>
   </worldbody>
   <tendon>
-    <spatial name="line" stiffness="6" damping="0.4" springlength="0.2 0.5">
+    <spatial name="line" frictionloss="0.7" stiffness="6" damping="0.4" springlength="0.2 0.5">
       <site site="hook"/><site site="upper"/><site site="tip"/>
     </spatial>
     <spatial name="extensor" range="0.1 0.4" limited="true" margin="0.01" stiffness="10">
@@ -580,8 +580,11 @@ ROPES = """
     <spatial name="bore" damping="0.3">
       <site site="tip"/><geom geom="ball" sidesite="inside"/><site site="hook"/>
     </spatial>
-    <fixed name="bend"><joint joint="elbow" coef="0.7"/></fixed>
+    <fixed name="bend" frictionloss="0.2"><joint joint="elbow" coef="0.7"/></fixed>
   </tendon>
+  <equality>
+    <tendon tendon1="bore" tendon2="hoist" polycoef="0.05 0.4 0.2 0 0"/><tendon tendon1="loop" active="false"/>
+  </equality>
   <actuator>
     <motor name="pull" tendon="line" gear="2"/>
     <muscle name="triceps" tendon="extensor" force="8" lengthrange="0.12 0.35"/>

@@ -40,6 +40,10 @@ class Backend(Protocol):
         """A copy of a host array in the backend's memory."""
         ...
 
+    def stage(self, array: np.ndarray) -> Any:
+        """A copy of a host array for one use by the caller's stream: it may be dropped as soon as that is enqueued."""
+        ...
+
     def host_visible(self, count: int) -> np.ndarray:
         """An int32 array that the host reads and kernels write; its address is valid for both."""
         ...

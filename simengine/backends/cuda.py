@@ -62,11 +62,19 @@ class CudaBackend:
         return array
 
     def upload(self, array: np.ndarray) -> Any:
-        """The array as a CuPy array, ready for every stream."""
+        """The array as a CuPy array, ready for every stream; it must live until the work that uses it is done."""
         with self._setup:
             copy = self._cupy.asarray(array)
         self._setup.synchronize()
         return copy
+
+    def stage(self, array: np.ndarray) -> Any:
+        """The array as a CuPy array of the current stream.
+
+        Its memory belongs to that stream's pool, so that what takes it after it was dropped comes behind its use.
+        Memory of the set-up stream would be handed out, and written, while a busy stream has yet to read it.
+        """
+        return self._cupy.asarray(array)
 
     def host_visible(self, count: int) -> np.ndarray:
         """Pinned memory, mapped at the same address on the GPU (unified addressing)."""

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 
-def relative_error(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
+def relative_error(ours: np.ndarray, theirs: np.ndarray, least: float = 1.0) -> tuple[float, float]:
     """Error of one field in one state.
 
     Returns:
-        max|ours - theirs|, and that over max(1, max|theirs|); infinite where ours is not finite or has another size.
+        max|ours - theirs|, and that over max(least, max|theirs|); infinite where ours is not finite or of another size.
     """
     if ours.size != theirs.size:
         return np.inf, np.inf
@@ -21,7 +21,7 @@ def relative_error(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
     absolute = float(np.abs(ours.astype(np.float64).ravel() - theirs.ravel()).max())
     if not np.isfinite(absolute):
         return np.inf, np.inf
-    return absolute, absolute / max(1.0, float(np.abs(theirs).max()))
+    return absolute, absolute / max(least, float(np.abs(theirs).max()))
 
 
 @dataclass(frozen=True)

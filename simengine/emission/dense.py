@@ -19,8 +19,8 @@ def dense_matrices(model: Model, blocks: Any, backend: Backend) -> Any:
     within = np.arange(model.nM) - np.repeat(model.block_adr[:-1], width**2)
     n = np.repeat(width, width**2)
     where = (first + within // n) * model.nv + first + within % n
-    dense = backend.zeros((len(blocks), model.nv * model.nv), str(blocks.dtype))
-    dense[:, backend.upload(where)] = blocks
+    dense = backend.stage(np.zeros((len(blocks), model.nv * model.nv), str(blocks.dtype)))
+    dense[:, backend.stage(where)] = blocks
     return dense.reshape(len(blocks), model.nv, model.nv)
 
 

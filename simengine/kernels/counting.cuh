@@ -17,14 +17,43 @@ DEVICE bool spheres_apart(const Model& m, int c, const real* geom_xpos, const re
   return dot3(offset, offset) > reach * reach;
 }
 
+// Whether a face of either geom's bounding box separates the two, which the narrowphase of heavy types would take long
+// to find out (Gottschalk, Lin and Manocha, OBBTree, 1996, without the axes across edges).
+DEVICE bool boxes_apart(const Model& m, int c, const real* geom_xpos, const real* geom_xmat) {
+  const int geom[2] = {m.cand_geom1()[c], m.cand_geom2()[c]};
+  if (m.geom_type()[geom[0]] == GEOM_PLANE) return false;
+  const real* box[2] = {m.geom_aabb() + 6 * geom[0], m.geom_aabb() + 6 * geom[1]};
+  const real* mat[2] = {geom_xmat + 9 * geom[0], geom_xmat + 9 * geom[1]};
+  real between[3];
+  for (int i = 0; i < 3; ++i) {
+    between[i] = geom_xpos[3 * geom[1] + i] + dot3(mat[1] + 3 * i, box[1]) -
+                 (geom_xpos[3 * geom[0] + i] + dot3(mat[0] + 3 * i, box[0]));
+  }
+  const real margin = detection_margin(m, c);
+  for (int side = 0; side < 2; ++side) {
+    for (int i = 0; i < 3; ++i) {
+      real axis[3], other[3];
+      mat_col(axis, mat[side], i);
+      real reach = margin + box[side][3 + i];
+      for (int k = 0; k < 3; ++k) {
+        mat_col(other, mat[1 - side], k);
+        reach = fma_(abs_(dot3(axis, other)), box[1 - side][3 + k], reach);
+      }
+      if (abs_(dot3(axis, between)) > reach) return true;
+    }
+  }
+  return false;
+}
+
 // Contacts of a pair of the given type; returns their number.
 typedef int (*CollideAny)(int, const Pair&, real, Contact*);
 
 // Contacts of a candidate pair; rows receives how many constraint rows they add.
-template <CollideAny COLLIDE, int MOST>
+template <CollideAny COLLIDE, int MOST, bool HEAVY>
 DEVICE int count_pair(const Model& m, int c, const real* geom_xpos, const real* geom_xmat, int* rows) {
   *rows = 0;
   if (spheres_apart(m, c, geom_xpos, geom_xmat)) return 0;
+  if (HEAVY && boxes_apart(m, c, geom_xpos, geom_xmat)) return 0;
   Contact found[MOST];
   const int number = COLLIDE(m.cand_type()[c], pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
   for (int k = 0; k < number; ++k) *rows += found[k].dist < m.cand_margin()[c] ? rows_of(m, c) : 0;
@@ -45,7 +74,7 @@ DEVICE int standing_rows(const Model& m, const int* eq_active) {
 }
 
 // `standing` is how many rows a lane adds to those of contacts and limits.
-template <CollideAny COLLIDE, int MOST>
+template <CollideAny COLLIDE, int MOST, bool HEAVY>
 DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_length, const real* geom_xpos,
                            const real* geom_xmat, const int* world_status, int* cand_adr, int* ncon, int* nefc,
                            int* counts, int shard_size, int standing) {
@@ -56,7 +85,7 @@ DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_len
   ROLLED for (int base = 0; base < m.ncand(); base += LANES) {
     const int c = base + lane();
     int number = 0, more_rows = 0, total;
-    if (c < ncand) number = count_pair<COLLIDE, MOST>(m, c, geom_xpos, geom_xmat, &more_rows);
+    if (c < ncand) number = count_pair<COLLIDE, MOST, HEAVY>(m, c, geom_xpos, geom_xmat, &more_rows);
     const int before = lane_scan(number, &total);
     if (c < m.ncand()) cand_adr[c] = contacts + before;
     if (number) types |= 1 << m.cand_type()[c];

@@ -51,12 +51,14 @@ DEVICE void coriolis_change(const real* inertia, const real* vel, const real* x,
   for (int i = 0; i < 6; ++i) out[i] -= a[i] + c[i];
 }
 
-// Is the tree of body b one free joint and nothing else that moves? MuJoCo takes the Coriolis forces on such trees
-// implicitly under either integrator.
-DEVICE bool lone_free_tree(const Model& m, int b) {
-  const int v = m.body_dofadr()[m.body_rootid()[b]];
-  if (v < 0 || m.jnt_type()[m.dof_jntid()[v]] != JNT_FREE) return false;
-  return v + 6 == m.nv() || m.dof_parentid()[v + 6] < 0;
+// Whether the tree of body b has no other joint than a free one: implicitfast knows the Coriolis forces of such.
+DEVICE bool free_alone(const Model& m, int b) {
+  const int root = m.body_rootid()[b];
+  if (m.body_dofnum()[root] != 6 || m.jnt_type()[m.body_jntadr()[root]] != JNT_FREE) return false;
+  ROLLED for (int c = root + 1; c <= m.body_last()[root]; ++c) {
+    if (m.body_dofnum()[c]) return false;
+  }
+  return true;
 }
 
 // maps[b] becomes the derivative of the forces on the subtree of body b by its motion, 6 x 6 row-major.
@@ -66,7 +68,7 @@ DEVICE void subtree_maps(const Model& m, const Moving& f, bool coriolis, bool ha
     const real* com = f.subtree_com + 3 * m.body_rootid()[b];
     real x[6], out[6] = {0, 0, 0, 0, 0, 0};
     for (int i = 0; i < 6; ++i) x[i] = i == k;
-    if (b && (coriolis || lone_free_tree(m, b))) coriolis_change(f.cinert + 10 * b, f.cvel + 6 * b, x, out);
+    if (b && (coriolis || free_alone(m, b))) coriolis_change(f.cinert + 10 * b, f.cvel + 6 * b, x, out);
     if (b && has_fluid && m.body_fluid()[b]) {
       ellipsoid_change(m, b, f.geom_xpos, f.geom_xmat, com, f.cvel + 6 * b, x, out);
     } else if (b && has_fluid) {
@@ -113,10 +115,10 @@ DEVICE real force_derivative(const Model& m, int i, int j, const Moving& f, cons
   ROLLED for (int u = 0; u < m.nu(); ++u) {
     sum = fma_(slope[u], f.actuator_moment[u * nv + i] * f.actuator_moment[u * nv + j], sum);
   }
-  coriolis = coriolis || lone_free_tree(m, deeper);
-  if (!coriolis && !has_fluid) return sum;
+  const bool turns = coriolis || free_alone(m, m.dof_bodyid()[i]);
+  if (!turns && !has_fluid) return sum;
   const real power = subtree_power(maps + 36 * deeper, f.cdof + 6 * i, f.cdof + 6 * j);
-  if (!coriolis) {
+  if (!turns) {
     // the matrix is kept symmetric
     return sum + R(0.5) * (power + subtree_power(maps + 36 * deeper, f.cdof + 6 * j, f.cdof + 6 * i));
   }
@@ -137,10 +139,8 @@ DEVICE void implicit_matrix(const Model& m, const Moving& f, const real* qM, boo
   const real h = m.opt_timestep()[0];
   const bool has_fluid = m.opt_density()[0] > 0 || m.opt_viscosity()[0] > 0;
   LANE_FOR(u, m.nu()) slope[u] = actuator_slope(m, u, f);
-  bool turning = coriolis;
-  ROLLED for (int i = 0; i < m.nroot(); ++i) turning = turning || lone_free_tree(m, m.root_body()[i]);
-  if (turning || has_fluid) subtree_maps(m, f, coriolis, has_fluid, maps);
-  if (turning) axis_drifts(m, f, drift);
+  subtree_maps(m, f, coriolis, has_fluid, maps);
+  axis_drifts(m, f, drift);
   lane_sync();
   ROLLED for (int b = 0; b < m.nblock(); ++b) {
     const Block block = block_of(m, b);

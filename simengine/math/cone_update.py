@@ -21,12 +21,12 @@ def best_in_cone(A: jax.Array, residual: jax.Array, old: jax.Array, friction: ja
     along = old[0] - jnp.where(curve >= MINVAL, dot(old, residual) / jnp.maximum(curve, MINVAL), 0.0) * old[0]
     alone = old[0] - residual[0] / A[0, 0]
     normal = jnp.maximum(jnp.where(old[0] < MINVAL, alone, along), 0.0)
-    start = jnp.where(old[0] < MINVAL, 0.0, 1.0) * old[1:]
+    start = jnp.where(old[0] < MINVAL, 0.0, old[1:])
     # the cost of the tangents at this normal force
     linear = residual[1:] + A[1:, 0] * (normal - old[0]) - matmul(A[1:, 1:], start)
     pressed = normal >= MINVAL
     tangent = _best_in_ellipsoid(A[1:, 1:], linear, friction, jnp.where(pressed, normal, 1.0))
-    return jnp.concatenate([normal[None], tangent]) * pressed
+    return jnp.where(pressed, jnp.concatenate([normal[None], tangent]), 0.0)
 
 
 def _best_in_ellipsoid(A: jax.Array, b: jax.Array, friction: jax.Array, radius: jax.Array) -> jax.Array:

@@ -119,6 +119,7 @@ TABLE: tuple[TableField, ...] = (
     _r("geom_semiaxes", "ngeom", 3, doc="derived: half axes of the ellipsoid that the geom is to a fluid [m]"),
     _r("geom_fluid", "ngeom", 12, doc="coefficients of the ellipsoid model of fluid forces; the first is 0 without"),
     _r("geom_rbound", "ngeom", doc="radius of the bounding sphere [m], 0 for planes"),
+    _r("geom_aabb", "ngeom", 6, doc="centre and half lengths of the bounding box in the geom's frame [m]"),
     # sites
     _i("site_bodyid", "nsite", doc="body"),
     _r("site_pos", "nsite", 3, doc="position in the body frame [m]"),

@@ -128,6 +128,8 @@ DEVICE int collide_capsule_box(const Pair& p, real margin, Contact* out) {
     mat_col(side, p.mat2, i);
     middle[i] = dot3(side, offset);
     half[i] = p.size1[1] * dot3(side, axis);
+    // a face of the box separates them, as for most of those whose bounding spheres meet
+    if (abs_(middle[i]) - abs_(half[i]) - p.size2[i] > margin + p.size1[0]) return 0;
   }
   Nearest best = {REAL_MAX, 0, 0, 3, 0, 0, false};
   nearest_end(middle, half, p.size2, &best);

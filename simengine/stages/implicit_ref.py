@@ -10,7 +10,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import mujoco
 import numpy as np
 
 from simengine.math import tree
@@ -61,7 +60,7 @@ def implicit(
     slope = actuator_slopes(m, *actuators)
     D = linear_derivative(m, ten_J.reshape(m.ntendon, m.nv), actuator_moment.reshape(m.nu, m.nv), slope)
     D = D + fluid_derivative(m, xipos, ximat, geom_xpos, geom_xmat, subtree_com, cdof, qvel)
-    D = D - coriolis_derivative(m, cinert, cdof, qvel)
+    D = D - jax.jacfwd(lambda v: rne(m, v, cinert, cdof, *com_vel(m, v, cdof))[0])(qvel)
     return end_of_step(m, qM, D, qfrc_smooth + qfrc_constraint, qpos, qvel)
 
 
@@ -78,18 +77,6 @@ def end_of_step(
     # (3) velocity, then position with it
     qvel = qvel + qacc * dt
     return advance(m, qpos, qvel, dt), qvel
-
-
-def coriolis_derivative(m: Any, cinert: jax.Array, cdof: jax.Array, qvel: jax.Array) -> jax.Array:
-    """Derivative (nv, nv) of the Coriolis, centrifugal and gravitational forces by the velocity."""
-    return jax.jacfwd(lambda v: rne(m, v, cinert, cdof, *com_vel(m, v, cdof))[0])(qvel)
-
-
-def lone_free_dofs(m: Any) -> np.ndarray:
-    """(nv,) bool: dofs of trees that are one free joint and nothing else that moves."""
-    joint, tree_of = np.asarray(m.dof_jntid), m.mj.dof_treeid
-    free = np.asarray(m.jnt_type)[joint] == mujoco.mjtJoint.mjJNT_FREE
-    return np.asarray(free & (np.bincount(tree_of, minlength=1)[tree_of] == 6))
 
 
 def linear_derivative(m: Any, ten_J: jax.Array, moment: jax.Array, slope: jax.Array) -> jax.Array:

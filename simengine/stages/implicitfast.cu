@@ -1,5 +1,5 @@
-// Implicit integration but for Coriolis and centrifugal forces, whose matrix is symmetric. MuJoCo documentation,
-// "Computation", "Numerical integration".
+// Implicit integration but for Coriolis and centrifugal forces, except those of free bodies by themselves. MuJoCo
+// documentation, "Computation", "Numerical integration".
 
 DEVICE void implicitfast(const Model& m, const real* qM, const real* qfrc_smooth, const real* qacc_smooth,
                          const real* qfrc_constraint, const real* qacc, const real* xipos, const real* ximat,

@@ -1,20 +1,17 @@
-"""Implicit integration but for Coriolis and centrifugal forces, in JAX, for one world. As mj_implicit."""
+"""Implicit integration but for most Coriolis and centrifugal forces, in JAX, for one world. As mj_implicit."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 
-from simengine.stages.implicit_ref import (
-    actuator_slopes,
-    coriolis_derivative,
-    end_of_step,
-    fluid_derivative,
-    linear_derivative,
-    lone_free_dofs,
-)
+from simengine.math import tree
+from simengine.math.vector import const
+from simengine.stages.com_vel_ref import com_vel
+from simengine.stages.implicit_ref import actuator_slopes, end_of_step, fluid_derivative, linear_derivative
+from simengine.stages.rne_ref import rne
 
 
 def implicitfast(
@@ -42,15 +39,27 @@ def implicitfast(
     qvel: jax.Array,
 ) -> tuple[jax.Array, jax.Array]:
     """State one time step later; arguments and results as of `implicit`."""
-    # (1) D, the symmetric part of the derivative of the smooth forces by the velocity, without Coriolis forces
+    # (1) D, the symmetric part of the derivative of the smooth forces by the velocity
     actuators = (ctrl, act, act_dot, actuator_length, actuator_velocity, actuator_force, qfrc_actuator)
     slope = actuator_slopes(m, *actuators)
     D = linear_derivative(m, ten_J.reshape(m.ntendon, m.nv), actuator_moment.reshape(m.nu, m.nv), slope)
     drag = fluid_derivative(m, xipos, ximat, geom_xpos, geom_xmat, subtree_com, cdof, qvel)
-    moving, lone = 0.5 * (drag + drag.T), lone_free_dofs(m)
-    if lone.any():  # MuJoCo takes such trees in full
-        moving = jnp.where(lone[:, None], drag - coriolis_derivative(m, cinert, cdof, qvel), moving)
+
+    D = D + 0.5 * (drag + drag.T)
+    alone = free_alone(m)
+    if alone.any():
+        # free bodies by themselves keep all of the derivative, Coriolis forces included
+        whole = drag - 0.5 * (drag + drag.T)
+        whole = whole - jax.jacfwd(lambda v: rne(m, v, cinert, cdof, *com_vel(m, v, cdof))[0])(qvel)
+        D = D + whole * const(alone[:, None] & alone[None, :], D)
 
     # (2) acceleration with the forces at the end of the step
     # (3) velocity, then position with it
-    return end_of_step(m, qM, D + moving, qfrc_smooth + qfrc_constraint, qpos, qvel)
+    return end_of_step(m, qM, D, qfrc_smooth + qfrc_constraint, qpos, qvel)
+
+
+def free_alone(m: Any) -> np.ndarray:
+    """(nv,) bool: dofs of trees that have no other joint than a free one."""
+    root = np.asarray(m.body_rootid)[m.dof_bodyid]
+    dofs = np.bincount(root, minlength=m.nbody)[root]
+    return (dofs == 6) & (np.asarray(m.jnt_type)[m.dof_jntid] == tree.FREE)

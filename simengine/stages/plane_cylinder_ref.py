@@ -24,7 +24,7 @@ def plane_cylinder(
     down = axis * slope[:, None] - normal
     # where the axis is almost upright, rounding alone would turn this small vector along the axis
     down = down - axis * dot(down, axis)[:, None]
-    down, _ = normalize(down, mat2[:, 0::3], 8 * jnp.finfo(normal.dtype).eps)
+    down, _ = normalize(down, mat2[:, 0::3], 8.0 * float(jnp.finfo(normal.dtype).eps))
     down = down * radius
     axis = axis * jnp.where(slope > 0, -size2[:, 1], size2[:, 1])[:, None]
 

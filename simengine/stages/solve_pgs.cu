@@ -66,6 +66,7 @@ DEVICE void find_islands(const Model& m, const Rows& rows, int* efc_island, int*
     }
     changed = m.ntree() > 1 && lane_any(changed);
   }
+  lane_sync();
   LANE_FOR(r, n) {
     if (!rows_together(m, rows, r)) efc_island[r] = m.ntree() + 1;
   }

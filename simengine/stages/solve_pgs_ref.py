@@ -197,16 +197,20 @@ def _sweep(
     Returns: forces (n,), the decrease of the cost, and how much the extrapolation went against the descent.
     """
     low, high = (const(bound, force) for bound in law.bounds)
-    friction, dim, place = const(law.cone_friction, force), jnp.asarray(law.dim, jnp.int32), jnp.arange(law.most)
+    friction, dim, place = (
+        const(law.cone_friction, force),
+        jnp.asarray(law.dim, jnp.int32),
+        jnp.arange(law.most, dtype=jnp.int32),
+    )
 
     # (5) each force becomes the best one while the others stay
     def visit(k: jax.Array, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         force, z, improvement, against = carry
         r = order[k]
-        at, live = jnp.minimum(r + place, force.size - 1), place < dim[r]
+        at, live = jnp.minimum(r + place, force.size - 1), (place < dim[r]).astype(force.dtype)
         Y, old, R = rows.Y[at] * live[:, None], force[at] * live, rows.R[at]
         residual = (rows.b[at] + matmul(Y, z) + R * old) * live
-        A = matmul(Y, Y.T) + jnp.diag(jnp.where(live, R, 1.0))
+        A = matmul(Y, Y.T) + jnp.diag(jnp.where(live > 0, R, 1.0))
         best = jnp.clip(old - residual / jnp.diagonal(A), low[r], high[r])
         if law.most > 1:
             best = jnp.where(dim[r] > 1, best_in_cone(A, residual, old, friction[r]), best)

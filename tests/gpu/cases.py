@@ -23,6 +23,7 @@ LINKS, BODIES = 14, 4
 NAMES = (
     *("ant", "half_cheetah", "hopper", "walker2d"),
     *("mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules", "sunken", "tendons", "dual", "heap"),
+    "crates",
 )
 """Models of 5 to 39 dofs, so that groups of 8, 16 and 32 lanes and matrices beyond a group occur."""
 
@@ -109,7 +110,7 @@ def _undecided(early: mujoco.MjModel, model: Model, states: Sample, index: int) 
     found = np.array([pairs[int(a), int(b)] for a, b in data.contact.geom.reshape(-1, 2)], dtype=int)
     margin = model.cand_margin[found]
     gaps = [data.contact.dist - margin, data.contact.dist - margin - model.cand_gap[found]]
-    gaps += [limit_gaps(model.mj, states.qpos[index][None])[0]]
+    gaps += [limit_gaps(model.mj, states.qpos[index][None], np.array(data.ten_length)[None])[0]]
     return bool((np.abs(np.concatenate(gaps)) < NEAR).any())
 
 
@@ -124,6 +125,7 @@ def case(name: str) -> Case:
         (mj, model), states = oracle_model(name), sample(name)
     early = copy.copy(mj)
     early.geom_gap[:] += 2 * NEAR
+    early.pair_gap[:] += 2 * NEAR
     undecided = np.array([_undecided(early, model, states, i) for i in range(len(states.qpos))])
     keep = np.flatnonzero(~undecided)
     fields = []

@@ -46,13 +46,13 @@ def state_bits(sim: Simulation, group: int = 0, worlds: Any = slice(None)) -> di
     return {name: to_host(sim.groups[group].field(name))[worlds].tobytes() for name in INTEGRATION_STATE}
 
 
-def relative(actual: np.ndarray, expected: np.ndarray) -> float:
-    """Largest error over the first axis, relative to each entry's greatest number or 1; sizes must be equal."""
+def relative(actual: np.ndarray, expected: np.ndarray, least: np.ndarray | float = 1.0) -> float:
+    """Largest error over the first axis, relative to each entry's greatest number or `least`; sizes must be equal."""
     assert actual.size == expected.size, f"sizes {actual.shape} and {expected.shape}"
     if not expected.size:
         return 0.0
     a, b = (x.astype(np.float64).reshape(len(expected), -1) for x in (actual, expected))
-    value = float((np.abs(a - b).max(axis=1) / np.maximum(1.0, np.abs(b).max(axis=1))).max())
+    value = float((np.abs(a - b).max(axis=1) / np.maximum(least, np.abs(b).max(axis=1))).max())
     return value if np.isfinite(value) else np.inf
 
 
@@ -62,9 +62,9 @@ class Worst:
     def __init__(self) -> None:
         self.errors: dict[str, float] = {}
 
-    def note(self, name: str, actual: np.ndarray, expected: np.ndarray) -> None:
+    def note(self, name: str, actual: np.ndarray, expected: np.ndarray, least: np.ndarray | float = 1.0) -> None:
         """Compare entries along the first axis."""
-        self.errors[name] = max(self.errors.get(name, 0.0), relative(actual, expected))
+        self.errors[name] = max(self.errors.get(name, 0.0), relative(actual, expected, least))
 
     def beyond(self, dtype: str) -> dict[str, float]:
         """Fields whose error is larger than their tolerance."""

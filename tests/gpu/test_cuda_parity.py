@@ -41,7 +41,9 @@ def test_fields_after_forward_are_mujocos(backend: str, name: str, dtype: str) -
     assert len(case(name).fields) >= 100
     for field in (*STATE_FIELDS, "qM"):
         expected = np.stack([fields[field] for fields in case(name).fields])
-        worst.note(field, to_host(sim.field(field)), expected)
+        # forces between bodies are what is left of those on them, and no more exact than these
+        outer = [np.abs(fields["cfrc_ext"]).max() if field == "cfrc_int" else 1.0 for fields in case(name).fields]
+        worst.note(field, to_host(sim.field(field)), expected, np.maximum(1.0, outer))
     print(f"{name} {backend} {dtype}: {worst}")
     assert not worst.beyond(dtype)
 

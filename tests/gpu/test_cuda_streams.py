@@ -102,6 +102,23 @@ def test_memory_made_behind_a_busy_stream_is_cleared_before_it_is_used(
 
 @cuda_only
 @executors
+def test_states_set_behind_a_busy_stream_are_not_mixed_up(backend: str, options: dict[str, Any]) -> None:
+    """Each field is staged in memory that the next one may take; none may be overwritten before it was read."""
+    late, calm = (Simulation(ant(), num_worlds=WORLDS, backend=backend, **options) for _ in range(2))
+    start = ant_start(WORLDS, 3)._asdict()
+    for sim, busy in ((calm, False), (late, True)):
+        sim.step()
+        sim.synchronize()
+        if busy:
+            spin()()
+        sim.set_state(**start)
+        sim.step()
+        sim.synchronize()
+    assert state_bits(late) == state_bits(calm)
+
+
+@cuda_only
+@executors
 def test_two_simulations_on_two_streams_are_as_alone(backend: str, options: dict[str, Any]) -> None:
     import cupy
 
