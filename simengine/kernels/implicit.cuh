@@ -132,8 +132,8 @@ DEVICE bool on_one_branch(const Model& m, int i, int j) {
   return upper <= lower && lower <= m.body_last()[upper];
 }
 
-// matrix = qM - h times the derivative of the smooth forces by the velocity, block after block like qM; most models have
-// one block of all dofs.
+// matrix = qM - h times the derivative of the smooth forces by the velocity, block after block like qM; most models
+// have one block of all dofs.
 DEVICE void implicit_matrix(const Model& m, const Moving& f, const real* qM, bool coriolis, real* slope, real* maps,
                             real* drift, real* matrix) {
   const real h = m.opt_timestep()[0];
