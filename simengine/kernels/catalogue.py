@@ -11,7 +11,15 @@ from simengine.stages.acceleration import ACCELERATION
 from simengine.stages.activation import ACTIVATION
 from simengine.stages.actuation import ACTUATION
 from simengine.stages.actuation_any import ACTUATION_ANY
-from simengine.stages.blocks import ACCELERATION_BLOCKS, CRB_BLOCKS, EULER_BLOCKS, FACTOR_BLOCKS, SENSOR_VEL_BLOCKS
+from simengine.stages.blocks import (
+    ACCELERATION_BLOCKS,
+    CRB_BLOCKS,
+    EULER_BLOCKS,
+    FACTOR_BLOCKS,
+    IMPLICIT_BLOCKS,
+    IMPLICITFAST_BLOCKS,
+    SENSOR_VEL_BLOCKS,
+)
 from simengine.stages.body_forces import BODY_FORCES
 from simengine.stages.collision import COLLISION, COLLISION_ANY
 from simengine.stages.com_pos import COM_POS
@@ -270,7 +278,17 @@ ISLAND_SOLVERS: dict[str, Kernel] = {
 }
 
 
-ISLAND_KERNELS: tuple[Kernel, ...] = (SENSE_MOTION_BLOCKS, *ISLAND_SOLVERS.values(), *map(single, ISLAND_STAGES))
+ISLAND_INTEGRATORS: dict[str, Kernel] = {
+    "euler": single(EULER_BLOCKS),
+    "rk4": single(RK4),
+    **{stage.name: Kernel(f"{stage.name}_blocks", (stage,)) for stage in (IMPLICIT_BLOCKS, IMPLICITFAST_BLOCKS)},
+}
+ISLAND_KERNELS: tuple[Kernel, ...] = (
+    SENSE_MOTION_BLOCKS,
+    *ISLAND_SOLVERS.values(),
+    *map(single, ISLAND_STAGES),
+    *(kernel for kernel in ISLAND_INTEGRATORS.values() if kernel.name.endswith("_blocks")),
+)
 """Kernels that only models launch which are solved island by island."""
 
 
@@ -289,7 +307,7 @@ def island_solution(model: Model) -> tuple[Kernel, ...]:
 
 def island_integrator(integrator: str) -> tuple[Kernel, ...]:
     """The integrator of such worlds alone; none without a name."""
-    return (single(BY_BLOCKS.get(integrator, INTEGRATORS[integrator])),) if integrator else ()
+    return (ISLAND_INTEGRATORS[integrator],) if integrator else ()
 
 
 def all_kernels() -> tuple[Kernel, ...]:

@@ -132,21 +132,32 @@ DEVICE bool on_one_branch(const Model& m, int i, int j) {
   return upper <= lower && lower <= m.body_last()[upper];
 }
 
-// matrix = qM - h times the derivative of the smooth forces by the velocity.
+// matrix = qM - h times the derivative of the smooth forces by the velocity, block after block like qM; most models
+// have one block of all dofs.
 DEVICE void implicit_matrix(const Model& m, const Moving& f, const real* qM, bool coriolis, real* slope, real* maps,
                             real* drift, real* matrix) {
-  const int nv = m.nv();
   const real h = m.opt_timestep()[0];
   const bool has_fluid = m.opt_density()[0] > 0 || m.opt_viscosity()[0] > 0;
   LANE_FOR(u, m.nu()) slope[u] = actuator_slope(m, u, f);
   subtree_maps(m, f, coriolis, has_fluid, maps);
   axis_drifts(m, f, drift);
   lane_sync();
-  LANE_FOR(e, nv * nv) {
-    const int i = e / nv, j = e % nv;
-    const bool coupled = on_one_branch(m, i, j);
-    const real change = coupled ? force_derivative(m, i, j, f, slope, maps, drift, coriolis, has_fluid) : R(0.0);
-    matrix[e] = fma_(-h, change, qM[e]);
+  ROLLED for (int b = 0; b < m.nblock(); ++b) {
+    const Block block = block_of(m, b);
+    LANE_FOR(e, block.n * block.n) {
+      const int i = block.dof + e / block.n, j = block.dof + e % block.n;
+      const bool coupled = on_one_branch(m, i, j);
+      const real change = coupled ? force_derivative(m, i, j, f, slope, maps, drift, coriolis, has_fluid) : R(0.0);
+      matrix[block.at + e] = fma_(-h, change, qM[block.at + e]);
+    }
   }
   lane_sync();
+}
+
+// In place: x becomes the solution of the blocks of such a matrix, which is used up.
+DEVICE void implicit_solve(const Model& m, real* x, real* matrix) {
+  ROLLED for (int b = 0; b < m.nblock(); ++b) {
+    const Block block = block_of(m, b);
+    lu_solve(x + block.dof, matrix + block.at, block.n);
+  }
 }

@@ -99,7 +99,7 @@ class Model:
 
     def has_island_forms(self) -> bool:
         """Whether the stages that the model needs have forms that work island by island."""
-        return self.solver in _ISLAND_SOLVERS and self.opt_integrator in ("euler", "rk4")
+        return self.solver in _ISLAND_SOLVERS
 
     def solve_by_islands(self, wanted: bool) -> None:
         """Choose the solution island by island, or as one dense problem; before the model is simulated."""

@@ -6,6 +6,7 @@ In JAX, which sees dense matrices only, their forms are those of `crb`, `factor_
 from dataclasses import replace
 
 from simengine.stages.acceleration import ACCELERATION
+from simengine.stages.implicit import IMPLICIT, IMPLICITFAST
 from simengine.stages.sensor_vel import SENSOR_VEL
 from simengine.stages.stage import Stage
 
@@ -14,7 +15,16 @@ FACTOR_BLOCKS = Stage(name="factor_blocks", reads=("qM_blocks",), writes=("qLD_b
 ACCELERATION_BLOCKS = replace(
     ACCELERATION, name="acceleration_blocks", reads=(*ACCELERATION.reads[:-1], "qLD_blocks"), ref=""
 )
-SENSOR_VEL_BLOCKS = replace(SENSOR_VEL, reads=tuple("qM_blocks" if name == "qM" else name for name in SENSOR_VEL.reads))
+
+
+def _reading_blocks(stage: Stage) -> Stage:
+    """A stage whose body works block by block, however many there are."""
+    return replace(stage, reads=tuple("qM_blocks" if name == "qM" else name for name in stage.reads))
+
+
+SENSOR_VEL_BLOCKS = _reading_blocks(SENSOR_VEL)
+IMPLICIT_BLOCKS = _reading_blocks(IMPLICIT)
+IMPLICITFAST_BLOCKS = _reading_blocks(IMPLICITFAST)
 EULER_BLOCKS = Stage(
     name="euler_blocks",
     reads=("qM_blocks", "qfrc_smooth", "qacc_smooth", "qfrc_constraint", "qacc"),

@@ -15,7 +15,7 @@ def _implicit(name: str, flops: float) -> Stage:
         reads=("qM", "qfrc_smooth", "qacc_smooth", "qfrc_constraint", "qacc", *_MOVING),
         updates=("qpos", "qvel", "qacc_warmstart", "nstep", "world_status"),
         scratch=(
-            *(("slope", ("nu",)), ("maps", ("nbody", 36)), ("drift", ("nv", 6)), ("matrix", ("nv", "nv"))),
+            *(("slope", ("nu",)), ("maps", ("nbody", 36)), ("drift", ("nv", 6)), ("matrix", ("nM",))),
             *(("next_qvel", ("nv",)), ("next_qpos", ("nq",))),
         ),
         flops=flops,

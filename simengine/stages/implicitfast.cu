@@ -25,7 +25,7 @@ DEVICE void implicitfast(const Model& m, const real* qM, const real* qfrc_smooth
   LANE_FOR(i, m.nq()) next_qpos[i] = qpos[i];
   DOF_FOR(v, m.nv()) next_qvel[v] = qfrc_smooth[v] + qfrc_constraint[v];
   lane_sync();
-  lu_solve(next_qvel, matrix, m.nv());
+  implicit_solve(m, next_qvel, matrix);
   // (3) velocity, then position with it
   const real h = m.opt_timestep()[0];
   semi_implicit(m, h, qacc, qpos, qvel, qacc_warmstart, nstep, world_status, next_qvel, next_qpos);
