@@ -7,7 +7,7 @@
 
 // Cosine of the angle within which an edge axis counts as the normal of a face, and by what share of the face's overlap
 // it must then be better.
-#define FLAT R(0.99)
+#define NEARLY_PARALLEL R(0.99)
 #define TWENTIETH R(0.05)
 // Squared sine of the angle below which edges count as parallel.
 #define BARELY_CROSSED max_(R(1e-16), 64 * REAL_EPS * REAL_EPS)
@@ -210,7 +210,7 @@ DEVICE int collide_box_box(const Pair& p, real margin, Contact* out) {
   if (face.overlap < -margin) return 0;
   const Axis edges = best_edges(b);
   if (edges.overlap < -margin) return 0;
-  const bool alike = abs_(dot3(face.normal, edges.normal)) > FLAT;
+  const bool alike = abs_(dot3(face.normal, edges.normal)) > NEARLY_PARALLEL;
   const real lead = face.overlap - edges.overlap;
   if (lead <= 0 || (alike && lead < TWENTIETH * abs_(face.overlap))) return face_contacts(p, b, face, margin, out);
   edge_contact(p, b, edges, out);
