@@ -181,9 +181,12 @@ def run_model(bodies: int, integrator: str, args: argparse.Namespace, runs: Runs
 
 
 def expected() -> list[str]:
-    """Names of the calls that must have run: every kernel of the catalogue, `finish` once for each size class."""
+    """Names of the calls that must have run: every kernel of the catalogue, `finish` once for each size class.
+
+    The combs are too small to be solved island by island.
+    """
     names = []
-    for kernel in catalogue.all_kernels():
+    for kernel in (k for k in catalogue.all_kernels() if k not in catalogue.ISLAND_KERNELS):
         if kernel.name.startswith("finish") and not kernel.name.endswith("_arena"):
             names += [f"{kernel.name}_{bound}" for bound in ROW_CLASSES[1:]]
         else:
