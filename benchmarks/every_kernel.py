@@ -10,10 +10,12 @@ Meant to be run under a checker that slows kernels down a hundred times:
 Run it once without a checker first, so that the kernels are compiled and cached. Arrays are then allocations of their
 own, so that a checker sees what lies beside them.
 
-The models are combs: a free body with teeth of different lengths, so that its height says how many contacts and
+The first models are combs: a free body with teeth of different lengths, so that its height says how many contacts and
 constraint rows a world has, beside as many other free bodies as fill groups of 8, 16 and 32 lanes and more. Every size
-class of the solver, every pair type, both integrators, evaluations, and each stage alone run for each of them. The
-exit status is 1 if a kernel never ran, or if a world that is healthy holds a number that is none.
+class of the solver, light pair types, the fused integrators, evaluations, and each stage alone run for each of them.
+Then come the models that the tests share, with other solvers and integrators where that means other kernels, and a
+heap that is solved island by island. The exit status is 1 if a kernel never ran, or if a world that is healthy holds a
+number that is none.
 """
 
 from __future__ import annotations
@@ -24,15 +26,19 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
+import mujoco
 import numpy as np
 
 import simengine
+from benchmarks.features.probes import pair
+from benchmarks.stepping import ASSETS
 from scheduler.calls import Item
 from simengine.backends.base import lanes_for
 from simengine.backends.cuda import CudaBackend
 from simengine.backends.host import HostBackend
+from simengine.check.states import STATE_ARRAYS, Sampler
 from simengine.emission.calls import Listed
-from simengine.emission.shard import ShardEmitter
+from simengine.emission.shard import ShardEmitter, kernels_of
 from simengine.engine import ListEngine
 from simengine.kernels import catalogue
 from simengine.model.table import PAIR_TYPES
@@ -55,7 +61,7 @@ Runs = Counter[tuple[str, str]]
 """How often a call ran, by its name and the kind of model."""
 
 
-def comb_xml(bodies: int, integrator: str) -> str:
+def comb_xml(bodies: int, integrator: str, option: str = "") -> str:
     """A comb with a handle, a knob and a hinged tail, over a floor, beside two pegs and so many free bodies.
 
     With Euler it stands in a fluid, so that both kernels of the smooth forces run.
@@ -70,7 +76,7 @@ def comb_xml(bodies: int, integrator: str) -> str:
     x, y, z = PEGS
     return f"""
     <mujoco model="comb_{bodies}_{integrator}">
-      <option timestep="0.002" integrator="{integrator}" {fluid}/>
+      <option timestep="0.002" integrator="{integrator}" {fluid} {option}/>
       <worldbody>
         <geom type="plane" size="5 5 1" contype="3" conaffinity="3"/>
         <geom size="0.05" pos="{x} {y + 0.12} {z - 0.07}"/>
@@ -134,10 +140,11 @@ def worlds_of(stage: Stage) -> tuple[Listed | None, ...]:
 def single_stages(emitter: ShardEmitter, log: list[str]) -> Iterator[Item]:
     """Emit every stage alone, in the order of a step, after an evaluation that stored every field."""
     stored = frozenset(f.name for f in FIELDS)
-    solver = emitter._store.model.solver
-    for stage in (s for s in catalogue.STAGES if s.name not in catalogue.SOLVERS or s.name == solver):
+    model = emitter._store.model
+    used = {stage.name for kernel in kernels_of(model, model.opt_integrator, stored) for stage in kernel.stages}
+    for stage in (s for s in catalogue.STAGES if s.name in used):
         for listed in worlds_of(stage):
-            call = emitter._factory.make(catalogue.single(stage), stored, listed, 0, {"rk_stage": 0}).call
+            call = emitter._factory.make(catalogue.single(stage), stored, listed, 0, {"rk_stage": 0, "rk_last": 0}).call
             log.append(call.name)
             yield call
 
@@ -148,9 +155,9 @@ def variant(model: simengine.Model) -> str:
     return f"{lanes} lanes" if model.nv <= lanes else f"{lanes} lanes, nv > {lanes}"
 
 
-def run_model(bodies: int, integrator: str, args: argparse.Namespace, runs: Runs) -> list[str]:
+def run_model(bodies: int, integrator: str, args: argparse.Namespace, runs: Runs, option: str = "") -> list[str]:
     """Steps, an evaluation and single stages of one model; returns what is wrong with the worlds."""
-    model = simengine.load_model(comb_xml(bodies, integrator))
+    model = simengine.load_model(comb_xml(bodies, integrator, option))
     sim = simengine.Simulation(
         model, args.worlds, backend=args.backend, dtype=args.dtype, keep=("cfrc_ext",), on_nonfinite="freeze"
     )
@@ -169,6 +176,15 @@ def run_model(bodies: int, integrator: str, args: argparse.Namespace, runs: Runs
     if status[bad] == 0:
         wrong.append(f"the bad world of {model.name} was not found")
     sim.forward()
+    run_single(sim, kind, runs)
+    sim.close()
+    return wrong
+
+
+def run_single(sim: simengine.Simulation, kind: str, runs: Runs) -> None:
+    """Each stage of a model's steps alone, after an evaluation; worlds of many trees have them in their steps."""
+    if sim.model.has_islands:
+        return
     engine = sim._engine
     assert isinstance(engine, ListEngine), "single stages need a backend with kernel lists: host or cuda"
     for emitter in engine.emitters[0]:
@@ -176,31 +192,86 @@ def run_model(bodies: int, integrator: str, args: argparse.Namespace, runs: Runs
         engine.executor.run([single_stages(emitter, log)])
         runs.update((name, kind) for name in log)
     sim.synchronize()
+
+
+def shared_models() -> Iterator[tuple[str, mujoco.MjModel]]:
+    """Models of the tests, each row and pair type among them, with every solver and integrator."""
+    from tests import islands, models
+
+    solvers, integrators = mujoco.mjtSolver, mujoco.mjtIntegrator
+    for name, text in models.OWN.items():
+        yield name, mujoco.MjModel.from_xml_string(text)
+    yield "pusher", mujoco.MjModel.from_xml_path(str(ASSETS / "pusher.xml"))
+    yield "mesh", mujoco.MjModel.from_xml_string(pair("plane", "mesh"))
+    heap = islands.heap(20)
+    variations: tuple[tuple[str, str, str, int], ...] = (
+        *(("linkage", models.OWN["linkage"], "solver", int(s)) for s in (solvers.mjSOL_CG, solvers.mjSOL_PGS)),
+        *(("pile", models.OWN["pile"], "solver", int(s)) for s in (solvers.mjSOL_CG, solvers.mjSOL_PGS)),
+        *(("heap", heap, "solver", int(s)) for s in (solvers.mjSOL_NEWTON, solvers.mjSOL_CG)),
+        ("heap", heap, "cone", int(mujoco.mjtCone.mjCONE_ELLIPTIC)),
+        *(
+            ("heap", heap, "integrator", int(i))
+            for i in (integrators.mjINT_RK4, integrators.mjINT_IMPLICIT, integrators.mjINT_IMPLICITFAST)
+        ),
+    )
+    for name, text, option, value in variations:
+        mj = mujoco.MjModel.from_xml_string(text)
+        setattr(mj.opt, option, value)
+        yield f"{name}, {option} {value}", mj
+
+
+def run_shared(name: str, mj: mujoco.MjModel, args: argparse.Namespace, runs: Runs) -> list[str]:
+    """An evaluation that stores every field and steps that keep sensors, from settled states."""
+    model = simengine.load_model(mj)
+    keep = ("cfrc_ext", "site_xpos", "sensordata", "ten_length", "actuator_moment")
+    sim = simengine.Simulation(
+        model, args.worlds, backend=args.backend, dtype=args.dtype, keep=keep, on_nonfinite="freeze"
+    )
+    sampler = Sampler(mj, 0)
+    one_of_each = np.unique(model.cand_type, return_index=True)[1]
+    thrown = [sampler.thrown(int(model.cand_geom1[c]), int(model.cand_geom2[c])) for c in one_of_each]
+    found = [*thrown, *sampler.settled(args.worlds), sampler.random()]
+    for field in STATE_ARRAYS:
+        sim.set_state(**{field: np.array([getattr(found[w % len(found)], field) for w in range(args.worlds)])})
+    for evaluate in (sim.forward, *[sim.step] * args.steps):
+        evaluate()
+        runs.update((entry.call.name, "shared") for entry in sim.last_kernel_list)
+    host = sim.groups[0].to_host
+    status, qpos = host(sim.field("world_status")), host(sim.field("qpos"))
+    sim.forward()
+    run_single(sim, "shared", runs)
     sim.close()
-    return wrong
+    return [f"world {w} of {name} is flagged {status[w]}" for w in np.flatnonzero(status)] + [
+        f"{name} holds NaN" for _ in range(int(not np.isfinite(qpos).all()))
+    ]
 
 
 def expected() -> list[str]:
-    """Names of the calls that must have run: every kernel of the catalogue, `finish` once for each size class.
+    """Names of the calls that must have run: every kernel of the catalogue.
 
-    The combs are too small to be solved island by island.
+    A lean `finish` must run once for each size class of the solver; the others in one.
     """
     names = []
-    for kernel in (k for k in catalogue.all_kernels() if k not in catalogue.ISLAND_KERNELS):
-        if kernel.name.startswith("finish") and not kernel.name.endswith("_arena"):
+    for kernel in catalogue.all_kernels():
+        if kernel.name.startswith("finish") and not kernel.name.endswith("_arena") and kernel.name in LEAN:
             names += [f"{kernel.name}_{bound}" for bound in ROW_CLASSES[1:]]
         else:
             names.append(kernel.name)
     return names
 
 
+LEAN = frozenset(catalogue.finish(integrator, "solve", False).name for integrator in ("", "euler", "rk4"))
+
+
 def report(runs: Runs) -> list[str]:
     """Print how often each call ran for each kind of group; returns those that never ran."""
     kinds = list(dict.fromkeys(kind for _, kind in runs))
     print(f"{'kernel':28s}" + "".join(f"{kind:>20s}" for kind in kinds))
-    for name in expected():
+    names = {name for name, _ in runs}
+    for name in sorted(names):
         print(f"{name:28s}" + "".join(f"{runs[name, kind]:20d}" for kind in kinds))
-    return [f"{name} never ran with {kind}" for name in expected() for kind in kinds if not runs[name, kind]]
+    # a kernel with rows in scratch has the bound of their number in its calls' names
+    return [f"{n} never ran" for n in expected() if not any(name == n or name.startswith(f"{n}_") for name in names)]
 
 
 def own_allocations() -> None:
@@ -244,6 +315,10 @@ def main() -> int:
     for bodies in BODIES:
         for integrator in ("Euler", "RK4"):
             wrong += run_model(bodies, integrator, args, runs)
+    for option in ('solver="CG"', 'solver="PGS"', 'cone="elliptic"'):
+        wrong += run_model(0, "RK4", args, runs, option)
+    for name, mj in shared_models():
+        wrong += run_shared(name, mj, args, runs)
     wrong += report(runs)
     launches, seconds = sum(runs.values()), time.perf_counter() - begin
     print(f"{launches} launches of {len({name for name, _ in runs})} kernels in {seconds:.1f} s on {args.backend}")

@@ -128,7 +128,15 @@ def over_islands(kernel: Kernel, memory: Memory, island_class: int) -> list[Argu
     most = min(memory.model.nv, (*ISLAND_CLASSES, memory.model.nv)[island_class])
     plan = kernel.plan_scratch({**memory.model.sizes, "nv": most}, 0, registers=False)
     totals = Place("island_totals", 4 * island_class)
-    head = [memory.header, Place("model_ints"), Place("model_reals"), Place("island_record"), totals, island_class, 0]
+    head: list[Argument] = [
+        memory.header,
+        Place("model_ints"),
+        Place("model_reals"),
+        Place("island_record"),
+        totals,
+        island_class,
+        0,
+    ]
     fields = [Place(kernel.stored_as(name)) for name in (*kernel.reads, *kernel.produced, *kernel.updates)]
     extra = [Place(name) for name in (*kernel.addresses, *kernel.island_scratch)]
     return [*head, *fields, *extra, *(plan.offsets[item.name] for item in kernel.scratch_items), plan.words]
@@ -142,7 +150,7 @@ def prepared(model: Model, dtype: str, states: dict[str, np.ndarray]) -> Memory:
         call(kernel, memory, slots)
     totals = dict(zip(COLUMNS, memory.own("totals").ravel().tolist(), strict=True))
     sizes |= {"contact": totals["ncon"], "row": totals["nefc"]}
-    memory = filled(Memory(model, dtype, n, **{f"{k}s": v for k, v in sizes.items()}), states)
+    memory = filled(Memory(model, dtype, n, sizes["contact"], sizes["row"]), states)
     for kernel, slots in chain(memory, upto="only_gather"):
         call(kernel, memory, slots)
     counts = memory.own("island_totals").ravel().tolist()
