@@ -147,6 +147,7 @@ DEVICE void warm_force(const Model& m, const DualProblem& d, const int* list, co
   whitened_force(m, d, rows.n, list);
   DOF_FOR(v, nv) cost = fma_(R(0.5) * d.z[v], d.z[v], cost);
   const bool none = lane_sum(cost) > 0;
+  lane_sync();
   LANE_FOR(r, rows.n) {
     if (none) d.force[r] = 0;
     d.before[r] = d.force[r];
