@@ -41,6 +41,9 @@ _GEOM = {geom.name.removeprefix("mjGEOM_").lower(): int(geom) for geom in mujoco
 PAIR_NAMES = {(_GEOM[a], _GEOM[b]): f"{a}-{b}" for pair in PAIRS for a, b in pair.geoms}
 """Names of pairs of geom types, as coverage counts them."""
 
+COMMON_PAIRS = tuple(f"{a}-{b}" for pair in PAIRS if pair.name not in ("convex", "plane_mesh") for a, b in pair.geoms)
+"""Those without the general convex ones, which have tests of their own."""
+
 
 def quick_jit(function: Callable[..., Any]) -> Any:
     """jit for functions that run once: compiling takes half as long without the expensive optimisations."""

@@ -118,9 +118,9 @@ def test_generated_models_agree_with_mujoco(dtype: str) -> None:
 
 @pytest.mark.slow
 def test_many_generated_models_agree_with_mujoco() -> None:
-    compare(settings(QUICK, max_examples=500), "host", "float64")
+    compare(settings(QUICK, max_examples=150), "host", "float64")
 
 
 @pytest.mark.slow
 def test_the_jax_forms_of_generated_models_agree_with_mujoco() -> None:
-    compare(settings(QUICK, max_examples=5), "jax", "float64")
+    compare(settings(QUICK, max_examples=3), "jax", "float64")

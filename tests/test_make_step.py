@@ -65,7 +65,11 @@ def test_ant_steps_as_mujoco_along_a_trajectory(dtype: str) -> None:
     assert max(worst.values()) < STEP_TOLERANCE[dtype], worst
 
 
-@pytest.mark.parametrize("name", [n for n in ALL if n != "ant"])
+STEPPED = ("half_cheetah", "hopper", "crates", "linkage", "ragdoll", "ropes")
+"""Models with different rows, pairs and integrators; solvers that do not converge need MuJoCo's warm start."""
+
+
+@pytest.mark.parametrize("name", [n for n in STEPPED if oracle_model(n)[1].solver != "solve_pgs"])
 def test_models_step_as_mujoco_along_a_trajectory(name: str) -> None:
     worst = worst_step_error(name, "float64", 200)
     assert max(worst.values()) < STEP_TOLERANCE["float64"], worst

@@ -7,7 +7,6 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-import mujoco
 import numpy as np
 
 from simengine.math.contact_frame import NO_CONTACT, make_frame
@@ -19,7 +18,7 @@ from simengine.math.polish import lies_along, polish, witnesses
 from simengine.math.vector import dot
 
 SLOTS = 2
-_GEOM = mujoco.mjtGeom
+_SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX = 2, 3, 4, 5, 6  # MuJoCo's mjtGeom
 
 
 def shapes_of(types: Sequence[int], size: jax.Array, vert: np.ndarray) -> Shape:
@@ -28,15 +27,15 @@ def shapes_of(types: Sequence[int], size: jax.Array, vert: np.ndarray) -> Shape:
     Args: types n of mjtGeom; size (n, 3) MuJoCo's sizes [m]; vert (n, k, 3) [m].
     """
     kind = np.asarray(types)[:, None]
-    disc, line = kind == int(_GEOM.mjGEOM_CYLINDER), kind == int(_GEOM.mjGEOM_CAPSULE)
+    disc, line = kind == _CYLINDER, kind == _CAPSULE
     zero = jnp.zeros_like(size[:, :1])
     along = jnp.concatenate([zero, zero, size[:, 1:2]], axis=1)
     across = jnp.concatenate([size[:, :1], size[:, :1], zero], axis=1)
     nothing = jnp.zeros_like(size)
-    ball = line | (kind == int(_GEOM.mjGEOM_SPHERE))
+    ball = line | (kind == _SPHERE)
     return Shape(
-        box=jnp.where(kind == int(_GEOM.mjGEOM_BOX), size, jnp.where(disc | line, along, nothing)),
-        round=jnp.where(kind == int(_GEOM.mjGEOM_ELLIPSOID), size, jnp.where(disc, across, nothing)),
+        box=jnp.where(kind == _BOX, size, jnp.where(disc | line, along, nothing)),
+        round=jnp.where(kind == _ELLIPSOID, size, jnp.where(disc, across, nothing)),
         radius=jnp.where(ball, size[:, :1], zero)[:, 0],
         vert=jnp.asarray(vert, size.dtype),
         disc=disc[:, 0],

@@ -17,7 +17,7 @@ from tests.oracle import Sample, oracle_model, sample, undecided
 from tests.stages.harness import FRONT, Argument, Memory, arguments, call, list_worlds
 
 MODELS = (
-    *("ant", "half_cheetah", "mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules"),
+    *("ant", "mixed_tree", "pile", "contact_parameters"),
     *("sunken", "tendons", "actuators", "ropes", "crates", "ragdoll", "glider", "dual", "linkage", "rollers"),
 )
 

@@ -19,7 +19,7 @@ from simengine.model.support import INTEGRATORS
 from simengine.model.table import PAIR_TYPES
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELD, STATUS
-from tests.oracle import PAIR_NAMES, coverage, oracle_model
+from tests.oracle import COMMON_PAIRS, coverage, oracle_model
 from tests.stages.harness import FRONT, Memory, arguments, call, changed, list_worlds
 from tests.stages.harness_chain import MODELS, arena_sizes, fresh, most_rows, prepared, run_chain, serves, single
 from tests.stages.harness_expected import Fields, expected, owner
@@ -45,7 +45,12 @@ def own_integrator(name: str) -> str:
     return oracle_model(name)[1].opt_integrator
 
 
-ORACLE = [(name, stage) for name, stage, k in ON_MODELS if k == 0 and stage not in OWN]
+def is_part(name: str, stage: Stage) -> bool:
+    """Whether a stage computes a part of MuJoCo's field, to which the stages of spatial tendons add theirs."""
+    return stage in (catalogue.PASSIVE, catalogue.RNE_POST_GENERAL) and oracle_model(name)[1].npath > 0
+
+
+ORACLE = [(name, stage) for name, stage, k in ON_MODELS if k == 0 and stage not in OWN and not is_part(name, stage)]
 """Stages whose results MuJoCo has, for every world."""
 
 TOLERANCE = {"contact": (1e-8, 1e-4), "row": (1e-8, 2e-4), "solution": (1e-6, 2e-3), "smooth": (1e-9, 5e-5)}
@@ -62,6 +67,8 @@ SENSING = (catalogue.SENSOR_POS, catalogue.SENSOR_VEL, catalogue.SENSOR_ACC)
 
 def tolerance(name: str, dtype: str) -> float:
     """Largest relative error of a field in one state."""
+    if name == "cfrc_int":  # what is left of forces that cancel
+        return (2e-5, 2e-3)[dtype == "float32"]
     kind = "solution" if name in SOLUTION else FIELD[name].space
     return TOLERANCE.get(kind, TOLERANCE["smooth"])[dtype == "float32"]
 
@@ -300,5 +307,5 @@ def test_special_positions_agree_with_mujoco(first: str, second: str, pos: tuple
 
 def test_the_sample_covers_every_kind_of_contact_and_row() -> None:
     total = sum((coverage(name) for name in MODELS), start=coverage(MODELS[0]))
-    assert all(total[kind] >= 20 for kind in (*PAIR_NAMES.values(), "limits", "tendon limits", "in gap")), total
+    assert all(total[kind] >= 20 for kind in (*COMMON_PAIRS, "limits", "tendon limits", "in gap")), total
     assert all(min(arena_sizes(name)) > 0 for name in MODELS)

@@ -48,7 +48,6 @@ KINDS = {
     PLAIN: ("float64", 4, ()),
     "threads": ("float64", 4, ("-fsanitize=thread",)),
     "memory, four lanes": ("float32", 4, ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")),
-    "memory, one lane": ("float64", 1, ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")),
 }
 
 
