@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -182,10 +183,11 @@ class ListEngine:
     def close(self) -> None:
         """Give back threads and streams, once the work under way is done: it uses memory that goes back as well."""
         with suppress(Exception):  # a device that failed has said so at the call that failed
-            self.synchronize()
+            self.backend.drain()
         self.executor.close()
 
     def __del__(self) -> None:
         """Wait for the work under way before its memory goes back."""
-        with suppress(Exception):
-            self.executor.synchronize()
+        if not sys.is_finalizing():
+            with suppress(Exception):
+                self.backend.drain()

@@ -44,6 +44,10 @@ class Backend(Protocol):
         """A copy of a host array for one use by the caller's stream: it may be dropped as soon as that is enqueued."""
         ...
 
+    def drain(self) -> None:
+        """Wait for everything under way on the device, whatever stream it is on: the caller's may be gone already."""
+        ...
+
     def host_visible(self, count: int) -> np.ndarray:
         """An int32 array that the host reads and kernels write; its address is valid for both."""
         ...

@@ -76,6 +76,10 @@ class CudaBackend:
         """
         return self._cupy.asarray(array)
 
+    def drain(self) -> None:
+        """Wait for the whole device."""
+        self._cupy.cuda.Device().synchronize()
+
     def host_visible(self, count: int) -> np.ndarray:
         """Pinned memory, mapped at the same address on the GPU (unified addressing)."""
         memory = self._cupy.cuda.alloc_pinned_memory(4 * max(count, 1))

@@ -51,6 +51,9 @@ class HostBackend:
         """The array itself."""
         return array
 
+    def drain(self) -> None:
+        """Nothing: calls are done when a run returns."""
+
     def host_visible(self, count: int) -> np.ndarray:
         """Plain memory."""
         return self.zeros((count,), "int32")

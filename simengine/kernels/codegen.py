@@ -152,7 +152,11 @@ def _world_function(kernel: Kernel) -> str:
         arguments += [_working(kernel, stage, n) for n, _ in stage.scratch]
         arguments += list(stage.scalars)
         lines.append(f"  ::{stage.name}({', '.join(arguments)});")
-        lines += [_copy_out(kernel, name) for name in kernel.copy_after(i)]
+        copied = kernel.copy_after(i)
+        lines += [_copy_out(kernel, name) for name in copied]
+        if copied and i < len(kernel.stages) - 1:
+            # the next body may work in the same words
+            lines.append(f"  if ({' || '.join(copied)}) lane_sync();")
     lines.append("}")
     assert len(set(names)) == len(names), f"kernel {kernel.name} has a parameter twice"
     return "\n".join(lines)

@@ -110,13 +110,18 @@ def differences(ours: Simulation, theirs: Simulation) -> Worst:
     return worst
 
 
+def agreement(name: str) -> float:
+    """How far two backends may be apart; the dual solver stops short of the optimum, where sums of another order show."""
+    return 1e-7 if case(name).model.solver == "solve_pgs" else 1e-9
+
+
 @cuda_only
 @names
 def test_backends_agree_in_double_precision(backend: str, name: str) -> None:
     """Every field, contact and row of a forward evaluation."""
     worst = differences(forward(name, backend, "float64"), forward(name, "host", "float64"))
     print(f"{name}: {worst}")
-    assert {k: v for k, v in worst.errors.items() if not v <= 1e-9} == {}
+    assert {k: v for k, v in worst.errors.items() if not v <= agreement(name)} == {}
 
 
 @cuda_only
@@ -131,4 +136,4 @@ def test_steps_agree_in_double_precision(backend: str, name: str) -> None:
     for field in ("qpos", "qvel", "qacc_warmstart", "nstep", "world_status"):
         worst.note(field, *(to_host(sim.field(field)) for sim in sims))
     print(f"{name}: {worst}")
-    assert {k: v for k, v in worst.errors.items() if not v <= 1e-9} == {}
+    assert {k: v for k, v in worst.errors.items() if not v <= agreement(name)} == {}
