@@ -111,7 +111,7 @@ def differences(ours: Simulation, theirs: Simulation) -> Worst:
 
 
 def agreement(name: str) -> float:
-    """How far two backends may be apart; the dual solver stops short of the optimum, where sums of another order show."""
+    """How far two backends may be apart; the dual solver stops short of the optimum, where the order of sums shows."""
     return 1e-7 if case(name).model.solver == "solve_pgs" else 1e-9
 
 
