@@ -227,6 +227,7 @@ def _host_entry(kernel: Kernel) -> str:
             "  for (int slot = 0; slot < count; ++slot) {",
             f"    const int world = {_unit(kernel)};",
             f"    {kernel.name}_world({call}, world, scratch);",
+            "    lane_sync();",  # the next world works in the same scratch
             "  }",
             "}",
         ]

@@ -40,8 +40,8 @@ SUMMED = (
 )
 """Fields that depend on the solver's sums over lanes, whose order is another with more lanes."""
 
-UNCOMPARED = ("solver_niter", "efc_jv", "listed", "num_listed")
-"""How the solver got there may differ in the last iteration; lists of worlds are inputs."""
+UNCOMPARED = ("solver_niter", "efc_jv", "efc_before", "efc_weight", "listed", "num_listed")
+"""How the solver got there may differ in the last iteration, and its working fields; lists of worlds are inputs."""
 
 PLAIN = "none, four lanes"
 KINDS = {
