@@ -17,7 +17,7 @@ from simengine.kernels.codegen import body_signature
 from simengine.model import Model, load_model
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELDS
-from tests.islands import dense, dropped, every_row, heap
+from tests.islands import dense, dropped, every_row, heap, roped
 
 STEPS = (0, 20, 60, 150)
 DTYPES = ("float64", "float32")
@@ -86,8 +86,15 @@ def test_implicit_steps_agree_with_mujoco(integrator: str) -> None:
     assert report.passed, report
 
 
+def test_paths_through_space_join_the_trees_they_touch() -> None:
+    m = load_model(roped(heap(12)))
+    assert m.has_islands
+    assert m.nblock == m.mj.ntree - 2
+    assert (m.dof_block[m.tendon_dof] == [0, 4, 5, 6]).all()
+
+
 def test_rows_of_every_type_agree_with_mujoco() -> None:
-    xml = every_row(heap(12))
+    xml = every_row(roped(heap(12)))
     assert load_model(xml).solver == "solve_newton"
     report = check_model(xml, num_states=16, backend="host", dtype="float64")
     assert report.passed, report
