@@ -135,15 +135,20 @@ def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
     """The calls of a step, each to be carried out before the next is asked for; up to the kernel `upto` at most."""
     model = memory.model
     yield from counting(memory)
-    *before, solver, scatter = catalogue.island_solution(model)
+    *solution, scatter = catalogue.island_solution(model)
     smooth = catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid))
     narrow = (catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist())))
-    for kernel in (*smooth, *narrow, *before):
+    for kernel in (*smooth, *narrow):
         if kernel.name == upto:
             return
         yield kernel, arguments(kernel, memory)
-    for c in range(NUM_ISLAND_CLASSES):
-        yield solver, over_islands(solver, memory, c)
+    for kernel in solution:
+        if kernel.name == upto:
+            return
+        if kernel.unit == "island":
+            yield from ((kernel, over_islands(kernel, memory, c)) for c in range(NUM_ISLAND_CLASSES))
+        else:
+            yield kernel, arguments(kernel, memory)
     for kernel in (scatter, *catalogue.island_integrator(integrator)):
         yield kernel, arguments(kernel, memory)
 

@@ -9,13 +9,18 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
+_PGS = mujoco.mjtSolver.mjSOL_PGS
 _FEWEST_DOFS = 65
 """Smaller worlds are solved as one dense problem: finding their islands costs more than it saves."""
 
 
 def worth_blocks(mj: mujoco.MjModel) -> bool:
-    """Whether a model has enough dofs, in enough trees, to be handled block by block."""
-    return bool(mj.nv >= _FEWEST_DOFS and len(_boundaries(mj)) > 2)
+    """Whether a model has enough dofs, in enough trees, to be handled block by block.
+
+    What does not converge depends on what is solved together, and islands are of trees: PGS needs a block for each.
+    """
+    blocks = len(_boundaries(mj)) - 1
+    return bool(mj.nv >= _FEWEST_DOFS and blocks > 1 and (mj.opt.solver != _PGS or blocks == mj.ntree))
 
 
 def block_table(mj: mujoco.MjModel, split: bool) -> tuple[dict[str, np.ndarray], dict[str, int]]:
