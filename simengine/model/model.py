@@ -12,6 +12,7 @@ from simengine.errors import ModelError, UnsupportedModelError
 from simengine.model.actuators import actuator_table, needs_general_actuation
 from simengine.model.blocks import block_table, worth_blocks
 from simengine.model.fluid import fluid_table
+from simengine.model.frames import frame_table
 from simengine.model.gravcomp import LIMITED, gravcomp_table
 from simengine.model.lengths import length_table
 from simengine.model.meshes import hull_table
@@ -191,7 +192,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.nd
     values |= length_table(mj) | path_table(mj) | actuator_table(mj) | sensor_table(mj)
     values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
-    values |= fluid_table(mj) | gravcomp_table(mj)
+    values |= fluid_table(mj) | gravcomp_table(mj) | frame_table(mj)
     for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "impratio"):
         values[f"opt_{option}"] = getattr(mj.opt, option)
     values["dof_treeid"] = np.zeros(mj.nv) if disabled & int(_DISABLE.mjDSBL_ISLAND) else mj.dof_treeid
