@@ -195,6 +195,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.nd
     values |= fluid_table(mj) | gravcomp_table(mj) | frame_table(mj)
     for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "impratio"):
         values[f"opt_{option}"] = getattr(mj.opt, option)
+    values["opt_leastref"] = 0.0 if disabled & int(_DISABLE.mjDSBL_REFSAFE) else 2.0 * mj.opt.timestep
     values["dof_treeid"] = np.zeros(mj.nv) if disabled & int(_DISABLE.mjDSBL_ISLAND) else mj.dof_treeid
     arrays = {}
     for field in TABLE:

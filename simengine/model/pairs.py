@@ -112,7 +112,23 @@ def _solmix(mj: mujoco.MjModel, geom1: int, geom2: int) -> float:
 
 
 def parameters_of(mj: mujoco.MjModel, candidate: Candidate) -> ContactParameters:
-    """Contact parameters of a candidate: an explicit pair's own ones, or those of its geoms combined."""
+    """Contact parameters of a candidate: an explicit pair's own ones, or those of its geoms combined.
+
+    The flag "override" replaces all but the dimension and the gap by those of the options.
+    """
+    found = _own_parameters(mj, candidate)
+    if not mj.opt.enableflags & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE):
+        return found
+    return found._replace(
+        friction=np.maximum(mj.opt.o_friction, _MINMU),
+        solref=mj.opt.o_solref.copy(),
+        solreffriction=np.zeros(2),
+        solimp=mj.opt.o_solimp.copy(),
+        margin=float(mj.opt.o_margin),
+    )
+
+
+def _own_parameters(mj: mujoco.MjModel, candidate: Candidate) -> ContactParameters:
     geom1, geom2, pair = candidate
     if pair < 0:
         return combine(mj, geom1, geom2)

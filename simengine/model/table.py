@@ -235,6 +235,7 @@ TABLE: tuple[TableField, ...] = (
     _r("sensor_quat", "nsensor", 2, 4, doc="derived: orientations of the frames in their bodies"),
     # options
     _r("opt_timestep", doc="step [s]"),
+    _r("opt_leastref", doc="derived: least time constant of a solver reference [s]; 0 where refsafe is disabled"),
     _r("opt_gravity", 3, doc="gravity [m/s^2]"),
     _r("opt_density", doc="density of the fluid [kg/m^3]"),
     _r("opt_viscosity", doc="viscosity of the fluid [Pa s]"),

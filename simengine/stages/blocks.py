@@ -6,6 +6,7 @@ In JAX, which sees dense matrices only, their forms are those of `crb`, `factor_
 from dataclasses import replace
 
 from simengine.stages.acceleration import ACCELERATION
+from simengine.stages.energy import ENERGY
 from simengine.stages.implicit import IMPLICIT, IMPLICITFAST
 from simengine.stages.sensor_vel import SENSOR_VEL
 from simengine.stages.stage import Stage
@@ -22,6 +23,7 @@ def _reading_blocks(stage: Stage) -> Stage:
     return replace(stage, reads=tuple("qM_blocks" if name == "qM" else name for name in stage.reads))
 
 
+ENERGY_BLOCKS = _reading_blocks(ENERGY)
 SENSOR_VEL_BLOCKS = _reading_blocks(SENSOR_VEL)
 IMPLICIT_BLOCKS = _reading_blocks(IMPLICIT)
 IMPLICITFAST_BLOCKS = _reading_blocks(IMPLICITFAST)
