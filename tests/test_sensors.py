@@ -11,9 +11,10 @@ import pytest
 from simengine import Model, Simulation, load_model
 from simengine.check.oracle import Oracle
 from simengine.model.sensors import measured_in
-from tests.models import TENDONS, compile_model
+from tests.models import OWN, compile_model
 from tests.oracle import Sample, sample
 
+TENDONS = OWN["tendons"]
 WORLDS = 12
 EULER, RK4 = int(mujoco.mjtIntegrator.mjINT_EULER), int(mujoco.mjtIntegrator.mjINT_RK4)
 

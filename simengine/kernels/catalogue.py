@@ -38,6 +38,7 @@ from simengine.stages.islands import CONSTRAINT_BLOCKS, GATHER, ISLANDS, SCAN_IS
 from simengine.stages.kinematics import KINEMATICS
 from simengine.stages.narrowphase import NARROWPHASE
 from simengine.stages.passive import PASSIVE
+from simengine.stages.pgs_islands import PGS_DESCEND, PGS_START, PGS_WARM
 from simengine.stages.rk4 import RK4
 from simengine.stages.rne import RNE
 from simengine.stages.rne_post import RNE_POST, RNE_POST_GENERAL
@@ -270,13 +271,18 @@ BY_BLOCKS: dict[str, Stage] = {
     "constraint": CONSTRAINT_BLOCKS,
     "euler": EULER_BLOCKS,
 }
-ISLAND_STAGES: tuple[Stage, ...] = (*BY_BLOCKS.values(), ISLANDS, SCAN_ISLANDS, GATHER, SCATTER)
-# Solvers whose unit is an island; what does not converge depends on what is solved together, so PGS has no such form.
-ISLAND_SOLVERS: dict[str, Kernel] = {
-    stage.name: Kernel(f"{stage.name}_islands", (stage,), unit="island", resident=6)
-    for stage in (SOLVE, SOLVE_NEWTON, SOLVE_CG)
-}
+ISLAND_STAGES: tuple[Stage, ...] = (*BY_BLOCKS.values(), ISLANDS, SCAN_ISLANDS, GATHER, PGS_WARM, SCATTER)
 
+
+def _over_islands(stage: Stage) -> Kernel:
+    return Kernel(f"{stage.name}_islands", (stage,), unit="island", resident=6)
+
+
+ISLAND_SOLVERS: dict[str, tuple[Kernel, ...]] = {
+    **{stage.name: (_over_islands(stage),) for stage in (SOLVE, SOLVE_NEWTON, SOLVE_CG)},
+    "solve_pgs": (_over_islands(PGS_START), single(PGS_WARM), _over_islands(PGS_DESCEND)),
+}
+"""What solves the islands, by solver; kernels of the unit island are launched once for each size class."""
 
 ISLAND_INTEGRATORS: dict[str, Kernel] = {
     "euler": single(EULER_BLOCKS),
@@ -285,7 +291,7 @@ ISLAND_INTEGRATORS: dict[str, Kernel] = {
 }
 ISLAND_KERNELS: tuple[Kernel, ...] = (
     SENSE_MOTION_BLOCKS,
-    *ISLAND_SOLVERS.values(),
+    *(kernel for kernels in ISLAND_SOLVERS.values() for kernel in kernels if kernel.unit == "island"),
     *map(single, ISLAND_STAGES),
     *(kernel for kernel in ISLAND_INTEGRATORS.values() if kernel.name.endswith("_blocks")),
 )
@@ -302,7 +308,7 @@ def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
 def island_solution(model: Model) -> tuple[Kernel, ...]:
     """Rows and solution of worlds that are solved island by island."""
     before, after = (CONSTRAINT_BLOCKS, ISLANDS, SCAN_ISLANDS, GATHER), (SCATTER,)
-    return (*map(single, before), ISLAND_SOLVERS[model.solver], *map(single, after))
+    return (*map(single, before), *ISLAND_SOLVERS[model.solver], *map(single, after))
 
 
 def island_integrator(integrator: str) -> tuple[Kernel, ...]:

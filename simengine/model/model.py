@@ -28,7 +28,6 @@ _SOLVERS = {
     int(mujoco.mjtSolver.mjSOL_CG): "solve_cg",
     int(mujoco.mjtSolver.mjSOL_NEWTON): "solve_newton",
 }
-_ISLAND_SOLVERS = ("solve", "solve_newton", "solve_cg")  # PGS solves large worlds as one dense problem
 
 
 class Model:
@@ -87,7 +86,7 @@ class Model:
             or self.opt_integrator in ("implicit", "implicitfast")
         )
         self.general_position = bool(heavy or self.neq or self.nfriction or self.general_smooth)
-        self.solve_by_islands(self.has_island_forms() and worth_blocks(mj))
+        self.solve_by_islands(worth_blocks(mj))
         self._check_shapes()
 
     def __getattr__(self, name: str) -> Any:
@@ -96,10 +95,6 @@ class Model:
             if name in values:
                 return values[name]
         raise AttributeError(f"the model table has no field {name!r}; see simengine.model.table.TABLE")
-
-    def has_island_forms(self) -> bool:
-        """Whether the stages that the model needs have forms that work island by island."""
-        return self.solver in _ISLAND_SOLVERS
 
     def solve_by_islands(self, wanted: bool) -> None:
         """Choose the solution island by island, or as one dense problem; before the model is simulated."""

@@ -150,6 +150,7 @@ TABLE: tuple[TableField, ...] = (
     _i("slot_sub", "nslot", doc="derived: number of the slot within its pair"),
     # fixed tendons: weighted sums of joint coordinates, one term a wrap
     _i("tendon_adr", "ntendon", doc="first wrap over a joint"),
+    _i("tendon_dof", "ntendon", doc="derived: first dof that the tendon may depend on; 0 if there is none"),
     _i("tendon_num", "ntendon", doc="number of wraps over joints"),
     _r("tendon_stiffness", "ntendon", doc="spring stiffness [N per unit of length]"),
     _r("tendon_damping", "ntendon", doc="damping [N s per unit of length]"),

@@ -115,14 +115,20 @@ def _undecided(early: mujoco.MjModel, model: Model, states: Sample, index: int) 
 
 
 @cache
+def loaded(name: str) -> tuple[mujoco.MjModel, Model]:
+    """A model of NAMES with the solver's tolerance at 1e-12, for MuJoCo and for the engine."""
+    if name != "heap":
+        return oracle_model(name)
+    mj = mujoco.MjModel.from_xml_string(heap_xml())
+    mj.opt.tolerance = mj.opt.ls_tolerance = 1e-12
+    return mj, load_model(mj)
+
+
+@cache
 def case(name: str) -> Case:
     """A model of NAMES with its decided states."""
-    if name == "heap":
-        mj = mujoco.MjModel.from_xml_string(heap_xml())
-        mj.opt.tolerance = mj.opt.ls_tolerance = 1e-12
-        model, states = load_model(mj), _heap_sample(mj, 110)
-    else:
-        (mj, model), states = oracle_model(name), sample(name)
+    mj, model = loaded(name)
+    states = _heap_sample(mj, 110) if name == "heap" else sample(name)
     early = copy.copy(mj)
     early.geom_gap[:] += 2 * NEAR
     early.pair_gap[:] += 2 * NEAR

@@ -12,7 +12,7 @@ from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELD
-from tests.gpu.cases import NAMES, case
+from tests.gpu.cases import NAMES, loaded
 from tests.gpu.compare import CUDA, TOLERANCE, both, cuda_only, kind
 from tests.gpu.launcher import resident
 from tests.gpu.memories import owners, prepared, start, widened
@@ -20,16 +20,32 @@ from tests.stages.harness import FRONT, Memory, arguments, call, changed, list_w
 from tests.stages.harness_chain import calls, fused_calls, most_rows, serves
 
 CASES = [(stage, 0) for stage in catalogue.STAGES] + [(catalogue.RK4, k) for k in (1, 2, 3)]
+ON_HOST = ("ant", "heap")
+"""Models that run on the host too, where the stages have tests of their own."""
+
 INTEGRATIONS = [("", 0), ("euler", 0), ("rk4", 0), ("rk4", 3)]
 
-stages = pytest.mark.parametrize(("stage", "rk_stage"), CASES, ids=[f"{s.name}{k or ''}" for s, k in CASES])
 dtypes = pytest.mark.parametrize("dtype", ["float64", "float32"])
 names = pytest.mark.parametrize("name", NAMES)
-on_both = pytest.mark.parametrize(
-    ("backend", "name"),
-    [("host", "ant"), ("host", "heap"), *(pytest.param(*CUDA.values, name, marks=CUDA.marks) for name in NAMES)],
+ON_MODELS = [(name, *stage_case) for name in NAMES for stage_case in CASES if serves(stage_case[0], loaded(name)[1])]
+"""Models and the stages that they have a use for."""
+
+stages_on_models = pytest.mark.parametrize(
+    ("name", "stage", "rk_stage"), ON_MODELS, ids=[f"{name}-{stage.name}{k or ''}" for name, stage, k in ON_MODELS]
 )
-"""Every model on the GPU; on the host, where the stages have tests of their own, two."""
+on_both = pytest.mark.parametrize(
+    ("backend", "name", "stage", "rk_stage"),
+    [
+        pytest.param(*values, *c, marks=marks, id=f"{values[0]}-{c[0]}-{c[1].name}{c[2] or ''}")
+        for values, marks, on in ((("host",), (), ON_HOST), (CUDA.values, CUDA.marks, NAMES))
+        for c in ON_MODELS
+        if c[0] in on
+    ],
+)
+chains_on_both = pytest.mark.parametrize(
+    ("backend", "name"),
+    [*(("host", name) for name in ON_HOST), *(pytest.param(*CUDA.values, name, marks=CUDA.marks) for name in NAMES)],
+)
 
 WORKING = ("solver_niter", "efc_jar", "efc_jv", "efc_before", "efc_order")
 """Outputs that say how the solver got there."""
@@ -58,15 +74,12 @@ def errors(actual: Memory, expected: Memory, written: dict[str, np.ndarray], dty
     return wrong
 
 
-@stages
 @dtypes
 @on_both
 def test_a_stage_alone_agrees_with_the_host_build(
     backend: str, name: str, dtype: str, stage: Stage, rk_stage: int
 ) -> None:
     """The same inputs in double precision on the host: the same words are written, with the same values."""
-    if not serves(stage, case(name).model):
-        pytest.skip(f"{name} has no use for it")
     kernel, memory = catalogue.single(stage), prepared(name, dtype)
     rows = most_rows(memory)
     memory.poison(stage.writes)
@@ -91,13 +104,10 @@ def test_a_stage_alone_agrees_with_the_host_build(
 
 
 @cuda_only
-@stages
+@stages_on_models
 @dtypes
-@names
 def test_a_world_does_not_know_its_block(backend: str, name: str, dtype: str, stage: Stage, rk_stage: int) -> None:
     """One world a block, two, as many as fit, and every second world of a list: the same bits."""
-    if not serves(stage, case(name).model):
-        pytest.skip(f"{name} has no use for it")
     kernel, outputs = catalogue.single(stage), (*stage.writes, *stage.updates)
     memory = prepared(name, dtype)
     slots = arguments(kernel, memory, False, most_rows(memory), {"rk_stage": rk_stage})
@@ -142,12 +152,12 @@ def left_out(kernels: tuple[Kernel, ...]) -> dict[str, frozenset[str]]:
 @pytest.mark.parametrize("arena", [False, True], ids=["rows in scratch", "rows in the arena"])
 @pytest.mark.parametrize(("integrator", "rk_stage"), INTEGRATIONS)
 @dtypes
-@on_both
+@chains_on_both
 def test_fused_and_unfused_kernels_give_the_same_bits(
     backend: str, name: str, dtype: str, integrator: str, rk_stage: int, arena: bool, stored: str
 ) -> None:
     """Wherever the rows live, and whatever reaches memory."""
-    solver = case(name).model.solver
+    solver = loaded(name)[1].solver
     unused = catalogue.finish(integrator, solver, not arena)
     kernels = tuple(k for k in catalogue.step_kernels(integrator, solver) if k != unused)
     null = left_out(kernels) if stored == "what is read" else {k.name: frozenset[str]() for k in kernels}
@@ -163,7 +173,7 @@ def test_fused_and_unfused_kernels_give_the_same_bits(
 
 
 def test_the_models_need_every_number_of_lanes() -> None:
-    sizes = [case(name).model.nv for name in NAMES]
+    sizes = [loaded(name)[1].nv for name in NAMES]
     assert {lanes_for(nv) for nv in sizes} == set(LANE_CLASSES)
     assert max(sizes) > LANE_CLASSES[-1]
 

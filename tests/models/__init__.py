@@ -1,0 +1,40 @@
+"""Models that the tests share: Gymnasium's installed MJCF files, and small ones that exercise one group of features.
+
+The small ones lie here as MJCF files, so that ``simengine check tests/models/NAME.xml`` shows one of them in full.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gymnasium
+import mujoco
+
+GYMNASIUM = (
+    *("ant", "half_cheetah", "hopper", "walker2d", "swimmer"),
+    *("inverted_pendulum", "inverted_double_pendulum"),
+)
+"""Gymnasium's models that every stage is tested on, by file name."""
+
+NAMES = (
+    *("mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules", "sunken", "tendons", "actuators"),
+    *("crates", "ragdoll", "glider", "dual", "linkage", "ropes", "rollers"),
+)
+"""Small models of this folder, by file name."""
+
+OWN = {name: Path(__file__).with_name(f"{name}.xml").read_text() for name in NAMES}
+"""Small models by name, as MJCF text."""
+
+ALL = (*GYMNASIUM, *NAMES)
+
+
+def gymnasium_path(name: str) -> Path:
+    """Installed MJCF file of one of Gymnasium's models."""
+    return Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / f"{name}.xml"
+
+
+def compile_model(name: str) -> mujoco.MjModel:
+    """A model of `ALL`, compiled by MuJoCo."""
+    if name in OWN:
+        return mujoco.MjModel.from_xml_string(OWN[name])
+    return mujoco.MjModel.from_xml_path(str(gymnasium_path(name)))
