@@ -13,6 +13,7 @@ from scheduler import Buffer, Segments, Trace, make_executor
 from simengine.backends.base import Backend
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
 from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
+from simengine.emission.memory import require
 from simengine.emission.shard import ShardEmitter, kernels_of
 from simengine.emission.store import GroupStore
 from simengine.kernels.functions import KernelFunctions
@@ -44,6 +45,7 @@ class ListEngine:
         self.backend = backend
         self.executor_name = backend.default_executor if executor == "auto" else executor
         backend.executor_options(self.executor_name, 1)  # refuses an executor this backend cannot run
+        require(groups, backend, dtype)
         self.segments = Segments()
         self._headers, *blobs = pack_models([m for m, _ in groups], dtype)
         self._blob_arrays = tuple(backend.upload(blob) for blob in blobs)

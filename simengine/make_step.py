@@ -26,6 +26,7 @@ from simengine.stages.com_vel_ref import com_vel
 from simengine.stages.constraint_ref import constraint
 from simengine.stages.crb_near_ref import crb_near
 from simengine.stages.crb_ref import crb
+from simengine.stages.energy_ref import energy
 from simengine.stages.euler_ref import euler
 from simengine.stages.factor_m_ref import factor_m
 from simengine.stages.fluid_any_ref import fluid_any
@@ -196,6 +197,7 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     put("cfrc_ext", rne_post(m, xfrc, *frames, *placed[:2], *contacts[1:], f["efc_active"], f["efc_force"]))
     pulled = (f["ten_length"], f["ten_velocity"], f["actuator_force"], f["efc_active"], f["efc_force"])
     put("cfrc_ext", tendon_forces(m, f["subtree_com"], *poses, *pulled, f["cfrc_ext"]))
+    put("energy", energy(m, qpos, qvel, f["xipos"], f["ten_length"], f["qM"]))
     # sensors
     put("subtree_linvel subtree_angmom", subtree_vel(m, f["subtree_com"], f["cinert"], f["cvel"]))
     put("cacc_bias", acc_bias(m, qvel, f["cdof_dot"]))

@@ -70,6 +70,7 @@ FORWARD: tuple[Compared, ...] = (
     *_of("solve", "efc_force", SOLUTION, "row"),
     *_of("solve", "qacc qfrc_constraint", SOLUTION),
     *_of("rne_post", "cfrc_ext", SOLUTION),
+    *_of("energy", "energy", SMOOTH),
     *_of("subtree_vel", "subtree_linvel subtree_angmom", SMOOTH),
     *_of("body_forces", "cacc cfrc_int", SOLUTION),
     *_of("sensor", "sensordata", SOLUTION),

@@ -105,7 +105,7 @@ def asked_for(model: Model, keep: frozenset[str]) -> tuple[Kernel, ...]:
     there = {name for kernel in general for name in kernel.produced}
     sensing = catalogue.SENSE_MOTION.reads if keep & SENSED else ()
     wanted, found = {*keep, *sensing}, list[Kernel]()
-    for kernel in reversed(catalogue.ASKED_FOR):
+    for kernel in reversed(catalogue.asked_for(model.has_islands)):
         missing = wanted.intersection(kernel.produced) - there
         if any(0 not in entry_shape(FIELD[name], model.sizes) for name in missing):
             found.append(kernel)

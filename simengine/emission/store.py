@@ -29,7 +29,7 @@ from simengine.state.fields import (
 _FIRST_CAPACITY = 64  # contacts or rows of a shard's arena when it is made
 
 
-def _arena_fields(model: Model, space: str) -> tuple[Field, ...]:
+def arena_fields(model: Model, space: str) -> tuple[Field, ...]:
     """The fields of an arena that kernels of a model use; solvers have large working fields of their own."""
     kernels = catalogue.step_kernels(model.opt_integrator, model.solver)
     if model.has_islands:
@@ -47,7 +47,7 @@ class Arena:
         self._store = store
         self._space = space
         self._shard = shard
-        self._fields = _arena_fields(store.model, space)
+        self._fields = arena_fields(store.model, space)
         self.capacity = 0
         self.arrays: dict[str, Any] = {}
         self.buffers: dict[str, Buffer] = {}

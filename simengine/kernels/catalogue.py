@@ -14,6 +14,7 @@ from simengine.stages.actuation_any import ACTUATION_ANY
 from simengine.stages.blocks import (
     ACCELERATION_BLOCKS,
     CRB_BLOCKS,
+    ENERGY_BLOCKS,
     EULER_BLOCKS,
     FACTOR_BLOCKS,
     IMPLICIT_BLOCKS,
@@ -28,6 +29,7 @@ from simengine.stages.constraint import CONSTRAINT
 from simengine.stages.constraint_general import CONSTRAINT_GENERAL
 from simengine.stages.crb import CRB
 from simengine.stages.crb_near import CRB_NEAR
+from simengine.stages.energy import ENERGY
 from simengine.stages.euler import EULER
 from simengine.stages.factor_m import FACTOR_M
 from simengine.stages.fluid import FLUID
@@ -102,6 +104,7 @@ STAGES: tuple[Stage, ...] = (
     RNE_POST,
     RNE_POST_GENERAL,
     TENDON_FORCES,
+    ENERGY,
     SUBTREE_VEL,
     ACC_BIAS,
     SENSOR_POS,
@@ -171,10 +174,11 @@ POST = Kernel("rne_post", (RNE_POST,))
 POST_GENERAL = Kernel("rne_post_general", (RNE_POST_GENERAL,))
 TENDON_POST = Kernel("tendon_forces", (TENDON_FORCES,))
 ASKED_FOR: tuple[Kernel, ...] = tuple(
-    Kernel(stage.name, (stage,)) for stage in (SITES, TENDON, TENDON_VELOCITY, TRANSMISSION)
+    Kernel(stage.name, (stage,)) for stage in (SITES, TENDON, TENDON_VELOCITY, TRANSMISSION, ENERGY)
 )
 """Kernels that run, in this order and before the integrator, where what they produce is wanted and nothing else
 produces it."""
+ENERGY_BY_BLOCKS = Kernel("energy_blocks", (ENERGY_BLOCKS,))
 SENSE_MOTION = Kernel("sense_motion", (SUBTREE_VEL, ACC_BIAS, SENSOR_POS, SENSOR_VEL))
 SENSE_MOTION_BLOCKS = Kernel("sense_motion_blocks", (*SENSE_MOTION.stages[:-1], SENSOR_VEL_BLOCKS))
 SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
@@ -195,6 +199,11 @@ def smooth(general: bool, has_fluid: bool) -> Kernel:
     if general:
         return SMOOTH_GENERAL
     return SMOOTH_FLUID if has_fluid else SMOOTH
+
+
+def asked_for(by_blocks: bool) -> tuple[Kernel, ...]:
+    """ASKED_FOR, with inertia by blocks or not."""
+    return (*ASKED_FOR[:-1], ENERGY_BY_BLOCKS) if by_blocks else ASKED_FOR
 
 
 def sense_motion(by_blocks: bool) -> Kernel:
@@ -300,6 +309,7 @@ ISLAND_INTEGRATORS: dict[str, Kernel] = {
     **{stage.name: Kernel(f"{stage.name}_blocks", (stage,)) for stage in (IMPLICIT_BLOCKS, IMPLICITFAST_BLOCKS)},
 }
 ISLAND_KERNELS: tuple[Kernel, ...] = (
+    ENERGY_BY_BLOCKS,
     SENSE_MOTION_BLOCKS,
     *(kernel for kernels in ISLAND_SOLVERS.values() for kernel in kernels if kernel.unit == "island"),
     *map(single, ISLAND_STAGES),

@@ -37,6 +37,7 @@ _HEADERS_AFTER_MODEL = (
     "rows.cuh",
     "equality.cuh",
     "blocks.cuh",
+    "energy.cuh",
     "integrate.cuh",
     "implicit.cuh",
     "forces.cuh",

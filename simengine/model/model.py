@@ -14,6 +14,7 @@ from simengine.model.blocks import block_table, worth_blocks
 from simengine.model.fluid import fluid_table
 from simengine.model.frames import frame_table
 from simengine.model.gravcomp import LIMITED, gravcomp_table
+from simengine.model.hfields import geom_hfields
 from simengine.model.inertia import has_small_far_bodies
 from simengine.model.lengths import length_table
 from simengine.model.meshes import hull_table
@@ -75,7 +76,7 @@ class Model:
         self.options = _build_options(mj)
         self.initial = _initial_state(mj)
         self.nefc_max = _most_rows(self)
-        self.has_convex: bool = PAIR_TYPES.index("convex") in self.arrays["cand_type"]
+        self.has_convex: bool = any(PAIR_TYPES.index(name) in self.arrays["cand_type"] for name in ("convex", "hfield"))
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
         heavy = np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any()
         self.sensor_names = sensor_names(self.arrays["sensor_type"])
@@ -195,8 +196,10 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.nd
     values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
     values |= fluid_table(mj) | gravcomp_table(mj) | frame_table(mj)
+    values["geom_hfieldid"] = geom_hfields(mj)
     for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "impratio"):
         values[f"opt_{option}"] = getattr(mj.opt, option)
+    values["opt_leastref"] = 0.0 if disabled & int(_DISABLE.mjDSBL_REFSAFE) else 2.0 * mj.opt.timestep
     values["dof_treeid"] = np.zeros(mj.nv) if disabled & int(_DISABLE.mjDSBL_ISLAND) else mj.dof_treeid
     arrays = {}
     for field in TABLE:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from simengine.stages.acceleration import ACCELERATION
 from simengine.stages.crb_near import CRB_NEAR
+from simengine.stages.energy import ENERGY
 from simengine.stages.implicit import IMPLICIT, IMPLICITFAST
 from simengine.stages.sensor_vel import SENSOR_VEL
 from simengine.stages.stage import Stage
@@ -23,6 +24,7 @@ def _reading_blocks(stage: Stage) -> Stage:
     return replace(stage, reads=tuple("qM_blocks" if name == "qM" else name for name in stage.reads))
 
 
+ENERGY_BLOCKS = _reading_blocks(ENERGY)
 SENSOR_VEL_BLOCKS = _reading_blocks(SENSOR_VEL)
 IMPLICIT_BLOCKS = _reading_blocks(IMPLICIT)
 IMPLICITFAST_BLOCKS = _reading_blocks(IMPLICITFAST)

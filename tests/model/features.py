@@ -56,11 +56,7 @@ def _free(geom: str, words: str) -> Feature:
 
 FEATURES: dict[str, Feature] = {
     "noslip": Feature("option", 'noslip_iterations="3"', "noslip iterations"),
-    "refsafe": Feature("flag", '<flag refsafe="disable"/>', "disable flag refsafe"),
-    "override": Feature("flag", '<flag override="enable"/>', "enable flag override"),
-    "energy": Feature("flag", '<flag energy="enable"/>', "enable flag energy"),
-    "fwdinv": Feature("flag", '<flag fwdinv="enable"/>', "enable flag fwdinv"),
-    "invdiscrete": Feature("flag", '<flag invdiscrete="enable"/>', "enable flag invdiscrete"),
+    "diagexact": Feature("flag", '<flag diagexact="enable"/>', "enable flag diagexact"),
     "sleep": Feature("flag", '<flag sleep="enable"/>', "enable flag sleep"),
     "polynomial stiffness": Feature("joint", 'stiffness="1 2"', "polynomial stiffness of joint 'swing'"),
     "polynomial damping": Feature("joint", 'damping="1 2"', "polynomial damping of joint 'swing'"),

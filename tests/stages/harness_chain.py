@@ -51,7 +51,7 @@ def position(model: Model) -> tuple[str, ...]:
 def smooth(model: Model) -> tuple[str, ...]:
     """Stages of the smooth forces, and those that nothing but the comparison asks for."""
     fused = tuple(stage.name for stage in catalogue.smooth(model.general_smooth, model.has_fluid).stages)
-    return (*(name for name in ("tendon_velocity", "transmission") if name not in fused), *fused)
+    return (*(name for name in ("tendon_velocity", "transmission") if name not in fused), *fused, "energy")
 
 
 def serves(stage: Stage, model: Model) -> bool:
