@@ -91,6 +91,7 @@ class GroupStore:
         self.dtype = dtype
         self.buffers = BufferSet()
         self.retired: list[Any] = []
+        self._tables: dict[str, Any] = {}
         self._arrays: dict[str, Any] = {}
         self._buffers: dict[str, Buffer] = {}
         shards = range(len(bounds) - 1)
@@ -122,6 +123,11 @@ class GroupStore:
             else:
                 self._arrays[name] = self.allocate(self._shape(FIELD[name]), FIELD[name], "field")
         return self._arrays[name]
+
+    def upload(self, name: str, values: np.ndarray) -> Buffer:
+        """A buffer of the model's table with these values."""
+        array = self._tables[name] = self.backend.upload(values)
+        return self.buffers.add(name, self.backend.pointer(array), array.nbytes)
 
     def has(self, name: str) -> bool:
         """Whether a field has been allocated."""
