@@ -34,6 +34,7 @@ from simengine.stages.implicit_ref import implicit
 from simengine.stages.implicitfast_ref import implicitfast
 from simengine.stages.kinematics_ref import kinematics
 from simengine.stages.narrowphase_ref import narrowphase
+from simengine.stages.noslip_ref import noslip
 from simengine.stages.passive_ref import passive
 from simengine.stages.rk4_ref import REACH, WEIGHT, rk4_point, rk4_rate
 from simengine.stages.rne_post_ref import rne_post
@@ -191,6 +192,8 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     else:
         solver = {"solve_newton": solve_newton, "solve_cg": solve_cg, "solve_pgs": solve_pgs}[m.solver]
         put("qacc efc_force qfrc_constraint", solver(m, f["qM"], f["qLD"], *problem, *rows))
+    solved = (f["qacc"], f["efc_force"], f["qfrc_constraint"])
+    put("qacc efc_force qfrc_constraint", noslip(m, f["qM"], f["qLD"], f["qacc_smooth"], *rows, *solved))
     put("cfrc_ext", rne_post(m, xfrc, *frames, *placed[:2], *contacts[1:], f["efc_active"], f["efc_force"]))
     pulled = (f["ten_length"], f["ten_velocity"], f["actuator_force"], f["efc_active"], f["efc_force"])
     put("cfrc_ext", tendon_forces(m, f["subtree_com"], *poses, *pulled, f["cfrc_ext"]))

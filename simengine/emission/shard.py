@@ -44,6 +44,7 @@ class Evaluation:
     finish: tuple[tuple[int, SizedCall], ...]
     advance: SizedCall | None
     islands: IslandSolution | None
+    noslip: SizedCall | None
     activation: SizedCall | None
     post: SizedCall | None
     tendon_post: SizedCall | None
@@ -70,6 +71,7 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
         catalogue.SCAN_KERNEL,
         *(catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist()))),
         *_solution(model, integrator),
+        *((catalogue.NOSLIP_KERNEL,) if model.opt_noslip_iterations else ()),
         *((catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()),
         *asked_for(model, keep),
         *((catalogue.post(model.has_general_rows),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
@@ -194,7 +196,14 @@ class ShardEmitter:
             yield self._emit(calls.advance, without_rows)
         if calls.islands is not None:
             yield from calls.islands.emit(worlds, self._store, self.shard.place, self.log)
-        for after in (calls.post, calls.tendon_post, calls.sense_forces, *calls.integrate, calls.activation):
+        for after in (
+            calls.noslip,
+            calls.post,
+            calls.tendon_post,
+            calls.sense_forces,
+            *calls.integrate,
+            calls.activation,
+        ):
             if after is not None:
                 yield self._emit(after, worlds)
 
@@ -237,6 +246,7 @@ class ShardEmitter:
             finish=tuple(self._finish(integrator, c, stored, scalars) for c in reversed(range(1, classes))),
             advance=make(catalogue.advance(integrator, model.solver), stored, free, 0, scalars) if dense else None,
             islands=None if dense else IslandSolution.build(model, self._factory, self._island_factories),
+            noslip=after(catalogue.NOSLIP_KERNEL),
             activation=make(catalogue.ACTIVATION_KERNEL, stored, scalars=scalars) if integrator and model.na else None,
             post=after(catalogue.post(model.has_general_rows)),
             tendon_post=after(catalogue.TENDON_POST),

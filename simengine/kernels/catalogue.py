@@ -39,6 +39,7 @@ from simengine.stages.implicit import IMPLICIT, IMPLICITFAST
 from simengine.stages.islands import CONSTRAINT_BLOCKS, GATHER, ISLANDS, SCAN_ISLANDS, SCATTER
 from simengine.stages.kinematics import KINEMATICS
 from simengine.stages.narrowphase import NARROWPHASE
+from simengine.stages.noslip import NOSLIP
 from simengine.stages.passive import PASSIVE
 from simengine.stages.rk4 import RK4
 from simengine.stages.rne import RNE
@@ -92,6 +93,7 @@ STAGES: tuple[Stage, ...] = (
     SOLVE_NEWTON,
     SOLVE_CG,
     SOLVE_PGS,
+    NOSLIP,
     UNCONSTRAINED,
     EULER,
     RK4,
@@ -167,6 +169,7 @@ SMOOTH_GENERAL = Kernel(
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
 ACTIVATION_KERNEL = Kernel("activation", (ACTIVATION,))
+NOSLIP_KERNEL = Kernel("noslip", (NOSLIP,))
 POST = Kernel("rne_post", (RNE_POST,))
 POST_GENERAL = Kernel("rne_post_general", (RNE_POST_GENERAL,))
 TENDON_POST = Kernel("tendon_forces", (TENDON_FORCES,))
@@ -322,7 +325,7 @@ def island_integrator(integrator: str) -> tuple[Kernel, ...]:
 
 def all_kernels() -> tuple[Kernel, ...]:
     """Every kernel of the engine, each once."""
-    kernels = [*ISLAND_KERNELS, *map(single, STAGES)]
+    kernels = [*ISLAND_KERNELS, NOSLIP_KERNEL, *map(single, STAGES)]
     for integrator, solver in product(("", *INTEGRATORS), SOLVERS):
         kernels += step_kernels(integrator, solver)
     return tuple({kernel.name: kernel for kernel in kernels}.values())

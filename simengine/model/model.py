@@ -99,7 +99,7 @@ class Model:
 
     def has_island_forms(self) -> bool:
         """Whether the stages that the model needs have forms that work island by island."""
-        return self.solver in _ISLAND_SOLVERS
+        return self.solver in _ISLAND_SOLVERS and not self.opt_noslip_iterations
 
     def solve_by_islands(self, wanted: bool) -> None:
         """Choose the solution island by island, or as one dense problem; before the model is simulated."""
@@ -197,7 +197,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.nd
     values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
     values |= fluid_table(mj) | gravcomp_table(mj)
-    for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "impratio"):
+    for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "noslip_tolerance", "impratio"):
         values[f"opt_{option}"] = getattr(mj.opt, option)
     values["opt_leastref"] = 0.0 if disabled & int(_DISABLE.mjDSBL_REFSAFE) else 2.0 * mj.opt.timestep
     values["dof_treeid"] = np.zeros(mj.nv) if disabled & int(_DISABLE.mjDSBL_ISLAND) else mj.dof_treeid
@@ -261,5 +261,6 @@ def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
         "opt_actuation": int(not disabled & int(_DISABLE.mjDSBL_ACTUATION)),
         "opt_multiccd": int(not disabled & int(_DISABLE.mjDSBL_MULTICCD)),
         "opt_cone": int(mj.opt.cone),
+        "opt_noslip_iterations": int(mj.opt.noslip_iterations),
     }
     return {name: values[name] for name in INT_OPTIONS}

@@ -95,8 +95,6 @@ def _options(mj: mujoco.MjModel) -> Iterator[str]:
     integrator = mujoco.mjtIntegrator(mj.opt.integrator)
     if int(integrator) not in INTEGRATORS:
         yield f"integrator {integrator.name.removeprefix('mjINT_').lower()}"
-    if mj.opt.noslip_iterations:
-        yield "noslip iterations"
     yield from _flags(mj)
 
 

@@ -228,6 +228,22 @@ DEVICE int descend(const Model& m, const DualProblem& d, int n, int* list, real 
   return iteration;
 }
 
+// (8) acceleration of the forces
+DEVICE void dual_acceleration(const Model& m, const DualProblem& d, const real* qLD, const real* qacc_smooth,
+                              real* qfrc_constraint, real* qacc) {
+  const int nv = m.nv(), stride = m.nvp();
+  DOF_FOR(v, nv) {
+    real x = 0;
+    ROLLED for (int r = 0; r < d.rows.n; ++r) x = fma_(d.rows.J[r * stride + v], d.force[r], x);
+    qfrc_constraint[v] = x;
+    qacc[v] = x;
+  }
+  lane_sync();
+  chol_solve(qacc, qLD, nv);
+  DOF_FOR(v, nv) qacc[v] += qacc_smooth[v];
+  lane_sync();
+}
+
 DEVICE void solve_pgs(const Model& m, const int* nefc, const real* qM, const real* qLD, const real* qacc_smooth,
                       const real* qacc_warmstart, const real* efc_J, const real* efc_D, const real* efc_aref,
                       const int* efc_type, const int* efc_id, const real* efc_frictionloss,
@@ -235,7 +251,7 @@ DEVICE void solve_pgs(const Model& m, const int* nefc, const real* qM, const rea
                       real* qfrc_constraint, int* solver_niter, real* efc_Y, real* efc_b, real* efc_diagAR,
                       real* efc_weight, real* efc_before, int* efc_island, int* efc_order, real* z, real* draw,
                       real* tree) {
-  const int nv = m.nv(), n = nefc[0], stride = m.nvp();
+  const int nv = m.nv(), n = nefc[0];
   const Rows rows = {n, efc_type, efc_id, contact_efc_address, contact_cand, efc_J, efc_D, efc_aref, efc_frictionloss};
   const DualProblem d = {rows, efc_Y, efc_b, efc_diagAR, efc_weight, efc_before, efc_force, z};
   int* island_of = reinterpret_cast<int*>(tree);
@@ -252,16 +268,7 @@ DEVICE void solve_pgs(const Model& m, const int* nefc, const real* qM, const rea
     const int number = descend(m, d, end - begin, efc_order + begin, lane_sum(trace), reinterpret_cast<int*>(draw));
     most = number > most ? number : most;
   }
-  // (8) acceleration of the forces
-  DOF_FOR(v, nv) {
-    real x = 0;
-    ROLLED for (int r = 0; r < n; ++r) x = fma_(efc_J[r * stride + v], efc_force[r], x);
-    qfrc_constraint[v] = x;
-    qacc[v] = x;
-  }
-  lane_sync();
-  chol_solve(qacc, qLD, nv);
-  DOF_FOR(v, nv) qacc[v] += qacc_smooth[v];
+  dual_acceleration(m, d, qLD, qacc_smooth, qfrc_constraint, qacc);
   LANE_FOR(i, 1) solver_niter[0] = most;
   lane_sync();
 }

@@ -55,7 +55,6 @@ def _free(geom: str, words: str) -> Feature:
 
 
 FEATURES: dict[str, Feature] = {
-    "noslip": Feature("option", 'noslip_iterations="3"', "noslip iterations"),
     "diagexact": Feature("flag", '<flag diagexact="enable"/>', "enable flag diagexact"),
     "sleep": Feature("flag", '<flag sleep="enable"/>', "enable flag sleep"),
     "polynomial stiffness": Feature("joint", 'stiffness="1 2"', "polynomial stiffness of joint 'swing'"),

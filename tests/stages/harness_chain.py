@@ -66,6 +66,7 @@ def serves(stage: Stage, model: Model) -> bool:
     size = {"sites": model.nsite, "tendon": model.ntendon, "tendon_velocity": model.ntendon}
     size |= {"tendon_passive": model.npath, "tendon_forces": model.npath}
     size |= {"transmission": model.nu, "activation": model.na, "gravcomp": model.ngravcomp}
+    size |= {"noslip": model.opt_noslip_iterations}
     size |= {name: model.opt_integrator == name for name in ("implicit", "implicitfast")}
     return not lean.get(stage.name, False) and size.get(stage.name, 1) > 0
 
@@ -80,7 +81,8 @@ def steps(model: Model, integrator: str) -> Iterator[Step]:
         yield single(name), True, "rows"
     for name in ("unconstrained", *end):
         yield single(name), True, "free"
-    for name in (catalogue.post(model.has_general_rows).name, "tendon_forces", *SENSE_FORCES):
+    noslip = ("noslip",) if model.opt_noslip_iterations else ()
+    for name in (*noslip, catalogue.post(model.has_general_rows).name, "tendon_forces", *SENSE_FORCES):
         yield single(name), False, "all"
     if integrator and not fused:
         yield single(integrator), False, "all"
@@ -140,7 +142,8 @@ def fused_calls(
         nrow = 0 if arena and kind == "rows" else most_rows(memory)
         yield kernel, arguments(kernel, memory, True, nrow, rk_scalars(integrator, rk_stage), null[kernel.name])
     activation = (catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()
-    after = (catalogue.post(model.has_general_rows), catalogue.TENDON_POST, *sensing[1:])
+    noslip = (catalogue.NOSLIP_KERNEL,) if model.opt_noslip_iterations else ()
+    after = (*noslip, catalogue.post(model.has_general_rows), catalogue.TENDON_POST, *sensing[1:])
     after += catalogue.integrate(integrator, solver)
     for kernel in (*after, *activation):
         yield kernel, arguments(kernel, memory, scalars=rk_scalars(integrator, rk_stage))
