@@ -29,14 +29,14 @@ class Group:
     """The worlds of one model.
 
     Attributes:
-        index: number of the group in its simulation.
+        index: number of the group in its simulation, which it keeps when other groups come and go.
         model: the model.
         num_worlds: number of worlds.
         reported: worlds that went non-finite and were named in an error since their reset, (num_worlds,).
     """
 
     def __init__(self, engine: ListEngine | JaxEngine, index: int, model: Model, num_worlds: int, dtype: str):
-        self._engine = engine
+        self._member_of: ListEngine | JaxEngine | None = engine
         self.index = index
         self.model = model
         self.num_worlds = num_worlds
@@ -45,6 +45,25 @@ class Group:
 
     def __repr__(self) -> str:
         return f"Group({self.index}, {self.model.name!r}, {self.num_worlds} worlds)"
+
+    @property
+    def _engine(self) -> ListEngine | JaxEngine:
+        if self._member_of is None:
+            raise ValueError(f"{self!r} was removed from its simulation; take one of sim.groups")
+        return self._member_of
+
+    def leave(self) -> None:
+        """Know no simulation any more; `Simulation.remove_group` calls this."""
+        self._member_of = None
+
+    @property
+    def paused(self) -> bool:
+        """Whether `Simulation.step` leaves the group's worlds as they are; it may be set."""
+        return self.index in self._engine.paused
+
+    @paused.setter
+    def paused(self, wanted: bool) -> None:
+        (self._engine.paused.add if wanted else self._engine.paused.discard)(self.index)
 
     @property
     def qpos(self) -> Any:

@@ -20,6 +20,7 @@ from simengine.stages.acc_bias_ref import acc_bias
 from simengine.stages.acceleration_ref import acceleration
 from simengine.stages.actuation_any_ref import actuation_any
 from simengine.stages.actuation_ref import actuation
+from simengine.stages.adhesion_ref import adhesion
 from simengine.stages.body_forces_ref import body_forces
 from simengine.stages.com_pos_ref import com_pos
 from simengine.stages.com_vel_ref import com_vel
@@ -174,6 +175,8 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     # acceleration
     reached = (f["xquat"], f["subtree_com"], f["cdof"], f["site_xpos"], f["site_xmat"], f["ten_length"], f["ten_J"])
     put("actuator_length actuator_velocity actuator_moment", transmission(m, qpos, qvel, *reached))
+    stuck = (qvel, f["subtree_com"], f["cdof"], *contacts[1:], f["actuator_velocity"], f["actuator_moment"])
+    put("actuator_velocity actuator_moment", adhesion(m, *stuck))
     if m.general_smooth:
         driven = (f["actuator_length"], f["actuator_velocity"], f["actuator_moment"])
         put("act_dot actuator_force qfrc_actuator", actuation_any(m, ctrl, _activations(m, state), *driven))

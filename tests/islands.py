@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 
@@ -57,6 +58,30 @@ def heap(bodies: int, clump: int = 5, integrator: str = "Euler", rise: float = 0
 """
 
 
+ROPES = """
+    <spatial name="leash" range="0 0.25" limited="true" stiffness="30" damping="2">
+      <site site="post"/><site site="on3"/>
+    </spatial>
+    <spatial name="strap" frictionloss="0.5" springlength="0.1" stiffness="20">
+      <site site="on4"/><site site="on5"/>
+    </spatial>
+    <spatial name="sling" range="0.1 0.3"><site site="on6"/><geom geom="ball6"/><site site="on7"/></spatial>
+"""
+"""Paths to the world, and between the trees of neighbours."""
+
+
+def roped(xml: str) -> str:
+    """A heap with spatial tendons that spring, hold, rub, pull and depend on each other."""
+    sites = '<site name="post" pos="-0.2 1 1"/>'
+    xml = xml.replace("<worldbody>", f"<worldbody>{sites}")
+    for i in range(3, 8):
+        site = f'<site name="on{i}" pos="0.05 0.16 0"/><geom name="ball{i}"'
+        xml = re.sub(rf"(<body name='loose{i}'[^>]*><freejoint/>)<geom", rf"\1{site}", xml)
+    actuators = '<actuator><motor tendon="sling" gear="3"/><position tendon="strap" kp="5"/></actuator>'
+    equality = '<equality><tendon tendon1="leash" tendon2="sling" polycoef="0 0.5 0 0 0"/></equality>'
+    return xml.replace("</tendon>", f"{ROPES}</tendon>{equality}{actuators}")
+
+
 def every_row(xml: str) -> str:
     """A heap with equalities within and between trees, friction losses, and elliptic cones that resist spinning."""
     equalities = """
@@ -110,15 +135,20 @@ def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
     """The calls of a step, each to be carried out before the next is asked for; up to the kernel `upto` at most."""
     model = memory.model
     yield from counting(memory)
-    *before, solver, scatter = catalogue.island_solution(model)
-    smooth = catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid))
+    *solution, scatter = catalogue.island_solution(model)
+    smooth = catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion))
     narrow = (catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist())))
-    for kernel in (*smooth, *narrow, *before):
+    for kernel in (*smooth, *narrow):
         if kernel.name == upto:
             return
         yield kernel, arguments(kernel, memory)
-    for c in range(NUM_ISLAND_CLASSES):
-        yield solver, over_islands(solver, memory, c)
+    for kernel in solution:
+        if kernel.name == upto:
+            return
+        if kernel.unit == "island":
+            yield from ((kernel, over_islands(kernel, memory, c)) for c in range(NUM_ISLAND_CLASSES))
+        else:
+            yield kernel, arguments(kernel, memory)
     for kernel in (scatter, *catalogue.island_integrator(integrator)):
         yield kernel, arguments(kernel, memory)
 

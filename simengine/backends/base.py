@@ -36,6 +36,10 @@ class Backend(Protocol):
         """A zeroed array in the backend's memory."""
         ...
 
+    def free_memory(self) -> int | None:
+        """Bytes that can still be had, where the machine tells."""
+        ...
+
     def upload(self, array: np.ndarray) -> Any:
         """A copy of a host array in the backend's memory."""
         ...

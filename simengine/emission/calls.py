@@ -122,7 +122,7 @@ class CallFactory:
             launch=launch,
             reads=self._ids((*map(kernel.stored_as, kernel.reads), *kernel.addresses, *self._lists(listed)), None),
             writes=self._ids((*map(kernel.stored_as, kept), *kernel.island_scratch), listed),
-            updates=self._ids(kernel.updates, listed),
+            updates=self._ids(map(kernel.stored_as, kernel.updates), listed),
             cost=self._cost(kernel, scratch),
             tag=Tag((shard.group,), shard.number, kernel.name),
         )

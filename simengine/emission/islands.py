@@ -1,6 +1,6 @@
 """Rows and solution of worlds that are solved island by island, with a second count.
 
-    constraint_blocks ── islands ── scan_islands ── counts ── gather ── solve_islands, per size class ── scatter
+    constraint_blocks ── islands ── scan_islands ── counts ── gather ── solver, per size class ── scatter
 
 Islands are problems of their own, those of all worlds side by side. Before and after, such worlds differ from others in
 this only, that inertia is stored by blocks and that stages are not fused, since large worlds do not fit in scratch.
@@ -25,26 +25,29 @@ _STORED = frozenset(f.name for f in FIELDS)
 
 @dataclass(frozen=True)
 class IslandSolution:
-    """The prebuilt calls of one shard, in their order; those over islands by their class."""
+    """The prebuilt calls of one shard, in their order; the solver's over islands by their class, or over worlds."""
 
     rows: tuple[SizedCall, ...]
     scan: SizedCall
     gather: SizedCall
-    solve: tuple[SizedCall, ...]
+    solve: tuple[tuple[SizedCall, ...], ...]
     scatter: SizedCall
 
     @staticmethod
     def build(model: Model, over_worlds: CallFactory, of_class: tuple[CallFactory, ...]) -> IslandSolution:
         """The calls; `of_class` makes those over the islands of each class."""
-        constraint, islands, scan, gather, solver, scatter = catalogue.island_solution(model)
+        constraint, islands, scan, gather, *solver, scatter = catalogue.island_solution(model)
 
         def make(kernel: Kernel) -> SizedCall:
             return over_worlds.make(kernel, _STORED)
 
-        solve = tuple(
-            factory.make(solver, _STORED, Listed("", "island class", c, True), suffix=name.removeprefix("islands"))
-            for c, (factory, name) in enumerate(zip(of_class, ISLAND_COLUMNS, strict=False))
-        )
+        def by_class(kernel: Kernel) -> tuple[SizedCall, ...]:
+            return tuple(
+                factory.make(kernel, _STORED, Listed("", "island class", c, True), suffix=name.removeprefix("islands"))
+                for c, (factory, name) in enumerate(zip(of_class, ISLAND_COLUMNS, strict=False))
+            )
+
+        solve = tuple(by_class(kernel) if kernel.unit == "island" else (make(kernel),) for kernel in solver)
         return IslandSolution((make(constraint), make(islands)), make(scan), make(gather), solve, make(scatter))
 
     def emit(self, worlds: int, store: GroupStore, place: int, log: list[EmittedCall]) -> Iterator[Item]:
@@ -63,8 +66,10 @@ class IslandSolution:
         for arenas, need in zip(store.islands.values(), needs, strict=True):
             arenas[place].reserve(need)
         yield of(self.gather, worlds)
-        # the class that takes longest is issued first
-        for call, islands in reversed(list(zip(self.solve, counts, strict=False))):
-            if islands:
-                yield of(call, islands)
+        for calls in self.solve:
+            units = [worlds] if len(calls) == 1 else counts
+            # the class that takes longest is issued first
+            for call, number in reversed(list(zip(calls, units, strict=False))):
+                if number:
+                    yield of(call, number)
         yield of(self.scatter, worlds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 from simengine.kernels.kernel import Kernel
@@ -11,6 +12,7 @@ from simengine.stages.acceleration import ACCELERATION
 from simengine.stages.activation import ACTIVATION
 from simengine.stages.actuation import ACTUATION
 from simengine.stages.actuation_any import ACTUATION_ANY
+from simengine.stages.adhesion import ADHESION
 from simengine.stages.blocks import (
     ACCELERATION_BLOCKS,
     CRB_BLOCKS,
@@ -41,6 +43,7 @@ from simengine.stages.kinematics import KINEMATICS
 from simengine.stages.narrowphase import NARROWPHASE
 from simengine.stages.noslip import NOSLIP
 from simengine.stages.passive import PASSIVE
+from simengine.stages.pgs_islands import PGS_DESCEND, PGS_START, PGS_WARM
 from simengine.stages.rk4 import RK4
 from simengine.stages.rne import RNE
 from simengine.stages.rne_post import RNE_POST, RNE_POST_GENERAL
@@ -82,6 +85,7 @@ STAGES: tuple[Stage, ...] = (
     TENDON_VELOCITY,
     TENDON_PASSIVE,
     TRANSMISSION,
+    ADHESION,
     ACTUATION,
     ACTUATION_ANY,
     GRAVCOMP,
@@ -166,6 +170,13 @@ SMOOTH_GENERAL = Kernel(
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
     resident=2,
 )
+SMOOTH_ADHESION = replace(
+    SMOOTH_GENERAL,
+    name="smooth_adhesion",
+    stages=tuple(
+        s for stage in SMOOTH_GENERAL.stages for s in ((stage, ADHESION) if stage is TRANSMISSION else (stage,))
+    ),
+)
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
 ACTIVATION_KERNEL = Kernel("activation", (ACTIVATION,))
@@ -194,8 +205,13 @@ def post(general_rows: bool) -> Kernel:
     return POST_GENERAL if general_rows else POST
 
 
-def smooth(general: bool, has_fluid: bool) -> Kernel:
-    """Inertia, smooth forces and the acceleration they give; simple models do not pay for what they lack."""
+def smooth(general: bool, has_fluid: bool, adhesion: bool) -> Kernel:
+    """Inertia, smooth forces and the acceleration they give; simple models do not pay for what they lack.
+
+    With `adhesion` it needs the contacts, so that it comes after the narrowphase.
+    """
+    if adhesion:
+        return SMOOTH_ADHESION
     if general:
         return SMOOTH_GENERAL
     return SMOOTH_FLUID if has_fluid else SMOOTH
@@ -258,6 +274,7 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
         SMOOTH,
         SMOOTH_FLUID,
         SMOOTH_GENERAL,
+        SMOOTH_ADHESION,
         SCAN_KERNEL,
         *NARROW.values(),
         finish(integrator, solver, False),
@@ -282,13 +299,18 @@ BY_BLOCKS: dict[str, Stage] = {
     "constraint": CONSTRAINT_BLOCKS,
     "euler": EULER_BLOCKS,
 }
-ISLAND_STAGES: tuple[Stage, ...] = (*BY_BLOCKS.values(), ISLANDS, SCAN_ISLANDS, GATHER, SCATTER)
-# Solvers whose unit is an island; what does not converge depends on what is solved together, so PGS has no such form.
-ISLAND_SOLVERS: dict[str, Kernel] = {
-    stage.name: Kernel(f"{stage.name}_islands", (stage,), unit="island", resident=6)
-    for stage in (SOLVE, SOLVE_NEWTON, SOLVE_CG)
-}
+ISLAND_STAGES: tuple[Stage, ...] = (*BY_BLOCKS.values(), ISLANDS, SCAN_ISLANDS, GATHER, PGS_WARM, SCATTER)
 
+
+def _over_islands(stage: Stage) -> Kernel:
+    return Kernel(f"{stage.name}_islands", (stage,), unit="island", resident=6)
+
+
+ISLAND_SOLVERS: dict[str, tuple[Kernel, ...]] = {
+    **{stage.name: (_over_islands(stage),) for stage in (SOLVE, SOLVE_NEWTON, SOLVE_CG)},
+    "solve_pgs": (_over_islands(PGS_START), single(PGS_WARM), _over_islands(PGS_DESCEND)),
+}
+"""What solves the islands, by solver; kernels of the unit island are launched once for each size class."""
 
 ISLAND_INTEGRATORS: dict[str, Kernel] = {
     "euler": single(EULER_BLOCKS),
@@ -298,7 +320,7 @@ ISLAND_INTEGRATORS: dict[str, Kernel] = {
 ISLAND_KERNELS: tuple[Kernel, ...] = (
     ENERGY_BY_BLOCKS,
     SENSE_MOTION_BLOCKS,
-    *ISLAND_SOLVERS.values(),
+    *(kernel for kernels in ISLAND_SOLVERS.values() for kernel in kernels if kernel.unit == "island"),
     *map(single, ISLAND_STAGES),
     *(kernel for kernel in ISLAND_INTEGRATORS.values() if kernel.name.endswith("_blocks")),
 )
@@ -315,7 +337,7 @@ def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
 def island_solution(model: Model) -> tuple[Kernel, ...]:
     """Rows and solution of worlds that are solved island by island."""
     before, after = (CONSTRAINT_BLOCKS, ISLANDS, SCAN_ISLANDS, GATHER), (SCATTER,)
-    return (*map(single, before), ISLAND_SOLVERS[model.solver], *map(single, after))
+    return (*map(single, before), *ISLAND_SOLVERS[model.solver], *map(single, after))
 
 
 def island_integrator(integrator: str) -> tuple[Kernel, ...]:

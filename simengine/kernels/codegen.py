@@ -47,6 +47,7 @@ _HEADERS_AFTER_MODEL = (
     "row_law.cuh",
     "primal.cuh",
     "cone_update.cuh",
+    "pgs.cuh",
 )
 
 _CONVEX_HEADERS = ("shape.cuh", "gjk.cuh", "epa.cuh", "polish.cuh", "manifold.cuh")
@@ -112,7 +113,7 @@ def _island_pointer(name: str) -> str:
     """C expression for an island's part of a field of a solver, given its record."""
     if name == "nefc":
         return f"{name} + 8 * size_t(index) + 2"
-    starts = {"efc_J": "4 * size_t(record[6])", "solver_niter": "index"}
+    starts = {"efc_J": "4 * size_t(record[6])", "efc_Y": "4 * size_t(record[6])", "solver_niter": "index"}
     starts |= dict.fromkeys(("qM", "qLD"), "4 * size_t(record[5])")
     starts |= dict.fromkeys(("contact_cand", *ISLAND_CONTACT_FIELDS), "record[7]")
     starts |= dict.fromkeys(ISLAND_DOF_FIELDS, "size_t(record[0]) * m.world_nv() + record[3]")

@@ -89,7 +89,8 @@ class Kernel:
     @cached_property
     def island_scratch(self) -> tuple[str, ...]:
         """Working arrays of solvers that have a place in memory where the unit is an island."""
-        return ("island_hessian",) if self.unit == "island" else ()
+        own = {name for stage in self.stages for name, _ in stage.scratch}
+        return ("island_hessian",) if self.unit == "island" and "hessian" in own else ()
 
     def stored_as(self, name: str) -> str:
         """The field in memory behind a field of the bodies: that of the islands where the unit is one."""

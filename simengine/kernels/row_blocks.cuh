@@ -83,7 +83,5 @@ struct SparseRows {
 
 // A dof that length `id` depends on.
 DEVICE int length_dof(const Model& m, int id) {
-  if (id < m.njnt()) return m.jnt_dofadr()[id];
-  const int t = id - m.njnt();
-  return m.tendon_num()[t] ? m.wrap_dofadr()[m.tendon_adr()[t]] : 0;
+  return id < m.njnt() ? m.jnt_dofadr()[id] : m.tendon_dof()[id - m.njnt()];
 }

@@ -49,7 +49,8 @@ DEVICE void point_jacobian(const Model& m, int v, int b, const real* point, cons
   for (int i = 0; i < 3; ++i) out[i] += cdof[6 * v + 3 + i];
 }
 
-// Add scale times the derivative of length `id` by the velocities; without `ten_J` no tendon may be spatial.
+// Add scale times the derivative of length `id` by the velocities; without `ten_J` no tendon may be spatial. A tendon
+// depends on dofs of one block only.
 DEVICE void add_length_jacobian(const Model& m, int id, real scale, real* row, const real* ten_J = 0) {
   if (id < m.njnt()) {
     row[m.jnt_dofadr()[id]] += scale;
@@ -58,7 +59,8 @@ DEVICE void add_length_jacobian(const Model& m, int id, real scale, real* row, c
   const int t = id - m.njnt(), begin = m.tendon_adr()[t], end = begin + m.tendon_num()[t];
   ROLLED for (int k = begin; k < end; ++k) row[m.wrap_dofadr()[k]] += scale * m.wrap_prm()[k];
   if (!ten_J || !m.tendon_pathnum()[t]) return;
-  ROLLED for (int v = 0; v < m.nv(); ++v) row[v] = fma_(scale, ten_J[t * m.nv() + v], row[v]);
+  const int block = m.dof_block()[m.tendon_dof()[t]], last = m.block_dofadr()[block + 1];
+  ROLLED for (int v = m.block_dofadr()[block]; v < last; ++v) row[v] = fma_(scale, ten_J[t * m.nv() + v], row[v]);
 }
 
 // Jacobian of a limit row: plus or minus the derivative of length `id`; a ball joint's angle grows along its axis.

@@ -129,17 +129,18 @@ def epa(pair: Pair, wanted: jax.Array) -> tuple[Simplex, jax.Array]:
         p, count, depth, corner, normal, _ = carry
         dist = p.dist
         face = jnp.argmin(dist).astype(jnp.int32)
-        worth = dist[face] < depth - tolerance * pair.scale
         direction = p.plane[face, :3]
         w = support(pair, direction)
         h = dot(w, direction)
-        better = worth & (h < depth)
+        # a normal found before may be as good, by chance, but not the corners that it came from
+        there = jnp.isfinite(dist[face])
+        reached = h - dist[face] <= tolerance * pair.scale
+        better = there & (reached | (h < depth))
         p = p._replace(vertex=p.vertex.at[count].set(jnp.concatenate([w, direction])))
         depth, corner = jnp.where(better, h, depth), jnp.where(better, p.corner[face], corner)
         normal = jnp.where(better, direction, normal)
-        go_on = worth & (h - dist[face] > tolerance * pair.scale)
         p, fits = _expand(p, count, face, visible * pair.scale, pair.scale)
-        return p, count + 1, depth, corner, normal, go_on & fits
+        return p, count + 1, depth, corner, normal, there & ~reached & fits
 
     def go_on(carry: tuple) -> jax.Array:
         return carry[5] & (carry[1] < VERTICES)

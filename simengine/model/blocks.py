@@ -9,15 +9,21 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from simengine.model.tendons import is_fixed
-
+_PGS = mujoco.mjtSolver.mjSOL_PGS
+_NO_ISLANDS = int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
 _FEWEST_DOFS = 65
 """Smaller worlds are solved as one dense problem: finding their islands costs more than it saves."""
 
 
 def worth_blocks(mj: mujoco.MjModel) -> bool:
-    """Whether a model has enough dofs, in enough trees, to be handled block by block."""
-    return bool(mj.nv >= _FEWEST_DOFS and len(_boundaries(mj)) > 2 and is_fixed(mj).all())
+    """Whether a model has enough dofs, in enough trees, to be handled block by block.
+
+    What does not converge depends on what is solved together, and MuJoCo's islands are of trees, or are switched off:
+    PGS needs a block for each tree.
+    """
+    blocks = len(_boundaries(mj)) - 1
+    as_mujoco = blocks == mj.ntree and not mj.opt.disableflags & _NO_ISLANDS
+    return bool(mj.nv >= _FEWEST_DOFS and blocks > 1 and (mj.opt.solver != _PGS or as_mujoco))
 
 
 def block_table(mj: mujoco.MjModel, split: bool) -> tuple[dict[str, np.ndarray], dict[str, int]]:
@@ -32,7 +38,9 @@ def block_table(mj: mujoco.MjModel, split: bool) -> tuple[dict[str, np.ndarray],
     for body in range(1, mj.nbody):
         has_dofs = mj.body_dofnum[body] > 0
         body_block[body] = dof_block[mj.body_dofadr[body]] if has_dofs else body_block[mj.body_parentid[body]]
+    paths = [_tendon_dofs(mj, tendon) for tendon in range(mj.ntendon)]
     arrays = {
+        "tendon_dof": np.array([dofs.min() if len(dofs) else 0 for dofs in paths], dtype=int),
         "block_dofadr": bounds,
         "block_adr": np.concatenate(([0], np.cumsum(width**2))),
         "dof_block": dof_block,

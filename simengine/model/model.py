@@ -12,7 +12,9 @@ from simengine.errors import ModelError, UnsupportedModelError
 from simengine.model.actuators import actuator_table, needs_general_actuation
 from simengine.model.blocks import block_table, worth_blocks
 from simengine.model.fluid import fluid_table
+from simengine.model.frames import frame_table
 from simengine.model.gravcomp import LIMITED, gravcomp_table
+from simengine.model.hfields import geom_hfields
 from simengine.model.lengths import length_table
 from simengine.model.meshes import hull_table
 from simengine.model.pairs import Candidate, Parameters, geom_pairs, pair_table, unsupported_pairs
@@ -28,7 +30,6 @@ _SOLVERS = {
     int(mujoco.mjtSolver.mjSOL_CG): "solve_cg",
     int(mujoco.mjtSolver.mjSOL_NEWTON): "solve_newton",
 }
-_ISLAND_SOLVERS = ("solve", "solve_newton", "solve_cg")  # PGS solves large worlds as one dense problem
 
 
 class Model:
@@ -45,6 +46,7 @@ class Model:
         has_islands: whether the world is solved island by island; see `simengine.model.blocks`.
         solver: stage that solves for the constraint forces: "solve" (Newton, without general rows), "solve_newton",
             "solve_cg" or "solve_pgs".
+        has_adhesion: whether actuators pull at the contacts of bodies.
         has_fluid: whether a fluid acts on the bodies.
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
         senses_forces: whether a sensor measures accelerations or forces.
@@ -74,11 +76,12 @@ class Model:
         self.options = _build_options(mj)
         self.initial = _initial_state(mj)
         self.nefc_max = _most_rows(self)
-        self.has_convex: bool = PAIR_TYPES.index("convex") in self.arrays["cand_type"]
+        self.has_convex: bool = any(PAIR_TYPES.index(name) in self.arrays["cand_type"] for name in ("convex", "hfield"))
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
         heavy = np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any()
         self.sensor_names = sensor_names(self.arrays["sensor_type"])
         self.senses_forces = senses_forces(mj)
+        self.has_adhesion = bool((mj.actuator_trntype == mujoco.mjtTrn.mjTRN_BODY).any())
         self.general_smooth = bool(
             needs_general_actuation(mj)
             or self.npath
@@ -87,7 +90,7 @@ class Model:
             or self.opt_integrator in ("implicit", "implicitfast")
         )
         self.general_position = bool(heavy or self.neq or self.nfriction or self.general_smooth)
-        self.solve_by_islands(self.has_island_forms() and worth_blocks(mj))
+        self.solve_by_islands(worth_blocks(mj) and not self.opt_noslip_iterations)
         self._check_shapes()
 
     def __getattr__(self, name: str) -> Any:
@@ -96,10 +99,6 @@ class Model:
             if name in values:
                 return values[name]
         raise AttributeError(f"the model table has no field {name!r}; see simengine.model.table.TABLE")
-
-    def has_island_forms(self) -> bool:
-        """Whether the stages that the model needs have forms that work island by island."""
-        return self.solver in _ISLAND_SOLVERS and not self.opt_noslip_iterations
 
     def solve_by_islands(self, wanted: bool) -> None:
         """Choose the solution island by island, or as one dense problem; before the model is simulated."""
@@ -196,7 +195,8 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.nd
     values |= length_table(mj) | path_table(mj) | actuator_table(mj) | sensor_table(mj)
     values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
-    values |= fluid_table(mj) | gravcomp_table(mj)
+    values |= fluid_table(mj) | gravcomp_table(mj) | frame_table(mj)
+    values["geom_hfieldid"] = geom_hfields(mj)
     for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "noslip_tolerance", "impratio"):
         values[f"opt_{option}"] = getattr(mj.opt, option)
     values["opt_leastref"] = 0.0 if disabled & int(_DISABLE.mjDSBL_REFSAFE) else 2.0 * mj.opt.timestep

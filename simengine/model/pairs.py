@@ -11,17 +11,20 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
+from simengine.model.hfields import most_contacts
 from simengine.model.support import element
-from simengine.model.table import FLAT_CONVEX, PAIR_SLOTS, PAIRS
+from simengine.model.table import FLAT_CONVEX, HFIELD_POLYTOPE, PAIR_SLOTS, PAIR_TYPES, PAIRS
 
 _GEOM = mujoco.mjtGeom
 _MINVAL = float(mujoco.mjMINVAL)
 _MINMU = float(mujoco.mjMINMU)
 
-_FLAT = [
-    (int(getattr(_GEOM, f"mjGEOM_{first.upper()}")), int(getattr(_GEOM, f"mjGEOM_{second.upper()}")))
-    for first, second in FLAT_CONVEX
-]
+
+def _codes(pairs: tuple[tuple[str, str], ...]) -> list[tuple[int, ...]]:
+    return [tuple(int(getattr(_GEOM, f"mjGEOM_{name.upper()}")) for name in pair) for pair in pairs]
+
+
+_FLAT, _POLYTOPE = _codes(FLAT_CONVEX), _codes(HFIELD_POLYTOPE)
 _TYPE_CODE: dict[tuple[int, int], int] = {
     (int(getattr(_GEOM, f"mjGEOM_{first.upper()}")), int(getattr(_GEOM, f"mjGEOM_{second.upper()}"))): code
     for code, pair in enumerate(PAIRS)
@@ -185,27 +188,39 @@ def unsupported_pairs(mj: mujoco.MjModel, pairs: list[Candidate]) -> list[str]:
     geom, geom_type = mujoco.mjtObj.mjOBJ_GEOM, mj.geom_type.tolist()
     several = not mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_MULTICCD)
     other_ccd = mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_NATIVECCD)
-    for geom1, geom2, _ in pairs:
+    parameters = Parameters(mj)
+    for candidate in pairs:
+        geom1, geom2, _ = candidate
         types = (geom_type[geom1], geom_type[geom2])
-        if types in _TYPE_CODE and not other_ccd and not (several and types in _FLAT):
+        touching = types in _POLYTOPE and _reach(parameters.of(candidate)) <= 0
+        if types in _TYPE_CODE and not other_ccd and not (several and types in _FLAT) and not touching:
             continue
         names = f"geoms {element(mj, geom, geom1)} and {element(mj, geom, geom2)}"
         if types not in _TYPE_CODE:
             words = [_GEOM(t).name.removeprefix("mjGEOM_").lower() for t in types]
             lines.append(f"collision {words[0]}-{words[1]} of {names}")
-        elif other_ccd and PAIRS[_TYPE_CODE[types]].name == "convex":
+        elif other_ccd and PAIRS[_TYPE_CODE[types]].name in ("convex", "hfield"):
             lines.append(f"disable flag nativeccd, which collides {names} by another method")
         elif several and types in _FLAT:
             lines.append(f"several contacts (flag multiccd) of {names}")
+        elif touching:
+            lines.append(f"margin 0 of {names}, with which MuJoCo does not find the least penetration (1e-9 is enough)")
     return lines
+
+
+def _reach(parameters: ContactParameters) -> float:
+    """Distance from which contacts are listed [m]."""
+    return parameters.margin + parameters.gap
 
 
 def pair_table(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarray]:
     """The `cand_*` and `slot_*` arrays of the model table for supported pairs."""
     geom_type, combined = mj.geom_type.tolist(), Parameters(mj)
     codes = [_TYPE_CODE[geom_type[g1], geom_type[g2]] for g1, g2, _ in pairs]
-    slots = np.array([PAIR_SLOTS[code] for code in codes], dtype=np.int32)
     parameters = [combined.of(candidate) for candidate in pairs]
+    slots = np.array([PAIR_SLOTS[code] for code in codes], dtype=np.int32)
+    for c in np.flatnonzero(np.array(codes, dtype=np.int32) == PAIR_TYPES.index("hfield")):
+        slots[c] = most_contacts(mj, pairs[c].geom1, pairs[c].geom2, _reach(parameters[c]))
     slot_cand = np.repeat(np.arange(len(pairs)), slots)
     first = np.cumsum(slots) - slots
     return {

@@ -16,6 +16,7 @@ SIZES: tuple[str, ...] = (
     *("nblock", "nM", "nJ"),
     *("nsensor", "nsensordata"),
     *("nhullvert", "nface", "nfacevert"),
+    *("nhfield", "nhfielddata"),
 )
 
 # Scalar integer options, which follow the sizes in the header.
@@ -133,6 +134,13 @@ TABLE: tuple[TableField, ...] = (
     _i("face_adr", "nface+1", doc="derived: first entry of each face in face_vert"),
     _i("face_vert", "nfacevert", doc="derived: vertices around each face, numbered within their hull"),
     _r("face_normal", "nface", 3, doc="derived: outward normal in the geom's frame"),
+    # height fields: rows run along y, columns along x, and heights are shares of the highest there can be
+    _i("geom_hfieldid", "ngeom", doc="derived: height field of the geom, -1 for other geoms"),
+    _i("hfield_nrow", "nhfield", doc="number of rows"),
+    _i("hfield_ncol", "nhfield", doc="number of columns"),
+    _i("hfield_adr", "nhfield", doc="first entry in hfield_data"),
+    _r("hfield_size", "nhfield", 4, doc="half lengths along x and y, greatest height, depth of the base [m]"),
+    _r("hfield_data", "nhfielddata", doc="heights from 0 to 1, row after row"),
     # candidate pairs, in MuJoCo's contact order
     _i("cand_geom1", "ncand", doc="derived: geom with the lower type"),
     _i("cand_geom2", "ncand", doc="derived: the other geom"),
@@ -150,6 +158,7 @@ TABLE: tuple[TableField, ...] = (
     _i("slot_sub", "nslot", doc="derived: number of the slot within its pair"),
     # fixed tendons: weighted sums of joint coordinates, one term a wrap
     _i("tendon_adr", "ntendon", doc="first wrap over a joint"),
+    _i("tendon_dof", "ntendon", doc="derived: first dof that the tendon may depend on; 0 if there is none"),
     _i("tendon_num", "ntendon", doc="number of wraps over joints"),
     _r("tendon_stiffness", "ntendon", doc="spring stiffness [N per unit of length]"),
     _r("tendon_damping", "ntendon", doc="damping [N s per unit of length]"),
@@ -258,12 +267,14 @@ class PairType(NamedTuple):
         geoms: pairs of MuJoCo's geom types it handles, in lower case, the lower type first.
         slots: the most contacts of a pair.
         heavy: its contacts take too much code to be counted in the kernels of simple models.
+        shared: a pair has so many contacts that the lanes of a world share the work on each.
     """
 
     name: str
     geoms: tuple[tuple[str, str], ...]
     slots: int
     heavy: bool = False
+    shared: bool = False
 
 
 # Convex pairs whose flat features touch in several points, which are not found yet.
@@ -278,6 +289,13 @@ CONVEX: tuple[tuple[str, str], ...] = (
     *(("ellipsoid", other) for other in ("cylinder", "box", "mesh")),
     *(("sphere", "mesh"), ("capsule", "cylinder")),
     *FLAT_CONVEX,
+)
+
+# Pairs of a height field, and those of them whose contacts MuJoCo gets right only where there is a margin.
+HFIELD_POLYTOPE: tuple[tuple[str, str], ...] = (("hfield", "box"), ("hfield", "mesh"))
+HFIELD: tuple[tuple[str, str], ...] = (
+    *(("hfield", other) for other in ("sphere", "capsule", "ellipsoid", "cylinder")),
+    *HFIELD_POLYTOPE,
 )
 
 # In the order of their codes.
@@ -296,6 +314,7 @@ PAIRS: tuple[PairType, ...] = (
     PairType("box_box", (("box", "box"),), 8, heavy=True),
     PairType("convex", CONVEX, 2, heavy=True),
     PairType("plane_mesh", (("plane", "mesh"),), 4, heavy=True),
+    PairType("hfield", HFIELD, 50, heavy=True, shared=True),  # mjMAXCONPAIR
 )
 PAIR_TYPES: tuple[str, ...] = tuple(pair.name for pair in PAIRS)
 PAIR_SLOTS: tuple[int, ...] = tuple(pair.slots for pair in PAIRS)

@@ -1,7 +1,7 @@
 // Two convex shapes of any kind: GJK where their cores are apart, EPA where they overlap; see gjk.cuh and epa.cuh.
 
 // The one contact at the nearest points, or at the least penetration. False beyond the margin.
-DEVICE bool convex_contact(const Difference& d, const real* origin, real margin, bool* side, Contact* out) {
+DEVICE_CALL bool convex_contact(const Difference& d, const real* origin, real margin, bool* side, Contact* out) {
   Simplex simplex;
   Kinks kinks;
   bool apart;

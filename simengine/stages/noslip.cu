@@ -13,13 +13,13 @@ DEVICE int rows_improved(const Model& m, const Rows& rows, int r) {
 }
 
 // (2) blocks of A, without the regularisation.
-DEVICE void bare_blocks(const Model& m, const DualProblem& d) {
+DEVICE void bare_blocks(const Model& m, const DualProblem& d, real* efc_weight) {
   const int stride = m.nvp();
   LANE_FOR(r, d.rows.n) {
     const int n = rows_improved(m, d.rows, r);
     ROLLED for (int e = 0; e < MAX_CONE_ROWS * n; ++e) {
       const int i = e / MAX_CONE_ROWS, j = e % MAX_CONE_ROWS;
-      d.block[MAX_CONE_ROWS * r + e] = j < n ? row_dot(d.Y, r + i, stride, d.Y + (r + j) * stride) : R(0.0);
+      efc_weight[MAX_CONE_ROWS * r + e] = j < n ? row_dot(d.Y, r + i, stride, d.Y + (r + j) * stride) : R(0.0);
     }
   }
   lane_sync();
@@ -178,8 +178,8 @@ DEVICE void noslip(const Model& m, const int* nefc, const real* qM, const real* 
   int* island_of = reinterpret_cast<int*>(tree);
   // (1) rows by island
   find_islands(m, rows, efc_island, efc_order, island_of);
-  whiten(m, d, qLD, qacc_smooth);
-  bare_blocks(m, d);
+  whiten(m, rows, qLD, qacc_smooth, efc_Y, efc_b, efc_diagAR, efc_weight);
+  bare_blocks(m, d, efc_weight);
   ROLLED for (int begin = 0, end; begin < n; begin = end) {
     const int island = efc_island[efc_order[begin]];
     if (island > m.ntree()) break;
@@ -189,5 +189,5 @@ DEVICE void noslip(const Model& m, const int* nefc, const real* qM, const real* 
     improve_island(m, d, end - begin, efc_order + begin, lane_sum(trace));
   }
   // (6) acceleration of the forces
-  dual_acceleration(m, d, qLD, qacc_smooth, qfrc_constraint, qacc);
+  accelerate(m, d, qLD, qacc_smooth, qacc, qfrc_constraint);
 }

@@ -89,6 +89,7 @@ def _b(name: str, *dims: int | str, doc: str, kind: str = "real") -> Field:
 ISLAND_DOF_FIELDS = ("qfrc_smooth", "qacc_smooth", "qacc_warmstart", "qacc", "qfrc_constraint")
 ISLAND_ROW_FIELDS = (
     *("efc_D", "efc_aref", "efc_type", "efc_id", "efc_frictionloss", "efc_force", "efc_jar", "efc_jv", "efc_weight"),
+    *("efc_b", "efc_diagAR", "efc_before", "efc_order"),
 )
 ISLAND_CONTACT_FIELDS = ("contact_efc_address",)
 
@@ -182,7 +183,7 @@ _FIELDS: tuple[Field, ...] = (
     Field("efc_Y", "real", ("nvp",), "row", "PGS: J inv(L'), with qM = L L'; rows padded like those of efc_J"),
     Field("efc_b", "real", (), "row", "PGS: J qacc_smooth - aref, the residual without constraint forces"),
     Field("efc_diagAR", "real", (), "row", "PGS: diagonal of J inv(M) J' + R"),
-    Field("efc_before", "real", (), "row", "PGS: force before the latest sweep"),
+    Field("efc_before", "real", (), "row", "PGS: force before the latest sweep; ahead of the first what the row costs"),
     Field(
         "efc_island",
         "int",
@@ -220,6 +221,7 @@ _FIELDS: tuple[Field, ...] = (
     Field("island_qLD", "real", (4,), "island_M", "its Cholesky factor"),
     Field("island_hessian", "real", (4,), "island_M", "room for a matrix of its size"),
     Field("island_efc_J", "real", (4,), "island_J", "Jacobian of the island, rows padded to a multiple of four"),
+    Field("island_efc_Y", "real", (4,), "island_J", "PGS: J inv(L') of the island, rows padded alike"),
     # Runge-Kutta
     _w("rk_qpos", "nq", doc="coordinates at the start of the step"),
     _w("rk_qvel", "nv", doc="velocities at the start of the step"),

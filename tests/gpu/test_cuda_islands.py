@@ -7,9 +7,9 @@ import pytest
 
 from simengine import Simulation, check_model, load_model
 from tests.gpu.compare import cuda_only
-from tests.islands import every_row, heap
+from tests.islands import every_row, heap, roped
 
-MODELS = {"heap": heap(20), "heap by RK4": heap(20, integrator="RK4"), "every row": every_row(heap(12))}
+MODELS = {"heap": heap(20), "heap by RK4": heap(20, integrator="RK4"), "every row": every_row(roped(heap(12)))}
 
 
 @cuda_only

@@ -89,9 +89,6 @@ FEATURES: dict[str, Feature] = {
     "sensor of a tracking camera": _sensor(
         '<framepos name="view" objtype="camera" objname="drone"/>', "camera that follows something of sensor 'view'"
     ),
-    "body adhesion": _actuator(
-        '<adhesion name="glue" body="base" ctrlrange="0 1"/>', "body transmission of actuator 'glue'"
-    ),
     "user dynamics": _actuator(
         '<general name="odd" joint="swing" dyntype="user"/>', "user activation dynamics of actuator 'odd'"
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -20,16 +21,17 @@ HEAP, STEPS = heap(12, clump=11, rise=0.15), (0, 60)
 """A tower, which is one large island, and what has fallen of it."""
 
 
-def model() -> Model:
+def model(solver: str) -> Model:
     """The tower."""
-    return load_model(HEAP)
+    return load_model(HEAP.replace("<option", f'<option solver="{solver}"'))
 
 
+@pytest.mark.parametrize("solver", ["Newton", "PGS"])
 @pytest.mark.parametrize("kind", ["threads", "memory, four lanes"])
-def test_no_reports_and_the_same_results(kind: str, tmp_path: Path) -> None:
+def test_no_reports_and_the_same_results(kind: str, solver: str, tmp_path: Path) -> None:
     dtype, lanes, flags = KINDS[kind]
     require(flags)
-    memory = prepared(model(), dtype, dropped(HEAP, STEPS))
+    memory = prepared(model(solver), dtype, dropped(HEAP, STEPS))
     todo = list(chain(memory, "euler"))
     kernels = list(dict.fromkeys(kernel for kernel, _ in todo))
     of_unit = {
@@ -40,10 +42,9 @@ def test_no_reports_and_the_same_results(kind: str, tmp_path: Path) -> None:
     for unit, some in of_unit.items():
         (tmp_path / unit).mkdir()
         programs[unit] = build(tmp_path / unit, some, dtype, lanes, flags)
-    at = [i for i, (kernel, _) in enumerate(todo) if kernel.unit == "island"]
-    before, solver, after = todo[: at[0]], todo[at[0] : at[-1] + 1], todo[at[-1] + 1 :]
-    for unit, calls in (("world", before), ("island", solver), ("world", after)):
-        buffers, recorded = record(memory, iter(calls))
+    for on_islands, calls in groupby(todo, key=lambda call: call[0].unit == "island"):
+        unit = "island" if on_islands else "world"
+        buffers, recorded = record(memory, calls)
         result = execute(programs[unit], of_unit[unit], buffers, recorded)
         assert not result.reports, result.reports[:3000]
         assert result.status == 0

@@ -1,0 +1,200 @@
+// Projected Gauss-Seidel on the dual problem of a world or an island. MuJoCo documentation, "Computation",
+// "Constraint solver":
+//
+//   minimise over f   1/2 f' (A + R) f + f' b        A = J inv(M) J'   R = 1 / D   b = J qacc_smooth - aref
+//
+// with f free for equalities, within the loss for friction, in its cone for an elliptic contact, and not negative
+// otherwise. An elliptic contact counts as one row in what follows, as the first of its rows.
+//
+// A is never formed: with qM = L L' and Y = J inv(L') it is Y Y', and z = Y' f is carried along, so that a row costs
+// one product of nv terms and one update of z. Row order, momentum and termination are MuJoCo's, since its iterations
+// seldom converge: every sweep takes the rows in another random order, from a point extrapolated along the latest
+// change (Y. Nesterov, Soviet Math. Dokl. 27 (1983)), until the extrapolation turns out to have gone against the
+// descent (B. O'Donoghue and E. Candes, Found. Comput. Math. 15 (2015), gradient restart).
+#pragma once
+
+// The dual problem: its rows, and what is known of each.
+struct DualProblem {
+  Rows rows;
+  const real *Y, *b, *diagonal, *block;  // efc_Y, efc_b, efc_diagAR and efc_weight, made by `whiten`
+  real *before, *force, *z;
+};
+
+DEVICE const real* friction_of(const Model& m, const Rows& rows, int r) {
+  return m.cand_friction() + 5 * rows.cand[rows.id[r]];
+}
+
+// Move a force of row r, or of the cone that it opens, to the nearest that it may be.
+DEVICE void confine(const Model& m, const Rows& rows, int r, int dim, real* force) {
+  const int type = rows.type[r];
+  if (type == ROW_CONTACT_ELLIPTIC) {
+    into_cone(dim, friction_of(m, rows, r), force);
+  } else if (type == ROW_FRICTION_DOF || type == ROW_FRICTION_TENDON) {
+    force[0] = clamp_(force[0], -rows.frictionloss[r], rows.frictionloss[r]);
+  } else if (type != ROW_EQUALITY) {
+    force[0] = max_(R(0.0), force[0]);
+  }
+}
+
+// (2) whitened Jacobian, residual without forces and diagonal; a lane takes whole rows.
+DEVICE void whiten(const Model& m, const Rows& rows, const real* qLD, const real* qacc_smooth, real* efc_Y, real* efc_b,
+                   real* efc_diagAR, real* efc_weight) {
+  const int nv = m.nv(), stride = m.nvp();
+  LANE_FOR(r, rows.n) {
+    const real* J = rows.J + r * stride;
+    real* Y = efc_Y + r * stride;
+    real b = -rows.aref[r], norm = reciprocal_(rows.D[r]);
+    ROLLED for (int k = 0; k < nv; ++k) {
+      real x = J[k];
+      b = fma_(x, qacc_smooth[k], b);
+      ROLLED for (int j = 0; j < k; ++j) x = fma_(-qLD[k * nv + j], Y[j], x);
+      Y[k] = divide_(x, qLD[k * nv + k]);
+      norm = fma_(Y[k], Y[k], norm);
+    }
+    ROLLED for (int k = nv; k < stride; ++k) Y[k] = 0;
+    efc_b[r] = b;
+    efc_diagAR[r] = norm;
+  }
+  lane_sync();
+  // and within a cone the block of A + R
+  LANE_FOR(r, rows.n) {
+    const int dim = rows_together(m, rows, r);
+    ROLLED for (int e = 0; e < MAX_CONE_ROWS * dim; ++e) {
+      const int i = e / MAX_CONE_ROWS, j = e % MAX_CONE_ROWS;
+      const real *other = efc_Y + (r + j) * stride, norm = i == j ? efc_diagAR[r + i] : R(0.0);
+      efc_weight[MAX_CONE_ROWS * r + e] = j >= dim || i == j ? norm : row_dot(efc_Y, r + i, stride, other);
+    }
+  }
+  lane_sync();
+}
+
+// z = Y' f over the rows of a list.
+DEVICE void whitened_force(const Model& m, const DualProblem& d, int n, const int* list) {
+  const int stride = m.nvp();
+  DOF_FOR(v, m.nv()) {
+    real x = 0;
+    ROLLED for (int k = 0; k < n; ++k) {
+      const int r = list[k], dim = rows_together(m, d.rows, r);
+      ROLLED for (int i = 0; i < dim; ++i) x = fma_(d.Y[(r + i) * stride + v], d.force[r + i], x);
+    }
+    d.z[v] = x;
+  }
+}
+
+// (3) forces of the last acceleration. Lanes return their parts of what z costs; the rest is by rows.
+DEVICE real warm_force(const Model& m, const DualProblem& d, const int* list, int listed, const real* qacc_warmstart) {
+  const Rows& rows = d.rows;
+  const int nv = m.nv(), stride = m.nvp();
+  LANE_FOR(r, rows.n) {
+    real jar = -rows.aref[r];
+    ROLLED for (int v = 0; v < nv; ++v) jar = fma_(rows.J[r * stride + v], qacc_warmstart[v], jar);
+    d.before[r] = jar;
+  }
+  lane_sync();
+  LANE_FOR(r, rows.n) {
+    const int dim = rows_together(m, rows, r);
+    if (dim) row_law(m, rows, r, dim, d.before + r, d.force + r, (real*)0);
+    for (int i = r; i < r + dim; ++i) {
+      if (!m.opt_warmstart()) d.force[i] = 0;
+    }
+  }
+  lane_sync();
+  whitened_force(m, d, listed, list);
+  real cost = 0;
+  DOF_FOR(v, nv) cost = fma_(R(0.5) * d.z[v], d.z[v], cost);
+  return cost;
+}
+
+// What the force of row r costs by itself.
+DEVICE real force_cost(const DualProblem& d, int r) {
+  return d.force[r] * (d.b[r] + R(0.5) * divide_(d.force[r], d.rows.D[r]));
+}
+
+struct Sweep {
+  real improvement, against;  // decrease of the cost; positive if the extrapolation went against the descent
+};
+
+// The best force of row r, or of the cone that it opens, while the others stay; z follows it.
+DEVICE void visit(const Model& m, const DualProblem& d, int r, Sweep* sweep) {
+  const Rows& rows = d.rows;
+  const int nv = m.nv(), stride = m.nvp(), dim = rows_together(m, rows, r);
+  const real* A = d.block + MAX_CONE_ROWS * r;
+  real old[MAX_CONE_ROWS], residual[MAX_CONE_ROWS], force[MAX_CONE_ROWS];
+  ROLLED for (int i = 0; i < dim; ++i) {
+    real coupled = 0;
+    DOF_FOR(v, nv) coupled = fma_(d.Y[(r + i) * stride + v], d.z[v], coupled);
+    old[i] = d.force[r + i];
+    residual[i] = d.b[r + i] + lane_sum(coupled) + divide_(old[i], rows.D[r + i]);
+  }
+  if (rows.type[r] == ROW_CONTACT_ELLIPTIC) {
+    best_in_cone(dim, A, residual, old, friction_of(m, rows, r), force);
+  } else {
+    force[0] = old[0] - divide_(residual[0], A[0]);
+    confine(m, rows, r, dim, force);
+  }
+  ROLLED for (int i = 0; i < dim; ++i) {
+    const real change = force[i] - old[i];
+    real slope = residual[i];
+    ROLLED for (int j = 0; j < dim; ++j) slope = fma_(R(0.5) * A[MAX_CONE_ROWS * i + j], force[j] - old[j], slope);
+    sweep->improvement = fma_(-change, slope, sweep->improvement);
+    sweep->against = fma_(-change, old[i] - d.before[r + i], sweep->against);
+    DOF_FOR(v, nv) d.z[v] = fma_(change, d.Y[(r + i) * stride + v], d.z[v]);
+  }
+  lane_sync();
+  if (lane() == 0) {
+    ROLLED for (int i = 0; i < dim; ++i) d.force[r + i] = force[i];
+  }
+}
+
+// Iterations over the rows of one island, whose inertia has the given trace; returns their number.
+DEVICE int descend(const Model& m, const DualProblem& d, int n, int* list, real trace, int* draw) {
+  const PcgStep by_lanes = pcg_steps(LANES), by_sweep = pcg_steps(n - 1);
+  uint64 state = pcg_apply(pcg_steps(lane()), 1);
+  int iteration = 0, since_restart = 0;
+  real total = 0;
+  while (iteration < m.opt_iterations()) {
+    shuffle(list, n, state, by_lanes, draw);
+    state = pcg_apply(by_sweep, state);
+    // (4) extrapolate, within the bounds
+    const real momentum = since_restart > 1 ? divide_(R(1.0) * (since_restart - 1), R(1.0) * (since_restart + 2)) : 0;
+    LANE_FOR(k, n) {
+      const int r = list[k], dim = rows_together(m, d.rows, r);
+      ROLLED for (int i = r; i < r + dim; ++i) {
+        const real force = d.force[i];
+        d.force[i] = fma_(momentum, force - d.before[i], force);
+        d.before[i] = force;
+      }
+      if (momentum > 0) confine(m, d.rows, r, dim, d.force + r);
+    }
+    lane_sync();
+    whitened_force(m, d, n, list);
+    // (5) one sweep in the new order
+    Sweep sweep = {0, 0};
+    ROLLED for (int k = 0; k < n; ++k) visit(m, d, list[k], &sweep);
+    lane_sync();
+    ++iteration;
+    // (6) momentum grows until it hurts
+    since_restart = sweep.against > 0 ? 0 : since_restart + 1;
+    // (7) until the cost hardly falls, or falls by rounding alone
+    total += abs_(sweep.improvement);
+    const real least = max_(m.opt_tolerance()[0] * trace, 16 * REAL_EPS * REAL_EPS * total);
+    if (sweep.improvement < least) break;
+  }
+  return iteration;
+}
+
+// (8) acceleration of the forces
+DEVICE void accelerate(const Model& m, const DualProblem& d, const real* qLD, const real* qacc_smooth, real* qacc,
+                       real* qfrc_constraint) {
+  const int nv = m.nv(), stride = m.nvp();
+  DOF_FOR(v, nv) {
+    real x = 0;
+    ROLLED for (int r = 0; r < d.rows.n; ++r) x = fma_(d.rows.J[r * stride + v], d.force[r], x);
+    qfrc_constraint[v] = x;
+    qacc[v] = x;
+  }
+  lane_sync();
+  chol_solve(qacc, qLD, nv);
+  DOF_FOR(v, nv) qacc[v] += qacc_smooth[v];
+  lane_sync();
+}

@@ -1,0 +1,33 @@
+// The dual problem of an island, and the forces of its last acceleration; see pgs.cuh.
+
+// Rows that open a cone or stand alone, in their order; then those behind the first of a cone.
+DEVICE void in_order(const Model& m, const Rows& rows, int* efc_order) {
+  LANE_FOR(r, rows.n) {
+    const bool opens = rows_together(m, rows, r) > 0;
+    int place = 0;
+    ROLLED for (int k = 0; k < rows.n; ++k) {
+      const bool other = rows_together(m, rows, k) > 0;
+      place += other == opens ? k < r : other;
+    }
+    efc_order[place] = r;
+  }
+  lane_sync();
+}
+
+DEVICE void pgs_start(const Model& m, const int* nefc, const real* qLD, const real* qacc_smooth,
+                      const real* qacc_warmstart, const real* efc_J, const real* efc_aref, const real* efc_D,
+                      const int* efc_type, const int* efc_id, const real* efc_frictionloss,
+                      const int* contact_efc_address, const int* contact_cand, real* efc_force, real* efc_Y,
+                      real* efc_b, real* efc_diagAR, real* efc_weight, real* efc_before, int* efc_order,
+                      real* z) {
+  const int n = nefc[0];
+  const Rows rows = {n, efc_type, efc_id, contact_efc_address, contact_cand, efc_J, efc_D, efc_aref, efc_frictionloss};
+  const DualProblem d = {rows, efc_Y, efc_b, efc_diagAR, efc_weight, efc_before, efc_force, z};
+  in_order(m, rows, efc_order);
+  // (1) whitened Jacobian and residual without forces
+  whiten(m, rows, qLD, qacc_smooth, efc_Y, efc_b, efc_diagAR, efc_weight);
+  // (2) forces of the last acceleration, and what each row's costs; the first row's with what they cost together
+  const real together = lane_sum(warm_force(m, d, efc_order, n, qacc_warmstart));
+  LANE_FOR(r, n) efc_before[r] = force_cost(d, r) + (r == 0 ? together : R(0.0));
+  lane_sync();
+}
