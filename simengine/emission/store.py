@@ -35,6 +35,7 @@ def arena_fields(model: Model, space: str) -> tuple[Field, ...]:
     if model.has_islands:
         kept = [kernel for kernel in kernels if catalogue.CONSTRAINT not in kernel.stages]
         kernels = (*kept, *catalogue.island_solution(model))
+    kernels = (*kernels, catalogue.NOSLIP_KERNEL) if model.opt_noslip_iterations else kernels
     used = {kernel.stored_as(name) for kernel in kernels for stage in kernel.stages for name in stage.fields}
     used |= {name for kernel in kernels for name in kernel.island_scratch}
     return tuple(f for f in FIELDS if f.space == space and f.name in used)
