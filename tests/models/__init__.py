@@ -18,7 +18,7 @@ GYMNASIUM = (
 
 NAMES = (
     *("mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules", "sunken", "tendons", "actuators"),
-    *("crates", "ragdoll", "glider", "dual", "linkage", "ropes", "rollers"),
+    *("crates", "ragdoll", "glider", "dual", "linkage", "ropes", "rollers", "terrain"),
 )
 """Small models of this folder, by file name."""
 
