@@ -72,6 +72,7 @@ def oracle_model(name: str) -> tuple[mujoco.MjModel, Model]:
     mj = compile_model(name)
     mj.opt.tolerance = 1e-12
     mj.opt.ls_tolerance = 1e-12
+    mj.opt.noslip_tolerance = 0.0  # so that both do the same number of sweeps
     return mj, load_model(mj)
 
 

@@ -55,7 +55,6 @@ def _free(geom: str, words: str) -> Feature:
 
 
 FEATURES: dict[str, Feature] = {
-    "noslip": Feature("option", 'noslip_iterations="3"', "noslip iterations"),
     "diagexact": Feature("flag", '<flag diagexact="enable"/>', "enable flag diagexact"),
     "sleep": Feature("flag", '<flag sleep="enable"/>', "enable flag sleep"),
     "polynomial stiffness": Feature("joint", 'stiffness="1 2"', "polynomial stiffness of joint 'swing'"),
@@ -90,9 +89,6 @@ FEATURES: dict[str, Feature] = {
     ),
     "sensor of a tracking camera": _sensor(
         '<framepos name="view" objtype="camera" objname="drone"/>', "camera that follows something of sensor 'view'"
-    ),
-    "body adhesion": _actuator(
-        '<adhesion name="glue" body="base" ctrlrange="0 1"/>', "body transmission of actuator 'glue'"
     ),
     "user dynamics": _actuator(
         '<general name="odd" joint="swing" dyntype="user"/>', "user activation dynamics of actuator 'odd'"
