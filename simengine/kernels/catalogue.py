@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 from simengine.kernels.kernel import Kernel
@@ -11,6 +12,7 @@ from simengine.stages.acceleration import ACCELERATION
 from simengine.stages.activation import ACTIVATION
 from simengine.stages.actuation import ACTUATION
 from simengine.stages.actuation_any import ACTUATION_ANY
+from simengine.stages.adhesion import ADHESION
 from simengine.stages.blocks import (
     ACCELERATION_BLOCKS,
     CRB_BLOCKS,
@@ -28,6 +30,7 @@ from simengine.stages.com_vel import COM_VEL
 from simengine.stages.constraint import CONSTRAINT
 from simengine.stages.constraint_general import CONSTRAINT_GENERAL
 from simengine.stages.crb import CRB
+from simengine.stages.crb_near import CRB_NEAR
 from simengine.stages.energy import ENERGY
 from simengine.stages.euler import EULER
 from simengine.stages.factor_m import FACTOR_M
@@ -39,6 +42,7 @@ from simengine.stages.implicit import IMPLICIT, IMPLICITFAST
 from simengine.stages.islands import CONSTRAINT_BLOCKS, GATHER, ISLANDS, SCAN_ISLANDS, SCATTER
 from simengine.stages.kinematics import KINEMATICS
 from simengine.stages.narrowphase import NARROWPHASE
+from simengine.stages.noslip import NOSLIP
 from simengine.stages.passive import PASSIVE
 from simengine.stages.pgs_islands import PGS_DESCEND, PGS_START, PGS_WARM
 from simengine.stages.rk4 import RK4
@@ -73,6 +77,7 @@ STAGES: tuple[Stage, ...] = (
     COLLISION_ANY,
     SCAN,
     CRB,
+    CRB_NEAR,
     FACTOR_M,
     COM_VEL,
     PASSIVE,
@@ -82,6 +87,7 @@ STAGES: tuple[Stage, ...] = (
     TENDON_VELOCITY,
     TENDON_PASSIVE,
     TRANSMISSION,
+    ADHESION,
     ACTUATION,
     ACTUATION_ANY,
     GRAVCOMP,
@@ -93,6 +99,7 @@ STAGES: tuple[Stage, ...] = (
     SOLVE_NEWTON,
     SOLVE_CG,
     SOLVE_PGS,
+    NOSLIP,
     UNCONSTRAINED,
     EULER,
     RK4,
@@ -158,16 +165,24 @@ SMOOTH_FLUID = Kernel(
 SMOOTH_GENERAL = Kernel(
     "smooth_general",
     (
-        *(CRB, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, TENDON_PASSIVE, FLUID_ANY, RNE),
+        *(CRB_NEAR, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, TENDON_PASSIVE, FLUID_ANY, RNE),
         *(TRANSMISSION, ACTUATION_ANY, GRAVCOMP, ACCELERATION),
     ),
     direct=frozenset({"actuator_moment"}),
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
     resident=2,
 )
+SMOOTH_ADHESION = replace(
+    SMOOTH_GENERAL,
+    name="smooth_adhesion",
+    stages=tuple(
+        s for stage in SMOOTH_GENERAL.stages for s in ((stage, ADHESION) if stage is TRANSMISSION else (stage,))
+    ),
+)
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
 ACTIVATION_KERNEL = Kernel("activation", (ACTIVATION,))
+NOSLIP_KERNEL = Kernel("noslip", (NOSLIP,))
 POST = Kernel("rne_post", (RNE_POST,))
 POST_GENERAL = Kernel("rne_post_general", (RNE_POST_GENERAL,))
 TENDON_POST = Kernel("tendon_forces", (TENDON_FORCES,))
@@ -192,8 +207,13 @@ def post(general_rows: bool) -> Kernel:
     return POST_GENERAL if general_rows else POST
 
 
-def smooth(general: bool, has_fluid: bool) -> Kernel:
-    """Inertia, smooth forces and the acceleration they give; simple models do not pay for what they lack."""
+def smooth(general: bool, has_fluid: bool, adhesion: bool) -> Kernel:
+    """Inertia, smooth forces and the acceleration they give; simple models do not pay for what they lack.
+
+    With `adhesion` it needs the contacts, so that it comes after the narrowphase.
+    """
+    if adhesion:
+        return SMOOTH_ADHESION
     if general:
         return SMOOTH_GENERAL
     return SMOOTH_FLUID if has_fluid else SMOOTH
@@ -256,6 +276,7 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
         SMOOTH,
         SMOOTH_FLUID,
         SMOOTH_GENERAL,
+        SMOOTH_ADHESION,
         SCAN_KERNEL,
         *NARROW.values(),
         finish(integrator, solver, False),
@@ -275,12 +296,20 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
 # The forms of stages for worlds that are solved island by island, whose inertia is stored by blocks.
 BY_BLOCKS: dict[str, Stage] = {
     "crb": CRB_BLOCKS,
+    "crb_near": CRB_BLOCKS,
     "factor_m": FACTOR_BLOCKS,
     "acceleration": ACCELERATION_BLOCKS,
     "constraint": CONSTRAINT_BLOCKS,
     "euler": EULER_BLOCKS,
 }
-ISLAND_STAGES: tuple[Stage, ...] = (*BY_BLOCKS.values(), ISLANDS, SCAN_ISLANDS, GATHER, PGS_WARM, SCATTER)
+ISLAND_STAGES: tuple[Stage, ...] = (
+    *dict.fromkeys(BY_BLOCKS.values()),
+    ISLANDS,
+    SCAN_ISLANDS,
+    GATHER,
+    PGS_WARM,
+    SCATTER,
+)
 
 
 def _over_islands(stage: Stage) -> Kernel:
@@ -328,7 +357,7 @@ def island_integrator(integrator: str) -> tuple[Kernel, ...]:
 
 def all_kernels() -> tuple[Kernel, ...]:
     """Every kernel of the engine, each once."""
-    kernels = [*ISLAND_KERNELS, *map(single, STAGES)]
+    kernels = [*ISLAND_KERNELS, NOSLIP_KERNEL, *map(single, STAGES)]
     for integrator, solver in product(("", *INTEGRATORS), SOLVERS):
         kernels += step_kernels(integrator, solver)
     return tuple({kernel.name: kernel for kernel in kernels}.values())

@@ -15,6 +15,7 @@ from simengine.model.fluid import fluid_table
 from simengine.model.frames import frame_table
 from simengine.model.gravcomp import LIMITED, gravcomp_table
 from simengine.model.hfields import geom_hfields
+from simengine.model.inertia import has_small_far_bodies
 from simengine.model.lengths import length_table
 from simengine.model.meshes import hull_table
 from simengine.model.pairs import Candidate, Parameters, geom_pairs, pair_table, unsupported_pairs
@@ -46,6 +47,7 @@ class Model:
         has_islands: whether the world is solved island by island; see `simengine.model.blocks`.
         solver: stage that solves for the constraint forces: "solve" (Newton, without general rows), "solve_newton",
             "solve_cg" or "solve_pgs".
+        has_adhesion: whether actuators pull at the contacts of bodies.
         has_fluid: whether a fluid acts on the bodies.
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
         senses_forces: whether a sensor measures accelerations or forces.
@@ -80,15 +82,17 @@ class Model:
         heavy = np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any()
         self.sensor_names = sensor_names(self.arrays["sensor_type"])
         self.senses_forces = senses_forces(mj)
+        self.has_adhesion = bool((mj.actuator_trntype == mujoco.mjtTrn.mjTRN_BODY).any())
         self.general_smooth = bool(
             needs_general_actuation(mj)
             or self.npath
             or self.ngravcomp
             or (self.has_fluid and self.arrays["body_fluid"].any())
             or self.opt_integrator in ("implicit", "implicitfast")
+            or has_small_far_bodies(mj)
         )
         self.general_position = bool(heavy or self.neq or self.nfriction or self.general_smooth)
-        self.solve_by_islands(worth_blocks(mj))
+        self.solve_by_islands(worth_blocks(mj) and not self.opt_noslip_iterations)
         self._check_shapes()
 
     def __getattr__(self, name: str) -> Any:
@@ -195,7 +199,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.nd
     values["stat_meaninertia"] = mj.stat.meaninertia
     values |= fluid_table(mj) | gravcomp_table(mj) | frame_table(mj)
     values["geom_hfieldid"] = geom_hfields(mj)
-    for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "impratio"):
+    for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "noslip_tolerance", "impratio"):
         values[f"opt_{option}"] = getattr(mj.opt, option)
     values["opt_leastref"] = 0.0 if disabled & int(_DISABLE.mjDSBL_REFSAFE) else 2.0 * mj.opt.timestep
     values["dof_treeid"] = np.zeros(mj.nv) if disabled & int(_DISABLE.mjDSBL_ISLAND) else mj.dof_treeid
@@ -259,5 +263,6 @@ def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
         "opt_actuation": int(not disabled & int(_DISABLE.mjDSBL_ACTUATION)),
         "opt_multiccd": int(not disabled & int(_DISABLE.mjDSBL_MULTICCD)),
         "opt_cone": int(mj.opt.cone),
+        "opt_noslip_iterations": int(mj.opt.noslip_iterations),
     }
     return {name: values[name] for name in INT_OPTIONS}

@@ -95,8 +95,6 @@ def _options(mj: mujoco.MjModel) -> Iterator[str]:
     integrator = mujoco.mjtIntegrator(mj.opt.integrator)
     if int(integrator) not in INTEGRATORS:
         yield f"integrator {integrator.name.removeprefix('mjINT_').lower()}"
-    if mj.opt.noslip_iterations:
-        yield "noslip iterations"
     yield from _flags(mj)
 
 
@@ -139,7 +137,7 @@ def _tendons(mj: mujoco.MjModel) -> Iterator[str]:
 def _actuators(mj: mujoco.MjModel) -> Iterator[str]:
     actuator = _OBJ.mjOBJ_ACTUATOR
     kinds = (
-        ("transmission", "mjtTrn", mj.actuator_trntype, "joint jointinparent tendon site slidercrank"),
+        ("transmission", "mjtTrn", mj.actuator_trntype, "joint jointinparent tendon site slidercrank body"),
         ("activation dynamics", "mjtDyn", mj.actuator_dyntype, "none integrator filter filterexact muscle"),
         ("gain", "mjtGain", mj.actuator_gaintype, "fixed affine muscle"),
         ("bias", "mjtBias", mj.actuator_biastype, "none affine muscle"),

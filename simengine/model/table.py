@@ -22,7 +22,7 @@ SIZES: tuple[str, ...] = (
 # Scalar integer options, which follow the sizes in the header.
 INT_OPTIONS: tuple[str, ...] = (
     *("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart", "opt_solver", "opt_cone"),
-    *("opt_multiccd", "opt_actuation"),
+    *("opt_multiccd", "opt_actuation", "opt_noslip_iterations"),
 )
 
 
@@ -251,6 +251,7 @@ TABLE: tuple[TableField, ...] = (
     _r("opt_magnetic", 3, doc="magnetic flux, world frame"),
     _r("opt_tolerance", doc="solver tolerance"),
     _r("opt_ls_tolerance", doc="line-search tolerance"),
+    _r("opt_noslip_tolerance", doc="tolerance of the sweeps without slip"),
     _r("opt_impratio", doc="friction to normal impedance ratio"),
     _r("stat_meaninertia", doc="mean diagonal inertia, scales the solver's tolerance"),
 )

@@ -55,7 +55,6 @@ def _free(geom: str, words: str) -> Feature:
 
 
 FEATURES: dict[str, Feature] = {
-    "noslip": Feature("option", 'noslip_iterations="3"', "noslip iterations"),
     "diagexact": Feature("flag", '<flag diagexact="enable"/>', "enable flag diagexact"),
     "sleep": Feature("flag", '<flag sleep="enable"/>', "enable flag sleep"),
     "polynomial stiffness": Feature("joint", 'stiffness="1 2"', "polynomial stiffness of joint 'swing'"),
@@ -66,10 +65,11 @@ FEATURES: dict[str, Feature] = {
         '<body name="other"><freejoint/><geom name="rock" type="mesh" mesh="tetra"/></body>',
         "several contacts (flag multiccd) of geoms 'wall' and 'rock'",
     ),
-    "height field": Feature(
+    "box on a height field": Feature(
         "world",
-        '<geom name="land" type="hfield" hfield="hills"/>',
-        "collision hfield-sphere of geoms 'land' and 'ball'",
+        '<geom name="land" type="hfield" hfield="hills" contype="2"/>'
+        '<body name="other"><freejoint/><geom name="block" type="box" size="0.1 0.1 0.1" conaffinity="2"/></body>',
+        "margin 0 of geoms 'land' and 'block'",
     ),
     "tendon armature": _tendon('armature="0.1"', "armature of tendon 'string'"),
     "tendon stiffness": _tendon('stiffness="1 2"', "polynomial stiffness of tendon 'string'"),
@@ -89,9 +89,6 @@ FEATURES: dict[str, Feature] = {
     ),
     "sensor of a tracking camera": _sensor(
         '<framepos name="view" objtype="camera" objname="drone"/>', "camera that follows something of sensor 'view'"
-    ),
-    "body adhesion": _actuator(
-        '<adhesion name="glue" body="base" ctrlrange="0 1"/>', "body transmission of actuator 'glue'"
     ),
     "user dynamics": _actuator(
         '<general name="odd" joint="swing" dyntype="user"/>', "user activation dynamics of actuator 'odd'"

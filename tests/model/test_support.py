@@ -38,9 +38,9 @@ def test_all_features_are_named_at_once() -> None:
 
 def test_the_refusal_is_a_model_error_and_a_value_error() -> None:
     with pytest.raises(ModelError):
-        load_model(model_with("noslip"))
-    with pytest.raises(ValueError, match="noslip iterations"):
-        load_model(model_with("noslip"))
+        load_model(model_with("sleep"))
+    with pytest.raises(ValueError, match="enable flag sleep"):
+        load_model(model_with("sleep"))
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -33,6 +33,8 @@ Fields = dict[str, np.ndarray]
 RETURNS = {
     "constraint": ("efc_active", "efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref"),
     **dict.fromkeys(SOLVERS, ("qacc", "efc_force", "qfrc_constraint")),
+    "adhesion": ("actuator_velocity", "actuator_moment"),
+    "noslip": ("qacc", "efc_force", "qfrc_constraint"),
     "constraint_general": ("efc_active", "efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref"),
     "euler": ("qpos", "qvel"),
     "fluid": ("qfrc_fluid", "qfrc_passive"),
@@ -155,7 +157,7 @@ def by_jax(stage: Stage, model_name: str, memory: Memory) -> Fields:
         out = {k: v[active] for k, v in out.items()}
         pad = memory.own("efc_J").shape[1] - memory.model.nv
         out["efc_J"] = np.pad(out["efc_J"], ((0, 0), (0, pad)))
-    elif stage.name in SOLVERS:
+    elif stage.name in ("noslip", *SOLVERS):
         out["efc_force"] = out["efc_force"][row_slots(memory)]
     return out
 
