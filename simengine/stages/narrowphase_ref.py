@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from simengine.math.solid_table import solids_of
 from simengine.math.vector import const
 from simengine.stages.convex_ref import shapes_of
 from simengine.stages.narrowphase import NARROWPHASE
@@ -57,7 +58,14 @@ def pair_contacts(m: Any, stage: Stage, cand: np.ndarray, geom_xpos: jax.Array, 
     shape1 = shapes_of(m.geom_type[g1], size1, hull_vertices(m, g1))
     shape2 = shapes_of(m.geom_type[g2], size2, hull_vertices(m, g2))
     reach = const(np.asarray(m.cand_margin, np.float64)[cand] + np.asarray(m.cand_gap)[cand], geom_xpos)
-    return stage.load_ref()(*pose1, shape1, *pose2, shape2, reach, bool(m.opt_multiccd))
+    lying = _slots(m)[cand].max() > 1
+    solids = (solids_of(m, g1, size1), solids_of(m, g2, size2)) if lying else None
+    return stage.load_ref()(*pose1, shape1, *pose2, shape2, reach, solids)
+
+
+def _slots(m: Any) -> np.ndarray:
+    """(ncand,) contact slots of each candidate pair."""
+    return np.bincount(m.slot_cand, minlength=m.ncand)
 
 
 def narrowphase(m: Any, geom_xpos: jax.Array, geom_xmat: jax.Array) -> tuple[jax.Array, ...]:
@@ -79,11 +87,13 @@ def narrowphase(m: Any, geom_xpos: jax.Array, geom_xmat: jax.Array) -> tuple[jax
             continue
         dist, pos, frame = pair_contacts(m, stage, cand, geom_xpos, geom_xmat)
 
-        # (2) their slots
-        slots.append((first[cand][:, None] + np.arange(dist.shape[1])).ravel())
-        dists.append(dist.reshape(-1))
-        poss.append(pos.reshape(-1, 3))
-        frames.append(frame.reshape(-1, 9))
+        # (2) their slots, where a pair has that many
+        column = np.arange(dist.shape[1])
+        kept = np.flatnonzero(column < _slots(m)[cand][:, None])
+        slots.append((first[cand][:, None] + column).ravel()[kept])
+        dists.append(dist.reshape(-1)[kept])
+        poss.append(pos.reshape(-1, 3)[kept])
+        frames.append(frame.reshape(-1, 9)[kept])
     if not slots:
         empty = jnp.zeros(0, geom_xpos.dtype)
         return empty, empty.reshape(0, 3), empty.reshape(0, 9), jnp.zeros(0, bool)
