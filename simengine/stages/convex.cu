@@ -1,7 +1,7 @@
 // Two convex shapes of any kind: GJK where their cores are apart, EPA where they overlap; see gjk.cuh and epa.cuh.
 
-// The one contact at the nearest points, or at the least penetration, with the simplex and the kinks that it comes from.
-// False beyond the margin.
+// The one contact at the nearest points, or at the least penetration; the simplex and the kinks it comes from. False
+// beyond the margin.
 DEVICE bool convex_contact(const Difference& d, const real* origin, real margin, Simplex& simplex, Kinks& kinks,
                            Contact* out) {
   bool apart;
