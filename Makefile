@@ -13,10 +13,10 @@ run: $(VENV)/.installed
 	$(BIN)/simengine run ant
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 test-slow: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n $(JOBS) -m "(slow or sanitizer) and not gpu"
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "(slow or sanitizer) and not gpu"
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -7,28 +7,38 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+import mujoco
 import numpy as np
 
 from scheduler import Buffer, Segments, Trace, make_executor
 from simengine.backends.base import Backend
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
 from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
+from simengine.emission.memory import require
+from simengine.emission.params import GroupParameters
 from simengine.emission.shard import ShardEmitter, kernels_of
 from simengine.emission.store import GroupStore
 from simengine.kernels.functions import KernelFunctions
-from simengine.model.blob import pack_models
+from simengine.model.blob import pack_models, with_integers
 from simengine.model.model import Model
 from simengine.state.fields import COLUMNS, FIELD, FIELDS, ISLAND_CLASSES
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
+_TABLES = ("model_ints", "model_reals")
+_DISABLED = mujoco.mjtDisableBit
 
 
 class ListEngine:
     """Kernel lists for the host and CUDA backends.
 
+    Groups are known by numbers that they keep when others come and go.
+
     Attributes:
         stores: memory of each group.
+        emitters: emitters of each group's shards.
         valid: for each group, the derived fields that hold the latest evaluation.
+        paused: groups that `step` leaves out.
+        parameters: of groups whose worlds differ in some.
     """
 
     def __init__(
@@ -45,48 +55,83 @@ class ListEngine:
         self.executor_name = backend.default_executor if executor == "auto" else executor
         backend.executor_options(self.executor_name, 1)  # refuses an executor this backend cannot run
         self.segments = Segments()
-        self._headers, *blobs = pack_models([m for m, _ in groups], dtype)
-        self._blob_arrays = tuple(backend.upload(blob) for blob in blobs)
-        self.stores: list[GroupStore] = []
-        self.emitters: list[list[ShardEmitter]] = []
-        number = 0
-        for index, (model, num_worlds) in enumerate(groups):
-            count = min(num_worlds, shards or backend.shards_for(num_worlds, self.executor_name))
-            bounds = [num_worlds * i // count for i in range(count + 1)]
-            store = GroupStore(f"group{index}", model, num_worlds, bounds, backend, dtype)
-            self.stores.append(store)
-            self.emitters.append(self._make_emitters(store, index, number, dtype))
-            number += count
-        options = {
-            **backend.executor_options(self.executor_name, number),
-            "segments": self.segments,
-            "seed": seed,
-            **executor_options,
-        }
-        self.executor = make_executor(self.executor_name, **options)
-        self._recorder_options = options
-        self.valid: list[frozenset[str]] = [frozenset() for _ in groups]
+        self._dtype = dtype
+        self._shards = shards
+        self._chosen_options = {"segments": self.segments, "seed": seed, **executor_options}
+        self.stores: dict[int, GroupStore] = {}
+        self.emitters: dict[int, list[ShardEmitter]] = {}
+        self.valid: dict[int, frozenset[str]] = {}
+        self.paused: set[int] = set()
+        self.parameters: dict[int, GroupParameters] = {}
+        self._following_group = 0
+        self._following_shard = 0
+        self._free_shards: list[int] = []
+        require(groups, backend, dtype)
+        for model, num_worlds in groups:
+            self._make_group(model, num_worlds)
+        self._make_executor()
         self.trace = Trace(self.executor_name, "off")
 
-    def _functions(self, dtype: str, lanes: int) -> KernelFunctions:
-        return KernelFunctions(lambda kernels: self.backend.load(kernels, dtype, lanes))
+    def add(self, model: Model, num_worlds: int) -> int:
+        """Take in a group; returns its number. Raises BackendError where it does not fit; nothing is changed then."""
+        self.backend.drain()
+        require([(model, num_worlds)], self.backend, self._dtype)
+        group = self._make_group(model, num_worlds)
+        self.executor.close()
+        self._make_executor()
+        return group
 
-    def _make_emitters(self, store: GroupStore, group: int, number: int, dtype: str) -> list[ShardEmitter]:
+    def remove(self, group: int) -> None:
+        """Give back a group's memory, once the work under way is done."""
+        self.synchronize()
+        self._free_shards += [emitter.shard.number for emitter in self.emitters[group]]
+        for table in (self.stores, self.emitters, self.valid):
+            del table[group]
+        self.paused.discard(group)
+        self.parameters.pop(group, None)
+
+    def _make_group(self, model: Model, num_worlds: int) -> int:
+        group = self._following_group
+        count = min(num_worlds, self._shards or self.backend.shards_for(num_worlds, self.executor_name))
+        bounds = [num_worlds * i // count for i in range(count + 1)]
+        store = GroupStore(f"group{group}", model, num_worlds, bounds, self.backend, self._dtype)
+        # numbers of shards that went are used again, so that the table of segments does not grow with every change
+        free = len(self._free_shards)
+        numbers = [*self._free_shards[:count], *range(self._following_shard, self._following_shard + count - free)]
+        emitters = self._make_emitters(store, group, numbers)
+        self.stores[group], self.emitters[group], self.valid[group] = store, emitters, frozenset()
+        self._following_group += 1
+        self._following_shard += max(0, count - free)
+        del self._free_shards[:count]
+        return group
+
+    def _make_executor(self) -> None:
+        shards = sum(len(emitters) for emitters in self.emitters.values())
+        self._options = {**self.backend.executor_options(self.executor_name, shards), **self._chosen_options}
+        self.executor = make_executor(self.executor_name, **self._options)
+
+    def _functions(self, lanes: int) -> KernelFunctions:
+        return KernelFunctions(lambda kernels: self.backend.load(kernels, self._dtype, lanes))
+
+    def _make_emitters(self, store: GroupStore, group: int, numbers: Sequence[int]) -> list[ShardEmitter]:
         model = store.model
         lanes = self.backend.lanes(model.nv)
-        functions = self._functions(dtype, lanes)
+        functions = self._functions(lanes)
         functions.require(kernels_of(model, model.opt_integrator, frozenset()))
         bounds = (*ISLAND_CLASSES, model.nv) if model.has_islands else ()
         island_lanes = [self.backend.lanes(bound) for bound in bounds]
-        solvers = {n: self._functions(dtype, n) for n in island_lanes}
-        blobs = tuple(
-            store.buffers.add(name, self.backend.pointer(array), array.nbytes)
-            for name, array in zip(("model_ints", "model_reals"), self._blob_arrays, strict=True)
-        )
+        solvers = {n: self._functions(n) for n in island_lanes}
+        (header,), *blobs = pack_models([model], self._dtype)
+        parameters = self.parameters.get(group)
+        if parameters is None or parameters.table is None:
+            uploaded = tuple(store.upload(name, blob) for name, blob in zip(_TABLES, blobs, strict=True))
+        else:
+            header = with_integers(header, **_of_parameters(model, parameters))
+            uploaded = tuple(store.buffers[name] for name in _TABLES)
+        tables: tuple[bytes | Buffer, ...] = (header, *uploaded)
         emitters = []
-        for i in range(len(store.bounds) - 1):
-            shard = Shard(group, i, number + i, store.bounds[i], store.bounds[i + 1])
-            tables: tuple[bytes | Buffer, ...] = (self._headers[group], *blobs)
+        for i, number in enumerate(numbers):
+            shard = Shard(group, i, number, store.bounds[i], store.bounds[i + 1])
             factory = CallFactory(store, shard, functions, tables, self.segments, lanes)
             of_class = tuple(
                 CallFactory(store, shard, solvers[n], tables, self.segments, n, c) for c, n in enumerate(island_lanes)
@@ -95,36 +140,41 @@ class ListEngine:
         return emitters
 
     def step(self, n: int, keep: frozenset[str]) -> None:
-        """Advance every world by `n` steps."""
-        self._run([emitter.steps(n, keep) for shards in self.emitters for emitter in shards])
-        self.valid = [keep for _ in self.stores]
+        """Advance every world by `n` steps, but for those of paused groups."""
+        active = self._active()
+        self._run([emitter.steps(n, keep) for group in active for emitter in self.emitters[group]])
+        self.valid.update(dict.fromkeys(active, keep))
 
     def forward(self) -> None:
         """Fill every derived field from the state."""
-        self._run([emitter.forward() for shards in self.emitters for emitter in shards])
-        self.valid = [_ALL_FIELDS for _ in self.stores]
+        self._run([emitter.forward() for shards in self.emitters.values() for emitter in shards])
+        self.valid.update(dict.fromkeys(self.valid, _ALL_FIELDS))
+
+    def _active(self) -> list[int]:
+        return [group for group in self.stores if group not in self.paused]
 
     def _run(self, emitters: list[Any]) -> None:
         self.trace = self.executor.run(emitters)
-        for store in self.stores:
+        for store in self.stores.values():
             if store.retired:
                 self.backend.synchronize()
                 store.retired.clear()
 
     def traced_step(self, keep: frozenset[str]) -> Trace:
         """One step recorded with times, by an executor of its own."""
-        executor = make_executor(self.executor_name, **{**self._recorder_options, "record": "times"})
+        active = self._active()
+        executor = make_executor(self.executor_name, **{**self._options, "record": "times"})
         try:
-            trace = executor.run([e.steps(1, keep) for shards in self.emitters for e in shards])
+            trace = executor.run([e.steps(1, keep) for group in active for e in self.emitters[group]])
             executor.synchronize()
         finally:
             executor.close()
-        self.valid = [keep for _ in self.stores]
+        self.valid.update(dict.fromkeys(active, keep))
         return trace
 
     def last_kernel_list(self) -> list[EmittedCall]:
         """Calls of the latest step or forward, shard after shard."""
-        return [entry for shards in self.emitters for emitter in shards for entry in emitter.log]
+        return [entry for group in self._active() for emitter in self.emitters[group] for entry in emitter.log]
 
     def get(self, group: int, name: str) -> Any:
         """The array of a world field."""
@@ -139,6 +189,27 @@ class ListEngine:
         if isinstance(values, np.ndarray):
             values = self.backend.stage(values.astype(array.dtype))
         array[... if worlds is None else worlds] = values
+
+    def params(self, group: int, name: str) -> Any:
+        """A parameter of every world of a group, (num_worlds, ...) float64."""
+        return self._parameters_of(group).values(name)
+
+    def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Any]) -> None:
+        """Set parameters of worlds of a group; after a group's first time nothing is allocated or built."""
+        parameters = self._parameters_of(group)
+        first, damped = parameters.table is None, parameters.damped
+        parameters.set(worlds, fields)
+        if first or parameters.damped != damped:
+            store, table = self.stores[group], parameters.table
+            store.buffers["model_reals"].rebind(self.backend.pointer(table), table.nbytes)
+            numbers = [emitter.shard.number for emitter in self.emitters[group]]
+            self.emitters[group] = self._make_emitters(store, group, numbers)
+
+    def _parameters_of(self, group: int) -> GroupParameters:
+        if group not in self.parameters:
+            store = self.stores[group]
+            self.parameters[group] = GroupParameters(store.model, store.num_worlds, self.backend, self._dtype)
+        return self.parameters[group]
 
     def arena(self, group: int, world: int, names: Sequence[str], counter: str, address: str) -> dict[str, np.ndarray]:
         """The entries of one world in arena fields, on the host."""
@@ -173,7 +244,7 @@ class ListEngine:
 
     def nbytes(self) -> int:
         """Bytes of fields and arenas."""
-        return sum(store.nbytes() for store in self.stores)
+        return sum(store.nbytes() for store in self.stores.values())
 
     def synchronize(self) -> None:
         """Wait until everything issued so far is done."""
@@ -191,3 +262,10 @@ class ListEngine:
         if not sys.is_finalizing():
             with suppress(Exception):
                 self.backend.drain()
+
+
+def _of_parameters(model: Model, parameters: GroupParameters) -> dict[str, int]:
+    """What a header says of worlds with parameters of their own: damping may come where the model has none."""
+    allowed = not model.mj.opt.disableflags & int(_DISABLED.mjDSBL_EULERDAMP | _DISABLED.mjDSBL_DAMPER)
+    damped = model.options["opt_eulerdamp"] or (parameters.damped and allowed)
+    return {"real_stride": int(parameters.table.shape[1]), "opt_eulerdamp": int(damped)}

@@ -10,6 +10,7 @@ import numpy as np
 
 from scheduler import Trace
 from simengine.emission.calls import EmittedCall
+from simengine.errors import BackendError
 from simengine.model.model import Model
 from simengine.state.fields import FIELD, FIELDS, INTEGRATION_STATE, STATUS, entry_shape
 
@@ -22,10 +23,11 @@ _INPUTS = ("ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")
 
 
 class JaxEngine:
-    """JAX execution of groups.
+    """JAX execution of groups, which are known by numbers that they keep when others come and go.
 
     Attributes:
         valid: for each group, the derived fields that hold the latest evaluation.
+        paused: groups that `step` leaves out.
     """
 
     executor_name = "none"
@@ -41,34 +43,59 @@ class JaxEngine:
             raise ValueError(
                 "backend 'jax' needs 64-bit JAX for dtype='float64'; call jax.config.update('jax_enable_x64', True)"
             )
-        self._models = [model for model, _ in groups]
-        self._counts = [{"ncon": 0, "nefc": 0} for _ in groups]
-        self._bad = [0 for _ in groups]
-        self._state = [_initial(model, count, dtype) for model, count in groups]
-        self._derived: list[dict[str, Any]] = [{} for _ in groups]
-        self._steps = [partial(_step_batch, _batched_step(model)) for model in self._models]
-        self._jitted = [jax.jit(step, static_argnames=("keep",)) for step in self._steps]
-        self._forwards = [_batched_forward(model) for model in self._models]
-        self.valid: list[frozenset[str]] = [frozenset() for _ in groups]
+        self._dtype = dtype
+        self._models: dict[int, Model] = {}
+        self._counts: dict[int, dict[str, int]] = {}
+        self._bad: dict[int, int] = {}
+        self._state: dict[int, dict[str, Any]] = {}
+        self._derived: dict[int, dict[str, Any]] = {}
+        self._jitted: dict[int, Any] = {}
+        self._forwards: dict[int, Any] = {}
+        self.valid: dict[int, frozenset[str]] = {}
+        self.paused: set[int] = set()
+        self._following_group = 0
+        for model, count in groups:
+            self.add(model, count)
+
+    def add(self, model: Model, num_worlds: int) -> int:
+        """Take in a group; returns its number."""
+        import jax
+
+        stepped = jax.jit(partial(_step_batch, _batched_step(model)), static_argnames=("keep",))
+        forward, state = _batched_forward(model), _initial(model, num_worlds, self._dtype)
+        group, self._following_group = self._following_group, self._following_group + 1
+        self._models[group] = model
+        self._counts[group], self._bad[group] = {"ncon": 0, "nefc": 0}, 0
+        self._state[group], self._derived[group] = state, {}
+        self._jitted[group], self._forwards[group] = stepped, forward
+        self.valid[group] = frozenset()
+        return group
+
+    def remove(self, group: int) -> None:
+        """Forget a group."""
+        tables = (self._models, self._counts, self._bad, self._state, self._derived, self._jitted, self._forwards)
+        for table in (*tables, self.valid):
+            del table[group]  # type: ignore[attr-defined]
+        self.paused.discard(group)
 
     def step(self, n: int, keep: frozenset[str]) -> None:
-        """Advance every world by `n` steps."""
-        for g in range(len(self._models)):
+        """Advance every world by `n` steps, but for those of paused groups."""
+        for g in (group for group in self._models if group not in self.paused):
             for i in range(n):
                 wanted = tuple(sorted(keep)) if i == n - 1 else ()
                 self._state[g], fields, counts = self._jitted[g](self._state[g], keep=wanted)
             self._derived[g] = fields
             self._note(g, counts)
-        self.valid = [keep for _ in self._models]
+            self.valid[g] = keep
 
     def forward(self) -> None:
         """Fill every derived field from the state."""
-        for g in range(len(self._models)):
+        for g in self._models:
             fields = self._forwards[g](self._state[g])
             self._state[g]["world_status"] = _guarded(self._state[g])
             self._derived[g] = fields
             self._note(g, _count(fields, self._state[g]["world_status"]))
-        self.valid = [_ALL_FIELDS for _ in self._models]
+            self.valid[g] = _ALL_FIELDS
 
     def _note(self, group: int, counts: dict[str, Any]) -> None:
         self._counts[group] = {name: int(value) for name, value in counts.items() if name != "bad"}
@@ -89,6 +116,14 @@ class JaxEngine:
 
         old = self._state[group][name]
         self._state[group][name] = old.at[... if worlds is None else worlds].set(jnp.asarray(values, old.dtype))
+
+    def params(self, group: int, name: str) -> Any:
+        """Refused: the compiled graph holds the model's numbers."""
+        raise BackendError("backend 'jax' has no parameters of single worlds; use backend='host' or 'cuda' for them")
+
+    def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Any]) -> None:
+        """Refused likewise."""
+        self.params(group, next(iter(fields), ""))
 
     def arena(self, group: int, world: int, names: Sequence[str], counter: str, address: str) -> dict[str, np.ndarray]:
         """The active contacts or rows of one world, out of the fixed slots that JAX computes."""
@@ -135,12 +170,12 @@ class JaxEngine:
 
     def nbytes(self) -> int:
         """Bytes of state and derived fields held."""
-        held = [a for g in range(len(self._models)) for a in (*self._state[g].values(), *self._derived[g].values())]
+        held = [a for g in self._models for a in (*self._state[g].values(), *self._derived[g].values())]
         return sum(int(a.nbytes) for a in held)
 
     def synchronize(self) -> None:
         """Wait until everything issued so far is done."""
-        for state in self._state:
+        for state in self._state.values():
             state["qpos"].block_until_ready()
 
     def close(self) -> None:

@@ -20,11 +20,14 @@ from simengine.stages.acc_bias_ref import acc_bias
 from simengine.stages.acceleration_ref import acceleration
 from simengine.stages.actuation_any_ref import actuation_any
 from simengine.stages.actuation_ref import actuation
+from simengine.stages.adhesion_ref import adhesion
 from simengine.stages.body_forces_ref import body_forces
 from simengine.stages.com_pos_ref import com_pos
 from simengine.stages.com_vel_ref import com_vel
 from simengine.stages.constraint_ref import constraint
+from simengine.stages.crb_near_ref import crb_near
 from simengine.stages.crb_ref import crb
+from simengine.stages.energy_ref import energy
 from simengine.stages.euler_ref import euler
 from simengine.stages.factor_m_ref import factor_m
 from simengine.stages.fluid_any_ref import fluid_any
@@ -33,6 +36,7 @@ from simengine.stages.implicit_ref import implicit
 from simengine.stages.implicitfast_ref import implicitfast
 from simengine.stages.kinematics_ref import kinematics
 from simengine.stages.narrowphase_ref import narrowphase
+from simengine.stages.noslip_ref import noslip
 from simengine.stages.passive_ref import passive
 from simengine.stages.rk4_ref import REACH, WEIGHT, rk4_point, rk4_rate
 from simengine.stages.rne_post_ref import rne_post
@@ -150,7 +154,9 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     put("subtree_com cinert cdof", com_pos(m, f["xmat"], f["xipos"], f["ximat"], f["xanchor"], f["xaxis"]))
     poses = (f["geom_xpos"], f["geom_xmat"], f["site_xpos"])
     put("ten_length ten_J", tendon(m, qpos, f["subtree_com"], f["cdof"], *poses))
-    put("crb qM", crb(m, f["cinert"], f["cdof"]))
+    inertia = (f["cinert"], f["cdof"])
+    near = m.general_smooth or m.has_islands
+    put("crb qM", crb_near(m, f["xipos"], f["ximat"], f["xanchor"], *inertia) if near else crb(m, *inertia))
     put("qLD", factor_m(m, f["qM"]))
     put("contact_dist contact_pos contact_frame contact_active", narrowphase(m, f["geom_xpos"], f["geom_xmat"]))
     # velocity
@@ -172,6 +178,8 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     # acceleration
     reached = (f["xquat"], f["subtree_com"], f["cdof"], f["site_xpos"], f["site_xmat"], f["ten_length"], f["ten_J"])
     put("actuator_length actuator_velocity actuator_moment", transmission(m, qpos, qvel, *reached))
+    stuck = (qvel, f["subtree_com"], f["cdof"], *contacts[1:], f["actuator_velocity"], f["actuator_moment"])
+    put("actuator_velocity actuator_moment", adhesion(m, *stuck))
     if m.general_smooth:
         driven = (f["actuator_length"], f["actuator_velocity"], f["actuator_moment"])
         put("act_dot actuator_force qfrc_actuator", actuation_any(m, ctrl, _activations(m, state), *driven))
@@ -190,9 +198,12 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     else:
         solver = {"solve_newton": solve_newton, "solve_cg": solve_cg, "solve_pgs": solve_pgs}[m.solver]
         put("qacc efc_force qfrc_constraint", solver(m, f["qM"], f["qLD"], *problem, *rows))
+    solved = (f["qacc"], f["efc_force"], f["qfrc_constraint"])
+    put("qacc efc_force qfrc_constraint", noslip(m, f["qM"], f["qLD"], f["qacc_smooth"], *rows, *solved))
     put("cfrc_ext", rne_post(m, xfrc, *frames, *placed[:2], *contacts[1:], f["efc_active"], f["efc_force"]))
     pulled = (f["ten_length"], f["ten_velocity"], f["actuator_force"], f["efc_active"], f["efc_force"])
     put("cfrc_ext", tendon_forces(m, f["subtree_com"], *poses, *pulled, f["cfrc_ext"]))
+    put("energy", energy(m, qpos, qvel, f["xipos"], f["ten_length"], f["qM"]))
     # sensors
     put("subtree_linvel subtree_angmom", subtree_vel(m, f["subtree_com"], f["cinert"], f["cvel"]))
     put("cacc_bias", acc_bias(m, qvel, f["cdof_dot"]))

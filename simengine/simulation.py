@@ -85,8 +85,37 @@ class Simulation:
         else:
             self._engine = ListEngine(pairs, chosen, executor, dtype, seed, shards, executor_options or {})
         self.executor = self._engine.executor_name
-        self.groups = tuple(Group(self._engine, i, m, n, dtype) for i, (m, n) in enumerate(pairs))
+        self.groups: tuple[Group, ...] = tuple(Group(self._engine, i, m, n, dtype) for i, (m, n) in enumerate(pairs))
         self.reset()
+
+    # ---------------------------------------------------------------------------------------------------- groups
+
+    def add_group(self, model: ModelSource, num_worlds: int) -> Group:
+        """Take worlds of another model into the batch, in the model's initial state; the other groups stay as they are.
+
+        Raises:
+            ValueError: a bad number of worlds.
+            UnsupportedModelError, BackendError: the model cannot be run here; the simulation is as before.
+        """
+        ((loaded, count),) = _groups([(model, num_worlds)], None)
+        group = Group(self._engine, self._engine.add(loaded, count), loaded, count, self.dtype)
+        self.groups = (*self.groups, group)
+        group.reset()
+        return group
+
+    def remove_group(self, group: Group) -> None:
+        """Give back a group's worlds and their memory; the other groups stay as they are, and so do their `index`es.
+
+        Raises:
+            ValueError: the group is not one of this simulation, or the last one.
+        """
+        if group not in self.groups:
+            raise ValueError(f"{group!r} is not in this simulation; give one of sim.groups")
+        if len(self.groups) == 1:
+            raise ValueError(f"{group!r} is the last group; close the simulation instead")
+        self.groups = tuple(other for other in self.groups if other is not group)
+        group.leave()
+        self._engine.remove(group.index)
 
     # ------------------------------------------------------------------------------------------------ stepping
 
@@ -123,6 +152,10 @@ class Simulation:
     def set_state(self, worlds: Any = None, **fields: Any) -> None:
         """Set state fields of a simulation of one model; see `Group.set_state`."""
         self._single("set_state").set_state(worlds, **fields)
+
+    def set_params(self, worlds: Any = None, **params: Any) -> None:
+        """Give worlds of a simulation of one model parameters of their own; see `Group.set_params`."""
+        self._single("set_params").set_params(worlds, **params)
 
     def _check_worlds(self) -> None:
         if self._on_nonfinite == "freeze":
@@ -212,8 +245,12 @@ class Simulation:
         return trace
 
     def counts(self, group: int = 0) -> dict[str, int]:
-        """Totals of the latest count of a group: contacts, rows, and worlds by pair type and size class."""
-        return self._engine.counts(group)
+        """Totals of the latest count of a group: contacts, rows, and worlds by pair type and size class.
+
+        Args:
+            group: place of the group in `groups`.
+        """
+        return self._engine.counts(self.groups[group].index)
 
     def nbytes(self) -> int:
         """Bytes of fields and arenas held."""

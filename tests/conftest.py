@@ -1,14 +1,42 @@
-"""Settings that every test shares."""
+"""Settings that every test shares.
+
+JAX programs are compiled without expensive optimisations, which takes half as long, and once for all processes of a
+run: the tests run each only a few times.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 import jax
+import pytest
 
 # The references run in float64; outputs are poisoned with NaN on purpose, so NaN must not raise.
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_debug_nans", False)
+
+PROGRAMS = pytest.StashKey[str]()
+"""Folder of compiled programs, in the process that made it."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make a folder of compiled programs, which processes started from here inherit."""
+    if "JAX_COMPILATION_CACHE_DIR" in os.environ:
+        return
+    folder = config.stash[PROGRAMS] = tempfile.mkdtemp(prefix="simengine-jax-")
+    # the variables are for those processes, this one has read them
+    for name, value in (("jax_compilation_cache_dir", folder), ("jax_persistent_cache_min_compile_time_secs", 0.3)):
+        os.environ[name.upper()] = str(value)
+        jax.config.update(name, value)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove it."""
+    if PROGRAMS in config.stash:
+        shutil.rmtree(config.stash[PROGRAMS], ignore_errors=True)

@@ -136,7 +136,7 @@ def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
     model = memory.model
     yield from counting(memory)
     *solution, scatter = catalogue.island_solution(model)
-    smooth = catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid))
+    smooth = catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion))
     narrow = (catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist())))
     for kernel in (*smooth, *narrow):
         if kernel.name == upto:

@@ -64,7 +64,8 @@ def test_blocks_are_trees_and_what_tendons_join() -> None:
     assert not joined.has_islands
     assert not load_model(ONE_TREE).has_islands
     by_pgs = [xml.replace("<option", '<option solver="PGS"') for xml in (heap(12), roped(heap(12)))]
-    assert [load_model(xml).has_islands for xml in by_pgs] == [True, False]  # which solves tree by tree
+    by_pgs.append(by_pgs[0].replace("<default>", '<option><flag island="disable"/></option><default>'))
+    assert [load_model(xml).has_islands for xml in by_pgs] == [True, False, False]  # which solves tree by tree
 
 
 def test_nothing_dense_is_read() -> None:

@@ -19,6 +19,7 @@ from tests.oracle import sample
 FIXED = ["position", "scan", "smooth"]
 AFTER = ("rne_post", "sense_motion", "sense_forces")
 ASKED_FOR = {"sites": "nsite", "tendon": "ntendon", "tendon_velocity": "ntendon", "transmission": "nu"}
+ASKED_FOR |= {"energy": "nbody"}
 
 FEET = """
 <mujoco model="feet">
@@ -119,6 +120,7 @@ def test_the_list_is_that_of_the_last_step() -> None:
     assert [e.name for e in sim.last_kernel_list] == [
         *FIXED,
         "transmission",
+        "energy",
         "sense_motion",
         "advance_forward",
         "rne_post",

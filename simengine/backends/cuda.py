@@ -61,6 +61,16 @@ class CudaBackend:
         self._setup.synchronize()
         return array
 
+    @property
+    def arrays(self) -> Any:
+        """CuPy."""
+        return self._cupy
+
+    def free_memory(self) -> int | None:
+        """Free memory of the device, and what CuPy's pool holds unused."""
+        free, _ = self._cupy.cuda.runtime.memGetInfo()
+        return int(free) + int(self._cupy.get_default_memory_pool().free_bytes())
+
     def upload(self, array: np.ndarray) -> Any:
         """The array as a CuPy array, ready for every stream; it must live until the work that uses it is done."""
         with self._setup:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from simengine.kernels.kernel import Kernel
 
 _WORLDS_A_SHARD = 64  # a shard's working set then stays in a core's second-level cache
 _ALIGNMENT = 64  # bytes
+_MEMORY = Path("/proc/meminfo")
 
 
 class HostBackend:
@@ -40,6 +42,19 @@ class HostBackend:
         raw = np.zeros(nbytes + _ALIGNMENT, dtype=np.uint8)
         start = -raw.ctypes.data % _ALIGNMENT
         return raw[start : start + nbytes].view(kind).reshape(shape)
+
+    @property
+    def arrays(self) -> Any:
+        """NumPy."""
+        return np
+
+    def free_memory(self) -> int | None:
+        """What the kernel of the operating system thinks can be had without swapping; only Linux tells."""
+        try:
+            lines = _MEMORY.read_text().splitlines()
+        except OSError:
+            return None
+        return next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), None)
 
     def upload(self, array: np.ndarray) -> np.ndarray:
         """A copy of the array."""

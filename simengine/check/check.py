@@ -112,12 +112,14 @@ def _converging(model: Model) -> Model:
     tight = copy(model)
     tight.mj = copy(model.mj)
     tight.mj.opt.tolerance = tight.mj.opt.ls_tolerance = SOLVER_TOLERANCE
+    tight.mj.opt.noslip_tolerance = 0.0  # so that both do the same number of sweeps
     tight.mj.opt.iterations = max(tight.mj.opt.iterations, _ITERATIONS)
     tight.mj.opt.ls_iterations = max(tight.mj.opt.ls_iterations, _LS_ITERATIONS)
     tight.mj.opt.ccd_tolerance, tight.mj.opt.ccd_iterations = CCD_TOLERANCE, CCD_ITERATIONS
     tight.mj.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE  # large models would list their rows sparse
     tolerance = np.array(SOLVER_TOLERANCE)
     tight.arrays = {**model.arrays, "opt_tolerance": tolerance, "opt_ls_tolerance": tolerance}
+    tight.arrays["opt_noslip_tolerance"] = np.array(0.0)
     iterations = {"opt_iterations": tight.mj.opt.iterations, "opt_ls_iterations": tight.mj.opt.ls_iterations}
     tight.options = {**model.options, **iterations}
     return tight

@@ -70,6 +70,7 @@ FORWARD: tuple[Compared, ...] = (
     *_of("solve", "efc_force", SOLUTION, "row"),
     *_of("solve", "qacc qfrc_constraint", SOLUTION),
     *_of("rne_post", "cfrc_ext", SOLUTION),
+    *_of("energy", "energy", SMOOTH),
     *_of("subtree_vel", "subtree_linvel subtree_angmom", SMOOTH),
     *_of("body_forces", "cacc cfrc_int", SOLUTION),
     *_of("sensor", "sensordata", SOLUTION),
@@ -86,7 +87,7 @@ def as_exact_as_convex(fields: tuple[Compared, ...]) -> tuple[Compared, ...]:
     depends = ("contact", "row")
     return tuple(
         field._replace(tolerance=Tolerance(*map(max, field.tolerance, CONVEX)))
-        if field.tolerance != EXACT and (field.space in depends or field.tolerance == SOLUTION)
+        if field.tolerance != EXACT and (field.space in depends or field.tolerance in (SOLUTION, STEP))
         else field
         for field in fields
     )

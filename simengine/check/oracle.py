@@ -93,6 +93,8 @@ class Oracle:
         mujoco.mj_forward(self.mj, self.data)
         mujoco.mj_rnePostConstraint(self.mj, self.data)
         mujoco.mj_subtreeVel(self.mj, self.data)
+        mujoco.mj_energyPos(self.mj, self.data)
+        mujoco.mj_energyVel(self.mj, self.data)
 
     def evaluate(self, state: State) -> Evaluation | None:
         """The fields and contacts of a state; None if a contact or limit lies within NEAR of its margin, or if rounding

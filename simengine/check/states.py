@@ -15,6 +15,7 @@ _JOINT = mujoco.mjtJoint
 _FALL = 1.5  # time that a drop is followed for [s]
 _MOST_STEPS = 600  # of one drop
 _SPEED = 1e3  # [m/s, rad/s]; faster states are a simulation that blew up
+_FASTEST = 50.0  # [m/s, rad/s] that a throw adds to any dof
 _BLOWN_UP = tuple(getattr(mujoco.mjtWarning, f"mjWARN_BAD{name}") for name in ("QPOS", "QVEL", "QACC"))
 _WALK = 12  # moves towards a contact
 _SWITCHED = 0.2  # share of equality constraints that are not as at the start
@@ -106,7 +107,8 @@ class Sampler:
         closing = self._walk(state.qpos, geom1, geom2)
         norm = float(closing @ closing)
         if norm > mujoco.mjMINVAL:
-            state.qvel[:] -= closing / norm * self.rng.uniform(0.1, 2.0)
+            added = closing / norm * self.rng.uniform(0.1, 2.0)
+            state.qvel[:] -= added * min(1.0, _FASTEST / np.abs(added).max())  # geoms may close at no speed of joints
         return _state("thrown", *state[1:])
 
     def beyond(self, joint: int, side: int) -> State:

@@ -12,17 +12,18 @@ from simengine.backends.select import available_backends
 from simengine.cli.machine import hardware, versions
 from simengine.cli.models import asset_names, model_path
 from simengine.cli.output import as_json, console
-from simengine.cli.settings import presets_of
+from simengine.cli.settings import positive, presets_of
+from simengine.emission.memory import footprint
 from simengine.kernels.cache import cache_dir
 
 SIZES = ("nq", "nv", "nu", "nbody", "njnt", "ngeom", "ncand")
-WORLDS = 512  # over which the memory of one world is averaged
 
 
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("info", help="backends, versions, and what a model is made of")
     parser.add_argument("model", nargs="?", help="a model's short name, or an MJCF file")
+    parser.add_argument("--worlds", type=positive, default=512, help="worlds whose memory to reckon (default 512)")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.set_defaults(command=run)
 
@@ -38,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         "models": asset_names(),
     }
     if options.model:
-        facts["model"] = _model_facts(load_model(model_path(options.model)))
+        facts["model"] = _model_facts(load_model(model_path(options.model)), options.worlds)
     if options.json:
         print(as_json(facts))
     else:
@@ -46,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _model_facts(model: Model) -> dict[str, Any]:
+def _model_facts(model: Model, worlds: int) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "name": model.name,
         "sizes": {name: int(model.sizes[name]) for name in SIZES},
@@ -54,12 +55,18 @@ def _model_facts(model: Model) -> dict[str, Any]:
         "timestep": float(model.opt_timestep),
         "nefc_max": model.nefc_max,
     }
-    sim = Simulation(model, num_worlds=WORLDS)
+    sim = Simulation(model, num_worlds=1)
     facts["backend"] = sim.backend
     if sim.backend != "jax":
         sim.step()
         facts["calls"] = list(dict.fromkeys(call.name for call in sim.last_kernel_list))
-        facts["bytes_per_world"] = round(sim.nbytes() / WORLDS)
+        needs = footprint(model, sim.dtype, frozenset())
+        facts["bytes"] = {
+            **needs._asdict(),
+            "worlds": worlds,
+            "without_contacts": worlds * needs.world,
+            "at_most": needs.most(model, worlds),
+        }
     sim.close()
     return facts
 
@@ -88,6 +95,10 @@ def _add_model(table: Table, model: dict[str, Any]) -> None:
     table.add_row("constraint rows", f"at most {model['nefc_max']} in a world")
     if "calls" in model:
         table.add_row(f"calls of the first step on {model['backend']}", ", ".join(model["calls"]))
+        needs = model["bytes"]
         table.add_row(
-            "memory", f"{model['bytes_per_world']:,} bytes a world, model and contacts of {WORLDS} worlds shared out"
+            "memory, float32",
+            f"{needs['world']:,} bytes a world, {needs['contact']:,} a contact, {needs['row']:,} a row of constraints",
         )
+        without, most = (needs[name] / 2**20 for name in ("without_contacts", "at_most"))
+        table.add_row(f"{needs['worlds']:,} worlds", f"{without:,.1f} MiB without contacts, at most {most:,.1f} MiB")

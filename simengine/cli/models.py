@@ -1,10 +1,11 @@
-"""Models by short name: `ant` is the file of that name among the assets of the installed Gymnasium."""
+"""Models by short name: `ant` is the file of that name among the assets of the installed Gymnasium, or of our zoo."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
 
+from simengine import zoo
 from simengine.cli.errors import UsageError
 
 
@@ -17,8 +18,8 @@ def assets_folder() -> Path:
 
 
 def asset_names() -> list[str]:
-    """Short names of all models that Gymnasium brings, sorted."""
-    return sorted(path.stem for path in assets_folder().glob("*.xml"))
+    """Short names of all models that Gymnasium and the zoo bring, sorted."""
+    return sorted((*(path.stem for path in assets_folder().glob("*.xml")), *zoo.MODELS))
 
 
 def model_path(name: str) -> Path:
@@ -33,6 +34,8 @@ def model_path(name: str) -> Path:
     path = Path(name)
     if path.is_file():
         return path
+    if name in zoo.MODELS:
+        return zoo.model_path(name)
     asset = assets_folder() / f"{name}.xml"
     if path.name == name and asset.is_file():
         return asset

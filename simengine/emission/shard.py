@@ -5,8 +5,8 @@
                                                                                            └── advance, without rows
 
 One evaluation of the dynamics emits `position`, `scan` and `smooth`, awaits the counts, then emits exactly the work
-that exists. RK4 repeats it four times. Where integration is not fused into `finish` and `advance`, a kernel of the
-integrator alone follows for all worlds.
+that exists. Where actuators pull at contacts, `smooth` follows the narrowphase. RK4 repeats it four times. Where
+integration is not fused into `finish` and `advance`, a kernel of the integrator alone follows for all worlds.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class Evaluation:
     finish: tuple[tuple[int, SizedCall], ...]
     advance: SizedCall | None
     islands: IslandSolution | None
+    noslip: SizedCall | None
     activation: SizedCall | None
     post: SizedCall | None
     tendon_post: SizedCall | None
@@ -66,10 +67,11 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
     """Kernels that steps of a model (with no integrator: evaluations) launch, where `keep` must be valid afterwards."""
     return (
         *catalogue.fitting(model, catalogue.position(model.general_position)),
-        *catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid)),
+        *catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)),
         catalogue.SCAN_KERNEL,
         *(catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist()))),
         *_solution(model, integrator),
+        *((catalogue.NOSLIP_KERNEL,) if model.opt_noslip_iterations else ()),
         *((catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()),
         *asked_for(model, keep),
         *((catalogue.post(model.has_general_rows),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
@@ -101,11 +103,14 @@ def _integrate(model: Model, integrator: str) -> tuple[Kernel, ...]:
 
 def asked_for(model: Model, keep: frozenset[str]) -> tuple[Kernel, ...]:
     """Kernels that a model launches only because of what `keep` asks for."""
-    general = (catalogue.position(model.general_position), catalogue.smooth(model.general_smooth, model.has_fluid))
+    general = (
+        catalogue.position(model.general_position),
+        catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion),
+    )
     there = {name for kernel in general for name in kernel.produced}
     sensing = catalogue.SENSE_MOTION.reads if keep & SENSED else ()
     wanted, found = {*keep, *sensing}, list[Kernel]()
-    for kernel in reversed(catalogue.ASKED_FOR):
+    for kernel in reversed(catalogue.asked_for(model.has_islands)):
         missing = wanted.intersection(kernel.produced) - there
         if any(0 not in entry_shape(FIELD[name], model.sizes) for name in missing):
             found.append(kernel)
@@ -174,10 +179,10 @@ class ShardEmitter:
         scan = calls.scan.call
         self.log.append(EmittedCall(scan, len(COLUMNS)))
         yield scan
-        for call in (*calls.smooth, *calls.asked_for):
+        motion = (*calls.smooth, *calls.asked_for, *((calls.sense_motion,) if calls.sense_motion is not None else ()))
+        on_contacts = self._store.model.has_adhesion
+        for call in () if on_contacts else motion:
             yield self._emit(call, worlds)
-        if calls.sense_motion is not None:
-            yield self._emit(calls.sense_motion, worlds)
         yield AwaitCounts(scan)
         totals = self._totals.tolist()
         self.bad_worlds = totals[_COLUMN["bad"]]
@@ -186,6 +191,8 @@ class ShardEmitter:
         for column, call in calls.narrow:
             if totals[column]:
                 yield self._emit(call, totals[column])
+        for call in motion if on_contacts else ():
+            yield self._emit(call, worlds)
         for column, call in calls.finish:
             if totals[column]:
                 yield self._emit(call, totals[column])
@@ -194,7 +201,14 @@ class ShardEmitter:
             yield self._emit(calls.advance, without_rows)
         if calls.islands is not None:
             yield from calls.islands.emit(worlds, self._store, self.shard.place, self.log)
-        for after in (calls.post, calls.tendon_post, calls.sense_forces, *calls.integrate, calls.activation):
+        for after in (
+            calls.noslip,
+            calls.post,
+            calls.tendon_post,
+            calls.sense_forces,
+            *calls.integrate,
+            calls.activation,
+        ):
             if after is not None:
                 yield self._emit(after, worlds)
 
@@ -230,13 +244,16 @@ class ShardEmitter:
         return Evaluation(
             position=all_of(catalogue.fitting(model, catalogue.position(model.general_position))),
             scan=make(catalogue.SCAN_KERNEL, stored),
-            smooth=all_of(catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid))),
+            smooth=all_of(
+                catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion))
+            ),
             asked_for=all_of(asked_for(model, keep)),
             narrow=narrow,
             # the class that takes longest is issued first
             finish=tuple(self._finish(integrator, c, stored, scalars) for c in reversed(range(1, classes))),
             advance=make(catalogue.advance(integrator, model.solver), stored, free, 0, scalars) if dense else None,
             islands=None if dense else IslandSolution.build(model, self._factory, self._island_factories),
+            noslip=after(catalogue.NOSLIP_KERNEL),
             activation=make(catalogue.ACTIVATION_KERNEL, stored, scalars=scalars) if integrator and model.na else None,
             post=after(catalogue.post(model.has_general_rows)),
             tendon_post=after(catalogue.TENDON_POST),

@@ -29,12 +29,13 @@ from simengine.state.fields import (
 _FIRST_CAPACITY = 64  # contacts or rows of a shard's arena when it is made
 
 
-def _arena_fields(model: Model, space: str) -> tuple[Field, ...]:
+def arena_fields(model: Model, space: str) -> tuple[Field, ...]:
     """The fields of an arena that kernels of a model use; solvers have large working fields of their own."""
     kernels = catalogue.step_kernels(model.opt_integrator, model.solver)
     if model.has_islands:
         kept = [kernel for kernel in kernels if catalogue.CONSTRAINT not in kernel.stages]
         kernels = (*kept, *catalogue.island_solution(model))
+    kernels = (*kernels, catalogue.NOSLIP_KERNEL) if model.opt_noslip_iterations else kernels
     used = {kernel.stored_as(name) for kernel in kernels for stage in kernel.stages for name in stage.fields}
     used |= {name for kernel in kernels for name in kernel.island_scratch}
     return tuple(f for f in FIELDS if f.space == space and f.name in used)
@@ -47,7 +48,7 @@ class Arena:
         self._store = store
         self._space = space
         self._shard = shard
-        self._fields = _arena_fields(store.model, space)
+        self._fields = arena_fields(store.model, space)
         self.capacity = 0
         self.arrays: dict[str, Any] = {}
         self.buffers: dict[str, Buffer] = {}
@@ -91,6 +92,7 @@ class GroupStore:
         self.dtype = dtype
         self.buffers = BufferSet()
         self.retired: list[Any] = []
+        self._tables: dict[str, Any] = {}
         self._arrays: dict[str, Any] = {}
         self._buffers: dict[str, Buffer] = {}
         shards = range(len(bounds) - 1)
@@ -122,6 +124,11 @@ class GroupStore:
             else:
                 self._arrays[name] = self.allocate(self._shape(FIELD[name]), FIELD[name], "field")
         return self._arrays[name]
+
+    def upload(self, name: str, values: np.ndarray) -> Buffer:
+        """A buffer of the model's table with these values."""
+        array = self._tables[name] = self.backend.upload(values)
+        return self.buffers.add(name, self.backend.pointer(array), array.nbytes)
 
     def has(self, name: str) -> bool:
         """Whether a field has been allocated."""

@@ -1,6 +1,7 @@
 """Compiled kernels on disk: keyed by everything that shapes them, written by atomic rename.
 
 Many processes may start at once; each writes a file of its own and renames it, so a reader sees a whole file or none.
+Where the system has file locks, one process builds and the others wait for it.
 """
 
 from __future__ import annotations
@@ -8,8 +9,14 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows: every process builds for itself
+    fcntl = None  # type: ignore[assignment]
 
 
 def cache_dir() -> Path:
@@ -44,11 +51,35 @@ def cached(name: str, build: Callable[[Path], None]) -> Path:
     if path.exists():
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=path.parent)
+    with _alone(path):
+        if not path.exists():
+            _build(path, build)
+    return path
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold back other processes and threads that want to build the same file, as far as the system can."""
+    if fcntl is None:
+        yield
+        return
+    lock = path.with_name(f".{path.name}.lock")
+    with lock.open("w") as file:
+        # a folder on a network may have no locks, and then every process builds for itself
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            # whoever waits for a lock that is no longer in the folder finds the built file
+            lock.unlink(missing_ok=True)
+
+
+def _build(path: Path, build: Callable[[Path], None]) -> None:
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
     try:
         build(Path(temporary))
         os.replace(temporary, path)
     finally:
         Path(temporary).unlink(missing_ok=True)
-    return path

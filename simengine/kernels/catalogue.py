@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 from simengine.kernels.kernel import Kernel
@@ -11,9 +12,11 @@ from simengine.stages.acceleration import ACCELERATION
 from simengine.stages.activation import ACTIVATION
 from simengine.stages.actuation import ACTUATION
 from simengine.stages.actuation_any import ACTUATION_ANY
+from simengine.stages.adhesion import ADHESION
 from simengine.stages.blocks import (
     ACCELERATION_BLOCKS,
     CRB_BLOCKS,
+    ENERGY_BLOCKS,
     EULER_BLOCKS,
     FACTOR_BLOCKS,
     IMPLICIT_BLOCKS,
@@ -27,6 +30,8 @@ from simengine.stages.com_vel import COM_VEL
 from simengine.stages.constraint import CONSTRAINT
 from simengine.stages.constraint_general import CONSTRAINT_GENERAL
 from simengine.stages.crb import CRB
+from simengine.stages.crb_near import CRB_NEAR
+from simengine.stages.energy import ENERGY
 from simengine.stages.euler import EULER
 from simengine.stages.factor_m import FACTOR_M
 from simengine.stages.fluid import FLUID
@@ -37,6 +42,7 @@ from simengine.stages.implicit import IMPLICIT, IMPLICITFAST
 from simengine.stages.islands import CONSTRAINT_BLOCKS, GATHER, ISLANDS, SCAN_ISLANDS, SCATTER
 from simengine.stages.kinematics import KINEMATICS
 from simengine.stages.narrowphase import NARROWPHASE
+from simengine.stages.noslip import NOSLIP
 from simengine.stages.passive import PASSIVE
 from simengine.stages.pgs_islands import PGS_DESCEND, PGS_START, PGS_WARM
 from simengine.stages.rk4 import RK4
@@ -71,6 +77,7 @@ STAGES: tuple[Stage, ...] = (
     COLLISION_ANY,
     SCAN,
     CRB,
+    CRB_NEAR,
     FACTOR_M,
     COM_VEL,
     PASSIVE,
@@ -80,6 +87,7 @@ STAGES: tuple[Stage, ...] = (
     TENDON_VELOCITY,
     TENDON_PASSIVE,
     TRANSMISSION,
+    ADHESION,
     ACTUATION,
     ACTUATION_ANY,
     GRAVCOMP,
@@ -91,6 +99,7 @@ STAGES: tuple[Stage, ...] = (
     SOLVE_NEWTON,
     SOLVE_CG,
     SOLVE_PGS,
+    NOSLIP,
     UNCONSTRAINED,
     EULER,
     RK4,
@@ -100,6 +109,7 @@ STAGES: tuple[Stage, ...] = (
     RNE_POST,
     RNE_POST_GENERAL,
     TENDON_FORCES,
+    ENERGY,
     SUBTREE_VEL,
     ACC_BIAS,
     SENSOR_POS,
@@ -155,24 +165,33 @@ SMOOTH_FLUID = Kernel(
 SMOOTH_GENERAL = Kernel(
     "smooth_general",
     (
-        *(CRB, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, TENDON_PASSIVE, FLUID_ANY, RNE),
+        *(CRB_NEAR, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, TENDON_PASSIVE, FLUID_ANY, RNE),
         *(TRANSMISSION, ACTUATION_ANY, GRAVCOMP, ACCELERATION),
     ),
     direct=frozenset({"actuator_moment"}),
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
     resident=2,
 )
+SMOOTH_ADHESION = replace(
+    SMOOTH_GENERAL,
+    name="smooth_adhesion",
+    stages=tuple(
+        s for stage in SMOOTH_GENERAL.stages for s in ((stage, ADHESION) if stage is TRANSMISSION else (stage,))
+    ),
+)
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
 ACTIVATION_KERNEL = Kernel("activation", (ACTIVATION,))
+NOSLIP_KERNEL = Kernel("noslip", (NOSLIP,))
 POST = Kernel("rne_post", (RNE_POST,))
 POST_GENERAL = Kernel("rne_post_general", (RNE_POST_GENERAL,))
 TENDON_POST = Kernel("tendon_forces", (TENDON_FORCES,))
 ASKED_FOR: tuple[Kernel, ...] = tuple(
-    Kernel(stage.name, (stage,)) for stage in (SITES, TENDON, TENDON_VELOCITY, TRANSMISSION)
+    Kernel(stage.name, (stage,)) for stage in (SITES, TENDON, TENDON_VELOCITY, TRANSMISSION, ENERGY)
 )
 """Kernels that run, in this order and before the integrator, where what they produce is wanted and nothing else
 produces it."""
+ENERGY_BY_BLOCKS = Kernel("energy_blocks", (ENERGY_BLOCKS,))
 SENSE_MOTION = Kernel("sense_motion", (SUBTREE_VEL, ACC_BIAS, SENSOR_POS, SENSOR_VEL))
 SENSE_MOTION_BLOCKS = Kernel("sense_motion_blocks", (*SENSE_MOTION.stages[:-1], SENSOR_VEL_BLOCKS))
 SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
@@ -188,11 +207,21 @@ def post(general_rows: bool) -> Kernel:
     return POST_GENERAL if general_rows else POST
 
 
-def smooth(general: bool, has_fluid: bool) -> Kernel:
-    """Inertia, smooth forces and the acceleration they give; simple models do not pay for what they lack."""
+def smooth(general: bool, has_fluid: bool, adhesion: bool) -> Kernel:
+    """Inertia, smooth forces and the acceleration they give; simple models do not pay for what they lack.
+
+    With `adhesion` it needs the contacts, so that it comes after the narrowphase.
+    """
+    if adhesion:
+        return SMOOTH_ADHESION
     if general:
         return SMOOTH_GENERAL
     return SMOOTH_FLUID if has_fluid else SMOOTH
+
+
+def asked_for(by_blocks: bool) -> tuple[Kernel, ...]:
+    """ASKED_FOR, with inertia by blocks or not."""
+    return (*ASKED_FOR[:-1], ENERGY_BY_BLOCKS) if by_blocks else ASKED_FOR
 
 
 def sense_motion(by_blocks: bool) -> Kernel:
@@ -247,6 +276,7 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
         SMOOTH,
         SMOOTH_FLUID,
         SMOOTH_GENERAL,
+        SMOOTH_ADHESION,
         SCAN_KERNEL,
         *NARROW.values(),
         finish(integrator, solver, False),
@@ -266,12 +296,20 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
 # The forms of stages for worlds that are solved island by island, whose inertia is stored by blocks.
 BY_BLOCKS: dict[str, Stage] = {
     "crb": CRB_BLOCKS,
+    "crb_near": CRB_BLOCKS,
     "factor_m": FACTOR_BLOCKS,
     "acceleration": ACCELERATION_BLOCKS,
     "constraint": CONSTRAINT_BLOCKS,
     "euler": EULER_BLOCKS,
 }
-ISLAND_STAGES: tuple[Stage, ...] = (*BY_BLOCKS.values(), ISLANDS, SCAN_ISLANDS, GATHER, PGS_WARM, SCATTER)
+ISLAND_STAGES: tuple[Stage, ...] = (
+    *dict.fromkeys(BY_BLOCKS.values()),
+    ISLANDS,
+    SCAN_ISLANDS,
+    GATHER,
+    PGS_WARM,
+    SCATTER,
+)
 
 
 def _over_islands(stage: Stage) -> Kernel:
@@ -290,6 +328,7 @@ ISLAND_INTEGRATORS: dict[str, Kernel] = {
     **{stage.name: Kernel(f"{stage.name}_blocks", (stage,)) for stage in (IMPLICIT_BLOCKS, IMPLICITFAST_BLOCKS)},
 }
 ISLAND_KERNELS: tuple[Kernel, ...] = (
+    ENERGY_BY_BLOCKS,
     SENSE_MOTION_BLOCKS,
     *(kernel for kernels in ISLAND_SOLVERS.values() for kernel in kernels if kernel.unit == "island"),
     *map(single, ISLAND_STAGES),
@@ -318,7 +357,7 @@ def island_integrator(integrator: str) -> tuple[Kernel, ...]:
 
 def all_kernels() -> tuple[Kernel, ...]:
     """Every kernel of the engine, each once."""
-    kernels = [*ISLAND_KERNELS, *map(single, STAGES)]
+    kernels = [*ISLAND_KERNELS, NOSLIP_KERNEL, *map(single, STAGES)]
     for integrator, solver in product(("", *INTEGRATORS), SOLVERS):
         kernels += step_kernels(integrator, solver)
     return tuple({kernel.name: kernel for kernel in kernels}.values())

@@ -48,6 +48,25 @@ DEVICE bool boxes_apart(const Model& m, int c, const real* geom_xpos, const real
 // Contacts of a pair of the given type; returns their number.
 typedef int (*CollideAny)(int, const Pair&, real, Contact*);
 
+// Contacts of a candidate pair that all lanes count together; the lane's share of the rows they add to the last one.
+typedef int (*CountTogether)(const Model&, int, const real*, const real*, int*);
+
+// Adds up to a lane's contacts and rows those of its pair among the LANES from `base` on, where lanes share the work on
+// them.
+template <CountTogether COUNT>
+DEVICE void count_shared(const Model& m, int base, int ncand, const real* geom_xpos, const real* geom_xmat, int* number,
+                         int* rows) {
+  ROLLED for (int k = 0; k < LANES && base + k < ncand; ++k) {
+    const int c = base + k;
+    if (m.cand_type()[c] != TYPE_HFIELD || spheres_apart(m, c, geom_xpos, geom_xmat)) continue;
+    if (boxes_apart(m, c, geom_xpos, geom_xmat)) continue;
+    int share;
+    const int found = COUNT(m, c, geom_xpos, geom_xmat, &share);
+    if (lane() == k) *number = found;
+    *rows += share;
+  }
+}
+
 // Contacts of a candidate pair; rows receives how many constraint rows they add.
 template <CollideAny COLLIDE, int MOST, bool HEAVY>
 DEVICE int count_pair(const Model& m, int c, const real* geom_xpos, const real* geom_xmat, int* rows) {
@@ -73,8 +92,8 @@ DEVICE int standing_rows(const Model& m, const int* eq_active) {
   return rows;
 }
 
-// `standing` is how many rows a lane adds to those of contacts and limits.
-template <CollideAny COLLIDE, int MOST, bool HEAVY>
+// `standing` is how many rows a lane adds to those of contacts and limits. Without TOGETHER there are no heavy pairs.
+template <CollideAny COLLIDE, int MOST, CountTogether TOGETHER>
 DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_length, const real* geom_xpos,
                            const real* geom_xmat, const int* world_status, int* cand_adr, int* ncon, int* nefc,
                            int* counts, int shard_size, int standing) {
@@ -85,7 +104,10 @@ DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_len
   ROLLED for (int base = 0; base < m.ncand(); base += LANES) {
     const int c = base + lane();
     int number = 0, more_rows = 0, total;
-    if (c < ncand) number = count_pair<COLLIDE, MOST, HEAVY>(m, c, geom_xpos, geom_xmat, &more_rows);
+    if (c < ncand) number = count_pair<COLLIDE, MOST, TOGETHER != nullptr>(m, c, geom_xpos, geom_xmat, &more_rows);
+    if constexpr (TOGETHER != nullptr) {
+      count_shared<TOGETHER>(m, base, ncand, geom_xpos, geom_xmat, &number, &more_rows);
+    }
     const int before = lane_scan(number, &total);
     if (c < m.ncand()) cand_adr[c] = contacts + before;
     if (number) types |= 1 << m.cand_type()[c];

@@ -11,8 +11,8 @@
 #define EPA_FACES 96
 #define EPA_RIM 40  // edges of a hole
 #if REAL_IS_FLOAT
-#define EPA_TOLERANCE R(1e-6)  // of the scale
-#define EPA_VISIBLE R(1e-6)
+#define EPA_TOLERANCE R(1e-7)  // of the scale
+#define EPA_VISIBLE R(3e-8)
 #else
 #define EPA_TOLERANCE R(1e-8)
 #define EPA_VISIBLE R(1e-12)
@@ -158,17 +158,19 @@ DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal)
   real depth = REAL_MAX;  // the least found so far, along the normal of the face with these corners
   ROLLED while (p.vertices < EPA_VERTICES) {
     const int face = least_face(p);
-    if (!(p.dist[face] < depth - EPA_TOLERANCE * d.scale)) break;
+    if (!(p.dist[face] < REAL_MAX)) break;
     const int v = add_vertex(d, p, p.normal[face]);
     const real h = dot3(p.w[v], p.normal[face]);
-    if (h < depth) {
+    // a normal found before may be as good, by chance, but not the corners that it came from
+    const bool reached = h - p.dist[face] <= EPA_TOLERANCE * d.scale;
+    if (h < depth || reached) {
       depth = h;
       for (int i = 0; i < 3; ++i) {
         corner[i] = p.corner[face][i];
         normal[i] = p.normal[face][i];
       }
     }
-    if (h - p.dist[face] <= EPA_TOLERANCE * d.scale || !expand(p, v, face, EPA_VISIBLE * d.scale)) break;
+    if (reached || !expand(p, v, face, EPA_VISIBLE * d.scale)) break;
   }
   // (3) weights of the corners of the face at its plane's point nearest to the origin
   for (int k = 0; k < 4; ++k) {

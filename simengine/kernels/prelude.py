@@ -64,7 +64,7 @@ def constants() -> str:
     for code, pair in enumerate(PAIRS):
         lines += [f"#define TYPE_{pair.name.upper()} {code}", f"#define MAX_{pair.name.upper()} {pair.slots}"]
     lines.append(f"#define MAX_LIGHT_CONTACTS {max(pair.slots for pair in PAIRS if not pair.heavy)}")
-    lines.append(f"#define MAX_CONTACTS {max(pair.slots for pair in PAIRS)}")
+    lines.append(f"#define MAX_CONTACTS {max(pair.slots for pair in PAIRS if not pair.shared)}")
     for name, classes in (("ROW_BOUND", ROW_CLASSES), ("ISLAND_BOUND", ISLAND_CLASSES)):
         bounds = " : ".join(f"(i) == {i} ? {bound}" for i, bound in enumerate(classes))
         lines.append(f"#define {name}(i) ({bounds} : 0x7fffffff)")
@@ -72,7 +72,8 @@ def constants() -> str:
 
 
 def collide_switch(name: str, pairs: Iterable[PairType]) -> str:
-    """C++ function that finds the contacts of a pair of any of these types."""
+    """C++ function that finds the contacts of a pair of any of these types, as long as lanes do not share them."""
+    pairs = [pair for pair in pairs if not pair.shared]
     lines = [f"DEVICE int {name}(int type, const Pair& pair, real margin, Contact* out) {{", "  switch (type) {"]
     lines += [f"    case TYPE_{pair.name.upper()}: return collide_{pair.name}(pair, margin, out);" for pair in pairs]
     return "\n".join([*lines, "    default: return 0;", "  }", "}"]) + "\n"

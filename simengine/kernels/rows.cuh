@@ -20,11 +20,12 @@ DEVICE real impedance(const real* solimp, real r) {
   return fma_(y, dmax - dmin, dmin);
 }
 
-// Stiffness and damping of the reference acceleration; a negative solref gives them directly.
-DEVICE void stiffness_damping(const real* solref, const real* solimp, real timestep, real* k, real* b) {
+// Stiffness and damping of the reference acceleration, whose time constant is at least `least`; a negative solref gives
+// them directly.
+DEVICE void stiffness_damping(const real* solref, const real* solimp, real least, real* k, real* b) {
   const real dmax = clamp_(solimp[1], R(0.0001), R(0.9999));
   if (solref[0] > 0) {
-    const real time = max_(solref[0], 2 * timestep), ratio = solref[1];
+    const real time = max_(solref[0], least), ratio = solref[1];
     *k = reciprocal_(max_(MJMINVAL, dmax * dmax * time * time * ratio * ratio));
     *b = divide_(R(2.0), max_(MJMINVAL, dmax * time));
   } else {

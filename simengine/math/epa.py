@@ -100,7 +100,7 @@ def _expand(
 ) -> tuple[Polytope, jax.Array]:
     """(2) takes away the faces around `face` that vertex v sees and joins the hole's rim to it; whether that fits."""
     alive, corner = p.corner[:, 3] > 0, p.corner[:, :3]
-    seen = alive & (p.plane[:, :3] @ p.vertex[v, :3] - p.plane[:, 3] > slack * p.plane[:, 4])
+    seen = alive & (dot(p.plane[:, :3], p.vertex[v, :3][None]) - p.plane[:, 3] > slack * p.plane[:, 4])
     following = jnp.roll(corner, -1, axis=1)
     neighbour = p.beyond[following, corner]
     hole = jnp.arange(FACES, dtype=jnp.int32) == face
@@ -122,24 +122,25 @@ def _expand(
 def epa(pair: Pair, wanted: jax.Array) -> tuple[Simplex, jax.Array]:
     """The face around the direction of least penetration, and that direction (3,); meaningless unless `wanted` ()."""
     dtype = pair.offset.dtype
-    tolerance, visible = (1e-6, 3e-7) if dtype == jnp.float32 else (1e-8, 1e-12)
+    tolerance, visible = (1e-7, 3e-8) if dtype == jnp.float32 else (1e-8, 1e-12)
     p = _first(pair)
 
     def body(carry: tuple) -> tuple:
         p, count, depth, corner, normal, _ = carry
         dist = p.dist
         face = jnp.argmin(dist).astype(jnp.int32)
-        worth = dist[face] < depth - tolerance * pair.scale
         direction = p.plane[face, :3]
         w = support(pair, direction)
         h = dot(w, direction)
-        better = worth & (h < depth)
+        # a normal found before may be as good, by chance, but not the corners that it came from
+        there = jnp.isfinite(dist[face])
+        reached = h - dist[face] <= tolerance * pair.scale
+        better = there & (reached | (h < depth))
         p = p._replace(vertex=p.vertex.at[count].set(jnp.concatenate([w, direction])))
         depth, corner = jnp.where(better, h, depth), jnp.where(better, p.corner[face], corner)
         normal = jnp.where(better, direction, normal)
-        go_on = worth & (h - dist[face] > tolerance * pair.scale)
         p, fits = _expand(p, count, face, visible * pair.scale, pair.scale)
-        return p, count + 1, depth, corner, normal, go_on & fits
+        return p, count + 1, depth, corner, normal, there & ~reached & fits
 
     def go_on(carry: tuple) -> jax.Array:
         return carry[5] & (carry[1] < VERTICES)

@@ -53,11 +53,11 @@ def empty(nv: int, like: jax.Array) -> Rows:
     return Rows(none.astype(bool), True, J, none, table, none, none, pairs, fives, table)
 
 
-def solver_rows(blocks: list[Rows], qvel: jax.Array, timestep: float) -> tuple[jax.Array, ...]:
+def solver_rows(blocks: list[Rows], qvel: jax.Array, leastref: float) -> tuple[jax.Array, ...]:
     """Rows of all blocks: (active, J, pos, margin, D, aref), all but `active` zero in rows that do not exist.
 
     With r the distance from the margin, d(r) the impedance, and R = (1 - d) / d times the scale: D = 1 / R, and
-    aref = -b J qvel - k d (pos - margin) - drift.
+    aref = -b J qvel - k d (pos - margin) - drift; `leastref` bounds time constants [s].
     """
     parts = {name: [getattr(block, name) for block in blocks] for name in ("active", *Rows._fields)}
     active = jnp.concatenate(parts["active"])
@@ -67,7 +67,7 @@ def solver_rows(blocks: list[Rows], qvel: jax.Array, timestep: float) -> tuple[j
     margin = const(np.concatenate(parts["margin"]), qvel)
     pos = jnp.where(active, jnp.concatenate(parts["pos"]), 0.0)
     solimp = clamped_solimp(np.concatenate(parts["solimp"]))
-    k, b = stiffness_damping(np.concatenate(parts["solref"]), solimp, timestep)
+    k, b = stiffness_damping(np.concatenate(parts["solref"]), solimp, leastref)
     d = impedance(solimp, distance)
     regularisation = jnp.maximum(const(np.concatenate(parts["scale"]), d) * (1.0 - d) / d, MINVAL)
     spring = const(k, d) * d * (pos - margin) + jnp.concatenate(parts["drift"])

@@ -32,15 +32,15 @@ def clamped_solimp(solimp: Any) -> np.ndarray:
     return np.stack(columns, axis=-1)
 
 
-def stiffness_damping(solref: Any, solimp: Any, timestep: float) -> tuple[np.ndarray, np.ndarray]:
+def stiffness_damping(solref: Any, solimp: Any, leastref: float) -> tuple[np.ndarray, np.ndarray]:
     """k [1/s^2] and b [1/s], each (n,), of reference parameters (n, 2) and clamped impedances (n, 5).
 
-    A positive first parameter is a time constant [s], held at two time steps or more, with a damping ratio; otherwise
+    A positive first parameter is a time constant [s], held at `leastref` or more, with a damping ratio; otherwise
     both are negative stiffness and damping.
     """
     first, second = np.asarray(solref, np.float64).reshape(-1, 2).T
     dmax = solimp[:, 1]
-    timeconst = np.maximum(first, 2.0 * timestep)
+    timeconst = np.maximum(first, leastref)
     k = np.where(first > 0, 1.0 / np.maximum(MINVAL, (dmax * timeconst * second) ** 2), -first / dmax**2)
     b = np.where(second > 0, 2.0 / np.maximum(MINVAL, dmax * timeconst), -second / dmax)
     return k, b

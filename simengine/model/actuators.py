@@ -70,8 +70,15 @@ def needs_general_actuation(mj: mujoco.MjModel) -> bool:
     joint = np.where(scalar, mj.actuator_trnid[:, 0], -1)
     turning = [int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)]
     scalar &= ~np.isin(np.append(mj.jnt_type, -1)[joint], turning)
-    plain = scalar | (mj.actuator_trntype == int(_TRN.mjTRN_TENDON))
+    plain = scalar | ((mj.actuator_trntype == int(_TRN.mjTRN_TENDON)) & ~_on_spatial_tendon(mj))
     plain &= mj.actuator_dyntype == int(_DYN.mjDYN_NONE)
     plain &= mj.actuator_gaintype == int(_GAIN.mjGAIN_FIXED)
     plain &= np.isin(mj.actuator_biastype, (int(_BIAS.mjBIAS_NONE), int(_BIAS.mjBIAS_AFFINE)))
     return not plain.all() or bool(np.any(mj.tendon_actfrclimited))
+
+
+def _on_spatial_tendon(mj: mujoco.MjModel) -> np.ndarray:
+    """(nu,) bool: the actuator acts on a tendon that is a path through space, not a sum of joint coordinates."""
+    fixed = mj.wrap_type[mj.tendon_adr] == mujoco.mjtWrap.mjWRAP_JOINT
+    tendon = np.where(mj.actuator_trntype == int(_TRN.mjTRN_TENDON), mj.actuator_trnid[:, 0], -1)
+    return np.append(~fixed, False)[tendon]

@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 
 _PGS = mujoco.mjtSolver.mjSOL_PGS
+_NO_ISLANDS = int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
 _FEWEST_DOFS = 65
 """Smaller worlds are solved as one dense problem: finding their islands costs more than it saves."""
 
@@ -17,10 +18,12 @@ _FEWEST_DOFS = 65
 def worth_blocks(mj: mujoco.MjModel) -> bool:
     """Whether a model has enough dofs, in enough trees, to be handled block by block.
 
-    What does not converge depends on what is solved together, and islands are of trees: PGS needs a block for each.
+    What does not converge depends on what is solved together, and MuJoCo's islands are of trees, or are switched off:
+    PGS needs a block for each tree.
     """
     blocks = len(_boundaries(mj)) - 1
-    return bool(mj.nv >= _FEWEST_DOFS and blocks > 1 and (mj.opt.solver != _PGS or blocks == mj.ntree))
+    as_mujoco = blocks == mj.ntree and not mj.opt.disableflags & _NO_ISLANDS
+    return bool(mj.nv >= _FEWEST_DOFS and blocks > 1 and (mj.opt.solver != _PGS or as_mujoco))
 
 
 def block_table(mj: mujoco.MjModel, split: bool) -> tuple[dict[str, np.ndarray], dict[str, int]]:

@@ -12,7 +12,10 @@ from simengine.errors import ModelError, UnsupportedModelError
 from simengine.model.actuators import actuator_table, needs_general_actuation
 from simengine.model.blocks import block_table, worth_blocks
 from simengine.model.fluid import fluid_table
+from simengine.model.frames import frame_table
 from simengine.model.gravcomp import LIMITED, gravcomp_table
+from simengine.model.hfields import geom_hfields
+from simengine.model.inertia import has_small_far_bodies
 from simengine.model.lengths import length_table
 from simengine.model.meshes import hull_table
 from simengine.model.pairs import Candidate, Parameters, can_lie, geom_pairs, pair_table, unsupported_pairs
@@ -44,6 +47,7 @@ class Model:
         has_islands: whether the world is solved island by island; see `simengine.model.blocks`.
         solver: stage that solves for the constraint forces: "solve" (Newton, without general rows), "solve_newton",
             "solve_cg" or "solve_pgs".
+        has_adhesion: whether actuators pull at the contacts of bodies.
         has_fluid: whether a fluid acts on the bodies.
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
         senses_forces: whether a sensor measures accelerations or forces.
@@ -73,20 +77,22 @@ class Model:
         self.options = _build_options(mj)
         self.initial = _initial_state(mj)
         self.nefc_max = _most_rows(self)
-        self.has_convex: bool = PAIR_TYPES.index("convex") in self.arrays["cand_type"]
+        self.has_convex: bool = any(PAIR_TYPES.index(name) in self.arrays["cand_type"] for name in ("convex", "hfield"))
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
         heavy = np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any()
         self.sensor_names = sensor_names(self.arrays["sensor_type"])
         self.senses_forces = senses_forces(mj)
+        self.has_adhesion = bool((mj.actuator_trntype == mujoco.mjtTrn.mjTRN_BODY).any())
         self.general_smooth = bool(
             needs_general_actuation(mj)
             or self.npath
             or self.ngravcomp
             or (self.has_fluid and self.arrays["body_fluid"].any())
             or self.opt_integrator in ("implicit", "implicitfast")
+            or has_small_far_bodies(mj)
         )
         self.general_position = bool(heavy or self.neq or self.nfriction or self.general_smooth)
-        self.solve_by_islands(worth_blocks(mj))
+        self.solve_by_islands(worth_blocks(mj) and not self.opt_noslip_iterations)
         self._check_shapes()
 
     def __getattr__(self, name: str) -> Any:
@@ -191,9 +197,11 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.nd
     values |= length_table(mj) | path_table(mj) | actuator_table(mj) | sensor_table(mj)
     values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
-    values |= fluid_table(mj) | gravcomp_table(mj)
-    for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "impratio"):
+    values |= fluid_table(mj) | gravcomp_table(mj) | frame_table(mj)
+    values["geom_hfieldid"] = geom_hfields(mj)
+    for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "noslip_tolerance", "impratio"):
         values[f"opt_{option}"] = getattr(mj.opt, option)
+    values["opt_leastref"] = 0.0 if disabled & int(_DISABLE.mjDSBL_REFSAFE) else 2.0 * mj.opt.timestep
     values["dof_treeid"] = np.zeros(mj.nv) if disabled & int(_DISABLE.mjDSBL_ISLAND) else mj.dof_treeid
     arrays = {}
     for field in TABLE:
@@ -255,5 +263,6 @@ def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
         "opt_actuation": int(not disabled & int(_DISABLE.mjDSBL_ACTUATION)),
         "opt_multiccd": int(not disabled & int(_DISABLE.mjDSBL_MULTICCD)),
         "opt_cone": int(mj.opt.cone),
+        "opt_noslip_iterations": int(mj.opt.noslip_iterations),
     }
     return {name: values[name] for name in INT_OPTIONS}

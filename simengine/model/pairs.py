@@ -11,9 +11,10 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
+from simengine.model.hfields import most_contacts
 from simengine.model.meshes import most_corners
 from simengine.model.support import element
-from simengine.model.table import FLAT, LYING, PAIR_SLOTS, PAIRS
+from simengine.model.table import FLAT, HFIELD_POLYTOPE, LYING, PAIR_SLOTS, PAIR_TYPES, PAIRS
 
 _GEOM = mujoco.mjtGeom
 _MINVAL = float(mujoco.mjMINVAL)
@@ -28,8 +29,7 @@ def _types(first: str, second: str) -> tuple[int, int]:
 _TYPE_CODE: dict[tuple[int, int], int] = {
     _types(*geoms): code for code, pair in enumerate(PAIRS) for geoms in pair.geoms
 }
-_FLAT = [_types(*geoms) for geoms in FLAT]
-_LYING = [_types(*geoms) for geoms in LYING]
+_FLAT, _LYING, _POLYTOPE = ([_types(*geoms) for geoms in pairs] for pairs in (FLAT, LYING, HFIELD_POLYTOPE))
 
 
 class Candidate(NamedTuple):
@@ -115,7 +115,23 @@ def _solmix(mj: mujoco.MjModel, geom1: int, geom2: int) -> float:
 
 
 def parameters_of(mj: mujoco.MjModel, candidate: Candidate) -> ContactParameters:
-    """Contact parameters of a candidate: an explicit pair's own ones, or those of its geoms combined."""
+    """Contact parameters of a candidate: an explicit pair's own ones, or those of its geoms combined.
+
+    The flag "override" replaces all but the dimension and the gap by those of the options.
+    """
+    found = _own_parameters(mj, candidate)
+    if not mj.opt.enableflags & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE):
+        return found
+    return found._replace(
+        friction=np.maximum(mj.opt.o_friction, _MINMU),
+        solref=mj.opt.o_solref.copy(),
+        solreffriction=np.zeros(2),
+        solimp=mj.opt.o_solimp.copy(),
+        margin=float(mj.opt.o_margin),
+    )
+
+
+def _own_parameters(mj: mujoco.MjModel, candidate: Candidate) -> ContactParameters:
     geom1, geom2, pair = candidate
     if pair < 0:
         return combine(mj, geom1, geom2)
@@ -146,6 +162,17 @@ def combine(mj: mujoco.MjModel, geom1: int, geom2: int) -> ContactParameters:
     return ContactParameters(condim, friction, solref, np.zeros(2), solimp, margin, gap)
 
 
+def friction_sources(mj: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Geoms whose larger frictions are a candidate's, and whether it has others of its own: (ncand,) each."""
+    pairs = geom_pairs(mj)
+    priority = mj.geom_priority
+    first = [c.geom2 if priority[c.geom2] > priority[c.geom1] else c.geom1 for c in pairs]
+    second = [c.geom1 if priority[c.geom1] > priority[c.geom2] else c.geom2 for c in pairs]
+    override = bool(mj.opt.enableflags & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE))
+    fixed = [override or c.pair >= 0 for c in pairs]
+    return np.array(first, dtype=int), np.array(second, dtype=int), np.array(fixed, dtype=bool)
+
+
 class Parameters:
     """Contact parameters of a model's candidates; many geoms have the same, and those are combined once."""
 
@@ -171,20 +198,30 @@ def unsupported_pairs(mj: mujoco.MjModel, pairs: list[Candidate]) -> list[str]:
     lines = []
     geom, geom_type = mujoco.mjtObj.mjOBJ_GEOM, mj.geom_type.tolist()
     other_ccd = mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_NATIVECCD)
-    for geom1, geom2, _ in pairs:
+    parameters = Parameters(mj)
+    for candidate in pairs:
+        geom1, geom2, _ = candidate
         types = (geom_type[geom1], geom_type[geom2])
         corners = most_corners(mj, geom1) + most_corners(mj, geom2) if _slots(mj, types) == 4 else 0
-        if types in _TYPE_CODE and not other_ccd and corners <= _MOST_CORNERS:
+        touching = types in _POLYTOPE and _reach(parameters.of(candidate)) <= 0
+        if types in _TYPE_CODE and not other_ccd and corners <= _MOST_CORNERS and not touching:
             continue
         names = f"geoms {element(mj, geom, geom1)} and {element(mj, geom, geom2)}"
         if types not in _TYPE_CODE:
             words = [_GEOM(t).name.removeprefix("mjGEOM_").lower() for t in types]
             lines.append(f"collision {words[0]}-{words[1]} of {names}")
-        elif other_ccd and PAIRS[_TYPE_CODE[types]].name == "convex":
+        elif other_ccd and PAIRS[_TYPE_CODE[types]].name in ("convex", "hfield"):
             lines.append(f"disable flag nativeccd, which collides {names} by another method")
         elif corners > _MOST_CORNERS:
             lines.append(f"contacts of flat faces with {corners} corners (at most {_MOST_CORNERS}) of {names}")
+        elif touching:
+            lines.append(f"margin 0 of {names}, with which MuJoCo does not find the least penetration (1e-9 is enough)")
     return lines
+
+
+def _reach(parameters: ContactParameters) -> float:
+    """Distance from which contacts are listed [m]."""
+    return parameters.margin + parameters.gap
 
 
 def _slots(mj: mujoco.MjModel, types: tuple[int, int]) -> int:
@@ -207,8 +244,10 @@ def pair_table(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarr
     """The `cand_*` and `slot_*` arrays of the model table for supported pairs."""
     geom_type, combined = mj.geom_type.tolist(), Parameters(mj)
     codes = [_TYPE_CODE[geom_type[g1], geom_type[g2]] for g1, g2, _ in pairs]
-    slots = np.array([_slots(mj, (geom_type[g1], geom_type[g2])) for g1, g2, _ in pairs], dtype=np.int32)
     parameters = [combined.of(candidate) for candidate in pairs]
+    slots = np.array([_slots(mj, (geom_type[g1], geom_type[g2])) for g1, g2, _ in pairs], dtype=np.int32)
+    for c in np.flatnonzero(np.array(codes, dtype=np.int32) == PAIR_TYPES.index("hfield")):
+        slots[c] = most_contacts(mj, pairs[c].geom1, pairs[c].geom2, _reach(parameters[c]))
     slot_cand = np.repeat(np.arange(len(pairs)), slots)
     first = np.cumsum(slots) - slots
     return {

@@ -43,7 +43,7 @@ def row_table(mj: mujoco.MjModel, condim: np.ndarray, geom1: np.ndarray, geom2: 
 
 
 def needs_general_rows(mj: mujoco.MjModel, condim: Sequence[int]) -> bool:
-    """Whether a state can have other rows than the common ones.
+    """Whether a state can have other rows than the common ones, or rows that are needed after the solver.
 
     Those are limits of joints and fixed tendons, and contacts that are frictionless or pyramids of dimension 3.
 
@@ -51,7 +51,7 @@ def needs_general_rows(mj: mujoco.MjModel, condim: Sequence[int]) -> bool:
     """
     cones = mj.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
     paths = (mj.tendon_limited.astype(bool) & ~is_fixed(mj)).any()
-    return bool(mj.neq or len(_friction(mj)) or cones or paths or set(condim) - {1, 3})
+    return bool(mj.opt.noslip_iterations or mj.neq or len(_friction(mj)) or cones or paths or set(condim) - {1, 3})
 
 
 def _disabled(mj: mujoco.MjModel, flag: mujoco.mjtDisableBit) -> bool:

@@ -42,6 +42,7 @@ HONOURED_DISABLE_FLAGS: tuple[int, ...] = tuple(
         _DISABLE.mjDSBL_WARMSTART,
         _DISABLE.mjDSBL_FILTERPARENT,
         _DISABLE.mjDSBL_ACTUATION,
+        _DISABLE.mjDSBL_REFSAFE,
         _DISABLE.mjDSBL_SENSOR,
         _DISABLE.mjDSBL_MIDPHASE,
         _DISABLE.mjDSBL_EULERDAMP,
@@ -50,6 +51,15 @@ HONOURED_DISABLE_FLAGS: tuple[int, ...] = tuple(
         _DISABLE.mjDSBL_MULTICCD,
         _DISABLE.mjDSBL_ISLAND,
     )
+)
+
+# Enable flags that are folded into the model table, or that change nothing that a step computes: energies are a field
+# that may be asked for with or without the flag, and the other two concern MuJoCo's inverse dynamics.
+HONOURED_ENABLE_FLAGS: tuple[int, ...] = (
+    int(_ENABLE.mjENBL_OVERRIDE),
+    int(_ENABLE.mjENBL_ENERGY),
+    int(_ENABLE.mjENBL_FWDINV),
+    int(_ENABLE.mjENBL_INVDISCRETE),
 )
 
 
@@ -75,7 +85,9 @@ def _flags(mj: mujoco.MjModel) -> Iterator[str]:
         if mj.opt.disableflags & int(flag) and int(flag) not in HONOURED_DISABLE_FLAGS:
             yield f"disable flag {name.removeprefix('mjDSBL_').lower()}"
     for name, flag in _ENABLE.__members__.items():
-        if name.startswith("mjENBL_") and mj.opt.enableflags & int(flag):
+        if not name.startswith("mjENBL_"):
+            continue
+        if mj.opt.enableflags & int(flag) and int(flag) not in HONOURED_ENABLE_FLAGS:
             yield f"enable flag {name.removeprefix('mjENBL_').lower()}"
 
 
@@ -83,8 +95,6 @@ def _options(mj: mujoco.MjModel) -> Iterator[str]:
     integrator = mujoco.mjtIntegrator(mj.opt.integrator)
     if int(integrator) not in INTEGRATORS:
         yield f"integrator {integrator.name.removeprefix('mjINT_').lower()}"
-    if mj.opt.noslip_iterations:
-        yield "noslip iterations"
     yield from _flags(mj)
 
 
@@ -127,7 +137,7 @@ def _tendons(mj: mujoco.MjModel) -> Iterator[str]:
 def _actuators(mj: mujoco.MjModel) -> Iterator[str]:
     actuator = _OBJ.mjOBJ_ACTUATOR
     kinds = (
-        ("transmission", "mjtTrn", mj.actuator_trntype, "joint jointinparent tendon site slidercrank"),
+        ("transmission", "mjtTrn", mj.actuator_trntype, "joint jointinparent tendon site slidercrank body"),
         ("activation dynamics", "mjtDyn", mj.actuator_dyntype, "none integrator filter filterexact muscle"),
         ("gain", "mjtGain", mj.actuator_gaintype, "fixed affine muscle"),
         ("bias", "mjtBias", mj.actuator_biastype, "none affine muscle"),

@@ -16,12 +16,13 @@ SIZES: tuple[str, ...] = (
     *("nblock", "nM", "nJ"),
     *("nsensor", "nsensordata"),
     *("nhullvert", "nface", "nfacevert"),
+    *("nhfield", "nhfielddata"),
 )
 
 # Scalar integer options, which follow the sizes in the header.
 INT_OPTIONS: tuple[str, ...] = (
     *("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart", "opt_solver", "opt_cone"),
-    *("opt_multiccd", "opt_actuation"),
+    *("opt_multiccd", "opt_actuation", "opt_noslip_iterations"),
 )
 
 
@@ -137,6 +138,13 @@ TABLE: tuple[TableField, ...] = (
     _i("vert_adr", "nhullvert+1", doc="derived: first entry of each vertex in vert_face and vert_edge"),
     _i("vert_face", "nfacevert", doc="derived: faces around each vertex"),
     _i("vert_edge", "nfacevert", doc="derived: other ends of the edges at each vertex, numbered within their hull"),
+    # height fields: rows run along y, columns along x, and heights are shares of the highest there can be
+    _i("geom_hfieldid", "ngeom", doc="derived: height field of the geom, -1 for other geoms"),
+    _i("hfield_nrow", "nhfield", doc="number of rows"),
+    _i("hfield_ncol", "nhfield", doc="number of columns"),
+    _i("hfield_adr", "nhfield", doc="first entry in hfield_data"),
+    _r("hfield_size", "nhfield", 4, doc="half lengths along x and y, greatest height, depth of the base [m]"),
+    _r("hfield_data", "nhfielddata", doc="heights from 0 to 1, row after row"),
     # candidate pairs, in MuJoCo's contact order
     _i("cand_geom1", "ncand", doc="derived: geom with the lower type"),
     _i("cand_geom2", "ncand", doc="derived: the other geom"),
@@ -239,6 +247,7 @@ TABLE: tuple[TableField, ...] = (
     _r("sensor_quat", "nsensor", 2, 4, doc="derived: orientations of the frames in their bodies"),
     # options
     _r("opt_timestep", doc="step [s]"),
+    _r("opt_leastref", doc="derived: least time constant of a solver reference [s]; 0 where refsafe is disabled"),
     _r("opt_gravity", 3, doc="gravity [m/s^2]"),
     _r("opt_density", doc="density of the fluid [kg/m^3]"),
     _r("opt_viscosity", doc="viscosity of the fluid [Pa s]"),
@@ -246,6 +255,7 @@ TABLE: tuple[TableField, ...] = (
     _r("opt_magnetic", 3, doc="magnetic flux, world frame"),
     _r("opt_tolerance", doc="solver tolerance"),
     _r("opt_ls_tolerance", doc="line-search tolerance"),
+    _r("opt_noslip_tolerance", doc="tolerance of the sweeps without slip"),
     _r("opt_impratio", doc="friction to normal impedance ratio"),
     _r("stat_meaninertia", doc="mean diagonal inertia, scales the solver's tolerance"),
 )
@@ -261,12 +271,14 @@ class PairType(NamedTuple):
         geoms: pairs of MuJoCo's geom types it handles, in lower case, the lower type first.
         slots: the most contacts of a pair.
         heavy: its contacts take too much code to be counted in the kernels of simple models.
+        shared: a pair has so many contacts that the lanes of a world share the work on each.
     """
 
     name: str
     geoms: tuple[tuple[str, str], ...]
     slots: int
     heavy: bool = False
+    shared: bool = False
 
 
 # Pairs of the general convex narrowphase: with one point of contact, with two where a capsule lies flat, with up to
@@ -282,6 +294,13 @@ FLAT: tuple[tuple[str, str], ...] = (
     *(("cylinder", "cylinder"), ("cylinder", "box")),
 )
 CONVEX = (*SMOOTH, *LYING, *FLAT)
+
+# Pairs of a height field, and those of them whose contacts MuJoCo gets right only where there is a margin.
+HFIELD_POLYTOPE: tuple[tuple[str, str], ...] = (("hfield", "box"), ("hfield", "mesh"))
+HFIELD: tuple[tuple[str, str], ...] = (
+    *(("hfield", other) for other in ("sphere", "capsule", "ellipsoid", "cylinder")),
+    *HFIELD_POLYTOPE,
+)
 
 # In the order of their codes.
 PAIRS: tuple[PairType, ...] = (
@@ -299,6 +318,7 @@ PAIRS: tuple[PairType, ...] = (
     PairType("box_box", (("box", "box"),), 8, heavy=True),
     PairType("convex", CONVEX, 4, heavy=True),
     PairType("plane_mesh", (("plane", "mesh"),), 4, heavy=True),
+    PairType("hfield", HFIELD, 50, heavy=True, shared=True),  # mjMAXCONPAIR
 )
 PAIR_TYPES: tuple[str, ...] = tuple(pair.name for pair in PAIRS)
 PAIR_SLOTS: tuple[int, ...] = tuple(pair.slots for pair in PAIRS)

@@ -207,7 +207,7 @@ DEVICE void every_row(const Model& m, const real* qpos, const real* qvel, const 
     ROLLED for (int c = 0; c < jacobian.width(m, dofs); ++c) {
       velocity = fma_(jacobian.J[size_t(r) * stride + c], qvel[dofs.dof(m, c)], velocity);
     }
-    stiffness_damping(p.solref, p.solimp, m.opt_timestep()[0], &k, &b);
+    stiffness_damping(p.solref, p.solimp, m.opt_leastref()[0], &k, &b);
     efc_D[r] = reciprocal_(regularisation);
     efc_aref[r] = -b * velocity - k * imp * from_margin - drift;
     efc_frictionloss[r] = type == ROW_FRICTION_DOF      ? m.dof_frictionloss()[id]

@@ -62,7 +62,7 @@ def constraint(
     contacts = _contacts(m, layout, subtree_com, cdof, contact_dist, contact_pos, contact_frame, contact_active)
 
     # (3) rows that exist, (4) their impedance, regularisation and reference acceleration
-    return solver_rows([equalities, frictions, limits, contacts], qvel, float(m.opt_timestep))
+    return solver_rows([equalities, frictions, limits, contacts], qvel, float(m.opt_leastref))
 
 
 def _frictions(m: Any, layout: RowLayout, ten_J: jax.Array) -> Rows:

@@ -2,8 +2,8 @@
 
 // The one contact at the nearest points, or at the least penetration; the simplex and the kinks it comes from. False
 // beyond the margin.
-DEVICE bool convex_contact(const Difference& d, const real* origin, real margin, Simplex& simplex, Kinks& kinks,
-                           Contact* out) {
+DEVICE_CALL bool convex_contact(const Difference& d, const real* origin, real margin, Simplex& simplex, Kinks& kinks,
+                                Contact* out) {
   bool apart;
   real normal[3], p1[3], p2[3];
   const real radii = d.a.radius + d.b.radius;

@@ -3,12 +3,15 @@
 from simengine.model.table import PAIR_TYPES
 from simengine.stages.stage import Stage
 
+_SHARES = {"hfield": ("convex",)}
+
 
 def _narrowphase(pair_type: str) -> Stage:
     return Stage(
         name=pair_type,
         reads=("geom_xpos", "geom_xmat", "cand_adr"),
         writes=("contact_dist", "contact_pos", "contact_frame", "contact_cand"),
+        shares=_SHARES.get(pair_type, ()),
         flops=40,
         ref=f"{pair_type}_ref:{pair_type}",
     )

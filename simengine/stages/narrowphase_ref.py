@@ -13,7 +13,9 @@ import numpy as np
 
 from simengine.math.solid_table import solids_of
 from simengine.math.vector import const
+from simengine.model.hfields import most_cells
 from simengine.stages.convex_ref import shapes_of
+from simengine.stages.hfield_ref import Terrain
 from simengine.stages.narrowphase import NARROWPHASE
 from simengine.stages.plane_mesh_ref import Faces
 from simengine.stages.stage import Stage
@@ -45,27 +47,35 @@ def hull_faces(m: Any, geoms: np.ndarray) -> Faces:
     return Faces(corner, count, normal)
 
 
+def fields_under(m: Any, cand: np.ndarray) -> Terrain:
+    """The height fields of candidate pairs."""
+    field, slots = np.asarray(m.geom_hfieldid)[m.cand_geom1[cand]], np.bincount(m.slot_cand, minlength=m.ncand)[cand]
+    reach = m.cand_margin + m.cand_gap
+    cells = [most_cells(m.mj, m.cand_geom1[c], m.cand_geom2[c], reach[c])[::-1] for c in cand]
+    count = np.stack([m.hfield_ncol, m.hfield_nrow], axis=1)[field]
+    return Terrain(m.hfield_data, m.hfield_adr[field], count, m.hfield_size[field], np.array(cells), slots)
+
+
 def pair_contacts(m: Any, stage: Stage, cand: np.ndarray, geom_xpos: jax.Array, geom_xmat: jax.Array) -> Contacts:
     """Contacts of the candidate pairs `cand`, all of the stage's type, in the slots of their pair: dist (n, slots), pos
-    (n, slots, 3), frame (n, slots, 9)."""
+    (n, slots, 3), frame (n, slots, 9); of height fields, whose pairs differ in slots, these flattened."""
     g1, g2 = np.asarray(m.cand_geom1)[cand], np.asarray(m.cand_geom2)[cand]
     size1, size2 = const(m.geom_size[g1], geom_xpos), const(m.geom_size[g2], geom_xpos)
     pose1, pose2 = (geom_xpos[g1], geom_xmat[g1]), (geom_xpos[g2], geom_xmat[g2])
     if stage.name == "plane_mesh":
         return stage.load_ref()(*pose1, *pose2, hull_vertices(m, g2), hull_faces(m, g2))
-    if stage.name != "convex":
+    if stage.name not in ("convex", "hfield"):
         return stage.load_ref()(*pose1, size1, *pose2, size2)
-    shape1 = shapes_of(m.geom_type[g1], size1, hull_vertices(m, g1))
     shape2 = shapes_of(m.geom_type[g2], size2, hull_vertices(m, g2))
     reach = const(np.asarray(m.cand_margin, np.float64)[cand] + np.asarray(m.cand_gap)[cand], geom_xpos)
-    lying = _slots(m)[cand].max() > 1
-    solids = (solids_of(m, g1, size1), solids_of(m, g2, size2)) if lying else None
-    return stage.load_ref()(*pose1, shape1, *pose2, shape2, reach, solids)
-
-
-def _slots(m: Any) -> np.ndarray:
-    """(ncand,) contact slots of each candidate pair."""
-    return np.bincount(m.slot_cand, minlength=m.ncand)
+    if stage.name == "hfield":
+        return stage.load_ref()(*pose1, fields_under(m, cand), *pose2, shape2, reach)
+    shape1 = shapes_of(m.geom_type[g1], size1, hull_vertices(m, g1))
+    own = np.bincount(m.slot_cand, minlength=m.ncand)[cand]
+    solids = (solids_of(m, g1, size1), solids_of(m, g2, size2)) if own.max() > 1 else None
+    dist, pos, frame = stage.load_ref()(*pose1, shape1, *pose2, shape2, reach, solids)
+    kept = np.nonzero(np.arange(dist.shape[1]) < own[:, None])  # the slots that a pair has
+    return dist[kept], pos[kept], frame[kept]
 
 
 def narrowphase(m: Any, geom_xpos: jax.Array, geom_xmat: jax.Array) -> tuple[jax.Array, ...]:
@@ -79,7 +89,6 @@ def narrowphase(m: Any, geom_xpos: jax.Array, geom_xmat: jax.Array) -> tuple[jax
         contact_active (nslot,) bool: within margin + gap, so MuJoCo lists it as a contact.
     """
     dists, poss, frames, slots = [], [], [], []
-    first = np.searchsorted(m.slot_cand, np.arange(m.ncand))
     for code, stage in enumerate(NARROWPHASE.values()):
         # (1) the pairs of one type
         cand = np.flatnonzero(np.asarray(m.cand_type) == code)
@@ -87,13 +96,11 @@ def narrowphase(m: Any, geom_xpos: jax.Array, geom_xmat: jax.Array) -> tuple[jax
             continue
         dist, pos, frame = pair_contacts(m, stage, cand, geom_xpos, geom_xmat)
 
-        # (2) their slots, where a pair has that many
-        column = np.arange(dist.shape[1])
-        kept = np.flatnonzero(column < _slots(m)[cand][:, None])
-        slots.append((first[cand][:, None] + column).ravel()[kept])
-        dists.append(dist.reshape(-1)[kept])
-        poss.append(pos.reshape(-1, 3)[kept])
-        frames.append(frame.reshape(-1, 9)[kept])
+        # (2) their slots
+        slots.append(np.flatnonzero(np.isin(m.slot_cand, cand)))
+        dists.append(dist.reshape(-1))
+        poss.append(pos.reshape(-1, 3))
+        frames.append(frame.reshape(-1, 9))
     if not slots:
         empty = jnp.zeros(0, geom_xpos.dtype)
         return empty, empty.reshape(0, 3), empty.reshape(0, 9), jnp.zeros(0, bool)

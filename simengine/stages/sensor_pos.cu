@@ -20,30 +20,7 @@ DEVICE void frame_position(const Model& m, int i, int type, const real* xpos, co
   }
 }
 
-// (3) energy of the weights and of the springs of joints and tendons
-DEVICE real potential_energy(const Model& m, const real* qpos, const real* xipos, const real* ten_length) {
-  real energy = 0;
-  ROLLED for (int b = 1; b < m.nbody(); ++b) {
-    energy = fma_(-m.body_mass()[b], dot3(m.opt_gravity(), xipos + 3 * b), energy);
-  }
-  ROLLED for (int j = 0; j < m.njnt(); ++j) {
-    const int dofs = m.jnt_type()[j] == JNT_FREE ? 6 : m.jnt_type()[j] == JNT_BALL ? 3 : 1;
-    const real stiffness = m.jnt_stiffness()[j];
-    if (stiffness == 0) continue;
-    for (int k = 0; k < dofs; ++k) {
-      const real stretch = joint_stretch(m, j, k, qpos);
-      energy = fma_(R(0.5) * stiffness * stretch, stretch, energy);
-    }
-  }
-  ROLLED for (int t = 0; t < m.ntendon(); ++t) {
-    const real length = ten_length[t], *rest = m.tendon_lengthspring() + 2 * t;
-    const real stretch = length - clamp_(length, rest[0], rest[1]);
-    energy = fma_(R(0.5) * m.tendon_stiffness()[t] * stretch, stretch, energy);
-  }
-  return energy;
-}
-
-// (4) distance along the z axis of a frame to the nearest visible geom of another body
+// (3) distance along the z axis of a frame to the nearest visible geom of another body
 DEVICE real range(const Model& m, int i, const real* xpos, const real* xquat, const real* geom_xpos,
                   const real* geom_xmat) {
   const SensorFrame own = sensor_frame(m, i, 0, xpos, xquat);
@@ -58,7 +35,7 @@ DEVICE real range(const Model& m, int i, const real* xpos, const real* xquat, co
   return best;
 }
 
-// (5) whether the measured frame's origin lies in the volume of a site, which is the reference
+// (4) whether the measured frame's origin lies in the volume of a site, which is the reference
 DEVICE real inside_site(const Model& m, int i, const real* xpos, const real* xquat) {
   const SensorFrame own = sensor_frame(m, i, 0, xpos, xquat), site = sensor_frame(m, i, 1, xpos, xquat);
   real mat[9];
@@ -99,6 +76,7 @@ DEVICE void read_position(const Model& m, int i, const real* qpos, int nstep, co
     case SENS_CLOCK: value[0] = real(nstep) * m.opt_timestep()[0]; break;
     case SENS_RANGEFINDER: value[0] = range(m, i, xpos, xquat, geom_xpos, geom_xmat); break;
     case SENS_INSIDESITE: value[0] = inside_site(m, i, xpos, xquat); break;
+    // (5) energy
     case SENS_E_POTENTIAL: value[0] = potential_energy(m, qpos, xipos, ten_length); break;
   }
 }

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.math import quaternion, ray, tree
-from simengine.math.vector import const, dot, matmul, norm
+from simengine.math.vector import const, norm
+from simengine.stages.energy_ref import potential_energy
 from simengine.stages.sensor_ref import Reading, conjugate, frames, into_frame, put_sensors
 
 
@@ -58,7 +59,7 @@ def sensor_pos(
     def limit(kind: str) -> Reading:
         return lambda ids: jnp.minimum(nearest_limit(m, kind, ids, qpos, ten_length)[0], 0.0)[:, None]
 
-    # (4) distance along the z axis of a frame to the nearest visible geom of another body
+    # (3) distance along the z axis of a frame to the nearest visible geom of another body
     def distance(ids: np.ndarray) -> jax.Array:
         pos, quat = frames(m, ids, 0, xpos, xquat)
         direction = quaternion.rotate(quat, const(np.tile([0.0, 0.0, 1.0], (len(ids), 1)), quat))
@@ -72,7 +73,7 @@ def sensor_pos(
                 hits += list(jnp.where(other, found, ray.NO_HIT).T)
         return ray.nearest(hits)[:, None]
 
-    # (5) whether the measured frame's origin lies in the volume of a site, which is the reference
+    # (4) whether the measured frame's origin lies in the volume of a site, which is the reference
     def inside_site(ids: np.ndarray) -> jax.Array:
         here = position(ids)
         return jnp.stack([_inside(m, i, point) for i, point in zip(ids, here, strict=True)]).astype(qpos.dtype)[:, None]
@@ -95,6 +96,7 @@ def sensor_pos(
         "RANGEFINDER": distance,
         "INSIDESITE": inside_site,
         "CLOCK": lambda ids: jnp.broadcast_to(time, (len(ids), 1)),
+        # (5) energy
         "E_POTENTIAL": lambda ids: jnp.broadcast_to(potential_energy(m, qpos, xipos, ten_length), (len(ids), 1)),
     }
     return (put_sensors(m, jnp.zeros(m.nsensordata, qpos.dtype), readings),)
@@ -134,22 +136,3 @@ def balls(m: Any, kind: str, ids: np.ndarray) -> np.ndarray:
 def ball_rotation(m: Any, joint: np.ndarray, qpos: jax.Array) -> jax.Array:
     """Rotation vectors (k, 3) [rad] of ball joints (k,)."""
     return quaternion.log(quaternion.renormalize(qpos[m.jnt_qposadr[joint][:, None] + np.arange(4)]))
-
-
-def potential_energy(m: Any, qpos: jax.Array, xipos: jax.Array, ten_length: jax.Array) -> jax.Array:
-    """Energy () of the weights and of the springs of joints and tendons [J]."""
-    # (3) energy of the weights and of the springs of joints and tendons
-    energy = -dot(const(m.body_mass, qpos), matmul(xipos, const(m.opt_gravity, qpos)))
-    adr, dof = tree.plain_coordinates(m)
-    stretch = qpos[adr] - const(m.qpos_spring[adr], qpos)
-    energy = energy + 0.5 * dot(const(m.jnt_stiffness[m.dof_jntid[dof]], qpos), stretch * stretch)
-    adr, dof = tree.quaternions(m)
-    if adr.size:
-        quats = adr[:, None] + np.arange(4)
-        turned = quaternion.difference(const(m.qpos_spring[quats], qpos), quaternion.renormalize(qpos[quats]))
-        energy = energy + 0.5 * dot(const(m.jnt_stiffness[m.dof_jntid[dof]], qpos), dot(turned, turned))
-    if m.ntendon:
-        low, high = const(m.tendon_lengthspring, qpos).T
-        stretch = ten_length - jnp.clip(ten_length, low, high)
-        energy = energy + 0.5 * dot(const(m.tendon_stiffness, qpos), stretch * stretch)
-    return energy

@@ -21,21 +21,6 @@ DEVICE void frame_velocity(const Model& m, int i, int type, const real* xpos, co
   into_frame(value, local ? own.quat : from.quat, turning ? v : v + 3);
 }
 
-// (3) half of qvel' M qvel, block by block: most models have one block of all dofs
-DEVICE real kinetic_energy(const Model& m, const real* qvel, const real* qM) {
-  real energy = 0;
-  ROLLED for (int b = 0; b < m.nblock(); ++b) {
-    const Block block = block_of(m, b);
-    const real *M = qM + block.at, *vel = qvel + block.dof;
-    ROLLED for (int r = 0; r < block.n; ++r) {
-      real momentum = 0;
-      ROLLED for (int c = 0; c < block.n; ++c) momentum = fma_(M[r * block.n + c], vel[c], momentum);
-      energy = fma_(R(0.5) * vel[r], momentum, energy);
-    }
-  }
-  return energy;
-}
-
 // Rate of the distance of joint j from its lower bound; a ball joint's angle has an upper one only.
 DEVICE real limited_velocity(const Model& m, int j, const real* qpos, const real* qvel) {
   if (m.jnt_type()[j] != JNT_BALL) return qvel[m.jnt_dofadr()[j]];
@@ -74,6 +59,7 @@ DEVICE bool read_velocity(const Model& m, int i, const real* qpos, const real* q
     case SENS_SUBTREEANGMOM:
       for (int k = 0; k < 3; ++k) value[k] = (type == SENS_SUBTREELINVEL ? subtree_linvel : subtree_angmom)[3 * id + k];
       return true;
+    // (3) energy
     case SENS_E_KINETIC: value[0] = kinetic_energy(m, qvel, qM); return true;
   }
   return false;

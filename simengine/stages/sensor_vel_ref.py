@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.math.vector import const, cross, dot, matmul, normalize
+from simengine.math.vector import const, cross, dot, normalize
+from simengine.stages.energy_ref import kinetic_energy
 from simengine.stages.sensor_pos_ref import ball_rotation, balls, nearest_limit
 from simengine.stages.sensor_ref import Reading, frames, into_frame, motion_at, put_sensors
 
@@ -77,10 +78,6 @@ def sensor_vel(
 
         return read
 
-    # (3) half of qvel' M qvel
-    def kinetic(ids: np.ndarray) -> jax.Array:
-        return jnp.broadcast_to(0.5 * dot(qvel, matmul(qM, qvel)), (len(ids), 1))
-
     readings = {
         "JOINTVEL": lambda ids: qvel[m.jnt_dofadr[m.sensor_objid[ids]]][:, None],
         "BALLANGVEL": angular,
@@ -94,6 +91,7 @@ def sensor_vel(
         "FRAMEANGVEL": seen(True),
         "SUBTREELINVEL": lambda ids: subtree_linvel[m.sensor_objid[ids]],
         "SUBTREEANGMOM": lambda ids: subtree_angmom[m.sensor_objid[ids]],
-        "E_KINETIC": kinetic,
+        # (3) energy
+        "E_KINETIC": lambda ids: jnp.broadcast_to(kinetic_energy(qvel, qM), (len(ids), 1)),
     }
     return (put_sensors(m, sensordata, readings),)

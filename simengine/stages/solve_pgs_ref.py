@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from simengine.math import pcg
 from simengine.math.cone_update import best_in_cone
 from simengine.math.primal import Problem, implicit_tangent
+from simengine.math.row_islands import row_islands
 from simengine.math.row_law import RowLaw
 from simengine.math.vector import const, dot, matmul
 
@@ -92,7 +92,8 @@ def _solution(
     """Forces (nefc_max,) after the iterations from `warm` (nefc_max,)."""
     law = limits.law
     active = D > 0
-    island, trace = _islands(law, limits.tree, qM, J, active)
+    # (1) rows that share a kinematic tree, directly or through others, are solved together and apart from the rest
+    island, trace = row_islands(law, limits.tree, qM, J, active)
 
     # (2) whitened Jacobian and residual without forces
     R = jnp.where(active, 1.0 / jnp.where(active, D, 1.0), 0.0)
@@ -117,32 +118,6 @@ def _solution(
 
     first = (jnp.zeros((), jnp.int32), order, force)
     return jax.lax.while_loop(lambda carry: carry[0] < number, next_island, first)[2]
-
-
-def _islands(
-    law: RowLaw, tree: tuple[int, ...], qM: jax.Array, J: jax.Array, active: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    """Island (n,) of each row, named by its lowest kinematic tree, and the trace (n,) of the island's inertia."""
-    # (1) rows that share a kinematic tree, directly or through others, are solved together and apart from the rest
-    member = np.asarray(tree)[:, None] == np.arange(max(tree) + 1)
-    if member.shape[1] == 1:
-        return jnp.zeros(active.shape, jnp.int32), jnp.broadcast_to(jnp.trace(qM), active.shape)
-    touched = (matmul((J != 0).astype(J.dtype), const(member, J)) > 0) & active[:, None]
-    touched = jax.ops.segment_max(touched.astype(jnp.int32), law.first, law.first.size) > 0
-    none = jnp.int32(member.shape[1])
-
-    def lowest(names: jax.Array) -> tuple[jax.Array, jax.Array]:
-        of_row = jnp.where(touched, names[None, :], none).min(axis=1)
-        return of_row, jnp.minimum(names, jnp.where(touched, of_row[:, None], none).min(axis=0))
-
-    def spread(carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        return carry[1], lowest(carry[1])[1]
-
-    names = jnp.arange(member.shape[1], dtype=jnp.int32)
-    names = jax.lax.while_loop(lambda c: (c[0] != c[1]).any(), spread, (names, lowest(names)[1]))[1]
-    island = lowest(names)[0]
-    inertia = matmul(jnp.diagonal(qM), const(member, qM))
-    return island, jnp.where(names[None, :] == island[:, None], inertia[None, :], 0.0).sum(axis=1)
 
 
 class _Descent(NamedTuple):

@@ -106,6 +106,8 @@ DEVICE void transmission(const Model& m, const real* qpos, const real* qvel, con
       length = site_length(m, u, xquat, subtree_com, site_xpos, site_xmat, wrench + 12 * u);
     } else if (type == TRN_SLIDERCRANK) {
       length = crank_length(m, u, subtree_com, site_xpos, site_xmat, wrench + 12 * u);
+    } else if (type == TRN_BODY) {
+      length = 0;  // its moment needs the contacts, see adhesion.cu
     } else if (type == TRN_TENDON) {
       length = m.actuator_gear()[6 * u] * ten_length[id];
     } else {
@@ -120,6 +122,8 @@ DEVICE void transmission(const Model& m, const real* qpos, const real* qvel, con
     real value;
     if (type == TRN_SITE || type == TRN_SLIDERCRANK) {
       value = site_moment(m, u, v, cdof, wrench + 12 * u);
+    } else if (type == TRN_BODY) {
+      value = 0;
     } else if (type == TRN_TENDON) {
       value = m.actuator_gear()[6 * u] * ten_J[id * nv + v];
     } else {

@@ -143,6 +143,7 @@ _FIELDS: tuple[Field, ...] = (
     _w("qfrc_actuator", "nv", doc="actuator forces [N, N m]"),
     _w("qfrc_smooth", "nv", doc="all forces but the constraints' [N, N m]"),
     _w("qacc_smooth", "nv", doc="acceleration without constraints [m/s^2, rad/s^2]"),
+    _w("energy", 2, doc="potential and kinetic energy [J]"),
     # sensors and what only they need, of the first evaluation of a step
     _w("subtree_linvel", "nbody", 3, doc="velocity of the subtree's centre of mass, world frame [m/s]"),
     _w("subtree_angmom", "nbody", 3, doc="angular momentum about the subtree's centre of mass [kg m^2/s]"),

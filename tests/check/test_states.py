@@ -148,3 +148,13 @@ def test_a_simulation_that_blew_up_is_not_sane(tmp_path: object, monkeypatch: py
     mujoco.mj_step(mj, data)  # MuJoCo puts the state back to the start
     assert np.isfinite(data.qvel).all()
     assert not is_sane(data)
+
+
+def test_a_throw_is_no_faster_than_joints_can_be() -> None:
+    """A wheel that turns nearly about its own axis comes hardly nearer to the floor, however fast it turns."""
+    mj = mujoco.MjModel.from_xml_string(
+        '<mujoco><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 0.2">'
+        '<joint type="hinge" axis="0 1 0"/><geom size="0.1" pos="1e-4 0 0"/></body></worldbody></mujoco>'
+    )
+    sampler = Sampler(mj, 0)
+    assert max(np.abs(sampler.thrown(0, 1).qvel).max() for _ in range(10)) < 100

@@ -102,7 +102,8 @@ def test_info_names_backends_and_sizes(capsys: pytest.CaptureFixture[str]) -> No
     assert "ant" in facts["models"]
     if facts["model"]["backend"] != "jax":
         assert "position" in facts["model"]["calls"]
-        assert 0 < facts["model"]["bytes_per_world"] < 2**20
+        needs = facts["model"]["bytes"]
+        assert needs["without_contacts"] == needs["worlds"] * needs["world"] < needs["at_most"]
 
 
 def test_info_prints_every_backend(capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,7 +38,7 @@ def test_existing_file_wins_over_name(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("name", ["no_such_model", "some/folder/ant", "../assets/ant", ""])
 def test_unknown_model_names_those_there_are(name: str) -> None:
     with pytest.raises(
-        UsageError, match=r"no model file .*; give the path of an MJCF file or one of ant, half_cheetah"
+        UsageError, match=r"no model file .*; give the path of an MJCF file or one of ant, grasp, half_cheetah"
     ):
         model_path(name)
 

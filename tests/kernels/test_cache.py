@@ -16,6 +16,8 @@ from pathlib import Path
 from simengine.kernels.cache import cached
 
 def build(target: Path) -> None:
+    with open("builds", "a") as log:
+        log.write(sys.argv[1])
     with target.open("wb") as file:
         for _ in range(20):
             file.write(sys.argv[1].encode() * 5000)
@@ -58,11 +60,13 @@ def test_a_failed_build_leaves_nothing(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_processes_that_start_together_each_read_a_whole_file(folder: Path) -> None:
-    started = [subprocess.Popen([sys.executable, "-c", WRITER, letter], stderr=subprocess.PIPE) for letter in "abcd"]
+def test_processes_that_start_together_build_once_and_each_read_a_whole_file(folder: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WRITER]
+    started = [subprocess.Popen([*command, letter], cwd=tmp_path, stderr=subprocess.PIPE) for letter in "abcd"]
     errors = [process.communicate()[1].decode() for process in started]
     assert [process.returncode for process in started] == [0] * 4, errors
     assert [path.name for path in folder.iterdir()] == ["shared.so"]
+    assert len((tmp_path / "builds").read_text()) == 1
 
 
 def test_a_key_depends_on_every_part_and_their_borders() -> None:

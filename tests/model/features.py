@@ -55,19 +55,15 @@ def _free(geom: str, words: str) -> Feature:
 
 
 FEATURES: dict[str, Feature] = {
-    "noslip": Feature("option", 'noslip_iterations="3"', "noslip iterations"),
-    "refsafe": Feature("flag", '<flag refsafe="disable"/>', "disable flag refsafe"),
-    "override": Feature("flag", '<flag override="enable"/>', "enable flag override"),
-    "energy": Feature("flag", '<flag energy="enable"/>', "enable flag energy"),
-    "fwdinv": Feature("flag", '<flag fwdinv="enable"/>', "enable flag fwdinv"),
-    "invdiscrete": Feature("flag", '<flag invdiscrete="enable"/>', "enable flag invdiscrete"),
+    "diagexact": Feature("flag", '<flag diagexact="enable"/>', "enable flag diagexact"),
     "sleep": Feature("flag", '<flag sleep="enable"/>', "enable flag sleep"),
     "polynomial stiffness": Feature("joint", 'stiffness="1 2"', "polynomial stiffness of joint 'swing'"),
     "polynomial damping": Feature("joint", 'damping="1 2"', "polynomial damping of joint 'swing'"),
-    "height field": Feature(
+    "box on a height field": Feature(
         "world",
-        '<geom name="land" type="hfield" hfield="hills"/>',
-        "collision hfield-sphere of geoms 'land' and 'ball'",
+        '<geom name="land" type="hfield" hfield="hills" contype="2"/>'
+        '<body name="other"><freejoint/><geom name="block" type="box" size="0.1 0.1 0.1" conaffinity="2"/></body>',
+        "margin 0 of geoms 'land' and 'block'",
     ),
     "tendon armature": _tendon('armature="0.1"', "armature of tendon 'string'"),
     "tendon stiffness": _tendon('stiffness="1 2"', "polynomial stiffness of tendon 'string'"),
@@ -87,9 +83,6 @@ FEATURES: dict[str, Feature] = {
     ),
     "sensor of a tracking camera": _sensor(
         '<framepos name="view" objtype="camera" objname="drone"/>', "camera that follows something of sensor 'view'"
-    ),
-    "body adhesion": _actuator(
-        '<adhesion name="glue" body="base" ctrlrange="0 1"/>', "body transmission of actuator 'glue'"
     ),
     "user dynamics": _actuator(
         '<general name="odd" joint="swing" dyntype="user"/>', "user activation dynamics of actuator 'odd'"

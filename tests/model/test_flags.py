@@ -1,4 +1,4 @@
-"""Every disable flag that the engine honours: one step is MuJoCo's with the same flag, and differs from one without."""
+"""Every flag that the engine honours: one step is MuJoCo's with the same flag, and differs from one without."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, load_model
-from simengine.model.support import HONOURED_DISABLE_FLAGS
+from simengine.model.support import HONOURED_DISABLE_FLAGS, HONOURED_ENABLE_FLAGS
 
 ARM = """
 <mujoco model="arm">
-  <option timestep="0.01" integrator="{integrator}" density="50" viscosity="0.3"/>
+  <option timestep="0.01" integrator="{integrator}" density="50" viscosity="0.3" o_margin="0.02"
+          o_solref="0.03 0.8" o_solimp="0.7 0.8 0.01 0.4 3" o_friction="0.3 0.4 0.02 0.003 0.004"/>
   <worldbody>
     <geom name="floor" type="plane" size="1 1 1"/>
     <body name="upper" pos="0 0 0.18">
       <joint name="lift" type="slide" axis="0 0 1" damping="3" stiffness="40" springref="0.1"
-             range="-0.05 1" limited="true"/>
+             range="-0.05 1" limited="true" solreflimit="0.01 1"/>
       <joint name="turn" type="hinge" axis="0 1 0" range="-10 10" limited="true" damping="2" actuatorfrcrange="0.5 2"
              actuatorfrclimited="true"/>
       <geom name="upper" type="capsule" size="0.1 0.2" quat="0.7 0 0.7 0"/>
@@ -52,6 +53,7 @@ CHANGING = {
     "filterparent": mujoco.mjtDisableBit.mjDSBL_FILTERPARENT,
     "actuation": mujoco.mjtDisableBit.mjDSBL_ACTUATION,
     "eulerdamp": mujoco.mjtDisableBit.mjDSBL_EULERDAMP,
+    "refsafe": mujoco.mjtDisableBit.mjDSBL_REFSAFE,
 }
 """Flags that change a step of the arm by much."""
 
@@ -59,10 +61,10 @@ FLAGS = {int(flag): flag.name.removeprefix("mjDSBL_").lower() for flag in mujoco
 
 
 @cache
-def stepped(integrator: str, flags: int) -> tuple[np.ndarray, np.ndarray]:
+def stepped(integrator: str, flags: int, enabled: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """(MuJoCo's state, the host backend's) after one step from a state in contact, beyond limits and controls."""
     mj = mujoco.MjModel.from_xml_string(ARM.format(integrator=integrator))
-    mj.opt.disableflags = flags
+    mj.opt.disableflags, mj.opt.enableflags = flags, enabled
     mj.opt.tolerance = mj.opt.ls_tolerance = 1e-12
     data = mujoco.MjData(mj)
     data.qpos[:], data.qvel[:], data.ctrl[:] = (-0.1, 0.2, -0.3), (0.3, 2.0, -1.0), (-0.4, 5.0, 0.3)
@@ -78,6 +80,19 @@ def stepped(integrator: str, flags: int) -> tuple[np.ndarray, np.ndarray]:
 def test_a_step_with_the_flag_is_mujocos(flag: int, integrator: str) -> None:
     theirs, ours = stepped(integrator, flag)
     np.testing.assert_allclose(ours, theirs, atol=1e-9)
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "RK4"])
+@pytest.mark.parametrize("flag", HONOURED_ENABLE_FLAGS)
+def test_a_step_with_the_enabled_flag_is_mujocos(flag: int, integrator: str) -> None:
+    theirs, ours = stepped(integrator, 0, flag)
+    np.testing.assert_allclose(ours, theirs, atol=1e-9)
+
+
+def test_of_the_enable_flags_only_override_changes_the_step() -> None:
+    plain, override = stepped("Euler", 0)[0], int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
+    for flag in HONOURED_ENABLE_FLAGS:
+        assert (np.abs(stepped("Euler", 0, flag)[0] - plain).max() > 1e-4) == (flag == override)
 
 
 @pytest.mark.parametrize("flag", CHANGING)

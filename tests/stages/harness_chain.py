@@ -50,8 +50,10 @@ def position(model: Model) -> tuple[str, ...]:
 
 def smooth(model: Model) -> tuple[str, ...]:
     """Stages of the smooth forces, and those that nothing but the comparison asks for."""
-    fused = tuple(stage.name for stage in catalogue.smooth(model.general_smooth, model.has_fluid).stages)
-    return (*(name for name in ("tendon_velocity", "transmission") if name not in fused), *fused)
+    fused = tuple(
+        stage.name for stage in catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion).stages
+    )
+    return (*(name for name in ("tendon_velocity", "transmission") if name not in fused), *fused, "energy")
 
 
 def serves(stage: Stage, model: Model) -> bool:
@@ -65,14 +67,21 @@ def serves(stage: Stage, model: Model) -> bool:
     lean = {"collision": model.general_position, "actuation": model.general_smooth, "fluid": model.body_fluid.any()}
     size = {"sites": model.nsite, "tendon": model.ntendon, "tendon_velocity": model.ntendon}
     size |= {"tendon_passive": model.npath, "tendon_forces": model.npath}
-    size |= {"transmission": model.nu, "activation": model.na, "gravcomp": model.ngravcomp}
+    size |= {
+        "adhesion": model.has_adhesion,
+        "transmission": model.nu,
+        "activation": model.na,
+        "gravcomp": model.ngravcomp,
+    }
+    size |= {"noslip": model.opt_noslip_iterations}
     size |= {name: model.opt_integrator == name for name in ("implicit", "implicitfast")}
     return not lean.get(stage.name, False) and size.get(stage.name, 1) > 0
 
 
 def steps(model: Model, integrator: str) -> Iterator[Step]:
     """Kernels of single stages, in the order of a step; without an integrator, of a forward evaluation."""
-    for name in (*position(model), "scan", *smooth(model), *SENSE_MOTION, *PAIRS):
+    motion, pairs = (*smooth(model), *SENSE_MOTION), PAIRS
+    for name in (*position(model), "scan", *((*pairs, *motion) if model.has_adhesion else (*motion, *pairs))):
         yield single(name), False, "all"
     fused = catalogue.is_fused(integrator, model.solver)
     end = (integrator,) if integrator and fused else ()
@@ -80,7 +89,8 @@ def steps(model: Model, integrator: str) -> Iterator[Step]:
         yield single(name), True, "rows"
     for name in ("unconstrained", *end):
         yield single(name), True, "free"
-    for name in (catalogue.post(model.has_general_rows).name, "tendon_forces", *SENSE_FORCES):
+    noslip = ("noslip",) if model.opt_noslip_iterations else ()
+    for name in (*noslip, catalogue.post(model.has_general_rows).name, "tendon_forces", *SENSE_FORCES):
         yield single(name), False, "all"
     if integrator and not fused:
         yield single(integrator), False, "all"
@@ -126,13 +136,14 @@ def fused_calls(
         null: outputs that each kernel does not store; kernels for sensors run if they are named here.
     """
     model = memory.model
-    fused_smooth = catalogue.smooth(model.general_smooth, model.has_fluid)
+    fused_smooth = catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
     solver = model.solver
     sensing = [k for k in (catalogue.SENSE_MOTION, catalogue.SENSE_FORCES) if k.name in null]
     # a lean kernel and its general form write the same fields
     lean = () if model.general_position else (catalogue.POSITION,)
-    first = (catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL, fused_smooth, *catalogue.ASKED_FOR)
-    for kernel in (*first, *sensing[:1], *catalogue.NARROW.values()):
+    first = (catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL)
+    motion, pairs = (fused_smooth, *catalogue.ASKED_FOR, *sensing[:1]), catalogue.NARROW.values()
+    for kernel in (*first, *((*pairs, *motion) if model.has_adhesion else (*motion, *pairs))):
         yield kernel, arguments(kernel, memory, null=null[kernel.name])
     last = ((catalogue.finish(integrator, solver, arena), "rows"), (catalogue.advance(integrator, solver), "free"))
     for kernel, kind in last:
@@ -140,7 +151,8 @@ def fused_calls(
         nrow = 0 if arena and kind == "rows" else most_rows(memory)
         yield kernel, arguments(kernel, memory, True, nrow, rk_scalars(integrator, rk_stage), null[kernel.name])
     activation = (catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()
-    after = (catalogue.post(model.has_general_rows), catalogue.TENDON_POST, *sensing[1:])
+    noslip = (catalogue.NOSLIP_KERNEL,) if model.opt_noslip_iterations else ()
+    after = (*noslip, catalogue.post(model.has_general_rows), catalogue.TENDON_POST, *sensing[1:])
     after += catalogue.integrate(integrator, solver)
     for kernel in (*after, *activation):
         yield kernel, arguments(kernel, memory, scalars=rk_scalars(integrator, rk_stage))

@@ -1,7 +1,8 @@
 """What each stage must produce: by its JAX form or a plain NumPy statement, from the same inputs.
 
 `expected(stage, memory)` gives float64 arrays shaped as the shard's part of the fields. JAX forms have fixed contact
-and row slots; here they are gathered from and compacted into the arenas, in order.
+and row slots; here they are gathered from and compacted into the arenas, in order. Compiling them takes long, so where
+a stage's results follow from the state alone they are taken from one evaluation of all stages.
 """
 
 from __future__ import annotations
@@ -21,18 +22,19 @@ from simengine.math.joint_space import advance
 from simengine.math.lengths import length_rows
 from simengine.math.row_layout import LIMIT_JOINT, LIMIT_TENDON, row_layout
 from simengine.model.table import PAIR_TYPES
-from simengine.stages.constraint_ref import constraint
-from simengine.stages.narrowphase_ref import narrowphase
 from simengine.stages.rk4_ref import REACH, WEIGHT
 from simengine.stages.stage import Stage
 from simengine.state.fields import COLUMNS, FIELD, NUM_COLUMNS, NUM_SUMS, ROW_CLASSES, STATUS
-from tests.oracle import oracle_model, quick_jit
+from tests.oracle import jax_fields, oracle_model, quick_jit
 from tests.stages.harness import FRONT, Memory
+from tests.stages.harness_chain import decided
 
 Fields = dict[str, np.ndarray]
 RETURNS = {
     "constraint": ("efc_active", "efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref"),
     **dict.fromkeys(SOLVERS, ("qacc", "efc_force", "qfrc_constraint")),
+    "adhesion": ("actuator_velocity", "actuator_moment"),
+    "noslip": ("qacc", "efc_force", "qfrc_constraint"),
     "constraint_general": ("efc_active", "efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref"),
     "euler": ("qpos", "qvel"),
     "fluid": ("qfrc_fluid", "qfrc_passive"),
@@ -48,6 +50,12 @@ RETURNS = {
 """What a JAX form returns where it is not what its stage writes."""
 
 _STAGE = {stage.name: stage for stage in STAGES}
+
+_SUMMED = {name for stage in STAGES for name in stage.updates}
+"""Fields to which several stages add, so that a complete evaluation has only the sum."""
+
+_SOLVED = {"qacc", "efc_force", "qfrc_constraint", "cfrc_ext"}
+"""Fields that depend on the warm start, as far as a solver does not converge."""
 
 
 def owner(entries: np.ndarray) -> np.ndarray:
@@ -111,6 +119,19 @@ def ref_input(name: str, memory: Memory) -> np.ndarray:
     return values
 
 
+def evaluated(model_name: str, memory: Memory, name: str) -> np.ndarray:
+    """A field of one evaluation of all JAX forms from the worlds' states: (num_worlds, ...)."""
+    keep = decided(model_name)[0][: memory.num_worlds]
+    return jax_fields(model_name, "float64")[name][keep]
+
+
+def follows_from_the_state(stage: Stage, names: tuple[str, ...]) -> bool:
+    """Whether an evaluation of all stages from the state has what a stage returns under `names`."""
+    if stage.name in (*SOLVERS, *INTEGRATORS):
+        return False
+    return not _SUMMED & {*names, *stage.updates} and not _SOLVED & set(stage.reads)
+
+
 @cache
 def batched_ref(stage: Stage, model_name: str) -> tuple[Callable[..., Any], tuple[str, ...]]:
     """The JAX form over a batch of worlds, and the names of its arguments."""
@@ -122,9 +143,13 @@ def batched_ref(stage: Stage, model_name: str) -> tuple[Callable[..., Any], tupl
 
 def by_jax(stage: Stage, model_name: str, memory: Memory) -> Fields:
     """Outputs of a stage's JAX form in float64."""
-    function, names = batched_ref(stage, model_name)
-    values = [np.asarray(v) for v in function(*(ref_input(n, memory) for n in names))]
-    out = dict(zip(RETURNS.get(stage.name, stage.writes), values, strict=True))
+    returned = RETURNS.get(stage.name, stage.writes)
+    if follows_from_the_state(stage, returned):
+        out = {name: evaluated(model_name, memory, name) for name in returned}
+    else:
+        function, names = batched_ref(stage, model_name)
+        values = [np.asarray(v) for v in function(*(ref_input(n, memory) for n in names))]
+        out = dict(zip(returned, values, strict=True))
     if stage.name in ("constraint", "constraint_general"):
         # slots that are active, in slot order, are the arena's rows
         active = out.pop("efc_active")
@@ -132,46 +157,26 @@ def by_jax(stage: Stage, model_name: str, memory: Memory) -> Fields:
         out = {k: v[active] for k, v in out.items()}
         pad = memory.own("efc_J").shape[1] - memory.model.nv
         out["efc_J"] = np.pad(out["efc_J"], ((0, 0), (0, pad)))
-    elif stage.name in SOLVERS:
+    elif stage.name in ("noslip", *SOLVERS):
         out["efc_force"] = out["efc_force"][row_slots(memory)]
     return out
 
 
-def pair_by_jax(stage: Stage, memory: Memory) -> Fields:
+def pair_by_jax(stage: Stage, model_name: str, memory: Memory) -> Fields:
     """Contacts of one pair type over the whole arena, NaN where a contact is of another type."""
-    model, function = memory.model, stage.load_ref()
-    contacts = memory.capacity["contact"]
-    out = {n: np.full(memory.own(n).shape, np.nan) for n in ("contact_dist", "contact_pos", "contact_frame")}
-    cand = np.flatnonzero(model.cand_type == PAIR_TYPES.index(stage.name))
-    reach = (model.cand_margin + model.cand_gap)[cand]
-    g1, g2 = model.cand_geom1[cand], model.cand_geom2[cand]
-    xpos, xmat = (memory.own(n).astype(np.float64) for n in ("geom_xpos", "geom_xmat"))
-    if not contacts or not cand.size:
-        return out
-    n = memory.num_worlds
-    size1, size2 = (np.tile(model.geom_size[g], (n, 1)) for g in (g1, g2))
-    pose1, pose2 = ((xpos[:, g].reshape(-1, 3), xmat[:, g].reshape(-1, 9)) for g in (g1, g2))
-    values = [np.asarray(v) for v in function(*pose1, size1, *pose2, size2)]
-    listed = values[0] <= np.tile(reach, n)[:, None]
-    first = (memory.own("con_adr")[:, None] + memory.own("cand_adr")[:, cand]).ravel()
-    entries = [np.arange(f, f + k) for f, k in zip(first, listed.sum(axis=1), strict=True)]
-    for array, value in zip(out.values(), values, strict=True):
-        array[np.concatenate(entries)] = value[listed]
+    other = memory.model.cand_type[memory.own("contact_cand")] != PAIR_TYPES.index(stage.name)
+    listed = evaluated(model_name, memory, "contact_active")
+    assert (listed.sum(axis=1) == memory.own("ncon")).all(), "the JAX form has other contacts than were counted"
+    out = {n: evaluated(model_name, memory, n)[listed] for n in ("contact_dist", "contact_pos", "contact_frame")}
+    for values in out.values():
+        values[other] = np.nan
     return out
 
 
 def collision_by_jax(model_name: str, memory: Memory) -> Fields:
     """Counts by the fixed slots of the JAX forms."""
     model, n = memory.model, memory.num_worlds
-    names = tuple(n for n in inspect.signature(constraint).parameters if n in FIELD and not n.startswith("contact_"))
-    names = (*names, "geom_xpos", "geom_xmat")
-
-    def count(*fields: Any) -> tuple[Any, Any]:
-        contacts = narrowphase(model, *fields[-2:])
-        return contacts[-1], constraint(model, *fields[:-2], *contacts)[0]
-
-    values = quick_jit(jax.vmap(count))(*(memory.own(k).astype(np.float64) for k in names))
-    listed, rows = (np.asarray(v) for v in values)
+    listed, rows = (evaluated(model_name, memory, name) for name in ("contact_active", "efc_active"))
     per_cand = np.zeros((n, model.ncand), int)
     np.add.at(per_cand, (slice(None), model.slot_cand), listed)
     cand_adr = np.concatenate([np.zeros((n, 1), int), np.cumsum(per_cand, axis=1)], axis=1)
@@ -207,7 +212,14 @@ def guard_by_numpy(memory: Memory) -> Fields:
     return {"world_status": np.where(bad & (status == 0), STATUS.index("input"), status)}
 
 
-def rk4_by_numpy(memory: Memory, rk_stage: int) -> Fields:
+@cache
+def batched_advance(model_name: str) -> Callable[..., Any]:
+    """Coordinates of a batch of worlds after a time at constant rates."""
+    model = oracle_model(model_name)[1]
+    return quick_jit(jax.vmap(lambda q, v, dt: advance(model, q, v, dt), (0, 0, None)))
+
+
+def rk4_by_numpy(model_name: str, memory: Memory, rk_stage: int) -> Fields:
     """One evaluation of the Runge-Kutta step of worlds whose numbers are all finite."""
     model, h = memory.model, float(memory.model.opt_timestep)
     f = {n: memory.own(n).astype(np.float64) for n in _STAGE["rk4"].updates}
@@ -223,7 +235,7 @@ def rk4_by_numpy(memory: Memory, rk_stage: int) -> Fields:
     dqvel = f["rk_dqvel"] + WEIGHT[rk_stage] * f["qacc"]
     ahead = REACH[rk_stage + 1] * h if rk_stage < 3 else h
     velocity, slope = (rate, f["qacc"]) if rk_stage < 3 else (dqpos, dqvel)
-    qpos = np.asarray(jax.vmap(lambda q, v: advance(model, q, v, ahead))(f["rk_qpos"], velocity))
+    qpos = np.asarray(batched_advance(model_name)(f["rk_qpos"], velocity, ahead))
     return f | {
         "qpos": qpos,
         "qvel": f["rk_qvel"] + ahead * slope,
@@ -252,7 +264,7 @@ def expected(stage: Stage, model_name: str, memory: Memory, rk_stage: int = 0) -
     """Outputs of a stage by its JAX form or by NumPy; NaN marks words that the stage leaves alone."""
     n = memory.num_worlds
     if stage.name in PAIR_TYPES:
-        return pair_by_jax(stage, memory)
+        return pair_by_jax(stage, model_name, memory)
     if stage.name in ("collision", "collision_any"):
         return collision_by_jax(model_name, memory)
     if stage.name == "scan":
@@ -260,7 +272,7 @@ def expected(stage: Stage, model_name: str, memory: Memory, rk_stage: int = 0) -
     if stage.name == "guard":
         return guard_by_numpy(memory)
     if stage.name == "rk4":
-        return rk4_by_numpy(memory, rk_stage)
+        return rk4_by_numpy(model_name, memory, rk_stage)
     if stage.name == "activation":
         return activation_by_numpy(memory, rk_stage)
     if stage.name == "unconstrained":

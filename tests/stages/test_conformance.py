@@ -46,7 +46,9 @@ def own_integrator(name: str) -> str:
 
 
 def is_part(name: str, stage: Stage) -> bool:
-    """Whether a stage computes a part of MuJoCo's field, to which the stages of spatial tendons add theirs."""
+    """Whether a stage computes a part of MuJoCo's field, to which others add theirs or which others improve."""
+    if oracle_model(name)[1].opt_noslip_iterations and stage.name in ("noslip", *catalogue.SOLVERS):
+        return True
     return stage in (catalogue.PASSIVE, catalogue.RNE_POST_GENERAL) and oracle_model(name)[1].npath > 0
 
 

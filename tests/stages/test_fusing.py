@@ -49,7 +49,8 @@ def run_fused(memory: Memory, integrator: str, rk_stage: int, arena: bool, store
     kernels = [k for k in catalogue.step_kernels(integrator, solver) if k not in others]
     kernels.remove(catalogue.finish(integrator, solver, not arena))
     # kernels for sensors read so much that little would be left to leave out
-    after = (post, catalogue.TENDON_POST, *(sensing if stored == "everything" else ()))
+    noslip = (catalogue.NOSLIP_KERNEL,) if memory.model.opt_noslip_iterations else ()
+    after = (*noslip, post, catalogue.TENDON_POST, *(sensing if stored == "everything" else ()))
     null = dropped((*kernels, *catalogue.ASKED_FOR, *after), stored)
     for kernel, slots in fused_calls(memory, integrator, rk_stage, arena, null):
         call(kernel, memory, slots)

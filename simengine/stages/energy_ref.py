@@ -1,0 +1,46 @@
+"""Energies in JAX, for one world; as after mj_energyPos and mj_energyVel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from simengine.math import quaternion, tree
+from simengine.math.vector import const, dot, matmul
+
+
+def energy(
+    m: Any, qpos: jax.Array, qvel: jax.Array, xipos: jax.Array, ten_length: jax.Array, qM: jax.Array
+) -> tuple[jax.Array]:
+    """energy (2,): potential and kinetic [J].
+
+    Args: qpos (nq,) [m, rad], qvel (nv,), xipos (nbody, 3) [m], ten_length (ntendon,), qM (nv, nv).
+    """
+    # (1) of position and (2) of velocity
+    return (jnp.stack([potential_energy(m, qpos, xipos, ten_length), kinetic_energy(qvel, qM)]),)
+
+
+def potential_energy(m: Any, qpos: jax.Array, xipos: jax.Array, ten_length: jax.Array) -> jax.Array:
+    """Energy () of the weights and of the springs of joints and tendons [J]."""
+    energy = -dot(const(m.body_mass, qpos), matmul(xipos, const(m.opt_gravity, qpos)))
+    adr, dof = tree.plain_coordinates(m)
+    stretch = qpos[adr] - const(m.qpos_spring[adr], qpos)
+    energy = energy + 0.5 * dot(const(m.jnt_stiffness[m.dof_jntid[dof]], qpos), stretch * stretch)
+    adr, dof = tree.quaternions(m)
+    if adr.size:
+        quats = adr[:, None] + np.arange(4)
+        turned = quaternion.difference(const(m.qpos_spring[quats], qpos), quaternion.renormalize(qpos[quats]))
+        energy = energy + 0.5 * dot(const(m.jnt_stiffness[m.dof_jntid[dof]], qpos), dot(turned, turned))
+    if m.ntendon:
+        low, high = const(m.tendon_lengthspring, qpos).T
+        stretch = ten_length - jnp.clip(ten_length, low, high)
+        energy = energy + 0.5 * dot(const(m.tendon_stiffness, qpos), stretch * stretch)
+    return energy
+
+
+def kinetic_energy(qvel: jax.Array, qM: jax.Array) -> jax.Array:
+    """Half of qvel' M qvel, () [J]."""
+    return 0.5 * dot(qvel, matmul(qM, qvel))

@@ -1,0 +1,193 @@
+// Friction without slip: MuJoCo documentation, "Computation", "Constraint solver", "Noslip". After the solver, the
+// forces of dry friction and of friction at contacts are improved one after another as if their rows had no
+// regularisation, in sweeps like those of solve_pgs without its momentum and random order. Normal forces stay, and of
+// a pyramid the sum of every two opposite edges.
+
+// Rows that are improved together, r being the first: dry friction alone, two opposite edges of a pyramid, an elliptic
+// contact; 0 for other rows.
+DEVICE int rows_improved(const Model& m, const Rows& rows, int r) {
+  const int type = rows.type[r];
+  if (type == ROW_FRICTION_DOF || type == ROW_FRICTION_TENDON) return 1;
+  if (type == ROW_CONTACT_PYRAMIDAL) return (r - rows.address[rows.id[r]]) % 2 ? 0 : 2;
+  return type == ROW_CONTACT_ELLIPTIC ? rows_together(m, rows, r) : 0;
+}
+
+// (2) blocks of A, without the regularisation.
+DEVICE void bare_blocks(const Model& m, const DualProblem& d, real* efc_weight) {
+  const int stride = m.nvp();
+  LANE_FOR(r, d.rows.n) {
+    const int n = rows_improved(m, d.rows, r);
+    ROLLED for (int e = 0; e < MAX_CONE_ROWS * n; ++e) {
+      const int i = e / MAX_CONE_ROWS, j = e % MAX_CONE_ROWS;
+      efc_weight[MAX_CONE_ROWS * r + e] = j < n ? row_dot(d.Y, r + i, stride, d.Y + (r + j) * stride) : R(0.0);
+    }
+  }
+  lane_sync();
+}
+
+// Forces of two opposite edges with the given sum that are best for a quadratic cost; linear is its derivative at none.
+DEVICE void best_edges(const real* A, const real* linear, real sum, real* force) {
+  const real middle = R(0.5) * sum, curve = A[0] + A[MAX_CONE_ROWS + 1] - 2 * A[1];
+  const real slope = fma_(middle, A[0] - A[MAX_CONE_ROWS + 1], linear[0] - linear[1]);
+  const real half = curve < MJMINVAL ? R(0.0) : clamp_(-divide_(slope, curve), -middle, middle);
+  force[0] = middle + half;
+  force[1] = middle - half;
+}
+
+// Tangential force of a cone that is best for a quadratic cost: minimise 1/2 x' A x + x' b over
+// sum (x_i / friction_i)^2 <= radius^2. With x_i = friction_i y_i it is (A + lambda) y = -b, where lambda >= 0 is the
+// root of |y| = radius. As in MuJoCo, Newton on |y|^2 has 20 iterations, which are too few where friction about the
+// tangents is small, and a matrix with small pivots, or with pivots that are rounding alone, gives no force.
+#define TANGENT_ITERATIONS 20
+#define LEAST_PIVOT R(1e-10)
+
+// y = -inv(A + lambda) b, scaled; L receives the Cholesky factor. False if the matrix counts as singular.
+DEVICE bool tangents_at(int n, const real* A, const real* b, const real* friction, real lambda, real* L, real* y) {
+  real least = 1, product = 1;
+  bool rounding = false;
+  ROLLED for (int i = 0; i < n; ++i) {
+    real right = -(friction[i] * b[i]);
+    ROLLED for (int j = 0; j <= i; ++j) {
+      const real whole = friction[i] * friction[j] * A[MAX_CONE_ROWS * i + j] + (i == j ? lambda : R(0.0));
+      real a = whole;
+      ROLLED for (int k = 0; k < j; ++k) a = fma_(-L[MAX_CONE_ROWS * i + k], L[MAX_CONE_ROWS * j + k], a);
+      if (i == j) {
+        least = min_(least, a);
+        product *= a;
+        rounding |= a <= 32 * REAL_EPS * whole;
+      }
+      L[MAX_CONE_ROWS * i + j] = i == j ? sqrt_(max_(a, MJMINVAL)) : divide_(a, L[MAX_CONE_ROWS * j + j]);
+    }
+    ROLLED for (int k = 0; k < i; ++k) right = fma_(-L[MAX_CONE_ROWS * i + k], y[k], right);
+    y[i] = divide_(right, L[MAX_CONE_ROWS * i + i]);
+  }
+  ROLLED for (int i = n - 1; i >= 0; --i) {
+    ROLLED for (int k = i + 1; k < n; ++k) y[i] = fma_(-L[MAX_CONE_ROWS * k + i], y[k], y[i]);
+    y[i] = divide_(y[i], L[MAX_CONE_ROWS * i + i]);
+  }
+  return !rounding && (n > 3 ? least : product) >= LEAST_PIVOT;
+}
+
+DEVICE void best_tangents(int n, const real* A, const real* b, const real* friction, real radius, real* x) {
+  real L[MAX_CONE_ROWS * MAX_CONE_ROWS], y[MAX_CONE_ROWS], lambda = 0, length2 = 0;
+  const real slack = max_(R(1e-10), 8 * REAL_EPS * radius * radius);
+  ROLLED for (int iteration = 0; iteration < TANGENT_ITERATIONS; ++iteration) {
+    if (!tangents_at(n, A, b, friction, lambda, L, y)) return;
+    real curve = 0;
+    length2 = 0;
+    ROLLED for (int i = 0; i < n; ++i) {
+      // x = inv(L) y, so that |x|^2 = y' inv(A + lambda) y
+      x[i] = y[i];
+      ROLLED for (int k = 0; k < i; ++k) x[i] = fma_(-L[MAX_CONE_ROWS * i + k], x[k], x[i]);
+      x[i] = divide_(x[i], L[MAX_CONE_ROWS * i + i]);
+      curve = fma_(x[i], x[i], curve);
+      length2 = fma_(y[i], y[i], length2);
+    }
+    const real excess = length2 - radius * radius;
+    if (excess < slack) break;
+    const real further = divide_(excess, 2 * curve);
+    if (further < R(1e-10) || iteration == TANGENT_ITERATIONS - 1) break;
+    lambda += further;
+  }
+  const real shrink = lambda > 0 ? divide_(radius, sqrt_(length2)) : R(1.0);
+  ROLLED for (int i = 0; i < n; ++i) x[i] = shrink * friction[i] * y[i];
+}
+
+// Cost of moving forces by change, given the derivative of the cost before.
+DEVICE real cost_of(int n, const real* A, const real* slip, const real* old, const real* force) {
+  real cost = 0;
+  ROLLED for (int i = 0; i < n; ++i) {
+    real slope = slip[i];
+    ROLLED for (int j = 0; j < n; ++j) slope = fma_(R(0.5) * A[MAX_CONE_ROWS * i + j], force[j] - old[j], slope);
+    cost = fma_(force[i] - old[i], slope, cost);
+  }
+  return cost;
+}
+
+// (4) the best force of rows that are improved together while the others stay; returns how much the cost falls.
+DEVICE real improve_row(const Model& m, const DualProblem& d, int r) {
+  const Rows& rows = d.rows;
+  const int nv = m.nv(), stride = m.nvp(), together = rows_improved(m, rows, r);
+  if (!together) return 0;
+  const bool cone = rows.type[r] == ROW_CONTACT_ELLIPTIC;
+  const int first = cone ? r + 1 : r, n = cone ? together - 1 : together;
+  const real* A = d.block + MAX_CONE_ROWS * r + (cone ? MAX_CONE_ROWS + 1 : 0);
+  real old[MAX_CONE_ROWS], slip[MAX_CONE_ROWS], linear[MAX_CONE_ROWS], force[MAX_CONE_ROWS];
+  ROLLED for (int i = 0; i < n; ++i) {
+    real coupled = 0;
+    DOF_FOR(v, nv) coupled = fma_(d.Y[(first + i) * stride + v], d.z[v], coupled);
+    slip[i] = d.b[first + i] + lane_sum(coupled);
+    old[i] = d.force[first + i];
+  }
+  ROLLED for (int i = 0; i < n; ++i) {
+    linear[i] = slip[i];
+    ROLLED for (int j = 0; j < n; ++j) linear[i] = fma_(-A[MAX_CONE_ROWS * i + j], old[j], linear[i]);
+    force[i] = 0;
+  }
+  if (!cone && n == 1) {
+    force[0] = clamp_(old[0] - divide_(slip[0], A[0]), -rows.frictionloss[r], rows.frictionloss[r]);
+  } else if (!cone) {
+    best_edges(A, linear, old[0] + old[1], force);
+  } else if (d.force[r] >= MJMINVAL) {
+    best_tangents(n, A, linear, friction_of(m, rows, r), d.force[r], force);
+  }
+  const real cost = cost_of(n, A, slip, old, force);
+  if (cost > R(1e-10)) return 0;  // the tangents of a cone may not be the best
+  ROLLED for (int i = 0; i < n; ++i) {
+    const real change = force[i] - old[i];
+    DOF_FOR(v, nv) d.z[v] = fma_(change, d.Y[(first + i) * stride + v], d.z[v]);
+  }
+  lane_sync();
+  if (lane() == 0) {
+    ROLLED for (int i = 0; i < n; ++i) d.force[first + i] = force[i];
+  }
+  return -cost;
+}
+
+// Sweeps over the rows of one island, whose inertia has the given trace.
+DEVICE void improve_island(const Model& m, const DualProblem& d, int n, const int* list, real trace) {
+  real improvement = 0;
+  // (3) the first sweep also saves the cost of the regularisation
+  LANE_FOR(k, n) {
+    const int r = list[k], dim = rows_together(m, d.rows, r);
+    for (int i = r; i < r + dim; ++i) {
+      improvement = fma_(R(0.5) * d.force[i], divide_(d.force[i], d.rows.D[i]), improvement);
+    }
+  }
+  improvement = lane_sum(improvement);
+  ROLLED for (int sweep = 0; sweep < m.opt_noslip_iterations(); ++sweep) {
+    whitened_force(m, d, n, list);
+    ROLLED for (int k = 0; k < n; ++k) improvement += improve_row(m, d, list[k]);
+    lane_sync();
+    // (5) until the cost hardly falls
+    if (improvement < m.opt_noslip_tolerance()[0] * trace) break;
+    improvement = 0;
+  }
+}
+
+DEVICE void noslip(const Model& m, const int* nefc, const real* qM, const real* qLD, const real* qacc_smooth,
+                   const real* efc_J, const real* efc_D, const real* efc_aref, const int* efc_type,
+                   const int* efc_id, const real* efc_frictionloss, const int* contact_efc_address,
+                   const int* contact_cand, real* efc_Y, real* efc_b, real* efc_diagAR, real* efc_weight,
+                   int* efc_island, int* efc_order, real* qacc, real* efc_force, real* qfrc_constraint, real* z,
+                   real* tree) {
+  const int n = nefc[0];
+  if (n == 0) return;
+  const Rows rows = {n, efc_type, efc_id, contact_efc_address, contact_cand, efc_J, efc_D, efc_aref, efc_frictionloss};
+  const DualProblem d = {rows, efc_Y, efc_b, efc_diagAR, efc_weight, 0, efc_force, z};
+  int* island_of = reinterpret_cast<int*>(tree);
+  // (1) rows by island
+  find_islands(m, rows, efc_island, efc_order, island_of);
+  whiten(m, rows, qLD, qacc_smooth, efc_Y, efc_b, efc_diagAR, efc_weight);
+  bare_blocks(m, d, efc_weight);
+  ROLLED for (int begin = 0, end; begin < n; begin = end) {
+    const int island = efc_island[efc_order[begin]];
+    if (island > m.ntree()) break;
+    for (end = begin; end < n && efc_island[efc_order[end]] == island;) ++end;
+    real trace = 0;
+    DOF_FOR(v, m.nv()) trace += island_of[m.dof_treeid()[v]] == island ? qM[v * m.nv() + v] : R(0.0);
+    improve_island(m, d, end - begin, efc_order + begin, lane_sum(trace));
+  }
+  // (6) acceleration of the forces
+  accelerate(m, d, qLD, qacc_smooth, qacc, qfrc_constraint);
+}

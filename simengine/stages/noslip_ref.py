@@ -1,0 +1,160 @@
+"""Friction without slip in JAX, for one world.
+
+Source: MuJoCo, chapter "Computation", section "Constraint solver", noslip. After the solver, the forces of dry friction
+and of friction at contacts are improved one after another as if their rows had no regularisation: with M = L L' and
+Y = J inv(L') the cost of the forces is 1/2 |Y' f|^2 + f' b, b = J qacc_smooth - aref. Normal forces stay, and of a
+pyramid the sum of every two opposite edges.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from simengine.math.row_islands import row_islands
+from simengine.math.row_law import RowLaw
+from simengine.math.row_layout import FRICTION_DOF, FRICTION_TENDON, PYRAMIDAL, row_layout
+from simengine.math.tangents import best_tangents
+from simengine.math.vector import MINVAL, const, dot, matmul
+
+
+class _Together(NamedTuple):
+    """Rows (k, n) that are improved together, in order; the row (k,) that presses them, friction (k, n) of a cone.
+
+    `loss` (k,) bounds dry friction. Rows and friction of cones of lower dimension are filled up: `live` (k, n) says
+    which are real.
+    """
+
+    kind: str
+    rows: np.ndarray
+    live: np.ndarray
+    presses: np.ndarray
+    friction: np.ndarray
+    loss: np.ndarray
+
+
+class _Dual(NamedTuple):
+    """Y (n, nv), b (n,), island of each row (n,), and which rows exist (n,)."""
+
+    Y: jax.Array
+    b: jax.Array
+    island: jax.Array
+    active: jax.Array
+
+
+def noslip(
+    m: Any,
+    qM: jax.Array,
+    qLD: jax.Array,
+    qacc_smooth: jax.Array,
+    efc_active: jax.Array,
+    efc_J: jax.Array,
+    efc_D: jax.Array,
+    efc_aref: jax.Array,
+    qacc: jax.Array,
+    efc_force: jax.Array,
+    qfrc_constraint: jax.Array,
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Constrained acceleration and constraint forces after the sweeps.
+
+    Args: qM, qLD (nv, nv) the inertia matrix and its lower Cholesky factor, qacc_smooth (nv,), efc_active (nefc_max,)
+        bool, efc_J (nefc_max, nv), efc_D, efc_aref, efc_force (nefc_max,), qacc, qfrc_constraint (nv,): the solver's.
+    Returns: qacc (nv,) [m/s^2, rad/s^2], efc_force (nefc_max,) [N, N m], qfrc_constraint (nv,) [N, N m].
+    """
+    law = RowLaw(m)
+    groups = [group for group in _groups(m, law) if group.rows.size]
+    if not m.opt_noslip_iterations or not groups:
+        return qacc, efc_force, qfrc_constraint
+    active = efc_active & (efc_D > 0)
+    # (1) rows by island
+    island, trace = row_islands(law, tuple(m.dof_treeid.tolist()), qM, efc_J, active)
+    # (2) blocks of A, without the regularisation, come from the whitened Jacobian
+    Y = jax.lax.linalg.triangular_solve(qLD, efc_J.T, left_side=True, lower=True).T
+    dual = _Dual(Y, matmul(efc_J, qacc_smooth) - efc_aref, island, active)
+    # (3) the first sweep also saves the cost of the regularisation
+    first = 0.5 * efc_force * efc_force * jnp.where(active, 1.0 / jnp.where(active, efc_D, 1.0), 0.0)
+    size = int(np.max(m.dof_treeid, initial=0)) + 2
+    least = jnp.zeros(size, qacc.dtype).at[island].max(jnp.where(active, float(m.opt_noslip_tolerance) * trace, 0.0))
+    saved = jnp.zeros(size, qacc.dtype).at[island].add(jax.lax.stop_gradient(first))
+
+    def sweep(_: jax.Array, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        force, done, saved = carry
+        z = matmul(force, Y)
+        for group in groups:
+            force, z, saved = _improved(group, dual, done, force, z, saved)
+        # (5) until the cost hardly falls
+        return force, done | (saved < least), jnp.zeros_like(saved)
+
+    start = (jnp.where(active, efc_force, 0.0), jnp.zeros(size, bool), saved)
+    force = jax.lax.fori_loop(0, int(m.opt_noslip_iterations), sweep, start)[0]
+    # (6) acceleration of the forces
+    qfrc = matmul(force, efc_J)
+    return qacc_smooth + jax.scipy.linalg.cho_solve((qLD, True), qfrc), force, qfrc
+
+
+def _groups(m: Any, law: RowLaw) -> list[_Together]:
+    """Rows that are improved together: of dry friction, of pyramids, of elliptic cones."""
+    kind = row_layout(m).type
+    dry = np.flatnonzero(np.isin(kind, (FRICTION_DOF, FRICTION_TENDON)))
+    edges = np.flatnonzero(kind == PYRAMIDAL).reshape(-1, 2)
+    opens = np.flatnonzero(law.dim > 1)
+    place = np.arange(1, law.most)
+    tangents = np.minimum(opens[:, None] + place, kind.size - 1)
+
+    def of(kind: str, rows: np.ndarray, live: np.ndarray, presses: np.ndarray, friction: np.ndarray) -> _Together:
+        return _Together(kind, rows, live, presses, friction, law.loss[rows[:, 0]] if rows.size else np.zeros(0))
+
+    one, two = np.ones((dry.size, 1), bool), np.ones(edges.shape, bool)
+    return [
+        of("dry", dry[:, None], one, dry, np.ones(one.shape)),
+        of("edges", edges, two, edges[:, 0], np.ones(edges.shape)),
+        of("cone", tangents, place < law.dim[opens][:, None], opens, law.cone_friction[opens]),
+    ]
+
+
+def _improved(
+    group: _Together, dual: _Dual, done: jax.Array, force: jax.Array, z: jax.Array, saved: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Forces (n,), z = Y' f and what each island's cost has fallen, after one sweep over a group of rows."""
+    rows, live, presses = (jnp.asarray(part) for part in (group.rows, group.live, group.presses))
+    friction, loss = const(group.friction, force), const(group.loss, force)
+
+    # (4) the best force of rows that are improved together while the others stay
+    def visit(k: jax.Array, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        force, z, saved = carry
+        at, on, island = rows[k], live[k].astype(force.dtype), dual.island[presses[k]]
+        Y, old = dual.Y[at] * on[:, None], force[at] * on
+        slip = (dual.b[at] + matmul(Y, z)) * on
+        A = matmul(Y, Y.T) + jnp.diag(1.0 - on)
+        visited = dual.active[presses[k]] & ~done[island]
+        A = jnp.where(visited, A, jnp.eye(on.size, dtype=A.dtype))
+        linear = slip - matmul(A, old)
+        if group.kind == "dry":
+            best = jnp.clip(old - slip / A[0, 0], -loss[k], loss[k])
+        elif group.kind == "edges":
+            best = _best_edges(A, linear, old)
+        else:
+            pressed = force[presses[k]] >= MINVAL
+            normal = jnp.where(pressed, force[presses[k]], 1.0)
+            tangent = best_tangents(A, linear, friction[k], normal, live[k].sum())
+            best = jnp.where(pressed, tangent, 0.0)
+        change = jnp.where(visited, best - old, 0.0) * on
+        # the tangents of a cone may not be the best
+        fallen = -dot(change, slip + 0.5 * matmul(A, change))
+        change = jnp.where(fallen < -1e-10, 0.0, change)
+        fallen = jax.lax.stop_gradient(jnp.maximum(fallen, 0.0))
+        return force.at[at].add(change), z + matmul(change, Y), saved.at[island].add(fallen)
+
+    return jax.lax.fori_loop(0, group.rows.shape[0], visit, (force, z, saved))
+
+
+def _best_edges(A: jax.Array, linear: jax.Array, old: jax.Array) -> jax.Array:
+    """Forces (2,) of two opposite edges that keep their sum and are best for a quadratic cost."""
+    middle, curve = 0.5 * (old[0] + old[1]), A[0, 0] + A[1, 1] - 2.0 * A[0, 1]
+    slope = middle * (A[0, 0] - A[1, 1]) + linear[0] - linear[1]
+    flat = curve < MINVAL
+    half = jnp.where(flat, 0.0, jnp.clip(-slope / jnp.where(flat, 1.0, curve), -middle, middle))
+    return jnp.stack([middle + half, middle - half])

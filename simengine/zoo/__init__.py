@@ -1,0 +1,22 @@
+"""Models of our own as MJCF: files, and robots drawn at random, which may be mutated and bred.
+
+Nothing here needs the engine; what is made can be given to `simengine.load_model`, to MuJoCo, or to a file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from simengine.zoo.robots import Limb, Robot, Segment, random_robot
+
+__all__ = ["MODELS", "Limb", "Robot", "Segment", "model_path", "random_robot"]
+
+MODELS = ("grasp",)
+"""Models that are files: `grasp`, a hand of three fingers on a gantry, and a box to take up."""
+
+
+def model_path(name: str) -> Path:
+    """The MJCF file of one of MODELS. Raises ValueError for another name."""
+    if name not in MODELS:
+        raise ValueError(f"the zoo has no model {name!r}; choose from {', '.join(MODELS)}")
+    return Path(__file__).with_name(f"{name}.xml")
