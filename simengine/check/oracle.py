@@ -10,15 +10,12 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
+from simengine.check.chosen import Chosen
 from simengine.check.fields import FORWARD
 from simengine.check.states import STATE_ARRAYS, State
 
 NEAR = 1e-6
 """Contacts and limits closer than this to their margin [m, rad] may exist in one precision and not in the other."""
-
-_NUDGES, _NUDGE = 6, 1e-10  # how often and by how much coordinates are changed to see whether rounding chooses contacts
-_MOST = 4  # contacts of two faces
-_ELSEWHERE = 1e-4  # [m] how far away other ones are at least
 
 _LIMITS = (mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT, mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON)
 _STEP_INPUTS = (*STATE_ARRAYS, "qacc_warmstart")
@@ -85,6 +82,7 @@ class Oracle:
         self.mj = mj
         self.data = mujoco.MjData(mj)
         self._ahead = mujoco.MjData(mj)
+        self._chosen = Chosen(mj)
         self._shifted = [(model, mujoco.MjData(model)) for model in (with_margins(mj, NEAR), with_margins(mj, -NEAR))]
 
     def forward(self, state: State) -> None:
@@ -98,7 +96,7 @@ class Oracle:
 
     def evaluate(self, state: State) -> Evaluation | None:
         """The fields and contacts of a state; None if a contact or limit lies within NEAR of its margin, or if rounding
-        chooses the contacts of a face."""
+        chooses contacts."""
         state.put_into(self.mj, self.data)
         if not self.is_decided(state.qpos):
             return None
@@ -106,12 +104,12 @@ class Oracle:
         return Evaluation(state, _collect(self.mj, self.data), self.touched())
 
     def is_decided(self, qpos: np.ndarray) -> bool:
-        """Whether the same contacts and rows exist with all margins NEAR wider and NEAR narrower, and where faces have
-        more corners than contacts, the same ones are chosen again and again: those of a regular face span equal areas.
+        """Whether the same contacts and rows exist with all margins NEAR wider and NEAR narrower, and rounding chooses
+        none of them.
 
         Mocap bodies stand where they do in `data`.
         """
-        lists, places = [], []
+        lists = []
         for model, data in self._shifted:
             data.qpos[:] = qpos
             data.mocap_pos[:], data.mocap_quat[:] = self.data.mocap_pos, self.data.mocap_quat
@@ -119,32 +117,9 @@ class Oracle:
             contact = data.contact
             arrays = (contact.geom, contact.exclude, data.efc_type, data.efc_id)
             lists.append([np.asarray(array).tobytes() for array in arrays])
-            places.append(contact.pos.copy())
         if lists[0] != lists[1]:
             return False
-        pairs = Counter(map(tuple, data.contact.geom.tolist()))
-        if not any(self._is_chosen(*pair) for pair in pairs):
-            return True
-        if any(number == _MOST and self._has_cap(*pair) for pair, number in pairs.items()):
-            return False
-        for nudge in np.random.default_rng(0).choice((-_NUDGE, _NUDGE), size=(_NUDGES, len(qpos))):
-            data.qpos[:] = qpos + nudge
-            mujoco.mj_fwdPosition(model, data)
-            places.append(data.contact.pos.copy())
-        return all(p.shape == places[0].shape and np.abs(p - places[0]).max() < _ELSEWHERE for p in places)
-
-    def _has_cap(self, geom1: int, geom2: int) -> bool:
-        """Whether one of two geoms is a cylinder, whose cap is a regular polygon to MuJoCo: many quadrilaterals have
-        the largest area, and which it finds depends on rounding too much for small changes to show it."""
-        kinds = (int(self.mj.geom_type[geom1]), int(self.mj.geom_type[geom2]))
-        return int(mujoco.mjtGeom.mjGEOM_CYLINDER) in kinds and int(mujoco.mjtGeom.mjGEOM_PLANE) not in kinds
-
-    def _is_chosen(self, geom1: int, geom2: int) -> bool:
-        """Whether contacts of two geoms, of which the second has the higher type, are chosen among corners of faces."""
-        geom, kinds = mujoco.mjtGeom, (int(self.mj.geom_type[geom1]), int(self.mj.geom_type[geom2]))
-        first = (geom.mjGEOM_CAPSULE, geom.mjGEOM_CYLINDER, geom.mjGEOM_BOX, geom.mjGEOM_MESH)
-        corners = (geom.mjGEOM_CYLINDER, geom.mjGEOM_MESH)
-        return kinds[0] in map(int, first) and bool({*kinds} & {*map(int, corners)})
+        return self._chosen.are_decided(model, data)
 
     def touched(self) -> Touched:
         """What the state in `data` touches."""
