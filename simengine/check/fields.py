@@ -92,7 +92,7 @@ def as_exact_as_convex(fields: tuple[Compared, ...], has_adhesion: bool) -> tupl
     return tuple(
         field._replace(tolerance=Tolerance(*map(max, field.tolerance, CONVEX)))
         if field.tolerance != EXACT
-        and (field.space in ("contact", "row") or field.tolerance == SOLUTION or field.name in names)
+        and (field.space in ("contact", "row") or field.tolerance in (SOLUTION, STEP) or field.name in names)
         else field
         for field in fields
     )
