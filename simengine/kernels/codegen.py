@@ -43,6 +43,7 @@ _HEADERS_AFTER_MODEL = (
     "forces.cuh",
     "ray.cuh",
     "sensor.cuh",
+    "contact_sensor.cuh",
     "random.cuh",
     "row_law.cuh",
     "primal.cuh",
