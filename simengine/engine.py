@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+import mujoco
 import numpy as np
 
 from scheduler import Buffer, Segments, Trace, make_executor
@@ -14,15 +15,17 @@ from simengine.backends.base import Backend
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
 from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
 from simengine.emission.memory import require
+from simengine.emission.params import GroupParameters
 from simengine.emission.shard import ShardEmitter, kernels_of
 from simengine.emission.store import GroupStore
 from simengine.kernels.functions import KernelFunctions
-from simengine.model.blob import pack_models
+from simengine.model.blob import pack_models, with_integers
 from simengine.model.model import Model
 from simengine.state.fields import COLUMNS, FIELD, FIELDS, ISLAND_CLASSES
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _TABLES = ("model_ints", "model_reals")
+_DISABLED = mujoco.mjtDisableBit
 
 
 class ListEngine:
@@ -35,6 +38,7 @@ class ListEngine:
         emitters: emitters of each group's shards.
         valid: for each group, the derived fields that hold the latest evaluation.
         paused: groups that `step` leaves out.
+        parameters: of groups whose worlds differ in some.
     """
 
     def __init__(
@@ -58,6 +62,7 @@ class ListEngine:
         self.emitters: dict[int, list[ShardEmitter]] = {}
         self.valid: dict[int, frozenset[str]] = {}
         self.paused: set[int] = set()
+        self.parameters: dict[int, GroupParameters] = {}
         self._following_group = 0
         self._following_shard = 0
         self._free_shards: list[int] = []
@@ -83,6 +88,7 @@ class ListEngine:
         for table in (self.stores, self.emitters, self.valid):
             del table[group]
         self.paused.discard(group)
+        self.parameters.pop(group, None)
 
     def _make_group(self, model: Model, num_worlds: int) -> int:
         group = self._following_group
@@ -116,7 +122,12 @@ class ListEngine:
         island_lanes = [self.backend.lanes(bound) for bound in bounds]
         solvers = {n: self._functions(n) for n in island_lanes}
         (header,), *blobs = pack_models([model], self._dtype)
-        uploaded = (store.upload(name, blob) for name, blob in zip(_TABLES, blobs, strict=True))
+        parameters = self.parameters.get(group)
+        if parameters is None or parameters.table is None:
+            uploaded = tuple(store.upload(name, blob) for name, blob in zip(_TABLES, blobs, strict=True))
+        else:
+            header = with_integers(header, **_of_parameters(model, parameters))
+            uploaded = tuple(store.buffers[name] for name in _TABLES)
         tables: tuple[bytes | Buffer, ...] = (header, *uploaded)
         emitters = []
         for i, number in enumerate(numbers):
@@ -179,6 +190,27 @@ class ListEngine:
             values = self.backend.stage(values.astype(array.dtype))
         array[... if worlds is None else worlds] = values
 
+    def params(self, group: int, name: str) -> Any:
+        """A parameter of every world of a group, (num_worlds, ...) float64."""
+        return self._parameters_of(group).values(name)
+
+    def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Any]) -> None:
+        """Set parameters of worlds of a group; after a group's first time nothing is allocated or built."""
+        parameters = self._parameters_of(group)
+        first, damped = parameters.table is None, parameters.damped
+        parameters.set(worlds, fields)
+        if first or parameters.damped != damped:
+            store, table = self.stores[group], parameters.table
+            store.buffers["model_reals"].rebind(self.backend.pointer(table), table.nbytes)
+            numbers = [emitter.shard.number for emitter in self.emitters[group]]
+            self.emitters[group] = self._make_emitters(store, group, numbers)
+
+    def _parameters_of(self, group: int) -> GroupParameters:
+        if group not in self.parameters:
+            store = self.stores[group]
+            self.parameters[group] = GroupParameters(store.model, store.num_worlds, self.backend, self._dtype)
+        return self.parameters[group]
+
     def arena(self, group: int, world: int, names: Sequence[str], counter: str, address: str) -> dict[str, np.ndarray]:
         """The entries of one world in arena fields, on the host."""
         store = self.stores[group]
@@ -230,3 +262,10 @@ class ListEngine:
         if not sys.is_finalizing():
             with suppress(Exception):
                 self.backend.drain()
+
+
+def _of_parameters(model: Model, parameters: GroupParameters) -> dict[str, int]:
+    """What a header says of worlds with parameters of their own: damping may come where the model has none."""
+    allowed = not model.mj.opt.disableflags & int(_DISABLED.mjDSBL_EULERDAMP | _DISABLED.mjDSBL_DAMPER)
+    damped = model.options["opt_eulerdamp"] or (parameters.damped and allowed)
+    return {"real_stride": int(parameters.table.shape[1]), "opt_eulerdamp": int(damped)}

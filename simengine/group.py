@@ -146,6 +146,39 @@ class Group:
         for name, value in values.items():
             self._engine.put(self.index, name, chosen, value)
 
+    def params(self, name: str) -> Any:
+        """A parameter of every world, (num_worlds, ...) float64, as MuJoCo shapes it; see `set_params`.
+
+        Raises:
+            ValueError: not a parameter that worlds of this model may differ in.
+            BackendError: the backend has none.
+        """
+        return self._engine.params(self.index, name)
+
+    def set_params(self, worlds: Any = None, **params: Any) -> None:
+        """Give worlds parameters of their own; what follows from them is worked out where the worlds are.
+
+        Results are those of a model compiled with these values, within rounding. Nothing is compiled, and after the
+        first call nothing is allocated but for parameters that are new.
+
+        Args:
+            worlds: None, a boolean mask of (num_worlds,), or indices.
+            params: gravity, body_mass, geom_friction and others (`simengine.model.params.PARAMS`), by MuJoCo's names
+                and shapes; each of (worlds, ...) or one world's shape, which is then used for all.
+
+        Raises:
+            ValueError: a parameter that worlds of this model cannot differ in, a wrong shape, or a host value that is
+                not finite; nothing is changed then.
+            BackendError: the backend has none.
+        """
+        chosen = self._worlds(worlds)
+        count = self.num_worlds if chosen is None else len(chosen)
+        values = {}
+        for name, value in params.items():
+            shape = self._engine.params(self.index, name).shape[1:]
+            values[name] = self._checked(name, value, tuple(shape), count, "float64")
+        self._engine.set_params(self.index, chosen, values)
+
     def reset(self, worlds: Any = None, keyframe: int | str | None = None) -> None:
         """Set worlds to the model's initial state, healthy and without applied forces.
 
@@ -192,7 +225,10 @@ class Group:
         if name not in _SETTABLE:
             raise ValueError(f"{name!r} is not a state field that can be set; choose from {', '.join(_SETTABLE)}")
         entry = entry_shape(FIELD[name], self.model.sizes)
-        count = self.num_worlds if worlds is None else len(worlds)
+        return self._checked(name, value, entry, self.num_worlds if worlds is None else len(worlds), self._dtype)
+
+    def _checked(self, name: str, value: Any, entry: tuple[int, ...], count: int, dtype: str) -> Any:
+        """The value as an array of (count, *entry) or entry; what is on the host is finite in its precision."""
         on_device = hasattr(value, "__cuda_array_interface__")
         array = value if on_device or type(value).__module__.startswith("jax") else _numbers(name, value)
         if tuple(array.shape) not in (entry, (count, *entry)):
@@ -200,12 +236,10 @@ class Group:
         if not isinstance(array, np.ndarray):
             return array
         with np.errstate(over="ignore"):
-            values = array.astype(self._dtype)
+            values = array.astype(dtype)
         if not np.isfinite(values).all():
             where = np.argwhere(~np.isfinite(values))[0].tolist()
-            raise ValueError(
-                f"{name} holds {array[tuple(where)]} at {where}; give numbers that are finite in {self._dtype}"
-            )
+            raise ValueError(f"{name} holds {array[tuple(where)]} at {where}; give numbers that are finite in {dtype}")
         return values
 
     def contacts(self, world: int) -> Contacts:

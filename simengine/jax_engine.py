@@ -10,6 +10,7 @@ import numpy as np
 
 from scheduler import Trace
 from simengine.emission.calls import EmittedCall
+from simengine.errors import BackendError
 from simengine.model.model import Model
 from simengine.state.fields import FIELD, FIELDS, INTEGRATION_STATE, STATUS, entry_shape
 
@@ -115,6 +116,14 @@ class JaxEngine:
 
         old = self._state[group][name]
         self._state[group][name] = old.at[... if worlds is None else worlds].set(jnp.asarray(values, old.dtype))
+
+    def params(self, group: int, name: str) -> Any:
+        """Refused: the compiled graph holds the model's numbers."""
+        raise BackendError("backend 'jax' has no parameters of single worlds; use backend='host' or 'cuda' for them")
+
+    def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Any]) -> None:
+        """Refused likewise."""
+        self.params(group, next(iter(fields), ""))
 
     def arena(self, group: int, world: int, names: Sequence[str], counter: str, address: str) -> dict[str, np.ndarray]:
         """The active contacts or rows of one world, out of the fixed slots that JAX computes."""

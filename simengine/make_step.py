@@ -25,6 +25,7 @@ from simengine.stages.body_forces_ref import body_forces
 from simengine.stages.com_pos_ref import com_pos
 from simengine.stages.com_vel_ref import com_vel
 from simengine.stages.constraint_ref import constraint
+from simengine.stages.crb_near_ref import crb_near
 from simengine.stages.crb_ref import crb
 from simengine.stages.energy_ref import energy
 from simengine.stages.euler_ref import euler
@@ -153,7 +154,9 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     put("subtree_com cinert cdof", com_pos(m, f["xmat"], f["xipos"], f["ximat"], f["xanchor"], f["xaxis"]))
     poses = (f["geom_xpos"], f["geom_xmat"], f["site_xpos"])
     put("ten_length ten_J", tendon(m, qpos, f["subtree_com"], f["cdof"], *poses))
-    put("crb qM", crb(m, f["cinert"], f["cdof"]))
+    inertia = (f["cinert"], f["cdof"])
+    near = m.general_smooth or m.has_islands
+    put("crb qM", crb_near(m, f["xipos"], f["ximat"], f["xanchor"], *inertia) if near else crb(m, *inertia))
     put("qLD", factor_m(m, f["qM"]))
     put("contact_dist contact_pos contact_frame contact_active", narrowphase(m, f["geom_xpos"], f["geom_xmat"]))
     # velocity

@@ -153,6 +153,10 @@ class Simulation:
         """Set state fields of a simulation of one model; see `Group.set_state`."""
         self._single("set_state").set_state(worlds, **fields)
 
+    def set_params(self, worlds: Any = None, **params: Any) -> None:
+        """Give worlds of a simulation of one model parameters of their own; see `Group.set_params`."""
+        self._single("set_params").set_params(worlds, **params)
+
     def _check_worlds(self) -> None:
         if self._on_nonfinite == "freeze":
             return

@@ -36,6 +36,11 @@ class Backend(Protocol):
         """A zeroed array in the backend's memory."""
         ...
 
+    @property
+    def arrays(self) -> Any:
+        """The module whose functions work on the backend's arrays: NumPy, or what has the same ones."""
+        ...
+
     def free_memory(self) -> int | None:
         """Bytes that can still be had, where the machine tells."""
         ...

@@ -61,6 +61,11 @@ class CudaBackend:
         self._setup.synchronize()
         return array
 
+    @property
+    def arrays(self) -> Any:
+        """CuPy."""
+        return self._cupy
+
     def free_memory(self) -> int | None:
         """Free memory of the device, and what CuPy's pool holds unused."""
         free, _ = self._cupy.cuda.runtime.memGetInfo()

@@ -43,6 +43,11 @@ class HostBackend:
         start = -raw.ctypes.data % _ALIGNMENT
         return raw[start : start + nbytes].view(kind).reshape(shape)
 
+    @property
+    def arrays(self) -> Any:
+        """NumPy."""
+        return np
+
     def free_memory(self) -> int | None:
         """What the kernel of the operating system thinks can be had without swapping; only Linux tells."""
         try:

@@ -30,6 +30,7 @@ from simengine.stages.com_vel import COM_VEL
 from simengine.stages.constraint import CONSTRAINT
 from simengine.stages.constraint_general import CONSTRAINT_GENERAL
 from simengine.stages.crb import CRB
+from simengine.stages.crb_near import CRB_NEAR
 from simengine.stages.energy import ENERGY
 from simengine.stages.euler import EULER
 from simengine.stages.factor_m import FACTOR_M
@@ -76,6 +77,7 @@ STAGES: tuple[Stage, ...] = (
     COLLISION_ANY,
     SCAN,
     CRB,
+    CRB_NEAR,
     FACTOR_M,
     COM_VEL,
     PASSIVE,
@@ -163,7 +165,7 @@ SMOOTH_FLUID = Kernel(
 SMOOTH_GENERAL = Kernel(
     "smooth_general",
     (
-        *(CRB, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, TENDON_PASSIVE, FLUID_ANY, RNE),
+        *(CRB_NEAR, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, TENDON_PASSIVE, FLUID_ANY, RNE),
         *(TRANSMISSION, ACTUATION_ANY, GRAVCOMP, ACCELERATION),
     ),
     direct=frozenset({"actuator_moment"}),
@@ -294,12 +296,20 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
 # The forms of stages for worlds that are solved island by island, whose inertia is stored by blocks.
 BY_BLOCKS: dict[str, Stage] = {
     "crb": CRB_BLOCKS,
+    "crb_near": CRB_BLOCKS,
     "factor_m": FACTOR_BLOCKS,
     "acceleration": ACCELERATION_BLOCKS,
     "constraint": CONSTRAINT_BLOCKS,
     "euler": EULER_BLOCKS,
 }
-ISLAND_STAGES: tuple[Stage, ...] = (*BY_BLOCKS.values(), ISLANDS, SCAN_ISLANDS, GATHER, PGS_WARM, SCATTER)
+ISLAND_STAGES: tuple[Stage, ...] = (
+    *dict.fromkeys(BY_BLOCKS.values()),
+    ISLANDS,
+    SCAN_ISLANDS,
+    GATHER,
+    PGS_WARM,
+    SCATTER,
+)
 
 
 def _over_islands(stage: Stage) -> Kernel:

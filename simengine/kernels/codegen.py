@@ -14,6 +14,7 @@ from pathlib import Path
 
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.prelude import collide_switch, constants, model_struct
+from simengine.model.blob import HEADER
 from simengine.model.table import PAIRS, PairType
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELD, ISLAND_CONTACT_FIELDS, ISLAND_DOF_FIELDS, ISLAND_ROW_FIELDS, Field
@@ -42,6 +43,7 @@ _HEADERS_AFTER_MODEL = (
     "implicit.cuh",
     "forces.cuh",
     "ray.cuh",
+    "ray_hfield.cuh",
     "sensor.cuh",
     "contact_sensor.cuh",
     "random.cuh",
@@ -133,8 +135,9 @@ def _world_function(kernel: Kernel) -> str:
             "  for (int c = 1; c <= begin; ++c) index += num_listed[-c];",
             "  const int* record = worlds + 8 * size_t(index);",
         ]
-    island = ", record[1]" if kernel.unit == "island" else ""
-    lines.append(f"  const Model m = {{header, model_ints, model_reals, scratch{island}}};")
+    island, owner = (", record[1]", "record[0]") if kernel.unit == "island" else ("", "world")
+    stride = f"size_t({owner}) * header.at[{HEADER.index('real_stride')}]"
+    lines.append(f"  const Model m = {{header, model_ints, model_reals + {stride}, scratch{island}}};")
     lines.append("  scratch += COLUMN_WORDS;")
     for name in (*kernel.reads, *kernel.produced, *kernel.updates):
         kind = ctype(FIELD[name])

@@ -11,8 +11,8 @@
 #define EPA_FACES 96
 #define EPA_RIM 40  // edges of a hole
 #if REAL_IS_FLOAT
-#define EPA_TOLERANCE R(1e-6)  // of the scale
-#define EPA_VISIBLE R(1e-6)
+#define EPA_TOLERANCE R(1e-7)  // of the scale
+#define EPA_VISIBLE R(3e-8)
 #else
 #define EPA_TOLERANCE R(1e-8)
 #define EPA_VISIBLE R(1e-12)

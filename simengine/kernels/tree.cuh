@@ -1,5 +1,5 @@
-// Sums along kinematic trees, one lane per tree and component. The bodies of a tree are a range with parents before
-// children, so a lane that walks them needs no other lane's results and no barrier.
+// Sums along kinematic trees, one lane per tree and component, or per dof. The bodies of a tree are a range, parents
+// before children, so a lane that walks them needs no other lane's results and no barrier.
 #pragma once
 
 // x[body][width] becomes the sum over the body's subtree; the world's entry is not touched.
@@ -26,4 +26,48 @@ DEVICE void sum_branches(const Model& m, const real* axis, const real* qvel, con
     }
   }
   lane_sync();
+}
+
+// Momentum of the subtree of a dof's body per unit velocity of the dof, about the body's own centre of mass.
+//
+// About the centre of mass of the whole tree, as in crb.cu, small bodies far out are the difference of large numbers:
+// their inertia is mostly that of the distance, which the axis of the dof then takes away again.
+DEVICE void subtree_momentum(const Model& m, int v, const real* xipos, const real* ximat, const real* xanchor,
+                             const real* cdof, real* angular, real* linear) {
+  const int b = m.dof_bodyid()[v];
+  const real *axis = cdof + 6 * v, *anchor = xanchor + 3 * m.dof_jntid()[v];
+  const bool turns = axis[0] != 0 || axis[1] != 0 || axis[2] != 0;
+  real arm[3], start[3];
+  for (int i = 0; i < 3; ++i) {
+    arm[i] = xipos[3 * b + i] - anchor[i];
+    start[i] = axis[3 + i];
+    angular[i] = linear[i] = 0;
+  }
+  if (turns) cross3(start, axis, arm);
+  ROLLED for (int k = b; k <= m.body_last()[b]; ++k) {
+    const real *mat = ximat + 9 * k, *inertia = m.body_inertia() + 3 * k;
+    const real mass = m.body_mass()[k];
+    real out[3], momentum[3], spin[3], moment[3];
+    for (int i = 0; i < 3; ++i) out[i] = xipos[3 * k + i] - xipos[3 * b + i];
+    cross3(momentum, axis, out);
+    for (int i = 0; i < 3; ++i) {
+      momentum[i] = mass * (start[i] + momentum[i]);
+      spin[i] = inertia[i] * fma_(mat[6 + i], axis[2], fma_(mat[3 + i], axis[1], mat[i] * axis[0]));
+      linear[i] += momentum[i];
+    }
+    cross3(moment, out, momentum);
+    for (int i = 0; i < 3; ++i) angular[i] += moment[i] + dot3(mat + 3 * i, spin);
+  }
+}
+
+// What a dof sees of a momentum about the point: its generalised inertia with the dof that causes the momentum.
+DEVICE real along_dof(const Model& m, int v, const real* point, const real* xanchor, const real* cdof,
+                      const real* angular, const real* linear) {
+  const real *axis = cdof + 6 * v, *anchor = xanchor + 3 * m.dof_jntid()[v];
+  if (axis[0] == 0 && axis[1] == 0 && axis[2] == 0) return dot3(axis + 3, linear);
+  real arm[3], about[3];
+  for (int i = 0; i < 3; ++i) arm[i] = point[i] - anchor[i];
+  cross3(about, arm, linear);
+  for (int i = 0; i < 3; ++i) about[i] += angular[i];
+  return dot3(axis, about);
 }

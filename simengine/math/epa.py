@@ -100,7 +100,7 @@ def _expand(
 ) -> tuple[Polytope, jax.Array]:
     """(2) takes away the faces around `face` that vertex v sees and joins the hole's rim to it; whether that fits."""
     alive, corner = p.corner[:, 3] > 0, p.corner[:, :3]
-    seen = alive & (p.plane[:, :3] @ p.vertex[v, :3] - p.plane[:, 3] > slack * p.plane[:, 4])
+    seen = alive & (dot(p.plane[:, :3], p.vertex[v, :3][None]) - p.plane[:, 3] > slack * p.plane[:, 4])
     following = jnp.roll(corner, -1, axis=1)
     neighbour = p.beyond[following, corner]
     hole = jnp.arange(FACES, dtype=jnp.int32) == face
@@ -122,7 +122,7 @@ def _expand(
 def epa(pair: Pair, wanted: jax.Array) -> tuple[Simplex, jax.Array]:
     """The face around the direction of least penetration, and that direction (3,); meaningless unless `wanted` ()."""
     dtype = pair.offset.dtype
-    tolerance, visible = (1e-6, 3e-7) if dtype == jnp.float32 else (1e-8, 1e-12)
+    tolerance, visible = (1e-7, 3e-8) if dtype == jnp.float32 else (1e-8, 1e-12)
     p = _first(pair)
 
     def body(carry: tuple) -> tuple:

@@ -49,6 +49,14 @@ def dofs_before(m: Any) -> np.ndarray:
     return before
 
 
+def rotations(m: Any) -> np.ndarray:
+    """(nv,) bool: the dof is a rotation."""
+    joint = np.asarray(m.dof_jntid)
+    kind = np.asarray(m.jnt_type)[joint]
+    shifts = (kind == SLIDE) | ((kind == FREE) & (np.arange(m.nv) - np.asarray(m.jnt_dofadr)[joint] < 3))
+    return np.asarray(~shifts)
+
+
 def free_dofs(m: Any) -> np.ndarray:
     """Addresses (nfree,) in qvel of the free joints."""
     return np.asarray(m.jnt_dofadr)[np.flatnonzero(np.asarray(m.jnt_type) == FREE)]

@@ -19,14 +19,16 @@ def field_size(field: TableField) -> int:
     return int(np.prod([d for d in field.dims if isinstance(d, int)], dtype=np.int64))
 
 
-# Real fields of fixed size, which travel in the header itself.
+# Real fields of fixed size travel in the header itself, but for those that may differ from world to world.
+PER_WORLD_OPTIONS = ("opt_gravity", "opt_density", "opt_viscosity", "opt_wind", "stat_meaninertia")
 HEADER_FIELDS: tuple[TableField, ...] = tuple(
-    f for f in TABLE if f.kind == "real" and all(isinstance(d, int) for d in f.dims)
+    f for f in TABLE if f.kind == "real" and all(isinstance(d, int) for d in f.dims) and f.name not in PER_WORLD_OPTIONS
 )
 HEADER_REALS = sum(field_size(f) for f in HEADER_FIELDS)
-HEADER_SCALARS: tuple[str, ...] = (*SIZES, "nvp", *INT_OPTIONS)
+HEADER_SCALARS: tuple[str, ...] = (*SIZES, "nvp", *INT_OPTIONS, "real_stride")
 BLOB_FIELDS: tuple[TableField, ...] = tuple(f for f in TABLE if f not in HEADER_FIELDS)
-# The integers of a header: sizes, nvp, options, then where each blob field starts.
+# The integers of a header: sizes, nvp, options, the distance from one world's real numbers to the next one's (0 where
+# all worlds share them), then where each blob field starts.
 HEADER: tuple[str, ...] = (*HEADER_SCALARS, *(f.name for f in BLOB_FIELDS))
 
 
@@ -52,6 +54,7 @@ def pack_models(models: Sequence[Model], dtype: str) -> tuple[list[bytes], np.nd
         integers = [model.sizes[name] for name in SIZES]
         integers.append((model.sizes["nv"] + 3) & ~3)
         integers += [model.options[name] for name in INT_OPTIONS]
+        integers.append(0)
         for field in BLOB_FIELDS:
             values = model.arrays[field.name].ravel()
             integers.append(at[field.kind])
@@ -64,3 +67,21 @@ def pack_models(models: Sequence[Model], dtype: str) -> tuple[list[bytes], np.nd
     int_blob = np.concatenate([*parts["int"], np.zeros(1)]).astype(np.int32)
     real_blob = np.concatenate([*parts["real"], np.zeros(1)]).astype(dtype)
     return headers, int_blob, real_blob
+
+
+def with_integers(header: bytes, **values: int) -> bytes:
+    """A header with other values of some of its integers."""
+    integers = np.frombuffer(header, dtype=np.int32, count=len(HEADER)).copy()
+    for name, value in values.items():
+        integers[HEADER.index(name)] = value
+    return integers.tobytes() + header[integers.nbytes :]
+
+
+def field_places(model: Model) -> dict[str, tuple[int, int]]:
+    """First entry and number of entries of each real blob field in the real numbers of one model."""
+    places, at = {}, 0
+    for field in BLOB_FIELDS:
+        if field.kind == "real":
+            places[field.name] = (at, model.arrays[field.name].size)
+            at += model.arrays[field.name].size
+    return places

@@ -19,18 +19,21 @@ def fluid_table(mj: mujoco.MjModel) -> dict[str, Any]:
     return {
         "opt_density": max(0.0, mj.opt.density) if acts else 0.0,
         "opt_viscosity": max(0.0, mj.opt.viscosity) if acts else 0.0,
-        "body_box": _inertia_boxes(mj),
+        "body_box": box_sides(np, mj.body_mass, mj.body_inertia),
         "body_fluid": with_ellipsoids,
         "geom_semiaxes": _semiaxes(mj),
     }
 
 
-def _inertia_boxes(mj: mujoco.MjModel) -> np.ndarray:
-    """Sides (nbody, 3) of the homogeneous boxes with the bodies' mass and principal moments; zero without mass."""
-    heavy = mj.body_mass >= mujoco.mjMINVAL
-    squares = mj.body_inertia.sum(axis=1, keepdims=True) - 2 * mj.body_inertia
-    mass = np.where(heavy, mj.body_mass, 1.0)[:, None]
-    return np.where(heavy[:, None], np.sqrt(6 * np.maximum(mujoco.mjMINVAL, squares) / mass), 0.0)
+def box_sides(xp: Any, mass: Any, inertia: Any) -> Any:
+    """Sides (..., nbody, 3) of the homogeneous boxes with the bodies' mass and principal moments; zero without mass.
+
+    Args: xp is NumPy or CuPy, mass (..., nbody) [kg], inertia (..., nbody, 3) [kg m^2].
+    """
+    heavy = mass >= mujoco.mjMINVAL
+    squares = inertia.sum(axis=-1, keepdims=True) - 2 * inertia
+    known = xp.where(heavy, mass, 1.0)[..., None]
+    return xp.where(heavy[..., None], xp.sqrt(6 * xp.maximum(mujoco.mjMINVAL, squares) / known), 0.0)
 
 
 def _semiaxes(mj: mujoco.MjModel) -> np.ndarray:

@@ -15,6 +15,7 @@ from simengine.model.fluid import fluid_table
 from simengine.model.frames import frame_table
 from simengine.model.gravcomp import LIMITED, gravcomp_table
 from simengine.model.hfields import geom_hfields
+from simengine.model.inertia import has_small_far_bodies
 from simengine.model.lengths import length_table
 from simengine.model.meshes import hull_table
 from simengine.model.pairs import Candidate, Parameters, geom_pairs, pair_table, unsupported_pairs
@@ -88,6 +89,7 @@ class Model:
             or self.ngravcomp
             or (self.has_fluid and self.arrays["body_fluid"].any())
             or self.opt_integrator in ("implicit", "implicitfast")
+            or has_small_far_bodies(mj)
         )
         self.general_position = bool(heavy or self.neq or self.nfriction or self.general_smooth)
         self.solve_by_islands(worth_blocks(mj) and not self.opt_noslip_iterations)

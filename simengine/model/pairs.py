@@ -162,6 +162,17 @@ def combine(mj: mujoco.MjModel, geom1: int, geom2: int) -> ContactParameters:
     return ContactParameters(condim, friction, solref, np.zeros(2), solimp, margin, gap)
 
 
+def friction_sources(mj: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Geoms whose larger frictions are a candidate's, and whether it has others of its own: (ncand,) each."""
+    pairs = geom_pairs(mj)
+    priority = mj.geom_priority
+    first = [c.geom2 if priority[c.geom2] > priority[c.geom1] else c.geom1 for c in pairs]
+    second = [c.geom1 if priority[c.geom1] > priority[c.geom2] else c.geom2 for c in pairs]
+    override = bool(mj.opt.enableflags & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE))
+    fixed = [override or c.pair >= 0 for c in pairs]
+    return np.array(first, dtype=int), np.array(second, dtype=int), np.array(fixed, dtype=bool)
+
+
 class Parameters:
     """Contact parameters of a model's candidates; many geoms have the same, and those are combined once."""
 

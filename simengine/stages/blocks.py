@@ -1,17 +1,18 @@
 """Stages on block-diagonal inertia, for worlds that are solved island by island.
 
-In JAX, which sees dense matrices only, their forms are those of `crb`, `factor_m`, `acceleration` and `euler`.
+In JAX, which sees dense matrices only, their forms are those of `crb_near`, `factor_m`, `acceleration` and `euler`.
 """
 
 from dataclasses import replace
 
 from simengine.stages.acceleration import ACCELERATION
+from simengine.stages.crb_near import CRB_NEAR
 from simengine.stages.energy import ENERGY
 from simengine.stages.implicit import IMPLICIT, IMPLICITFAST
 from simengine.stages.sensor_vel import SENSOR_VEL
 from simengine.stages.stage import Stage
 
-CRB_BLOCKS = Stage(name="crb_blocks", reads=("cinert", "cdof"), writes=("crb", "qM_blocks"), flops=150)
+CRB_BLOCKS = replace(CRB_NEAR, name="crb_blocks", writes=("crb", "qM_blocks"), ref="")
 FACTOR_BLOCKS = Stage(name="factor_blocks", reads=("qM_blocks",), writes=("qLD_blocks",), flops=100)
 ACCELERATION_BLOCKS = replace(
     ACCELERATION, name="acceleration_blocks", reads=(*ACCELERATION.reads[:-1], "qLD_blocks"), ref=""

@@ -1,5 +1,6 @@
-// A geom on a height field. MuJoCo takes the cells under a geom's bounding box, row after row, and collides the geom with the two
-// prisms of each, which reach from a triangle of the surface down to the base. Neighbouring prisms share two corners:
+// A geom on a height field. MuJoCo takes the cells under the geom's bounding box, row after row, and collides the geom
+// with the two prisms of each, which reach from a triangle of the surface down to the base. Neighbouring prisms share
+// two corners:
 //
 //     row + 1   0---2---4      strip of a row: prism k has the vertices k, k + 1, k + 2
 //               | / | / |

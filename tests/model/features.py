@@ -65,10 +65,11 @@ FEATURES: dict[str, Feature] = {
         '<body name="other"><freejoint/><geom name="rock" type="mesh" mesh="tetra"/></body>',
         "several contacts (flag multiccd) of geoms 'wall' and 'rock'",
     ),
-    "height field": Feature(
+    "box on a height field": Feature(
         "world",
-        '<geom name="land" type="hfield" hfield="hills"/>',
-        "collision hfield-sphere of geoms 'land' and 'ball'",
+        '<geom name="land" type="hfield" hfield="hills" contype="2"/>'
+        '<body name="other"><freejoint/><geom name="block" type="box" size="0.1 0.1 0.1" conaffinity="2"/></body>',
+        "margin 0 of geoms 'land' and 'block'",
     ),
     "tendon armature": _tendon('armature="0.1"', "armature of tendon 'string'"),
     "tendon stiffness": _tendon('stiffness="1 2"', "polynomial stiffness of tendon 'string'"),

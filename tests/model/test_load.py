@@ -235,7 +235,7 @@ def test_packed_tables_hold_every_field_of_every_model(dtype: str) -> None:
         header = np.frombuffer(packed, dtype=np.int32, count=len(HEADER))
         assert header[: len(SIZES)].tolist() == list(model.sizes.values())
         assert header[len(SIZES)] == -(-model.nv // 4) * 4
-        assert header[len(SIZES) + 1 : len(HEADER_SCALARS)].tolist() == list(model.options.values())
+        assert header[len(SIZES) + 1 : len(HEADER_SCALARS)].tolist() == [*model.options.values(), 0]
         for index, field in enumerate(BLOB_FIELDS, start=len(HEADER_SCALARS)):
             values = model.arrays[field.name].ravel()
             blob = ints if field.kind == "int" else reals

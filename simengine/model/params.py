@@ -1,0 +1,238 @@
+"""Parameters that may differ from world to world, and what follows from them.
+
+A group whose parameters differ has the real numbers of the model table once per world. Setting a parameter writes its
+table field and those derived from it: contact frictions, bounding spheres, and, where masses change, the inverse
+weights at qpos0 that MuJoCo's compiler computes (documentation, "Modeling", "Compiler", mj_setConst). Everything is
+array arithmetic over the worlds, on whatever device the arrays are.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import mujoco
+import numpy as np
+
+from simengine.model.blob import PER_WORLD_OPTIONS, field_places
+from simengine.model.fluid import box_sides
+from simengine.model.model import Model
+from simengine.model.pairs import friction_sources
+
+_BITS = mujoco.mjtDisableBit
+_GEOM = mujoco.mjtGeom
+_MINMU = float(mujoco.mjMINMU)
+MASSES = ("body_mass", "body_inertia", "dof_armature")
+"""Parameters of which the same things follow, so that all are needed where one is given."""
+
+_OPTIONS = {name.removeprefix("opt_"): name for name in PER_WORLD_OPTIONS if name.startswith("opt_")}
+_FOLDED: dict[str, int] = {
+    "gravity": int(_BITS.mjDSBL_GRAVITY),
+    "jnt_stiffness": int(_BITS.mjDSBL_SPRING),
+    "tendon_stiffness": int(_BITS.mjDSBL_SPRING),
+    "dof_damping": int(_BITS.mjDSBL_DAMPER),
+    "tendon_damping": int(_BITS.mjDSBL_DAMPER),
+}
+"""Parameters that a disable flag of the model makes ineffective."""
+
+PARAMS: tuple[str, ...] = (
+    *_OPTIONS,
+    *("body_mass", "body_inertia", "dof_armature", "dof_damping", "dof_frictionloss"),
+    *("jnt_stiffness", "jnt_range", "qpos_spring", "geom_friction", "geom_size"),
+    *("actuator_gainprm", "actuator_biasprm", "actuator_ctrlrange", "actuator_forcerange"),
+    *("tendon_stiffness", "tendon_damping", "tendon_frictionloss"),
+)
+"""Parameters that may be set, by MuJoCo's names; gravity, density, viscosity and wind are options."""
+
+_ROUND = (_GEOM.mjGEOM_SPHERE, _GEOM.mjGEOM_CAPSULE, _GEOM.mjGEOM_ELLIPSOID, _GEOM.mjGEOM_CYLINDER, _GEOM.mjGEOM_BOX)
+
+
+class _AtRest(NamedTuple):
+    """The model at qpos0.
+
+    Attributes:
+        M: inertia without bodies and armature, (nv, nv): what tendons add.
+        of_mass, of_inertia: derivative of M by a body's mass, (nbody, nv, nv), and principal moments, (nbody, 3, ...).
+        bodies: Jacobian of each body's centre of mass, translation then rotation, (nbody, 6, nv).
+        tendons: derivative of the tendons' lengths, (ntendon, nv).
+    """
+
+    M: np.ndarray
+    of_mass: np.ndarray
+    of_inertia: np.ndarray
+    bodies: np.ndarray
+    tendons: np.ndarray
+
+
+class WorldParameters:
+    """What parameters mean for one model.
+
+    Attributes:
+        places: first entry and number of entries of each table field in the model's real numbers.
+    """
+
+    def __init__(self, model: Model):
+        self._model = model
+        self.places = field_places(model)
+        self._rest: _AtRest | None = None
+
+    def default(self, name: str) -> np.ndarray:
+        """The compiled model's value. Raises ValueError where the parameter is not known or not for this model."""
+        if name not in PARAMS:
+            raise ValueError(f"{name!r} is not a parameter that worlds may differ in; choose from {', '.join(PARAMS)}")
+        reason = self._refusal(name)
+        if reason:
+            raise ValueError(f"{name} of model {self._model.name!r} cannot differ between worlds: {reason}")
+        mj = self._model.mj
+        return np.array(getattr(mj.opt if name in _OPTIONS else mj, name), dtype=np.float64)
+
+    def _refusal(self, name: str) -> str:
+        """Why a parameter may not be set for this model; empty if it may."""
+        model, mj = self._model, self._model.mj
+        if name in ("density", "viscosity", "wind") and not model.has_fluid:
+            return "it has no fluid; give it a density or viscosity in its MJCF"
+        if name in ("dof_frictionloss", "tendon_frictionloss"):
+            kind = "dofs" if name == "dof_frictionloss" else "tendons"
+            if not (getattr(mj, name) > 0).all():
+                return f"some {kind} have no friction loss and therefore no constraint rows; give them one in its MJCF"
+        if name in MASSES and (mj.actuator_gaintype == mujoco.mjtGain.mjGAIN_MUSCLE).any():
+            return "the peak forces of its muscles follow from its inertia"
+        if name == "geom_size":
+            if not np.isin(mj.geom_type, (_GEOM.mjGEOM_PLANE, *_ROUND)).all():
+                return "it has meshes or height fields"
+            if (mj.geom_fluid[:, 0] != 0).any():
+                return "coefficients of its fluid forces follow from the sizes"
+        return ""
+
+    def derive(self, xp: Any, given: dict[str, Any]) -> dict[str, Any]:
+        """Table fields that follow from parameters.
+
+        Args:
+            xp: NumPy or CuPy.
+            given: parameters of the worlds, (worlds, ...) float64; where a mass is given, all of them are.
+
+        Returns:
+            fields by name, (worlds, entries).
+        """
+        fields: dict[str, Any] = {}
+        for name, values in given.items():
+            if name == "geom_friction":
+                fields["cand_friction"] = self._frictions(xp, values)
+            elif name == "geom_size":
+                fields |= {"geom_size": values} | self._bounds(xp, values)
+            elif name in ("actuator_gainprm", "actuator_biasprm"):
+                fields[name] = self._actuator_parameters(xp, name, values)
+            elif self._model.mj.opt.disableflags & _FOLDED.get(name, 0) == 0:
+                fields[_OPTIONS.get(name, name)] = values
+        if "body_mass" in given:
+            fields |= self._inertial(xp, *(given[name] for name in MASSES))
+        return {name: values.reshape(len(values), -1) for name, values in fields.items()}
+
+    def _frictions(self, xp: Any, values: Any) -> Any:
+        first, second, fixed = friction_sources(self._model.mj)
+        mixed = xp.maximum(values[:, first], values[:, second])[..., [0, 0, 1, 2, 2]]
+        known = xp.asarray(self._model.cand_friction)
+        return xp.where(xp.asarray(fixed)[:, None], known, xp.maximum(mixed, _MINMU))
+
+    def _actuator_parameters(self, xp: Any, name: str, values: Any) -> Any:
+        """Nine of MuJoCo's parameters; the table keeps those that the actuator's kind uses."""
+        mj = self._model.mj
+        gain = name == "actuator_gainprm"
+        kind = mj.actuator_gaintype if gain else mj.actuator_biastype
+        used = np.array((1, 3, 0) if gain else (0, 3, 0))[np.minimum(kind, 2)]
+        there = (np.arange(9) < used[:, None]) & (self._model.actuator_disabled == 0)[:, None]
+        known = xp.asarray(getattr(self._model, name).reshape(mj.nu, 9))
+        return xp.where(xp.asarray(there), values[..., :9], known)
+
+    def _inertial(self, xp: Any, mass: Any, inertia: Any, armature: Any) -> dict[str, Any]:
+        """What follows from masses, principal moments and armatures: (worlds, nbody), (.., nbody, 3), (.., nv)."""
+        if self._rest is None:
+            self._rest = at_rest(self._model.mj)
+        mj, rest = self._model.mj, self._rest
+        worlds, nv = len(mass), mj.nv
+        M = xp.asarray(rest.M) + xp.tensordot(mass, xp.asarray(rest.of_mass), 1)
+        M += xp.tensordot(inertia.reshape(worlds, -1), xp.asarray(rest.of_inertia.reshape(-1, nv, nv)), 1)
+        diagonal = xp.arange(nv)
+        M[:, diagonal, diagonal] += armature
+        inverse = xp.linalg.inv(M)
+        by_body = _weights(xp, inverse, rest.bodies.reshape(-1, nv)).reshape(worlds, mj.nbody, 2, 3).mean(axis=-1)
+        below = np.array([[_is_below(mj, b, a) for b in range(mj.nbody)] for a in range(mj.nbody)], dtype=np.float64)
+        return {
+            "body_mass": mass,
+            "body_inertia": inertia,
+            "dof_armature": armature,
+            "body_subtreemass": xp.tensordot(mass, xp.asarray(below.T), 1),
+            "body_box": box_sides(xp, mass, inertia),
+            "body_invweight0": by_body,
+            "dof_invweight0": xp.tensordot(inverse[:, diagonal, diagonal], xp.asarray(_averages(mj)), 1),
+            "tendon_invweight0": _weights(xp, inverse, rest.tendons),
+            "stat_meaninertia": M[:, diagonal, diagonal].mean(axis=1),
+        }
+
+    def _bounds(self, xp: Any, size: Any) -> dict[str, Any]:
+        """Bounding spheres and boxes, and half axes, of geoms of sizes (worlds, ngeom, 3)."""
+        kind = xp.asarray(self._model.mj.geom_type)[:, None]
+        radius, half = size[..., :1], size[..., 1:2]
+        longest = {_GEOM.mjGEOM_CAPSULE: radius + half, _GEOM.mjGEOM_CYLINDER: half}
+        axes = xp.where(kind == int(_GEOM.mjGEOM_SPHERE), xp.concatenate([radius] * 3, axis=-1), size)
+        for shape, length in longest.items():
+            axes = xp.where(kind == int(shape), xp.concatenate([radius, radius, length], axis=-1), axes)
+        bound = axes.max(axis=-1, keepdims=True)
+        bound = xp.where(kind == int(_GEOM.mjGEOM_BOX), xp.sqrt((size**2).sum(axis=-1, keepdims=True)), bound)
+        bound = xp.where(kind == int(_GEOM.mjGEOM_CYLINDER), xp.sqrt(radius**2 + half**2), bound)
+        plane = kind == int(_GEOM.mjGEOM_PLANE)
+        box = xp.concatenate([xp.zeros_like(size), axes], axis=-1)
+        return {
+            "geom_rbound": xp.where(plane, 0.0, bound),
+            "geom_aabb": xp.where(plane, xp.asarray(self._model.geom_aabb), box),
+            "geom_semiaxes": axes,
+        }
+
+
+def at_rest(mj: mujoco.MjModel) -> _AtRest:
+    """Inertia and Jacobians at qpos0."""
+    data = mujoco.MjData(mj)
+    data.qpos[:] = mj.qpos0
+    mujoco.mj_fwdPosition(mj, data)
+    linear, angular = np.zeros((mj.nbody, 3, mj.nv)), np.zeros((mj.nbody, 3, mj.nv))
+    for body in range(mj.nbody):
+        mujoco.mj_jacBodyCom(mj, data, linear[body], angular[body], body)
+    turned = np.einsum("bij,biv->bjv", data.ximat.reshape(-1, 3, 3), angular)
+    of_mass = np.einsum("biv,biw->bvw", linear, linear)
+    of_inertia = np.einsum("biv,biw->bivw", turned, turned)
+    M = np.zeros((mj.nv, mj.nv))
+    mujoco.mj_fullM(mj, data, M)
+    M -= np.tensordot(mj.body_mass, of_mass, 1) + np.tensordot(mj.body_inertia, of_inertia, 2)
+    M -= np.diag(mj.dof_armature)
+    return _AtRest(M, of_mass, of_inertia, np.concatenate([linear, angular], axis=1), tendon_jacobian(mj, data))
+
+
+def tendon_jacobian(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    """Derivative of the tendons' lengths by the velocities, (ntendon, nv)."""
+    dense = np.zeros((mj.ntendon, mj.nv))
+    for t in range(mj.ntendon):
+        first, number = mj.ten_J_rowadr[t], mj.ten_J_rownnz[t]
+        dense[t, mj.ten_J_colind[first : first + number]] = data.ten_J[first : first + number]
+    return dense
+
+
+def _weights(xp: Any, inverse: Any, rows: np.ndarray) -> Any:
+    """Diagonal of rows inverse rows', (worlds, number of rows)."""
+    rows = xp.asarray(rows)
+    return ((rows @ inverse) * rows).sum(axis=-1)
+
+
+def _is_below(mj: mujoco.MjModel, body: int, ancestor: int) -> bool:
+    while body > ancestor:
+        body = mj.body_parentid[body]
+    return bool(body == ancestor)
+
+
+def _averages(mj: mujoco.MjModel) -> np.ndarray:
+    """Matrix (nv, nv) that replaces the numbers of a ball joint, and of each half of a free one, by their mean."""
+    mean = np.eye(mj.nv)
+    for joint in range(mj.njnt):
+        kind, dof = mj.jnt_type[joint], mj.jnt_dofadr[joint]
+        starts = {mujoco.mjtJoint.mjJNT_FREE: (dof, dof + 3), mujoco.mjtJoint.mjJNT_BALL: (dof,)}
+        for start in starts.get(mujoco.mjtJoint(kind), ()):
+            mean[start : start + 3, start : start + 3] = 1 / 3
+    return mean
