@@ -49,7 +49,7 @@ def compare_forward(
         sim.close()
     kinds = [e.state.kind for e in evaluations]
     rounding = Rounding(oracle, dtype)
-    forward = as_exact_as_convex(FORWARD) if model.has_convex else FORWARD
+    forward = as_exact_as_convex(FORWARD, model.has_adhesion) if model.has_convex else FORWARD
 
     def effect(name: str) -> Callable[[int], float]:
         return lambda i: rounding.of_forward(evaluations[i].state, name)

@@ -82,12 +82,16 @@ STEPPED: tuple[Compared, ...] = _of("step", "qpos qvel act", STEP)
 """State after one step."""
 
 
-def as_exact_as_convex(fields: tuple[Compared, ...]) -> tuple[Compared, ...]:
-    """The fields with the tolerances of a model that has convex pairs, for what depends on the contacts."""
+def as_exact_as_convex(fields: tuple[Compared, ...], adhesion: bool) -> tuple[Compared, ...]:
+    """The fields with the tolerances of a model that has convex pairs, for what depends on the contacts.
+
+    With `adhesion` the forces of actuators are among that.
+    """
     depends = ("contact", "row")
+    stages = ("transmission", "actuation", "acceleration") if adhesion else ()
     return tuple(
         field._replace(tolerance=Tolerance(*map(max, field.tolerance, CONVEX)))
-        if field.tolerance != EXACT and (field.space in depends or field.tolerance == SOLUTION)
+        if field.tolerance != EXACT and (field.space in depends or field.stage in stages or field.tolerance == SOLUTION)
         else field
         for field in fields
     )
