@@ -236,6 +236,15 @@ DEVICE void witnesses(const Difference& d, const Simplex& s, const real* n, cons
   const real c = kinks.number == 2 ? dot3(kinks.edge[0], kinks.edge[1]) : R(0.0), det = 1 - c * c;
   share[0] = (r0 - c * r1) / det;
   share[1] = (r1 - c * r0) / det;
+  // edges of both that are almost parallel meet nowhere for certain: then both points move by half
+  const real most = fma_(R(4.0), sqrt_(dot3(rest, rest)), R(0.01) * d.scale);
+  if (kinks.number == 2 && kinks.body[0] != kinks.body[1] && abs_(share[0]) + abs_(share[1]) > most) {
+    for (int i = 0; i < 3; ++i) {
+      p1[i] = fma_(R(-0.5), rest[i], p1[i]);
+      p2[i] = fma_(R(0.5), rest[i], p2[i]);
+    }
+    return;
+  }
   for (int k = 0; k < kinks.number; ++k) {
     for (int i = 0; i < 3; ++i) {
       if (kinks.body[k] == 0) p1[i] = fma_(-share[k], kinks.edge[k][i], p1[i]);

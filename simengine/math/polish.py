@@ -220,4 +220,8 @@ def witnesses(p: Pair, s: Simplex, n: jax.Array, kinks: Kinks) -> tuple[jax.Arra
     share = jnp.stack([r0 - c * r1, r1 - c * r0]) / jnp.where(det > 0, det, 1.0)
     share = jnp.where(jnp.arange(2, dtype=jnp.int32) < kinks.number, share, 0.0)
     first = kinks.body == 0
-    return p1 - jnp.where(first, share, 0.0) @ kinks.edge, p2 + jnp.where(first, 0.0, share) @ kinks.edge
+    move1, move2 = jnp.where(first, share, 0.0) @ kinks.edge, jnp.where(first, 0.0, share) @ kinks.edge
+    # edges of both that are almost parallel meet nowhere for certain: then both points move by half
+    most = 4.0 * jnp.linalg.norm(_still(rest)) + 0.01 * _still(p.scale)
+    half = two & (kinks.body[0] != kinks.body[1]) & (jnp.abs(_still(share)).sum() > most)
+    return p1 - jnp.where(half, 0.5 * rest, move1), p2 + jnp.where(half, 0.5 * rest, move2)
