@@ -83,7 +83,8 @@ def compare_steps(model: Model, oracle: Oracle, steps: Trajectory, backend: str,
     def effect(name: str) -> Callable[[int], float]:
         return lambda i: rounding.of_step({k: values[i] for k, values in steps.before.items()}, name)
 
-    return [_judge(field, errors[field.name], dtype, kinds, effect(field.name)) for field in STEPPED]
+    stepped = as_exact_as_convex(STEPPED) if model.has_convex else STEPPED
+    return [_judge(field, errors[field.name], dtype, kinds, effect(field.name)) for field in stepped]
 
 
 def _arena_errors(sim: Simulation, world: int, evaluation: Evaluation) -> dict[str, tuple[float, float]]:

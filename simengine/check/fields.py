@@ -87,7 +87,7 @@ def as_exact_as_convex(fields: tuple[Compared, ...]) -> tuple[Compared, ...]:
     depends = ("contact", "row")
     return tuple(
         field._replace(tolerance=Tolerance(*map(max, field.tolerance, CONVEX)))
-        if field.tolerance != EXACT and (field.space in depends or field.tolerance == SOLUTION)
+        if field.tolerance != EXACT and (field.space in depends or field.tolerance in (SOLUTION, STEP))
         else field
         for field in fields
     )

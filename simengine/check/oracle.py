@@ -10,6 +10,7 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
+from simengine.check.chosen import Chosen
 from simengine.check.fields import FORWARD
 from simengine.check.states import STATE_ARRAYS, State
 
@@ -81,6 +82,7 @@ class Oracle:
         self.mj = mj
         self.data = mujoco.MjData(mj)
         self._ahead = mujoco.MjData(mj)
+        self._chosen = Chosen(mj)
         self._shifted = [(model, mujoco.MjData(model)) for model in (with_margins(mj, NEAR), with_margins(mj, -NEAR))]
 
     def forward(self, state: State) -> None:
@@ -93,7 +95,8 @@ class Oracle:
         mujoco.mj_energyVel(self.mj, self.data)
 
     def evaluate(self, state: State) -> Evaluation | None:
-        """The fields and contacts of a state; None if a contact or limit lies within NEAR of its margin."""
+        """The fields and contacts of a state; None if a contact or limit lies within NEAR of its margin, or if rounding
+        chooses contacts."""
         state.put_into(self.mj, self.data)
         if not self.is_decided(state.qpos):
             return None
@@ -101,7 +104,8 @@ class Oracle:
         return Evaluation(state, _collect(self.mj, self.data), self.touched())
 
     def is_decided(self, qpos: np.ndarray) -> bool:
-        """Whether the same contacts and rows exist with all margins NEAR wider and NEAR narrower.
+        """Whether the same contacts and rows exist with all margins NEAR wider and NEAR narrower, and rounding chooses
+        none of them.
 
         Mocap bodies stand where they do in `data`.
         """
@@ -113,7 +117,9 @@ class Oracle:
             contact = data.contact
             arrays = (contact.geom, contact.exclude, data.efc_type, data.efc_id)
             lists.append([np.asarray(array).tobytes() for array in arrays])
-        return lists[0] == lists[1]
+        if lists[0] != lists[1]:
+            return False
+        return self._chosen.are_decided(model, data)
 
     def touched(self) -> Touched:
         """What the state in `data` touches."""

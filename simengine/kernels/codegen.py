@@ -52,7 +52,7 @@ _HEADERS_AFTER_MODEL = (
     "pgs.cuh",
 )
 
-_CONVEX_HEADERS = ("shape.cuh", "gjk.cuh", "epa.cuh", "polish.cuh", "manifold.cuh")
+_CONVEX_HEADERS = ("shape.cuh", "gjk.cuh", "epa.cuh", "polish.cuh", "solid.cuh", "manifold.cuh")
 
 COLUMN_STAGES = {"scan": "NUM_COLUMNS", "scan_islands": "NUM_ISLAND_COLUMNS"}
 """Stages whose unit is a column, and how many there are."""

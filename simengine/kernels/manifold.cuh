@@ -1,81 +1,279 @@
-// Several contacts of flat features. MuJoCo's rules, found by experiment: where an edge lies within FLAT of a face that
-// the shapes touch with, it is clipped against the face, and each end within the margin becomes a contact with the
-// face's normal. A cylinder's cap counts as a polygon of CAP_SIDES corners. An end made by clipping is listed twice if
-// it is the only one.
+// Several contacts of flat features. MuJoCo's rules, found by experiment:
+//
+// Of the faces at what touches, the pair that looks at each other most lies flat if the cosine between them is above
+// FACES. The second face is clipped against the first, along whose normal it is seen; what is left of it within the
+// margin of the first face are the contacts, four of them at most, which span as much of it as can be found. Their
+// normal is the second face's.
+//
+// Otherwise the first edge whose angle to a face that looks at it has a sine below EDGE lies on it: edges of the first
+// shape on faces of the second, then the other way round, or first so if it is the second that touches with fewer
+// corners. It is clipped against the face, and each end within the margin becomes a contact with the face's normal; an
+// end made by clipping is listed twice if it is the only one.
 #pragma once
 
-#define FLAT R(0.0888)  // sine of the largest angle between an edge and a face
-#define CAP_SIDES 16
+#define FACES R(0.996)
+#define EDGE R(0.0888)
+#define POLYGON 192  // corners of both faces
+#if REAL_IS_FLOAT
+#define LARGER R(1.00001)  // by what share an area must be larger: equal ones are common
+#else
+#define LARGER R(1.000000001)
+#endif
 
-// Corner k of a cap of radius one, in its plane.
-DEVICE void cap_corner(int k, real* x, real* y) { sincos_(R(6.283185307179586) / CAP_SIDES * k, y, x); }
-
-struct Clipped {
-  real from, to;  // part of the segment that is left, as parameters in [0, 1]; none where from > to
+// What lies on what: two faces, or an edge and a face.
+struct Lying {
+  int first, second;
 };
 
-// The part of the segment from a to b, in the frame of a cap of radius r, that lies over the cap.
-DEVICE_CALL Clipped clip_to_cap(const real* a, const real* b, real r) {
-  Clipped out = {R(0.0), R(1.0)};
-  ROLLED for (int k = 0; k < CAP_SIDES; ++k) {
-    real x0, y0, x1, y1;
-    cap_corner(k, &x0, &y0);
-    cap_corner(k + 1, &x1, &y1);
-    const real nx = y1 - y0, ny = x0 - x1, side = r * (nx * x0 + ny * y0);  // outward
-    const real da = fma_(nx, a[0], ny * a[1]) - side, db = fma_(nx, b[0], ny * b[1]) - side;
-    if (da > 0 && db > 0) out.to = -1;
-    if (da > 0 && db <= 0) out.from = max_(out.from, da / (da - db));
-    if (da <= 0 && db > 0) out.to = min_(out.to, da / (da - db));
+DEVICE_CALL bool faces_lying(const Solid& a, const Solid& b, Lying* out) {
+  real most = FACES;
+  bool found = false;
+  ROLLED for (int k = first_face(a); k < last_face(a); ++k) {
+    const int first = a.model->vert_face()[k];
+    if (!face_touches(a, first)) continue;
+    real n1[3], n2[3];
+    face_normal_of(a, first, n1);
+    ROLLED for (int l = first_face(b); l < last_face(b); ++l) {
+      const int second = b.model->vert_face()[l];
+      if (!face_touches(b, second)) continue;
+      face_normal_of(b, second, n2);
+      const real cosine = -dot3(n1, n2);
+      if (!(cosine > most)) continue;
+      most = cosine;
+      *out = {first, second};
+      found = true;
+    }
   }
-  return out;
+  return found;
 }
 
-// Contacts of a capsule that lies on a cylinder's cap: as many as the ends of its line over the cap, 0 where it does
-// not lie there. `normal` points from the capsule to the cylinder.
-DEVICE_CALL int capsule_on_cap(const Pair& p, const real* normal, real margin, Contact* out) {
-  real axis[3], up[3], aside[3], ends[2][3], local[2][3];
-  mat_col(axis, p.mat1, 2);
-  mat_col(up, p.mat2, 2);
-  if (abs_(dot3(axis, up)) > FLAT) return 0;
-  // (1) the cap that the normal points into, and the capsule's line that is nearest to it; both are half the margin
-  // thicker, and the line is nearer to the axis where the normal is not across it
-  const bool top = dot3(normal, up) < 0;
-  for (int i = 0; i < 3; ++i) up[i] = top ? up[i] : -up[i];
-  const real along = dot3(normal, axis), thick = p.size1[0] + R(0.5) * margin;
-  for (int i = 0; i < 3; ++i) aside[i] = fma_(-along, axis[i], normal[i]);
-  for (int e = 0; e < 2; ++e) {
-    real offset[3];
-    for (int i = 0; i < 3; ++i) {
-      ends[e][i] = fma_(e ? p.size1[1] : -p.size1[1], axis[i], fma_(thick, aside[i], p.pos1[i]));
-      offset[i] = ends[e][i] - p.pos2[i];
+DEVICE_CALL bool edge_lying(const Solid& edges, const Solid& faces, Lying* out) {
+  ROLLED for (int e = 0; e < edges_of(edges); ++e) {
+    real from[3], to[3], normal[3];
+    edge_of(edges, e, from, to);
+    for (int i = 0; i < 3; ++i) to[i] -= from[i];
+    const real length = sqrt_(dot3(to, to));
+    ROLLED for (int k = first_face(faces); k < last_face(faces); ++k) {
+      const int face = faces.model->vert_face()[k];
+      if (!face_touches(faces, face)) continue;
+      face_normal_of(faces, face, normal);
+      if (!(dot3(normal, faces.outward) > 0) || !(abs_(dot3(to, normal)) < EDGE * length)) continue;
+      *out = {e, face};
+      return true;
     }
-    to_local(local[e], p.mat2, offset);
   }
-  // (2) the part of it over the cap
-  const Clipped part = clip_to_cap(local[0], local[1], p.size2[0]);
-  if (part.from > part.to) return 0;
-  // (3) its ends, the one that clipping made first; one that has no partner counts twice if clipping made it
-  const bool cut[2] = {part.from > 0, part.to < 1};
+  return false;
+}
+
+// A face's plane as a frame: heights above it and places in it.
+struct Plane {
+  real origin[3], x[3], y[3], normal[3];
+};
+
+DEVICE Plane plane_of(const Solid& s, int face) {
+  Plane p;
+  face_normal_of(s, face, p.normal);
+  corner_of(s, s.model->face_vert()[s.model->face_adr()[face + 1] - 1], p.origin);
+  real frame[9];
+  for (int i = 0; i < 3; ++i) {
+    frame[i] = p.normal[i];
+    frame[3 + i] = 0;
+  }
+  make_frame(frame);
+  for (int i = 0; i < 3; ++i) {
+    p.x[i] = frame[3 + i];
+    p.y[i] = frame[6 + i];
+  }
+  return p;
+}
+
+// A point by its place and height.
+struct Spot {
+  real x, y, height;
+};
+
+DEVICE Spot above(const Plane& p, const real* point) {
+  real offset[3];
+  for (int i = 0; i < 3; ++i) offset[i] = point[i] - p.origin[i];
+  return {dot3(p.x, offset), dot3(p.y, offset), dot3(p.normal, offset)};
+}
+
+// Side number k of a face as a half plane, outward positive: MuJoCo goes round a face clockwise.
+struct HalfPlane {
+  real nx, ny, dist;
+};
+
+DEVICE HalfPlane side_of(const Solid& s, int face, int k, const Plane& p) {
+  const int begin = s.model->face_adr()[face], sides = s.model->face_adr()[face + 1] - begin;
+  const int *around = s.model->face_vert() + begin, here = sides - 1 - k;
+  real point[3];
+  corner_of(s, around[here], point);
+  const Spot from = above(p, point);
+  corner_of(s, around[here ? here - 1 : sides - 1], point);
+  const Spot to = above(p, point);
+  const real nx = from.y - to.y, ny = to.x - from.x;
+  return {nx, ny, fma_(nx, from.x, ny * from.y)};
+}
+
+DEVICE real beyond(const HalfPlane& h, const Spot& c) { return fma_(h.nx, c.x, fma_(h.ny, c.y, -h.dist)); }
+
+// (1) clips a polygon in place (Sutherland and Hodgman, Reentrant polygon clipping, 1974); an edge adds its end, after
+// where it comes in. A corner is read before what comes of it is written. Returns how many corners are left.
+DEVICE_CALL int clip(Spot* polygon, int number, const HalfPlane& h) {
+  if (number == 0) return 0;
+  const Spot start = polygon[0];
+  Spot from = start;
+  real d1 = beyond(h, from);
+  int kept = 0;
+  ROLLED for (int i = 0; i < number; ++i) {
+    const Spot to = i + 1 < number ? polygon[i + 1] : start;
+    const real d2 = beyond(h, to);
+    if ((d1 <= 0) != (d2 <= 0) && kept < POLYGON && kept < i + 2) {
+      const real share = d1 / (d1 - d2);
+      polygon[kept++] = {fma_(share, to.x - from.x, from.x), fma_(share, to.y - from.y, from.y),
+                         fma_(share, to.height - from.height, from.height)};
+    }
+    if (d2 <= 0 && kept < POLYGON && kept < i + 2) polygon[kept++] = to;
+    from = to;
+    d1 = d2;
+  }
+  return kept;
+}
+
+DEVICE real area(const Spot* p, int number, const int* quad) {
+  const Spot &a = p[quad[0] % number], &b = p[quad[1] % number], &c = p[quad[2] % number], &d = p[quad[3] % number];
+  return abs_((c.x - a.x) * (d.y - b.y) - (c.y - a.y) * (d.x - b.x));
+}
+
+// Moves one corner of a quadrilateral on once if its area grows.
+DEVICE_CALL bool move_on(const Spot* p, int number, int corner, int* quad, real* most) {
+  ++quad[corner];
+  const real next = area(p, number, quad);
+  if (next > *most * LARGER) {
+    *most = next;
+    return true;
+  }
+  --quad[corner];
+  return false;
+}
+
+// (2) four corners that span much of a polygon: the first goes round it, and the others go ahead as long as the area
+// grows, the third and the second after each step of the fourth. Corners may coincide.
+DEVICE_CALL void span(const Spot* p, int number, int* best) {
+  int quad[4] = {0, 1, 2, 3};
+  real most = area(p, number, quad);
+  for (int k = 0; k < 4; ++k) best[k] = k;
+  ROLLED for (; quad[0] < number; ++quad[0]) {
+    ROLLED while (move_on(p, number, 3, quad, &most)) {
+      ROLLED while (move_on(p, number, 2, quad, &most)) {
+      }
+      ROLLED while (move_on(p, number, 1, quad, &most)) {
+      }
+      for (int k = 0; k < 4; ++k) best[k] = quad[k] % number;
+    }
+    // a corner that the first one has reached goes ahead of it
+    if (quad[1] > quad[0]) continue;
+    ++quad[1];
+    if (quad[2] == quad[1]) {
+      ++quad[2];
+      if (quad[3] == quad[2]) ++quad[3];
+    }
+  }
+}
+
+DEVICE void put_contact(const real* point, real dist, const real* normal, real sign, const real* origin, Contact* out) {
+  out->dist = dist;
+  for (int i = 0; i < 3; ++i) {
+    out->pos[i] = origin[i] + point[i];
+    out->frame[i] = sign * normal[i];
+    out->frame[3 + i] = 0;
+  }
+  make_frame(out->frame);
+}
+
+// (3) contacts of two faces.
+DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying, const real* origin, real margin,
+                              Contact* out) {
+  const Plane plane = plane_of(a, lying.first), other = plane_of(b, lying.second);
+  const int* adr = a.model->face_adr();
+  const int begin = adr[lying.second], sides = adr[lying.second + 1] - begin;
+  Spot polygon[POLYGON];
+  int number = 0;
+  ROLLED for (int k = sides - 1; k >= 0; --k) {
+    real point[3];
+    corner_of(b, b.model->face_vert()[begin + k], point);
+    polygon[number++] = above(plane, point);
+  }
+  ROLLED for (int k = 0; k < adr[lying.first + 1] - adr[lying.first]; ++k) {
+    number = clip(polygon, number, side_of(a, lying.first, k, plane));
+  }
+  int near = 0;
+  ROLLED for (int k = 0; k < number; ++k) {
+    if (polygon[k].height <= margin) polygon[near++] = polygon[k];
+  }
+  int chosen[4] = {0, 1, 2, 3};
+  if (near > 4) span(polygon, near, chosen);
+  const real cosine = -dot3(plane.normal, other.normal);
+  for (int k = 0; k < 4 && k < near; ++k) {
+    // half-way between the first face and the second, along the second's normal
+    const Spot& c = polygon[chosen[k]];
+    const real dist = c.height * cosine;
+    real point[3];
+    for (int i = 0; i < 3; ++i) {
+      point[i] = plane.origin[i] + fma_(R(-0.5) * dist, other.normal[i], fma_(c.x, plane.x[i], c.y * plane.y[i]));
+    }
+    put_contact(point, dist, other.normal, R(-1.0), origin, out + k);
+  }
+  return near < 4 ? near : 4;
+}
+
+// (4) contacts of an edge on a face; `sign` turns the face's normal into the contact's.
+DEVICE_CALL int edge_contacts(const Solid& edges, const Solid& faces, const Lying& lying, real sign,
+                              const real* origin, real margin, Contact* out) {
+  if (edges.astray) return 0;
+  const int face = lying.second, *adr = faces.model->face_adr();
+  const Plane plane = plane_of(faces, face);
+  real end[2][3];
+  edge_of(edges, lying.first, end[0], end[1]);
+  const Spot from = above(plane, end[0]), to = above(plane, end[1]);
+  // the part of it over the face, as parameters in [0, 1]
+  real part[2] = {R(0.0), R(1.0)};
+  ROLLED for (int k = 0; k < adr[face + 1] - adr[face]; ++k) {
+    const HalfPlane h = side_of(faces, face, k, plane);
+    const real d1 = beyond(h, from), d2 = beyond(h, to);
+    if (d1 > 0 && d2 > 0) return 0;
+    if (d1 > 0) part[0] = max_(part[0], d1 / (d1 - d2));
+    if (d2 > 0) part[1] = min_(part[1], d1 / (d1 - d2));
+  }
+  if (part[0] > part[1]) return 0;
+  const real thick = edges.thick;
+  const bool cut[2] = {part[0] > 0, part[1] < 1};
   int number = 0;
   for (int k = 0; k < 2; ++k) {
     const int e = cut[0] == cut[1] ? k : 1 - k;
-    const real t = e ? part.to : part.from;
-    const real height = fma_(t, local[1][2] - local[0][2], local[0][2]);
-    const real dist = (top ? height : -height) - p.size2[1] + R(0.5) * margin;
+    const real t = part[e], dist = fma_(t, to.height - from.height, from.height) + thick;
     if (dist > margin) continue;
-    Contact& c = out[number++];
-    c.dist = dist;
+    real point[3];
     for (int i = 0; i < 3; ++i) {
-      const real point = fma_(t, ends[1][i] - ends[0][i], ends[0][i]);
-      c.pos[i] = fma_(R(0.5) * (margin - dist), up[i], point);
-      c.frame[i] = -up[i];
-      c.frame[3 + i] = 0;
+      point[i] = fma_(t, end[1][i] - end[0][i], end[0][i]) + (thick - R(0.5) * dist) * plane.normal[i];
     }
-    make_frame(c.frame);
-    if (!cut[e]) continue;
-    real next = (e ? part.from : part.to);
-    const real other = fma_(next, local[1][2] - local[0][2], local[0][2]);
-    if ((top ? other : -other) - p.size2[1] > R(0.5) * margin) out[number++] = c;
+    put_contact(point, dist, plane.normal, sign, origin, out + number++);
+    const real rest = fma_(part[1 - e], to.height - from.height, from.height) + thick;
+    if (cut[e] && rest > margin) out[number++] = out[0];
   }
   return number;
+}
+
+// Contacts of two shapes that lie flat on each other, four at most; 0 where they do not.
+DEVICE_CALL int lying_contacts(const Solid& a, const Solid& b, const real* origin, real margin, Contact* out) {
+  Lying lying;
+  if (faces_lying(a, b, &lying)) return face_contacts(a, b, lying, origin, margin, out);
+  const bool second_first = !a.line && a.touches > b.touches;
+  for (int k = 0; k < 2; ++k) {
+    const bool second = second_first == (k == 0);
+    const Solid &edges = second ? b : a, &faces = second ? a : b;
+    if (!edge_lying(edges, faces, &lying)) continue;
+    return edge_contacts(edges, faces, lying, second ? R(1.0) : R(-1.0), origin, margin, out);
+  }
+  return 0;
 }

@@ -2,62 +2,128 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
-import numpy as np
 
+from simengine.math.contact_frame import make_frame
 from simengine.math.convex_shape import Pair
-from simengine.math.vector import dot
+from simengine.math.polygon import clip, half_planes, span
+from simengine.math.solid import Features, Solid, corners
+from simengine.math.vector import dot, safe_sqrt
 
-FLAT = 0.0888
-CAP_SIDES = 16
-_angle = 2 * np.pi / CAP_SIDES * np.arange(CAP_SIDES + 1)
-_corner = np.stack([np.cos(_angle), np.sin(_angle)], axis=1)
-_outward = np.stack([np.diff(_corner[:, 1]), -np.diff(_corner[:, 0])], axis=1)
-_SIDE = np.sum(_outward * _corner[:-1], axis=1)
-
-
-def clip_to_cap(a: jax.Array, b: jax.Array, radius: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The part of the segment from a to b, (3,) in the frame of a cap, over the cap: parameters from, to; none if
-    from > to."""
-    outward = jnp.asarray(_outward, a.dtype)
-    side = radius * jnp.asarray(_SIDE, a.dtype)
-    da, db = outward @ a[:2] - side, outward @ b[:2] - side
-    crosses = (da > 0) != (db > 0)
-    t = da / jnp.where(crosses, da - db, 1.0)
-    begin = jnp.max(jnp.where(crosses & (da > 0), t, 0.0))
-    end = jnp.min(jnp.where(crosses & (db > 0), t, 1.0))
-    return begin, jnp.where(((da > 0) & (db > 0)).any(), -1.0, end)
+SLOTS = 4
+FACES, EDGE = 0.996, 0.0888
+_still = jax.lax.stop_gradient
 
 
-def capsule_on_cap(p: Pair, normal: jax.Array, margin: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-    """Contacts of a capsule (a) that lies on the cap of a cylinder (b).
+class Lying(NamedTuple):
+    """Contacts of two shapes that lie flat on each other.
 
-    Args: normal (3,) from a to b; margin () [m].
-    Returns: dist (2,) [m], pos (2, 3) from a's centre [m], the normal (3,) of both, and how many there are ().
+    Attributes:
+        dist: (SLOTS,) [m].
+        pos: (SLOTS, 3) from the first shape's centre [m].
+        normal: (3,) from the first to the second.
+        number: () how many there are, 0 where nothing lies flat.
     """
-    axis, up = p.mat_a[:, 2], p.mat_b[:, 2]
-    lies = jnp.abs(dot(axis, up)) <= FLAT
-    # (1) the cap that the normal points into, and the capsule's line that is nearest to it; both are half the margin
-    # thicker, and the line is nearer to the axis where the normal is not across it
-    up = jnp.where(dot(normal, up) < 0, up, -up)
-    aside = (p.a.radius + 0.5 * margin) * (normal - dot(normal, axis) * axis)
-    half = p.a.box[2] * axis
-    ends = jnp.stack([aside - half, aside + half])
-    local = (ends - p.offset[None]) @ p.mat_b
-    # (2) the part of it over the cap
-    begin, end = clip_to_cap(local[0], local[1], p.b.round[0])
-    over = lies & (begin <= end)
-    # (3) its ends, the one that clipping made first; one that has no partner counts twice if clipping made it
-    cut = jnp.stack([begin > 0, end < 1])
-    t = jnp.stack([begin, end])
+
+    dist: jax.Array
+    pos: jax.Array
+    normal: jax.Array
+    number: jax.Array
+
+
+class _Plane(NamedTuple):
+    origin: jax.Array
+    frame: jax.Array  # rows x, y, normal
+
+    def above(self, points: jax.Array) -> jax.Array:
+        """Places and heights (..., 3) of points."""
+        return (points - self.origin) @ self.frame.T
+
+
+def _plane(around: jax.Array, sides: jax.Array, normal: jax.Array) -> _Plane:
+    frame = make_frame(normal).reshape(3, 3)
+    return _Plane(around[sides - 1], jnp.concatenate([frame[1:], frame[:1]]))
+
+
+def lying_contacts(p: Pair, solids: tuple[Solid, Solid], found: tuple[Features, Features], margin: jax.Array) -> Lying:
+    """Contacts of a pair, given what of each shape may lie flat."""
+    (a, b), (first, second) = solids, found
+    cosine = -_still(first.normal) @ _still(second.normal).T
+    cosine = jnp.where(first.is_face[:, None] & second.is_face[None], cosine, -1.0)
+    most = jnp.argmax(cosine)
+    faces = jnp.unravel_index(most, cosine.shape)
+    flat = cosine.ravel()[most] > FACES
+    on_face = _face_contacts(p, a, b, (first.face[faces[0]], second.face[faces[1]]), margin)
+    on_second, tried = _edge_contacts(first, second, b, p.mat_b, p.offset, -1.0, margin)
+    on_first, others = _edge_contacts(second, first, a, p.mat_a, jnp.zeros_like(p.offset), 1.0, margin)
+    turned = others & (~tried | (~first.line & (first.touches > second.touches)))
+    on_edge = jax.tree.map(lambda x, y: jnp.where(turned, x, y), on_first, on_second)
+    return jax.tree.map(lambda x, y: jnp.where(flat, x, y), on_face, on_edge)
+
+
+def _face_contacts(p: Pair, a: Solid, b: Solid, faces: tuple[jax.Array, jax.Array], margin: jax.Array) -> Lying:
+    """Contacts of two faces, numbered within their solids."""
+    number, other = a.sides[faces[0]], b.sides[faces[1]]
+    normal = p.mat_b @ b.normal[faces[1]]
+    around = corners(a, p.mat_a, jnp.zeros_like(p.offset), faces[0])
+    plane = _plane(around, number, p.mat_a @ a.normal[faces[0]])
+    spots = plane.above(corners(b, p.mat_b, p.offset, faces[1]))
+    back = (other - 1 - jnp.arange(len(spots), dtype=jnp.int32)) % other
+    # (1) what is left of the second over the first
+    room = jnp.zeros((len(around), 3), spots.dtype)
+    polygon, left = clip(jnp.concatenate([spots[back], room]), other, half_planes(plane.above(around), number), number)
+    # (2) four corners of what is near
+    near = (jnp.arange(len(polygon), dtype=jnp.int32) < left) & (polygon[:, 2] <= margin)
+    polygon, left = polygon[jnp.argsort(~near, stable=True)], near.sum().astype(jnp.int32)
+    chosen = polygon[span(_still(polygon[:, :2]), left)]
+    # (3) contacts half-way
+    dist = -chosen[:, 2] * dot(plane.frame[2], normal)
+    pos = plane.origin[None] + chosen[:, :2] @ plane.frame[:2] - 0.5 * dist[:, None] * normal[None]
+    return Lying(dist, pos, -normal, jnp.minimum(left, SLOTS))
+
+
+def _edge_contacts(
+    edges: Features,
+    faces: Features,
+    solid: Solid,
+    mat: jax.Array,
+    pos: jax.Array,
+    sign: float,
+    margin: jax.Array,
+) -> tuple[Lying, jax.Array]:
+    """Contacts of the first edge that lies on a face, and whether there is one. `solid`, `mat` and `pos` are those of
+    the face's shape; `sign` turns its normal into the contact's."""
+    along = _still(edges.end - edges.begin)
+    length = safe_sqrt(dot(along, along))
+    lies = jnp.abs(along @ _still(faces.normal).T) < EDGE * length[:, None]
+    lies = (lies & edges.is_edge[:, None] & (faces.is_face & faces.looks)[None]).ravel()
+    edge, face = jnp.unravel_index(jnp.argmax(lies), (len(edges.is_edge), len(faces.is_face)))
+    sides, normal = solid.sides[faces.face[face]], faces.normal[face]
+    around = corners(solid, mat, pos, faces.face[face])
+    plane = _plane(around, sides, normal)
+    ends = jnp.stack([edges.begin[edge], edges.end[edge]])
+    spots = plane.above(ends)
+    # (1) the part of it over the face
+    planes = half_planes(plane.above(around), sides)
+    beyond = jnp.where((jnp.arange(len(planes)) < sides)[:, None], planes[:, :2] @ spots[:, :2].T - planes[:, 2:], -1.0)
+    out = beyond > 0
+    crosses = out[:, 0] != out[:, 1]
+    t = beyond[:, 0] / jnp.where(crosses, beyond[:, 0] - beyond[:, 1], 1.0)
+    start = jnp.max(jnp.where(crosses & out[:, 0], t, 0.0))
+    stop = jnp.min(jnp.where(crosses & out[:, 1], t, 1.0))
+    over = ~out.all(axis=1).any() & (start <= stop) & ~edges.astray & lies.any()
+    # (2) its ends, the second first if one of them is made by clipping; that one counts twice if it has no partner
+    t, cut = jnp.stack([start, stop]), jnp.stack([start > 0, stop < 1])
     swap = cut[0] != cut[1]
     t, cut = jnp.where(swap, t[::-1], t), jnp.where(swap, cut[::-1], cut)
     points = ends[0][None] + t[:, None] * (ends[1] - ends[0])[None]
-    dist = (points - p.offset[None]) @ up - p.b.box[2] + 0.5 * margin
-    pos = points + 0.5 * (margin - dist)[:, None] * up[None]
+    dist = spots[0, 2] + t * (spots[1, 2] - spots[0, 2]) + edges.thick
+    points = points + (edges.thick - 0.5 * dist)[:, None] * normal[None]
     near = dist <= margin
     only = 1 - near[0].astype(jnp.int32)
-    pick = jnp.where(near.all(), jnp.arange(2, dtype=jnp.int32), only)
+    pick = jnp.where(near.all(), jnp.arange(SLOTS, dtype=jnp.int32) % 2, only)
     number = jnp.where(near.all(), 2, jnp.where(near.any(), 1 + cut[only].astype(jnp.int32), 0))
-    return dist[pick], pos[pick], -up, jnp.where(over, number, 0)
+    return Lying(dist[pick], points[pick], sign * normal, jnp.where(over, number, 0)), lies.any()

@@ -185,10 +185,11 @@ def polish(p: Pair, s: Simplex, n: jax.Array) -> tuple[jax.Array, Kinks]:
     return n, kinks
 
 
-def lies_along(p: Pair, kinks: Kinks) -> jax.Array:
-    """Whether the contact lies along the axis of b, on a cylinder's side."""
-    along = jnp.abs(kinks.edge @ p.mat_b[:, 2]) > 0.5
-    return (along & (kinks.body == 1) & (jnp.arange(2, dtype=jnp.int32) < kinks.number)).any()
+def lies_along(p: Pair, kinks: Kinks, body: int) -> jax.Array:
+    """Whether the contact lies along the axis of a body, on a cylinder's side."""
+    along = jnp.abs(kinks.edge @ (p.mat_b if body else p.mat_a)[:, 2]) > 0.5
+    on_side = (along & (kinks.body == body) & (jnp.arange(2, dtype=jnp.int32) < kinks.number)).any()
+    return (p.b if body else p.a).disc & on_side
 
 
 def _witness(s: Shape, mat: jax.Array, simplex: Simplex, dirs: jax.Array, n: jax.Array) -> jax.Array:

@@ -1,7 +1,8 @@
-"""Convex hulls of the meshes that can touch something, for the narrowphase.
+"""Convex hulls of the meshes that can touch something, for the narrowphase, and of boxes and cylinders.
 
 MuJoCo collides a mesh as its convex hull, whose vertices it lists in `mesh_graph` and whose flat faces in `mesh_poly*`.
-Meshes that are only seen do not get here.
+Meshes that are only seen do not get here. Where a box or a cylinder lies flat it is a hull too: a unit box and a pair
+of caps, polygons of radius one, are listed after those of meshes and scaled by the geoms' sizes.
 """
 
 from __future__ import annotations
@@ -12,19 +13,29 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
+CAP_SIDES = 16
+_BOX, _CYLINDER = int(mujoco.mjtGeom.mjGEOM_BOX), int(mujoco.mjtGeom.mjGEOM_CYLINDER)
+_MESH = int(mujoco.mjtGeom.mjGEOM_MESH)
+_BOX_FACES = (  # corners by the bits of their signs: x, y, z; the order is MuJoCo's, which decides that of contacts
+    *((5, 1, 3, 7), (0, 4, 6, 2), (6, 7, 3, 2)),
+    *((0, 1, 5, 4), (4, 5, 7, 6), (1, 0, 2, 3)),
+)
+
 
 class Hull(NamedTuple):
-    """The hull of one mesh.
+    """The hull of one mesh, or a solid like it.
 
     Attributes:
         vert: (n, 3) vertices in the mesh's frame [m].
         faces: vertices of each flat face, in MuJoCo's order around it.
         normal: (number of faces, 3) outward.
+        is_box: it is the unit box.
     """
 
     vert: np.ndarray
     faces: list[np.ndarray]
     normal: np.ndarray
+    is_box: bool = False
 
 
 def hull_of(mj: mujoco.MjModel, mesh: int) -> Hull:
@@ -43,24 +54,73 @@ def hull_of(mj: mujoco.MjModel, mesh: int) -> Hull:
     return Hull(vert[used], faces, np.array([mj.mesh_polynormal[p] for p in polygons]).reshape(-1, 3))
 
 
-def hull_table(mj: mujoco.MjModel, geoms: Iterable[int]) -> dict[str, np.ndarray]:
-    """The `hull_*` and `face_*` arrays of the model table, with the hulls of these geoms that are meshes."""
-    mesh_geoms = [g for g in sorted(set(geoms)) if mj.geom_type[g] == mujoco.mjtGeom.mjGEOM_MESH]
+def unit_box() -> Hull:
+    """The box of half sides one."""
+    vert = np.array([[1.0 if code >> axis & 1 else -1.0 for axis in range(3)] for code in range(8)])
+    normal = np.repeat(np.eye(3), 2, axis=0) * np.array([[1.0], [-1.0]] * 3)
+    return Hull(vert, [np.array(face) for face in _BOX_FACES], normal, True)
+
+
+def unit_caps() -> Hull:
+    """Top and bottom of the cylinder of radius and half length one, as polygons with a corner on x."""
+    angle = 2 * np.pi / CAP_SIDES * np.arange(CAP_SIDES)
+    around = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    vert = np.concatenate([np.column_stack([around, np.full(CAP_SIDES, side)]) for side in (1.0, -1.0)])
+    top = np.roll(np.arange(CAP_SIDES), -1)
+    return Hull(vert, [top, 2 * CAP_SIDES - 1 - np.arange(CAP_SIDES)], np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]))
+
+
+def most_corners(mj: mujoco.MjModel, geom: int) -> int:
+    """The most corners of a face that the geom can lie on."""
+    if mj.geom_type[geom] != _MESH:
+        return {_BOX: 4, _CYLINDER: CAP_SIDES}.get(int(mj.geom_type[geom]), 0)
+    mesh = int(mj.geom_dataid[geom])
+    polygons = slice(mj.mesh_polyadr[mesh], mj.mesh_polyadr[mesh] + mj.mesh_polynum[mesh])
+    return int(mj.mesh_polyvertnum[polygons].max(initial=0))
+
+
+def hull_table(mj: mujoco.MjModel, geoms: Iterable[int], flat: Iterable[int]) -> dict[str, np.ndarray]:
+    """The `hull_*`, `face_*` and `vert_*` arrays of the model table: hulls of those `geoms` that are meshes, and of the
+    boxes and cylinders among the `flat` ones, which can lie flat on others."""
+    mesh_geoms = [g for g in sorted(set(geoms)) if mj.geom_type[g] == _MESH]
     meshes = sorted({int(mj.geom_dataid[g]) for g in mesh_geoms})
-    hulls = [hull_of(mj, mesh) for mesh in meshes]
+    solid = {_BOX, _CYLINDER} & {int(mj.geom_type[g]) for g in flat}
+    hulls = [hull_of(mj, mesh) for mesh in meshes] + ([unit_box(), unit_caps()] if solid else [])
     sizes = {"vert": [len(h.vert) for h in hulls], "face": [len(h.faces) for h in hulls]}
     starts = {kind: np.cumsum([0, *counts]) for kind, counts in sizes.items()}
     names = [f"geom_{kind}{what}" for kind in ("hull", "face") for what in ("adr", "num")]
-    of_geom = {name: np.zeros(mj.ngeom, np.int32) for name in names}
+    of_geom = {name: np.zeros(mj.ngeom, np.int32) for name in (*names, "geom_solidadr")}
+    for place, solid_type in enumerate((_BOX, _CYLINDER) if solid else (), start=len(meshes)):
+        of_geom["geom_solidadr"][mj.geom_type == solid_type] = starts["vert"][place]
     for g in mesh_geoms:
         i = meshes.index(int(mj.geom_dataid[g]))
         for name, kind in (("hull", "vert"), ("face", "face")):
             of_geom[f"geom_{name}adr"][g] = starts[kind][i]
             of_geom[f"geom_{name}num"][g] = sizes[kind][i]
-    faces = [face for h in hulls for face in h.faces]
-    return of_geom | {
-        "hull_vert": np.concatenate([h.vert for h in hulls]) if hulls else np.zeros((0, 3)),
+        of_geom["geom_solidadr"][g] = starts["vert"][i]
+    return of_geom | _faces(hulls)
+
+
+def _faces(hulls: list[Hull]) -> dict[str, np.ndarray]:
+    """Vertices and faces of hulls; faces around each vertex, and other ends of the edges at it: of each of these faces
+    the edge before the vertex, of a box along x, y and z."""
+    number, around, ends, first = [np.zeros(0, int)], [np.zeros(0, int)], [np.zeros(0, int)], 0
+    for hull in hulls:
+        corner = np.concatenate([np.zeros(0, int), *hull.faces])
+        before = np.concatenate([np.zeros(0, int), *(np.roll(face, 1) for face in hull.faces)])
+        order = np.argsort(corner, kind="stable")
+        owner = np.repeat(np.arange(len(hull.faces)), [len(face) for face in hull.faces])
+        around.append(first + owner[order])
+        ends.append((np.arange(8)[:, None] ^ np.array([1, 2, 4])).ravel() if hull.is_box else before[order])
+        number.append(np.bincount(corner, minlength=len(hull.vert)))
+        first += len(hull.faces)
+    faces = [face for hull in hulls for face in hull.faces]
+    return {
+        "hull_vert": np.concatenate([np.zeros((0, 3)), *(h.vert for h in hulls)]),
         "face_adr": np.cumsum([0, *(len(face) for face in faces)]),
-        "face_vert": np.concatenate(faces) if faces else np.zeros(0),
-        "face_normal": np.concatenate([h.normal for h in hulls]) if hulls else np.zeros((0, 3)),
+        "face_vert": np.concatenate([np.zeros(0), *faces]),
+        "face_normal": np.concatenate([np.zeros((0, 3)), *(h.normal for h in hulls)]),
+        "vert_adr": np.cumsum([0, *np.concatenate(number)]),
+        "vert_face": np.concatenate(around),
+        "vert_edge": np.concatenate(ends),
     }

@@ -18,7 +18,7 @@ from simengine.model.hfields import geom_hfields
 from simengine.model.inertia import has_small_far_bodies
 from simengine.model.lengths import length_table
 from simengine.model.meshes import hull_table
-from simengine.model.pairs import Candidate, Parameters, geom_pairs, pair_table, unsupported_pairs
+from simengine.model.pairs import Candidate, Parameters, can_lie, geom_pairs, pair_table, unsupported_pairs
 from simengine.model.rows import needs_general_rows, row_table
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
 from simengine.model.support import INTEGRATORS, unsupported_features
@@ -193,7 +193,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.nd
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
-    values |= hull_table(mj, [g for candidate in pairs for g in candidate[:2]])
+    values |= hull_table(mj, {g for c in pairs for g in c[:2]}, {g for c in pairs if can_lie(mj, c) for g in c[:2]})
     values |= length_table(mj) | path_table(mj) | actuator_table(mj) | sensor_table(mj)
     values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia

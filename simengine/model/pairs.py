@@ -12,24 +12,24 @@ import mujoco
 import numpy as np
 
 from simengine.model.hfields import most_contacts
+from simengine.model.meshes import most_corners
 from simengine.model.support import element
-from simengine.model.table import FLAT_CONVEX, HFIELD_POLYTOPE, PAIR_SLOTS, PAIR_TYPES, PAIRS
+from simengine.model.table import FLAT, HFIELD_POLYTOPE, LYING, PAIR_SLOTS, PAIR_TYPES, PAIRS
 
 _GEOM = mujoco.mjtGeom
 _MINVAL = float(mujoco.mjMINVAL)
 _MINMU = float(mujoco.mjMINMU)
+_MOST_CORNERS = 192  # of the two faces that lie flat on each other: POLYGON of manifold.cuh
 
 
-def _codes(pairs: tuple[tuple[str, str], ...]) -> list[tuple[int, ...]]:
-    return [tuple(int(getattr(_GEOM, f"mjGEOM_{name.upper()}")) for name in pair) for pair in pairs]
+def _types(first: str, second: str) -> tuple[int, int]:
+    return int(getattr(_GEOM, f"mjGEOM_{first.upper()}")), int(getattr(_GEOM, f"mjGEOM_{second.upper()}"))
 
 
-_FLAT, _POLYTOPE = _codes(FLAT_CONVEX), _codes(HFIELD_POLYTOPE)
 _TYPE_CODE: dict[tuple[int, int], int] = {
-    (int(getattr(_GEOM, f"mjGEOM_{first.upper()}")), int(getattr(_GEOM, f"mjGEOM_{second.upper()}"))): code
-    for code, pair in enumerate(PAIRS)
-    for first, second in pair.geoms
+    _types(*geoms): code for code, pair in enumerate(PAIRS) for geoms in pair.geoms
 }
+_FLAT, _LYING, _POLYTOPE = ([_types(*geoms) for geoms in pairs] for pairs in (FLAT, LYING, HFIELD_POLYTOPE))
 
 
 class Candidate(NamedTuple):
@@ -197,14 +197,14 @@ def unsupported_pairs(mj: mujoco.MjModel, pairs: list[Candidate]) -> list[str]:
     """One line per candidate pair whose geom types have no narrowphase yet."""
     lines = []
     geom, geom_type = mujoco.mjtObj.mjOBJ_GEOM, mj.geom_type.tolist()
-    several = not mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_MULTICCD)
     other_ccd = mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_NATIVECCD)
     parameters = Parameters(mj)
     for candidate in pairs:
         geom1, geom2, _ = candidate
         types = (geom_type[geom1], geom_type[geom2])
+        corners = most_corners(mj, geom1) + most_corners(mj, geom2) if _slots(mj, types) == 4 else 0
         touching = types in _POLYTOPE and _reach(parameters.of(candidate)) <= 0
-        if types in _TYPE_CODE and not other_ccd and not (several and types in _FLAT) and not touching:
+        if types in _TYPE_CODE and not other_ccd and corners <= _MOST_CORNERS and not touching:
             continue
         names = f"geoms {element(mj, geom, geom1)} and {element(mj, geom, geom2)}"
         if types not in _TYPE_CODE:
@@ -212,8 +212,8 @@ def unsupported_pairs(mj: mujoco.MjModel, pairs: list[Candidate]) -> list[str]:
             lines.append(f"collision {words[0]}-{words[1]} of {names}")
         elif other_ccd and PAIRS[_TYPE_CODE[types]].name in ("convex", "hfield"):
             lines.append(f"disable flag nativeccd, which collides {names} by another method")
-        elif several and types in _FLAT:
-            lines.append(f"several contacts (flag multiccd) of {names}")
+        elif corners > _MOST_CORNERS:
+            lines.append(f"contacts of flat faces with {corners} corners (at most {_MOST_CORNERS}) of {names}")
         elif touching:
             lines.append(f"margin 0 of {names}, with which MuJoCo does not find the least penetration (1e-9 is enough)")
     return lines
@@ -224,12 +224,28 @@ def _reach(parameters: ContactParameters) -> float:
     return parameters.margin + parameters.gap
 
 
+def _slots(mj: mujoco.MjModel, types: tuple[int, int]) -> int:
+    """The most contacts of a pair of geom types; of convex pairs it depends on the flag multiccd."""
+    code = _TYPE_CODE.get(types, -1)
+    if code < 0 or PAIRS[code].name != "convex":
+        return PAIR_SLOTS[code] if code >= 0 else 0
+    if mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_MULTICCD):
+        return 1
+    return 4 if types in _FLAT else 2 if types in _LYING else 1
+
+
+def can_lie(mj: mujoco.MjModel, candidate: Candidate) -> bool:
+    """Whether the geoms, a convex pair, can lie flat on each other and then touch in several points."""
+    types = int(mj.geom_type[candidate.geom1]), int(mj.geom_type[candidate.geom2])
+    return types in (*_FLAT, *_LYING) and _slots(mj, types) > 1
+
+
 def pair_table(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarray]:
     """The `cand_*` and `slot_*` arrays of the model table for supported pairs."""
     geom_type, combined = mj.geom_type.tolist(), Parameters(mj)
     codes = [_TYPE_CODE[geom_type[g1], geom_type[g2]] for g1, g2, _ in pairs]
     parameters = [combined.of(candidate) for candidate in pairs]
-    slots = np.array([PAIR_SLOTS[code] for code in codes], dtype=np.int32)
+    slots = np.array([_slots(mj, (geom_type[g1], geom_type[g2])) for g1, g2, _ in pairs], dtype=np.int32)
     for c in np.flatnonzero(np.array(codes, dtype=np.int32) == PAIR_TYPES.index("hfield")):
         slots[c] = most_contacts(mj, pairs[c].geom1, pairs[c].geom2, _reach(parameters[c]))
     slot_cand = np.repeat(np.arange(len(pairs)), slots)

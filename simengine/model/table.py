@@ -130,10 +130,14 @@ TABLE: tuple[TableField, ...] = (
     _i("geom_hullnum", "ngeom", doc="derived: number of vertices, 0 for other geoms"),
     _i("geom_faceadr", "ngeom", doc="derived: first flat face of a mesh's hull"),
     _i("geom_facenum", "ngeom", doc="derived: number of flat faces"),
-    _r("hull_vert", "nhullvert", 3, doc="derived: vertices in the geom's frame [m]"),
+    _i("geom_solidadr", "ngeom", doc="derived: first corner in hull_vert of what the geom is where it lies flat"),
+    _r("hull_vert", "nhullvert", 3, doc="derived: vertices in the geom's frame [m]; unit box and caps after hulls"),
     _i("face_adr", "nface+1", doc="derived: first entry of each face in face_vert"),
     _i("face_vert", "nfacevert", doc="derived: vertices around each face, numbered within their hull"),
     _r("face_normal", "nface", 3, doc="derived: outward normal in the geom's frame"),
+    _i("vert_adr", "nhullvert+1", doc="derived: first entry of each vertex in vert_face and vert_edge"),
+    _i("vert_face", "nfacevert", doc="derived: faces around each vertex"),
+    _i("vert_edge", "nfacevert", doc="derived: other ends of the edges at each vertex, numbered within their hull"),
     # height fields: rows run along y, columns along x, and heights are shares of the highest there can be
     _i("geom_hfieldid", "ngeom", doc="derived: height field of the geom, -1 for other geoms"),
     _i("hfield_nrow", "nhfield", doc="number of rows"),
@@ -277,19 +281,19 @@ class PairType(NamedTuple):
     shared: bool = False
 
 
-# Convex pairs whose flat features touch in several points, which are not found yet.
-FLAT_CONVEX: tuple[tuple[str, str], ...] = (
-    *((other, "mesh") for other in ("capsule", "cylinder", "box", "mesh")),
-    *(("cylinder", "cylinder"), ("cylinder", "box")),
-)
-
-# Pairs of the general convex narrowphase.
-CONVEX: tuple[tuple[str, str], ...] = (
+# Pairs of the general convex narrowphase: with one point of contact, with two where a capsule lies flat, with up to
+# four where faces do. Without the flag multiccd all have one.
+SMOOTH: tuple[tuple[str, str], ...] = (
     *((other, "ellipsoid") for other in ("sphere", "capsule", "ellipsoid")),
     *(("ellipsoid", other) for other in ("cylinder", "box", "mesh")),
-    *(("sphere", "mesh"), ("capsule", "cylinder")),
-    *FLAT_CONVEX,
+    ("sphere", "mesh"),
 )
+LYING: tuple[tuple[str, str], ...] = (("capsule", "cylinder"), ("capsule", "mesh"))
+FLAT: tuple[tuple[str, str], ...] = (
+    *((other, "mesh") for other in ("cylinder", "box", "mesh")),
+    *(("cylinder", "cylinder"), ("cylinder", "box")),
+)
+CONVEX = (*SMOOTH, *LYING, *FLAT)
 
 # Pairs of a height field, and those of them whose contacts MuJoCo gets right only where there is a margin.
 HFIELD_POLYTOPE: tuple[tuple[str, str], ...] = (("hfield", "box"), ("hfield", "mesh"))
@@ -312,7 +316,7 @@ PAIRS: tuple[PairType, ...] = (
     PairType("sphere_box", (("sphere", "box"),), 1, heavy=True),
     PairType("capsule_box", (("capsule", "box"),), 2, heavy=True),
     PairType("box_box", (("box", "box"),), 8, heavy=True),
-    PairType("convex", CONVEX, 2, heavy=True),
+    PairType("convex", CONVEX, 4, heavy=True),
     PairType("plane_mesh", (("plane", "mesh"),), 4, heavy=True),
     PairType("hfield", HFIELD, 50, heavy=True, shared=True),  # mjMAXCONPAIR
 )

@@ -1,9 +1,9 @@
 // Two convex shapes of any kind: GJK where their cores are apart, EPA where they overlap; see gjk.cuh and epa.cuh.
 
-// The one contact at the nearest points, or at the least penetration. False beyond the margin.
-DEVICE_CALL bool convex_contact(const Difference& d, const real* origin, real margin, bool* side, Contact* out) {
-  Simplex simplex;
-  Kinks kinks;
+// The one contact at the nearest points, or at the least penetration; the simplex and the kinks it comes from. False
+// beyond the margin.
+DEVICE_CALL bool convex_contact(const Difference& d, const real* origin, real margin, Simplex& simplex, Kinks& kinks,
+                                Contact* out) {
   bool apart;
   real normal[3], p1[3], p2[3];
   const real radii = d.a.radius + d.b.radius;
@@ -27,23 +27,27 @@ DEVICE_CALL bool convex_contact(const Difference& d, const real* origin, real ma
     out->frame[3 + i] = 0;
   }
   make_frame(out->frame);
-  *side = lies_along(d.b, kinks, 1);
   return true;
 }
 
+// Whether a geom type has no flat feature.
+DEVICE bool is_round(int type) { return type == GEOM_SPHERE || type == GEOM_ELLIPSOID; }
+
 DEVICE_CALL int collide_convex(const Pair& p, real margin, Contact* out) {
   const Difference d = difference_of(p);
-  bool side;
-  if (!convex_contact(d, p.pos1, margin, &side, out)) return 0;
+  const Model& m = *p.model;
+  Simplex simplex;
+  Kinks kinks;
+  if (!convex_contact(d, p.pos1, margin, simplex, kinks, out)) return 0;
   // (4) more contacts of flat features
-  const int* type = p.model->geom_type();
-  if (type[p.geom1] == GEOM_CAPSULE && type[p.geom2] == GEOM_CYLINDER && p.model->opt_multiccd() && !side) {
-    Contact found[MAX_CONVEX];
-    const int number = capsule_on_cap(p, out->frame, margin, found);
-    for (int k = 0; k < number; ++k) out[k] = found[k];
-    return number ? number : 1;
-  }
-  return 1;
+  if (!m.opt_multiccd() || is_round(m.geom_type()[p.geom1]) || is_round(m.geom_type()[p.geom2])) return 1;
+  const real *normal = out->frame, inward[3] = {-normal[0], -normal[1], -normal[2]};
+  const Solid a = solid_of(m, p.geom1, d.a, p.size1, simplex, kinks, normal, 0, margin, d.scale);
+  const Solid b = solid_of(m, p.geom2, d.b, p.size2, simplex, kinks, inward, 1, margin, d.scale);
+  Contact found[MAX_CONVEX];
+  const int number = lying_contacts(a, b, p.pos1, margin, found);
+  for (int k = 0; k < number; ++k) out[k] = found[k];
+  return number ? number : 1;
 }
 
 DEVICE void convex(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -13,11 +12,11 @@ from simengine.math.contact_frame import NO_CONTACT, make_frame
 from simengine.math.convex_shape import Pair, Shape, extent
 from simengine.math.epa import epa
 from simengine.math.gjk import gjk
-from simengine.math.manifold import capsule_on_cap
+from simengine.math.manifold import SLOTS, lying_contacts
 from simengine.math.polish import lies_along, polish, witnesses
+from simengine.math.solid import Solid, features
 from simengine.math.vector import dot
 
-SLOTS = 2
 _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX = 2, 3, 4, 5, 6  # MuJoCo's mjtGeom
 
 
@@ -51,23 +50,22 @@ def convex(
     mat2: jax.Array,
     shape2: Shape,
     margin: jax.Array,
-    several: bool,
+    solids: tuple[Solid, Solid] | None = None,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Contacts of n pairs of convex shapes.
 
-    Args: positions (n, 3) [m], rotation matrices (n, 9), shapes of n geoms, margin (n,) [m]; several: flat features
-    give several contacts.
-    Returns: dist (n, SLOTS) [m], NO_CONTACT in an unused slot; pos (n, SLOTS, 3) [m]; frame (n, SLOTS, 9).
+    Args: positions (n, 3) [m], rotation matrices (n, 9), shapes of n geoms, margin (n,) [m]; solids of n geoms where
+    flat features give several contacts.
+    Returns: dist (n, slots) [m], NO_CONTACT in an unused slot; pos (n, slots, 3) [m]; frame (n, slots, 9). There is one
+    slot without solids and SLOTS with them.
     """
 
     with jax.default_matmul_precision("highest"):
-        each = jax.vmap(partial(_contacts, several))
-        dist, pos, normal = each(pos1, mat1, shape1, pos2, mat2, shape2, margin)
+        dist, pos, normal = jax.vmap(_contacts)(pos1, mat1, shape1, pos2, mat2, shape2, margin, solids)
     return dist, pos, make_frame(normal)
 
 
 def _contacts(
-    several: bool,
     pos1: jax.Array,
     mat1: jax.Array,
     shape1: Shape,
@@ -75,6 +73,7 @@ def _contacts(
     mat2: jax.Array,
     shape2: Shape,
     margin: jax.Array,
+    solids: tuple[Solid, Solid] | None,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     scale = extent(shape1) + extent(shape2)
     p = Pair(shape1, shape2, mat1.reshape(3, 3), mat2.reshape(3, 3), pos2 - pos1, scale)
@@ -90,12 +89,17 @@ def _contacts(
     dist = jnp.where(apart, NO_CONTACT, -dot(p1 - p2, normal) - radii)
     # (3) contact half-way between the surfaces
     middle = 0.5 * (p1 + shape1.radius * normal + p2 - shape2.radius * normal)
-    dists = jnp.stack([dist, *(SLOTS - 1) * [jnp.full_like(dist, NO_CONTACT)]])
-    middles, normals = jnp.broadcast_to(middle, (SLOTS, 3)), jnp.broadcast_to(normal, (SLOTS, 3))
-    if several:
-        # (4) more contacts of flat features
-        more, points, face, number = capsule_on_cap(p, normal, margin)
-        lies = shape1.line & shape2.disc & (dist <= margin) & ~lies_along(p, kinks) & (number > 0)
-        dists = jnp.where(lies, jnp.where(jnp.arange(SLOTS, dtype=jnp.int32) < number, more, NO_CONTACT), dists)
-        middles, normals = jnp.where(lies, points, middles), jnp.where(lies, face[None], normals)
-    return dists, pos1[None] + middles, normals
+    if solids is None:
+        return dist[None], pos1[None] + middle[None], normal[None]
+    # (4) more contacts of flat features
+    first = features(
+        solids[0], p.a, p.mat_a, jnp.zeros_like(pos1), simplex, 1.0, normal, lies_along(p, kinks, 0), margin, scale
+    )
+    second = features(solids[1], p.b, p.mat_b, p.offset, simplex, -1.0, normal, lies_along(p, kinks, 1), margin, scale)
+    lying = lying_contacts(p, solids, (first, second), margin)
+    slot = jnp.arange(SLOTS, dtype=jnp.int32)
+    lies = (dist <= margin) & (lying.number > 0)
+    several = jnp.where(slot < lying.number, lying.dist, NO_CONTACT)
+    dists = jnp.where(lies, several, jnp.where(slot == 0, dist, NO_CONTACT))
+    normals = jnp.broadcast_to(jnp.where(lies, lying.normal, normal), (SLOTS, 3))
+    return dists, pos1[None] + jnp.where(lies, lying.pos, middle[None]), normals

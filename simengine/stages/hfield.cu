@@ -97,8 +97,9 @@ DEVICE_CALL bool prism_contact(const Pair& p, Patch& f, int prism, real margin, 
   a.vert = vert;
   a.nvert = 6;
   f.d.scale = extent(a) + f.geom_scale;
-  bool side;
-  return convex_contact(f.d, p.pos2, margin, &side, out);
+  Simplex simplex;
+  Kinks kinks;
+  return convex_contact(f.d, p.pos2, margin, simplex, kinks, out);
 }
 
 // Gives the contacts of a pair to `take`, with their numbers, in MuJoCo's order and no more than it lists; returns how

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from simengine.math.solid_table import solids_of
 from simengine.math.vector import const
 from simengine.model.hfields import most_cells
 from simengine.stages.convex_ref import shapes_of
@@ -70,7 +71,11 @@ def pair_contacts(m: Any, stage: Stage, cand: np.ndarray, geom_xpos: jax.Array, 
     if stage.name == "hfield":
         return stage.load_ref()(*pose1, fields_under(m, cand), *pose2, shape2, reach)
     shape1 = shapes_of(m.geom_type[g1], size1, hull_vertices(m, g1))
-    return stage.load_ref()(*pose1, shape1, *pose2, shape2, reach, bool(m.opt_multiccd))
+    own = np.bincount(m.slot_cand, minlength=m.ncand)[cand]
+    solids = (solids_of(m, g1, size1), solids_of(m, g2, size2)) if own.max() > 1 else None
+    dist, pos, frame = stage.load_ref()(*pose1, shape1, *pose2, shape2, reach, solids)
+    kept = np.nonzero(np.arange(dist.shape[1]) < own[:, None])  # the slots that a pair has
+    return dist[kept], pos[kept], frame[kept]
 
 
 def narrowphase(m: Any, geom_xpos: jax.Array, geom_xmat: jax.Array) -> tuple[jax.Array, ...]:

@@ -59,12 +59,6 @@ FEATURES: dict[str, Feature] = {
     "sleep": Feature("flag", '<flag sleep="enable"/>', "enable flag sleep"),
     "polynomial stiffness": Feature("joint", 'stiffness="1 2"', "polynomial stiffness of joint 'swing'"),
     "polynomial damping": Feature("joint", 'damping="1 2"', "polynomial damping of joint 'swing'"),
-    "mesh": Feature(
-        "world",
-        '<geom name="wall" type="box" size="0.1 0.1 0.1"/>'
-        '<body name="other"><freejoint/><geom name="rock" type="mesh" mesh="tetra"/></body>',
-        "several contacts (flag multiccd) of geoms 'wall' and 'rock'",
-    ),
     "box on a height field": Feature(
         "world",
         '<geom name="land" type="hfield" hfield="hills" contype="2"/>'

@@ -1,0 +1,68 @@
+"""Contacts of flat faces that rounding chooses in MuJoCo: states with such contacts are not compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from copy import copy
+
+import mujoco
+import numpy as np
+
+_NUDGES, _NUDGE = 6, 1e-10  # how often and by how much coordinates are changed to see whether other contacts are chosen
+_ELSEWHERE = 1e-4  # [m] how far away other ones are at least
+_MOST = 4  # contacts of two faces
+_ALONG = 1 - 1e-9  # cosine to its axis from which a normal is that of a cylinder's cap
+_CAPSULE, _CYLINDER, _BOX, _MESH = 3, 5, 6, 7  # MuJoCo's mjtGeom
+
+
+class Chosen:
+    """Tells which contacts are chosen by rounding.
+
+    Four contacts are chosen among more corners by the area that they span, and areas may be equal. A cylinder's cap is
+    a regular polygon, so with it many always are, in a way that small changes need not show. And where a corner touches
+    a cap, the line on the cylinder's side that is tried with it lies anywhere around.
+
+    Args:
+        mj: the model.
+    """
+
+    def __init__(self, mj: mujoco.MjModel):
+        self._kind = mj.geom_type.tolist()
+        self._single = copy(mj)
+        self._single.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MULTICCD)
+        self._data = mujoco.MjData(self._single)
+
+    def are_decided(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
+        """Whether rounding chooses none of the contacts in `data`, after MuJoCo's `mj_fwdPosition`; changes `data`."""
+        pairs = Counter(pair for pair in map(tuple, data.contact.geom.tolist()) if self._lies_flat(*pair))
+        if not pairs:
+            return True
+        caps = {p: number for p, number in pairs.items() if _CYLINDER in (self._kind[p[0]], self._kind[p[1]])}
+        if any(number == _MOST for number in caps.values()) or (caps and self._on_a_cap(data, caps)):
+            return False
+        qpos, first = data.qpos.copy(), data.contact.pos.copy()
+        for nudge in np.random.default_rng(0).choice((-_NUDGE, _NUDGE), size=(_NUDGES, len(qpos))):
+            data.qpos[:] = qpos + nudge
+            mujoco.mj_fwdPosition(model, data)
+            pos = data.contact.pos
+            if pos.shape != first.shape or np.abs(pos - first).max() >= _ELSEWHERE:
+                return False
+        return True
+
+    def _lies_flat(self, geom1: int, geom2: int) -> bool:
+        """Whether two geoms, the second of the higher type, can have contacts chosen among corners."""
+        first, second = self._kind[geom1], self._kind[geom2]
+        return first in (_CAPSULE, _CYLINDER, _BOX, _MESH) and (second == _MESH or _CYLINDER in (first, second))
+
+    def _on_a_cap(self, data: mujoco.MjData, pairs: dict[tuple[int, int], int]) -> bool:
+        """Whether a pair with one or two contacts touches along the axis of a cylinder, without being a capsule's."""
+        single = self._data
+        single.qpos[:], single.mocap_pos[:], single.mocap_quat[:] = data.qpos, data.mocap_pos, data.mocap_quat
+        mujoco.mj_fwdPosition(self._single, single)
+        for pair, frame in zip(map(tuple, single.contact.geom.tolist()), single.contact.frame, strict=True):
+            if self._kind[pair[0]] == _CAPSULE or pairs.get(pair, _MOST) > 2:
+                continue
+            axes = [single.geom_xmat[geom].reshape(3, 3)[:, 2] for geom in pair if self._kind[geom] == _CYLINDER]
+            if any(abs(axis @ frame[:3]) > _ALONG for axis in axes):
+                return True
+        return False

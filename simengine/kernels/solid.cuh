@@ -1,0 +1,142 @@
+// Flat features of two shapes that touch: the faces and edges at the vertices that touch, with which one shape may lie
+// on the other. Boxes and cylinders' caps are hulls like those of meshes, scaled (simengine/model/meshes.py); the line
+// of a capsule or of a cylinder's side that touches is an edge.
+#pragma once
+
+#define CAP_SIDES 16
+#if REAL_IS_FLOAT
+#define TOUCHING R(1e-5)  // of the scale: how far below the farthest vertex another one counts as touching too
+#define UPRIGHT R(1e-4)   // sine of the angle to the axis, or to a cap, below which a normal shows no side, or no cap
+#else
+#define TOUCHING R(1e-6)
+#define UPRIGHT R(1e-7)
+#endif
+
+struct Solid {
+  const Shape* shape;
+  const Model* model;
+  real outward[3];  // the contact's normal, away from the shape
+  real scale[3];   // of the corners in hull_vert
+  int first;       // corner number 0 in hull_vert
+  int touch[3], touches;  // corners that touch
+  bool line;       // the edge is a line, and the only one
+  bool astray;     // but it is not known where it lies
+  real end[2][3];  // its ends, in the frame of the difference
+  real thick;      // by how much it lies too far out
+};
+
+// Adds a corner unless it is there already or lies too low.
+DEVICE void add_touch(Solid& s, int corner, real below) {
+  if (s.touches == 3 || below > 0) return;
+  for (int k = 0; k < s.touches; ++k) {
+    if (s.touch[k] == corner) return;
+  }
+  s.touch[s.touches++] = corner;
+}
+
+// Corners of a box or a mesh that touch: the farthest along the normal, and those of the simplex that are as far.
+DEVICE_CALL void touching_corners(Solid& s, const Simplex& simplex, real sign, const real* local, real slack) {
+  real point[3];
+  const int low = flat_vertex(*s.shape, local);
+  flat_point(*s.shape, low, point);
+  const real most = dot3(point, local) - slack;
+  s.touches = 0;
+  add_touch(s, low, R(0.0));
+  ROLLED for (int k = 0; k < 4; ++k) {
+    if (!simplex.used[k]) continue;
+    real dir[3];
+    to_local(dir, s.shape->mat, simplex.dir[k]);
+    for (int i = 0; i < 3; ++i) dir[i] *= sign;
+    const int corner = flat_vertex(*s.shape, dir);
+    flat_point(*s.shape, corner, point);
+    add_touch(s, corner, most - dot3(point, local));
+  }
+}
+
+// A capsule's line nearest to the other shape, half the margin farther out; nearer to the axis where the normal is not
+// across it. A cylinder's is on its surface. `outward` is the contact's normal, away from the shape.
+DEVICE void line_of(Solid& s, const real* size, const real* outward, real margin) {
+  const bool disc = s.shape->round[0] > 0;
+  real axis[3], aside[3];
+  mat_col(axis, s.shape->mat, 2);
+  const real along = dot3(outward, axis);
+  for (int i = 0; i < 3; ++i) aside[i] = fma_(-along, axis[i], outward[i]);
+  const real sine = sqrt_(dot3(aside, aside));
+  s.line = true;
+  s.astray = disc && !(sine > UPRIGHT);
+  s.thick = disc ? R(0.0) : R(0.5) * margin;
+  const real reach = disc ? size[0] / (s.astray ? R(1.0) : sine) : size[0] + s.thick;
+  for (int e = 0; e < 2; ++e) {
+    for (int i = 0; i < 3; ++i) {
+      s.end[e][i] = s.shape->pos[i] + fma_(e ? size[1] : -size[1], axis[i], reach * aside[i]);
+    }
+  }
+}
+
+// The solid of geom `geom`, number `body` of the difference; `outward` is the contact's normal, away from it.
+DEVICE_CALL Solid solid_of(const Model& m, int geom, const Shape& shape, const real* size, const Simplex& simplex,
+                           const Kinks& kinks, const real* outward, int body, real margin, real scale) {
+  const int type = m.geom_type()[geom];
+  Solid s;
+  s.shape = &shape;
+  s.model = &m;
+  s.first = m.geom_solidadr()[geom];
+  s.touches = 0;
+  s.line = s.astray = false;
+  s.thick = 0;
+  for (int i = 0; i < 3; ++i) s.outward[i] = outward[i];
+  for (int i = 0; i < 3; ++i) {
+    s.scale[i] = shape.nvert ? R(1.0) : type == GEOM_BOX ? size[i] : i < 2 ? size[0] : size[1];
+  }
+  if (type == GEOM_CAPSULE || type == GEOM_CYLINDER) line_of(s, size, outward, margin);
+  real local[3];
+  to_local(local, shape.mat, outward);
+  if (type == GEOM_BOX || type == GEOM_MESH) {
+    touching_corners(s, simplex, body ? R(-1.0) : R(1.0), local, TOUCHING * scale);
+  } else if (type == GEOM_CYLINDER && abs_(local[2]) > UPRIGHT && !lies_along(shape, kinks, body)) {
+    s.touch[s.touches++] = local[2] > 0 ? 0 : CAP_SIDES;
+  }
+  return s;
+}
+
+// Faces around the first corner that touches, those that hold all corners that touch: entries of vert_face.
+DEVICE int first_face(const Solid& s) { return s.touches ? s.model->vert_adr()[s.first + s.touch[0]] : 0; }
+DEVICE int last_face(const Solid& s) { return s.touches ? s.model->vert_adr()[s.first + s.touch[0] + 1] : 0; }
+
+DEVICE_CALL bool face_touches(const Solid& s, int face) {
+  const int begin = s.model->face_adr()[face], end = s.model->face_adr()[face + 1];
+  int held = 1;
+  ROLLED for (int k = begin; k < end; ++k) {
+    for (int t = 1; t < s.touches; ++t) held += s.model->face_vert()[k] == s.touch[t];
+  }
+  return held >= s.touches;
+}
+
+DEVICE void face_normal_of(const Solid& s, int face, real* normal) {
+  to_world(normal, s.shape->mat, s.model->face_normal() + 3 * face);
+}
+
+DEVICE void corner_of(const Solid& s, int corner, real* out) {
+  const real* vert = s.model->hull_vert() + 3 * (s.first + corner);
+  real local[3];
+  for (int i = 0; i < 3; ++i) local[i] = s.scale[i] * vert[i];
+  to_world(out, s.shape->mat, local);
+  for (int i = 0; i < 3; ++i) out[i] += s.shape->pos[i];
+}
+
+// Number of edges at what touches: those at a corner, the one between two.
+DEVICE int edges_of(const Solid& s) {
+  return s.line || s.touches == 2 ? 1 : s.touches == 1 ? last_face(s) - first_face(s) : 0;
+}
+
+DEVICE void edge_of(const Solid& s, int edge, real* from, real* to) {
+  if (s.line) {
+    for (int i = 0; i < 3; ++i) {
+      from[i] = s.end[0][i];
+      to[i] = s.end[1][i];
+    }
+    return;
+  }
+  corner_of(s, s.touch[0], from);
+  corner_of(s, s.touches == 2 ? s.touch[1] : s.model->vert_edge()[first_face(s) + edge], to);
+}
