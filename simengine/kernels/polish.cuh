@@ -223,10 +223,26 @@ DEVICE_CALL void witness(const Shape& s, const Simplex& simplex, real sign, cons
   for (int i = 0; i < 3; ++i) point[i] += s.pos[i];
 }
 
+// Whether a core has one point only that is farthest along any direction: a point or an ellipsoid.
+DEVICE bool is_strict(const Shape& s) {
+  bool flat = s.nvert > 0;
+  for (int i = 0; i < 3; ++i) flat |= s.box[i] > 0 || (s.round[i] > 0) != (s.round[0] > 0);
+  return !flat;
+}
+
 // Witness points of both cores: p1 - p2 = h n. What is left across n is taken up by the edges of the active kinks.
 DEVICE void witnesses(const Difference& d, const Simplex& s, const real* n, const Kinks& kinks, real* p1, real* p2) {
   witness(d.a, s, R(1.0), n, p1);
   witness(d.b, s, R(-1.0), n, p2);
+  const bool strict1 = is_strict(d.a), strict2 = is_strict(d.b);
+  if (strict1 || strict2) {  // its point is certain, and says where the other's is
+    const real h = (p1[0] - p2[0]) * n[0] + (p1[1] - p2[1]) * n[1] + (p1[2] - p2[2]) * n[2];
+    for (int i = 0; i < 3; ++i) {
+      if (strict2) p1[i] = fma_(h, n[i], p2[i]);
+      else p2[i] = fma_(-h, n[i], p1[i]);
+    }
+    return;
+  }
   if (!kinks.number) return;
   real rest[3], share[2] = {R(0.0), R(0.0)};
   for (int i = 0; i < 3; ++i) rest[i] = p1[i] - p2[i];
