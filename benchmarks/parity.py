@@ -15,7 +15,10 @@ import json
 import platform
 import sys
 import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from datetime import date
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ import numpy as np
 
 import simengine
 from benchmarks.stepping import ASSETS, control_sets, hardware, package_versions
+from simengine import zoo
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -45,10 +49,11 @@ def gymnasium_models() -> dict[str, Path]:
 
 
 def feature_models() -> dict[str, str]:
-    """MJCF of the models that the tests share."""
+    """MJCF of the zoo's models, and of those that the tests share."""
     from tests import models
 
-    return {f"tests: {name}": text for name, text in sorted(models.OWN.items())}
+    of_zoo = {f"zoo: {name}": zoo.model_path(name).read_text() for name in zoo.MODELS}
+    return of_zoo | {f"tests: {name}": text for name, text in sorted(models.OWN.items())}
 
 
 def speed(model: simengine.Model, worlds: int, backend: str, dtype: str, seconds: float) -> dict[str, Any]:
@@ -85,19 +90,34 @@ def row_of(name: str, source: Any, backend: str, dtype: str, args: argparse.Name
     return row | speed(model, worlds, report.backend, dtype, args.seconds)
 
 
+def measured(task: tuple[str, Any, str, str, argparse.Namespace]) -> dict[str, Any]:
+    """`row_of`, in a process of its own where several run side by side."""
+    if task[2] == "jax":
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+    return row_of(*task)
+
+
+def rows_of(tasks: list[tuple[str, Any, str, str, argparse.Namespace]], jobs: int) -> Iterator[dict[str, Any]]:
+    """Rows in the order of the tasks, as they become known."""
+    if jobs == 1:
+        yield from map(measured, tasks)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(measured, tasks)
+
+
 def run(args: argparse.Namespace) -> int:
     """Measure and write; the exit code."""
     sources: dict[str, Any] = {**gymnasium_models(), **feature_models()}
+    chosen = [name for name in sources if not args.model or name in args.model]
+    tasks = [(name, sources[name], b, d, args) for name in chosen for b in args.backend for d in args.dtype]
     rows = []
-    for name, source in sources.items():
-        if args.model and name not in args.model:
-            continue
-        for backend in args.backend:
-            for dtype in args.dtype:
-                row = row_of(name, source, backend, dtype, args)
-                rows.append(row)
-                said = row.get("verdict") or f"{name!r} is refused: {len(row['refused'])} elements"
-                print(f"{said}; {row.get('steps_per_s', 0):,.0f} steps/s", file=sys.stderr, flush=True)
+    for row in rows_of(tasks, args.jobs):
+        rows.append(row)
+        said = row.get("verdict") or f"{row['model']!r} is refused: {len(row['refused'])} elements"
+        print(f"{said}; {row.get('steps_per_s', 0):,.0f} steps/s", file=sys.stderr, flush=True)
     versions = {**package_versions(), "simengine": simengine.__version__, "mujoco": mujoco.__version__}
     document = {
         "hardware": hardware(),
@@ -162,6 +182,7 @@ def main() -> int:
     measure.add_argument("--states", type=int, default=200)
     measure.add_argument("--steps", type=int, default=300)
     measure.add_argument("--seconds", type=float, default=1.0, help="time over which speed is measured")
+    measure.add_argument("--jobs", type=int, default=1, help="models measured side by side, which share the machine")
     measure.add_argument("--json", type=Path)
     commands.add_parser("table", help="write docs/parity.md")
     args = parser.parse_args()

@@ -1,9 +1,9 @@
-"""`make_step` and `make_forward`: against MuJoCo's steps, under JAX's transformations, and their derivatives."""
+"""`make_step` and `make_forward`: against MuJoCo's steps, and under JAX's transformations. Derivatives have their own
+tests, `test_gradients.py`."""
 
 from __future__ import annotations
 
-from functools import cache, partial
-from typing import Any
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from simengine.make_step import State, initial_state, make_step
-from simengine.model import Model, load_model
+from simengine.model import load_model
 from tests.models import ALL, compile_model
 from tests.oracle import Sample, collect, error, oracle_model, quick_jit, states_of
 
@@ -164,109 +164,3 @@ def test_rollout_under_jit_vmap_and_scan_equals_single_steps() -> None:
             state = single(state, ctrl)
         np.testing.assert_allclose(final.qpos[world], state.qpos, rtol=1e-10)
     np.testing.assert_allclose(final.time, 5 * 0.02)
-
-
-LEG = """<mujoco><option timestep="0.005" integrator="RK4" tolerance="1e-12"/><worldbody>
-  <geom type="plane" size="1 1 1"/>
-  <body pos="0 0 0.5"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/>
-    <geom size="0.1" mass="2"/>
-    <body><joint name="hip" type="hinge" axis="0 1 0" range="-60 5" limited="true" damping="0.1"/>
-      <geom type="capsule" fromto="0 0 -0.05 0.1 0 -0.38" size="0.05" mass="0.5"/></body></body></worldbody>
-  <actuator><motor joint="hip" gear="5"/></actuator></mujoco>"""
-
-
-def differentiable_model(name: str) -> Model:
-    return load_model(LEG) if name == "leg" else oracle_model(name)[1]
-
-
-@cache
-def differentiated(name: str) -> tuple[Any, Any]:
-    """Jitted, of x = (qpos, qvel, ctrl): the step's (qpos, qvel) and largest row force; its derivatives.
-
-    The derivatives are those along a tangent in forward mode, and the product of a cotangent with that derivative in
-    reverse mode.
-    """
-    model = differentiable_model(name)
-    step, base = make_step(model, derived=True), initial_state(model, jnp.float64)
-
-    def function(x: tuple[jax.Array, ...]) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
-        following, fields = step(base._replace(qpos=x[0], qvel=x[1]), x[2])
-        return (following.qpos, following.qvel), fields["efc_force"].max()
-
-    def derivatives(x: Any, tangent: Any, cotangent: Any) -> tuple[Any, jax.Array]:
-        def moved(x: Any) -> Any:
-            return function(x)[0]
-
-        _, forward = jax.jvp(moved, (x,), (tangent,))
-        _, pull_back = jax.vjp(moved, x)
-        (reverse,) = pull_back(cotangent)
-        return forward, sum(jnp.vdot(r, t) for r, t in zip(reverse, tangent, strict=True))
-
-    return quick_jit(function), quick_jit(derivatives)
-
-
-@pytest.mark.parametrize(
-    ("name", "height"),
-    [
-        ("leg", 0.3),
-        ("leg", -0.1),
-        pytest.param("hopper", -0.04, marks=pytest.mark.slow),
-        pytest.param("half_cheetah", -0.12, marks=pytest.mark.slow),
-    ],
-)
-def test_derivatives_agree_with_finite_differences(name: str, height: float) -> None:
-    """Forward and reverse mode, in the air and in contact, at a state where no row changes side nearby."""
-    model = differentiable_model(name)
-    function, derivatives = differentiated(name)
-    qpos = model.qpos0.copy()
-    qpos[1] += height
-    qpos[3:] -= 0.1
-    x = (jnp.asarray(qpos), jnp.linspace(-0.5, 0.5, model.nv), jnp.full(model.nu, 0.3))
-    rng = np.random.default_rng(0)
-    tangent = tuple(jnp.asarray(rng.normal(size=leaf.shape)) for leaf in x)
-    cotangent = tuple(jnp.asarray(rng.normal(size=leaf.shape)) for leaf in x[:2])
-    eps = 1e-6
-    (ahead, _), (behind, _) = (function(tuple(a + e * t for a, t in zip(x, tangent, strict=True))) for e in (eps, -eps))
-    assert bool(function(x)[1] > 1.0) == (height < 0)
-
-    forward, reverse = derivatives(x, tangent, cotangent)
-    for actual, high, low in zip(forward, ahead, behind, strict=True):
-        np.testing.assert_allclose(actual, (high - low) / (2 * eps), rtol=1e-5, atol=1e-5)
-    expected = sum(float(jnp.vdot(c, f)) for c, f in zip(cotangent, forward, strict=True))
-    np.testing.assert_allclose(float(reverse), expected, rtol=1e-9)
-
-
-SLOW_TO_COMPILE = [pytest.param(name, marks=pytest.mark.slow) for name in ("ant", "pile")]
-
-
-@pytest.mark.parametrize("name", [*SLOW_TO_COMPILE, "parallel_capsules"])
-def test_derivatives_are_finite_where_norms_vanish(name: str) -> None:
-    """At rest in the reference configuration: zero angular velocity, parallel axes, free quaternions."""
-    _, model = oracle_model(name)
-    base = initial_state(model, jnp.float64)
-
-    def loss(state: State, ctrl: jax.Array) -> jax.Array:
-        following = make_step(model)(state, ctrl)
-        return jnp.sum(following.qpos**2) + jnp.sum(following.qvel**2)
-
-    gradient = quick_jit(jax.grad(loss, argnums=(0, 1)))(base, jnp.zeros(model.nu))
-    assert all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(gradient))
-    assert float(jnp.abs(gradient[0].qvel).max()) > 0
-
-
-def test_gradient_through_a_rollout_in_contact() -> None:
-    """A ball dropped on the floor: d(final height)/d(initial height) against a central difference."""
-    xml = """<mujoco><option timestep="0.004"/><worldbody><geom type="plane" size="1 1 1" condim="1"/>
-      <body pos="0 0 0.1"><joint type="slide" axis="0 0 1"/><geom size="0.1" mass="1"/></body></worldbody></mujoco>"""
-    model = load_model(mujoco.MjModel.from_xml_string(xml))
-    step, base = make_step(model), initial_state(model, jnp.float64)
-
-    def final(height: jax.Array) -> jax.Array:
-        start = base._replace(qpos=height[None])
-        advance = partial(jax.lax.scan, lambda s, _: (step(s, jnp.zeros(0)), None), length=12)
-        return advance(start, None)[0].qpos[0]
-
-    function = quick_jit(final)
-    h, eps = jnp.asarray(-0.002), 1e-6
-    numeric = (function(h + eps) - function(h - eps)) / (2 * eps)
-    np.testing.assert_allclose(quick_jit(jax.grad(final))(h), numeric, rtol=1e-5)

@@ -43,6 +43,7 @@ _HEADERS_AFTER_MODEL = (
     "implicit.cuh",
     "forces.cuh",
     "ray.cuh",
+    "ray_hfield.cuh",
     "sensor.cuh",
     "random.cuh",
     "row_law.cuh",

@@ -33,7 +33,10 @@ DEVICE void envelope_factor(real* H, int n) {
   lane_sync();
   ROLLED for (int k = 0; k < n; ++k) {
     const int first = k ? int(H[k]) : 0;
-    if (lane() == k % LANES) H[k * n + k] = sqrt_(minus_dot(H[k * n + k], H + k * n, H + k * n, first, k));
+    if (lane() == k % LANES) {
+      const real d = minus_dot(H[k * n + k], H + k * n, H + k * n, first, k);
+      H[k * n + k] = sqrt_(d > 0 ? d : REAL_MAX);  // see mem_factor
+    }
     lane_sync();
     const real inverse = R(1.0) / H[k * n + k];
     LANE_FOR(e, n - k - 1) {

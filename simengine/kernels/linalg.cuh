@@ -43,7 +43,8 @@ DEVICE Vec4 broadcast4(const real* p) { return *reinterpret_cast<const Vec4*>(p)
 //
 // Column k is spread through `column`, LANES words of shared memory that all lanes then read as broadcasts: three times
 // faster here than one shuffle an entry. Lanes i <= k take part with a multiplier of zero, so no step branches; by
-// symmetry row k's own upper part is what the backward solve needs.
+// symmetry row k's own upper part is what the backward solve needs. A pivot of which rounding has left nothing, as stiff
+// rows may do, takes its dof out of the solution.
 DEVICE real reg_solve(real* h, real y, int n, real* column) {
   const int i = lane();
   real inverse = 0;
@@ -55,7 +56,7 @@ DEVICE real reg_solve(real* h, real y, int n, real* column) {
         lane_sync();
         column[i] = h[k];
         lane_sync();
-        const real pivot = reciprocal_(column[k]);
+        const real pivot = reciprocal_(column[k] > 0 ? column[k] : REAL_MAX);
         const real multiplier = i > k ? h[k] * pivot : R(0.0);
         inverse = i == k ? pivot : inverse;
 #pragma unroll
@@ -101,7 +102,7 @@ DEVICE void sym_load(SymRows* rows, const real* A, int n) { rows->memory = A; }
 
 // --------------------------------------------------------------------------------------------- loops over memory
 
-// In place: the lower triangle of H becomes L, column after column.
+// In place: the lower triangle of H becomes L, column after column; pivots without anything left as in reg_solve.
 DEVICE void mem_factor(real* H, int n) {
   if (n > MOST_DENSE) {
     envelope_factor(H, n);
@@ -111,7 +112,7 @@ DEVICE void mem_factor(real* H, int n) {
     if (lane() == k % LANES) {
       real d = H[k * n + k];
       for (int j = 0; j < k; ++j) d = fma_(-H[k * n + j], H[k * n + j], d);
-      H[k * n + k] = sqrt_(d);
+      H[k * n + k] = sqrt_(d > 0 ? d : REAL_MAX);
     }
     lane_sync();
     const real inverse = R(1.0) / H[k * n + k];

@@ -101,17 +101,23 @@ DEVICE real ray_box(const real* p, const real* v, const real* size) {
   return best;
 }
 
-// Distance to a geom at pos with orientation mat (row-major) from a point along a direction, in units of the
-// direction's length; negative where the ray misses it.
-DEVICE real ray_geom(int type, const real* pos, const real* mat, const real* size, const real* point,
-                     const real* direction) {
-  real away[3], axis[3], p[3], v[3];
+// A ray given in the world in the frame of a geom at pos with orientation mat (row-major).
+DEVICE void into_geom(const real* pos, const real* mat, const real* point, const real* direction, real* p, real* v) {
+  real away[3], axis[3];
   for (int k = 0; k < 3; ++k) away[k] = point[k] - pos[k];
   for (int k = 0; k < 3; ++k) {
     mat_col(axis, mat, k);
     p[k] = dot3(axis, away);
     v[k] = dot3(axis, direction);
   }
+}
+
+// Distance to a geom at pos with orientation mat (row-major) from a point along a direction, in units of the
+// direction's length; negative where the ray misses it.
+DEVICE real ray_geom(int type, const real* pos, const real* mat, const real* size, const real* point,
+                     const real* direction) {
+  real p[3], v[3];
+  into_geom(pos, mat, point, direction, p, v);
   switch (type) {
     case GEOM_PLANE: return ray_plane(p, v, size);
     case GEOM_SPHERE: return ray_sphere(p, v, size[0]);

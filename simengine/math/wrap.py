@@ -103,6 +103,11 @@ def _segment(d0: jax.Array, d1: jax.Array) -> tuple[jax.Array, jax.Array]:
     return dot(nearest, nearest), (share > 0) & (share < 1)
 
 
+def _between(matters: jax.Array, d0: jax.Array, d1: jax.Array, across: jax.Array) -> jax.Array:
+    """Angles (n,) between d0 and d1, of cross product `across`; 0 where they do not matter, since ends may be zero."""
+    return jnp.arctan2(jnp.where(matters, jnp.abs(across), 0.0), jnp.where(matters, dot(d0, d1), 1.0))
+
+
 def _tangent(d: jax.Array, square: jax.Array, r: jax.Array, turn: jax.Array) -> jax.Array:
     """Points (n, 2) where tangents from d touch the circle; turn = +1 is to its left."""
     aside = turn * r * safe_sqrt(square - r * r)
@@ -123,7 +128,7 @@ def _around(
     wraps = outside & (far | (_segment(d0, d1)[0] <= r * r))
     turn = jnp.where((across > 0) == far, -1.0, 1.0).astype(r.dtype)
     safe0, safe1 = (jnp.where(outside, square, 2.0 * r * r) for square in (square0, square1))
-    between = jnp.arctan2(jnp.abs(across), dot(d0, d1))
+    between = _between(outside, d0, d1, across)
     tangents = sum(jnp.arctan2(safe_sqrt(square - r * r), r) for square in (safe0, safe1))
     angle = jnp.where(far, 2.0 * np.pi - between, between) - tangents
     return wraps, r * jnp.maximum(angle, 0.0), _tangent(d0, safe0, r, turn), _tangent(d1, safe1, r, -turn)
@@ -139,7 +144,7 @@ def _through(d0: jax.Array, d1: jax.Array, r: jax.Array) -> tuple[jax.Array, jax
     distance2, inside = _segment(d0, d1)
     wraps = (length0 > r) & (length1 > r) & ~((distance2 <= r * r) & inside)
     a, b = (r / jnp.where(wraps, length, 2.0 * r) for length in (length0, length1))
-    g = jnp.arctan2(jnp.abs(across), dot(d0, d1))
+    g = _between(wraps, d0, d1, across)
 
     def value(phi: jax.Array) -> jax.Array:
         s = jnp.sin(phi)

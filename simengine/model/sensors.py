@@ -40,7 +40,7 @@ NO_SENSOR = -1
 
 _RAYS = tuple(
     int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
-    for name in ("PLANE", "SPHERE", "CAPSULE", "ELLIPSOID", "CYLINDER", "BOX")
+    for name in ("PLANE", "HFIELD", "SPHERE", "CAPSULE", "ELLIPSOID", "CYLINDER", "BOX")
 )
 _LIMIT_OF = ("POS", "VEL", "FRC")
 _POSES = {

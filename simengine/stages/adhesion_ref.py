@@ -43,8 +43,8 @@ def adhesion(
         closing = closing + matmul(pull, cdof.T) * const(tree.body_dofs(m)[body], cdof)
     # (1) moment: the mean over the contacts
     target = np.asarray(m.actuator_trnid)[stuck, 0]
-    of_target = const((bodies[:, None, :] == target[None, :, None]).any(axis=0), cdof)
-    touching = of_target * contact_active.astype(cdof.dtype)
+    own = const((bodies[:, None, :] == target[None, :, None]).any(axis=0), cdof)
+    touching = own * contact_active.astype(cdof.dtype)[None, :]
     number = touching.sum(axis=1, keepdims=True)
     moment = matmul(touching, jnp.where(contact_active[:, None], closing, 0.0)) / jnp.maximum(number, 1.0)
     # (2) velocity, which MuJoCo leaves at zero where nothing is driven

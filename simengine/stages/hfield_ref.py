@@ -46,7 +46,7 @@ class _Prisms(NamedTuple):
 
 def _prisms(cells: np.ndarray) -> _Prisms:
     each = [np.mgrid[:rows, :columns, :2].reshape(3, -1) for columns, rows in cells]
-    row, column, half = np.concatenate(each, axis=1)
+    row, column, half = np.concatenate(each, axis=1).astype(np.int32)
     return _Prisms(np.repeat(np.arange(len(cells)), [part.shape[1] for part in each]), column, row, half)
 
 
@@ -99,8 +99,9 @@ def hfield(
     listed = jnp.cumsum((dist < NO_CONTACT).astype(jnp.int32))
     first = np.searchsorted(prisms.pair, prisms.pair)
     place = listed - jnp.where(first > 0, listed[first - 1], 0) - 1
-    start, total = np.cumsum(terrain.slots) - terrain.slots, int(terrain.slots.sum())
-    slot = jnp.where((dist < NO_CONTACT) & (place < terrain.slots[prisms.pair]), start[prisms.pair] + place, total)
+    slots, total = terrain.slots.astype(np.int32), int(terrain.slots.sum())
+    start = np.cumsum(slots, dtype=np.int32) - slots
+    slot = jnp.where((dist < NO_CONTACT) & (place < slots[prisms.pair]), start[prisms.pair] + place, total)
     free = jnp.full((total,), NO_CONTACT, dist.dtype), jnp.zeros((total, 3), pos.dtype)
     frames = jnp.broadcast_to(const(np.eye(3).ravel(), frame), (total, 9))
     dist, pos = (x.at[slot].set(y, mode="drop") for x, y in zip(free, (dist, pos + pos2[prisms.pair]), strict=True))
@@ -114,7 +115,7 @@ def _corners(
 
     Args: centre of the geoms, and lower and upper end from there (n, 3) in the fields' frames; margin (n,) [m].
     """
-    size, last = const(terrain.size, centre), terrain.grid - 1
+    size, last = const(terrain.size, centre), np.asarray(terrain.grid - 1, np.int32)
     still = jax.lax.stop_gradient(centre)
     reach = margin[:, None]
     # (1) nothing where the boxes of both are apart
@@ -124,12 +125,13 @@ def _corners(
     step = const(2 * terrain.size[:, :2] / last, centre)
     begin = jnp.floor((still + low - reach + size[:, :3])[:, :2] / step)
     end = jnp.ceil((still + high + reach + size[:, :3])[:, :2] / step)
-    begin, end = (jnp.clip(x, 0, last).astype(jnp.int32)[prisms.pair] for x in (begin, end))
-    cell = begin + np.stack([prisms.column, prisms.row], axis=1).astype(np.int32)
+    most = const(last, centre)
+    begin, end = (jnp.clip(x, 0.0, most).astype(jnp.int32)[prisms.pair] for x in (begin, end))
+    cell = begin + np.stack([prisms.column, prisms.row], axis=1)
     covered = near[prisms.pair] & (cell < end).all(axis=1)
     cell = jnp.minimum(cell, last[prisms.pair] - 1)
     # (3) three corners of the base, then three of the surface
-    number = prisms.half[:, None] + np.arange(3, dtype=np.int32)
+    number = prisms.half[:, None] + np.arange(3, dtype=np.int32)[None]
     column, row = cell[:, :1] + number // 2, cell[:, 1:] + 1 - number % 2
     height = const(terrain.data, centre)[terrain.adr[prisms.pair, None] + row * terrain.grid[prisms.pair, :1] + column]
     size, step, centre = (x[prisms.pair, None] for x in (size, step, centre))

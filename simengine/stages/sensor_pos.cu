@@ -29,8 +29,14 @@ DEVICE real range(const Model& m, int i, const real* xpos, const real* xquat, co
   quat_rotate(direction, own.quat, up);
   ROLLED for (int g = 0; g < m.ngeom(); ++g) {
     if (!m.geom_visible()[g] || m.geom_bodyid()[g] == own.body) continue;
-    const real* size = m.geom_size() + 3 * g;
-    best = nearer(best, ray_geom(m.geom_type()[g], geom_xpos + 3 * g, geom_xmat + 9 * g, size, own.pos, direction));
+    const real *size = m.geom_size() + 3 * g, *pos = geom_xpos + 3 * g, *mat = geom_xmat + 9 * g;
+    if (m.geom_type()[g] == GEOM_HFIELD) {
+      real p[3], v[3];
+      into_geom(pos, mat, own.pos, direction, p, v);
+      best = nearer(best, ray_hfield(m, m.geom_hfieldid()[g], p, v));
+      continue;
+    }
+    best = nearer(best, ray_geom(m.geom_type()[g], pos, mat, size, own.pos, direction));
   }
   return best;
 }

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.math import quaternion, ray, tree
+from simengine.math.ray_hfield import Field, hfield
 from simengine.math.vector import const, norm
 from simengine.stages.energy_ref import potential_energy
 from simengine.stages.sensor_ref import Reading, conjugate, frames, into_frame, put_sensors
@@ -71,6 +72,10 @@ def sensor_pos(
                 found = meet(*rays, const(m.geom_size[geoms], pos)[None])
                 other = m.geom_bodyid[geoms][None, :] != m.sensor_bodyid[ids, 0][:, None]
                 hits += list(jnp.where(other, found, ray.NO_HIT).T)
+        for geom in np.flatnonzero((m.geom_hfieldid >= 0) & (m.geom_visible != 0)).tolist():
+            rays = ray.into_geom(geom_xpos[None, geom], geom_xmat[None, geom], pos, direction)
+            found = hfield(*rays, _field(m, geom))
+            hits.append(jnp.where(m.geom_bodyid[geom] != m.sensor_bodyid[ids, 0], found, ray.NO_HIT))
         return ray.nearest(hits)[:, None]
 
     # (4) whether the measured frame's origin lies in the volume of a site, which is the reference
@@ -100,6 +105,12 @@ def sensor_pos(
         "E_POTENTIAL": lambda ids: jnp.broadcast_to(potential_energy(m, qpos, xipos, ten_length), (len(ids), 1)),
     }
     return (put_sensors(m, jnp.zeros(m.nsensordata, qpos.dtype), readings),)
+
+
+def _field(m: Any, geom: int) -> Field:
+    number = m.geom_hfieldid[geom]
+    shape = int(m.hfield_nrow[number]), int(m.hfield_ncol[number])
+    return Field(m.hfield_data[m.hfield_adr[number] :][: shape[0] * shape[1]].reshape(shape), m.hfield_size[number])
 
 
 def _inside(m: Any, i: int, point: jax.Array) -> jax.Array:

@@ -46,15 +46,16 @@ class _State(NamedTuple):
     done: jax.Array
 
 
-def _minimize(law: RowLaw, limits: Limits, problem: Problem, _: jax.Array, start: jax.Array) -> jax.Array:
+def _minimize(law: RowLaw, limits: Limits, problem: Problem, qLD: jax.Array, start: jax.Array) -> jax.Array:
     eps = float(jnp.finfo(start.dtype).eps)
 
     def iterate(state: _State) -> _State:
         a = state.qacc
         # (2) minus the gradient
         down = descent(law, problem, a)
-        # (3) Newton direction
+        # (3) Newton direction; rounding may leave stiff rows no Hessian that can be factored
         step = jax.scipy.linalg.cho_solve((hessian_factor(law, problem, a), True), down)
+        step = jnp.where(jnp.isfinite(step).all(), step, jax.scipy.linalg.cho_solve((qLD, True), down))
         # (4) exact step along it
         moved = step_length(law, limits, problem, a, step) * step
         # (5) at the optimum, or as near as rounding allows

@@ -49,6 +49,8 @@ def is_part(name: str, stage: Stage) -> bool:
     """Whether a stage computes a part of MuJoCo's field, to which others add theirs or which others improve."""
     if oracle_model(name)[1].opt_noslip_iterations and stage.name in ("noslip", *catalogue.SOLVERS):
         return True
+    if stage is catalogue.TRANSMISSION and oracle_model(name)[1].has_adhesion:
+        return True
     return stage in (catalogue.PASSIVE, catalogue.RNE_POST_GENERAL) and oracle_model(name)[1].npath > 0
 
 

@@ -128,7 +128,8 @@ def test_jax_agrees_with_mujoco_and_has_gradients() -> None:
         found = contacts(q)
         return jnp.where(found[3], found[0], 0.0).sum(), found
 
-    gradient, found = quick_jit(jax.vmap(jax.grad(depth, has_aux=True)))(qpos)
+    with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+        gradient, found = quick_jit(jax.vmap(jax.grad(depth, has_aux=True)))(qpos)
     geom2 = table.cand_geom2[table.slot_cand]
     each = zip(*map(np.asarray, found), strict=True)
     compare([(geom2[a], d[a], p[a], f[a]) for d, p, f, a in each], wanted, "float64")

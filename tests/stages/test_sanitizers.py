@@ -12,9 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from simengine.kernels import catalogue
 from simengine.kernels.catalogue import ISLAND_KERNELS, all_kernels
+from simengine.model import load_model
 from simengine.state.fields import FIELD
-from tests.stages.harness import Memory, changed
+from tests.islands import counting, dropped, filled
+from tests.models import OWN
+from tests.stages.harness import Memory, arguments, call, changed
 from tests.stages.harness_chain import RUNGE_KUTTA, Calls, calls, fused_calls, single, start
 from tests.stages.harness_sanitizer import Edit, build, execute, record, supported
 
@@ -98,6 +102,26 @@ def test_no_reports_and_the_same_results(
             relative = {"float64": 1e-9, "float32": 2e-3 if field in SUMMED else 1e-5}[dtype]
             scale = max(1.0, float(np.nanmax(np.abs(theirs), initial=0.0)))
             np.testing.assert_allclose(ours, theirs, rtol=0, atol=relative * scale, err_msg=field)
+
+
+def test_lanes_share_the_work_on_a_height_field(build_of: tuple[Path, str, bool]) -> None:
+    program, dtype, _ = build_of
+    model, states = load_model(OWN["terrain"]), dropped(OWN["terrain"], (50, 200))
+    narrow = catalogue.NARROW["hfield"]
+    counted = filled(Memory(model, dtype, 2, 0, 0), states)
+    for kernel, slots in counting(counted):
+        call(kernel, counted, slots)
+    memory = filled(Memory(model, dtype, 2, int(counted.own("ncon").sum()), 0), states)
+    todo = (*counting(memory), (narrow, arguments(narrow, memory)))
+    buffers, recorded = record(memory, iter(todo))
+    assert memory.own("ncon").min() > 2
+    result = execute(program, KERNELS, buffers, recorded)
+    assert not result.reports, result.reports[:3000]
+    assert result.status == 0
+    for field in ("cand_adr", "nefc", "contact_cand"):
+        np.testing.assert_array_equal(result.buffers[field], memory.arrays[field], err_msg=field)
+    for field in ("contact_dist", "contact_pos", "contact_frame"):
+        np.testing.assert_allclose(result.buffers[field], memory.arrays[field], rtol=0, atol=1e-5, err_msg=field)
 
 
 def test_every_kernel_is_run() -> None:

@@ -1,0 +1,36 @@
+"""Light bodies among many stiff contacts, whose Hessian float32 can hardly tell from a singular one."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+from simengine import Simulation
+
+WORLDS = 32
+
+
+def rings(cone: str, impratio: int, dim: int) -> mujoco.MjModel:
+    """Two rings of boxes, one in the other and both in the floor."""
+    boxes = ""
+    for angle in np.arange(8) * np.pi / 4:
+        place = f"{0.035 * np.cos(angle):.4f} {0.035 * np.sin(angle):.4f} 0"
+        boxes += f'<geom type="box" size="0.012 0.02 0.01" pos="{place}" euler="0 0 {np.degrees(angle)}" mass="0.005"/>'
+    bodies = "".join(f'<body pos="{0.008 * i} {0.004 * i} {0.01 * i}"><freejoint/>{boxes}</body>' for i in range(2))
+    return mujoco.MjModel.from_xml_string(
+        f'<mujoco model="rings"><option cone="{cone}" impratio="{impratio}"/>'
+        f'<default><geom friction="1 0.3 0.1" condim="{dim}" solimp="0.998 0.998 0.001"/></default>'
+        f'<worldbody><geom type="box" size="0.3 0.3 0.05" pos="0 0 -0.05"/>{bodies}</worldbody></mujoco>'
+    )
+
+
+@pytest.mark.parametrize(("cone", "impratio", "dim"), [("elliptic", 20, 4), ("pyramidal", 100, 3)])
+def test_accelerations_stay_finite_in_float32(cone: str, impratio: int, dim: int) -> None:
+    mj = rings(cone, impratio, dim)
+    noise = np.random.default_rng(0).normal(size=(WORLDS, mj.nq)) * 0.003
+    sim = Simulation(mj, num_worlds=WORLDS, backend="host", dtype="float32", on_nonfinite="freeze")
+    sim.set_state(qpos=mj.qpos0 + noise)
+    sim.forward()
+    assert max(sim.constraints(world).nefc for world in range(WORLDS)) > 300
+    assert np.isfinite(np.asarray(sim.field("qacc"))).all()
