@@ -137,6 +137,9 @@ DEVICE void edge_of(const Solid& s, int edge, real* from, real* to) {
     }
     return;
   }
-  corner_of(s, s.touch[0], from);
-  corner_of(s, s.touches == 2 ? s.touch[1] : s.model->vert_edge()[first_face(s) + edge], to);
+  // of two corners that touch rounding says which is farther
+  const bool turned = s.touches == 2 && s.touch[1] < s.touch[0];
+  const int other = s.touches == 2 ? s.touch[1] : s.model->vert_edge()[first_face(s) + edge];
+  corner_of(s, turned ? other : s.touch[0], from);
+  corner_of(s, turned ? s.touch[0] : other, to);
 }

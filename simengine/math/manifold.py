@@ -39,8 +39,8 @@ class _Plane(NamedTuple):
     frame: jax.Array  # rows x, y, normal
 
     def above(self, points: jax.Array) -> jax.Array:
-        """Places and heights (..., 3) of points."""
-        return (points - self.origin) @ self.frame.T
+        """Places and heights (n, 3) of points (n, 3)."""
+        return (points - self.origin[None]) @ self.frame.T
 
 
 def _plane(around: jax.Array, sides: jax.Array, normal: jax.Array) -> _Plane:
@@ -108,7 +108,8 @@ def _edge_contacts(
     spots = plane.above(ends)
     # (1) the part of it over the face
     planes = half_planes(plane.above(around), sides)
-    beyond = jnp.where((jnp.arange(len(planes)) < sides)[:, None], planes[:, :2] @ spots[:, :2].T - planes[:, 2:], -1.0)
+    counts = (jnp.arange(len(planes), dtype=jnp.int32) < sides)[:, None]
+    beyond = jnp.where(counts, planes[:, :2] @ spots[:, :2].T - planes[:, 2:], -1.0)
     out = beyond > 0
     crosses = out[:, 0] != out[:, 1]
     t = beyond[:, 0] / jnp.where(crosses, beyond[:, 0] - beyond[:, 1], 1.0)

@@ -72,7 +72,7 @@ def span(spot: jax.Array, number: jax.Array) -> jax.Array:
 
     def body(carry: _Search) -> _Search:
         quad, most, best, moving = carry
-        trial = quad + (jnp.arange(4) == moving)
+        trial = quad + (jnp.arange(4, dtype=jnp.int32) == moving).astype(jnp.int32)
         reached = area(trial)
         grows = reached > most * larger
         most = jnp.where(grows, reached, most)
@@ -81,7 +81,7 @@ def span(spot: jax.Array, number: jax.Array) -> jax.Array:
         second = b == a
         third = second & (c == b + 1)
         fourth = third & (d == c + 1)
-        onward = quad + jnp.stack([jnp.ones((), bool), second, third, fourth])
+        onward = quad + jnp.stack([jnp.ones((), bool), second, third, fourth]).astype(jnp.int32)
         settled = ~grows & (moving == 1)
         best = jnp.where(settled, quad, best)
         next_quad = jnp.where(grows, trial, jnp.where(moving == 3, onward, quad))

@@ -95,11 +95,13 @@ def features(
     is_face = (face >= 0) & (held | shape.disc) & ~on_side & ~shape.line
     begin, end, line, astray, thick = _line(shape, mat, pos, outward, margin)
     other = touch[jnp.argmax(touch != low)]
-    spoke = jnp.where(number == 2, other, solid.spoke[low])
+    # of two corners that touch rounding says which is farther
+    hub = jnp.where(number == 2, jnp.minimum(low, other), low)
+    spoke = jnp.where(number == 2, jnp.maximum(low, other), solid.spoke[low])
     face_normal = solid.normal[face] @ mat.T
     first = jnp.arange(face.shape[0], dtype=jnp.int32) == 0
     at_corner = jnp.where(number == 1, face >= 0, first & (number == 2))
-    place = pos[None] + solid.vert[jnp.append(spoke, low)] @ mat.T
+    place = pos[None] + solid.vert[jnp.append(spoke, hub)] @ mat.T
     return Features(
         face=face,
         is_face=is_face,

@@ -18,7 +18,7 @@ from simengine.errors import UnsupportedModelError
 from simengine.model import Model
 from simengine.stages.kinematics_ref import kinematics
 from simengine.stages.narrowphase_ref import narrowphase
-from tests.models import gymnasium_path
+from tests.models import compile_model, gymnasium_path
 from tests.oracle import quick_jit
 from tests.stages.convex_pairs import PAIRS, SHAPES, model, poses
 
@@ -142,6 +142,16 @@ def test_pusher_agrees_with_mujoco_stage_by_stage(name: str, dtype: str) -> None
     report = check_model(gymnasium_path(name), backend="host", dtype=dtype, num_states=60, num_steps=100)
     assert report.passed, report
     assert report.coverage.pairs["capsule-cylinder"] >= 10
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_shapes_that_lie_flat_agree_with_mujoco_stage_by_stage(dtype: str) -> None:
+    report = check_model(compile_model("rubble"), backend="host", dtype=dtype, num_states=60, num_steps=60)
+    assert report.passed, report
+    assert {*report.coverage.pairs} == {
+        *("capsule-cylinder", "capsule-mesh", "capsule-box"),
+        *("cylinder-cylinder", "cylinder-box", "cylinder-mesh", "box-mesh", "mesh-mesh"),
+    }
 
 
 @pytest.mark.parametrize(("flag", "slots"), [("enable", 4), ("disable", 1)])
