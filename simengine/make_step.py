@@ -216,7 +216,7 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     forces = (f["cacc_bias"], f["qacc"], f["cfrc_ext"])
     put("cacc cfrc_int", body_forces(m, f["cinert"], f["cdof"], f["cvel"], *forces))
     felt = (f["cacc"], f["cfrc_int"], f["actuator_force"], f["qfrc_actuator"])
-    touching = (*contacts[1:], f["efc_active"], f["efc_force"])
+    touching = (*contacts, f["efc_active"], f["efc_force"])
     put("sensordata", sensor_acc(m, *at, f["subtree_com"], f["cvel"], *felt, *touching, f["sensordata"]))
     return f
 

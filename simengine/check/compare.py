@@ -49,7 +49,7 @@ def compare_forward(
         sim.close()
     kinds = [e.state.kind for e in evaluations]
     rounding = Rounding(oracle, dtype)
-    forward = as_exact_as_convex(FORWARD) if model.has_convex else FORWARD
+    forward = as_exact_as_convex(FORWARD, model.has_adhesion) if model.has_convex else FORWARD
 
     def effect(name: str) -> Callable[[int], float]:
         return lambda i: rounding.of_forward(evaluations[i].state, name)
@@ -83,7 +83,7 @@ def compare_steps(model: Model, oracle: Oracle, steps: Trajectory, backend: str,
     def effect(name: str) -> Callable[[int], float]:
         return lambda i: rounding.of_step({k: values[i] for k, values in steps.before.items()}, name)
 
-    stepped = as_exact_as_convex(STEPPED) if model.has_convex else STEPPED
+    stepped = as_exact_as_convex(STEPPED, model.has_adhesion) if model.has_convex else STEPPED
     return [_judge(field, errors[field.name], dtype, kinds, effect(field.name)) for field in stepped]
 
 

@@ -82,12 +82,17 @@ STEPPED: tuple[Compared, ...] = _of("step", "qpos qvel act", STEP)
 """State after one step."""
 
 
-def as_exact_as_convex(fields: tuple[Compared, ...]) -> tuple[Compared, ...]:
+ALONG_NORMALS = ("actuator_velocity", "actuator_moment", "qfrc_actuator", "qfrc_smooth", "qacc_smooth")
+"""What depends on contact normals where actuators adhere at contacts."""
+
+
+def as_exact_as_convex(fields: tuple[Compared, ...], has_adhesion: bool) -> tuple[Compared, ...]:
     """The fields with the tolerances of a model that has convex pairs, for what depends on the contacts."""
-    depends = ("contact", "row")
+    names = ALONG_NORMALS if has_adhesion else ()
     return tuple(
         field._replace(tolerance=Tolerance(*map(max, field.tolerance, CONVEX)))
-        if field.tolerance != EXACT and (field.space in depends or field.tolerance in (SOLUTION, STEP))
+        if field.tolerance != EXACT
+        and (field.space in ("contact", "row") or field.tolerance in (SOLUTION, STEP) or field.name in names)
         else field
         for field in fields
     )

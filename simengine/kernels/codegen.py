@@ -45,6 +45,7 @@ _HEADERS_AFTER_MODEL = (
     "ray.cuh",
     "ray_hfield.cuh",
     "sensor.cuh",
+    "contact_sensor.cuh",
     "random.cuh",
     "row_law.cuh",
     "primal.cuh",

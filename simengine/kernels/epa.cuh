@@ -150,6 +150,24 @@ DEVICE bool expand(Polytope& p, int v, int face, real slack) {
   return true;
 }
 
+// The corners of the face that has the point of its plane nearest to the origin farthest inside, if those given do not
+// surround it: among the faces with this normal that are no farther away than `most`.
+DEVICE_CALL void face_around(const Polytope& p, real most, const real* normal, int* corner) {
+  real weight[3], square;
+  if (!triangle_weights(p.w[corner[0]], p.w[corner[1]], p.w[corner[2]], weight, &square)) return;
+  real best = min_(weight[0], min_(weight[1], weight[2]));
+  if (best >= 0) return;
+  ROLLED for (int f = 0; f < EPA_FACES; ++f) {
+    if (!p.alive[f] || p.dist[f] > most || dot3(p.normal[f], normal) < R(0.9999)) continue;
+    const unsigned char* c = p.corner[f];
+    if (!triangle_weights(p.w[c[0]], p.w[c[1]], p.w[c[2]], weight, &square)) continue;
+    const real least = min_(weight[0], min_(weight[1], weight[2]));
+    if (least <= best) continue;
+    best = least;
+    for (int i = 0; i < 3; ++i) corner[i] = c[i];
+  }
+}
+
 // The direction of least penetration, and the three support directions around it with their weights.
 DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal) {
   first_polytope(d, p);
@@ -172,7 +190,9 @@ DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal)
     }
     if (reached || !expand(p, v, face, EPA_VISIBLE * d.scale)) break;
   }
-  // (3) weights of the corners of the face at its plane's point nearest to the origin
+  // (3) weights of the corners of the face at its plane's point nearest to the origin; of several triangles in this
+  // plane, those of the one around the point
+  face_around(p, depth + EPA_TOLERANCE * d.scale, normal, corner);
   for (int k = 0; k < 4; ++k) {
     const int c = corner[k < 3 ? k : 2];
     for (int i = 0; i < 3; ++i) {

@@ -43,8 +43,8 @@ DEVICE Vec4 broadcast4(const real* p) { return *reinterpret_cast<const Vec4*>(p)
 //
 // Column k is spread through `column`, LANES words of shared memory that all lanes then read as broadcasts: three times
 // faster here than one shuffle an entry. Lanes i <= k take part with a multiplier of zero, so no step branches; by
-// symmetry row k's own upper part is what the backward solve needs. A pivot of which rounding has left nothing, as stiff
-// rows may do, takes its dof out of the solution.
+// symmetry row k's own upper part is what the backward solve needs. A pivot of which rounding has left nothing, as
+// stiff rows may do, takes its dof out of the solution.
 DEVICE real reg_solve(real* h, real y, int n, real* column) {
   const int i = lane();
   real inverse = 0;

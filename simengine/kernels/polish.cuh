@@ -223,10 +223,26 @@ DEVICE_CALL void witness(const Shape& s, const Simplex& simplex, real sign, cons
   for (int i = 0; i < 3; ++i) point[i] += s.pos[i];
 }
 
+// Whether a core has one point only that is farthest along any direction: a point or an ellipsoid.
+DEVICE bool is_strict(const Shape& s) {
+  bool flat = s.nvert > 0;
+  for (int i = 0; i < 3; ++i) flat |= s.box[i] > 0 || (s.round[i] > 0) != (s.round[0] > 0);
+  return !flat;
+}
+
 // Witness points of both cores: p1 - p2 = h n. What is left across n is taken up by the edges of the active kinks.
 DEVICE void witnesses(const Difference& d, const Simplex& s, const real* n, const Kinks& kinks, real* p1, real* p2) {
   witness(d.a, s, R(1.0), n, p1);
   witness(d.b, s, R(-1.0), n, p2);
+  const bool strict1 = is_strict(d.a), strict2 = is_strict(d.b);
+  if (strict1 || strict2) {  // its point is certain, and says where the other's is
+    const real h = (p1[0] - p2[0]) * n[0] + (p1[1] - p2[1]) * n[1] + (p1[2] - p2[2]) * n[2];
+    for (int i = 0; i < 3; ++i) {
+      if (strict2) p1[i] = fma_(h, n[i], p2[i]);
+      else p2[i] = fma_(-h, n[i], p1[i]);
+    }
+    return;
+  }
   if (!kinks.number) return;
   real rest[3], share[2] = {R(0.0), R(0.0)};
   for (int i = 0; i < 3; ++i) rest[i] = p1[i] - p2[i];
@@ -236,6 +252,15 @@ DEVICE void witnesses(const Difference& d, const Simplex& s, const real* n, cons
   const real c = kinks.number == 2 ? dot3(kinks.edge[0], kinks.edge[1]) : R(0.0), det = 1 - c * c;
   share[0] = (r0 - c * r1) / det;
   share[1] = (r1 - c * r0) / det;
+  // edges of both that are almost parallel meet nowhere for certain: then both points move by half
+  const real most = fma_(R(4.0), sqrt_(dot3(rest, rest)), R(0.01) * d.scale);
+  if (kinks.number == 2 && kinks.body[0] != kinks.body[1] && abs_(share[0]) + abs_(share[1]) > most) {
+    for (int i = 0; i < 3; ++i) {
+      p1[i] = fma_(R(-0.5), rest[i], p1[i]);
+      p2[i] = fma_(R(0.5), rest[i], p2[i]);
+    }
+    return;
+  }
   for (int k = 0; k < kinks.number; ++k) {
     for (int i = 0; i < 3; ++i) {
       if (kinks.body[k] == 0) p1[i] = fma_(-share[k], kinks.edge[k][i], p1[i]);

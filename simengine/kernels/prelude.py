@@ -8,7 +8,7 @@ import mujoco
 
 from simengine.model import gravcomp
 from simengine.model.blob import HEADER, HEADER_FIELDS, HEADER_REALS, HEADER_SCALARS, field_size
-from simengine.model.sensors import MAX_SENSOR_DIM, SENSORS, sensor_code
+from simengine.model.sensors import CONTACT_REDUCTIONS, MAX_SENSOR_DIM, SENSORS, sensor_code
 from simengine.model.table import PAIR_TYPES, PAIRS, TABLE_BY_NAME, PairType
 from simengine.state.fields import (
     COLUMNS,
@@ -53,6 +53,7 @@ def constants() -> str:
         "COLUMN_ISLAND_J": ISLAND_COLUMNS.index("island_J"),
         "DATATYPE_REAL": int(mujoco.mjtDataType.mjDATATYPE_REAL),
         "DATATYPE_POSITIVE": int(mujoco.mjtDataType.mjDATATYPE_POSITIVE),
+        **{f"REDUCE_{name}": code for code, name in enumerate(CONTACT_REDUCTIONS)},
         "MAX_SENSOR_DIM": MAX_SENSOR_DIM,
         **{f"SENS_{name}": sensor_code(name) for names in SENSORS.values() for name in names},
     }

@@ -89,7 +89,7 @@ DEVICE real ray_walls(const CellRay& r, const real* size, const real* p, const r
 }
 
 // A ray in the frame of a field's geom.
-DEVICE_CALL real ray_hfield(const Model& m, int field, const real* p, const real* v) {
+DEVICE real ray_hfield(const Model& m, int field, const real* p, const real* v) {
   const real* size = m.hfield_size() + 4 * field;
   CellRay r;
   r.data = m.hfield_data() + m.hfield_adr()[field];

@@ -42,7 +42,7 @@ DEVICE void put_sensor(const Model& m, int i, const real* value, real* sensordat
   const real cutoff = m.sensor_cutoff()[i];
   const int kind = m.sensor_datatype()[i], adr = m.sensor_adr()[i], dim = m.sensor_dim()[i];
   for (int k = 0; k < dim; ++k) {
-    real x = value[k];
+    real x = k < MAX_SENSOR_DIM ? value[k] : R(0.0);  // sensors of contacts are longer, and zero until they read
     if (cutoff > 0 && kind == DATATYPE_REAL) x = clamp_(x, -cutoff, cutoff);
     if (cutoff > 0 && kind == DATATYPE_POSITIVE) x = min_(x, cutoff);
     sensordata[adr + k] = x;

@@ -119,6 +119,16 @@ def _expand(
     return _put_faces(left, place, joined, scale), fits
 
 
+def _face_around(p: Polytope, most: jax.Array, normal: jax.Array, corner: jax.Array) -> jax.Array:
+    """Corners (4,) of the face that has the point of its plane nearest to the origin farthest inside, if those given do
+    not surround it: among the faces with this normal (3,) that are no farther away than `most` ()."""
+    corners = jnp.concatenate([corner[None], p.corner])
+    weight, _, wide = triangle_weights(p.vertex[corners[:, :3], :3])
+    there = wide.at[1:].set(wide[1:] & (p.dist <= most) & (p.plane[:, :3] @ normal >= 0.9999))
+    least = jnp.where(there, weight.min(axis=1), -jnp.inf)
+    return jnp.where(~wide[0] | (least[0] >= 0), corner, corners[jnp.argmax(least)])
+
+
 def epa(pair: Pair, wanted: jax.Array) -> tuple[Simplex, jax.Array]:
     """The face around the direction of least penetration, and that direction (3,); meaningless unless `wanted` ()."""
     dtype = pair.offset.dtype
@@ -147,8 +157,10 @@ def epa(pair: Pair, wanted: jax.Array) -> tuple[Simplex, jax.Array]:
 
     big = jnp.full((), jnp.inf, dtype)
     carry = (p, jnp.asarray(4, jnp.int32), big, p.corner[0], p.vertex[0, 3:], wanted)
-    p, _, _, corner, normal, _ = jax.lax.while_loop(go_on, body, carry)
-    # (3) weights of the corners of the face at its plane's point nearest to the origin
+    p, _, depth, corner, normal, _ = jax.lax.while_loop(go_on, body, carry)
+    # (3) weights of the corners of the face at its plane's point nearest to the origin; of several triangles in this
+    # plane, those of the one around the point
+    corner = _face_around(p, depth + tolerance * pair.scale, normal, corner)
     vertex = p.vertex[jnp.stack([corner[0], corner[1], corner[2], corner[2]])]
     weight, _, ok = triangle_weights(vertex[:3, :3])
     weight = jnp.append(jnp.where(ok, weight, 0.0), jnp.zeros((), dtype))

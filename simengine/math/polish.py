@@ -207,13 +207,20 @@ def _witness(s: Shape, mat: jax.Array, simplex: Simplex, dirs: jax.Array, n: jax
     return mat @ (flat + jnp.where(on_cap, curved, round_point(s, jnp.where(on_cap, 1.0, local))[0]))
 
 
+def _is_strict(s: Shape) -> jax.Array:
+    """Whether a core has one point only that is farthest along any direction: a point or an ellipsoid."""
+    box, curved = _still(s.box), _still(s.round) > 0
+    return (box == 0).all() & (_still(s.vert) == 0).all() & (curved == curved[0]).all()
+
+
 def witnesses(p: Pair, s: Simplex, n: jax.Array, kinks: Kinks) -> tuple[jax.Array, jax.Array]:
     """Witness points (3,), (3,) of both cores, from a's centre: they differ along n only. What is left across it is
     taken up by the edges of the active kinks."""
     p1 = _witness(p.a, p.mat_a, s, s.dir, n)
     p2 = _witness(p.b, p.mat_b, s, -s.dir, -n) + p.offset
     rest = p1 - p2
-    rest = rest - dot(rest, n) * n
+    h = dot(rest, n)
+    rest = rest - h * n
     two = kinks.number == 2
     r0, r1 = dot(rest, kinks.edge[0]), jnp.where(two, dot(rest, kinks.edge[1]), 0.0)
     c = jnp.where(two, dot(kinks.edge[0], kinks.edge[1]), 0.0)
@@ -221,4 +228,14 @@ def witnesses(p: Pair, s: Simplex, n: jax.Array, kinks: Kinks) -> tuple[jax.Arra
     share = jnp.stack([r0 - c * r1, r1 - c * r0]) / jnp.where(det > 0, det, 1.0)
     share = jnp.where(jnp.arange(2, dtype=jnp.int32) < kinks.number, share, 0.0)
     first = kinks.body == 0
-    return p1 - jnp.where(first, share, 0.0) @ kinks.edge, p2 + jnp.where(first, 0.0, share) @ kinks.edge
+    move1, move2 = jnp.where(first, share, 0.0) @ kinks.edge, jnp.where(first, 0.0, share) @ kinks.edge
+    # edges of both that are almost parallel meet nowhere for certain: then both points move by half
+    most = 4.0 * jnp.linalg.norm(_still(rest)) + 0.01 * _still(p.scale)
+    half = two & (kinks.body[0] != kinks.body[1]) & (jnp.abs(_still(share)).sum() > most)
+    end1, end2 = p1 - jnp.where(half, 0.5 * rest, move1), p2 + jnp.where(half, 0.5 * rest, move2)
+    # the point of one that has no other is certain, and says where the other's is
+    strict1, strict2 = _is_strict(p.a), _is_strict(p.b)
+    return (
+        jnp.where(strict2, p2 + h * n, jnp.where(strict1, p1, end1)),
+        jnp.where(strict2, p2, jnp.where(strict1, p1 - h * n, end2)),
+    )

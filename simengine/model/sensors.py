@@ -27,13 +27,16 @@ SENSORS: dict[str, tuple[str, ...]] = {
     ),
     "acc": (
         *("ACCELEROMETER", "FORCE", "TORQUE", "FRAMELINACC", "FRAMEANGACC"),
-        *("ACTUATORFRC", "JOINTACTFRC", "TENDONACTFRC", "TOUCH", "JOINTLIMITFRC", "TENDONLIMITFRC"),
+        *("ACTUATORFRC", "JOINTACTFRC", "TENDONACTFRC", "TOUCH", "JOINTLIMITFRC", "TENDONLIMITFRC", "CONTACT"),
     ),
 }
 """Sensors that the engine has (mjtSensor without its prefix), by the part of an evaluation that measures them."""
 
 MAX_SENSOR_DIM = 4
-"""Most entries of one sensor."""
+"""Most entries of one sensor, but for those of contacts."""
+
+CONTACT_REDUCTIONS = ("NONE", "MINDIST", "MAXFORCE", "NETFORCE")
+"""What a contact sensor keeps of the contacts that it finds, in the order of the codes in sensor_intprm."""
 
 NO_SENSOR = -1
 """`sensor_type` of sensors that a flag disables; they read zero."""
@@ -68,6 +71,8 @@ def sensor_table(mj: mujoco.MjModel) -> dict[str, Any]:
         "sensor_quat": _both(measured[2], reference[2], 4),
         "sensor_site": [int(mj.site_type[site]) if site >= 0 else -1 for site in sites],
         "sensor_size": np.reshape([mj.site_size[site] if site >= 0 else np.zeros(3) for site in sites], (-1, 3)),
+        "sensor_match": _matches(mj),
+        "sensor_prm": mj.sensor_intprm[:, :3],
         "geom_visible": _visible(mj),
         "opt_magnetic": mj.opt.magnetic,
     }
@@ -77,8 +82,35 @@ def _zones(mj: mujoco.MjModel) -> np.ndarray:
     """(nsensor,) sites whose volume matters to a sensor, -1 for none."""
     zone = np.full(mj.nsensor, -1)
     inside, touch = (mj.sensor_type == sensor_code(name) for name in ("INSIDESITE", "TOUCH"))
+    in_site = (mj.sensor_type == sensor_code("CONTACT")) & (mj.sensor_objtype == _OBJ.mjOBJ_SITE)
+    zone[in_site] = mj.sensor_objid[in_site]
     zone[inside], zone[touch] = mj.sensor_refid[inside], mj.sensor_objid[touch]
     return zone
+
+
+def _matches(mj: mujoco.MjModel) -> np.ndarray:
+    """(nsensor, 2, 3) what a contact's geoms must be: one geom (1), or of a body (0), the lowest and highest number."""
+    match = np.zeros((mj.nsensor, 2, 3), int)
+    for side, (types, ids) in enumerate(_objects(mj)):
+        for i in np.flatnonzero(mj.sensor_type == sensor_code("CONTACT")):
+            number = int(ids[i])
+            if types[i] == _OBJ.mjOBJ_GEOM:
+                match[i, side] = 1, number, number
+            elif types[i] == _OBJ.mjOBJ_BODY:
+                match[i, side] = 0, number, number
+            elif types[i] == _OBJ.mjOBJ_XBODY:
+                members = [b for b in range(number, mj.nbody) if _is_within(mj, b, number)]
+                match[i, side] = 0, number, members[-1]
+            else:
+                match[i, side] = 0, 0, mj.nbody
+    return match
+
+
+def _is_within(mj: mujoco.MjModel, body: int, root: int) -> bool:
+    """Whether a body is of the subtree of another."""
+    while body > root:
+        body = int(mj.body_parentid[body])
+    return body == root
 
 
 def _visible(mj: mujoco.MjModel) -> np.ndarray:

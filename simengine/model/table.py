@@ -243,6 +243,8 @@ TABLE: tuple[TableField, ...] = (
     _i("sensor_bodyid", "nsensor", 2, doc="derived: bodies that carry the frames"),
     _r("sensor_pos", "nsensor", 2, 3, doc="derived: positions of the frames in their bodies [m]"),
     _i("sensor_site", "nsensor", doc="derived: shape (mjtGeom) of the site whose volume matters, -1 for none"),
+    _i("sensor_match", "nsensor", 2, 3, doc="derived: what the geoms of a contact must be, see model/sensors.py"),
+    _i("sensor_prm", "nsensor", 3, doc="of contacts: which data, what is kept of them, how many"),
     _r("sensor_size", "nsensor", 3, doc="derived: its size [m]"),
     _r("sensor_quat", "nsensor", 2, 4, doc="derived: orientations of the frames in their bodies"),
     # options

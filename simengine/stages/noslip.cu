@@ -25,15 +25,6 @@ DEVICE void bare_blocks(const Model& m, const DualProblem& d, real* efc_weight) 
   lane_sync();
 }
 
-// Forces of two opposite edges with the given sum that are best for a quadratic cost; linear is its derivative at none.
-DEVICE void best_edges(const real* A, const real* linear, real sum, real* force) {
-  const real middle = R(0.5) * sum, curve = A[0] + A[MAX_CONE_ROWS + 1] - 2 * A[1];
-  const real slope = fma_(middle, A[0] - A[MAX_CONE_ROWS + 1], linear[0] - linear[1]);
-  const real half = curve < MJMINVAL ? R(0.0) : clamp_(-divide_(slope, curve), -middle, middle);
-  force[0] = middle + half;
-  force[1] = middle - half;
-}
-
 // Tangential force of a cone that is best for a quadratic cost: minimise 1/2 x' A x + x' b over
 // sum (x_i / friction_i)^2 <= radius^2. With x_i = friction_i y_i it is (A + lambda) y = -b, where lambda >= 0 is the
 // root of |y| = radius. As in MuJoCo, Newton on |y|^2 has 20 iterations, which are too few where friction about the
@@ -104,11 +95,39 @@ DEVICE real cost_of(int n, const real* A, const real* slip, const real* old, con
   return cost;
 }
 
-// (4) the best force of rows that are improved together while the others stay; returns how much the cost falls.
+// (4) the best forces of two opposite edges, r being the first, that keep their sum while the others stay; returns how
+// much the cost falls. All is in terms of the difference of their rows, which cancels what they have in common.
+DEVICE real improve_edges(const Model& m, const DualProblem& d, int r) {
+  const int nv = m.nv(), stride = m.nvp();
+  const real *plus = d.Y + r * stride, *minus = plus + stride, *A = d.block + MAX_CONE_ROWS * r;
+  real coupled = 0, curve = 0;
+  DOF_FOR(v, nv) {
+    const real across = plus[v] - minus[v];
+    coupled = fma_(across, d.z[v], coupled);
+    curve = fma_(across, across, curve);
+  }
+  const real slope = d.b[r] - d.b[r + 1] + lane_sum(coupled), noise = 16 * REAL_EPS;
+  curve = lane_sum(curve);
+  const real middle = R(0.5) * (d.force[r] + d.force[r + 1]), old = R(0.5) * (d.force[r] - d.force[r + 1]);
+  const bool flat = curve < max_(MJMINVAL, noise * noise * (A[0] + A[MAX_CONE_ROWS + 1]));
+  const real half = flat ? R(0.0) : clamp_(old - divide_(slope, curve), -middle, middle);
+  const real change = half - old, cost = change * fma_(R(0.5) * curve, change, slope);
+  if (cost > R(1e-10)) return 0;
+  DOF_FOR(v, nv) d.z[v] = fma_(change, plus[v] - minus[v], d.z[v]);
+  lane_sync();
+  if (lane() == 0) {
+    d.force[r] = middle + half;
+    d.force[r + 1] = middle - half;
+  }
+  return -cost;
+}
+
+// (4) the same for dry friction and for the tangents of a cone.
 DEVICE real improve_row(const Model& m, const DualProblem& d, int r) {
   const Rows& rows = d.rows;
   const int nv = m.nv(), stride = m.nvp(), together = rows_improved(m, rows, r);
   if (!together) return 0;
+  if (rows.type[r] == ROW_CONTACT_PYRAMIDAL) return improve_edges(m, d, r);
   const bool cone = rows.type[r] == ROW_CONTACT_ELLIPTIC;
   const int first = cone ? r + 1 : r, n = cone ? together - 1 : together;
   const real* A = d.block + MAX_CONE_ROWS * r + (cone ? MAX_CONE_ROWS + 1 : 0);
@@ -124,10 +143,8 @@ DEVICE real improve_row(const Model& m, const DualProblem& d, int r) {
     ROLLED for (int j = 0; j < n; ++j) linear[i] = fma_(-A[MAX_CONE_ROWS * i + j], old[j], linear[i]);
     force[i] = 0;
   }
-  if (!cone && n == 1) {
+  if (!cone) {
     force[0] = clamp_(old[0] - divide_(slip[0], A[0]), -rows.frictionloss[r], rows.frictionloss[r]);
-  } else if (!cone) {
-    best_edges(A, linear, old[0] + old[1], force);
   } else if (d.force[r] >= MJMINVAL) {
     best_tangents(n, A, linear, friction_of(m, rows, r), d.force[r], force);
   }

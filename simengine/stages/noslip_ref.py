@@ -128,33 +128,38 @@ def _improved(
         at, on, island = rows[k], live[k].astype(force.dtype), dual.island[presses[k]]
         Y, old = dual.Y[at] * on[:, None], force[at] * on
         slip = (dual.b[at] + matmul(Y, z)) * on
-        A = matmul(Y, Y.T) + jnp.diag(1.0 - on)
         visited = dual.active[presses[k]] & ~done[island]
-        A = jnp.where(visited, A, jnp.eye(on.size, dtype=A.dtype))
-        linear = slip - matmul(A, old)
-        if group.kind == "dry":
-            best = jnp.clip(old - slip / A[0, 0], -loss[k], loss[k])
-        elif group.kind == "edges":
-            best = _best_edges(A, linear, old)
+        if group.kind == "edges":
+            slope = dual.b[at[0]] - dual.b[at[1]] + dot(Y[0] - Y[1], z)
+            change, fallen = _edges_change(jnp.where(visited, Y, 0.0), old, slope)
         else:
-            pressed = force[presses[k]] >= MINVAL
-            normal = jnp.where(pressed, force[presses[k]], 1.0)
-            tangent = best_tangents(A, linear, friction[k], normal, live[k].sum())
-            best = jnp.where(pressed, tangent, 0.0)
-        change = jnp.where(visited, best - old, 0.0) * on
+            A = jnp.where(visited, matmul(Y, Y.T) + jnp.diag(1.0 - on), jnp.eye(on.size, dtype=Y.dtype))
+            if group.kind == "dry":
+                best = jnp.clip(old - slip / A[0, 0], -loss[k], loss[k])
+            else:
+                pressed = force[presses[k]] >= MINVAL
+                normal = jnp.where(pressed, force[presses[k]], 1.0)
+                tangent = best_tangents(A, slip - matmul(A, old), friction[k], normal, live[k].sum())
+                best = jnp.where(pressed, tangent, 0.0)
+            change = (best - old) * on
+            fallen = -dot(change, slip + 0.5 * matmul(A, change))
         # the tangents of a cone may not be the best
-        fallen = -dot(change, slip + 0.5 * matmul(A, change))
-        change = jnp.where(fallen < -1e-10, 0.0, change)
-        fallen = jax.lax.stop_gradient(jnp.maximum(fallen, 0.0))
+        change = jnp.where(visited & (fallen >= -1e-10), change, 0.0)
+        fallen = jax.lax.stop_gradient(jnp.where(visited, jnp.maximum(fallen, 0.0), 0.0))
         return force.at[at].add(change), z + matmul(change, Y), saved.at[island].add(fallen)
 
     return jax.lax.fori_loop(0, group.rows.shape[0], visit, (force, z, saved))
 
 
-def _best_edges(A: jax.Array, linear: jax.Array, old: jax.Array) -> jax.Array:
-    """Forces (2,) of two opposite edges that keep their sum and are best for a quadratic cost."""
-    middle, curve = 0.5 * (old[0] + old[1]), A[0, 0] + A[1, 1] - 2.0 * A[0, 1]
-    slope = middle * (A[0, 0] - A[1, 1]) + linear[0] - linear[1]
-    flat = curve < MINVAL
-    half = jnp.where(flat, 0.0, jnp.clip(-slope / jnp.where(flat, 1.0, curve), -middle, middle))
-    return jnp.stack([middle + half, middle - half])
+def _edges_change(Y: jax.Array, old: jax.Array, slope: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Change (2,) of two opposite edges' forces that keeps their sum and is best, and how much the cost falls ().
+
+    All is in terms of the difference of their rows, which cancels what they have in common; `slope` () is the
+    derivative of the cost along it.
+    """
+    across, middle, half = Y[0] - Y[1], 0.5 * (old[0] + old[1]), 0.5 * (old[0] - old[1])
+    curve, noise = dot(across, across), 16.0 * float(jnp.finfo(Y.dtype).eps)
+    flat = curve < jnp.maximum(MINVAL, noise**2 * (dot(Y[0], Y[0]) + dot(Y[1], Y[1])))
+    best = jnp.where(flat, 0.0, jnp.clip(half - slope / jnp.where(flat, 1.0, curve), -middle, middle))
+    change = best - half
+    return jnp.stack([change, -change]), -change * (slope + 0.5 * curve * change)

@@ -4,7 +4,7 @@
 struct Forces {
   const real *actuator_force, *qfrc_actuator;
   int ncon, nefc;
-  const real *contact_pos, *contact_frame;
+  const real *contact_dist, *contact_pos, *contact_frame;
   const int *contact_cand, *contact_efc_address, *efc_type, *efc_id;
   const real* efc_force;
 };
@@ -95,12 +95,19 @@ DEVICE bool read_acceleration(const Model& m, int i, const real* xpos, const rea
 
 DEVICE void sensor_acc(const Model& m, const real* xpos, const real* xquat, const real* subtree_com, const real* cvel,
                        const real* cacc, const real* cfrc_int, const real* actuator_force, const real* qfrc_actuator,
-                       const int* ncon, const int* nefc, const real* contact_pos, const real* contact_frame,
-                       const int* contact_cand, const int* contact_efc_address, const int* efc_type,
-                       const int* efc_id, const real* efc_force, real* sensordata) {
-  const Forces forces = {actuator_force, qfrc_actuator, ncon[0], nefc[0], contact_pos, contact_frame, contact_cand,
-                         contact_efc_address, efc_type, efc_id, efc_force};
+                       const int* ncon, const int* nefc, const real* contact_dist, const real* contact_pos,
+                       const real* contact_frame, const int* contact_cand, const int* contact_efc_address,
+                       const int* efc_type, const int* efc_id, const real* efc_force, real* sensordata) {
+  const Forces forces = {actuator_force, qfrc_actuator, ncon[0], nefc[0], contact_dist, contact_pos,
+                         contact_frame, contact_cand, contact_efc_address, efc_type, efc_id, efc_force};
+  const Contacts contacts = {ncon[0], contact_dist, contact_pos, contact_frame, contact_cand, contact_efc_address,
+                             efc_force, xpos, xquat, cvel, subtree_com};
   LANE_FOR(i, m.nsensor()) {
+    // (6) contacts
+    if (m.sensor_type()[i] == SENS_CONTACT) {
+      read_contacts(m, i, contacts, sensordata);
+      continue;
+    }
     real value[MAX_SENSOR_DIM] = {};
     if (read_acceleration(m, i, xpos, xquat, subtree_com, cvel, cacc, cfrc_int, forces, value)) {
       put_sensor(m, i, value, sensordata);

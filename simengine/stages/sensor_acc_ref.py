@@ -12,6 +12,7 @@ from simengine.math import quaternion, ray
 from simengine.math.actuators import TRN_TENDON
 from simengine.math.row_layout import LIMIT_JOINT, LIMIT_TENDON, per_row, row_layout
 from simengine.math.vector import const, cross, matmul
+from simengine.stages.sensor_contact_ref import gather_contacts, put_contacts
 from simengine.stages.sensor_ref import Reading, frames, into_frame, motion_at, put_sensors
 
 
@@ -25,6 +26,7 @@ def sensor_acc(
     cfrc_int: jax.Array,
     actuator_force: jax.Array,
     qfrc_actuator: jax.Array,
+    contact_dist: jax.Array,
     contact_pos: jax.Array,
     contact_frame: jax.Array,
     contact_active: jax.Array,
@@ -35,8 +37,9 @@ def sensor_acc(
     """sensordata (nsensordata,) with the sensors of accelerations and forces filled in.
 
     Args: xpos (nbody, 3), xquat (nbody, 4), subtree_com (nbody, 3), cvel (nbody, 6), cacc (nbody, 6), cfrc_int
-        (nbody, 6), actuator_force (nu,), qfrc_actuator (nv,), contact_pos (nslot, 3), contact_frame (nslot, 9),
-        contact_active (nslot,) bool, efc_active (nefc_max,) bool, efc_force (nefc_max,), sensordata (nsensordata,).
+        (nbody, 6), actuator_force (nu,), qfrc_actuator (nv,), contact_dist (nslot,), contact_pos (nslot, 3),
+        contact_frame (nslot, 9), contact_active (nslot,) bool, efc_active (nefc_max,) bool, efc_force (nefc_max,),
+        sensordata (nsensordata,).
     """
     if not m.nsensor:
         return (sensordata,)
@@ -110,7 +113,12 @@ def sensor_acc(
         "JOINTLIMITFRC": limit(LIMIT_JOINT),
         "TENDONLIMITFRC": limit(LIMIT_TENDON),
     }
-    return (put_sensors(m, sensordata, readings),)
+    sensordata = put_sensors(m, sensordata, readings)
+    # (6) contacts
+    if m.nslot and (m.sensor_names == "CONTACT").any():
+        found = (contact_dist, contact_pos, contact_frame, contact_active, efc_active, efc_force)
+        sensordata = put_contacts(m, sensordata, xpos, xquat, gather_contacts(m, subtree_com, cvel, *found))
+    return (sensordata,)
 
 
 def normal_force(m: Any, contact_active: jax.Array, efc_active: jax.Array, efc_force: jax.Array) -> jax.Array:

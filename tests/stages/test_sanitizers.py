@@ -51,7 +51,7 @@ PLAIN = "none, four lanes"
 KINDS = {
     PLAIN: ("float64", 4, ()),
     "threads": ("float64", 4, ("-fsanitize=thread",)),
-    "memory, four lanes": ("float32", 4, ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")),
+    "memory, four lanes": ("float32", 4, ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O1")),
 }
 
 
