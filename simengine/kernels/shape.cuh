@@ -35,8 +35,9 @@ DEVICE Shape shape_of(const Model& m, int geom, const real* size, const real* po
 DEVICE real extent(const Shape& s) {
   real most = s.radius;
   for (int i = 0; i < 3; ++i) most = max_(most, max_(s.box[i], s.round[i]));
-  ROLLED for (int v = 0; v < s.nvert; ++v) most = max_(most, sqrt_(dot3(s.vert + 3 * v, s.vert + 3 * v)));
-  return most;
+  real square = 0;
+  ROLLED for (int v = 0; v < s.nvert; ++v) square = max_(square, dot3(s.vert + 3 * v, s.vert + 3 * v));
+  return max_(most, sqrt_(square));
 }
 
 DEVICE void to_local(real* out, const real* mat, const real* v) {

@@ -11,6 +11,8 @@
 #define TWENTIETH R(0.05)
 // Squared sine of the angle below which edges count as parallel.
 #define BARELY_CROSSED max_(R(1e-16), 64 * REAL_EPS * REAL_EPS)
+// How far beyond a side, as a share of its distance, a corner still is on it: of flush boxes whole edges are.
+#define FLUSH (16 * REAL_EPS)
 // Four clips of a quadrangle give eight corners at most; one to spare for rounding.
 #define POLYGON 9
 
@@ -111,10 +113,10 @@ DEVICE int clip_side(const Corner* in, int number, int axis, real sign, real siz
   for (int i = 0; i < number; ++i) {
     const Corner &from = in[i], &to = in[i + 1 < number ? i + 1 : 0];
     const real d1 = fma_(sign, from.at[axis], -size), d2 = fma_(sign, to.at[axis], -size);
-    const bool inside1 = d1 <= REAL_EPS * size, inside2 = d2 <= REAL_EPS * size;
+    const bool inside1 = d1 <= FLUSH * size, inside2 = d2 <= FLUSH * size;
     if (inside1 && kept < POLYGON) out[kept++] = from;
     if (inside1 != inside2 && kept < POLYGON) {
-      const real share = d1 / (d1 - d2);
+      const real share = clamp_(d1 / (d1 - d2), R(0.0), R(1.0));
       for (int k = 0; k < 2; ++k) out[kept].at[k] = fma_(share, to.at[k] - from.at[k], from.at[k]);
       out[kept++].height = fma_(share, to.height - from.height, from.height);
     }

@@ -161,13 +161,13 @@ def _clip(
     counts = jnp.arange(k)[None] < number[:, None]
     following = jnp.where(jnp.arange(k)[None] + 1 < number[:, None], jnp.arange(k)[None] + 1, 0)
     beyond = sign * polygon[..., axis] - size[:, None]
-    inside = beyond <= jnp.finfo(size.dtype).eps * size[:, None]
+    inside = beyond <= 16 * jnp.finfo(size.dtype).eps * size[:, None]  # of flush boxes whole edges are
     to, beyond_to = (
         jnp.take_along_axis(polygon, following[..., None], axis=1),
         jnp.take_along_axis(beyond, following, axis=1),
     )
     crossing = counts & (inside != jnp.take_along_axis(inside, following, axis=1))
-    share = beyond / jnp.where(crossing, beyond - beyond_to, 1.0)
+    share = jnp.clip(beyond / jnp.where(crossing, beyond - beyond_to, 1.0), 0, 1)
     cut = polygon + share[..., None] * (to - polygon)
     both = jnp.stack([polygon, cut], axis=2).reshape(-1, 2 * k, 3)
     kept = jnp.stack([counts & inside, crossing], axis=2).reshape(-1, 2 * k)

@@ -137,3 +137,25 @@ def test_capsules_whose_axes_almost_meet_have_exact_normals_in_float32(gap: floa
     assert len(qpos) > 50
     for ours, theirs in zip(by_kernels(mj, qpos, "float32"), by_mujoco(mj, qpos), strict=True):
         assert difference(ours, theirs) <= 1e-5
+
+
+def test_flush_boxes_touch_in_the_corners_of_what_they_share() -> None:
+    """Equal boxes, shifted along one axis and turned a little about another, whose ends stay flush: rounding must not
+    put a corner beyond these, nor leave one out."""
+    mj = two_bodies(BOX, BOX, 0.0)
+    rng = np.random.default_rng(3)
+    qpos = np.zeros((200, 14))
+    for pose in qpos:
+        pose[3:7] = rng.normal(size=4)
+        pose[3:7] /= np.linalg.norm(pose[3:7])
+        turn, shift, axes = np.zeros(4), np.zeros(3), np.zeros(9)
+        mujoco.mju_axisAngle2Quat(turn, np.array([0.0, 0.0, 1.0]), rng.uniform(-0.1, 0.1))
+        mujoco.mju_mulQuat(pose[10:], pose[3:7], turn)
+        mujoco.mju_rotVecQuat(shift, np.array([0.3, rng.uniform(-0.2, 0.2), 0.0]), pose[3:7])
+        pose[:3] = rng.normal(size=3)
+        pose[7:10] = pose[:3] + shift
+    for pose, (dist, pos, _) in zip(qpos, by_kernels(mj, qpos, "float64"), strict=True):
+        mujoco.mju_quat2Mat(axes, pose[3:7])
+        height = (pos - pose[:3]) @ axes.reshape(3, 3)[:, 2]
+        assert len(dist) == 4
+        np.testing.assert_allclose(np.sort(height), np.repeat([-0.25, 0.25], 2), atol=1e-12)
