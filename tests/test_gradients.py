@@ -93,8 +93,8 @@ def check(
     """
 
     def everything(x: Any, tangent: Any, cotangent: Any) -> tuple[Vectors, Vectors, Vectors]:
-        value, push_forward = jax.linearize(function, x)
-        return value, push_forward(tangent), jax.linear_transpose(push_forward, x)(cotangent)[0]
+        value, forward = jax.jvp(function, (x,), (tangent,))
+        return value, forward, jax.vjp(function, x)[1](cotangent)[0]
 
     # one program for all, since compiling it takes nearly all of the time
     compiled = quick_jit(jax.vmap(everything))
