@@ -14,7 +14,7 @@ from simengine.model.blocks import block_table, worth_blocks
 from simengine.model.fluid import fluid_table
 from simengine.model.frames import frame_table
 from simengine.model.gravcomp import LIMITED, gravcomp_table
-from simengine.model.hfields import geom_hfields
+from simengine.model.hfields import geom_hfields, most_cells
 from simengine.model.inertia import has_small_far_bodies
 from simengine.model.lengths import length_table
 from simengine.model.meshes import hull_table
@@ -101,6 +101,11 @@ class Model:
             if name in values:
                 return values[name]
         raise AttributeError(f"the model table has no field {name!r}; see simengine.model.table.TABLE")
+
+    def cells_under(self, cand: int) -> tuple[int, int]:
+        """The most rows and columns of cells of a height field that a candidate pair's other geom can lie over."""
+        reach = float(self.cand_margin[cand] + self.cand_gap[cand])
+        return most_cells(self.mj, int(self.cand_geom1[cand]), int(self.cand_geom2[cand]), reach)
 
     def solve_by_islands(self, wanted: bool) -> None:
         """Choose the solution island by island, or as one dense problem; before the model is simulated."""

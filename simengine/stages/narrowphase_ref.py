@@ -13,7 +13,6 @@ import numpy as np
 
 from simengine.math.solid_table import solids_of
 from simengine.math.vector import const
-from simengine.model.hfields import most_cells
 from simengine.stages.convex_ref import shapes_of
 from simengine.stages.hfield_ref import Terrain
 from simengine.stages.narrowphase import NARROWPHASE
@@ -50,8 +49,7 @@ def hull_faces(m: Any, geoms: np.ndarray) -> Faces:
 def fields_under(m: Any, cand: np.ndarray) -> Terrain:
     """The height fields of candidate pairs."""
     field, slots = np.asarray(m.geom_hfieldid)[m.cand_geom1[cand]], np.bincount(m.slot_cand, minlength=m.ncand)[cand]
-    reach = m.cand_margin + m.cand_gap
-    cells = [most_cells(m.mj, m.cand_geom1[c], m.cand_geom2[c], reach[c])[::-1] for c in cand]
+    cells = [m.cells_under(c)[::-1] for c in cand]
     count = np.stack([m.hfield_ncol, m.hfield_nrow], axis=1)[field]
     return Terrain(m.hfield_data, m.hfield_adr[field], count, m.hfield_size[field], np.array(cells), slots)
 
