@@ -156,7 +156,7 @@ def _line(
     aside = outward - dot(outward, axis) * axis
     sine = safe_sqrt(dot(aside, aside))
     upright = sine <= _upright(outward)
-    thick = jnp.where(shape.disc, 0.0, 0.5 * margin)
+    thick = jnp.where(shape.line, 0.5 * margin, 0.0)
     reach = jnp.where(shape.disc, shape.round[0] / jnp.where(upright, 1.0, sine), shape.radius + thick)
     middle, half = pos + reach * aside, shape.box[2] * axis
     return middle - half, middle + half, shape.disc | shape.line, shape.disc & upright, thick

@@ -95,7 +95,7 @@ def test_host_agrees_with_mujoco(dtype: str, margin: float) -> None:
     compare(by_host(margin, qpos, dtype), by_mujoco(margin, qpos), dtype)
 
 
-@pytest.mark.parametrize(("dtype", "margin"), [("float64", 0.0), pytest.param("float32", 0.01, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("dtype", "margin"), [("float64", 0.01), pytest.param("float32", 0.0, marks=pytest.mark.slow)])
 def test_jax_agrees_with_mujoco(dtype: str, margin: float) -> None:
     qpos = poses(COUNT)
     compare(by_jax(margin, qpos, dtype), by_mujoco(margin, qpos), dtype)
@@ -115,7 +115,7 @@ def test_the_poses_cover_every_pair_deep_shallow_and_apart() -> None:
 
 
 def test_gradients_of_contacts_are_those_of_finite_differences() -> None:
-    table, function = jax_function(0.0, "float64")
+    table, function = jax_function(0.01, "float64")
     qpos, step = poses(1, seed=5)[0], 1e-6
 
     def observed(dist: Any, pos: Any, frame: Any, active: Any) -> Any:
