@@ -207,7 +207,7 @@ def shared_models() -> Iterator[tuple[str, mujoco.MjModel]]:
     variations: tuple[tuple[str, str, str, int], ...] = (
         *(("linkage", models.OWN["linkage"], "solver", int(s)) for s in (solvers.mjSOL_CG, solvers.mjSOL_PGS)),
         *(("pile", models.OWN["pile"], "solver", int(s)) for s in (solvers.mjSOL_CG, solvers.mjSOL_PGS)),
-        *(("heap", heap, "solver", int(s)) for s in (solvers.mjSOL_NEWTON, solvers.mjSOL_CG)),
+        *(("heap", heap, "solver", int(s)) for s in (solvers.mjSOL_NEWTON, solvers.mjSOL_CG, solvers.mjSOL_PGS)),
         ("heap", heap, "cone", int(mujoco.mjtCone.mjCONE_ELLIPTIC)),
         *(
             ("heap", heap, "integrator", int(i))

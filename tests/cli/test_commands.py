@@ -14,7 +14,7 @@ from simengine.cli.main import main
 
 BACKENDS = [name for name in ("host", "jax") if not available_backends()[name]]
 SMALL = ["--worlds", "4", "--steps", "5"]
-UNSUPPORTED = "<mujoco><option noslip_iterations='3'/></mujoco>"
+UNSUPPORTED = "<mujoco><option><flag sleep='enable'/></option></mujoco>"
 
 
 def call_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def test_refused_model_fails_in_one_sentence(tmp_path: Path, capsys: pytest.Capt
     assert main(["run", str(path)]) == 1
     streams = capsys.readouterr()
     assert streams.err.count("\n") == 1
-    assert "noslip iterations" in streams.err
+    assert "enable flag sleep" in streams.err
     assert streams.out == ""
 
 
