@@ -164,8 +164,10 @@ class CudaLaunch:
         self.function = int(function)
         self.block = _three("block", block)
         self.shared = int(shared)
-        if self.shared > _DEFAULT_SHARED_LIMIT:
-            driver.funcSetAttribute(self.function, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, self.shared)
+        attribute = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        # other launches of the function may need more, and rely on what they have been allowed
+        if self.shared > max(_DEFAULT_SHARED_LIMIT, driver.funcGetAttribute(attribute, self.function)):
+            driver.funcSetAttribute(self.function, attribute, self.shared)
         self._set_grid(grid)
 
     @classmethod

@@ -77,6 +77,9 @@ class Driver:
         self.launches: list[tuple[Any, ...]] = []
         self.attributes: list[tuple[int, int, int]] = []
 
+    def funcGetAttribute(self, attribute: int, function: int) -> int:
+        return max((value for f, a, value in self.attributes if (f, a) == (function, attribute)), default=0)
+
     def funcSetAttribute(self, function: int, attribute: int, value: int) -> None:
         self.attributes.append((function, attribute, value))
 
@@ -130,6 +133,12 @@ def test_cuda_launch_allows_much_shared_memory_and_takes_cupy_arrays(driver: Dri
     assert driver.attributes == [(55, 8, 65536)]
     launch.issue(1)
     assert driver.launches == [(55, 2, 1, 1, 64, 1, 1, 65536, 1, 1, 0xC000, 0)]
+
+
+def test_a_launch_does_not_take_shared_memory_from_another_of_its_function(driver: Driver) -> None:
+    for shared in (150_000, 60_000, 200_000, 49_152):
+        CudaLaunch(9, (1,), (32,), shared)
+    assert driver.attributes == [(9, 8, 150_000), (9, 8, 200_000)]
 
 
 def test_cuda_launch_refuses_empty_grids(driver: Driver) -> None:
