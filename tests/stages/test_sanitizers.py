@@ -33,7 +33,7 @@ WORLDS = {"ant": 4, "pile": 2, "sunken": 3, "tendons": 3, "actuators": 3, "dual"
 FORMS = ("single", "scratch", "arena")
 STEPS = [
     *(("ant", step) for step in ("", "euler", "rk4")),
-    *(("pile", "euler"), ("sunken", "rk4"), ("tendons", "rk4"), ("actuators", "rk4")),
+    *(("pile", "euler"), ("swimmer", "rk4"), ("tendons", "rk4"), ("actuators", "rk4")),
     *(("dual", "euler"), ("linkage", "rk4"), ("rollers", "euler")),
     *(("glider", step) for step in ("implicit", "implicitfast")),
 ]
