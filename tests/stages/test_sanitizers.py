@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.sanitizer]
 KERNELS = [kernel for kernel in all_kernels() if kernel not in ISLAND_KERNELS]
 """What solves worlds island by island is run on its own models; see test_island_sanitizers.py."""
 
-WORLDS = {"ant": 4, "pile": 2, "sunken": 3, "tendons": 3, "actuators": 3, "dual": 2, "linkage": 2, "rollers": 2} | {
+WORLDS = {"ant": 4, "pile": 2, "swimmer": 3, "tendons": 3, "actuators": 3, "dual": 2, "linkage": 2, "rollers": 2} | {
     "glider": 2
 }
 FORMS = ("single", "scratch", "arena")
