@@ -158,8 +158,8 @@ class Group:
     def set_params(self, worlds: Any = None, **params: Any) -> None:
         """Give worlds parameters of their own; what follows from them is worked out where the worlds are.
 
-        Results are those of a model compiled with these values, within rounding. Nothing is compiled, and after the
-        first call nothing is allocated but for parameters that are new.
+        Results are those of a model compiled with these values, within rounding. No kernel of the engine is
+        compiled, and after a parameter's first use none of its buffers moves.
 
         Args:
             worlds: None, a boolean mask of (num_worlds,), or indices.
