@@ -228,8 +228,8 @@ def run_shared(name: str, mj: mujoco.MjModel, args: argparse.Namespace, runs: Ru
         model, args.worlds, backend=args.backend, dtype=args.dtype, keep=keep, on_nonfinite="freeze"
     )
     sampler = Sampler(mj, 0)
-    one_of_each = np.unique(model.cand_type, return_index=True)[1]
-    thrown = [sampler.thrown(int(model.cand_geom1[c]), int(model.cand_geom2[c])) for c in one_of_each]
+    one_of_each, known = np.unique(model.examples["type"], return_index=True)[1], model.examples
+    thrown = [sampler.thrown(int(known["geom1"][c]), int(known["geom2"][c])) for c in one_of_each]
     found = [*thrown, *sampler.settled(args.worlds), sampler.random()]
     for field in STATE_ARRAYS:
         sim.set_state(**{field: np.array([getattr(found[w % len(found)], field) for w in range(args.worlds)])})

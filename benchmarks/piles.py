@@ -30,9 +30,12 @@ KINDS = (*SHAPES, "mixed")
 SPACING = 0.3
 """Distance of neighbours before they fall [m]."""
 
+SETTLING = 8
+"""Iterations of the solver while a pile falls."""
+
 PHASES = ("position", "broadphase", "narrowphase", "smooth", "rows", "islands", "solver", "integration")
 _ROWS = ("constraint", "only_constraint")
-_BROAD = ("collision", "only_collision", "broadphase", "only_broadphase", "pairs", "only_pairs", "scan", "only_scan")
+_BROAD = ("collision", "only_collision", "broadphase", "scan_pairs", "find_pairs", "scan", "only_scan")
 _POSITION = ("guard", "kinematics", "sites", "com_pos", "tendon", "position")
 _SMOOTH = ("crb", "factor", "com_vel", "passive", "rne", "actuation", "acceleration", "fluid", "smooth", "transmission")
 
@@ -71,10 +74,13 @@ def pile_xml(bodies: int, kind: str) -> str:
 
 
 def settled(bodies: int, kind: str, steps: int) -> Pile:
-    """A pile after MuJoCo let it fall for some steps."""
+    """A pile after MuJoCo let it fall for some steps, with few iterations of a cheap solver."""
     mj = mujoco.MjModel.from_xml_string(pile_xml(bodies, kind))
     data = mujoco.MjData(mj)
+    solver, iterations = mj.opt.solver, mj.opt.iterations
+    mj.opt.solver, mj.opt.iterations = mujoco.mjtSolver.mjSOL_CG, SETTLING
     mujoco.mj_step(mj, data, steps)
+    mj.opt.solver, mj.opt.iterations = solver, iterations
     return Pile(mj, data, {name: getattr(data, name).copy() for name in ("qpos", "qvel", "qacc_warmstart")})
 
 

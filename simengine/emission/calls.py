@@ -8,9 +8,19 @@ from typing import Any, NamedTuple
 
 from scheduler import Buffer, Cost, KernelCall, Segments, Tag
 from simengine.emission.store import GroupStore
+from simengine.kernels.cuda_build import kernel_lanes
 from simengine.kernels.functions import KernelFunctions
 from simengine.kernels.kernel import Kernel, ScratchPlan
-from simengine.state.fields import COLUMNS, COLUMNS_OF, FIELD, ISLAND_ARENAS, ISLAND_CLASSES, NUM_COLUMNS
+from simengine.state.fields import (
+    COLUMNS,
+    COLUMNS_OF,
+    FIELD,
+    ISLAND_ARENAS,
+    ISLAND_CLASSES,
+    NUM_COLUMNS,
+    PAIR_ARENAS,
+    PAIR_COLUMNS,
+)
 
 
 class EmittedCall(NamedTuple):
@@ -105,13 +115,16 @@ class CallFactory:
         if kernel.unit == "column":
             args = [*self._fields(kernel, set(kept)), shard.begin, shard.size]
         else:
-            args = [*self._prefix(listed), *self._fields(kernel, set(kept)), *self._tail(kernel, plan, scalars or {})]
+            prefix = self._slices() if kernel.unit == "slice" else self._prefix(listed)
+            args = [*prefix, *self._fields(kernel, set(kept)), *self._tail(kernel, plan, scalars or {})]
         word = 4 if store.dtype == "float32" else 8
-        scratch = word * (plan.words + (self._lanes if store.backend.name == "cuda" else 4))
+        lanes = kernel_lanes(kernel, self._lanes)
+        column = lanes if store.backend.name == "cuda" and lanes <= 32 else 4  # COLUMN_WORDS of dialect.cuh
+        scratch = word * (plan.words + column)
         launch = store.backend.launch(
             self.functions[kernel],
             len(COLUMNS_OF[FIELD[kernel.reads[0]].space]) if kernel.unit == "column" else shard.size,
-            self._lanes,
+            lanes,
             scratch,
             args,
             store.buffers,
@@ -120,13 +133,19 @@ class CallFactory:
         call = KernelCall(
             name=kernel.name + suffix,
             launch=launch,
-            reads=self._ids((*map(kernel.stored_as, kernel.reads), *kernel.addresses, *self._lists(listed)), None),
+            reads=self._ids(self._read(kernel, listed), None),
             writes=self._ids((*map(kernel.stored_as, kept), *kernel.island_scratch), listed),
             updates=self._ids(map(kernel.stored_as, kernel.updates), listed),
             cost=self._cost(kernel, scratch),
             tag=Tag((shard.group,), shard.number, kernel.name),
         )
-        return SizedCall(call, store, self._lanes, scratch)
+        return SizedCall(call, store, lanes, scratch)
+
+    def _read(self, kernel: Kernel, listed: Listed | None) -> tuple[str, ...]:
+        """Fields that a call reads only."""
+        own = kernel.parameters if self._store.model.finds_pairs else ()
+        lists = ("slice_record", "pair_totals") if kernel.unit == "slice" else self._lists(listed)
+        return (*map(kernel.stored_as, kernel.reads), *kernel.addresses, *own, *lists)
 
     def _most_dofs(self) -> int:
         """The most dofs of a unit."""
@@ -160,12 +179,20 @@ class CallFactory:
             shard.size,
         ]
 
+    def _slices(self) -> list[Any]:
+        """Tables and range of a kernel whose unit is a slice: all slices of the shard."""
+        buffer, start = self._argument("pair_totals")
+        number = (buffer, start + 4 * PAIR_COLUMNS.index("slices"))
+        return [*self._tables, self._argument("slice_record"), number, 0, 0]
+
     def _fields(self, kernel: Kernel, kept: set[str]) -> list[Any]:
         arguments: list[Any] = []
         for name in (*kernel.reads, *kernel.produced, *kernel.updates):
             dropped = name in kernel.produced and name not in kept
             arguments.append(None if dropped else self._argument(kernel.stored_as(name)))
-        return [*arguments, *(self._argument(name) for name in (*kernel.addresses, *kernel.island_scratch))]
+        arguments += [self._argument(name) for name in (*kernel.addresses, *kernel.island_scratch)]
+        own = self._store.model.finds_pairs
+        return [*arguments, *(self._argument(name) if own else None for name in kernel.parameters)]
 
     def _argument(self, name: str) -> Any:
         space, shard = FIELD[name].space, self._shard
@@ -175,6 +202,8 @@ class CallFactory:
             return self._store.rows[shard.place].buffers[name]
         if space in ISLAND_ARENAS:
             return self._store.islands[space][shard.place].buffers[name]
+        if space in PAIR_ARENAS:
+            return self._store.pairs[space][shard.place].buffers[name]
         if space in COLUMNS_OF:
             first = shard.begin if space.endswith("column") else shard.place
             return (self._store.buffer(name), 4 * len(COLUMNS_OF[space]) * first)

@@ -20,6 +20,7 @@ from scheduler import AwaitCounts
 from scheduler.calls import Item
 from simengine.emission.calls import CallFactory, EmittedCall, Listed, Shard, SizedCall
 from simengine.emission.islands import IslandSolution
+from simengine.emission.pairs import FoundPairs
 from simengine.emission.store import GroupStore
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
@@ -37,6 +38,7 @@ class Evaluation:
     """The prebuilt calls of one evaluation of the dynamics."""
 
     position: tuple[SizedCall, ...]
+    pairs: FoundPairs | None
     scan: SizedCall
     smooth: tuple[SizedCall, ...]
     asked_for: tuple[SizedCall, ...]
@@ -69,17 +71,28 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
         *catalogue.fitting(model, catalogue.position(model.general_position)),
         *catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)),
         catalogue.SCAN_KERNEL,
-        *(catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist()))),
+        *_narrow(model),
         *_solution(model, integrator),
         *((catalogue.NOSLIP_KERNEL,) if model.opt_noslip_iterations else ()),
         *((catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()),
         *asked_for(model, keep),
-        *((catalogue.post(model.has_general_rows),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
+        *((_post(model),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
         *((catalogue.TENDON_POST,) if model.npath and ("cfrc_ext" in keep or _sensed_forces(model, keep)) else ()),
         *((catalogue.sense_motion(model.has_islands),) if keep & SENSED else ()),
-        *((catalogue.SENSE_FORCES,) if _sensed_forces(model, keep) else ()),
+        *((catalogue.mixing(model, catalogue.SENSE_FORCES),) if _sensed_forces(model, keep) else ()),
         *_integrate(model, integrator),
     )
+
+
+def _narrow(model: Model) -> tuple[Kernel, ...]:
+    """Kernels that find contacts: one for each pair type, or those that find the pairs first."""
+    if model.finds_pairs:
+        return catalogue.PAIR_KERNELS
+    return tuple(catalogue.NARROW[PAIR_TYPES[code]] for code in model.pair_codes)
+
+
+def _post(model: Model) -> Kernel:
+    return catalogue.mixing(model, catalogue.post(model.has_general_rows or model.finds_pairs))
 
 
 def _solution(model: Model, integrator: str) -> tuple[Kernel, ...]:
@@ -172,22 +185,32 @@ class ShardEmitter:
         self.log.append(EmittedCall(call, units))
         return call
 
+    def _counted(self, scan: SizedCall) -> Item:
+        self.log.append(EmittedCall(scan.call, len(COLUMNS)))
+        return scan.call
+
     def _evaluate(self, calls: Evaluation) -> Iterator[Item]:
         worlds = self.shard.size
         for call in calls.position:
             yield self._emit(call, worlds)
-        scan = calls.scan.call
-        self.log.append(EmittedCall(scan, len(COLUMNS)))
-        yield scan
+        if calls.pairs is None:
+            yield self._counted(calls.scan)
+        else:
+            yield from calls.pairs.count_pairs(worlds, self.log)
         motion = (*calls.smooth, *calls.asked_for, *((calls.sense_motion,) if calls.sense_motion is not None else ()))
         on_contacts = self._store.model.has_adhesion
         for call in () if on_contacts else motion:
             yield self._emit(call, worlds)
-        yield AwaitCounts(scan)
+        if calls.pairs is not None:
+            yield from calls.pairs.find_contacts(worlds, self._store, self.shard.place, self.log)
+            yield self._counted(calls.scan)
+        yield AwaitCounts(calls.scan.call)
         totals = self._totals.tolist()
         self.bad_worlds = totals[_COLUMN["bad"]]
         self._store.contacts[self.shard.place].reserve(totals[0])
         self._store.rows[self.shard.place].reserve(totals[1])
+        if calls.pairs is not None and totals[0]:
+            yield from calls.pairs.place_contacts(self._store, self.shard.place, self.log)
         for column, call in calls.narrow:
             if totals[column]:
                 yield self._emit(call, totals[column])
@@ -235,7 +258,7 @@ class ShardEmitter:
         dense = not model.has_islands
         classes = reachable_classes(model) if dense else 0
         free = Listed("rows_0", "size class", 0, True)
-        types = set(model.cand_type.tolist())
+        types = () if model.finds_pairs else model.pair_codes
         narrow = tuple(
             (_COLUMN[name], make(catalogue.NARROW[name], stored, Listed(name, "pair type", code, True)))
             for code, name in enumerate(PAIR_TYPES)
@@ -243,6 +266,7 @@ class ShardEmitter:
         )
         return Evaluation(
             position=all_of(catalogue.fitting(model, catalogue.position(model.general_position))),
+            pairs=FoundPairs.build(self._factory, stored) if model.finds_pairs else None,
             scan=make(catalogue.SCAN_KERNEL, stored),
             smooth=all_of(
                 catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion))
@@ -255,10 +279,10 @@ class ShardEmitter:
             islands=None if dense else IslandSolution.build(model, self._factory, self._island_factories),
             noslip=after(catalogue.NOSLIP_KERNEL),
             activation=make(catalogue.ACTIVATION_KERNEL, stored, scalars=scalars) if integrator and model.na else None,
-            post=after(catalogue.post(model.has_general_rows)),
+            post=after(_post(model)),
             tendon_post=after(catalogue.TENDON_POST),
             sense_motion=after(catalogue.sense_motion(model.has_islands)),
-            sense_forces=after(catalogue.SENSE_FORCES),
+            sense_forces=after(catalogue.mixing(model, catalogue.SENSE_FORCES)),
             integrate=all_of(_integrate(model, integrator)),
         )
 

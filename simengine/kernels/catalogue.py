@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import product
 
 from simengine.kernels.kernel import Kernel
+from simengine.kernels.pairs import PAIR_KERNELS
 from simengine.model.model import Model
 from simengine.stages.acc_bias import ACC_BIAS
 from simengine.stages.acceleration import ACCELERATION
@@ -129,9 +130,14 @@ _CONTACTS = frozenset(f.name for f in FIELDS if f.space == "contact")
 _ROWS_READ_ONCE = frozenset({"efc_J"})  # the dual solver works on efc_Y, and room for one of them is room for more rows
 
 
+# Stages of worlds solved island by island that look at parameters of contacts.
+MIXING_STAGES = (CONSTRAINT_BLOCKS, PGS_WARM)
+
+
 def single(stage: Stage) -> Kernel:
     """The kernel of one stage alone; every field it writes goes to memory."""
-    return Kernel(f"only_{stage.name}", (stage,), unit="column" if stage in (SCAN, SCAN_ISLANDS) else "world")
+    unit = "column" if stage in (SCAN, SCAN_ISLANDS) else "world"
+    return Kernel(f"only_{stage.name}", (stage,), unit=unit, mixes=stage in MIXING_STAGES)
 
 
 POSITION = Kernel(
@@ -293,6 +299,18 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
     )
 
 
+MIXING: dict[str, Kernel] = {
+    kernel.name: replace(kernel, name=f"{kernel.name}_mixing", mixes=True)
+    for kernel in (POST_GENERAL, SENSE_FORCES, single(ADHESION))
+}
+"""Forms of kernels that worlds with a table of candidates launch too, by the names of those."""
+
+
+def mixing(model: Model, kernel: Kernel) -> Kernel:
+    """The kernel, or its form for contacts with parameters of their own."""
+    return MIXING.get(kernel.name, kernel) if model.finds_pairs else kernel
+
+
 # The forms of stages for worlds that are solved island by island, whose inertia is stored by blocks.
 BY_BLOCKS: dict[str, Stage] = {
     "crb": CRB_BLOCKS,
@@ -328,6 +346,8 @@ ISLAND_INTEGRATORS: dict[str, Kernel] = {
     **{stage.name: Kernel(f"{stage.name}_blocks", (stage,)) for stage in (IMPLICIT_BLOCKS, IMPLICITFAST_BLOCKS)},
 }
 ISLAND_KERNELS: tuple[Kernel, ...] = (
+    *PAIR_KERNELS,
+    *MIXING.values(),
     ENERGY_BY_BLOCKS,
     SENSE_MOTION_BLOCKS,
     *(kernel for kernels in ISLAND_SOLVERS.values() for kernel in kernels if kernel.unit == "island"),
@@ -341,7 +361,8 @@ def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
     """The kernel, or its stages one by one on inertia by blocks: large worlds do not fit in scratch."""
     if not model.has_islands:
         return (kernel,)
-    return tuple(single(BY_BLOCKS.get(stage.name, stage)) for stage in kernel.stages)
+    stages = (stage for stage in kernel.stages if not (model.finds_pairs and stage in (COLLISION, COLLISION_ANY)))
+    return tuple(mixing(model, single(BY_BLOCKS.get(stage.name, stage))) for stage in stages)
 
 
 def island_solution(model: Model) -> tuple[Kernel, ...]:

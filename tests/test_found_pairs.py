@@ -1,0 +1,264 @@
+"""Pairs of geoms found anew in every step: MuJoCo's contacts, and those of the table of candidates, bit for bit."""
+
+from __future__ import annotations
+
+import re
+import time
+from functools import cache
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from benchmarks.piles import pile_xml, settled
+from simengine import Simulation, UnsupportedModelError, check_model
+from simengine.emission.memory import footprint
+from simengine.kernels.codegen import body_signature
+from simengine.model import Model, load_model
+from simengine.model.blob import pack_models
+from simengine.stages.broadphase import PAIR_STAGES
+from simengine.stages.stage import Stage
+from tests.generated import models
+from tests.test_generated_models import states
+
+DTYPES = ("float64", "float32")
+CHAIN = """
+<body pos="{x} {y} {z}"><freejoint/>
+  <geom type="box" size="0.12 0.08 0.05" {one}/><geom size="0.07" pos="0.15 0 0.03"/>
+  <body name="link{k}" pos="0 0 0.2"><joint axis="0 1 0.2"/>
+    <geom type="capsule" size="0.04 0.08" {other}/><geom type="cylinder" size="0.05 0.06" pos="0 0.14 0"/>
+  </body>
+</body>
+"""
+
+
+def medley(number: int = 16) -> str:
+    """Bodies of many geoms in a heap among things that stand still, with all that decides over pairs and their mixture:
+    excludes, explicit pairs, bits, margins and gaps, priorities, weights, and geoms far larger than others."""
+    rng = np.random.default_rng(number)
+    kinds = ("", 'priority="1" condim="4"', 'solmix="3" friction="0.4 0.02 0.001"', 'margin="0.02" gap="0.01"')
+    kinds += (
+        'solref="-300 -20"',
+        'contype="2" conaffinity="3"',
+        'priority="1" friction="0.9 0.01 0.002"',
+        'solmix="0"',
+    )
+    bodies = []
+    for k in range(number):
+        x, y = 0.32 * np.array(divmod(k % 9, 3)) + rng.uniform(-0.08, 0.08, 2)
+        one, other = (f'name="{part}{k}" {kinds[rng.integers(len(kinds))]}' for part in ("box", "rod"))
+        bodies.append(CHAIN.format(x=x, y=y, z=0.1 + 0.3 * (k // 9), k=k, one=one, other=other))
+    pairs = "".join(f'<pair geom1="box{k}" geom2="rod{(5 * k + 1) % number}" margin="0.03"/>' for k in range(number))
+    pairs += '<pair geom1="box2" geom2="slab" condim="6" friction="1 0.8 0.01 0.002 0.003"/>'
+    excludes = "".join(f'<exclude body1="link{k}" body2="link{k + 3}"/>' for k in range(0, number - 3, 2))
+    return f"""
+<mujoco model="medley">
+  <option timestep="0.004" tolerance="1e-12"/>
+  <worldbody>
+    <geom type="plane" size="5 5 1"/><geom name="slab" type="box" size="1 1 0.02" pos="0.3 0.3 0"/>
+    <geom type="plane" size="5 5 1" pos="-0.3 0 0" zaxis="1 0 0"/>
+    <body pos="0.3 0.3 0.1"><geom type="ellipsoid" size="0.1 0.2 0.06"/><geom size="0.05" pos="0.3 0 0"/></body>
+    {"".join(bodies)}
+    <body name="last" pos="0.3 0.3 1.2"><freejoint/><geom type="box" size="0.5 0.5 0.04" mass="2"/></body>
+  </worldbody>
+  <contact>{pairs}{excludes}</contact>
+  <sensor><touch site="on"/><contact geom1="slab" num="3" data="found force dist"/></sensor>
+</mujoco>
+""".replace("<worldbody>", '<worldbody><site name="on" type="box" size="1 1 0.1"/>')
+
+
+@cache
+def dropped(xml: str, steps: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """States that MuJoCo reaches in so many steps, exact in float32."""
+    mj = mujoco.MjModel.from_xml_string(xml)
+    data, found = mujoco.MjData(mj), []
+    for step in range(max(steps) + 1):
+        if step in steps:
+            found.append([getattr(data, name).astype(np.float32).astype(np.float64) for name in ("qpos", "qvel")])
+        mujoco.mj_step(mj, data)
+    return {name: np.array([each[i] for each in found]) for i, name in enumerate(("qpos", "qvel"))}
+
+
+def forced(mj: Any, found: bool) -> Model:
+    """The model with its pairs found anew, or listed."""
+    model = load_model(mj)
+    model.solve_by_islands(True)
+    model.find_pairs(found)
+    return model
+
+
+def evaluated(model: Model, start: dict[str, np.ndarray], dtype: str, **options: Any) -> Simulation:
+    """Worlds in the states, evaluated on the host."""
+    sim = Simulation(model, len(start["qpos"]), backend="host", dtype=dtype, **options)
+    sim.set_state(**start)
+    sim.forward()
+    return sim
+
+
+def assert_same_contacts(sims: list[Simulation], exact: bool = True) -> int:
+    """The same contacts and rows in both simulations, bit for bit if `exact`; returns how many contacts there are."""
+    number = 0
+    for world in range(sims[0].num_worlds):
+        contacts, rows = ([getattr(sim, what)(world) for sim in sims] for what in ("contacts", "constraints"))
+        for name, ours, theirs in zip(contacts[0]._fields, *contacts, strict=True):
+            np.testing.assert_array_equal(ours, theirs, err_msg=f"{name} of world {world}")
+        for name in ("type", "id", "J", "pos", "margin", "D"):
+            ours, theirs = (getattr(each, name) for each in rows)
+            tolerance = 0 if exact or name in ("type", "id") else 1e-6
+            np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance, err_msg=f"{name} of world {world}")
+        number += contacts[0].ncon
+    return number
+
+
+@pytest.mark.parametrize("stage", PAIR_STAGES, ids=lambda s: s.name)
+def test_the_body_has_the_declared_signature(stage: Stage) -> None:
+    source = re.sub(r"//.*", "", stage.source.read_text())
+    found = re.findall(rf"DEVICE void {stage.name}\([^)]*\)", source)
+    assert [re.sub(r"\s+", "", f) for f in found] == [re.sub(r"\s+", "", body_signature(stage))]
+
+
+def test_generated_models_have_the_contacts_of_their_tables() -> None:
+    count = [0, 0]
+
+    @settings(
+        max_examples=15,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(models(), st.integers(0, 3))
+    def each(text: str, seed: int) -> None:
+        try:
+            listed = load_model(text)
+        except (UnsupportedModelError, ValueError):
+            return
+        if listed.nv == 0 or listed.opt_noslip_iterations:
+            return
+        from simengine.check.states import Sampler
+
+        drawn = states(listed, Sampler(listed.mj, seed))
+        start = {name: np.array([getattr(state, name) for state in drawn]) for name in ("qpos", "qvel")}
+        sims = [evaluated(forced(listed.mj, found), start, "float64", on_nonfinite="freeze") for found in (False, True)]
+        count[0] += 1
+        count[1] += assert_same_contacts(sims)
+
+    each()
+    assert count[0] > 8
+    assert count[1] > 30
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("midphase", ["enable", "disable"])
+def test_everything_that_decides_over_pairs_is_heeded(midphase: str, dtype: str) -> None:
+    xml = medley().replace("<worldbody>", f'<option><flag midphase="{midphase}"/></option><worldbody>', 1)
+    mj = mujoco.MjModel.from_xml_string(xml)
+    start = dropped(medley(), (0, 30, 120))
+    sims = [evaluated(forced(mj, found), start, dtype) for found in (True, False)]
+    assert assert_same_contacts(sims, exact=dtype == "float64") > 100
+    data = mujoco.MjData(mj)
+    for world in range(len(start["qpos"])):
+        data.qpos, data.qvel = (start[name][world] for name in ("qpos", "qvel"))
+        mujoco.mj_forward(mj, data)
+        ours = sims[0].contacts(world)
+        np.testing.assert_array_equal(np.stack([ours.geom1, ours.geom2], axis=1), data.contact.geom.reshape(-1, 2))
+        np.testing.assert_allclose(ours.dist, data.contact.dist, rtol=0, atol={"float64": 1e-6, "float32": 1e-4}[dtype])
+
+
+@cache
+def heap(kind: str = "mixed") -> tuple[Model, dict[str, np.ndarray]]:
+    """150 bodies in a bin."""
+    pile = settled(150, kind, 120)
+    exact = {n: pile.state[n].astype(np.float32).astype(np.float64) for n in ("qpos", "qvel")}
+    return load_model(pile.mj), exact
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_contacts_of_a_heap_are_mujocos(dtype: str) -> None:
+    model, state = heap()
+    assert model.finds_pairs
+    assert model.ncand == 0
+    data = mujoco.MjData(model.mj)
+    data.qpos, data.qvel = state["qpos"], state["qvel"]
+    mujoco.mj_forward(model.mj, data)
+    sim = evaluated(model, {name: value[None] for name, value in state.items()}, dtype)
+    ours = sim.contacts(0)
+    assert ours.ncon == data.ncon > 150
+    np.testing.assert_array_equal(np.stack([ours.geom1, ours.geom2], axis=1), data.contact.geom.reshape(-1, 2))
+    atol = {"float64": 1e-12, "float32": 1e-5}[dtype]
+    np.testing.assert_allclose(ours.dist, data.contact.dist, rtol=0, atol=atol)
+    np.testing.assert_allclose(ours.pos, data.contact.pos, rtol=0, atol=atol)
+    np.testing.assert_allclose(ours.frame.reshape(-1, 9), data.contact.frame, rtol=0, atol=100 * atol)
+    np.testing.assert_array_equal(ours.efc_address, data.contact.efc_address)
+
+
+def test_all_fields_agree_with_mujoco() -> None:
+    """With sensors of contacts, on states of every kind."""
+    report = check_model(medley(28), num_states=10, num_steps=20, backend="host", dtype="float64")
+    assert load_model(medley(28)).finds_pairs
+    assert report.passed, report
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_setting_gives_the_same_bits(dtype: str) -> None:
+    model, results = forced(medley(), True), []
+    for options in ({"executor": "serial", "shards": 1}, {"executor": "shuffled", "shards": 3}, {"shards": 2}):
+        sim = evaluated(model, dropped(medley(), (0, 30, 120)), dtype, **options)
+        sim.step(10)
+        results.append(np.array(sim.qpos))
+        sim.close()
+    for other in results[1:]:
+        np.testing.assert_array_equal(other, results[0])
+
+
+def test_worlds_may_differ_in_friction_and_size_and_fail_alone() -> None:
+    mj = forced(medley(), True).mj
+    sims = []
+    start = dropped(medley(), (30, 60, 120))
+    for found in (True, False):
+        sim = Simulation(forced(mj, found), 3, backend="host", dtype="float64", on_nonfinite="freeze")
+        sim.set_params([1], geom_friction=1.5 * mj.geom_friction, geom_size=1.1 * mj.geom_size)
+        sim.set_state(**start)
+        sim.forward()
+        sims.append(sim)
+    assert assert_same_contacts(sims) > 100
+    assert sims[0].contacts(1).ncon > 0
+    velocity = start["qvel"].copy()
+    velocity[2] = np.nan
+    for sim in sims:
+        np.asarray(sim.qvel)[2] = np.nan
+        sim.step(2)
+    assert (np.asarray(sims[0].field("world_status")) != 0).tolist() == [False, False, True]
+    np.testing.assert_allclose(sims[0].qpos[:2], sims[1].qpos[:2], rtol=0, atol=1e-9)
+
+
+def test_a_model_of_many_geoms_is_small_and_loads_at_once() -> None:
+    mj = mujoco.MjModel.from_xml_string(pile_xml(1200, "mixed"))
+    begin = time.perf_counter()
+    model = load_model(mj)
+    assert time.perf_counter() - begin < 5
+    _, ints, reals = pack_models([model], "float32")
+    assert ints.nbytes + reals.nbytes < 4e6
+    assert footprint(model, "float32", frozenset()).world < 4e6
+    with pytest.raises(UnsupportedModelError, match=r"pile_mixed_1200.*pairs of geoms in JAX"):
+        Simulation(model, 1, backend="jax")
+
+
+def test_arenas_of_pairs_are_counted_and_grow() -> None:
+    model, state = heap()
+    sim = Simulation(model, 2, backend="host", shards=1)
+    apart = np.tile(model.qpos0, (2, 1))
+    apart[:, ::7] += 3.0 * np.arange(150)
+    sim.set_state(qpos=apart)
+    sim.forward()
+    before = sim.nbytes()
+    sim.set_state(qpos=state["qpos"], qvel=state["qvel"])
+    sim.forward()
+    store = sim._engine.stores[0]
+    assert store.pairs["slot"][0].capacity >= sim.counts()["ncon"] > 300
+    held = sum(int(a.nbytes) for arenas in store.pairs.values() for arena in arenas for a in arena.arrays.values())
+    assert sim.nbytes() - before > held / 2
