@@ -167,7 +167,8 @@ class Simulation:
         if self._on_nonfinite == "freeze":
             return
         for group in self.groups:
-            if self._engine.bad_worlds(group.index) > np.count_nonzero(group.reported):
+            bad = self._engine.bad_worlds(group.index)
+            if bad and bad > np.count_nonzero(group.reported):
                 self._report_bad(group)
 
     def _report_bad(self, group: Group) -> None:
