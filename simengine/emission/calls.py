@@ -22,6 +22,8 @@ from simengine.state.fields import (
     PAIR_COLUMNS,
 )
 
+_PROGRESS = ("progress", "progress_host")
+
 
 class EmittedCall(NamedTuple):
     """One entry of a kernel list: the call, and how many worlds (columns for `scan`) it works on."""
@@ -97,6 +99,7 @@ class CallFactory:
         nrow: int = 0,
         scalars: Mapping[str, int] | None = None,
         suffix: str = "",
+        ahead: bool = False,
     ) -> SizedCall:
         """The call of a kernel on this shard.
 
@@ -107,16 +110,19 @@ class CallFactory:
             nrow: most constraint rows of a world in the call.
             scalars: values of the kernel's scalar arguments.
             suffix: added to the call's name.
+            ahead: the call is issued before the counts are known, and does nothing where arenas lack room for them;
+                scans say whether they do.
         """
         store, shard = self._store, self._shard
         sizes = {**store.model.sizes, "nv": self._most_dofs()}
         plan = kernel.plan_scratch(sizes, nrow, store.backend.registers(sizes["nv"]))
         kept = [n for n in kernel.produced if n not in kernel.in_scratch or n in stored]
         if kernel.unit == "column":
-            args = [*self._fields(kernel, set(kept)), shard.begin, shard.size]
+            args = [*self._fields(kernel, {*kept, *(_PROGRESS if ahead else ())}), *self._of_shard(kernel)]
         else:
             prefix = self._slices() if kernel.unit == "slice" else self._prefix(listed)
-            args = [*prefix, *self._fields(kernel, set(kept)), *self._tail(kernel, plan, scalars or {})]
+            head = [*prefix, self._argument("progress") if ahead else None]
+            args = [*head, *self._fields(kernel, set(kept)), *self._tail(kernel, plan, scalars or {})]
         word = 4 if store.dtype == "float32" else 8
         lanes = kernel_lanes(kernel, self._lanes)
         column = lanes if store.backend.name == "cuda" and lanes <= 32 else 4  # COLUMN_WORDS of dialect.cuh
@@ -133,25 +139,34 @@ class CallFactory:
         call = KernelCall(
             name=kernel.name + suffix,
             launch=launch,
-            reads=self._ids(self._read(kernel, listed), None),
+            reads=self._ids(self._read(kernel, listed, ahead), None),
             writes=self._ids((*map(kernel.stored_as, kept), *kernel.island_scratch), listed),
-            updates=self._ids(map(kernel.stored_as, kernel.updates), listed),
+            updates=self._ids((kernel.stored_as(n) for n in kernel.updates if ahead or n not in _PROGRESS), listed),
             cost=self._cost(kernel, scratch),
             tag=Tag((shard.group,), shard.number, kernel.name),
         )
         return SizedCall(call, store, lanes, scratch)
-
-    def _read(self, kernel: Kernel, listed: Listed | None) -> tuple[str, ...]:
-        """Fields that a call reads only."""
-        own = kernel.parameters if self._store.model.finds_pairs else ()
-        lists = ("slice_record", "pair_totals") if kernel.unit == "slice" else self._lists(listed)
-        return (*map(kernel.stored_as, kernel.reads), *kernel.addresses, *own, *lists)
 
     def _most_dofs(self) -> int:
         """The most dofs of a unit."""
         nv = self._store.model.nv
         bounds = (*ISLAND_CLASSES, nv)
         return nv if self._island_class is None else min(nv, bounds[self._island_class])
+
+    def _read(self, kernel: Kernel, listed: Listed | None, ahead: bool) -> tuple[str, ...]:
+        """Fields that a call reads."""
+        progress = ("progress",) if ahead and kernel.unit != "column" else ()
+        own = kernel.parameters if self._store.model.finds_pairs else ()
+        lists = ("slice_record", "pair_totals") if kernel.unit == "slice" else self._lists(listed)
+        return (*map(kernel.stored_as, kernel.reads), *kernel.addresses, *own, *lists, *progress)
+
+    def _of_shard(self, kernel: Kernel) -> list[Any]:
+        """Scalar arguments of a scan."""
+        shard, store = self._shard, self._store
+        rooms = {"contact_room": store.contacts, "row_room": store.rows}
+        values: dict[str, Any] = {"begin": shard.begin, "shard_size": shard.size}
+        values |= {name: arenas[shard.place].room for name, arenas in rooms.items()}
+        return [values[name] for name in kernel.scalars]
 
     def _lists(self, listed: Listed | None) -> tuple[str, ...]:
         """Fields that say which units a call works on."""
@@ -188,7 +203,7 @@ class CallFactory:
     def _fields(self, kernel: Kernel, kept: set[str]) -> list[Any]:
         arguments: list[Any] = []
         for name in (*kernel.reads, *kernel.produced, *kernel.updates):
-            dropped = name in kernel.produced and name not in kept
+            dropped = name not in kept and (name in kernel.produced or name in _PROGRESS)
             arguments.append(None if dropped else self._argument(kernel.stored_as(name)))
         arguments += [self._argument(name) for name in (*kernel.addresses, *kernel.island_scratch)]
         own = self._store.model.finds_pairs

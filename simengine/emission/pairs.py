@@ -14,7 +14,7 @@ from scheduler import AwaitCounts
 from scheduler.calls import Item
 from simengine.emission.calls import CallFactory, EmittedCall, SizedCall
 from simengine.emission.store import GroupStore
-from simengine.kernels import catalogue
+from simengine.kernels.pairs import PAIR_KERNELS
 from simengine.state.fields import PAIR_COLUMNS
 
 _SLICES = PAIR_COLUMNS.index("slices")
@@ -34,7 +34,7 @@ class FoundPairs:
     @staticmethod
     def build(factory: CallFactory, stored: frozenset[str]) -> FoundPairs:
         """The calls over the factory's worlds."""
-        return FoundPairs(*(factory.make(kernel, stored) for kernel in catalogue.PAIR_KERNELS))
+        return FoundPairs(*(factory.make(kernel, stored) for kernel in PAIR_KERNELS))
 
     def count_pairs(self, worlds: int, log: list[EmittedCall]) -> Iterator[Item]:
         """Emit the broadphase of the worlds of a shard and the count of what it finds."""

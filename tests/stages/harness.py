@@ -20,6 +20,7 @@ from simengine.model.blob import pack_models
 from simengine.state.fields import COLUMNS_OF, FIELD, FIELDS, PAIR_COLUMNS, Field, entry_shape
 
 FRONT, BACK = 3, 2
+ROOM = 1 << 30  # contacts and rows for which a scan finds room
 """Worlds of nobody before and after the shard."""
 
 WORLD_SPACES = ("world", "block")
@@ -169,7 +170,8 @@ def arguments(
     fields += [None if n in null else Place(n) for n in kernel.produced]
     fields += [Place(n) for n in kernel.updates]
     if kernel.unit == "column":
-        return [*fields, FRONT, memory.num_worlds]
+        values = {"begin": FRONT, "shard_size": memory.num_worlds, **dict.fromkeys(("contact_room", "row_room"), ROOM)}
+        return [*fields, *(values[n] for n in kernel.scalars)]
     head: list[Argument] = [memory.header, Place("model_ints"), Place("model_reals")]
     head += [Place("listed"), Place("num_listed")] if listed else [None, None]
     first = FRONT
@@ -181,7 +183,7 @@ def arguments(
     tail += [plan.offsets[item.name] for item in kernel.scratch_items]
     fields += [Place(n) for n in kernel.addresses]
     fields += [Place(n) if memory.model.finds_pairs else None for n in kernel.parameters]
-    return [*head, first, memory.num_worlds, *fields, *tail, plan.words]
+    return [*head, first, memory.num_worlds, None, *fields, *tail, plan.words]
 
 
 @cache
