@@ -17,11 +17,11 @@ from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_row
 from simengine.emission.memory import require
 from simengine.emission.params import GroupParameters
 from simengine.emission.shard import ShardEmitter, kernels_of
-from simengine.emission.store import GroupStore
+from simengine.emission.store import GroupStore, class_bounds
 from simengine.kernels.functions import KernelFunctions
 from simengine.model.blob import pack_models, with_integers
 from simengine.model.model import Model
-from simengine.state.fields import COLUMNS, FIELD, FIELDS, ISLAND_CLASSES
+from simengine.state.fields import COLUMNS, FIELD, FIELDS
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _TABLES = ("model_ints", "model_reals")
@@ -118,8 +118,8 @@ class ListEngine:
         lanes = self.backend.lanes(model.nv)
         functions = self._functions(lanes)
         functions.require(kernels_of(model, model.opt_integrator, frozenset()))
-        bounds = (*ISLAND_CLASSES, model.nv) if model.has_islands else ()
-        island_lanes = [self.backend.lanes(bound) for bound in bounds]
+        *dense, _ = class_bounds(model) or (0,)
+        island_lanes = [*map(self.backend.lanes, dense), self.backend.wide_lanes] if dense else []
         solvers = {n: self._functions(n) for n in island_lanes}
         (header,), *blobs = pack_models([model], self._dtype)
         parameters = self.parameters.get(group)

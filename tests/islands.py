@@ -9,11 +9,12 @@ from functools import cache
 import mujoco
 import numpy as np
 
+from simengine.emission.store import class_bounds
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model, load_model
 from simengine.model.table import PAIR_TYPES
-from simengine.state.fields import COLUMNS, INTEGRATION_STATE, ISLAND_CLASSES, ISLAND_COLUMNS, NUM_ISLAND_CLASSES
+from simengine.state.fields import COLUMNS, INTEGRATION_STATE, ISLAND_ARENAS, LARGE_ISLANDS, NUM_ISLAND_CLASSES
 from tests.stages.harness import Argument, Memory, Place, arguments, call
 
 ARM = """
@@ -146,7 +147,9 @@ def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
         if kernel.name == upto:
             return
         if kernel.unit == "island":
-            yield from ((kernel, over_islands(kernel, memory, c)) for c in range(NUM_ISLAND_CLASSES))
+            yield from ((kernel, over_islands(kernel, memory, c)) for c in range(LARGE_ISLANDS))
+        elif kernel.unit == "large island":
+            yield kernel, over_islands(kernel, memory, LARGE_ISLANDS)
         else:
             yield kernel, arguments(kernel, memory)
     for kernel in (scatter, *catalogue.island_integrator(integrator)):
@@ -155,8 +158,8 @@ def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
 
 def over_islands(kernel: Kernel, memory: Memory, island_class: int) -> list[Argument]:
     """Arguments of a solver over the islands of one class."""
-    most = min(memory.model.nv, (*ISLAND_CLASSES, memory.model.nv)[island_class])
-    plan = kernel.plan_scratch({**memory.model.sizes, "nv": most}, 0, registers=False)
+    sizes = {**memory.model.sizes, "nv": class_bounds(memory.model)[island_class]}
+    plan = kernel.plan_scratch(sizes, 0, registers=False)
     totals = Place("island_totals", 4 * island_class)
     head: list[Argument] = [
         memory.header,
@@ -185,6 +188,5 @@ def prepared(model: Model, dtype: str, states: dict[str, np.ndarray]) -> Memory:
         call(kernel, memory, slots)
     counts = memory.own("island_totals").ravel().tolist()
     needs = (sum(counts[:NUM_ISLAND_CLASSES]), *counts[NUM_ISLAND_CLASSES:])
-    islands = dict(zip(("island", "island_M", "island_J"), needs, strict=True))
-    assert len(ISLAND_COLUMNS) == NUM_ISLAND_CLASSES + 2
+    islands = dict(zip(ISLAND_ARENAS, needs, strict=True))
     return filled(Memory(model, dtype, n, sizes["contact"], sizes["row"], islands), states)

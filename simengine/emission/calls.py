@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from scheduler import Buffer, Cost, KernelCall, Segments, Tag
-from simengine.emission.store import GroupStore
+from simengine.emission.store import GroupStore, class_bounds
 from simengine.kernels.functions import KernelFunctions
 from simengine.kernels.kernel import Kernel, ScratchPlan
-from simengine.state.fields import COLUMNS, COLUMNS_OF, FIELD, ISLAND_ARENAS, ISLAND_CLASSES, NUM_COLUMNS
+from simengine.state.fields import COLUMNS, COLUMNS_OF, FIELD, ISLAND_ARENAS, NUM_COLUMNS
 
 
 class EmittedCall(NamedTuple):
@@ -130,9 +130,8 @@ class CallFactory:
 
     def _most_dofs(self) -> int:
         """The most dofs of a unit."""
-        nv = self._store.model.nv
-        bounds = (*ISLAND_CLASSES, nv)
-        return nv if self._island_class is None else min(nv, bounds[self._island_class])
+        model = self._store.model
+        return model.nv if self._island_class is None else class_bounds(model)[self._island_class]
 
     def _lists(self, listed: Listed | None) -> tuple[str, ...]:
         """Fields that say which units a call works on."""

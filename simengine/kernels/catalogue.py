@@ -55,6 +55,7 @@ from simengine.stages.sensor_vel import SENSOR_VEL
 from simengine.stages.sites import SITES
 from simengine.stages.solve import SOLVE
 from simengine.stages.solve_cg import SOLVE_CG
+from simengine.stages.solve_large import SOLVE_LARGE
 from simengine.stages.solve_newton import SOLVE_NEWTON
 from simengine.stages.solve_pgs import SOLVE_PGS
 from simengine.stages.stage import Stage
@@ -322,6 +323,12 @@ ISLAND_SOLVERS: dict[str, tuple[Kernel, ...]] = {
 }
 """What solves the islands, by solver; kernels of the unit island are launched once for each size class."""
 
+SOLVE_LARGE_ISLANDS = Kernel("solve_large_islands", (SOLVE_LARGE,), unit="large island")
+LARGE_FORMS: dict[str, Kernel] = {
+    ISLAND_SOLVERS[solver][0].name: SOLVE_LARGE_ISLANDS for solver in ("solve", "solve_newton", "solve_cg")
+}
+"""What is launched beside a solver's kernel for large islands, by its name."""
+
 ISLAND_INTEGRATORS: dict[str, Kernel] = {
     "euler": single(EULER_BLOCKS),
     "rk4": single(RK4),
@@ -331,6 +338,7 @@ ISLAND_KERNELS: tuple[Kernel, ...] = (
     ENERGY_BY_BLOCKS,
     SENSE_MOTION_BLOCKS,
     *(kernel for kernels in ISLAND_SOLVERS.values() for kernel in kernels if kernel.unit == "island"),
+    *dict.fromkeys(LARGE_FORMS.values()),
     *map(single, ISLAND_STAGES),
     *(kernel for kernel in ISLAND_INTEGRATORS.values() if kernel.name.endswith("_blocks")),
 )
@@ -347,7 +355,8 @@ def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
 def island_solution(model: Model) -> tuple[Kernel, ...]:
     """Rows and solution of worlds that are solved island by island."""
     before, after = (CONSTRAINT_BLOCKS, ISLANDS, SCAN_ISLANDS, GATHER), (SCATTER,)
-    return (*map(single, before), *ISLAND_SOLVERS[model.solver], *map(single, after))
+    solver = (form for k in ISLAND_SOLVERS[model.solver] for form in (k, LARGE_FORMS.get(k.name)) if form is not None)
+    return (*map(single, before), *solver, *map(single, after))
 
 
 def island_integrator(integrator: str) -> tuple[Kernel, ...]:

@@ -19,6 +19,7 @@ from simengine.kernels.kernel import Kernel
 
 BLOCK = 128  # threads a block of a world kernel
 SCAN_LANES = 1024  # threads a block of the scan
+WIDE_LANES = 256  # threads a block whose unit is a large island
 
 
 def _nvrtc() -> Any:
@@ -71,8 +72,8 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def kernel_lanes(kernel: Kernel, lanes: int) -> int:
-    """Lanes of a kernel whose model asks for `lanes`: the scan has its own."""
-    return SCAN_LANES if kernel.unit == "column" else lanes
+    """Lanes of a kernel whose model asks for `lanes`: scans and large islands have their own."""
+    return {"column": SCAN_LANES, "large island": WIDE_LANES}.get(kernel.unit, lanes)
 
 
 def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:

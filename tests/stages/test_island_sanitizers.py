@@ -35,14 +35,14 @@ def test_no_reports_and_the_same_results(kind: str, solver: str, tmp_path: Path)
     todo = list(chain(memory, "euler"))
     kernels = list(dict.fromkeys(kernel for kernel, _ in todo))
     of_unit = {
-        "island": [k for k in kernels if k.unit == "island"],
-        "world": [k for k in kernels if k.unit != "island"],
+        "island": [k for k in kernels if k.on_islands],
+        "world": [k for k in kernels if not k.on_islands],
     }
     programs = {}
     for unit, some in of_unit.items():
         (tmp_path / unit).mkdir()
         programs[unit] = build(tmp_path / unit, some, dtype, lanes, flags)
-    for on_islands, calls in groupby(todo, key=lambda call: call[0].unit == "island"):
+    for on_islands, calls in groupby(todo, key=lambda call: call[0].on_islands):
         unit = "island" if on_islands else "world"
         buffers, recorded = record(memory, calls)
         result = execute(programs[unit], of_unit[unit], buffers, recorded)

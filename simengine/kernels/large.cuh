@@ -1,0 +1,131 @@
+// Large islands: what the solver of islands with many blocks shares. Rows touch one or two blocks of dofs, inertia is
+// block diagonal, and neither is ever written out over all dofs.
+//
+// A run is rows of the same blocks, one after another. The Hessian M + J' W J (W: second derivatives of the rows' cost)
+// has a block on the diagonal for each block of dofs, and beside it a block for each run of two blocks; two runs of the
+// same blocks have one each, and their sum is what counts. Words of the Hessian of an island:
+//
+//   for each block of n dofs:         n x n words, n x n of its Cholesky factor, n x n of its inverse
+//   for each run of blocks n1 and n2: n1 x n2 words, none with one block only
+#pragma once
+
+struct LargeIsland {
+  int n, nblock, nrow, nrun, stride;
+  const real *M, *J;  // qM_blocks of the world; rows of `stride` words
+  int* blocks;        // BLOCK_WORDS words a block
+  const int *dof_block, *row_block;
+  int *run, *list;  // first row of a run and its word in H; 2 run + side for the runs of each block, side by side
+  real* H;
+};
+
+enum BlockWord { BLOCK_NUMBER, BLOCK_DOF, BLOCK_SIZE, BLOCK_AT, BLOCK_BEGIN, BLOCK_END, BLOCK_WORDS };
+
+// Where the two parts of a row lie among the island's dofs; a row of one block has n2 = 0.
+struct RowParts {
+  int dof1, n1, dof2, n2;
+};
+
+DEVICE RowParts parts_of(const LargeIsland& s, int r) {
+  const int *first = s.blocks + BLOCK_WORDS * s.row_block[2 * r], b2 = s.row_block[2 * r + 1];
+  if (b2 < 0) return {first[BLOCK_DOF], first[BLOCK_SIZE], 0, 0};
+  const int* second = s.blocks + BLOCK_WORDS * b2;
+  return {first[BLOCK_DOF], first[BLOCK_SIZE], second[BLOCK_DOF], second[BLOCK_SIZE]};
+}
+
+DEVICE int run_end(const LargeIsland& s, int k) { return k + 1 < s.nrun ? s.run[2 * k + 2] : s.nrow; }
+
+// The runs of rows, those of each block, and the places of all matrices in H. `rank` has two words a row to work in.
+DEVICE void find_runs(LargeIsland& s, int* rank) {
+  const int words = sums_before(
+      s.nblock, [&](int b) { return 3 * s.blocks[BLOCK_WORDS * b + BLOCK_SIZE] * s.blocks[BLOCK_WORDS * b + BLOCK_SIZE]; },
+      [&](int b, int before) {
+        s.blocks[BLOCK_WORDS * b + BLOCK_AT] = before;
+        s.blocks[BLOCK_WORDS * b + BLOCK_END] = 0;
+      });
+  s.nrun = sums_before(
+      s.nrow, [&](int r) { return int(starts_run(s.row_block, r)); },
+      [&](int r, int before) {
+        if (starts_run(s.row_block, r)) s.run[2 * before] = r;
+      });
+  lane_sync();
+  sums_before(
+      s.nrun,
+      [&](int k) {
+        const RowParts parts = parts_of(s, s.run[2 * k]);
+        return parts.n1 * parts.n2;
+      },
+      [&](int k, int before) { s.run[2 * k + 1] = words + before; });
+  const auto block = [&](int e) { return s.row_block[2 * s.run[e & ~1] + (e & 1)]; };
+  sums_before(
+      2 * s.nrun, block, [](int e) { return 1; }, [&](int b) -> int& { return s.blocks[BLOCK_WORDS * b + BLOCK_END]; },
+      [&](int e, int before) { rank[e] = before; });
+  sums_before(
+      s.nblock, [&](int b) { return s.blocks[BLOCK_WORDS * b + BLOCK_END]; },
+      [&](int b, int before) { s.blocks[BLOCK_WORDS * b + BLOCK_BEGIN] = before; });
+  lane_sync();
+  LANE_FOR(e, 2 * s.nrun) {
+    if (block(e) >= 0) s.list[s.blocks[BLOCK_WORDS * block(e) + BLOCK_BEGIN] + rank[e]] = e;
+  }
+  LANE_FOR(b, s.nblock) s.blocks[BLOCK_WORDS * b + BLOCK_END] += s.blocks[BLOCK_WORDS * b + BLOCK_BEGIN];
+  lane_sync();
+}
+
+// Sums over the entries of a row of a small matrix or of the Jacobian; free bodies' have six.
+DEVICE real short_dot(const real* a, const real* b, int n) {
+  real sum = 0;
+  if (n == 6) {
+    for (int i = 0; i < 6; ++i) sum = fma_(a[i], b[i], sum);
+    return sum;
+  }
+  ROLLED for (int i = 0; i < n; ++i) sum = fma_(a[i], b[i], sum);
+  return sum;
+}
+
+DEVICE void short_add(real* out, real factor, const real* a, int n) {
+  if (n == 6) {
+    for (int i = 0; i < 6; ++i) out[i] = fma_(factor, a[i], out[i]);
+    return;
+  }
+  ROLLED for (int i = 0; i < n; ++i) out[i] = fma_(factor, a[i], out[i]);
+}
+
+// Row r of J times x.
+DEVICE real large_row_dot(const LargeIsland& s, int r, const real* x) {
+  const RowParts p = parts_of(s, r);
+  const real* J = s.J + size_t(r) * s.stride;
+  return short_dot(J, x + p.dof1, p.n1) + short_dot(J + p.n1, x + p.dof2, p.n2);
+}
+
+// out = M x
+DEVICE void large_inertia(const Model& m, const LargeIsland& s, const real* x, real* out) {
+  LANE_FOR(v, s.n) {
+    const int* words = s.blocks + BLOCK_WORDS * s.dof_block[v];
+    const int dof = words[BLOCK_DOF], n = words[BLOCK_SIZE];
+    out[v] = short_dot(s.M + m.block_adr()[words[BLOCK_NUMBER]] + (v - dof) * n, x + dof, n);
+  }
+}
+
+// out = J' f + y; without y, J' f
+DEVICE void large_forces(const LargeIsland& s, const real* f, const real* y, real* out) {
+#if LANES == 1
+  for (int v = 0; v < s.n; ++v) out[v] = y ? y[v] : R(0.0);
+  for (int r = 0; r < s.nrow; ++r) {
+    if (f[r] == 0) continue;
+    const RowParts p = parts_of(s, r);
+    const real* J = s.J + size_t(r) * s.stride;
+    short_add(out + p.dof1, f[r], J, p.n1);
+    short_add(out + p.dof2, f[r], J + p.n1, p.n2);
+  }
+#else
+  LANE_FOR(v, s.n) {
+    const int* words = s.blocks + BLOCK_WORDS * s.dof_block[v];
+    real sum = y ? y[v] : R(0.0);
+    ROLLED for (int e = words[BLOCK_BEGIN]; e < words[BLOCK_END]; ++e) {
+      const int k = s.list[e] >> 1, first = s.run[2 * k], end = run_end(s, k);
+      const int column = v - words[BLOCK_DOF] + (s.list[e] & 1 ? parts_of(s, first).n1 : 0);
+      ROLLED for (int r = first; r < end; ++r) sum = fma_(s.J[size_t(r) * s.stride + column], f[r], sum);
+    }
+    out[v] = sum;
+  }
+#endif
+}
