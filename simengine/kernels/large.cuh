@@ -14,10 +14,11 @@ struct LargeIsland {
   const real *M, *J;  // qM_blocks of the world; rows of `stride` words
   int* blocks;        // BLOCK_WORDS words a block
   const int *dof_block, *row_block;
-  int *run, *list;  // first row of a run and its word in H; 2 run + side for the runs of each block, side by side
+  int *run, *list;    // RUN_WORDS words a run; 2 run + side for the runs of each block, side by side
   real* H;
 };
 
+enum RunWord { RUN_ROW, RUN_AT, RUN_DOF1, RUN_SIZE1, RUN_DOF2, RUN_SIZE2, RUN_WORDS };
 enum BlockWord { BLOCK_NUMBER, BLOCK_DOF, BLOCK_SIZE, BLOCK_AT, BLOCK_BEGIN, BLOCK_END, BLOCK_WORDS };
 
 // Where the two parts of a row lie among the island's dofs; a row of one block has n2 = 0.
@@ -32,10 +33,17 @@ DEVICE RowParts parts_of(const LargeIsland& s, int r) {
   return {first[BLOCK_DOF], first[BLOCK_SIZE], second[BLOCK_DOF], second[BLOCK_SIZE]};
 }
 
-DEVICE int run_end(const LargeIsland& s, int k) { return k + 1 < s.nrun ? s.run[2 * k + 2] : s.nrow; }
+DEVICE int run_end(const LargeIsland& s, int k) {
+  return k + 1 < s.nrun ? s.run[RUN_WORDS * (k + 1) + RUN_ROW] : s.nrow;
+}
 
-// The runs of rows, those of each block, and the places of all matrices in H. `rank` has two words a row to work in.
-DEVICE void find_runs(LargeIsland& s, int* rank) {
+DEVICE RowParts parts_of_run(const LargeIsland& s, int k) {
+  const int* run = s.run + RUN_WORDS * k;
+  return {run[RUN_DOF1], run[RUN_SIZE1], run[RUN_DOF2], run[RUN_SIZE2]};
+}
+
+// The runs of rows, those of each block, and the places of all matrices in H.
+DEVICE void find_runs(LargeIsland& s) {
   const int words = sums_before(
       s.nblock, [&](int b) { return 3 * s.blocks[BLOCK_WORDS * b + BLOCK_SIZE] * s.blocks[BLOCK_WORDS * b + BLOCK_SIZE]; },
       [&](int b, int before) {
@@ -45,26 +53,36 @@ DEVICE void find_runs(LargeIsland& s, int* rank) {
   s.nrun = sums_before(
       s.nrow, [&](int r) { return int(starts_run(s.row_block, r)); },
       [&](int r, int before) {
-        if (starts_run(s.row_block, r)) s.run[2 * before] = r;
+        if (starts_run(s.row_block, r)) s.run[RUN_WORDS * before + RUN_ROW] = r;
       });
   lane_sync();
   sums_before(
       s.nrun,
       [&](int k) {
-        const RowParts parts = parts_of(s, s.run[2 * k]);
+        const RowParts parts = parts_of(s, s.run[RUN_WORDS * k + RUN_ROW]);
         return parts.n1 * parts.n2;
       },
-      [&](int k, int before) { s.run[2 * k + 1] = words + before; });
-  const auto block = [&](int e) { return s.row_block[2 * s.run[e & ~1] + (e & 1)]; };
+      [&](int k, int before) { s.run[RUN_WORDS * k + RUN_AT] = words + before; });
+  // the place of each run among those of its blocks is found before there is anything else in two of its words
+  const auto block = [&](int e) { return s.row_block[2 * s.run[RUN_WORDS * (e >> 1) + RUN_ROW] + (e & 1)]; };
+  const auto rank = [&](int e) -> int& { return s.run[RUN_WORDS * (e >> 1) + RUN_DOF1 + (e & 1)]; };
   sums_before(
       2 * s.nrun, block, [](int e) { return 1; }, [&](int b) -> int& { return s.blocks[BLOCK_WORDS * b + BLOCK_END]; },
-      [&](int e, int before) { rank[e] = before; });
+      [&](int e, int before) { rank(e) = before; });
   sums_before(
       s.nblock, [&](int b) { return s.blocks[BLOCK_WORDS * b + BLOCK_END]; },
       [&](int b, int before) { s.blocks[BLOCK_WORDS * b + BLOCK_BEGIN] = before; });
   lane_sync();
   LANE_FOR(e, 2 * s.nrun) {
-    if (block(e) >= 0) s.list[s.blocks[BLOCK_WORDS * block(e) + BLOCK_BEGIN] + rank[e]] = e;
+    if (block(e) >= 0) s.list[s.blocks[BLOCK_WORDS * block(e) + BLOCK_BEGIN] + rank(e)] = e;
+  }
+  lane_sync();
+  LANE_FOR(k, s.nrun) {
+    const RowParts parts = parts_of(s, s.run[RUN_WORDS * k + RUN_ROW]);
+    s.run[RUN_WORDS * k + RUN_DOF1] = parts.dof1;
+    s.run[RUN_WORDS * k + RUN_SIZE1] = parts.n1;
+    s.run[RUN_WORDS * k + RUN_DOF2] = parts.dof2;
+    s.run[RUN_WORDS * k + RUN_SIZE2] = parts.n2;
   }
   LANE_FOR(b, s.nblock) s.blocks[BLOCK_WORDS * b + BLOCK_END] += s.blocks[BLOCK_WORDS * b + BLOCK_BEGIN];
   lane_sync();
@@ -87,6 +105,23 @@ DEVICE void short_add(real* out, real factor, const real* a, int n) {
     return;
   }
   ROLLED for (int i = 0; i < n; ++i) out[i] = fma_(factor, a[i], out[i]);
+}
+
+// The lanes' sum of a[i] b[i]; a lane alone adds up four sums side by side.
+DEVICE real lanes_dot(const real* a, const real* b, int n) {
+#if LANES == 1
+  real sum[4] = {0, 0, 0, 0};
+  int i = 0;
+  for (; i + 4 <= n; i += 4) {
+    for (int q = 0; q < 4; ++q) sum[q] = fma_(a[i + q], b[i + q], sum[q]);
+  }
+  for (; i < n; ++i) sum[0] = fma_(a[i], b[i], sum[0]);
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+#else
+  real sum = 0;
+  LANE_FOR(i, n) sum = fma_(a[i], b[i], sum);
+  return lane_sum(sum);
+#endif
 }
 
 // Row r of J times x.
@@ -121,9 +156,9 @@ DEVICE void large_forces(const LargeIsland& s, const real* f, const real* y, rea
     const int* words = s.blocks + BLOCK_WORDS * s.dof_block[v];
     real sum = y ? y[v] : R(0.0);
     ROLLED for (int e = words[BLOCK_BEGIN]; e < words[BLOCK_END]; ++e) {
-      const int k = s.list[e] >> 1, first = s.run[2 * k], end = run_end(s, k);
-      const int column = v - words[BLOCK_DOF] + (s.list[e] & 1 ? parts_of(s, first).n1 : 0);
-      ROLLED for (int r = first; r < end; ++r) sum = fma_(s.J[size_t(r) * s.stride + column], f[r], sum);
+      const int k = s.list[e] >> 1, *run = s.run + RUN_WORDS * k, end = run_end(s, k);
+      const int column = v - words[BLOCK_DOF] + (s.list[e] & 1 ? run[RUN_SIZE1] : 0);
+      ROLLED for (int r = run[RUN_ROW]; r < end; ++r) sum = fma_(s.J[size_t(r) * s.stride + column], f[r], sum);
     }
     out[v] = sum;
   }

@@ -44,12 +44,12 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
   const Rows rows = {nrow, efc_type, efc_id, contact_efc_address, contact_cand,
                      efc_J, efc_D, efc_aref, efc_frictionloss};
   LargeIsland s = {n, nefc[RECORD_BLOCKS - RECORD_ROWS], nrow, 0, m.nJ(), qM_blocks, efc_J, island_blocks, island_dof_block,
-                   island_row_block, island_runs, island_runs + 2 * nrow, island_hessian_blocks};
+                   island_row_block, island_runs, island_runs + RUN_WORDS * nrow, island_hessian_blocks};
   real *Ma = island_vectors, *descent = Ma + n, *search = Ma + 2 * n, *Mv = Ma + 3 * n, *work = Ma + 4 * n;
   const Point p = {qacc, Ma, efc_jar, efc_force};
   const real smallest = max_(m.opt_tolerance()[0], REAL_EPS) * m.stat_meaninertia()[0] * n;
   // (1) the pattern of the rows
-  find_runs(s, island_runs + 4 * nrow);
+  find_runs(s);
   LANE_FOR(i, MAX_CONE_ROWS * nrow) efc_weight[i] = 0;
   // (2) start from the better of the last acceleration and the smooth one
   large_start(m, s, rows, qfrc_smooth, qacc_smooth, qacc_warmstart, p, efc_jv);
@@ -65,9 +65,7 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
     LANE_FOR(v, n) Mv[v] = qfrc_smooth[v] - Ma[v];
     lane_sync();
     large_forces(s, efc_force, Mv, descent);
-    real norm2 = 0, decrement = 0;
-    LANE_FOR(v, n) norm2 = fma_(descent[v], descent[v], norm2);
-    norm2 = lane_sum(norm2);
+    const real norm2 = lanes_dot(descent, descent, n);
     if (norm2 < smallest * smallest) break;
     // (4) Newton direction
     if (iteration) share = clamp_(R(0.9) * divide_(norm2, before2), TIGHTEST, LOOSEST);
@@ -75,7 +73,7 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
     lane_sync();
     large_hessian(m, s, rows, efc_weight);
     conjugate_gradients(s, descent, max_(share * sqrt_(norm2), R(0.5) * smallest), MOST_DIRECTIONS, search, work);
-    LANE_FOR(v, n) decrement = fma_(descent[v], search[v], decrement);
+    const real decrement = lanes_dot(descent, search, n);
     const real noise = primal_noise(m, p, qfrc_smooth);
     // (5) exact step along it
     LANE_FOR(r, nrow) efc_jv[r] = large_row_dot(s, r, search);
@@ -83,7 +81,7 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
     const real moved2 = primal_move(m, rows, qfrc_smooth, p, search, Mv, efc_jv, smallest);
     ++iteration;
     // (6) at the optimum, or as near as rounding allows
-    done = lane_sum(decrement) <= noise || moved2 <= REAL_EPS * REAL_EPS;
+    done = decrement <= noise || moved2 <= REAL_EPS * REAL_EPS;
   }
   lane_sync();
   // (8) forces
