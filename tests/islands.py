@@ -169,6 +169,7 @@ def over_islands(kernel: Kernel, memory: Memory, island_class: int) -> list[Argu
         totals,
         island_class,
         0,
+        None,
     ]
     fields = [Place(kernel.stored_as(name)) for name in (*kernel.reads, *kernel.produced, *kernel.updates)]
     extra = [Place(name) for name in (*kernel.addresses, *kernel.island_scratch)]
