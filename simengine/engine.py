@@ -28,6 +28,9 @@ _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _TABLES = ("model_ints", "model_reals")
 _DISABLED = mujoco.mjtDisableBit
 
+_MOST_DOFS_OF_A_WARP = 256
+"""Worlds of more dofs, if they are solved by islands, are worked on by a whole block of threads on the GPU."""
+
 
 class ListEngine:
     """Kernel lists for the host and CUDA backends.
@@ -119,7 +122,8 @@ class ListEngine:
 
     def _make_emitters(self, store: GroupStore, group: int, numbers: Sequence[int]) -> list[ShardEmitter]:
         model = store.model
-        lanes = self.backend.lanes(model.nv)
+        large = model.has_islands and model.nv > _MOST_DOFS_OF_A_WARP
+        lanes = self.backend.wide_lanes if large else self.backend.lanes(model.nv)
         functions = self._functions(lanes)
         functions.require(kernels_of(model, model.opt_integrator, frozenset()))
         *dense, _ = class_bounds(model) or (0,)

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, check_model
+from simengine.emission.evaluation import kernels_of
+from simengine.kernels import catalogue
 from simengine.model import Model, load_model
+from simengine.state.fields import FIELDS
 from tests.islands import dropped, every_row, heap, roped
 
 STEPS = (0, 20, 60, 150)
@@ -106,6 +109,15 @@ def test_dense_and_large_solutions_agree(dtype: str) -> None:
         scale = np.maximum(1.0, np.abs(dense).max(axis=1, keepdims=True))
         error = (np.abs(fields[1][name] - dense) / scale).max()
         assert error < {"float64": 1e-9, "float32": 1e-3}[dtype], f"{name} is off by {error:.1e}"
+
+
+def test_large_worlds_have_kernels_for_blocks_of_threads() -> None:
+    everything, large = frozenset(f.name for f in FIELDS), set(catalogue.of_large_worlds())
+    for xml in (EVERY_ROW, heap(12, integrator="RK4"), heap(12, integrator="implicit")):
+        for solver in ("Newton", "PGS"):
+            model = load_model(xml.replace("<option", f'<option solver="{solver}"', 1))
+            kernels = kernels_of(model, model.opt_integrator, everything) if model.has_islands else ()
+            assert {kernel for kernel in kernels if kernel.unit == "world"} <= large
 
 
 def test_every_setting_gives_the_same_bits() -> None:

@@ -24,7 +24,7 @@ class Backend(Protocol):
     name: str
     default_executor: str
     wide_lanes: int
-    """Lanes of a group that works on a large unit: a whole block on the GPU."""
+    """Lanes of the group of a large island or world: a whole block on the GPU."""
 
     def lanes(self, nv: int) -> int:
         """Lanes of a world's group for nv dofs."""

@@ -364,6 +364,17 @@ def island_integrator(integrator: str) -> tuple[Kernel, ...]:
     return (ISLAND_INTEGRATORS[integrator],) if integrator else ()
 
 
+def of_large_worlds() -> tuple[Kernel, ...]:
+    """Kernels over worlds that models of many dofs and islands launch, for which a world has a block of threads."""
+    alone = (*POSITION_GENERAL.stages, *SMOOTH_ADHESION.stages, *POSITION.stages, *SMOOTH_FLUID.stages, ACTUATION)
+    kernels = (
+        *(single(BY_BLOCKS.get(stage.name, stage)) for stage in alone),
+        *(*ISLAND_KERNELS, *NARROW.values(), *ASKED_FOR[:-1], *ISLAND_INTEGRATORS.values()),
+        *(POST, POST_GENERAL, TENDON_POST, SENSE_FORCES, ACTIVATION_KERNEL),
+    )
+    return tuple({kernel.name: kernel for kernel in kernels if kernel.unit == "world"}.values())
+
+
 def all_kernels() -> tuple[Kernel, ...]:
     """Every kernel of the engine, each once."""
     kernels = [*ISLAND_KERNELS, NOSLIP_KERNEL, *map(single, STAGES)]

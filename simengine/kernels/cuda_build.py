@@ -19,7 +19,7 @@ from simengine.kernels.kernel import Kernel
 
 BLOCK = 128  # threads a block of a world kernel
 SCAN_LANES = 1024  # threads a block of the scan
-WIDE_LANES = 256  # threads a block whose unit is a large island
+WIDE_LANES = 256  # threads a block whose unit is a large island or world
 
 
 def _nvrtc() -> Any:
