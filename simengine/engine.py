@@ -120,6 +120,10 @@ class ListEngine:
     def _functions(self, lanes: int) -> KernelFunctions:
         return KernelFunctions(lambda kernels: self.backend.load(kernels, self._dtype, lanes))
 
+    def _large_lanes(self, model: Model) -> int:
+        """Lanes for a large island: rows that are solved one after another have no use for many."""
+        return self.backend.lanes(model.nv) if model.solver == "solve_pgs" else self.backend.wide_lanes
+
     def _make_emitters(self, store: GroupStore, group: int, numbers: Sequence[int]) -> list[ShardEmitter]:
         model = store.model
         large = model.has_islands and model.nv > _MOST_DOFS_OF_A_WARP
@@ -127,7 +131,7 @@ class ListEngine:
         functions = self._functions(lanes)
         functions.require(kernels_of(model, model.opt_integrator, frozenset()))
         *dense, _ = class_bounds(model) or (0,)
-        island_lanes = [*map(self.backend.lanes, dense), self.backend.wide_lanes] if dense else []
+        island_lanes = [*map(self.backend.lanes, dense), self._large_lanes(model)] if dense else []
         solvers = {n: self._functions(n) for n in island_lanes}
         (header,), *blobs = pack_models([model], self._dtype)
         parameters = self.parameters.get(group)

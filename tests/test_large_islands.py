@@ -94,6 +94,15 @@ def test_rows_of_every_type_agree_with_mujoco(solver: str) -> None:
     assert report.passed, report
 
 
+@pytest.mark.parametrize("xml", [every_row(heap(12)), pile("elliptic")], ids=["every row", "pile"])
+def test_projected_gauss_seidel_takes_the_steps_of_mujoco(xml: str) -> None:
+    """Also where it does not converge."""
+    model = load_model(xml.replace("<option", '<option solver="PGS"', 1))
+    model.solve_dense_up_to(0)
+    report = check_model(model, num_states=6, num_steps=60, backend="host", dtype="float64")
+    assert report.passed, report
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_dense_and_large_solutions_agree(dtype: str) -> None:
     fields = []

@@ -44,7 +44,7 @@ from simengine.stages.kinematics import KINEMATICS
 from simengine.stages.narrowphase import NARROWPHASE
 from simengine.stages.noslip import NOSLIP
 from simengine.stages.passive import PASSIVE
-from simengine.stages.pgs_islands import PGS_DESCEND, PGS_START, PGS_WARM
+from simengine.stages.pgs_islands import PGS_DESCEND, PGS_DESCEND_LARGE, PGS_START, PGS_START_LARGE, PGS_WARM
 from simengine.stages.rk4 import RK4
 from simengine.stages.rne import RNE
 from simengine.stages.rne_post import RNE_POST, RNE_POST_GENERAL
@@ -323,9 +323,13 @@ ISLAND_SOLVERS: dict[str, tuple[Kernel, ...]] = {
 }
 """What solves the islands, by solver; kernels of the unit island are launched once for each size class."""
 
-SOLVE_LARGE_ISLANDS = Kernel("solve_large_islands", (SOLVE_LARGE,), unit="large island")
+SOLVE_LARGE_ISLANDS = Kernel("solve_large_islands", (SOLVE_LARGE,), unit="large island", wide=True)
 LARGE_FORMS: dict[str, Kernel] = {
-    ISLAND_SOLVERS[solver][0].name: SOLVE_LARGE_ISLANDS for solver in ("solve", "solve_newton", "solve_cg")
+    **{ISLAND_SOLVERS[solver][0].name: SOLVE_LARGE_ISLANDS for solver in ("solve", "solve_newton", "solve_cg")},
+    **{
+        _over_islands(stage).name: Kernel(f"{large.name}_islands", (large,), unit="large island")
+        for stage, large in ((PGS_START, PGS_START_LARGE), (PGS_DESCEND, PGS_DESCEND_LARGE))
+    },
 }
 """What is launched beside a solver's kernel for large islands, by its name."""
 

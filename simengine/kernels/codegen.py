@@ -62,7 +62,7 @@ _HEADERS_AFTER_MODEL = (
     "pgs.cuh",
 )
 
-_LARGE_HEADERS = ("large.cuh", "large_hessian.cuh")
+_LARGE_HEADERS = ("large.cuh", "large_hessian.cuh", "large_pgs.cuh")
 _CONVEX_HEADERS = ("shape.cuh", "gjk.cuh", "epa.cuh", "polish.cuh", "solid.cuh", "manifold.cuh")
 
 COLUMN_STAGES = {"scan": "NUM_COLUMNS", "scan_islands": "NUM_ISLAND_COLUMNS"}
@@ -139,7 +139,7 @@ def _island_pointer(name: str) -> str:
     starts |= dict.fromkeys(("contact_cand", *ISLAND_CONTACT_FIELDS), "record[7]")
     starts |= dict.fromkeys(ISLAND_DOF_FIELDS, "size_t(record[0]) * m.world_nv() + record[3]")
     starts |= {row: f"size_t(record[4]) * ({_entry(FIELD[row])})" for row in ISLAND_ROW_FIELDS if row in FIELD}
-    starts["qM_blocks"] = "size_t(record[0]) * m.nM()"
+    starts |= dict.fromkeys(("qM_blocks", "qLD_blocks"), "size_t(record[0]) * m.nM()")
     return f"{name} + {starts[name]}"
 
 

@@ -72,8 +72,8 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def kernel_lanes(kernel: Kernel, lanes: int) -> int:
-    """Lanes of a kernel whose model asks for `lanes`: scans and large islands have their own."""
-    return {"column": SCAN_LANES, "large island": WIDE_LANES}.get(kernel.unit, lanes)
+    """Lanes of a kernel whose model asks for `lanes`: scans and wide kernels have their own."""
+    return SCAN_LANES if kernel.unit == "column" else WIDE_LANES if kernel.wide else lanes
 
 
 def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:

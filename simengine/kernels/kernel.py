@@ -45,7 +45,8 @@ class Kernel:
             of them, is what a single stage wants.
         preload: fields read by several bodies, of which the GPU keeps a copy in scratch.
         unit: "world"; "column" for the scans; or "island" or "large island" for solvers, whose fields are then those of
-            one island. Large ones are worked on by a whole block of threads on the GPU.
+            one island.
+        wide: a whole block of threads works on a unit on the GPU.
         resident: blocks of 128 threads that a multiprocessor shall hold at once, which caps the registers of a thread.
     """
 
@@ -55,6 +56,7 @@ class Kernel:
     preload: frozenset[str] = frozenset()
     unit: str = "world"
     resident: int = 1
+    wide: bool = False
 
     @property
     def on_islands(self) -> bool:
@@ -100,7 +102,7 @@ class Kernel:
 
     def stored_as(self, name: str) -> str:
         """The field in memory behind a field of the bodies: that of the islands where the unit is one."""
-        if not self.on_islands or name in ("contact_cand", "qM_blocks") or name.startswith("island_"):
+        if not self.on_islands or name in ("contact_cand", "qM_blocks", "qLD_blocks") or name.startswith("island_"):
             return name
         return "island_record" if name == "nefc" else f"island_{name}"
 

@@ -18,7 +18,7 @@ struct LargeIsland {
   real* H;
 };
 
-enum RunWord { RUN_ROW, RUN_AT, RUN_DOF1, RUN_SIZE1, RUN_DOF2, RUN_SIZE2, RUN_WORDS };
+enum RunWord { RUN_ROW, RUN_END, RUN_AT, RUN_DOF1, RUN_SIZE1, RUN_DOF2, RUN_SIZE2, RUN_WORDS };
 enum BlockWord { BLOCK_NUMBER, BLOCK_DOF, BLOCK_SIZE, BLOCK_AT, BLOCK_BEGIN, BLOCK_END, BLOCK_WORDS };
 
 // Where the two parts of a row lie among the island's dofs; a row of one block has n2 = 0.
@@ -31,10 +31,6 @@ DEVICE RowParts parts_of(const LargeIsland& s, int r) {
   if (b2 < 0) return {first[BLOCK_DOF], first[BLOCK_SIZE], 0, 0};
   const int* second = s.blocks + BLOCK_WORDS * b2;
   return {first[BLOCK_DOF], first[BLOCK_SIZE], second[BLOCK_DOF], second[BLOCK_SIZE]};
-}
-
-DEVICE int run_end(const LargeIsland& s, int k) {
-  return k + 1 < s.nrun ? s.run[RUN_WORDS * (k + 1) + RUN_ROW] : s.nrow;
 }
 
 DEVICE RowParts parts_of_run(const LargeIsland& s, int k) {
@@ -79,6 +75,7 @@ DEVICE void find_runs(LargeIsland& s) {
   lane_sync();
   LANE_FOR(k, s.nrun) {
     const RowParts parts = parts_of(s, s.run[RUN_WORDS * k + RUN_ROW]);
+    s.run[RUN_WORDS * k + RUN_END] = k + 1 < s.nrun ? s.run[RUN_WORDS * (k + 1) + RUN_ROW] : s.nrow;
     s.run[RUN_WORDS * k + RUN_DOF1] = parts.dof1;
     s.run[RUN_WORDS * k + RUN_SIZE1] = parts.n1;
     s.run[RUN_WORDS * k + RUN_DOF2] = parts.dof2;
@@ -140,25 +137,27 @@ DEVICE void large_inertia(const Model& m, const LargeIsland& s, const real* x, r
   }
 }
 
-// out = J' f + y; without y, J' f
-DEVICE void large_forces(const LargeIsland& s, const real* f, const real* y, real* out) {
+// out = J' f + y; without y, J' f. J may be any matrix with the island's rows.
+DEVICE void large_forces(const LargeIsland& s, const real* J, const real* f, const real* y, real* out) {
 #if LANES == 1
   for (int v = 0; v < s.n; ++v) out[v] = y ? y[v] : R(0.0);
   for (int r = 0; r < s.nrow; ++r) {
     if (f[r] == 0) continue;
     const RowParts p = parts_of(s, r);
-    const real* J = s.J + size_t(r) * s.stride;
-    short_add(out + p.dof1, f[r], J, p.n1);
-    short_add(out + p.dof2, f[r], J + p.n1, p.n2);
+    const real* row = J + size_t(r) * s.stride;
+    short_add(out + p.dof1, f[r], row, p.n1);
+    short_add(out + p.dof2, f[r], row + p.n1, p.n2);
   }
 #else
   LANE_FOR(v, s.n) {
     const int* words = s.blocks + BLOCK_WORDS * s.dof_block[v];
     real sum = y ? y[v] : R(0.0);
     ROLLED for (int e = words[BLOCK_BEGIN]; e < words[BLOCK_END]; ++e) {
-      const int k = s.list[e] >> 1, *run = s.run + RUN_WORDS * k, end = run_end(s, k);
+      const int* run = s.run + RUN_WORDS * (s.list[e] >> 1);
       const int column = v - words[BLOCK_DOF] + (s.list[e] & 1 ? run[RUN_SIZE1] : 0);
-      ROLLED for (int r = run[RUN_ROW]; r < end; ++r) sum = fma_(s.J[size_t(r) * s.stride + column], f[r], sum);
+      ROLLED for (int r = run[RUN_ROW]; r < run[RUN_END]; ++r) {
+        sum = fma_(J[size_t(r) * s.stride + column], f[r], sum);
+      }
     }
     out[v] = sum;
   }

@@ -16,12 +16,12 @@ DEVICE real large_weighted(const Model& m, const LargeIsland& s, const Rows& row
 // Add J' W J.
 DEVICE void add_rows(const Model& m, const LargeIsland& s, const Rows& rows, const real* weight) {
   for (int k = 0; k < s.nrun; ++k) {
-    const int *run = s.run + RUN_WORDS * k, n1 = run[RUN_SIZE1], n2 = run[RUN_SIZE2], end = run_end(s, k);
+    const int *run = s.run + RUN_WORDS * k, n1 = run[RUN_SIZE1], n2 = run[RUN_SIZE2];
     const int* words = s.blocks + BLOCK_WORDS * s.row_block[2 * run[RUN_ROW]];
     real *H1 = s.H + words[BLOCK_AT], *beside = s.H + run[RUN_AT];
     real* H2 = n2 ? s.H + s.blocks[BLOCK_WORDS * s.row_block[2 * run[RUN_ROW] + 1] + BLOCK_AT] : H1;
     for (int e = 0; e < n1 * n2; ++e) beside[e] = 0;
-    for (int r = run[RUN_ROW]; r < end; ++r) {
+    for (int r = run[RUN_ROW]; r < run[RUN_END]; ++r) {
       if (!has_weight(rows, r, weight)) continue;
       const real* J = s.J + size_t(r) * s.stride;
       for (int i = 0; i < n1; ++i) {
@@ -38,11 +38,11 @@ DEVICE void add_rows(const Model& m, const LargeIsland& s, const Rows& rows, con
 // the run the block is. Blocks beside the diagonal belong to the first block of the run.
 DEVICE void add_run(const Model& m, const LargeIsland& s, const Rows& rows, const real* weight, int e, int i, int n,
                     real* H) {
-  const int *run = s.run + RUN_WORDS * (e >> 1), end = run_end(s, e >> 1);
+  const int* run = s.run + RUN_WORDS * (e >> 1);
   const int column = e & 1 ? run[RUN_SIZE1] : 0, n2 = e & 1 ? 0 : run[RUN_SIZE2];
   real* beside = s.H + run[RUN_AT] + i * n2;
   ROLLED for (int j = 0; j < n2; ++j) beside[j] = 0;
-  ROLLED for (int r = run[RUN_ROW]; r < end; ++r) {
+  ROLLED for (int r = run[RUN_ROW]; r < run[RUN_END]; ++r) {
     if (!has_weight(rows, r, weight)) continue;
     const real c = large_weighted(m, s, rows, r, weight, column + i), *J = s.J + size_t(r) * s.stride;
     short_add(H, c, J + column, n);

@@ -14,13 +14,8 @@ _NO_ISLANDS = int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
 _FEWEST_DOFS = 65
 """Smaller worlds are solved as one dense problem: finding their islands costs more than it saves."""
 
-_MOST_DENSE_DOFS = 64
+MOST_DENSE_DOFS = 64
 """Islands of more dofs are solved without dense matrices, which then costs less."""
-
-
-def most_dense_dofs(mj: mujoco.MjModel) -> int:
-    """The most dofs of an island that is solved as a dense problem."""
-    return 2**31 - 1 if mj.opt.solver == _PGS else _MOST_DENSE_DOFS
 
 
 def worth_blocks(mj: mujoco.MjModel) -> bool:

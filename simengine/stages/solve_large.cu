@@ -43,8 +43,9 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
   const int n = m.nv(), nrow = nefc[0];
   const Rows rows = {nrow, efc_type, efc_id, contact_efc_address, contact_cand,
                      efc_J, efc_D, efc_aref, efc_frictionloss};
-  LargeIsland s = {n, nefc[RECORD_BLOCKS - RECORD_ROWS], nrow, 0, m.nJ(), qM_blocks, efc_J, island_blocks, island_dof_block,
-                   island_row_block, island_runs, island_runs + RUN_WORDS * nrow, island_hessian_blocks};
+  LargeIsland s = {n, nefc[RECORD_BLOCKS - RECORD_ROWS], nrow, 0, m.nJ(), qM_blocks, efc_J, island_blocks,
+                   island_dof_block, island_row_block, island_runs, island_runs + RUN_WORDS * nrow,
+                   island_hessian_blocks};
   real *Ma = island_vectors, *descent = Ma + n, *search = Ma + 2 * n, *Mv = Ma + 3 * n, *work = Ma + 4 * n;
   const Point p = {qacc, Ma, efc_jar, efc_force};
   const real smallest = max_(m.opt_tolerance()[0], REAL_EPS) * m.stat_meaninertia()[0] * n;
@@ -64,7 +65,7 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
     rows_cost(m, rows, efc_jar, efc_force, efc_weight);
     LANE_FOR(v, n) Mv[v] = qfrc_smooth[v] - Ma[v];
     lane_sync();
-    large_forces(s, efc_force, Mv, descent);
+    large_forces(s, efc_J, efc_force, Mv, descent);
     const real norm2 = lanes_dot(descent, descent, n);
     if (norm2 < smallest * smallest) break;
     // (4) Newton direction
@@ -87,7 +88,7 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
   // (8) forces
   rows_cost(m, rows, efc_jar, efc_force, (real*)0);
   lane_sync();
-  large_forces(s, efc_force, (const real*)0, qfrc_constraint);
+  large_forces(s, efc_J, efc_force, (const real*)0, qfrc_constraint);
   LANE_FOR(i, 1) solver_niter[0] = iteration;
   lane_sync();
 }

@@ -252,7 +252,7 @@ _FIELDS: tuple[Field, ...] = (
     _b("island_dof_block", "nv", doc="number within the island of the block of each dof", kind="int"),
     _b("island_vectors", "nv", 8, doc="working vectors of the solver of large islands"),
     Field("island_row_block", "int", (2,), "row", "blocks of the row, numbered within the island, or -1"),
-    Field("island_runs", "int", (8,), "row", "runs of rows with the same blocks, and the runs of each block"),
+    Field("island_runs", "int", (9,), "row", "runs of rows with the same blocks, and the runs of each block"),
     Field("island_hessian_blocks", "real", (4,), "island_H", "Hessian by blocks: see simengine/kernels/large.cuh"),
     # Runge-Kutta
     _w("rk_qpos", "nq", doc="coordinates at the start of the step"),
