@@ -8,9 +8,10 @@
 //   host, 1      a plain loop, collectives are the identity
 //   host, more   one thread per lane with barriers, for the thread sanitizer
 //
-// Beside sums, lane_most is the largest x of all lanes, lane_scan the sum of x over the lower lanes, and lane_sum_of_key
-// that over the lower lanes with the same key; its total is of all lanes with the key, of which one is the first.
-// lower_at makes an integer in memory the smaller of itself and x, whatever other lanes do; its result knows no order.
+// Beside sums, lane_most is the largest x of all lanes, lane_scan the sum of x over the lower lanes, and
+// lane_sum_of_key that over the lower lanes with the same key; its total is of all lanes with the key, of which one is
+// the first. lower_at makes an integer in memory the smaller of itself and x, whatever other lanes do: its result knows
+// no order.
 //
 // The build defines REAL (float or double), REAL_IS_FLOAT and LANES.
 #pragma once

@@ -40,8 +40,9 @@ DEVICE RowParts parts_of_run(const LargeIsland& s, int k) {
 
 // The runs of rows, those of each block, and the places of all matrices in H.
 DEVICE void find_runs(LargeIsland& s) {
+  const auto size = [&](int b) { return s.blocks[BLOCK_WORDS * b + BLOCK_SIZE]; };
   const int words = sums_before(
-      s.nblock, [&](int b) { return 3 * s.blocks[BLOCK_WORDS * b + BLOCK_SIZE] * s.blocks[BLOCK_WORDS * b + BLOCK_SIZE]; },
+      s.nblock, [&](int b) { return 3 * size(b) * size(b); },
       [&](int b, int before) {
         s.blocks[BLOCK_WORDS * b + BLOCK_AT] = before;
         s.blocks[BLOCK_WORDS * b + BLOCK_END] = 0;

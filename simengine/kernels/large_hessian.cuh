@@ -1,5 +1,5 @@
-// The Hessian M + J' W J of a large island by blocks, and conjugate gradients with it, preconditioned by the inverses of
-// its blocks on the diagonal (Y. Saad, "Iterative Methods for Sparse Linear Systems", algorithm 9.1).
+// The Hessian M + J' W J of a large island by blocks, and conjugate gradients with it, preconditioned by the inverses
+// of its blocks on the diagonal (Y. Saad, "Iterative Methods for Sparse Linear Systems", algorithm 9.1).
 #pragma once
 
 // Column c of W J at row r.

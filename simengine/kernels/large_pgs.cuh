@@ -1,5 +1,5 @@
-// Projected Gauss-Seidel (pgs.cuh) on the rows of a large island, each of the dofs of one or two blocks: a sweep costs as
-// much as there are rows. What is solved with the inertia is solved block by block.
+// Projected Gauss-Seidel (pgs.cuh) on the rows of a large island, each of the dofs of one or two blocks: a sweep takes
+// as long as there are rows. What is solved with the inertia is solved block by block.
 #pragma once
 
 struct BlockColumns {
