@@ -9,6 +9,7 @@ from functools import cache
 import mujoco
 import numpy as np
 
+from simengine.emission.store import class_bounds
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model, load_model
@@ -16,8 +17,8 @@ from simengine.model.table import PAIR_TYPES
 from simengine.state.fields import (
     COLUMNS,
     INTEGRATION_STATE,
-    ISLAND_CLASSES,
-    ISLAND_COLUMNS,
+    ISLAND_ARENAS,
+    LARGE_ISLANDS,
     NUM_ISLAND_CLASSES,
     PAIR_ARENAS,
 )
@@ -156,7 +157,9 @@ def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
         if kernel.name == upto:
             return
         if kernel.unit == "island":
-            yield from ((kernel, over_islands(kernel, memory, c)) for c in range(NUM_ISLAND_CLASSES))
+            yield from ((kernel, over_islands(kernel, memory, c)) for c in range(LARGE_ISLANDS))
+        elif kernel.unit == "large island":
+            yield kernel, over_islands(kernel, memory, LARGE_ISLANDS)
         else:
             yield kernel, arguments(kernel, memory)
     for kernel in (scatter, *catalogue.island_integrator(integrator)):
@@ -165,8 +168,8 @@ def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
 
 def over_islands(kernel: Kernel, memory: Memory, island_class: int) -> list[Argument]:
     """Arguments of a solver over the islands of one class."""
-    most = min(memory.model.nv, (*ISLAND_CLASSES, memory.model.nv)[island_class])
-    plan = kernel.plan_scratch({**memory.model.sizes, "nv": most}, 0, registers=False)
+    sizes = {**memory.model.sizes, "nv": class_bounds(memory.model)[island_class]}
+    plan = kernel.plan_scratch(sizes, 0, registers=False)
     totals = Place("island_totals", 4 * island_class)
     head: list[Argument] = [
         memory.header,
@@ -176,6 +179,7 @@ def over_islands(kernel: Kernel, memory: Memory, island_class: int) -> list[Argu
         totals,
         island_class,
         0,
+        None,
     ]
     fields = [Place(kernel.stored_as(name)) for name in (*kernel.reads, *kernel.produced, *kernel.updates)]
     extra: list[Argument] = [Place(name) for name in (*kernel.addresses, *kernel.island_scratch)]
@@ -204,6 +208,5 @@ def prepared(model: Model, dtype: str, states: dict[str, np.ndarray]) -> Memory:
         call(kernel, memory, slots)
     counts = memory.own("island_totals").ravel().tolist()
     needs = (sum(counts[:NUM_ISLAND_CLASSES]), *counts[NUM_ISLAND_CLASSES:])
-    islands = dict(zip(("island", "island_M", "island_J"), needs, strict=True))
-    assert len(ISLAND_COLUMNS) == NUM_ISLAND_CLASSES + 2
+    islands = dict(zip(ISLAND_ARENAS, needs, strict=True))
     return filled(Memory(model, dtype, n, sizes["contact"], sizes["row"], islands | pairs), states)

@@ -23,6 +23,8 @@ class Backend(Protocol):
 
     name: str
     default_executor: str
+    wide_lanes: int
+    """Lanes of the group of a large island or world: a whole block on the GPU."""
 
     def lanes(self, nv: int) -> int:
         """Lanes of a world's group for nv dofs."""

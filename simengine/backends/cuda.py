@@ -23,6 +23,7 @@ class CudaBackend:
 
     name = "cuda"
     default_executor = "streams"
+    wide_lanes = cuda_build.WIDE_LANES
 
     def __init__(self) -> None:
         try:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from scheduler import Buffer, Cost, KernelCall, Segments, Tag
-from simengine.emission.store import GroupStore
+from simengine.emission.store import GroupStore, class_bounds
 from simengine.kernels.cuda_build import kernel_lanes
 from simengine.kernels.functions import KernelFunctions
 from simengine.kernels.kernel import Kernel, ScratchPlan
@@ -16,7 +16,6 @@ from simengine.state.fields import (
     COLUMNS_OF,
     FIELD,
     ISLAND_ARENAS,
-    ISLAND_CLASSES,
     NUM_COLUMNS,
     PAIR_ARENAS,
     PAIR_COLUMNS,
@@ -149,9 +148,8 @@ class CallFactory:
 
     def _most_dofs(self) -> int:
         """The most dofs of a unit."""
-        nv = self._store.model.nv
-        bounds = (*ISLAND_CLASSES, nv)
-        return nv if self._island_class is None else min(nv, bounds[self._island_class])
+        model = self._store.model
+        return model.nv if self._island_class is None else class_bounds(model)[self._island_class]
 
     def _read(self, kernel: Kernel, listed: Listed | None, ahead: bool) -> tuple[str, ...]:
         """Fields that a call reads."""

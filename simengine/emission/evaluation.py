@@ -12,7 +12,7 @@ from simengine.emission.pairs import FoundPairs
 from simengine.emission.store import GroupStore
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
-from simengine.kernels.pairs import PAIR_KERNELS
+from simengine.kernels.pairs import PAIR_KERNELS, mixing
 from simengine.model.model import Model
 from simengine.model.table import PAIR_TYPES
 from simengine.state.fields import COLUMNS, FIELD, FIELDS, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
@@ -78,7 +78,7 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
         *((_post(model),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
         *((catalogue.TENDON_POST,) if model.npath and ("cfrc_ext" in keep or _sensed_forces(model, keep)) else ()),
         *((catalogue.sense_motion(model.has_islands),) if keep & SENSED else ()),
-        *((catalogue.mixing(model, catalogue.SENSE_FORCES),) if _sensed_forces(model, keep) else ()),
+        *((mixing(model, catalogue.SENSE_FORCES),) if _sensed_forces(model, keep) else ()),
         *_integrate(model, integrator),
     )
 
@@ -91,7 +91,7 @@ def _narrow(model: Model) -> tuple[Kernel, ...]:
 
 
 def _post(model: Model) -> Kernel:
-    return catalogue.mixing(model, catalogue.post(model.has_general_rows or model.finds_pairs))
+    return mixing(model, catalogue.post(model.has_general_rows or model.finds_pairs))
 
 
 def _solution(model: Model, integrator: str) -> tuple[Kernel, ...]:
@@ -180,7 +180,7 @@ class EvaluationBuilder:
             catalogue.NOSLIP_KERNEL,
             _post(model),
             catalogue.TENDON_POST,
-            catalogue.mixing(model, catalogue.SENSE_FORCES),
+            mixing(model, catalogue.SENSE_FORCES),
         )
         motion = (
             *catalogue.fitting(model, smooth),

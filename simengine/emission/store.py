@@ -20,6 +20,7 @@ from simengine.state.fields import (
     FIELD,
     FIELDS,
     ISLAND_ARENAS,
+    ISLAND_CLASSES,
     ISLAND_COLUMNS,
     NUM_COLUMNS,
     PAIR_ARENAS,
@@ -44,6 +45,12 @@ def arena_fields(model: Model, space: str) -> tuple[Field, ...]:
     used = {kernel.stored_as(name) for kernel in kernels for stage in kernel.stages for name in stage.fields}
     used |= {name for kernel in kernels for name in kernel.island_scratch}
     return tuple(f for f in FIELDS if f.space == space and f.name in used)
+
+
+def class_bounds(model: Model) -> tuple[int, ...]:
+    """The most dofs of an island of each class; none where a world is solved as one problem."""
+    dense = min(model.nv, model.large_island)
+    return (*(min(model.nv, n) for n in ISLAND_CLASSES), dense, model.nv) if model.has_islands else ()
 
 
 class Arena:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import product
 
 from simengine.kernels.kernel import Kernel
-from simengine.kernels.pairs import PAIR_KERNELS
+from simengine.kernels.pairs import MIXING, MIXING_STAGES, PAIR_KERNELS, mixing
 from simengine.model.model import Model
 from simengine.stages.acc_bias import ACC_BIAS
 from simengine.stages.acceleration import ACCELERATION
@@ -45,7 +45,7 @@ from simengine.stages.kinematics import KINEMATICS
 from simengine.stages.narrowphase import NARROWPHASE
 from simengine.stages.noslip import NOSLIP
 from simengine.stages.passive import PASSIVE
-from simengine.stages.pgs_islands import PGS_DESCEND, PGS_START, PGS_WARM
+from simengine.stages.pgs_islands import PGS_DESCEND, PGS_DESCEND_LARGE, PGS_START, PGS_START_LARGE, PGS_WARM
 from simengine.stages.rk4 import RK4
 from simengine.stages.rne import RNE
 from simengine.stages.rne_post import RNE_POST, RNE_POST_GENERAL
@@ -56,6 +56,7 @@ from simengine.stages.sensor_vel import SENSOR_VEL
 from simengine.stages.sites import SITES
 from simengine.stages.solve import SOLVE
 from simengine.stages.solve_cg import SOLVE_CG
+from simengine.stages.solve_large import SOLVE_LARGE
 from simengine.stages.solve_newton import SOLVE_NEWTON
 from simengine.stages.solve_pgs import SOLVE_PGS
 from simengine.stages.stage import Stage
@@ -128,10 +129,6 @@ _COUNTS = frozenset({"cand_adr", "ncon", "nefc", "counts"})
 _ROWS = frozenset(f.name for f in FIELDS if f.space == "row")
 _CONTACTS = frozenset(f.name for f in FIELDS if f.space == "contact")
 _ROWS_READ_ONCE = frozenset({"efc_J"})  # the dual solver works on efc_Y, and room for one of them is room for more rows
-
-
-# Stages of worlds solved island by island that look at parameters of contacts.
-MIXING_STAGES = (CONSTRAINT_BLOCKS, PGS_WARM)
 
 
 def single(stage: Stage) -> Kernel:
@@ -299,18 +296,6 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
     )
 
 
-MIXING: dict[str, Kernel] = {
-    kernel.name: replace(kernel, name=f"{kernel.name}_mixing", mixes=True)
-    for kernel in (POST_GENERAL, SENSE_FORCES, single(ADHESION))
-}
-"""Forms of kernels that worlds with a table of candidates launch too, by the names of those."""
-
-
-def mixing(model: Model, kernel: Kernel) -> Kernel:
-    """The kernel, or its form for contacts with parameters of their own."""
-    return MIXING.get(kernel.name, kernel) if model.finds_pairs else kernel
-
-
 # The forms of stages for worlds that are solved island by island, whose inertia is stored by blocks.
 BY_BLOCKS: dict[str, Stage] = {
     "crb": CRB_BLOCKS,
@@ -340,6 +325,16 @@ ISLAND_SOLVERS: dict[str, tuple[Kernel, ...]] = {
 }
 """What solves the islands, by solver; kernels of the unit island are launched once for each size class."""
 
+SOLVE_LARGE_ISLANDS = Kernel("solve_large_islands", (SOLVE_LARGE,), unit="large island", wide=True)
+LARGE_FORMS: dict[str, Kernel] = {
+    **{ISLAND_SOLVERS[solver][0].name: SOLVE_LARGE_ISLANDS for solver in ("solve", "solve_newton", "solve_cg")},
+    **{
+        _over_islands(stage).name: Kernel(f"{large.name}_islands", (large,), unit="large island")
+        for stage, large in ((PGS_START, PGS_START_LARGE), (PGS_DESCEND, PGS_DESCEND_LARGE))
+    },
+}
+"""What is launched beside a solver's kernel for large islands, by its name."""
+
 ISLAND_INTEGRATORS: dict[str, Kernel] = {
     "euler": single(EULER_BLOCKS),
     "rk4": single(RK4),
@@ -351,6 +346,7 @@ ISLAND_KERNELS: tuple[Kernel, ...] = (
     ENERGY_BY_BLOCKS,
     SENSE_MOTION_BLOCKS,
     *(kernel for kernels in ISLAND_SOLVERS.values() for kernel in kernels if kernel.unit == "island"),
+    *dict.fromkeys(LARGE_FORMS.values()),
     *map(single, ISLAND_STAGES),
     *(kernel for kernel in ISLAND_INTEGRATORS.values() if kernel.name.endswith("_blocks")),
 )
@@ -368,12 +364,24 @@ def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
 def island_solution(model: Model) -> tuple[Kernel, ...]:
     """Rows and solution of worlds that are solved island by island."""
     before, after = (CONSTRAINT_BLOCKS, ISLANDS, SCAN_ISLANDS, GATHER), (SCATTER,)
-    return (*map(single, before), *ISLAND_SOLVERS[model.solver], *map(single, after))
+    solver = (form for k in ISLAND_SOLVERS[model.solver] for form in (k, LARGE_FORMS.get(k.name)) if form is not None)
+    return (*map(single, before), *solver, *map(single, after))
 
 
 def island_integrator(integrator: str) -> tuple[Kernel, ...]:
     """The integrator of such worlds alone; none without a name."""
     return (ISLAND_INTEGRATORS[integrator],) if integrator else ()
+
+
+def of_large_worlds() -> tuple[Kernel, ...]:
+    """Kernels over worlds that models of many dofs and islands launch, for which a world has a block of threads."""
+    alone = (*POSITION_GENERAL.stages, *SMOOTH_ADHESION.stages, *POSITION.stages, *SMOOTH_FLUID.stages, ACTUATION)
+    kernels = (
+        *(single(BY_BLOCKS.get(stage.name, stage)) for stage in alone),
+        *(*ISLAND_KERNELS, *NARROW.values(), *ASKED_FOR[:-1], *ISLAND_INTEGRATORS.values()),
+        *(POST, POST_GENERAL, TENDON_POST, SENSE_FORCES, ACTIVATION_KERNEL),
+    )
+    return tuple({kernel.name: kernel for kernel in kernels if kernel.unit == "world"}.values())
 
 
 def all_kernels() -> tuple[Kernel, ...]:

@@ -19,7 +19,8 @@ from simengine.kernels.kernel import Kernel
 
 BLOCK = 128  # threads a block of a world kernel
 SCAN_LANES = 1024  # threads a block of the scan
-WORLD_LANES = 512  # threads a block that works on one world
+SLICE_LANES = 32  # lanes of a slice of pairs, a pair each
+WIDE_LANES = 256  # threads a block whose unit is a large island or world
 
 
 def _nvrtc() -> Any:
@@ -72,8 +73,8 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def kernel_lanes(kernel: Kernel, lanes: int) -> int:
-    """Lanes of a kernel whose model asks for `lanes`: scans and wide worlds have their own."""
-    return {"column": SCAN_LANES, "wide world": WORLD_LANES}.get(kernel.unit, lanes)
+    """Lanes of a kernel whose model asks for `lanes`: scans, slices and wide kernels have their own."""
+    return {"column": SCAN_LANES, "slice": SLICE_LANES}.get(kernel.unit, WIDE_LANES if kernel.wide else lanes)
 
 
 def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:

@@ -44,10 +44,11 @@ class Kernel:
         direct: produced fields that bodies write straight to memory; they must not be null at launch. The default, all
             of them, is what a single stage wants.
         preload: fields read by several bodies, of which the GPU keeps a copy in scratch.
-        unit: "world"; "wide world", which a whole block of threads works on; "column" for the scans; "slice" of the
-            pairs of a world; or "island" for solvers, whose fields are then those of one island.
+        unit: "world"; "column" for the scans; "slice" of the pairs of a world; or "island" or "large island" for
+            solvers, whose fields are then those of one island.
         mixes: contacts may have parameters of their own, which the table of candidates then holds in the eyes of the
             bodies; so they may in all solvers of islands.
+        wide: a whole block of threads works on a unit on the GPU.
         resident: blocks of 128 threads that a multiprocessor shall hold at once, which caps the registers of a thread.
     """
 
@@ -58,6 +59,12 @@ class Kernel:
     unit: str = "world"
     resident: int = 1
     mixes: bool = False
+    wide: bool = False
+
+    @property
+    def on_islands(self) -> bool:
+        """Whether the unit is an island of any size."""
+        return self.unit in ("island", "large island")
 
     @cached_property
     def produced(self) -> tuple[str, ...]:
@@ -85,7 +92,7 @@ class Kernel:
     @cached_property
     def addresses(self) -> tuple[str, ...]:
         """Address fields the arenas of this kernel need beside its own reads."""
-        if self.unit not in ("world", "wide world", "slice"):
+        if self.unit not in ("world", "slice"):
             return ()
         used = {FIELD[n].space for n in (*self.reads, *self.produced, *self.updates, *self.parameters)}
         wanted = [name for space, name in ADDRESS_OF.items() if space in used]
@@ -94,17 +101,17 @@ class Kernel:
     @property
     def parameters(self) -> tuple[str, ...]:
         """Fields with the parameters of contacts; they may be null, all together."""
-        return CONTACT_PARAMETERS if self.mixes or self.unit == "island" else ()
+        return CONTACT_PARAMETERS if self.mixes or self.on_islands else ()
 
     @cached_property
     def island_scratch(self) -> tuple[str, ...]:
         """Working arrays of solvers that have a place in memory where the unit is an island."""
         own = {name for stage in self.stages for name, _ in stage.scratch}
-        return ("island_hessian",) if self.unit == "island" and "hessian" in own else ()
+        return ("island_hessian",) if self.on_islands and "hessian" in own else ()
 
     def stored_as(self, name: str) -> str:
         """The field in memory behind a field of the bodies: that of the islands where the unit is one."""
-        if self.unit != "island" or name == "contact_cand":
+        if not self.on_islands or name in ("contact_cand", "qM_blocks", "qLD_blocks") or name.startswith("island_"):
             return name
         return "island_record" if name == "nefc" else f"island_{name}"
 

@@ -15,6 +15,8 @@ from simengine.state.fields import (
     COLUMNS,
     ISLAND_CLASSES,
     ISLAND_COLUMNS,
+    ISLAND_RECORD,
+    LARGE_ISLANDS,
     NUM_CLASSES,
     NUM_COLUMNS,
     NUM_ISLAND_CLASSES,
@@ -22,6 +24,8 @@ from simengine.state.fields import (
     PAIR_COLUMNS,
     PAIR_SPARE,
     PAIRS_A_SLICE,
+    RECORD_BLOCKS,
+    RECORD_ROWS,
     ROW_CLASSES,
     STATUS,
 )
@@ -60,6 +64,11 @@ def constants() -> str:
         "PAIR_SPARE": PAIR_SPARE,
         "PAIRS_A_SLICE": PAIRS_A_SLICE,
         "LIGHT_TYPES": sum(1 << code for code, pair in enumerate(PAIRS) if not pair.heavy),
+        "COLUMN_ISLAND_H": ISLAND_COLUMNS.index("island_H"),
+        "LARGE_ISLANDS": LARGE_ISLANDS,
+        "ISLAND_RECORD": ISLAND_RECORD,
+        "RECORD_ROWS": RECORD_ROWS,
+        "RECORD_BLOCKS": RECORD_BLOCKS,
         "DATATYPE_REAL": int(mujoco.mjtDataType.mjDATATYPE_REAL),
         "DATATYPE_POSITIVE": int(mujoco.mjtDataType.mjDATATYPE_POSITIVE),
         **{f"REDUCE_{name}": code for code, name in enumerate(CONTACT_REDUCTIONS)},
@@ -96,7 +105,7 @@ def model_struct(kernel: Kernel) -> str:
     For kernels whose unit is an island, nv is the island's: a solver then works on it as on a world. Where contacts may
     have parameters of their own, these take the places of the candidates'.
     """
-    island = kernel.unit == "island"
+    island = kernel.on_islands
     of_island = {"nv": "island_nv", "nvp": "(island_nv + 3) & ~3"} if island else {}
     lines = [
         f"struct alignas(8) Header {{ int at[{len(HEADER)}]; alignas(8) real value[{HEADER_REALS}]; }};",

@@ -14,6 +14,9 @@ _NO_ISLANDS = int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
 _FEWEST_DOFS = 65
 """Smaller worlds are solved as one dense problem: finding their islands costs more than it saves."""
 
+MOST_DENSE_DOFS = 64
+"""Islands of more dofs are solved without dense matrices, which then costs less."""
+
 
 def worth_blocks(mj: mujoco.MjModel) -> bool:
     """Whether a model has enough dofs, in enough trees, to be handled block by block.

@@ -11,7 +11,7 @@ import numpy as np
 
 from simengine.errors import ModelError, UnsupportedModelError
 from simengine.model.actuators import actuator_table, needs_general_actuation
-from simengine.model.blocks import block_table, worth_blocks
+from simengine.model.blocks import MOST_DENSE_DOFS, block_table, worth_blocks
 from simengine.model.colliders import MOST_LISTED, Census, collider_table, most_slots, take_census
 from simengine.model.fluid import fluid_table
 from simengine.model.frames import frame_table
@@ -163,6 +163,10 @@ class Model:
         other.arrays, other.sizes = dict(self.arrays), dict(self.sizes)
         other.find_pairs(False)
         return other
+
+    def solve_dense_up_to(self, dofs: int) -> None:
+        """Choose the most dofs of an island that is solved as a dense problem; before the model is simulated."""
+        self.options["large_island"] = dofs
 
     def __repr__(self) -> str:
         s = self.sizes
@@ -329,5 +333,6 @@ def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
         "opt_cone": int(mj.opt.cone),
         "opt_noslip_iterations": int(mj.opt.noslip_iterations),
         "opt_midphase": int(not disabled & int(_DISABLE.mjDSBL_MIDPHASE)),
+        "large_island": MOST_DENSE_DOFS,
     }
     return {name: values[name] for name in INT_OPTIONS}

@@ -23,7 +23,7 @@ SIZES: tuple[str, ...] = (
 # Scalar integer options, which follow the sizes in the header.
 INT_OPTIONS: tuple[str, ...] = (
     *("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart", "opt_solver", "opt_cone"),
-    *("opt_multiccd", "opt_actuation", "opt_noslip_iterations", "opt_midphase"),
+    *("opt_multiccd", "opt_actuation", "opt_noslip_iterations", "opt_midphase", "large_island"),
 )
 
 

@@ -44,14 +44,18 @@ COLUMNS: tuple[str, ...] = (
 NUM_COLUMNS = len(COLUMNS)
 NUM_SUMS = 2
 
-# Islands are solved in classes by their dofs, those of more in the last one. Columns that `islands` counts per world:
-# islands of each class, and pieces of four words of inertia and of Jacobians.
+# Islands are solved in classes by their dofs: dense problems, those of more dofs in the last class but one, and in the
+# last class large islands, whose matrices stay sparse. Columns that `islands` counts per world: islands of each class,
+# and pieces of four words of dense inertia, of Jacobians, and of the Hessians of large islands.
 ISLAND_CLASSES: tuple[int, ...] = (8, 16, 32)
-NUM_ISLAND_CLASSES = len(ISLAND_CLASSES) + 1
+NUM_ISLAND_CLASSES = len(ISLAND_CLASSES) + 2
+LARGE_ISLANDS = NUM_ISLAND_CLASSES - 1
 ISLAND_COLUMNS: tuple[str, ...] = (
     *(f"islands_{bound}" for bound in ISLAND_CLASSES),
-    *("islands_more", "island_M", "island_J"),
+    *("islands_more", "islands_large", "island_M", "island_J", "island_H"),
 )
+ISLAND_RECORD, RECORD_ROWS, RECORD_BLOCKS = 12, 2, 9
+"""Words of an island's record, and the places of its numbers of rows and blocks."""
 
 # Where pairs are found anew in every step: columns that `broadphase` counts per world, which are sums. Pairs are
 # entries of the arena, among them PAIR_SPARE that belong to no pair; a slice is a part of a world's pairs.
@@ -70,7 +74,7 @@ COLUMNS_OF: dict[str, tuple[str, ...]] = {
     "progress": PROGRESS,
     **dict.fromkeys(("island_column", "island_shard"), ISLAND_COLUMNS),
 }
-ISLAND_ARENAS: tuple[str, ...] = ("island", "island_M", "island_J")
+ISLAND_ARENAS: tuple[str, ...] = ("island", "island_M", "island_J", "island_H")
 PAIR_ARENAS: tuple[str, ...] = ("pair", "slot", "slice")
 
 # Where a world's part of an arena starts.
@@ -251,16 +255,25 @@ _FIELDS: tuple[Field, ...] = (
     Field("efc_place", "int", (), "row", "row of the world when its rows are ordered by island"),
     # islands: what is connected by rows, numbered by the first block; dofs and rows ordered by island
     _b("block_island", "nblock", doc="island of each block, -1 without rows", kind="int"),
+    _b("block_root", "nblock", doc="first block of those that rows connect with each", kind="int"),
+    _b("block_label", "nblock", doc="working: where the next root is found; 0 at roots with rows", kind="int"),
     _b("block_place", "nblock", doc="first dof of the block within its island", kind="int"),
+    _b("block_index", "nblock", doc="number of the block within its island", kind="int"),
     _b("nisland", doc="islands of the world", kind="int"),
-    _b("island_size", "nblock", 2, doc="dofs and rows of each island", kind="int"),
-    _b("island_first", "nblock", 2, doc="first dof and first row of each island within the world", kind="int"),
+    _b("island_size", "nblock", 4, doc="dofs, rows and blocks of each island, and pieces of its Hessian", kind="int"),
+    _b("island_first", "nblock", 3, doc="first dof, row and block of each island within the world", kind="int"),
     _b("island_index", "nblock", doc="record of each island", kind="int"),
     Field("island_counts", "int", (), "island_column", "what ISLAND_COLUMNS name, per world"),
     Field("island_adr", "int", (), "island_column", "sums of island_counts over the worlds before"),
     Field("island_totals", "int", (len(ISLAND_COLUMNS),), "island_shard", "sum of each column, on the device"),
     Field("island_totals_host", "int", (len(ISLAND_COLUMNS),), "island_shard", "the same, where the host can read it"),
-    Field("island_record", "int", (8,), "island", "world, dofs, rows, first dof, row, inertia, Jacobian, contact"),
+    Field(
+        "island_record",
+        "int",
+        (ISLAND_RECORD,),
+        "island",
+        "world, dofs, rows, first dof, row, inertia (of large islands the Hessian), Jacobian, contact, block; blocks",
+    ),
     Field("island_solver_niter", "int", (), "island", "iterations of the solver"),
     Field("island_qM", "real", (4,), "island_M", "inertia of the island, dense"),
     Field("island_qLD", "real", (4,), "island_M", "its Cholesky factor"),
@@ -302,6 +315,15 @@ _FIELDS: tuple[Field, ...] = (
     Field("slot_pos", "real", (3,), "slot", "as contact_pos"),
     Field("slot_frame", "real", (9,), "slot", "as contact_frame"),
     Field("slice_record", "int", (4,), "slice", "world, first pair within it, number of pairs, unused"),
+    # large islands, with blocks, rows and dofs in the order of the islands
+    _b(
+        "island_blocks", "nblock", 6, doc="block, first dof, dofs, word of the Hessian, ends in island_runs", kind="int"
+    ),
+    _b("island_dof_block", "nv", doc="number within the island of the block of each dof", kind="int"),
+    _b("island_vectors", "nv", 8, doc="working vectors of the solver of large islands"),
+    Field("island_row_block", "int", (2,), "row", "blocks of the row, numbered within the island, or -1"),
+    Field("island_runs", "int", (9,), "row", "runs of rows with the same blocks, and the runs of each block"),
+    Field("island_hessian_blocks", "real", (4,), "island_H", "Hessian by blocks: see simengine/kernels/large.cuh"),
     # Runge-Kutta
     _w("rk_qpos", "nq", doc="coordinates at the start of the step"),
     _w("rk_qvel", "nv", doc="velocities at the start of the step"),

@@ -39,7 +39,7 @@ def model(solver: str) -> Model:
 
 def unit_of(kernel: Kernel) -> str:
     """Kernels of one kind see the model through the same struct."""
-    return kernel.unit if kernel.unit in ("island", "slice") else "world"
+    return "island" if kernel.on_islands else kernel.unit if kernel.unit == "slice" else "world"
 
 
 @pytest.mark.parametrize("solver", ["Newton", "PGS"])

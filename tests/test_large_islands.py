@@ -1,0 +1,141 @@
+"""Large islands, solved without dense matrices: against MuJoCo, and against the dense solution of the same islands."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import mujoco
+import numpy as np
+import pytest
+
+from simengine import Simulation, check_model
+from simengine.emission.evaluation import kernels_of
+from simengine.kernels import catalogue
+from simengine.model import Model, load_model
+from simengine.state.fields import FIELDS
+from tests.islands import dropped, every_row, heap, roped
+
+STEPS = (0, 20, 60, 150)
+CONVERGED = '<option tolerance="1e-12" ls_tolerance="1e-8" iterations="200"'
+"""Large islands stop where MuJoCo stops by its gradient, which the default tolerance leaves far from zero."""
+EVERY_ROW = every_row(roped(heap(12)))
+GEOMS = ('type="sphere" size="0.11"', 'type="capsule" size="0.07 0.06"', 'type="box" size="0.09 0.08 0.1"')
+PILE_STEPS = (80, 300)
+
+
+def without_dense(xml: str, dofs: int = 0) -> Model:
+    """A model whose islands of more than so many dofs are solved as large ones: all by default."""
+    model = load_model(xml.replace("<option", CONVERGED, 1))
+    model.solve_dense_up_to(dofs)
+    return model
+
+
+@cache
+def pile(cone: str) -> str:
+    """Fifty spheres, capsules and boxes over a corner of walls, with an arm of three joints hanging among them."""
+    rng = np.random.default_rng(5)
+    loose = []
+    for i in range(50):
+        x, y = 0.24 * np.array([i % 3, i // 3 % 3]) + rng.uniform(-0.03, 0.03, 2)
+        place = f'pos="{x:.3f} {y:.3f} {0.13 + 0.25 * (i // 9):.3f}"'
+        turn = f'euler="{rng.uniform(0, 3):.2f} {rng.uniform(0, 3):.2f} 0" condim="{(3, 4, 6, 1)[i % 4]}"'
+        loose.append(f"<body {place}><freejoint/><geom {GEOMS[i % 3]} {turn}/></body>")
+    arm = "".join(
+        f'<body pos="0 0 -0.25"><joint axis="{axis}" range="-1 1" limited="true" frictionloss="0.2"/>'
+        '<geom type="capsule" size="0.05" fromto="0 0 0 0 0 -0.25" condim="4"/>'
+        for axis in ("1 0 0", "0 1 0", "1 0 0")
+    )
+    walls = "".join(
+        f'<geom type="plane" size="5 5 1" pos="{p}" zaxis="{z}"/>'
+        for p, z in (("0 0 0", "0 0 1"), ("-0.2 0 0", "1 0 0"), ("0.7 0 0", "-1 0 0"), ("0 -0.2 0", "0 1 0"))
+    )
+    return f"""
+<mujoco model="pile">
+  <compiler angle="radian"/><option timestep="0.004" cone="{cone}"/>
+  <default><geom density="500"/></default>
+  <worldbody>{walls}<geom type="plane" size="5 5 1" pos="0 0.7 0" zaxis="0 -1 0"/>
+    <body pos="0.24 0.24 1.3">{arm}{"</body>" * 3}</body>{"".join(loose)}
+  </worldbody>
+</mujoco>
+"""
+
+
+def solved_by_mujoco(model: Model, qpos: np.ndarray, qvel: np.ndarray) -> mujoco.MjData:
+    """MuJoCo's solution in a state."""
+    data = mujoco.MjData(model.mj)
+    data.qpos, data.qvel = qpos, qvel
+    mujoco.mj_forward(model.mj, data)
+    return data
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_piles_agree_with_mujoco(cone: str, dtype: str) -> None:
+    model, states = without_dense(pile(cone), 64), dropped(pile(cone), PILE_STEPS)
+    sim = Simulation(model, len(PILE_STEPS), backend="host", dtype=dtype)
+    sim.set_state(**states)
+    sim.forward()
+    for world, (qpos, qvel) in enumerate(zip(states["qpos"], states["qvel"], strict=True)):
+        data = solved_by_mujoco(model, qpos, qvel)
+        assert data.island_nv[: data.nisland].max() > 64
+        assert sim.counts()["nefc"] > 0
+        for name in ("qacc", "qfrc_constraint"):
+            ours, theirs = np.asarray(sim.field(name))[world], getattr(data, name)
+            error = np.abs(ours - theirs).max() / max(1.0, np.abs(theirs).max())
+            assert error < {"float64": 1e-6, "float32": 2e-3}[dtype], f"{name} of world {world} is off by {error:.1e}"
+    sim.close()
+
+
+@pytest.mark.parametrize("solver", ["Newton", "CG"])
+def test_rows_of_every_type_agree_with_mujoco(solver: str) -> None:
+    """Also in islands of few dofs, which the dense solver has else; of CG MuJoCo's stops short on equalities."""
+    xml = EVERY_ROW if solver == "Newton" else heap(12).replace("<option", '<option solver="CG"')
+    report = check_model(without_dense(xml), num_states=16, num_steps=60, backend="host", dtype="float64")
+    assert report.passed, report
+
+
+@pytest.mark.parametrize("xml", [every_row(heap(12)), pile("elliptic")], ids=["every row", "pile"])
+def test_projected_gauss_seidel_takes_the_steps_of_mujoco(xml: str) -> None:
+    """Also where it does not converge."""
+    model = load_model(xml.replace("<option", '<option solver="PGS"', 1))
+    model.solve_dense_up_to(0)
+    report = check_model(model, num_states=6, num_steps=60, backend="host", dtype="float64")
+    assert report.passed, report
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_dense_and_large_solutions_agree(dtype: str) -> None:
+    fields = []
+    for dofs in (2**31 - 1, 0):
+        sim = Simulation(without_dense(EVERY_ROW, dofs), len(STEPS), backend="host", dtype=dtype)
+        sim.set_state(**dropped(heap(12), STEPS))
+        sim.forward()
+        kernels = [entry.call.name for entry in sim.last_kernel_list]
+        assert ("solve_large_islands_large" in kernels) == (dofs == 0)
+        fields.append({name: np.asarray(sim.field(name)) for name in ("qacc", "qfrc_constraint")})
+        sim.close()
+    for name, dense in fields[0].items():
+        scale = np.maximum(1.0, np.abs(dense).max(axis=1, keepdims=True))
+        error = (np.abs(fields[1][name] - dense) / scale).max()
+        assert error < {"float64": 1e-9, "float32": 1e-3}[dtype], f"{name} is off by {error:.1e}"
+
+
+def test_large_worlds_have_kernels_for_blocks_of_threads() -> None:
+    everything, large = frozenset(f.name for f in FIELDS), set(catalogue.of_large_worlds())
+    for xml in (EVERY_ROW, heap(12, integrator="RK4"), heap(12, integrator="implicit")):
+        for solver in ("Newton", "PGS"):
+            model = load_model(xml.replace("<option", f'<option solver="{solver}"', 1))
+            kernels = kernels_of(model, model.opt_integrator, everything) if model.has_islands else ()
+            assert {kernel for kernel in kernels if kernel.unit == "world"} <= large
+
+
+def test_every_setting_gives_the_same_bits() -> None:
+    results = []
+    for options in ({"executor": "serial", "shards": 1}, {"executor": "shuffled", "shards": 3}):
+        sim = Simulation(without_dense(heap(12)), len(STEPS), backend="host", dtype="float32", **options)
+        sim.set_state(**dropped(heap(12), STEPS))
+        sim.step(20)
+        results.append(np.array(sim.qpos))
+        sim.close()
+    assert np.isfinite(results[0]).all()
+    np.testing.assert_array_equal(results[1], results[0])
