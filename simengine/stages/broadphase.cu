@@ -1,15 +1,18 @@
 // Geoms of a world sorted into a grid, and how many pairs and contact slots their neighbourhoods will need; see
 // broadphase.cuh.
 
-// Adds up pairs and the most contacts they may have.
+// Adds up pairs and the most contacts they may have, and keeps the first others of a geom.
 struct CountNear {
   const Model& m;
-  int pairs, slots;
+  int pairs, slots, own, g;
+  int* near;
   DEVICE_METHOD void operator()(int low, int high) {
     int g1, g2;
     order_by_type(m, low, high, &g1, &g2);
     ++pairs;
     slots += kind_of(m, g1, g2)[1];
+    if (near && own < NEAR) near[own] = low == g ? high : low;
+    ++own;
   }
 };
 
@@ -33,9 +36,9 @@ DEVICE void index_cells(const Model& m, const real* geom_box, const int* grid_so
 
 DEVICE void broadphase(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* world_status,
                        real* geom_box, int* grid_entry, int* grid_sorted, int* grid_counter, int* grid_start,
-                       real* grid_box, int* grid_found, int* pair_counts, int shard_size) {
+                       real* grid_box, int* grid_found, int* grid_near, int* pair_counts, int shard_size) {
   const int n = world_status[0] == STATUS_HEALTHY ? m.ngeom() : 0;
-  CountNear sum = {m, 0, 0};
+  CountNear sum = {m, 0, 0, 0, 0, 0};
   // (1) boxes and cells
   LANE_FOR(g, n) {
     bound_geom(m, g, geom_xpos, geom_xmat, geom_box + 6 * g);
@@ -57,10 +60,13 @@ DEVICE void broadphase(const Model& m, const real* geom_xpos, const real* geom_x
     const Grid grid = {grid_sorted, grid_start, grid_box};
     const int small = grid_start[large_geoms(m)], end = grid_start[idle_geoms(m)];
     LANE_FOR(i, small) {
-      const int before = sum.pairs;
+      sum.own = 0;
+      sum.g = grid_sorted[2 * i + 1];
+      sum.near = grid_near + NEAR * i;
       each_near(m, grid, i, sum);
-      grid_found[i] = sum.pairs - before;
+      grid_found[i] = sum.own;
     }
+    sum.near = 0;
     // (5) of large geoms, and those that the model lists
     ROLLED for (int l = small; l < end; ++l) {
       LANE_FOR(i, l) {

@@ -14,7 +14,7 @@ BROADPHASE = Stage(
     reads=("geom_xpos", "geom_xmat", "world_status"),
     writes=(
         *("geom_box", "grid_entry", "grid_sorted", "grid_counter", "grid_start", "grid_box", "grid_found"),
-        "pair_counts",
+        *("grid_near", "pair_counts"),
     ),
     scalars=("shard_size",),
     flops=100,
@@ -28,7 +28,16 @@ SCAN_PAIRS = Stage(
 )
 FIND_PAIRS = Stage(
     name="find_pairs",
-    reads=("geom_xpos", "geom_xmat", "world_status", "grid_sorted", "grid_start", "grid_box", "grid_found"),
+    reads=(
+        "geom_xpos",
+        "geom_xmat",
+        "world_status",
+        "grid_sorted",
+        "grid_start",
+        "grid_box",
+        "grid_found",
+        "grid_near",
+    ),
     writes=(
         *("npair", "pair_entry", "pair_sorted", "pair_counter", "pair_geom", "pair_number", "pair_slot"),
         "slice_record",

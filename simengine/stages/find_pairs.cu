@@ -22,14 +22,14 @@ DEVICE void geoms_of(const Model& m, const int* entry, int* g1, int* g2) {
   }
 }
 
-// Lower or higher body of an entry.
+// Lower or higher body of an entry; geoms are numbered body by body.
 struct BodyKey {
   const Model& m;
   bool higher;
   DEVICE_METHOD int operator()(const int* entry) const {
-    int g1, g2;
-    geoms_of(m, entry, &g1, &g2);
-    const int b1 = m.geom_bodyid()[g1], b2 = m.geom_bodyid()[g2];
+    if (entry[0] >= 0) return m.geom_bodyid()[entry[higher]];
+    const int* own = m.explicit_pair() + 3 * (-1 - entry[0]);
+    const int b1 = m.geom_bodyid()[own[0]], b2 = m.geom_bodyid()[own[1]];
     return (b1 > b2) == higher ? b1 : b2;
   }
 };
@@ -61,14 +61,20 @@ DEVICE int place_of(const Model& m, const int* sorted, int n, int i) {
 
 // (1) every pair of the world, in the order in which they are found; returns their number
 DEVICE int put_pairs(const Model& m, const Grid& grid, const real* geom_xpos, const real* geom_xmat,
-                     const int* grid_found, int* pair_entry) {
+                     const int* grid_found, const int* grid_near, int* pair_entry) {
   const int small = grid.start[large_geoms(m)], end = grid.start[idle_geoms(m)];
   int pairs = 0, total;
   ROLLED for (int base = 0; base < small; base += LANES) {
-    const int i = base + lane();
-    const int first = pairs + lane_scan(i < small ? grid_found[i] : 0, &total);
-    PutNear put = {pair_entry + 2 * first};
-    if (i < small) each_near(m, grid, i, put);
+    const int i = base + lane(), found = i < small ? grid_found[i] : 0;
+    PutNear put = {pair_entry + 2 * (pairs + lane_scan(found, &total))};
+    if (found > NEAR) {
+      each_near(m, grid, i, put);
+    } else {
+      ROLLED for (int k = 0; k < found; ++k) {
+        const int g = grid.sorted[2 * i + 1], other = grid_near[NEAR * i + k];
+        put(g < other ? g : other, g < other ? other : g);
+      }
+    }
     pairs += total;
   }
   ROLLED for (int l = small; l < end; ++l) {
@@ -96,11 +102,12 @@ DEVICE int put_pairs(const Model& m, const Grid& grid, const real* geom_xpos, co
 
 DEVICE void find_pairs(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* world_status,
                        const int* grid_sorted, const int* grid_start, const real* grid_box, const int* grid_found,
-                       int* npair, int* pair_entry, int* pair_sorted, int* pair_counter, int* pair_geom,
+                       const int* grid_near, int* npair, int* pair_entry, int* pair_sorted, int* pair_counter, int* pair_geom,
                        int* pair_number, int* pair_slot, int* slice_record, int world) {
   int pairs = 0, slots = 0, total;
   if (world_status[0] == STATUS_HEALTHY) {
-    pairs = put_pairs(m, Grid{grid_sorted, grid_start, grid_box}, geom_xpos, geom_xmat, grid_found, pair_entry);
+    pairs = put_pairs(m, Grid{grid_sorted, grid_start, grid_box}, geom_xpos, geom_xmat, grid_found, grid_near,
+                      pair_entry);
   }
   // (2) by the higher body, then by the lower one
   int bits = 1;

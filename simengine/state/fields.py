@@ -62,6 +62,8 @@ ISLAND_RECORD, RECORD_ROWS, RECORD_BLOCKS = 12, 2, 9
 PAIR_COLUMNS: tuple[str, ...] = ("pairs", "slots", "slices")
 PAIR_SPARE = 16
 PAIRS_A_SLICE = 32
+NEAR = 8
+"""Pairs of a geom that the broadphase keeps; where it finds more, they are looked for again."""
 
 # What is known of a shard whose steps are issued before their counts are known: whether its latest contacts and rows
 # are too many for their arenas, and how many evaluations had room for theirs.
@@ -293,6 +295,7 @@ _FIELDS: tuple[Field, ...] = (
     ),
     _b("grid_box", "ngeom", 6, doc="geom_box in the order of grid_sorted [m]"),
     _b("grid_found", "ngeom", doc="pairs that each place of grid_sorted finds", kind="int"),
+    _b("grid_near", "ngeom", NEAR, doc="the first geoms that each place finds", kind="int"),
     Field("pair_counts", "int", (), "pair_column", "what PAIR_COLUMNS name, per world"),
     Field("pair_totals", "int", (len(PAIR_COLUMNS),), "pair_shard", "sum of each column, on the device"),
     Field("pair_totals_host", "int", (len(PAIR_COLUMNS),), "pair_shard", "the same, where the host can read it"),
