@@ -185,13 +185,15 @@ DEVICE void each_near(const Model& m, const Grid& grid, int i, Take& take) {
 // Whether the geoms at places i and l, of which l has a large one, may touch: geoms before l only.
 DEVICE bool near_large(const Model& m, const Grid& grid, int i, int l, const real* geom_xpos, const real* geom_xmat,
                        int* low, int* high) {
-  const real* box = grid.box + 6 * i;
-  const int g = grid.sorted[2 * i + 1], large = grid.sorted[2 * l + 1];
-  *low = g < large ? g : large;
-  *high = g < large ? large : g;
-  if (m.geom_type()[large] == GEOM_PLANE) {
-    if (m.geom_type()[g] == GEOM_PLANE) return false;
-    const real *mat = geom_xmat + 9 * large, *pos = geom_xpos + 3 * large, *prm = collider_prm(m, large);
+  const int one = grid.sorted[2 * i + 1], other = grid.sorted[2 * l + 1];
+  *low = one < other ? one : other;
+  *high = one < other ? other : one;
+  const bool second = m.geom_type()[other] == GEOM_PLANE;
+  if (second || m.geom_type()[one] == GEOM_PLANE) {
+    const int plane = second ? other : one;
+    if (m.geom_type()[second ? one : other] == GEOM_PLANE) return false;
+    const real *box = grid.box + 6 * (second ? i : l), *prm = collider_prm(m, plane);
+    const real *mat = geom_xmat + 9 * plane, *pos = geom_xpos + 3 * plane;
     real height = 0, extent = max_(R(0.0), prm[MARGIN] + prm[GAP]), size = 0;
     for (int k = 0; k < 3; ++k) {
       const real normal = mat[3 * k + 2], half = R(0.5) * (box[3 + k] - box[k]);
@@ -201,7 +203,7 @@ DEVICE bool near_large(const Model& m, const Grid& grid, int i, int l, const rea
       size += abs_(centre) + abs_(pos[k]);
     }
     if (height > extent + 32 * REAL_EPS * size) return false;
-  } else if (!boxes_overlap(box, grid.box + 6 * l)) {
+  } else if (!boxes_overlap(grid.box + 6 * i, grid.box + 6 * l)) {
     return false;
   }
   return may_collide(m, *low, *high);

@@ -120,7 +120,7 @@ def grid_of(mj: mujoco.MjModel) -> tuple[float, tuple[int, int], int]:
         along_z = (along_y * along_y) | 1
         sums = offsets + along_y * offsets[:, None] + along_z * offsets[:, None, None]
         if len(np.unique(sums % cells)) == offsets.size**3:
-            return 1.05 * max(width, 1e-6), (along_y, along_z), cells
+            return 1.1 * max(width, 1e-6), (along_y, along_z), cells
     raise AssertionError(f"no steps for a grid of {cells} cells")
 
 

@@ -102,8 +102,8 @@ DEVICE int put_pairs(const Model& m, const Grid& grid, const real* geom_xpos, co
 
 DEVICE void find_pairs(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* world_status,
                        const int* grid_sorted, const int* grid_start, const real* grid_box, const int* grid_found,
-                       const int* grid_near, int* npair, int* pair_entry, int* pair_sorted, int* pair_counter, int* pair_geom,
-                       int* pair_number, int* pair_slot, int* slice_record, int world) {
+                       const int* grid_near, int* npair, int* pair_entry, int* pair_sorted, int* pair_counter,
+                       int* pair_geom, int* pair_number, int* pair_slot, int* slice_record, int world) {
   int pairs = 0, slots = 0, total;
   if (world_status[0] == STATUS_HEALTHY) {
     pairs = put_pairs(m, Grid{grid_sorted, grid_start, grid_box}, geom_xpos, geom_xmat, grid_found, grid_near,
