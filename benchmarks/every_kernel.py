@@ -197,13 +197,14 @@ def run_single(sim: simengine.Simulation, kind: str, runs: Runs) -> None:
 
 def shared_models() -> Iterator[tuple[str, mujoco.MjModel]]:
     """Models of the tests, each row and pair type among them, with every solver and integrator."""
-    from tests import islands, models
+    from tests import islands, medley, models
 
     solvers, integrators = mujoco.mjtSolver, mujoco.mjtIntegrator
     for name, text in models.OWN.items():
         yield name, mujoco.MjModel.from_xml_string(text)
     yield "pusher", mujoco.MjModel.from_xml_path(str(ASSETS / "pusher.xml"))
     yield "mesh", mujoco.MjModel.from_xml_string(pair("plane", "mesh"))
+    yield "medley", mujoco.MjModel.from_xml_string(medley.medley(28))
     heap = islands.heap(20)
     variations: tuple[tuple[str, str, str, int], ...] = (
         *(("linkage", models.OWN["linkage"], "solver", int(s)) for s in (solvers.mjSOL_CG, solvers.mjSOL_PGS)),
