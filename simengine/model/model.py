@@ -63,7 +63,7 @@ class Model:
         initial: state fields that do not begin at zero, by name; one world's.
         has_general_rows: whether a state can have other rows than limits and frictionless or pyramidal contacts of
             dimension 3; such models need a solver for every type of row.
-        nefc_max: the most constraint rows a state can have.
+        npair_max, ncon_max, nefc_max: the most pairs, contacts and constraint rows a state can have.
     """
 
     def __init__(self, mj: mujoco.MjModel):
@@ -89,7 +89,7 @@ class Model:
         self.options = _build_options(mj)
         self.initial = _initial_state(mj)
         self.pair_codes: tuple[int, ...] = tuple(sorted(set(self.arrays["cand_type"].tolist())))
-        self.nefc_max = _most_rows(self, census)
+        self._note_most(census)
         self.has_convex: bool = any(PAIR_TYPES.index(name) in self.pair_codes for name in ("convex", "hfield"))
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
         heavy = any(HEAVY_PAIRS[code] for code in self.pair_codes)
@@ -146,7 +146,15 @@ class Model:
         self.sizes |= sizes | {"ncand": len(pairs), "nslot": len(table["slot_cand"])}
         self.finds_pairs = wanted
         if not wanted:
-            self.nefc_max = _most_rows(self, None)
+            self._note_most(None)
+
+    def _note_most(self, census: Census | None) -> None:
+        """The most pairs, contacts and rows of a state; examples stand in the table where there is a census."""
+        slots = np.bincount(self.slot_cand, minlength=self.ncand) if census is None else most_slots(census, self.mj)
+        self.npair_max = self.ncand if census is None else census.number
+        self.ncon_max = int(slots.sum())
+        rows = int((self.cand_rows * slots).sum())
+        self.nefc_max = int(self.eq_rows.sum() + self.nfriction + 2 * self.nlimit) + rows
 
     def with_candidates(self) -> Model:
         """The model with a table of all candidate pairs, which the JAX forms of the stages need.
@@ -156,9 +164,9 @@ class Model:
         """
         if not self.finds_pairs:
             return self
-        number = take_census(self.mj).number
-        if number > _MOST_IN_JAX:
-            raise UnsupportedModelError(self.name, [f"{number} pairs of geoms in JAX (at most {_MOST_IN_JAX})"])
+        if self.npair_max > _MOST_IN_JAX:
+            feature = f"{self.npair_max} pairs of geoms in JAX (at most {_MOST_IN_JAX})"
+            raise UnsupportedModelError(self.name, [feature])
         other = copy(self)
         other.arrays, other.sizes = dict(self.arrays), dict(self.sizes)
         other.find_pairs(False)
@@ -309,14 +317,6 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str,
         "nfacevert": len(arrays["face_vert"]),
     }
     return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
-
-
-def _most_rows(model: Model, census: Census | None) -> int:
-    if census is None:
-        contacts = model.cand_rows[model.slot_cand].sum()
-    else:
-        contacts = (model.cand_rows * most_slots(census, model.mj)).sum()
-    return int(model.eq_rows.sum() + model.nfriction + 2 * model.nlimit + contacts)
 
 
 def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
