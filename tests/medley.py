@@ -18,7 +18,12 @@ def medley(number: int = 16) -> str:
     """Bodies of many geoms in a heap among things that stand still, with all that decides over pairs and their mixture:
     excludes, explicit pairs, bits, margins and gaps, priorities, weights, and geoms far larger than others."""
     rng = np.random.default_rng(number)
-    kinds = ("", 'priority="1" condim="4"', 'solmix="3" friction="0.4 0.02 0.001"', 'margin="0.02" gap="0.01"')
+    kinds: tuple[str, ...] = (
+        "",
+        'priority="1" condim="4"',
+        'solmix="3" friction="0.4 0.02 0.001"',
+        'margin="0.02" gap="0.01"',
+    )
     kinds += (
         'solref="-300 -20"',
         'contype="2" conaffinity="3"',
