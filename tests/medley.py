@@ -18,18 +18,9 @@ def medley(number: int = 16) -> str:
     """Bodies of many geoms in a heap among things that stand still, with all that decides over pairs and their mixture:
     excludes, explicit pairs, bits, margins and gaps, priorities, weights, and geoms far larger than others."""
     rng = np.random.default_rng(number)
-    kinds: tuple[str, ...] = (
-        "",
-        'priority="1" condim="4"',
-        'solmix="3" friction="0.4 0.02 0.001"',
-        'margin="0.02" gap="0.01"',
-    )
-    kinds += (
-        'solref="-300 -20"',
-        'contype="2" conaffinity="3"',
-        'priority="1" friction="0.9 0.01 0.002"',
-        'solmix="0"',
-    )
+    kinds: tuple[str, ...] = ("", 'priority="1" condim="4"', 'solmix="3" friction="0.4 0.02 0.001"', 'solmix="0"')
+    kinds += ('margin="0.02" gap="0.01"', 'solref="-300 -20"', 'contype="2" conaffinity="3"')
+    kinds += ('priority="1" friction="0.9 0.01 0.002"',)
     bodies = []
     for k in range(number):
         x, y = 0.32 * np.array(divmod(k % 9, 3)) + rng.uniform(-0.08, 0.08, 2)
