@@ -122,7 +122,7 @@ class ListEngine:
 
     def _large_lanes(self, model: Model) -> int:
         """Lanes for a large island: rows that are solved one after another have no use for many."""
-        return self.backend.lanes(model.nv) if model.solver == "solve_pgs" else self.backend.wide_lanes
+        return self.backend.lanes(model.nv) if model.solver == "solve_pgs" else self.backend.island_lanes
 
     def _make_emitters(self, store: GroupStore, group: int, numbers: Sequence[int]) -> list[ShardEmitter]:
         model = store.model

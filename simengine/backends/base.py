@@ -24,7 +24,9 @@ class Backend(Protocol):
     name: str
     default_executor: str
     wide_lanes: int
-    """Lanes of the group of a large island or world: a whole block on the GPU."""
+    """Lanes of the group of a large world: a whole block on the GPU."""
+    island_lanes: int
+    """Lanes of the group of a large island, likewise."""
 
     def lanes(self, nv: int) -> int:
         """Lanes of a world's group for nv dofs."""

@@ -24,6 +24,7 @@ class CudaBackend:
     name = "cuda"
     default_executor = "streams"
     wide_lanes = cuda_build.WIDE_LANES
+    island_lanes = cuda_build.ISLAND_LANES
 
     def __init__(self) -> None:
         try:

@@ -23,7 +23,7 @@ class HostBackend:
 
     name = "host"
     default_executor = "threads"
-    wide_lanes = 1
+    wide_lanes = island_lanes = 1
 
     def __init__(self) -> None:
         host_build.compiler()

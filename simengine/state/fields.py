@@ -246,13 +246,12 @@ _FIELDS: tuple[Field, ...] = (
     Field("island_efc_J", "real", (4,), "island_J", "Jacobian of the island, rows padded to a multiple of four"),
     Field("island_efc_Y", "real", (4,), "island_J", "PGS: J inv(L') of the island, rows padded alike"),
     # large islands, with blocks, rows and dofs in the order of the islands
-    _b(
-        "island_blocks", "nblock", 6, doc="block, first dof, dofs, word of the Hessian, ends in island_runs", kind="int"
-    ),
+    _b("island_blocks", "nblock", 6, doc="number, dofs and places in the Hessian and island_links", kind="int"),
     _b("island_dof_block", "nv", doc="number within the island of the block of each dof", kind="int"),
     _b("island_vectors", "nv", 8, doc="working vectors of the solver of large islands"),
     Field("island_row_block", "int", (2,), "row", "blocks of the row, numbered within the island, or -1"),
-    Field("island_runs", "int", (9,), "row", "runs of rows with the same blocks, and the runs of each block"),
+    Field("island_runs", "int", (7,), "row", "runs of rows with the same blocks"),
+    Field("island_links", "int", (8,), "row", "the runs of each block"),
     Field("island_hessian_blocks", "real", (4,), "island_H", "Hessian by blocks: see simengine/kernels/large.cuh"),
     # Runge-Kutta
     _w("rk_qpos", "nq", doc="coordinates at the start of the step"),
