@@ -173,7 +173,7 @@ class ListEngine:
     def _catch_up(
         self, executor: Executor, early: list[ShardEmitter], n: int, keep: frozenset[str], controls: Mapping[int, Any]
     ) -> Trace | None:
-        """Let shards that were stepped ahead of their counts, and whose arenas had no room, take the steps they missed."""
+        """Let shards that were stepped ahead of their counts take the steps for which their arenas had no room."""
         if not early:
             return None
         executor.synchronize()

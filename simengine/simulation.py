@@ -130,8 +130,8 @@ class Simulation:
 
         Args:
             n: number of steps.
-            ctrl: controls, (num_worlds, nu), or (n, num_worlds, nu) with those of each step; for a simulation of several
-                groups a list of such arrays, or None, for each group.
+            ctrl: controls, (num_worlds, nu), or (n, num_worlds, nu) with those of each step; for a simulation of
+                several groups a list of such arrays, or None, for each group.
 
         Raises:
             ValueError: a bad number of steps, control shape, or a control that is not a number.
