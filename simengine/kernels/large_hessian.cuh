@@ -127,16 +127,33 @@ DEVICE real strided_dot(const real* a, int stride, const real* b, int n) {
   return sum;
 }
 
-// out1 += B x2 and out2 += B' x1 for an n1 x n2 matrix B; N is the number of rows and columns where that is known.
-template <int N>
+// out1 += B x2 and out2 += B' x1 for an n1 x n2 matrix B.
 DEVICE void beside_times(const real* B, int n1, int n2, const real* x1, const real* x2, real* out1, real* out2) {
-  for (int i = 0; i < (N ? N : n1); ++i) {
+  for (int i = 0; i < n1; ++i) {
     real sum = 0;
-    for (int j = 0; j < (N ? N : n2); ++j) {
-      sum = fma_(B[i * (N ? N : n2) + j], x2[j], sum);
-      out2[j] = fma_(B[i * (N ? N : n2) + j], x1[i], out2[j]);
+    for (int j = 0; j < n2; ++j) {
+      sum = fma_(B[i * n2 + j], x2[j], sum);
+      out2[j] = fma_(B[i * n2 + j], x1[i], out2[j]);
     }
     out1[i] += sum;
+  }
+}
+
+// The same for two free bodies, by numbers of their own: the compiler cannot know that the pointers' are apart.
+DEVICE void beside_times_6(const real* B, const real* x1, const real* x2, real* out1, real* out2) {
+  real other[6], sum2[6] = {0, 0, 0, 0, 0, 0}, sum1[6];
+  for (int j = 0; j < 6; ++j) other[j] = x2[j];
+  for (int i = 0; i < 6; ++i) {
+    const real own = x1[i];
+    sum1[i] = 0;
+    for (int j = 0; j < 6; ++j) {
+      sum1[i] = fma_(B[6 * i + j], other[j], sum1[i]);
+      sum2[j] = fma_(B[6 * i + j], own, sum2[j]);
+    }
+  }
+  for (int i = 0; i < 6; ++i) {
+    out1[i] += sum1[i];
+    out2[i] += sum2[i];
   }
 }
 
@@ -151,9 +168,9 @@ DEVICE void hessian_times(const LargeIsland& s, const real* x, real* out) {
     const RowParts p = parts_of_run(s, k);
     const real* beside = s.H + s.run[RUN_WORDS * k + RUN_AT];
     if (p.n1 == 6 && p.n2 == 6) {
-      beside_times<6>(beside, 6, 6, x + p.dof1, x + p.dof2, out + p.dof1, out + p.dof2);
+      beside_times_6(beside, x + p.dof1, x + p.dof2, out + p.dof1, out + p.dof2);
     } else if (p.n2) {
-      beside_times<0>(beside, p.n1, p.n2, x + p.dof1, x + p.dof2, out + p.dof1, out + p.dof2);
+      beside_times(beside, p.n1, p.n2, x + p.dof1, x + p.dof2, out + p.dof1, out + p.dof2);
     }
   }
 #else
