@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import mujoco
 import numpy as np
 import pytest
@@ -13,13 +11,12 @@ from simengine.emission.evaluation import kernels_of
 from simengine.kernels import catalogue
 from simengine.model import Model, load_model
 from simengine.state.fields import FIELDS
-from tests.islands import dropped, every_row, heap, roped
+from tests.islands import dropped, every_row, heap, pile, roped
 
 STEPS = (0, 20, 60, 150)
 CONVERGED = '<option tolerance="1e-12" ls_tolerance="1e-8" iterations="200"'
 """Large islands stop where MuJoCo stops by its gradient, which the default tolerance leaves far from zero."""
 EVERY_ROW = every_row(roped(heap(12)))
-GEOMS = ('type="sphere" size="0.11"', 'type="capsule" size="0.07 0.06"', 'type="box" size="0.09 0.08 0.1"')
 PILE_STEPS = (80, 300)
 
 
@@ -28,36 +25,6 @@ def without_dense(xml: str, dofs: int = 0) -> Model:
     model = load_model(xml.replace("<option", CONVERGED, 1))
     model.solve_dense_up_to(dofs)
     return model
-
-
-@cache
-def pile(cone: str) -> str:
-    """Fifty spheres, capsules and boxes over a corner of walls, with an arm of three joints hanging among them."""
-    rng = np.random.default_rng(5)
-    loose = []
-    for i in range(50):
-        x, y = 0.24 * np.array([i % 3, i // 3 % 3]) + rng.uniform(-0.03, 0.03, 2)
-        place = f'pos="{x:.3f} {y:.3f} {0.13 + 0.25 * (i // 9):.3f}"'
-        turn = f'euler="{rng.uniform(0, 3):.2f} {rng.uniform(0, 3):.2f} 0" condim="{(3, 4, 6, 1)[i % 4]}"'
-        loose.append(f"<body {place}><freejoint/><geom {GEOMS[i % 3]} {turn}/></body>")
-    arm = "".join(
-        f'<body pos="0 0 -0.25"><joint axis="{axis}" range="-1 1" limited="true" frictionloss="0.2"/>'
-        '<geom type="capsule" size="0.05" fromto="0 0 0 0 0 -0.25" condim="4"/>'
-        for axis in ("1 0 0", "0 1 0", "1 0 0")
-    )
-    walls = "".join(
-        f'<geom type="plane" size="5 5 1" pos="{p}" zaxis="{z}"/>'
-        for p, z in (("0 0 0", "0 0 1"), ("-0.2 0 0", "1 0 0"), ("0.7 0 0", "-1 0 0"), ("0 -0.2 0", "0 1 0"))
-    )
-    return f"""
-<mujoco model="pile">
-  <compiler angle="radian"/><option timestep="0.004" cone="{cone}"/>
-  <default><geom density="500"/></default>
-  <worldbody>{walls}<geom type="plane" size="5 5 1" pos="0 0.7 0" zaxis="0 -1 0"/>
-    <body pos="0.24 0.24 1.3">{arm}{"</body>" * 3}</body>{"".join(loose)}
-  </worldbody>
-</mujoco>
-"""
 
 
 def solved_by_mujoco(model: Model, qpos: np.ndarray, qvel: np.ndarray) -> mujoco.MjData:

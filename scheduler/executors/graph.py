@@ -8,9 +8,8 @@ lists made as `FixedList`s finds its graph without looking at a single call.
 
 Invariants
     1. A node waits for exactly those earlier calls of its graph that conflict with it, but for waits that others imply.
-    2. Graphs of a run are launched on one stream, so each comes after the one before. It waits for the home stream before
-       the first and the home stream for it after the last: the home stream may be the default one, on which graphs take
-       twice as long.
+    2. Graphs of a run are launched on one stream, so each comes after the one before. It waits for the home stream
+       before the first, and the home stream waits for it after the last.
     3. An awaited call has completed once its graph has; the host polls an event behind the graph.
     4. A graph holds arguments as they were packed. It is built again once a buffer of its calls has moved.
 """

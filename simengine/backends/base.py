@@ -24,7 +24,9 @@ class Backend(Protocol):
     name: str
     default_executor: str
     wide_lanes: int
-    """Lanes of the group of a large island or world: a whole block on the GPU."""
+    """Lanes of the group of a large world: a whole block on the GPU."""
+    island_lanes: int
+    """Lanes of the group of a large island, likewise."""
 
     def lanes(self, nv: int) -> int:
         """Lanes of a world's group for nv dofs."""
@@ -88,8 +90,8 @@ class Backend(Protocol):
         """A launch over `units` worlds (or, with `columns`, columns)."""
         ...
 
-    def resize(self, launch: Any, units: int, lanes: int, scratch_bytes: int) -> Launch:
-        """The same launch over another number of worlds."""
+    def resize(self, launch: Any, units: int, lanes: int, scratch_bytes: int, packed: bool) -> Launch:
+        """The same launch over another number of worlds, `packed` beside launches of other kernels."""
         ...
 
     def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:

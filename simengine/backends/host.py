@@ -23,7 +23,7 @@ class HostBackend:
 
     name = "host"
     default_executor = "threads"
-    wide_lanes = 1
+    wide_lanes = island_lanes = 1
 
     def __init__(self) -> None:
         host_build.compiler()
@@ -99,7 +99,7 @@ class HostBackend:
         """Bind a function to its arguments; it finds its number of worlds among them."""
         return HostLaunch(function, args, buffers)
 
-    def resize(self, launch: HostLaunch, units: int, lanes: int, scratch_bytes: int) -> HostLaunch:
+    def resize(self, launch: HostLaunch, units: int, lanes: int, scratch_bytes: int, packed: bool) -> HostLaunch:
         """Host kernels read their number of worlds themselves."""
         return launch
 

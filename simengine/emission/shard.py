@@ -154,16 +154,13 @@ class ShardEmitter:
         if calls.pairs is not None and totals[0]:
             yield from calls.pairs.place_contacts(self._store, self.shard.place, self.log)
         for column, call in calls.narrow:
-            if totals[column]:
-                yield self._emit(call, totals[column])
+            if column is None or totals[column]:
+                yield self._emit(call, worlds if column is None else totals[column])
         for call in calls.motion if calls.on_contacts else ():
             yield self._emit(call, worlds)
         for column, call in calls.finish:
             if totals[column]:
                 yield self._emit(call, totals[column])
-        without_rows = totals[COLUMN["rows_0"]]
-        if without_rows and calls.advance is not None:
-            yield self._emit(calls.advance, without_rows)
         if calls.islands is not None:
             yield from calls.islands.emit(worlds, self._store, self.shard.place, self.log)
         for call in calls.after:

@@ -54,7 +54,7 @@ DEVICE void blocks_factor(const Model& m, real* L, const real* A, const real* d,
     const Block block = block_of(m, b);
     if (block.n <= SMALL_BLOCK) lane_factor(L + block.at, block.n);
   }
-  ROLLED for (int b = 0; b < m.nblock(); ++b) {
+  ROLLED for (int b = 0; b < m.nblock() && m.nwidest() > SMALL_BLOCK; ++b) {
     const Block block = block_of(m, b);
     if (block.n > SMALL_BLOCK) mem_factor(L + block.at, block.n);
   }
@@ -68,7 +68,7 @@ DEVICE void blocks_solve(const Model& m, real* x, const real* L) {
     if (block.n <= SMALL_BLOCK) lane_solve(x + block.dof, L + block.at, block.n);
   }
   lane_sync();
-  ROLLED for (int b = 0; b < m.nblock(); ++b) {
+  ROLLED for (int b = 0; b < m.nblock() && m.nwidest() > SMALL_BLOCK; ++b) {
     const Block block = block_of(m, b);
     if (block.n > SMALL_BLOCK) mem_solve(x + block.dof, L + block.at, block.n);
   }

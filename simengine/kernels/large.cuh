@@ -9,12 +9,19 @@
 //   for each run of blocks n1 and n2: n1 x n2 words, none with one block only
 #pragma once
 
+// A run as one of its blocks sees it: 2 run + side, the word in H of the block beside the diagonal, and where the dofs
+// of the other block are, of which there may be none.
+struct alignas(16) Link {
+  int end, at, dof, n;
+};
+
 struct LargeIsland {
   int n, nblock, nrow, nrun, stride;
   const real *M, *J;  // qM_blocks of the world; rows of `stride` words
   int* blocks;        // BLOCK_WORDS words a block
   const int *dof_block, *row_block;
-  int *run, *list;    // RUN_WORDS words a run; 2 run + side for the runs of each block, side by side
+  int* run;           // RUN_WORDS words a run
+  Link* link;         // the runs of each block, side by side
   real* H;
 };
 
@@ -36,6 +43,27 @@ DEVICE RowParts parts_of(const LargeIsland& s, int r) {
 DEVICE RowParts parts_of_run(const LargeIsland& s, int k) {
   const int* run = s.run + RUN_WORDS * k;
   return {run[RUN_DOF1], run[RUN_SIZE1], run[RUN_DOF2], run[RUN_SIZE2]};
+}
+
+// The island of a kernel's record, before its runs are found.
+DEVICE LargeIsland large_island(const Model& m, const int* nefc, const real* qM_blocks, const real* efc_J,
+                                int* island_blocks, const int* island_dof_block, const int* island_row_block,
+                                int* island_runs, int* island_links, real* island_hessian_blocks) {
+  LargeIsland s;
+  s.n = m.nv();
+  s.nblock = nefc[RECORD_BLOCKS - RECORD_ROWS];
+  s.nrow = nefc[0];
+  s.nrun = 0;
+  s.stride = m.nJ();
+  s.M = qM_blocks;
+  s.J = efc_J;
+  s.blocks = island_blocks;
+  s.dof_block = island_dof_block;
+  s.row_block = island_row_block;
+  s.run = island_runs;
+  s.link = reinterpret_cast<Link*>(island_links);
+  s.H = island_hessian_blocks;
+  return s;
 }
 
 // The runs of rows, those of each block, and the places of all matrices in H.
@@ -71,7 +99,10 @@ DEVICE void find_runs(LargeIsland& s) {
       [&](int b, int before) { s.blocks[BLOCK_WORDS * b + BLOCK_BEGIN] = before; });
   lane_sync();
   LANE_FOR(e, 2 * s.nrun) {
-    if (block(e) >= 0) s.list[s.blocks[BLOCK_WORDS * block(e) + BLOCK_BEGIN] + rank(e)] = e;
+    if (block(e) < 0) continue;
+    const RowParts parts = parts_of(s, s.run[RUN_WORDS * (e >> 1) + RUN_ROW]);
+    s.link[s.blocks[BLOCK_WORDS * block(e) + BLOCK_BEGIN] + rank(e)] = {
+        e, s.run[RUN_WORDS * (e >> 1) + RUN_AT], e & 1 ? parts.dof1 : parts.dof2, e & 1 ? parts.n1 : parts.n2};
   }
   lane_sync();
   LANE_FOR(k, s.nrun) {
@@ -154,8 +185,8 @@ DEVICE void large_forces(const LargeIsland& s, const real* J, const real* f, con
     const int* words = s.blocks + BLOCK_WORDS * s.dof_block[v];
     real sum = y ? y[v] : R(0.0);
     ROLLED for (int e = words[BLOCK_BEGIN]; e < words[BLOCK_END]; ++e) {
-      const int* run = s.run + RUN_WORDS * (s.list[e] >> 1);
-      const int column = v - words[BLOCK_DOF] + (s.list[e] & 1 ? run[RUN_SIZE1] : 0);
+      const int end = s.link[e].end, *run = s.run + RUN_WORDS * (end >> 1);
+      const int column = v - words[BLOCK_DOF] + (end & 1 ? run[RUN_SIZE1] : 0);
       ROLLED for (int r = run[RUN_ROW]; r < run[RUN_END]; ++r) {
         sum = fma_(J[size_t(r) * s.stride + column], f[r], sum);
       }

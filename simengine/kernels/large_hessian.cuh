@@ -55,7 +55,7 @@ DEVICE void add_rows(const Model& m, const LargeIsland& s, const Rows& rows, con
   LANE_FOR(v, s.n) {
     const int *words = s.blocks + BLOCK_WORDS * s.dof_block[v], n = words[BLOCK_SIZE], i = v - words[BLOCK_DOF];
     ROLLED for (int e = words[BLOCK_BEGIN]; e < words[BLOCK_END]; ++e) {
-      add_run(m, s, rows, weight, s.list[e], i, n, s.H + words[BLOCK_AT] + i * n);
+      add_run(m, s, rows, weight, s.link[e].end, i, n, s.H + words[BLOCK_AT] + i * n);
     }
   }
 }
@@ -86,7 +86,7 @@ DEVICE void inverse_column(const real* L, int n, int c, real* inverse) {
 
 // The Cholesky factor, with its diagonal inverted, and the inverse of each block on the diagonal; small blocks are
 // factored by one lane each.
-DEVICE void invert_blocks(const LargeIsland& s) {
+DEVICE void invert_blocks(const Model& m, const LargeIsland& s) {
   LANE_FOR(v, s.n) {
     const int *words = s.blocks + BLOCK_WORDS * s.dof_block[v], n = words[BLOCK_SIZE], i = v - words[BLOCK_DOF];
     real* L = s.H + words[BLOCK_AT] + n * n + i * n;
@@ -97,7 +97,7 @@ DEVICE void invert_blocks(const LargeIsland& s) {
     const int *words = s.blocks + BLOCK_WORDS * b, n = words[BLOCK_SIZE];
     if (n <= SMALL_BLOCK) lane_factor(s.H + words[BLOCK_AT] + n * n, n);
   }
-  ROLLED for (int b = 0; b < s.nblock; ++b) {
+  ROLLED for (int b = 0; b < s.nblock && m.nwidest() > SMALL_BLOCK; ++b) {
     const int *words = s.blocks + BLOCK_WORDS * b, n = words[BLOCK_SIZE];
     if (n > SMALL_BLOCK) mem_factor(s.H + words[BLOCK_AT] + n * n, n);
   }
@@ -116,16 +116,44 @@ DEVICE void invert_blocks(const LargeIsland& s) {
   lane_sync();
 }
 
-// out1 += B x2 and out2 += B' x1 for an n1 x n2 matrix B; N is the number of rows and columns where that is known.
-template <int N>
+// Sum over n entries of a, `stride` words apart, and of b.
+DEVICE real strided_dot(const real* a, int stride, const real* b, int n) {
+  real sum = 0;
+  if (n == 6) {
+    for (int i = 0; i < 6; ++i) sum = fma_(a[i * stride], b[i], sum);
+    return sum;
+  }
+  ROLLED for (int i = 0; i < n; ++i) sum = fma_(a[i * stride], b[i], sum);
+  return sum;
+}
+
+// out1 += B x2 and out2 += B' x1 for an n1 x n2 matrix B.
 DEVICE void beside_times(const real* B, int n1, int n2, const real* x1, const real* x2, real* out1, real* out2) {
-  for (int i = 0; i < (N ? N : n1); ++i) {
+  for (int i = 0; i < n1; ++i) {
     real sum = 0;
-    for (int j = 0; j < (N ? N : n2); ++j) {
-      sum = fma_(B[i * (N ? N : n2) + j], x2[j], sum);
-      out2[j] = fma_(B[i * (N ? N : n2) + j], x1[i], out2[j]);
+    for (int j = 0; j < n2; ++j) {
+      sum = fma_(B[i * n2 + j], x2[j], sum);
+      out2[j] = fma_(B[i * n2 + j], x1[i], out2[j]);
     }
     out1[i] += sum;
+  }
+}
+
+// The same for two free bodies, by numbers of their own: the compiler cannot know that the pointers' are apart.
+DEVICE void beside_times_6(const real* B, const real* x1, const real* x2, real* out1, real* out2) {
+  real other[6], sum2[6] = {0, 0, 0, 0, 0, 0}, sum1[6];
+  for (int j = 0; j < 6; ++j) other[j] = x2[j];
+  for (int i = 0; i < 6; ++i) {
+    const real own = x1[i];
+    sum1[i] = 0;
+    for (int j = 0; j < 6; ++j) {
+      sum1[i] = fma_(B[6 * i + j], other[j], sum1[i]);
+      sum2[j] = fma_(B[6 * i + j], own, sum2[j]);
+    }
+  }
+  for (int i = 0; i < 6; ++i) {
+    out1[i] += sum1[i];
+    out2[i] += sum2[i];
   }
 }
 
@@ -140,24 +168,19 @@ DEVICE void hessian_times(const LargeIsland& s, const real* x, real* out) {
     const RowParts p = parts_of_run(s, k);
     const real* beside = s.H + s.run[RUN_WORDS * k + RUN_AT];
     if (p.n1 == 6 && p.n2 == 6) {
-      beside_times<6>(beside, 6, 6, x + p.dof1, x + p.dof2, out + p.dof1, out + p.dof2);
+      beside_times_6(beside, x + p.dof1, x + p.dof2, out + p.dof1, out + p.dof2);
     } else if (p.n2) {
-      beside_times<0>(beside, p.n1, p.n2, x + p.dof1, x + p.dof2, out + p.dof1, out + p.dof2);
+      beside_times(beside, p.n1, p.n2, x + p.dof1, x + p.dof2, out + p.dof1, out + p.dof2);
     }
   }
 #else
   LANE_FOR(v, s.n) {
     const int *words = s.blocks + BLOCK_WORDS * s.dof_block[v], n = words[BLOCK_SIZE], i = v - words[BLOCK_DOF];
     real sum = short_dot(s.H + words[BLOCK_AT] + i * n, x + words[BLOCK_DOF], n);
-    ROLLED for (int e = words[BLOCK_BEGIN]; e < words[BLOCK_END]; ++e) {
-      const RowParts p = parts_of_run(s, s.list[e] >> 1);
-      const real* beside = s.H + s.run[RUN_WORDS * (s.list[e] >> 1) + RUN_AT];
-      if (!p.n2) continue;
-      if (s.list[e] & 1) {
-        ROLLED for (int j = 0; j < p.n1; ++j) sum = fma_(beside[j * p.n2 + i], x[p.dof1 + j], sum);
-      } else {
-        sum += short_dot(beside + i * p.n2, x + p.dof2, p.n2);
-      }
+    OVERLAPPED for (int e = words[BLOCK_BEGIN]; e < words[BLOCK_END]; ++e) {
+      const Link link = s.link[e];
+      const int first = link.end & 1 ? i : i * link.n, stride = link.end & 1 ? n : 1;
+      sum += strided_dot(s.H + link.at + first, stride, x + link.dof, link.n);
     }
     out[v] = sum;
   }
@@ -174,9 +197,10 @@ DEVICE void precondition(const LargeIsland& s, const real* x, real* out) {
 
 // x = inv(H) b until the residual's length is below `enough` or `most` iterations are done, whose number is returned;
 // `work` has four vectors.
-DEVICE int conjugate_gradients(const LargeIsland& s, const real* b, real enough, int most, real* x, real* work) {
+DEVICE int conjugate_gradients(const Model& m, const LargeIsland& s, const real* b, real enough, int most, real* x,
+                               real* work) {
   real *rest = work, *scaled = work + s.n, *along = work + 2 * s.n, *image = work + 3 * s.n;
-  invert_blocks(s);
+  invert_blocks(m, s);
   precondition(s, b, scaled);
   LANE_FOR(v, s.n) {
     x[v] = 0;

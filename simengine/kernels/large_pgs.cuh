@@ -21,6 +21,7 @@ struct BlockColumns {
   DEVICE_METHOD void whitened_force(const Model& m, const Rows& rows, const real* Y, const real* force, int listed,
                                     const int* list, real* z) const {
     large_forces(s, Y, force, (const real*)0, z);
+    lane_sync();
   }
 };
 
@@ -71,7 +72,7 @@ DEVICE void accelerate_large(const Model& m, const LargeIsland& s, const real* f
     if (n <= SMALL_BLOCK) lane_solve(qacc + words[BLOCK_DOF], factor_of(m, s, qLD_blocks, b), n);
   }
   lane_sync();
-  ROLLED for (int b = 0; b < s.nblock; ++b) {
+  ROLLED for (int b = 0; b < s.nblock && m.nwidest() > SMALL_BLOCK; ++b) {
     const int *words = s.blocks + BLOCK_WORDS * b, n = words[BLOCK_SIZE];
     if (n > SMALL_BLOCK) mem_solve(qacc + words[BLOCK_DOF], factor_of(m, s, qLD_blocks, b), n);
   }

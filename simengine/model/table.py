@@ -13,7 +13,7 @@ from typing import NamedTuple
 SIZES: tuple[str, ...] = (
     *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "npath", "nmocap", "ngravcomp"),
     *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment", "neq", "nfriction", "ntree"),
-    *("nblock", "nM", "nJ"),
+    *("nblock", "nM", "nJ", "nwidest"),
     *("nsensor", "nsensordata"),
     *("nhullvert", "nface", "nfacevert"),
     *("nhfield", "nhfielddata"),

@@ -7,11 +7,11 @@ DEVICE void pgs_descend_large(const Model& m, const int* nefc, const real* qacc_
                               const real* qM_blocks, const real* qLD_blocks, const int* island_dof_block,
                               const int* island_row_block, real* qacc, real* qfrc_constraint, int* solver_niter,
                               real* efc_before, real* island_vectors, real* efc_force, int* efc_order,
-                              int* island_runs, int* island_blocks, real* draw) {
+                              int* island_runs, int* island_links, int* island_blocks, real* draw) {
   const int n = nefc[0];
   const Rows rows = {n, efc_type, efc_id, contact_efc_address, contact_cand, efc_J, efc_D, 0, efc_frictionloss};
-  const LargeIsland s = {m.nv(), nefc[RECORD_BLOCKS - RECORD_ROWS], n, 0, m.nJ(), qM_blocks, efc_J, island_blocks,
-                         island_dof_block, island_row_block, island_runs, island_runs + RUN_WORDS * n, 0};
+  const LargeIsland s = large_island(m, nefc, qM_blocks, efc_J, island_blocks, island_dof_block, island_row_block,
+                               island_runs, island_links, 0);
   const LargeDual d = {{s, s.stride}, rows, efc_Y, efc_b, efc_diagAR, efc_weight, efc_before, efc_force,
                        island_vectors};
   real trace = 0;

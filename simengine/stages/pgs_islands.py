@@ -37,7 +37,7 @@ _GRAPH = ("island_dof_block", "island_row_block")
 PGS_START_LARGE = Stage(
     name="pgs_start_large",
     reads=("nefc", "qacc_smooth", "qacc_warmstart", "efc_J", "efc_aref", *_LARGE, *_GRAPH),
-    writes=(*PGS_START.writes, "island_vectors", "island_runs"),
+    writes=(*PGS_START.writes, "island_vectors", "island_runs", "island_links"),
     updates=("island_blocks",),
     flops=500,
 )
@@ -48,7 +48,7 @@ PGS_DESCEND_LARGE = Stage(
         *("qM_blocks", "qLD_blocks", *_GRAPH),
     ),
     writes=(*PGS_DESCEND.writes, "island_vectors"),
-    updates=("efc_force", "efc_order", "island_runs", "island_blocks"),
+    updates=("efc_force", "efc_order", "island_runs", "island_links", "island_blocks"),
     scratch=(("draw", (32,)),),
     flops=2000,
 )

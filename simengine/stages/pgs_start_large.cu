@@ -6,11 +6,11 @@ DEVICE void pgs_start_large(const Model& m, const int* nefc, const real* qacc_sm
                             const int* contact_cand, const real* qM_blocks, const real* qLD_blocks,
                             const int* island_dof_block, const int* island_row_block, real* efc_force, real* efc_Y,
                             real* efc_b, real* efc_diagAR, real* efc_weight, real* efc_before, int* efc_order,
-                            real* island_vectors, int* island_runs, int* island_blocks) {
+                            real* island_vectors, int* island_runs, int* island_links, int* island_blocks) {
   const int n = nefc[0];
   const Rows rows = {n, efc_type, efc_id, contact_efc_address, contact_cand, efc_J, efc_D, efc_aref, efc_frictionloss};
-  LargeIsland s = {m.nv(), nefc[RECORD_BLOCKS - RECORD_ROWS], n, 0, m.nJ(), qM_blocks, efc_J, island_blocks,
-                   island_dof_block, island_row_block, island_runs, island_runs + RUN_WORDS * n, 0};
+  LargeIsland s = large_island(m, nefc, qM_blocks, efc_J, island_blocks, island_dof_block, island_row_block,
+                               island_runs, island_links, 0);
   const LargeDual d = {{s, s.stride}, rows, efc_Y, efc_b, efc_diagAR, efc_weight, efc_before, efc_force,
                        island_vectors};
   find_runs(s);

@@ -39,13 +39,13 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
                         const int* contact_efc_address, const int* contact_cand, const real* qM_blocks,
                         const int* island_dof_block, const int* island_row_block, real* qacc, real* efc_force,
                         real* qfrc_constraint, int* solver_niter, real* efc_jar, real* efc_jv, real* efc_weight,
-                        real* island_vectors, int* island_runs, real* island_hessian_blocks, int* island_blocks) {
+                        real* island_vectors, int* island_runs, int* island_links, real* island_hessian_blocks,
+                        int* island_blocks) {
   const int n = m.nv(), nrow = nefc[0];
   const Rows rows = {nrow, efc_type, efc_id, contact_efc_address, contact_cand,
                      efc_J, efc_D, efc_aref, efc_frictionloss};
-  LargeIsland s = {n, nefc[RECORD_BLOCKS - RECORD_ROWS], nrow, 0, m.nJ(), qM_blocks, efc_J, island_blocks,
-                   island_dof_block, island_row_block, island_runs, island_runs + RUN_WORDS * nrow,
-                   island_hessian_blocks};
+  LargeIsland s = large_island(m, nefc, qM_blocks, efc_J, island_blocks, island_dof_block, island_row_block,
+                               island_runs, island_links, island_hessian_blocks);
   real *Ma = island_vectors, *descent = Ma + n, *search = Ma + 2 * n, *Mv = Ma + 3 * n, *work = Ma + 4 * n;
   const Point p = {qacc, Ma, efc_jar, efc_force};
   const real smallest = max_(m.opt_tolerance()[0], REAL_EPS) * m.stat_meaninertia()[0] * n;
@@ -73,7 +73,7 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
     before2 = norm2;
     lane_sync();
     large_hessian(m, s, rows, efc_weight);
-    conjugate_gradients(s, descent, max_(share * sqrt_(norm2), R(0.5) * smallest), MOST_DIRECTIONS, search, work);
+    conjugate_gradients(m, s, descent, max_(share * sqrt_(norm2), R(0.5) * smallest), MOST_DIRECTIONS, search, work);
     const real decrement = lanes_dot(descent, search, n);
     const real noise = primal_noise(m, p, qfrc_smooth);
     // (5) exact step along it

@@ -11,7 +11,7 @@ SOLVE_LARGE = Stage(
     reads=(*(n for n in PRIMAL_READS if n != "qM"), "qM_blocks", "island_dof_block", "island_row_block"),
     writes=(
         *("qacc", "efc_force", "qfrc_constraint", "solver_niter", "efc_jar", "efc_jv", "efc_weight"),
-        *("island_vectors", "island_runs", "island_hessian_blocks"),
+        *("island_vectors", "island_runs", "island_links", "island_hessian_blocks"),
     ),
     updates=("island_blocks",),
     flops=20000,

@@ -30,15 +30,14 @@ ROW_CLASSES: tuple[int, ...] = (0, 8, 16, 32, 64, 128)
 NUM_CLASSES = len(ROW_CLASSES) + 1
 
 # Columns that `collision` counts per world and `scan` adds up. The first two are sums (their scan gives addresses), the
-# others are 0 or 1 (their scan gives the list of worlds that have a one); `rows_some` is those of all bounded classes
-# but that without rows.
+# others are 0 or 1 (their scan gives the list of worlds that have a one); `rows_bounded` is of all bounded classes.
 COLUMNS: tuple[str, ...] = (
     "ncon",
     "nefc",
     *PAIR_TYPES,
     *(f"rows_{bound}" for bound in ROW_CLASSES),
     "rows_more",
-    "rows_some",
+    "rows_bounded",
     "bad",
 )
 NUM_COLUMNS = len(COLUMNS)
@@ -319,13 +318,12 @@ _FIELDS: tuple[Field, ...] = (
     Field("slot_frame", "real", (9,), "slot", "as contact_frame"),
     Field("slice_record", "int", (4,), "slice", "world, first pair within it, number of pairs, unused"),
     # large islands, with blocks, rows and dofs in the order of the islands
-    _b(
-        "island_blocks", "nblock", 6, doc="block, first dof, dofs, word of the Hessian, ends in island_runs", kind="int"
-    ),
+    _b("island_blocks", "nblock", 6, doc="number, dofs and places in the Hessian and island_links", kind="int"),
     _b("island_dof_block", "nv", doc="number within the island of the block of each dof", kind="int"),
     _b("island_vectors", "nv", 8, doc="working vectors of the solver of large islands"),
     Field("island_row_block", "int", (2,), "row", "blocks of the row, numbered within the island, or -1"),
-    Field("island_runs", "int", (9,), "row", "runs of rows with the same blocks, and the runs of each block"),
+    Field("island_runs", "int", (7,), "row", "runs of rows with the same blocks"),
+    Field("island_links", "int", (8,), "row", "the runs of each block"),
     Field("island_hessian_blocks", "real", (4,), "island_H", "Hessian by blocks: see simengine/kernels/large.cuh"),
     # Runge-Kutta
     _w("rk_qpos", "nq", doc="coordinates at the start of the step"),

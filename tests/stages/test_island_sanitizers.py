@@ -11,7 +11,7 @@ import pytest
 
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model, load_model
-from simengine.state.fields import FIELD
+from simengine.state.fields import FIELD, LARGE_ISLANDS
 from tests.islands import chain, dropped, heap, prepared
 from tests.stages.harness import Memory
 from tests.stages.harness_sanitizer import build, execute, record
@@ -24,7 +24,8 @@ HEAP, STEPS = heap(12, clump=11, rise=0.15), (0, 60)
 
 
 def model(solver: str) -> Model:
-    """The tower; its pairs are found anew where PGS solves it, among them an explicit one, and some are excluded."""
+    """The tower, of which the largest piece is a large island. Where PGS solves it, its pairs are found anew, among them
+    an explicit one, and some are excluded."""
     contact = '<contact><pair geom1="near" geom2="floor"/><exclude body1="loose2" body2="loose3"/></contact>'
     xml = HEAP.replace("<option", f'<option solver="{solver}"')
     if solver == "PGS":
@@ -32,9 +33,10 @@ def model(solver: str) -> Model:
         xml = xml.replace('<geom type="plane"', '<geom name="floor" type="plane"').replace(
             "<tendon>", contact + "<tendon>"
         )
-    found = load_model(xml)
-    found.find_pairs(solver == "PGS")
-    return found
+    tower = load_model(xml)
+    tower.solve_dense_up_to(16)
+    tower.find_pairs(solver == "PGS")
+    return tower
 
 
 def unit_of(kernel: Kernel) -> str:
@@ -62,6 +64,7 @@ def test_no_reports_and_the_same_results(kind: str, solver: str, tmp_path: Path)
         assert result.status == 0
         compare(result.buffers, memory, dtype)
     assert memory.own("nisland").max() > 2
+    assert memory.own("island_totals")[LARGE_ISLANDS] > 0
 
 
 def compare(found: dict[str, np.ndarray], memory: Memory, dtype: str) -> None:
