@@ -22,7 +22,6 @@ class Backend(Protocol):
     """A processor that runs kernel lists."""
 
     name: str
-    default_executor: str
 
     def lanes(self, nv: int) -> int:
         """Lanes of a world's group for nv dofs."""
@@ -92,6 +91,10 @@ class Backend(Protocol):
 
     def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:
         """Options of `scheduler.make_executor` that fit this backend; raises ValueError if it cannot run `name`."""
+        ...
+
+    def executor_for(self, by_islands: bool) -> str:
+        """The executor that serves best, where some model is solved by islands or none."""
         ...
 
     def emission(self, executor: str) -> str:
