@@ -48,9 +48,11 @@ def forced(mj: Any, found: bool) -> Model:
     return model
 
 
-def evaluated(model: Model, start: dict[str, np.ndarray], dtype: str, **options: Any) -> Simulation:
-    """Worlds in the states, evaluated on the host."""
-    sim = Simulation(model, len(start["qpos"]), backend="host", dtype=dtype, **options)
+def evaluated(
+    model: Model, start: dict[str, np.ndarray], dtype: str, backend: str = "host", **options: Any
+) -> Simulation:
+    """Worlds in the states, evaluated."""
+    sim = Simulation(model, len(start["qpos"]), backend=backend, dtype=dtype, **options)
     sim.set_state(**start)
     sim.forward()
     return sim
@@ -219,6 +221,16 @@ def test_a_model_of_many_geoms_is_small_and_loads_at_once() -> None:
     assert footprint(model, "float32", frozenset()).world < 4e6
     with pytest.raises(UnsupportedModelError, match=r"pile_mixed_1200.*pairs of geoms in JAX"):
         Simulation(model, 1, backend="jax")
+
+
+def test_jax_is_given_a_table() -> None:
+    mj = mujoco.MjModel.from_xml_string(medley(4))
+    found, listed = forced(mj, True), forced(mj, False)
+    given = found.with_candidates()
+    assert (found.ncand, given.ncand) == (0, listed.ncand)
+    assert given.nefc_max == listed.nefc_max
+    for name, values in listed.arrays.items():
+        np.testing.assert_array_equal(given.arrays[name], values, err_msg=name)
 
 
 def test_arenas_of_pairs_are_counted_and_grow() -> None:

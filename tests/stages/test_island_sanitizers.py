@@ -24,8 +24,8 @@ HEAP, STEPS = heap(12, clump=11, rise=0.15), (0, 60)
 
 
 def model(solver: str) -> Model:
-    """The tower, of which the largest piece is a large island. Where PGS solves it, its pairs are found anew: one of them
-    is explicit, and some are excluded."""
+    """The tower, of which the largest piece is a large island. Where PGS solves it, its pairs are found anew: one is
+    explicit, and some are excluded."""
     contact = '<contact><pair geom1="near" geom2="floor"/><exclude body1="loose2" body2="loose3"/></contact>'
     xml = HEAP.replace("<option", f'<option solver="{solver}"')
     if solver == "PGS":
