@@ -23,6 +23,7 @@ from simengine.stages.broadphase import PAIR_STAGES
 from simengine.stages.stage import Stage
 from tests.generated import models
 from tests.medley import medley
+from tests.models import OWN
 from tests.test_generated_models import states
 
 DTYPES = ("float64", "float32")
@@ -110,6 +111,13 @@ def test_generated_models_have_the_contacts_of_their_tables() -> None:
     each()
     assert count[0] > 8
     assert count[1] > 30
+
+
+@pytest.mark.parametrize("name", ["terrain", "rubble"])
+def test_height_fields_and_meshes_have_the_contacts_of_their_tables(name: str) -> None:
+    mj, start = load_model(OWN[name]).mj, dropped(OWN[name], (0, 50, 200))
+    sims = [evaluated(forced(mj, found), start, "float64") for found in (True, False)]
+    assert assert_same_contacts(sims) > 10
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -221,6 +229,15 @@ def test_a_model_of_many_geoms_is_small_and_loads_at_once() -> None:
     assert footprint(model, "float32", frozenset()).world < 4e6
     with pytest.raises(UnsupportedModelError, match=r"pile_mixed_1200.*pairs of geoms in JAX"):
         Simulation(model, 1, backend="jax")
+
+
+def test_worlds_solved_as_one_problem_have_a_table() -> None:
+    model = forced(mujoco.MjModel.from_xml_string(medley(4)), True)
+    model.solve_by_islands(False)
+    assert not model.finds_pairs
+    assert model.ncand > 0
+    with pytest.raises(ValueError, match="medley.*one problem"):
+        model.find_pairs(True)
 
 
 def test_jax_is_given_a_table() -> None:

@@ -107,9 +107,9 @@ class Model:
         self.general_position = bool(heavy or self.neq or self.nfriction or self.general_smooth)
         self.examples = {name: self.arrays[f"cand_{name}"] for name in ("geom1", "geom2", "type")}
         self.finds_pairs = False
+        self.solve_by_islands(by_islands)
         if census:
             self.find_pairs(True)
-        self.solve_by_islands(by_islands)
         self._check_shapes()
 
     def __getattr__(self, name: str) -> Any:
@@ -127,6 +127,8 @@ class Model:
     def solve_by_islands(self, wanted: bool) -> None:
         """Choose the solution island by island, or as one dense problem; before the model is simulated."""
         self.has_islands = wanted
+        if self.finds_pairs and not wanted:
+            self.find_pairs(False)
         arrays, sizes = block_table(self.mj, wanted)
         self.arrays |= arrays
         self.sizes |= sizes
@@ -136,6 +138,10 @@ class Model:
 
         Only worlds that are solved island by island can have their pairs found.
         """
+        if wanted and not self.has_islands:
+            raise ValueError(
+                f"model {self.name!r} is solved as one problem, so its pairs cannot be found in every step"
+            )
         pairs = [] if wanted else geom_pairs(self.mj)
         arrays, sizes = collider_table(self.mj, wanted)
         table = pair_table(self.mj, pairs)
