@@ -115,9 +115,9 @@ def test_generated_models_have_the_contacts_of_their_tables() -> None:
 
 @pytest.mark.parametrize("name", ["terrain", "rubble"])
 def test_height_fields_and_meshes_have_the_contacts_of_their_tables(name: str) -> None:
-    mj, start = load_model(OWN[name]).mj, dropped(OWN[name], (0, 50, 200))
+    mj, start = load_model(OWN[name]).mj, dropped(OWN[name], (50, 120, 200))
     sims = [evaluated(forced(mj, found), start, "float64") for found in (True, False)]
-    assert assert_same_contacts(sims) > 10
+    assert assert_same_contacts(sims) > 6
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
