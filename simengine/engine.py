@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -58,8 +58,8 @@ class ListEngine:
         executor_options: dict[str, Any],
     ):
         self.backend = backend
-        self.executor_name = backend.default_executor if executor == "auto" else executor
-        self.emission = backend.emission(self.executor_name) if emission == "auto" else emission
+        self._asked = executor, emission
+        self._choose(model for model, _ in groups)
         backend.executor_options(self.executor_name, 1)  # refuses an executor this backend cannot run
         self.segments = Segments()
         self._dtype = dtype
@@ -112,7 +112,15 @@ class ListEngine:
         del self._free_shards[:count]
         return group
 
+    def _choose(self, models: Iterable[Model]) -> None:
+        """Choose executor and emission where that was left to the backend."""
+        executor, emission = self._asked
+        by_islands = any(model.has_islands for model in models)
+        self.executor_name = self.backend.executor_for(by_islands) if executor == "auto" else executor
+        self.emission = self.backend.emission(self.executor_name) if emission == "auto" else emission
+
     def _make_executor(self) -> None:
+        self._choose(store.model for store in self.stores.values())
         shards = sum(len(emitters) for emitters in self.emitters.values())
         self._options = {**self.backend.executor_options(self.executor_name, shards), **self._chosen_options}
         self.executor = make_executor(self.executor_name, **self._options)

@@ -22,7 +22,6 @@ class Backend(Protocol):
     """A processor that runs kernel lists."""
 
     name: str
-    default_executor: str
     wide_lanes: int
     """Lanes of the group of a large world: a whole block on the GPU."""
     island_lanes: int
@@ -96,6 +95,10 @@ class Backend(Protocol):
 
     def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:
         """Options of `scheduler.make_executor` that fit this backend; raises ValueError if it cannot run `name`."""
+        ...
+
+    def executor_for(self, by_islands: bool) -> str:
+        """The executor that serves best, where some model is solved by islands or none."""
         ...
 
     def emission(self, executor: str) -> str:

@@ -22,7 +22,6 @@ class HostBackend:
     """CPU execution of kernel lists. Raises BackendError where there is no C++ compiler."""
 
     name = "host"
-    default_executor = "threads"
     wide_lanes = island_lanes = 1
 
     def __init__(self) -> None:
@@ -108,6 +107,10 @@ class HostBackend:
         if name not in ("serial", "shuffled", "threads"):
             raise ValueError(f"executor {name!r} cannot run on backend 'host'; choose serial, shuffled or threads")
         return {"device": "host", "window": max(32, 4 * num_shards)}
+
+    def executor_for(self, by_islands: bool) -> str:
+        """Threads: nothing else uses more than one core."""
+        return "threads"
 
     def emission(self, executor: str) -> str:
         """Counts cost no wait here."""

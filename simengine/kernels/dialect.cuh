@@ -364,10 +364,10 @@ DEVICE bool finite_(real x) { return abs_(x) <= REAL_MAX; }
 
 #define MJMINVAL R(1e-15)
 
-// A finished field from scratch to memory.
+// A finished field from scratch to memory. Scratch is near: there is no wait for loads that overlapping would hide.
 template <typename T>
 DEVICE void copy_out(T* out, const T* in, int n) {
-  LANE_FOR_LOADS(i, n) out[i] = in[i];
+  LANE_FOR(i, n) out[i] = in[i];
 }
 
 // A field that several bodies read: on the GPU a copy in scratch, valid after the next lane_sync; elsewhere itself.
