@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -25,6 +25,7 @@ from simengine.model.model import Model
 from simengine.state.fields import COLUMNS, FIELD, FIELDS
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
+_Copier = Callable[[int], None]
 _TABLES = ("model_ints", "model_reals")
 _DISABLED = mujoco.mjtDisableBit
 
@@ -167,27 +168,37 @@ class ListEngine:
             keep: derived fields that must be valid afterwards.
             controls: of groups that have others in each step, (n, num_worlds, nu).
         """
-        staged = {g: self.backend.stage(c) if isinstance(c, np.ndarray) else c for g, c in controls.items()}
-        self.trace = self._advance(self.executor, n, keep, staged)
+        copiers = [self._copier(group, own) for group, own in controls.items()]
+        self.trace = self._advance(self.executor, n, keep, copiers)
         self._retire()
         self.valid.update(dict.fromkeys(self._active(), keep))
 
-    def _advance(self, executor: Executor, n: int, keep: frozenset[str], controls: Mapping[int, Any]) -> Trace:
-        """Run `n` steps; returns the trace of the last run of the executor."""
+    def _copier(self, group: int, controls: Any) -> _Copier:
+        rows = (
+            self.backend.stage(controls) if isinstance(controls, np.ndarray) else self.backend.arrays.asarray(controls)
+        )
+        return self.backend.copier(self.stores[group].array("ctrl"), rows)
+
+    def _advance(self, executor: Executor, n: int, keep: frozenset[str], controls: Sequence[_Copier]) -> Trace:
+        """Run `n` steps, each after its controls were copied; returns the trace of the executor's last run."""
         emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
         early = [emitter for emitter in emitters if self.emission == "ahead" and emitter.can_go_ahead]
         if not early and not controls:
             return executor.run([emitter.steps(n, keep) for emitter in emitters])
         late = emitters if not early else [emitter for emitter in emitters if not emitter.can_go_ahead]
+        kept = frozenset[str]()
+        lists = [emitter.ahead(kept) for emitter in early]
         for step in range(n):
-            self._control(controls, step)
-            kept = keep if step == n - 1 else frozenset[str]()
-            lists = [emitter.ahead(kept) for emitter in early]
+            if step == n - 1 and keep:
+                kept = keep
+                lists = [emitter.ahead(kept) for emitter in early]
+            for copy in controls:
+                copy(step)
             trace = executor.run([*lists, *(emitter.steps(1, kept) for emitter in late)])
         return self._catch_up(executor, early, n, keep, controls) or trace
 
     def _catch_up(
-        self, executor: Executor, early: list[ShardEmitter], n: int, keep: frozenset[str], controls: Mapping[int, Any]
+        self, executor: Executor, early: list[ShardEmitter], n: int, keep: frozenset[str], controls: Sequence[_Copier]
     ) -> Trace | None:
         """Let shards that were stepped ahead of their counts take the steps for which their arenas had no room."""
         if not early:
@@ -197,16 +208,12 @@ class ListEngine:
         behind = [(emitter, count) for emitter, count in done if count < n * emitter.stages]
         trace = None
         for step in range(min((count // emitter.stages for emitter, count in behind), default=n), n):
-            self._control(controls, step)
+            for copy in controls:
+                copy(step)
             kept = keep if step == n - 1 else frozenset[str]()
             places = [(emitter, count - step * emitter.stages) for emitter, count in behind]
             trace = executor.run([e.steps(1, kept, max(0, count)) for e, count in places if count < e.stages])
         return trace
-
-    def _control(self, controls: Mapping[int, Any], step: int) -> None:
-        """Set the controls of a step."""
-        for group, values in controls.items():
-            self.stores[group].array("ctrl")[...] = values[step]
 
     def forward(self) -> None:
         """Fill every derived field from the state."""
@@ -232,7 +239,7 @@ class ListEngine:
         active = self._active()
         executor = make_executor(self.executor_name, **{**self._options, "record": "times"})
         try:
-            trace = self._advance(executor, 1, keep, {})
+            trace = self._advance(executor, 1, keep, ())
             executor.synchronize()
         finally:
             executor.close()

