@@ -181,7 +181,7 @@ def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
         if kernel.unit == "island":
             yield from ((kernel, over_islands(kernel, memory, c)) for c in range(LARGE_ISLANDS))
         elif kernel.unit == "large island":
-            yield kernel, over_islands(kernel, memory, LARGE_ISLANDS)
+            yield from ((kernel, over_islands(kernel, memory, c)) for c in range(LARGE_ISLANDS, NUM_ISLAND_CLASSES))
         else:
             yield kernel, arguments(kernel, memory)
     for kernel in (scatter, *catalogue.island_integrator(integrator)):
