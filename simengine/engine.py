@@ -22,7 +22,7 @@ from simengine.emission.store import GroupStore, class_bounds
 from simengine.kernels.functions import KernelFunctions
 from simengine.model.blob import pack_models, with_integers
 from simengine.model.model import Model
-from simengine.state.fields import COLUMNS, FIELD, FIELDS
+from simengine.state.fields import COLUMNS, FIELD, FIELDS, LARGE_ISLANDS
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _Copier = Callable[[int], None]
@@ -131,9 +131,10 @@ class ListEngine:
     def _functions(self, lanes: int) -> KernelFunctions:
         return KernelFunctions(lambda kernels: self.backend.load(kernels, self._dtype, lanes))
 
-    def _large_lanes(self, model: Model) -> int:
-        """Lanes for a large island: rows that are solved one after another have no use for many."""
-        return self.backend.lanes(model.nv) if model.solver == "solve_pgs" else self.backend.island_lanes
+    def _large_lanes(self, model: Model) -> tuple[int, int]:
+        """Lanes for a large and for a huge island: rows that are solved one after another have no use for many."""
+        few = self.backend.lanes(model.nv)
+        return (few, few) if model.solver == "solve_pgs" else self.backend.island_lanes
 
     def _make_emitters(self, store: GroupStore, group: int, numbers: Sequence[int]) -> list[ShardEmitter]:
         model = store.model
@@ -141,8 +142,8 @@ class ListEngine:
         lanes = self.backend.wide_lanes if large else self.backend.lanes(model.nv)
         functions = self._functions(lanes)
         functions.require(kernels_of(model, model.opt_integrator, frozenset()))
-        *dense, _ = class_bounds(model) or (0,)
-        island_lanes = [*map(self.backend.lanes, dense), self._large_lanes(model)] if dense else []
+        dense = class_bounds(model)[:LARGE_ISLANDS]
+        island_lanes = [*map(self.backend.lanes, dense), *self._large_lanes(model)] if dense else []
         solvers = {n: self._functions(n) for n in island_lanes}
         (header,), *blobs = pack_models([model], self._dtype)
         parameters = self.parameters.get(group)

@@ -105,11 +105,11 @@ def every_row(xml: str) -> str:
 GEOMS = ('type="sphere" size="0.11"', 'type="capsule" size="0.07 0.06"', 'type="box" size="0.09 0.08 0.1"')
 
 
-def pile(cone: str) -> str:
-    """Fifty spheres, capsules and boxes over a corner of walls, with an arm of three joints hanging among them."""
+def pile(cone: str, bodies: int = 50) -> str:
+    """Spheres, capsules and boxes over a corner of walls, with an arm of three joints hanging among them."""
     rng = np.random.default_rng(5)
     loose = []
-    for i in range(50):
+    for i in range(bodies):
         x, y = 0.24 * np.array([i % 3, i // 3 % 3]) + rng.uniform(-0.03, 0.03, 2)
         place = f'pos="{x:.3f} {y:.3f} {0.13 + 0.25 * (i // 9):.3f}"'
         turn = f'euler="{rng.uniform(0, 3):.2f} {rng.uniform(0, 3):.2f} 0" condim="{(3, 4, 6, 1)[i % 4]}"'
@@ -191,7 +191,7 @@ def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
         if kernel.unit == "island":
             yield from ((kernel, over_islands(kernel, memory, c)) for c in range(LARGE_ISLANDS))
         elif kernel.unit == "large island":
-            yield kernel, over_islands(kernel, memory, LARGE_ISLANDS)
+            yield from ((kernel, over_islands(kernel, memory, c)) for c in range(LARGE_ISLANDS, NUM_ISLAND_CLASSES))
         else:
             yield kernel, arguments(kernel, memory)
     for kernel in (scatter, *catalogue.island_integrator(integrator)):

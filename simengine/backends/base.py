@@ -24,8 +24,8 @@ class Backend(Protocol):
     name: str
     wide_lanes: int
     """Lanes of the group of a large world: a whole block on the GPU."""
-    island_lanes: int
-    """Lanes of the group of a large island, likewise."""
+    island_lanes: tuple[int, int]
+    """Lanes of the group of a large and of a huge island, likewise."""
 
     def lanes(self, nv: int) -> int:
         """Lanes of a world's group for nv dofs."""

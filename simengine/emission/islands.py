@@ -19,7 +19,7 @@ from simengine.emission.store import GroupStore
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model.model import Model
-from simengine.state.fields import FIELDS, ISLAND_COLUMNS, LARGE_ISLANDS, NUM_ISLAND_CLASSES
+from simengine.state.fields import FIELDS, HUGE_ISLANDS, ISLAND_COLUMNS, LARGE_ISLANDS, NUM_ISLAND_CLASSES
 
 _STORED = frozenset(f.name for f in FIELDS)
 
@@ -49,7 +49,7 @@ class IslandSolution:
         def by_class(kernel: Kernel) -> tuple[SizedCall, ...]:
             large = catalogue.LARGE_FORMS.get(kernel.name)
             dense = tuple(of(kernel, c) for c in range(LARGE_ISLANDS))
-            return dense if large is None else (*dense, of(large, LARGE_ISLANDS))
+            return dense if large is None else (*dense, of(large, LARGE_ISLANDS), of(large, HUGE_ISLANDS))
 
         by_form = (kernel for kernel in solver if kernel.unit != "large island")
         solve = tuple(by_class(kernel) if kernel.unit == "island" else (make(kernel),) for kernel in by_form)

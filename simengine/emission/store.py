@@ -22,6 +22,7 @@ from simengine.state.fields import (
     ISLAND_ARENAS,
     ISLAND_CLASSES,
     ISLAND_COLUMNS,
+    MOST_LARGE_DOFS,
     NUM_COLUMNS,
     PAIR_ARENAS,
     PAIR_COLUMNS,
@@ -51,8 +52,9 @@ def arena_fields(model: Model, space: str) -> tuple[Field, ...]:
 
 def class_bounds(model: Model) -> tuple[int, ...]:
     """The most dofs of an island of each class; none where a world is solved as one problem."""
-    dense = min(model.nv, model.large_island)
-    return (*(min(model.nv, n) for n in ISLAND_CLASSES), dense, model.nv) if model.has_islands else ()
+    dense = model.large_island
+    bounds = (*ISLAND_CLASSES, dense, MOST_LARGE_DOFS, model.nv)
+    return tuple(min(model.nv, bound) for bound in bounds) if model.has_islands else ()
 
 
 class Arena:

@@ -78,7 +78,7 @@ DEVICE void blocks_solve(const Model& m, real* x, const real* L) {
 DEVICE bool is_large(const Model& m, int n) { return n > m.large_island(); }
 
 DEVICE int island_class(const Model& m, int n) {
-  if (is_large(m, n)) return LARGE_ISLANDS;
+  if (is_large(m, n)) return n > MOST_LARGE_DOFS ? HUGE_ISLANDS : LARGE_ISLANDS;
   int index = 0;
   while (index < LARGE_ISLANDS - 1 && n > ISLAND_BOUND(index)) ++index;
   return index;

@@ -245,7 +245,7 @@ def _cuda_entry(kernel: Kernel) -> str:
             f'extern "C" __global__ void __launch_bounds__(LANES) {kernel.name}({", ".join(parameters(kernel))}) {{\n'
             f"  {kernel.stages[0].name}(blockIdx.x, {call});\n}}\n"
         )
-    bounds = f"__launch_bounds__(LANES > 32 ? LANES : BLOCK, LANES > 32 ? 1 : {kernel.resident})"
+    bounds = f"__launch_bounds__(LANES > 32 ? LANES : BLOCK, LANES > 32 ? 512 / LANES : {kernel.resident})"
     return (
         f'extern "C" __global__ void {bounds} {kernel.name}({", ".join(parameters(kernel))}) {{\n'
         "  if (full && (full[0] | full[1])) return;\n"

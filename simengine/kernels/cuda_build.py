@@ -21,7 +21,7 @@ BLOCK = 128  # threads a block of a world kernel
 SCAN_LANES = 1024  # threads a block of the scan
 SLICE_LANES = 32  # lanes of a slice of pairs, a pair each
 WIDE_LANES = 256  # threads a block whose unit is a large world
-ISLAND_LANES = 512  # threads a block whose unit is a large island, and of wide kernels
+ISLAND_LANES = (128, 512)  # threads a block whose unit is a large or a huge island
 
 
 def _nvrtc() -> Any:
@@ -75,7 +75,8 @@ def _write(path: Path, data: bytes) -> None:
 
 def kernel_lanes(kernel: Kernel, lanes: int) -> int:
     """Lanes of a kernel whose model asks for `lanes`: scans, slices and wide kernels have their own."""
-    return {"column": SCAN_LANES, "slice": SLICE_LANES}.get(kernel.unit, ISLAND_LANES if kernel.wide else lanes)
+    wide = max(lanes, ISLAND_LANES[0]) if kernel.wide else lanes
+    return {"column": SCAN_LANES, "slice": SLICE_LANES}.get(kernel.unit, wide)
 
 
 def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:

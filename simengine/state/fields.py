@@ -43,15 +43,17 @@ COLUMNS: tuple[str, ...] = (
 NUM_COLUMNS = len(COLUMNS)
 NUM_SUMS = 2
 
-# Islands are solved in classes by their dofs: dense problems, those of more dofs in the last class but one, and in the
-# last class large islands, whose matrices stay sparse. Columns that `islands` counts per world: islands of each class,
-# and pieces of four words of dense inertia, of Jacobians, and of the Hessians of large islands.
+# Islands are solved in classes by their dofs: dense problems, those of more dofs in a class of their own, and behind
+# them large islands, whose matrices stay sparse, for few lanes or for many. Columns that `islands` counts per world:
+# islands of each class, and pieces of four words of dense inertia, of Jacobians, and of the Hessians of large islands.
 ISLAND_CLASSES: tuple[int, ...] = (8, 16, 32)
-NUM_ISLAND_CLASSES = len(ISLAND_CLASSES) + 2
-LARGE_ISLANDS = NUM_ISLAND_CLASSES - 1
+LARGE_ISLANDS, HUGE_ISLANDS = len(ISLAND_CLASSES) + 1, len(ISLAND_CLASSES) + 2
+NUM_ISLAND_CLASSES = len(ISLAND_CLASSES) + 3
+MOST_LARGE_DOFS = 640
+"""Islands of more dofs are in the class HUGE_ISLANDS."""
 ISLAND_COLUMNS: tuple[str, ...] = (
     *(f"islands_{bound}" for bound in ISLAND_CLASSES),
-    *("islands_more", "islands_large", "island_M", "island_J", "island_H"),
+    *("islands_more", "islands_large", "islands_huge", "island_M", "island_J", "island_H"),
 )
 ISLAND_RECORD, RECORD_ROWS, RECORD_BLOCKS = 12, 2, 9
 """Words of an island's record, and the places of its numbers of rows and blocks."""
