@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -18,6 +18,7 @@ from simengine.emission.evaluation import kernels_of
 from simengine.emission.memory import require
 from simengine.emission.params import GroupParameters
 from simengine.emission.shard import ShardEmitter
+from simengine.emission.steps import Copier, advance
 from simengine.emission.store import GroupStore, class_bounds
 from simengine.kernels.functions import KernelFunctions
 from simengine.model.blob import pack_models, with_integers
@@ -25,7 +26,6 @@ from simengine.model.model import Model
 from simengine.state.fields import COLUMNS, FIELD, FIELDS, LARGE_ISLANDS
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
-_Copier = Callable[[int], None]
 _TABLES = ("model_ints", "model_reals")
 _DISABLED = mujoco.mjtDisableBit
 
@@ -176,47 +176,15 @@ class ListEngine:
         self._retire()
         self.valid.update(dict.fromkeys(self._active(), keep))
 
-    def _copier(self, group: int, controls: Any) -> _Copier:
+    def _copier(self, group: int, controls: Any) -> Copier:
         rows = (
             self.backend.stage(controls) if isinstance(controls, np.ndarray) else self.backend.arrays.asarray(controls)
         )
         return self.backend.copier(self.stores[group].array("ctrl"), rows)
 
-    def _advance(self, executor: Executor, n: int, keep: frozenset[str], controls: Sequence[_Copier]) -> Trace:
-        """Run `n` steps, each after its controls were copied; returns the trace of the executor's last run."""
+    def _advance(self, executor: Executor, n: int, keep: frozenset[str], controls: Sequence[Copier]) -> Trace:
         emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
-        early = [emitter for emitter in emitters if self.emission == "ahead" and emitter.can_go_ahead]
-        if not early and not controls:
-            return executor.run([emitter.steps(n, keep) for emitter in emitters])
-        late = emitters if not early else [emitter for emitter in emitters if not emitter.can_go_ahead]
-        kept = frozenset[str]()
-        lists = [emitter.ahead(kept) for emitter in early]
-        for step in range(n):
-            if step == n - 1 and keep:
-                kept = keep
-                lists = [emitter.ahead(kept) for emitter in early]
-            for copy in controls:
-                copy(step)
-            trace = executor.run([*lists, *(emitter.steps(1, kept) for emitter in late)])
-        return self._catch_up(executor, early, n, keep, controls) or trace
-
-    def _catch_up(
-        self, executor: Executor, early: list[ShardEmitter], n: int, keep: frozenset[str], controls: Sequence[_Copier]
-    ) -> Trace | None:
-        """Let shards that were stepped ahead of their counts take the steps for which their arenas had no room."""
-        if not early:
-            return None
-        executor.synchronize()
-        done = [(emitter, emitter.arrive()) for emitter in early]
-        behind = [(emitter, count) for emitter, count in done if count < n * emitter.stages]
-        trace = None
-        for step in range(min((count // emitter.stages for emitter, count in behind), default=n), n):
-            for copy in controls:
-                copy(step)
-            kept = keep if step == n - 1 else frozenset[str]()
-            places = [(emitter, count - step * emitter.stages) for emitter, count in behind]
-            trace = executor.run([e.steps(1, kept, max(0, count)) for e, count in places if count < e.stages])
-        return trace
+        return advance(executor, emitters, self.emission == "ahead", n, keep, controls)
 
     def forward(self) -> None:
         """Fill every derived field from the state."""

@@ -152,6 +152,15 @@ POSITION_GENERAL = Kernel(
     preload=frozenset({"qpos"}),
     resident=2,
 )
+# In two: motion does not wait for contacts to be counted.
+PLACE = Kernel("place", POSITION.stages[:-1], direct=frozenset(), preload=frozenset({"qpos"}), resident=8)
+PLACE_GENERAL = Kernel(
+    "place_general",
+    POSITION_GENERAL.stages[:-1],
+    direct=frozenset({"ten_J"}),
+    preload=frozenset({"qpos"}),
+    resident=2,
+)
 SMOOTH = Kernel(
     "smooth",
     (CRB, FACTOR_M, COM_VEL, PASSIVE, RNE, ACTUATION, ACCELERATION),
@@ -207,6 +216,11 @@ SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
 def position(general: bool) -> Kernel:
     """Guard, kinematics and counting; simple models do without the code of heavy pair types."""
     return POSITION_GENERAL if general else POSITION
+
+
+def position_in_two(general: bool) -> tuple[Kernel, Kernel]:
+    """The same as two kernels: guard and kinematics, and counting, which nothing of the smooth motion waits for."""
+    return (PLACE_GENERAL, single(COLLISION_ANY)) if general else (PLACE, single(COLLISION))
 
 
 def post(general_rows: bool) -> Kernel:
@@ -280,6 +294,8 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
     return (
         POSITION,
         POSITION_GENERAL,
+        PLACE,
+        PLACE_GENERAL,
         SMOOTH,
         SMOOTH_FLUID,
         SMOOTH_GENERAL,
