@@ -102,7 +102,9 @@ class ListEngine:
         group = self._following_group
         count = min(num_worlds, self._shards or self.backend.shards_for(num_worlds, self.executor_name))
         bounds = [num_worlds * i // count for i in range(count + 1)]
-        store = GroupStore(f"group{group}", model, num_worlds, bounds, self.backend, self._dtype)
+        store = GroupStore(
+            f"group{group}", model, num_worlds, bounds, self.backend, self._dtype, self.emission == "ahead"
+        )
         # numbers of shards that went are used again, so that the table of segments does not grow with every change
         free = len(self._free_shards)
         numbers = [*self._free_shards[:count], *range(self._following_shard, self._following_shard + count - free)]

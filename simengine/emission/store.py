@@ -30,6 +30,8 @@ from simengine.state.fields import (
 )
 
 _FIRST_CAPACITY = 64  # contacts or rows of a shard's arena when it is made
+_AHEAD_CAPACITY = 2**17  # and at most where steps are issued ahead of their counts, but at least so many a world:
+_AHEAD_A_WORLD = 16
 
 
 def arena_fields(model: Model, space: str) -> tuple[Field, ...]:
@@ -67,7 +69,19 @@ class Arena:
         self.room = Number(0)
         self.arrays: dict[str, Any] = {}
         self.buffers: dict[str, Buffer] = {}
-        self._grow(_FIRST_CAPACITY)
+        self._grow(self._first_capacity())
+
+    def _first_capacity(self) -> int:
+        """Entries for which there is room at first: where it costs little, for all that there can be.
+
+        Steps that are issued ahead of their counts are slow where they find no room.
+        """
+        model, bounds = self._store.model, self._store.bounds
+        if not self._store.ahead or self._space not in ("contact", "row") or model.has_islands:
+            return _FIRST_CAPACITY
+        worlds = bounds[self._shard + 1] - bounds[self._shard]
+        most = model.sizes["nslot"] if self._space == "contact" else model.nefc_max
+        return max(_FIRST_CAPACITY, worlds * min(most, max(_AHEAD_A_WORLD, _AHEAD_CAPACITY // worlds)))
 
     def reserve(self, need: int) -> None:
         """Make room for `need` entries; what the arena held is lost if it moves."""
@@ -96,16 +110,20 @@ class GroupStore:
 
     Attributes:
         bounds: first world of each shard, and the number of worlds at the end.
+        ahead: whether steps are issued ahead of their counts.
         retired: arrays that calls already issued may still use.
     """
 
-    def __init__(self, name: str, model: Model, num_worlds: int, bounds: list[int], backend: Backend, dtype: str):
+    def __init__(
+        self, name: str, model: Model, num_worlds: int, bounds: list[int], backend: Backend, dtype: str, ahead: bool
+    ):
         self.name = name
         self.model = model
         self.num_worlds = num_worlds
         self.bounds = bounds
         self.backend = backend
         self.dtype = dtype
+        self.ahead = ahead
         self.buffers = BufferSet()
         self.retired: list[Any] = []
         self._tables: dict[str, Any] = {}
