@@ -19,15 +19,18 @@ from simengine.emission.memory import require
 from simengine.emission.params import GroupParameters
 from simengine.emission.shard import ShardEmitter
 from simengine.emission.steps import Copier, advance
-from simengine.emission.store import GroupStore
+from simengine.emission.store import GroupStore, class_bounds
 from simengine.kernels.functions import KernelFunctions
 from simengine.model.blob import pack_models, with_integers
 from simengine.model.model import Model
-from simengine.state.fields import COLUMNS, FIELD, FIELDS, ISLAND_CLASSES
+from simengine.state.fields import COLUMNS, FIELD, FIELDS, LARGE_ISLANDS
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _TABLES = ("model_ints", "model_reals")
 _DISABLED = mujoco.mjtDisableBit
+
+_MOST_DOFS_OF_A_WARP = 256
+"""Worlds of more dofs, if they are solved by islands, are worked on by a whole block of threads on the GPU."""
 
 
 class ListEngine:
@@ -128,13 +131,19 @@ class ListEngine:
     def _functions(self, lanes: int) -> KernelFunctions:
         return KernelFunctions(lambda kernels: self.backend.load(kernels, self._dtype, lanes))
 
+    def _large_lanes(self, model: Model) -> tuple[int, int]:
+        """Lanes for a large and for a huge island: rows that are solved one after another have no use for many."""
+        few = self.backend.lanes(model.nv)
+        return (few, few) if model.solver == "solve_pgs" else self.backend.island_lanes
+
     def _make_emitters(self, store: GroupStore, group: int, numbers: Sequence[int]) -> list[ShardEmitter]:
         model = store.model
-        lanes = self.backend.lanes(model.nv)
+        large = model.has_islands and model.nv > _MOST_DOFS_OF_A_WARP
+        lanes = self.backend.wide_lanes if large else self.backend.lanes(model.nv)
         functions = self._functions(lanes)
         functions.require(kernels_of(model, model.opt_integrator, frozenset()))
-        bounds = (*ISLAND_CLASSES, model.nv) if model.has_islands else ()
-        island_lanes = [self.backend.lanes(bound) for bound in bounds]
+        dense = class_bounds(model)[:LARGE_ISLANDS]
+        island_lanes = [*map(self.backend.lanes, dense), *self._large_lanes(model)] if dense else []
         solvers = {n: self._functions(n) for n in island_lanes}
         (header,), *blobs = pack_models([model], self._dtype)
         parameters = self.parameters.get(group)

@@ -22,6 +22,10 @@ class Backend(Protocol):
     """A processor that runs kernel lists."""
 
     name: str
+    wide_lanes: int
+    """Lanes of the group of a large world: a whole block on the GPU."""
+    island_lanes: tuple[int, int]
+    """Lanes of the group of a large and of a huge island, likewise."""
 
     def lanes(self, nv: int) -> int:
         """Lanes of a world's group for nv dofs."""

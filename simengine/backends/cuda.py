@@ -31,6 +31,8 @@ class CudaBackend:
     """GPU execution of kernel lists. Raises BackendError where there is no CuPy or no GPU."""
 
     name = "cuda"
+    wide_lanes = cuda_build.WIDE_LANES
+    island_lanes = cuda_build.ISLAND_LANES
 
     def __init__(self) -> None:
         try:

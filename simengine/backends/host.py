@@ -22,6 +22,8 @@ class HostBackend:
     """CPU execution of kernel lists. Raises BackendError where there is no C++ compiler."""
 
     name = "host"
+    wide_lanes = 1
+    island_lanes = (1, 1)
 
     def __init__(self) -> None:
         host_build.compiler()
