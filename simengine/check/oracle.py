@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
 from typing import NamedTuple
 
@@ -93,6 +93,14 @@ class Oracle:
         mujoco.mj_subtreeVel(self.mj, self.data)
         mujoco.mj_energyPos(self.mj, self.data)
         mujoco.mj_energyVel(self.mj, self.data)
+
+    def contacts(self, before: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Geom pairs (ncon, 2) and positions (ncon, 3) [m] of the contacts in a state, given by MuJoCo's names."""
+        mujoco.mj_resetData(self.mj, self.data)
+        for name, values in before.items():
+            getattr(self.data, name)[:] = values
+        mujoco.mj_fwdPosition(self.mj, self.data)
+        return np.array(self.data.contact.geom), np.array(self.data.contact.pos)
 
     def evaluate(self, state: State) -> Evaluation | None:
         """The fields and contacts of a state; None if a contact or limit lies within NEAR of its margin, or if rounding

@@ -34,7 +34,9 @@ class FieldResult:
         states: in how many states it was compared; contact and row fields only where both engines list the same
             ones, and fields without entries, such as those of contacts where there are none, not at all.
         ill_conditioned: in how many further states it is beyond its tolerance, but by no more than a few times what
-            rounding the state alone does to MuJoCo's own value; they are left out of the errors.
+            rounding the state alone, or MuJoCo's own convex collisions, do to MuJoCo's own value, or where rounding
+            puts the contacts of a pair in another order and sweeps over them end early; they are left out of the
+            errors.
         absolute: largest max|a - b| of a state, b being MuJoCo's, in the field's own unit.
         relative: largest max|a - b| / max(1, max|b|) of a state.
         tolerance: bound of the relative error.

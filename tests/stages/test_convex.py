@@ -95,6 +95,19 @@ def test_host_agrees_with_mujoco(dtype: str, margin: float) -> None:
     compare(by_host(margin, qpos, dtype), by_mujoco(margin, qpos), dtype)
 
 
+def test_the_contacts_of_a_capsule_come_in_mujocos_order() -> None:
+    lines = {i for i, pair in enumerate(PAIRS) if "capsule" in pair and {*pair} & {"cylinder", "mesh"}}
+    several = 0
+    for margin in (0.0, 0.01):
+        qpos = poses(COUNT)
+        for ours, theirs in zip(by_host(margin, qpos, "float64"), by_mujoco(margin, qpos), strict=True):
+            pairs = theirs[0][:, 0] % len(PAIRS)
+            chosen = np.isin(pairs, list(lines))
+            np.testing.assert_allclose(ours[2][chosen], theirs[2][chosen], atol=1e-4)
+            several += sum(count > 1 for count in Counter(pairs[chosen].tolist()).values())
+    assert several > 5
+
+
 @pytest.mark.parametrize(("dtype", "margin"), [("float64", 0.01), pytest.param("float32", 0.0, marks=pytest.mark.slow)])
 def test_jax_agrees_with_mujoco(dtype: str, margin: float) -> None:
     qpos = poses(COUNT)
