@@ -13,6 +13,7 @@ import numpy as np
 from simengine.check.chosen import Chosen
 from simengine.check.fields import FORWARD
 from simengine.check.states import STATE_ARRAYS, State
+from simengine.check.touch import undecided_touch
 
 NEAR = 1e-6
 """Contacts and limits closer than this to their margin [m, rad] may exist in one precision and not in the other."""
@@ -44,7 +45,7 @@ class Evaluation(NamedTuple):
 
     Attributes:
         state: the state.
-        fields: MuJoCo's values, float64, by the names of `FORWARD`.
+        fields: MuJoCo's values, float64, by the names of `FORWARD`; nan for readings of sensors that rounding decides.
         touched: what it touches.
     """
 
@@ -194,6 +195,7 @@ def _collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
             fields["efc_J"] = dense_jacobian(mj, data)
         else:
             fields[field.name] = np.array(getattr(data, field.name))
+    fields["sensordata"][undecided_touch(mj, data)] = np.nan
     return fields
 
 

@@ -13,12 +13,15 @@ def relative_error(ours: np.ndarray, theirs: np.ndarray, least: float = 1.0) -> 
 
     Returns:
         max|ours - theirs|, and that over max(least, max|theirs|); infinite where ours is not finite or of another size.
+        Entries count where theirs are not nan.
     """
     if ours.size != theirs.size:
         return np.inf, np.inf
-    if not ours.size:
+    counts = ~np.isnan(theirs)
+    if not counts.any():
         return 0.0, 0.0
-    absolute = float(np.abs(ours.astype(np.float64).ravel() - theirs.ravel()).max())
+    ours, theirs = ours.reshape(theirs.shape)[counts], theirs[counts]
+    absolute = float(np.abs(ours.astype(np.float64) - theirs).max())
     if not np.isfinite(absolute):
         return np.inf, np.inf
     return absolute, absolute / max(least, float(np.abs(theirs).max()))
@@ -77,6 +80,7 @@ class Coverage:
         limits: number of joint limits that are active in some state.
         limits_total: number of joint limits of the model, a hinge's or slide's two sides counted apart.
         unreached: pair types that touch in no state, and limits that are active in none, in words.
+        readings_left_out: readings of touch sensors left out because a force's line meets the edge of the site.
     """
 
     states: dict[str, int]
@@ -90,6 +94,7 @@ class Coverage:
     limits: int
     limits_total: int
     unreached: tuple[str, ...]
+    readings_left_out: int = 0
 
     @property
     def num_states(self) -> int:

@@ -286,3 +286,23 @@ def test_a_model_that_lies_on_a_margin_is_compared_with_wider_ones() -> None:
     assert report.widened == 1e-3
     assert "margins 0.001 wider" in report.verdict()
     assert report.coverage.contacts >= report.coverage.num_states
+
+
+def test_forces_that_point_at_the_common_edge_of_two_sites_are_left_out() -> None:
+    corners = ((1, 1), (-1, 1), (-1, -1), (1, -1))
+    sites = "".join(
+        f'<site name="s{i}" type="box" size=".01 .01 .05" pos="{0.01 * x} {0.01 * y} 0"/>'
+        for i, (x, y) in enumerate(corners)
+    )
+    sensors = "".join(f'<touch site="s{i}"/>' for i in range(len(corners)))
+    model = load_model(f"""
+<mujoco><option gravity="0 0 0"/>
+  <worldbody><body><freejoint/><geom type="capsule" size=".005 .05"/>{sites}</body>
+    <body><freejoint/><geom type="ellipsoid" size=".1 .12 .15"/></body></worldbody>
+  <sensor>{sensors}</sensor></mujoco>""")
+    settings = {"backend": "host", "dtype": "float64", "num_states": 30, "num_steps": 10}
+    report = check_model(model, **settings)
+    assert report.passed, report
+    assert report.coverage.readings_left_out > 0
+    model.arrays["sensor_size"] = 0.5 * model.arrays["sensor_size"]
+    assert "sensordata" in {result.field for result in check_model(model, **settings).failures}
