@@ -27,10 +27,10 @@ def undecided_touch(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
     for k in range(data.ncon):
         mujoco.mj_contactForce(mj, data, k, force[k])
     undecided = []
-    for sensor in sensors:
+    for sensor in sensors.tolist():
         site = mj.sensor_objid[sensor]
         own = bodies == mj.site_bodyid[site]
-        for k in np.flatnonzero(own.any(axis=1) & (force[:, 0] > 0)):
+        for k in np.flatnonzero(own.any(axis=1) & (force[:, 0] > 0)).tolist():
             line = data.contact.frame[k, :3] * (-1.0 if own[k, 1] else 1.0)
             hits = [_meets(mj, data, site, data.contact.pos[k], line, 1 + slack) for slack in (-_SLACK, _SLACK)]
             if hits[0] != hits[1]:
