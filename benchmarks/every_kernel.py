@@ -38,7 +38,8 @@ from simengine.backends.cuda import CudaBackend
 from simengine.backends.host import HostBackend
 from simengine.check.states import STATE_ARRAYS, Sampler
 from simengine.emission.calls import Listed
-from simengine.emission.shard import ShardEmitter, kernels_of
+from simengine.emission.evaluation import kernels_of
+from simengine.emission.shard import ShardEmitter
 from simengine.engine import ListEngine
 from simengine.kernels import catalogue
 from simengine.model.table import PAIR_TYPES
@@ -144,7 +145,7 @@ def single_stages(emitter: ShardEmitter, log: list[str]) -> Iterator[Item]:
     used = {stage.name for kernel in kernels_of(model, model.opt_integrator, stored) for stage in kernel.stages}
     for stage in (s for s in catalogue.STAGES if s.name in used):
         for listed in worlds_of(stage):
-            call = emitter._factory.make(catalogue.single(stage), stored, listed, 0, {"rk_stage": 0, "rk_last": 0}).call
+            call = emitter.factory.make(catalogue.single(stage), stored, listed, 0, {"rk_stage": 0, "rk_last": 0}).call
             log.append(call.name)
             yield call
 

@@ -7,10 +7,10 @@ executor = make_executor("streams", segments=segments)
 trace = executor.run([[call]])
 """
 
-from .calls import AwaitCounts, Cost, Emitter, Item, KernelCall, Launch, Tag
+from .calls import AwaitCounts, Cost, Emitter, FixedList, Item, KernelCall, Launch, Tag
 from .errors import CallError
 from .executors import EXECUTORS, Executor, Options, make_executor
-from .launch import Buffer, BufferSet, CudaLaunch, HostLaunch, PythonLaunch
+from .launch import Buffer, BufferSet, CudaLaunch, HostLaunch, Number, PythonLaunch
 from .segments import Segments
 from .trace import Counters, Event, Step, Trace
 from .validation import validate
@@ -28,10 +28,12 @@ __all__ = [
     "Emitter",
     "Event",
     "Executor",
+    "FixedList",
     "HostLaunch",
     "Item",
     "KernelCall",
     "Launch",
+    "Number",
     "Options",
     "PythonLaunch",
     "Segments",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 _NOT_READY = 600  # cudaErrorNotReady
@@ -56,6 +56,20 @@ class Driver(Protocol):
         """Block the host until the stream is empty."""
         ...
 
+    def build_graph(
+        self, launches: Sequence[Any], waits: Sequence[Sequence[int]], events: Sequence[tuple[int, int]] | None
+    ) -> int:
+        """Return a graph of launches, each behind the earlier ones that `waits` gives, between two events if given."""
+        ...
+
+    def launch_graph(self, graph: int, stream: int) -> None:
+        """Put a graph on a stream."""
+        ...
+
+    def destroy_graph(self, graph: int) -> None:
+        """Give a graph back; where it is running, it still completes."""
+        ...
+
     def is_fault(self, error: BaseException) -> bool:
         """Return whether an error means that the context is lost."""
         ...
@@ -88,6 +102,7 @@ class CudaDriver:
         self.record: Callable[[int, int], None] = runtime.eventRecord
         self.wait: Callable[[int, int], None] = runtime.streamWaitEvent
         self.synchronize: Callable[[int], None] = runtime.streamSynchronize
+        self.launch_graph: Callable[[int, int], None] = runtime.graphLaunch
 
     def current_stream(self) -> int:
         """Return CuPy's current stream."""
@@ -129,6 +144,20 @@ class CudaDriver:
     def elapsed(self, start: int, end: int) -> float:
         """Return the seconds between two events (CUDA counts milliseconds)."""
         return float(self._runtime.eventElapsedTime(start, end)) * 1e-3
+
+    def build_graph(
+        self, launches: Sequence[Any], waits: Sequence[Sequence[int]], events: Sequence[tuple[int, int]] | None
+    ) -> int:
+        """Return an executable graph of kernel nodes; see `scheduler.cuda_graph`."""
+        from .cuda_graph import build
+
+        return build(launches, waits, events)
+
+    def destroy_graph(self, graph: int) -> None:
+        """Destroy an executable graph."""
+        from .cuda_graph import destroy
+
+        self._destroy(destroy, graph)
 
     def is_fault(self, error: BaseException) -> bool:
         """Return whether an error's CUDA status ends the context."""

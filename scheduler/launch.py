@@ -6,6 +6,7 @@ buffer has moved. An argument is
     int                       int32 (a value outside its range is refused)
     numpy scalar              its own type, e.g. np.float32(0.5); a plain float is refused, its width is unknown
     Buffer, (Buffer, offset)  the buffer's address, plus an offset in bytes
+    Number                    int32 that changes only when a buffer moves, such as its capacity
     CuPy array                its address when packed; the launch keeps the array alive
     bytes                     a structure passed by value, over as many slots as it needs
     None                      the null pointer
@@ -66,6 +67,15 @@ class BufferSet:
         return name in self._buffers
 
 
+class Number:
+    """An int32 argument that may change whenever a buffer of the launch's set is rebound: set `value` before that."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+
 def _address(buffer: Buffer, offset: int) -> int:
     if offset < 0 or offset > buffer.nbytes:
         raise ValueError(f"offset {offset} lies outside buffer {buffer.name!r} of {buffer.nbytes} bytes")
@@ -76,6 +86,8 @@ def _slot(position: int, argument: Any) -> bytes:
     """Return one argument as 8 bytes, little endian, its value in the low bytes; a structure as a multiple of them."""
     if argument is None:
         return bytes(8)
+    if isinstance(argument, Number):
+        return _slot(position, argument.value)
     if isinstance(argument, bytes):
         return argument.ljust(-(-max(len(argument), 1) // 8) * 8, b"\0")
     if isinstance(argument, Buffer):
@@ -184,6 +196,15 @@ class CudaLaunch:
         launch = cls(kernel.kernel.ptr, grid, block, shared, args, buffers)
         launch._keepalive = kernel
         return launch
+
+    @property
+    def buffers(self) -> BufferSet:
+        """The set whose epoch tells when arguments must be packed again."""
+        return self._packed.buffers
+
+    def node(self) -> tuple[int, tuple[int, int, int], tuple[int, int, int], int, int]:
+        """What a graph's node needs: function, grid, block, shared bytes, address of the table of packed arguments."""
+        return self.function, self.grid, self.block, self.shared, self._packed.current()[3]
 
     def _set_grid(self, grid: Sequence[int]) -> None:
         self.grid = _three("grid", grid)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from time import perf_counter
 
 from .calls import KernelCall
@@ -29,6 +30,7 @@ class Recorder:
         self._driver = driver
         self._pool = EventPool(driver, timing=True) if driver is not None and self.times else None
         self._zero = 0
+        self._sinks: list[int] = []  # calls of the latest graph that no other of its calls waits for
         if self._pool is not None and driver is not None:
             self._zero = self._pool.take()
             driver.record(self._zero, home)
@@ -68,6 +70,24 @@ class Recorder:
             issue, start, _ = self._device[seq - self._first]
             self.trace.counters.issue_seconds += perf_counter() - self._origin - issue
             self._device[seq - self._first] = (issue, start, end)
+
+    def graph(self, first: int, waits: Sequence[tuple[int, ...]], rows: Sequence[int]) -> None:
+        """A graph of calls numbered from `first` is launched: behind the one before, and each call behind its waits."""
+        start, waited = first - self._first, {other for direct in waits for other in direct}
+        for number, (direct, row) in enumerate(zip(waits, rows, strict=True)):
+            before = [start + other for other in direct] if direct else self._sinks
+            self.trace.log += [Step("wait", other, row) for other in before]
+            self.trace.log.append(Step("issue", start + number, row))
+            self.trace.counters.waits_inserted += len(direct)
+        self._sinks = [start + number for number in range(len(waits)) if number not in waited]
+
+    def graph_events(self, first: int, count: int) -> list[tuple[int, int]]:
+        """Events for the start and the end of each call of a graph; called where times are kept."""
+        assert self._pool is not None
+        issue = perf_counter() - self._origin
+        pairs = [(self._pool.take(), self._pool.take()) for _ in range(count)]
+        self._device |= {first - self._first + i: (issue, *pair) for i, pair in enumerate(pairs)}
+        return pairs
 
     def finish(self) -> None:
         """Build the events. Device events must have completed: the executor synchronises first when times are kept."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .launch import PythonLaunch
@@ -32,6 +32,8 @@ class FakeDevice:
         self._records: dict[int, int] = {}  # event -> records enqueued
         self._executed: dict[int, set[int]] = {}  # event -> those of them that have been executed
         self._stamps: dict[int, int] = {}
+        self.graphs: dict[int, tuple[Any, Any, Any]] = {}
+        self._of_graphs: set[int] = set()  # streams that calls of graphs run on
         self._clock = 0
         self._handles = 1000
         self._fault: BaseException | None = None
@@ -106,6 +108,41 @@ class FakeDevice:
             if not self._step():
                 raise AssertionError(f"the streams block each other: stream {stream} can never empty")
         self._check()
+
+    def build_graph(
+        self, launches: Sequence[Any], waits: Sequence[Sequence[int]], events: Sequence[tuple[int, int]] | None
+    ) -> int:
+        """Remember a graph."""
+        self._handles += 1
+        self.graphs[self._handles] = (tuple(launches), tuple(map(tuple, waits)), events)
+        return self._handles
+
+    def launch_graph(self, graph: int, stream: int) -> None:
+        """Put each launch on a stream of its own behind what it waits for; `stream` is ahead and behind of all."""
+        self._check()
+        self._queues = {s: q for s, q in self._queues.items() if q or s in self._running or s not in self._of_graphs}
+        launches, waits, events = self.graphs[graph]
+        fork, ends = self.create_event(False), list[int]()
+        self.record(fork, stream)
+        for i, (launch, before) in enumerate(zip(launches, waits, strict=True)):
+            own = self.create_stream()
+            self._of_graphs.add(own)
+            for event in (fork, *(ends[other] for other in before)):
+                self.wait(own, event)
+            if events is not None:
+                self.record(events[i][0], own)
+            self._queues[own].append(("kernel", launch.function))
+            if events is not None:
+                self.record(events[i][1], own)
+            ends.append(self.create_event(False))
+            self.record(ends[-1], own)
+        for event in ends:
+            self.wait(stream, event)
+        self._progress()
+
+    def destroy_graph(self, graph: int) -> None:
+        """Forget a graph. Raises KeyError if it is not there."""
+        del self.graphs[graph]
 
     def is_fault(self, error: BaseException) -> bool:
         """Return whether an error is the sticky one."""

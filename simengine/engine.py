@@ -10,13 +10,14 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from scheduler import Buffer, Segments, Trace, make_executor
+from scheduler import Buffer, Executor, Segments, Trace, make_executor
 from simengine.backends.base import Backend
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
 from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
+from simengine.emission.evaluation import kernels_of
 from simengine.emission.memory import require
 from simengine.emission.params import GroupParameters
-from simengine.emission.shard import ShardEmitter, kernels_of
+from simengine.emission.shard import ShardEmitter
 from simengine.emission.store import GroupStore
 from simengine.kernels.functions import KernelFunctions
 from simengine.model.blob import pack_models, with_integers
@@ -36,6 +37,7 @@ class ListEngine:
     Attributes:
         stores: memory of each group.
         emitters: emitters of each group's shards.
+        emission: "counted" or "ahead", see `simengine.emission.shard`.
         valid: for each group, the derived fields that hold the latest evaluation.
         paused: groups that `step` leaves out.
         parameters: of groups whose worlds differ in some.
@@ -49,10 +51,12 @@ class ListEngine:
         dtype: str,
         seed: int,
         shards: int | None,
+        emission: str,
         executor_options: dict[str, Any],
     ):
         self.backend = backend
         self.executor_name = backend.default_executor if executor == "auto" else executor
+        self.emission = backend.emission(self.executor_name) if emission == "auto" else emission
         backend.executor_options(self.executor_name, 1)  # refuses an executor this backend cannot run
         self.segments = Segments()
         self._dtype = dtype
@@ -141,9 +145,26 @@ class ListEngine:
 
     def step(self, n: int, keep: frozenset[str]) -> None:
         """Advance every world by `n` steps, but for those of paused groups."""
-        active = self._active()
-        self._run([emitter.steps(n, keep) for group in active for emitter in self.emitters[group]])
-        self.valid.update(dict.fromkeys(active, keep))
+        self.trace = self._advance(self.executor, n, keep)
+        self._retire()
+        self.valid.update(dict.fromkeys(self._active(), keep))
+
+    def _advance(self, executor: Executor, n: int, keep: frozenset[str]) -> Trace:
+        """Run `n` steps; returns the trace of the last one, or of all where they are one run."""
+        emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
+        early = [emitter for emitter in emitters if self.emission == "ahead" and emitter.can_go_ahead]
+        if not early:
+            return executor.run([emitter.steps(n, keep) for emitter in emitters])
+        late = [emitter for emitter in emitters if emitter not in early]
+        for step in range(n):
+            kept = keep if step == n - 1 else frozenset[str]()
+            lists = [emitter.ahead(kept) for emitter in early]
+            trace = executor.run([*lists, *(emitter.steps(1, kept) for emitter in late)])
+        executor.synchronize()
+        # where arenas had no room, they have now, and the shard goes on from the evaluation that needed it
+        done = [(emitter, emitter.arrive()) for emitter in early]
+        behind = [emitter.steps(n, keep, count) for emitter, count in done if count < n * emitter.stages]
+        return executor.run(behind) if behind else trace
 
     def forward(self) -> None:
         """Fill every derived field from the state."""
@@ -155,6 +176,10 @@ class ListEngine:
 
     def _run(self, emitters: list[Any]) -> None:
         self.trace = self.executor.run(emitters)
+        self._retire()
+
+    def _retire(self) -> None:
+        """Give back arrays that arenas have moved from."""
         for store in self.stores.values():
             if store.retired:
                 self.backend.synchronize()
@@ -165,7 +190,7 @@ class ListEngine:
         active = self._active()
         executor = make_executor(self.executor_name, **{**self._options, "record": "times"})
         try:
-            trace = executor.run([e.steps(1, keep) for group in active for e in self.emitters[group]])
+            trace = self._advance(executor, 1, keep)
             executor.synchronize()
         finally:
             executor.close()

@@ -23,6 +23,7 @@ from simengine.state.fields import FIELD, STATUS
 ModelSource: TypeAlias = str | os.PathLike[str] | mujoco.MjModel | Model
 
 _DTYPES = ("float32", "float64")
+_EMISSIONS = ("auto", "counted", "ahead")
 _ON_NONFINITE = ("raise", "freeze", "reset")
 
 
@@ -42,6 +43,8 @@ class Simulation:
         shards: ranges into which each group's worlds are split; None lets the backend choose. No result depends on it.
         on_nonfinite: what happens to a world whose state is no longer a number: "raise" freezes it and raises
             `NonFiniteError` once, "freeze" freezes it silently, "reset" resets it. Others are not touched.
+        emission: "counted" emits what the contacts found need, once they are counted; "ahead" emits all that a step may
+            need at once, which spares small batches the wait. "auto" suits the executor; no result depends on it.
         executor_options: further options for `scheduler.make_executor`, such as window or streams.
 
     Raises:
@@ -65,6 +68,7 @@ class Simulation:
         keep: Iterable[str] = (),
         shards: int | None = None,
         on_nonfinite: str = "raise",
+        emission: str = "auto",
         executor_options: dict[str, Any] | None = None,
     ):
         pairs = _groups(model, num_worlds)
@@ -72,6 +76,8 @@ class Simulation:
             raise ValueError(f"unknown dtype {dtype!r}; choose one of {', '.join(_DTYPES)}")
         if on_nonfinite not in _ON_NONFINITE:
             raise ValueError(f"unknown on_nonfinite {on_nonfinite!r}; choose one of {', '.join(_ON_NONFINITE)}")
+        if emission not in _EMISSIONS:
+            raise ValueError(f"unknown emission {emission!r}; choose one of {', '.join(_EMISSIONS)}")
         if shards is not None and not is_positive(shards):
             raise ValueError(f"shards is {shards!r}; give a positive integer, or None to let the backend choose")
         self.dtype = dtype
@@ -83,7 +89,7 @@ class Simulation:
         if chosen is None:
             self._engine = JaxEngine(pairs, executor, dtype)
         else:
-            self._engine = ListEngine(pairs, chosen, executor, dtype, seed, shards, executor_options or {})
+            self._engine = ListEngine(pairs, chosen, executor, dtype, seed, shards, emission, executor_options or {})
         self.executor = self._engine.executor_name
         self.groups: tuple[Group, ...] = tuple(Group(self._engine, i, m, n, dtype) for i, (m, n) in enumerate(pairs))
         self.reset()

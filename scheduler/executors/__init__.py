@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from .base import Executor, Options
+from .graph import GraphExecutor
 from .serial import SerialExecutor
 from .shuffled import ShuffledExecutor
 from .streams import StreamsExecutor
@@ -19,6 +20,8 @@ def _streams(options: Options) -> Executor:
 
 
 EXECUTORS: dict[str, Callable[[Options], Executor]] = {
+    "graph": lambda options: GraphExecutor(options, cached=False),
+    "graph-cached": lambda options: GraphExecutor(options, cached=True),
     "serial": SerialExecutor,
     "shuffled": ShuffledExecutor,
     "streams": _streams,

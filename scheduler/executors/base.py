@@ -51,7 +51,8 @@ class Options:
     record: `off`, `order` (what `validate` needs) or `times` (with time stamps; CUDA runs then end synchronised).
     completion: `events` chains calls on the device, `polling` issues a call only once all before it are seen complete.
     device: of `serial`. stream: handle of the CUDA home stream; None takes CuPy's current stream at each run.
-    check_each: `serial` waits for each call, so that a fault names it. driver: replaces CUDA, e.g. by a fake device.
+    check_each: `serial` waits for each call, so that a fault names it. graphs: how many `graph-cached` keeps.
+    driver: replaces CUDA, e.g. by a fake device.
     """
 
     segments: Segments | None = None
@@ -66,10 +67,11 @@ class Options:
     device: Device = "host"
     stream: int | None = None
     check_each: bool = False
+    graphs: int = 64
     driver: Driver | None = None
 
     def __post_init__(self) -> None:
-        for name in ("window", "streams", "workers"):
+        for name in ("window", "streams", "workers", "graphs"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"executor option {name}={value} is too small; give at least 1")

@@ -94,6 +94,10 @@ class Backend(Protocol):
         """Options of `scheduler.make_executor` that fit this backend; raises ValueError if it cannot run `name`."""
         ...
 
+    def emission(self, executor: str) -> str:
+        """Whether an executor does best with steps "counted" or "ahead" of their counts."""
+        ...
+
     def shards_for(self, num_worlds: int, executor: str) -> int:
         """How many shards serve a group of this size best."""
         ...

@@ -15,6 +15,8 @@ from simengine.kernels.kernel import Kernel
 
 _BLOCKS_A_MULTIPROCESSOR = 16  # blocks of one world that a multiprocessor is given before worlds share blocks
 
+_EXECUTORS = ("serial", "streams", "graph", "graph-cached")
+
 
 class CudaBackend:
     """GPU execution of kernel lists. Raises BackendError where there is no CuPy or no GPU."""
@@ -153,9 +155,13 @@ class CudaBackend:
 
     def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:
         """Options for the CUDA executors."""
-        if name not in ("serial", "streams"):
-            raise ValueError(f"executor {name!r} cannot run on backend 'cuda'; choose serial or streams")
+        if name not in _EXECUTORS:
+            raise ValueError(f"executor {name!r} cannot run on backend 'cuda'; choose one of {', '.join(_EXECUTORS)}")
         return {"device": "cuda"}
+
+    def emission(self, executor: str) -> str:
+        """A graph holds whole steps where it need not wait for counts."""
+        return "ahead" if executor == "graph-cached" else "counted"
 
     def shards_for(self, num_worlds: int, executor: str) -> int:
         """Two shards hide each other's count waits once each of them fills the GPU; below that one does better."""

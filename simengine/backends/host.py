@@ -108,6 +108,10 @@ class HostBackend:
             raise ValueError(f"executor {name!r} cannot run on backend 'host'; choose serial, shuffled or threads")
         return {"device": "host", "window": max(32, 4 * num_shards)}
 
+    def emission(self, executor: str) -> str:
+        """Counts cost no wait here."""
+        return "counted"
+
     def shards_for(self, num_worlds: int, executor: str) -> int:
         """Enough shards to keep every core busy and each shard in cache."""
         by_cache = -(-num_worlds // _WORLDS_A_SHARD)

@@ -12,6 +12,8 @@ from simengine.kernels.functions import KernelFunctions
 from simengine.kernels.kernel import Kernel, ScratchPlan
 from simengine.state.fields import COLUMNS, COLUMNS_OF, FIELD, ISLAND_ARENAS, ISLAND_CLASSES, NUM_COLUMNS
 
+_PROGRESS = ("progress", "progress_host")
+
 
 class EmittedCall(NamedTuple):
     """One entry of a kernel list: the call, and how many worlds (columns for `scan`) it works on."""
@@ -87,6 +89,7 @@ class CallFactory:
         nrow: int = 0,
         scalars: Mapping[str, int] | None = None,
         suffix: str = "",
+        ahead: bool = False,
     ) -> SizedCall:
         """The call of a kernel on this shard.
 
@@ -97,15 +100,19 @@ class CallFactory:
             nrow: most constraint rows of a world in the call.
             scalars: values of the kernel's scalar arguments.
             suffix: added to the call's name.
+            ahead: the call is issued before the counts are known, and does nothing where arenas lack room for them;
+                scans say whether they do.
         """
         store, shard = self._store, self._shard
         sizes = {**store.model.sizes, "nv": self._most_dofs()}
         plan = kernel.plan_scratch(sizes, nrow, store.backend.registers(sizes["nv"]))
         kept = [n for n in kernel.produced if n not in kernel.in_scratch or n in stored]
         if kernel.unit == "column":
-            args = [*self._fields(kernel, set(kept)), shard.begin, shard.size]
+            args = [*self._fields(kernel, {*kept, *(_PROGRESS if ahead else ())}), *self._of_shard(kernel)]
         else:
-            args = [*self._prefix(listed), *self._fields(kernel, set(kept)), *self._tail(kernel, plan, scalars or {})]
+            full = self._argument("progress") if ahead else None
+            head = [*self._prefix(listed), full]
+            args = [*head, *self._fields(kernel, set(kept)), *self._tail(kernel, plan, scalars or {})]
         word = 4 if store.dtype == "float32" else 8
         scratch = word * (plan.words + (self._lanes if store.backend.name == "cuda" else 4))
         launch = store.backend.launch(
@@ -120,9 +127,9 @@ class CallFactory:
         call = KernelCall(
             name=kernel.name + suffix,
             launch=launch,
-            reads=self._ids((*map(kernel.stored_as, kernel.reads), *kernel.addresses, *self._lists(listed)), None),
+            reads=self._ids(self._read(kernel, listed, ahead), None),
             writes=self._ids((*map(kernel.stored_as, kept), *kernel.island_scratch), listed),
-            updates=self._ids(map(kernel.stored_as, kernel.updates), listed),
+            updates=self._ids((kernel.stored_as(n) for n in kernel.updates if ahead or n not in _PROGRESS), listed),
             cost=self._cost(kernel, scratch),
             tag=Tag((shard.group,), shard.number, kernel.name),
         )
@@ -133,6 +140,19 @@ class CallFactory:
         nv = self._store.model.nv
         bounds = (*ISLAND_CLASSES, nv)
         return nv if self._island_class is None else min(nv, bounds[self._island_class])
+
+    def _read(self, kernel: Kernel, listed: Listed | None, ahead: bool) -> tuple[str, ...]:
+        """Fields that a call reads."""
+        progress = ("progress",) if ahead and kernel.unit != "column" else ()
+        return (*map(kernel.stored_as, kernel.reads), *kernel.addresses, *self._lists(listed), *progress)
+
+    def _of_shard(self, kernel: Kernel) -> list[Any]:
+        """Scalar arguments of a scan."""
+        shard, store = self._shard, self._store
+        rooms = {"contact_room": store.contacts, "row_room": store.rows}
+        values: dict[str, Any] = {"begin": shard.begin, "shard_size": shard.size}
+        values |= {name: arenas[shard.place].room for name, arenas in rooms.items()}
+        return [values[name] for name in kernel.scalars]
 
     def _lists(self, listed: Listed | None) -> tuple[str, ...]:
         """Fields that say which units a call works on."""
@@ -163,7 +183,7 @@ class CallFactory:
     def _fields(self, kernel: Kernel, kept: set[str]) -> list[Any]:
         arguments: list[Any] = []
         for name in (*kernel.reads, *kernel.produced, *kernel.updates):
-            dropped = name in kernel.produced and name not in kept
+            dropped = name not in kept and (name in kernel.produced or name in _PROGRESS)
             arguments.append(None if dropped else self._argument(kernel.stored_as(name)))
         return [*arguments, *(self._argument(name) for name in (*kernel.addresses, *kernel.island_scratch))]
 

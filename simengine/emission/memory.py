@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simengine.backends.base import Backend
-from simengine.emission.shard import fields_needed, kernels_of
+from simengine.emission.evaluation import fields_needed, kernels_of
 from simengine.emission.store import arena_fields
 from simengine.errors import BackendError
 from simengine.model.model import Model

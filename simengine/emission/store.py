@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler import Buffer, BufferSet
+from scheduler import Buffer, BufferSet, Number
 from simengine.backends.base import Backend
 from simengine.errors import BackendError
 from simengine.kernels import catalogue
@@ -22,6 +22,7 @@ from simengine.state.fields import (
     ISLAND_ARENAS,
     ISLAND_COLUMNS,
     NUM_COLUMNS,
+    PROGRESS,
     Field,
     entry_shape,
 )
@@ -42,7 +43,11 @@ def arena_fields(model: Model, space: str) -> tuple[Field, ...]:
 
 
 class Arena:
-    """The contact or row fields of one shard, all of one capacity."""
+    """The contact or row fields of one shard, all of one capacity.
+
+    Attributes:
+        room: the capacity as an argument of kernels.
+    """
 
     def __init__(self, store: GroupStore, space: str, shard: int):
         self._store = store
@@ -50,6 +55,7 @@ class Arena:
         self._shard = shard
         self._fields = arena_fields(store.model, space)
         self.capacity = 0
+        self.room = Number(0)
         self.arrays: dict[str, Any] = {}
         self.buffers: dict[str, Buffer] = {}
         self._grow(_FIRST_CAPACITY)
@@ -61,6 +67,7 @@ class Arena:
 
     def _grow(self, capacity: int) -> None:
         store = self._store
+        self.room.value = capacity
         for field in self._fields:
             shape = (capacity, *entry_shape(field, store.model.sizes))
             array = store.allocate(shape, field, f"the {self._space} arena of {capacity} entries")
@@ -97,6 +104,7 @@ class GroupStore:
         self._buffers: dict[str, Buffer] = {}
         shards = range(len(bounds) - 1)
         self.totals_host = backend.host_visible(NUM_COLUMNS * len(shards)).reshape(-1, NUM_COLUMNS)
+        self.progress_host = backend.host_visible(len(PROGRESS) * len(shards)).reshape(-1, len(PROGRESS))
         self.contacts = [Arena(self, "contact", shard) for shard in shards]
         self.rows = [Arena(self, "row", shard) for shard in shards]
         self.island_totals_host = np.zeros((0, len(ISLAND_COLUMNS)), np.int32)
@@ -119,7 +127,7 @@ class GroupStore:
     def array(self, name: str) -> Any:
         """The array of a world, column or shard field, (num_worlds, ...) for world fields; allocated at first use."""
         if name not in self._arrays:
-            if name in ("totals_host", "island_totals_host"):
+            if name in ("totals_host", "island_totals_host", "progress_host"):
                 self._arrays[name] = getattr(self, name)
             else:
                 self._arrays[name] = self.allocate(self._shape(FIELD[name]), FIELD[name], "field")

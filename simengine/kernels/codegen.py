@@ -1,10 +1,11 @@
 """Source text of a kernel: the dialect, the model's accessors, the stage bodies, and a generated entry point.
 
 Arguments of every world kernel, in order: `header` (by value), `model_ints, model_reals, worlds, num_listed, begin,
-n`, then the fields (reads, produced, updates, arena addresses), then the bodies' scalars, then one scratch offset per
-scratch item, then `scratch_words`. With `worlds` null the kernel covers worlds begin .. begin + n - 1; otherwise the
-worlds of the list, as many as `*num_listed` says. A kernel whose unit is an island takes instead the records of all
-islands, the number of those in its class (after those of lower classes), and its class as `begin`.
+n, full`, then the fields (reads, produced, updates, arena addresses), then the bodies' scalars, then one scratch offset
+per scratch item, then `scratch_words`. With `worlds` null the kernel covers worlds begin .. begin + n - 1; otherwise
+the worlds of the list, as many as `*num_listed` says. A kernel whose unit is an island takes instead the records of all
+islands, the number of those in its class (after those of lower classes), and its class as `begin`. Where `full` is
+given and either of the two numbers there is not zero, the kernel does nothing: arenas lack room for what was counted.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ COLUMN_STAGES = {"scan": "NUM_COLUMNS", "scan_islands": "NUM_ISLAND_COLUMNS"}
 """Stages whose unit is a column, and how many there are."""
 
 MODEL_PARAMETERS = ("const GRID_CONSTANT Header header", "const int* model_ints", "const real* model_reals")
-RANGE_PARAMETERS = ("const int* worlds", "const int* num_listed", "int begin", "int n")
+RANGE_PARAMETERS = ("const int* worlds", "const int* num_listed", "int begin", "int n", "const int* full")
 
 
 def ctype(field: Field) -> str:
@@ -82,7 +83,7 @@ def parameters(kernel: Kernel) -> list[str]:
     fields = [f"const {ctype(FIELD[n])}* {n}" for n in kernel.reads]
     fields += [f"{ctype(FIELD[n])}* {n}" for n in (*kernel.produced, *kernel.updates)]
     if kernel.unit == "column":
-        return [*fields, "int begin", "int shard_size"]
+        return [*fields, *(f"int {n}" for n in kernel.scalars)]
     fields += [f"const int* {n}" for n in kernel.addresses]
     fields += [f"real* {n}" for n in kernel.island_scratch]
     scalars = [f"int {n}" for n in kernel.scalars]
@@ -198,6 +199,7 @@ def _cuda_entry(kernel: Kernel) -> str:
     bounds = f"__launch_bounds__(BLOCK, {kernel.resident})"
     return (
         f'extern "C" __global__ void {bounds} {kernel.name}({", ".join(parameters(kernel))}) {{\n'
+        "  if (full && (full[0] | full[1])) return;\n"
         "  extern __shared__ real4_storage shared[];\n"
         "  const int slot = blockIdx.x * blockDim.y + threadIdx.y;\n"
         "  if (slot >= (worlds ? *num_listed : n)) return;\n"
@@ -229,6 +231,7 @@ def _host_entry(kernel: Kernel) -> str:
         lines += [f"  for (int column = 0; column < {COLUMN_STAGES[stage]}; ++column) {stage}(column, {call});", "}"]
     else:
         lines += [
+            "  if (full && (full[0] | full[1])) return;",
             "  const int count = worlds ? *num_listed : n;",
             "  for (int slot = 0; slot < count; ++slot) {",
             f"    const int world = {_unit(kernel)};",

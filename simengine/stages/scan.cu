@@ -4,7 +4,7 @@
 #define SCAN_ITEMS 8  // neighbouring worlds a lane takes at a time
 
 DEVICE void scan(int column, const int* counts, int* con_adr, int* efc_adr, int* lists, int* totals, int* totals_host,
-                 int begin, int shard_size) {
+                 int* progress, int* progress_host, int begin, int shard_size, int contact_room, int row_room) {
   const int* values = counts + column * shard_size;
   int sum = 0;
   for (int base = 0; base < shard_size; base += SCAN_ITEMS * LANES) {
@@ -30,6 +30,13 @@ DEVICE void scan(int column, const int* counts, int* con_adr, int* efc_adr, int*
   if (lane() == 0) {
     totals[column] = sum;
     totals_host[column] = sum;
+    // (4) do the arenas have room for them? What follows waits for the host otherwise, and the counts stay as they are
+    if (progress && column < 2) {
+      const bool full = sum > (column == 0 ? contact_room : row_room);
+      progress[column] = progress_host[column] = full;
+      progress[2 + column] = int(unsigned(progress[2 + column]) + !full);
+      progress_host[2 + column] = progress[2 + column];
+    }
     publish_fence();
   }
 }

@@ -6,6 +6,7 @@ SCAN = Stage(
     name="scan",
     reads=("counts",),
     writes=("con_adr", "efc_adr", "lists", "totals", "totals_host"),
-    scalars=("begin", "shard_size"),
+    updates=("progress", "progress_host"),
+    scalars=("begin", "shard_size", "contact_room", "row_room"),
     flops=2,
 )

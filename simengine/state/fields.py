@@ -9,6 +9,7 @@ A field lives in one of these spaces, which fix its layout:
 - `shard`: one entry per shard;
 - `block`: like `world`, but of worlds that are solved island by island only, and not public;
 - `island_column` and `island_shard`: like `column` and `shard`, for ISLAND_COLUMNS;
+- `progress`: like `shard`, for PROGRESS;
 - `island`, `island_M`, `island_J`: arenas of a shard's islands, of their inertia and of their Jacobians in pieces of
   four words; where those of an island start, its record says.
 """
@@ -26,13 +27,15 @@ ROW_CLASSES: tuple[int, ...] = (0, 8, 16, 32, 64, 128)
 NUM_CLASSES = len(ROW_CLASSES) + 1
 
 # Columns that `collision` counts per world and `scan` adds up. The first two are sums (their scan gives addresses), the
-# others are 0 or 1 (their scan gives the list of worlds that have a one).
+# others are 0 or 1 (their scan gives the list of worlds that have a one); `rows_some` is those of all bounded classes
+# but that without rows.
 COLUMNS: tuple[str, ...] = (
     "ncon",
     "nefc",
     *PAIR_TYPES,
     *(f"rows_{bound}" for bound in ROW_CLASSES),
     "rows_more",
+    "rows_some",
     "bad",
 )
 NUM_COLUMNS = len(COLUMNS)
@@ -47,9 +50,14 @@ ISLAND_COLUMNS: tuple[str, ...] = (
     *("islands_more", "island_M", "island_J"),
 )
 
+# What is known of a shard whose steps are issued before their counts are known: whether its latest contacts and rows
+# are too many for their arenas, and how many evaluations had room for theirs.
+PROGRESS: tuple[str, ...] = ("contacts_full", "rows_full", "contacts_passed", "rows_passed")
+
 # Columns of the spaces that have them.
 COLUMNS_OF: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("column", "shard"), COLUMNS),
+    "progress": PROGRESS,
     **dict.fromkeys(("island_column", "island_shard"), ISLAND_COLUMNS),
 }
 ISLAND_ARENAS: tuple[str, ...] = ("island", "island_M", "island_J")
@@ -161,6 +169,8 @@ _FIELDS: tuple[Field, ...] = (
     Field("lists", "int", (), "column", "worlds with a one in each column, in ascending order"),
     Field("totals", "int", (NUM_COLUMNS,), "shard", "sum of each column, on the device"),
     Field("totals_host", "int", (NUM_COLUMNS,), "shard", "sum of each column, in memory the host can read"),
+    Field("progress", "int", (len(PROGRESS),), "progress", "what PROGRESS names, on the device"),
+    Field("progress_host", "int", (len(PROGRESS),), "progress", "the same, in memory the host can read"),
     # contacts
     Field("contact_dist", "real", (), "contact", "distance, negative in penetration [m]"),
     Field("contact_pos", "real", (3,), "contact", "midpoint between the surfaces, world frame [m]"),

@@ -20,6 +20,7 @@ from simengine.model.blob import pack_models
 from simengine.state.fields import COLUMNS_OF, FIELD, FIELDS, Field, entry_shape
 
 FRONT, BACK = 3, 2
+ROOM = 1 << 30  # contacts and rows for which a scan finds room
 """Worlds of nobody before and after the shard."""
 
 WORLD_SPACES = ("world", "block")
@@ -169,14 +170,15 @@ def arguments(
     fields += [None if n in null else Place(n) for n in kernel.produced]
     fields += [Place(n) for n in kernel.updates]
     if kernel.unit == "column":
-        return [*fields, FRONT, memory.num_worlds]
+        values = {"begin": FRONT, "shard_size": memory.num_worlds, **dict.fromkeys(("contact_room", "row_room"), ROOM)}
+        return [*fields, *(values[n] for n in kernel.scalars)]
     head: list[Argument] = [memory.header, Place("model_ints"), Place("model_reals")]
     head += [Place("listed"), Place("num_listed")] if listed else [None, None]
     plan = kernel.plan_scratch(memory.model.sizes, nrow, registers=False)
     values = {"shard_size": memory.num_worlds, **(scalars or {})}
     tail = [values[n] for n in kernel.scalars]
     tail += [plan.offsets[item.name] for item in kernel.scratch_items]
-    return [*head, FRONT, memory.num_worlds, *fields, *(Place(n) for n in kernel.addresses), *tail, plan.words]
+    return [*head, FRONT, memory.num_worlds, None, *fields, *(Place(n) for n in kernel.addresses), *tail, plan.words]
 
 
 @cache

@@ -187,6 +187,7 @@ def collision_by_jax(model_name: str, memory: Memory) -> Fields:
         counts[COLUMNS.index(pair)] = per_cand[:, model.cand_type == code].any(axis=1)
     which = np.searchsorted(ROW_CLASSES, nefc)
     counts[COLUMNS.index("rows_0") + which, np.arange(n)] = 1
+    counts[COLUMNS.index("rows_some")] = (which > 0) & (which < len(ROW_CLASSES))
     return {"cand_adr": cand_adr, "ncon": ncon, "nefc": nefc, "counts": counts.ravel()}
 
 
@@ -201,7 +202,8 @@ def scan_by_numpy(memory: Memory) -> Fields:
         lists[k, : len(ones)] = FRONT + ones
     totals = counts.sum(axis=1)
     sums = {"con_adr": before[0], "efc_adr": before[1], "totals": totals, "totals_host": totals}
-    return sums | {"lists": lists.ravel()}
+    progress = np.concatenate([np.zeros(2), memory.own("progress").ravel()[2:] + 1])  # there was room for all
+    return sums | {"lists": lists.ravel(), "progress": progress, "progress_host": progress}
 
 
 def guard_by_numpy(memory: Memory) -> Fields:

@@ -1,0 +1,72 @@
+"""Executable CUDA graphs of kernel launches with given dependencies, through `cuda-bindings`: CuPy only captures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def _driver() -> Any:
+    try:
+        from cuda.bindings import driver  # type: ignore[import-not-found, unused-ignore]
+    except ImportError as error:
+        raise RuntimeError(
+            f"executors of CUDA graphs need cuda-bindings, which cannot be imported ({error}); install "
+            f"simengine[cuda13] or simengine[cuda12], or choose executor 'streams'"
+        ) from error
+    return driver
+
+
+def _checked(result: tuple[Any, ...]) -> Any:
+    """What a driver function returned. Raises RuntimeError naming the status unless it is success."""
+    if int(result[0]) != 0:
+        raise RuntimeError(f"CUDA reports {result[0].name} while a graph is built")
+    return result[1] if len(result) > 1 else None
+
+
+def build(
+    launches: Sequence[Any], waits: Sequence[Sequence[int]], events: Sequence[tuple[int, int]] | None = None
+) -> int:
+    """Return the handle of an executable graph.
+
+    Args:
+        launches: `CudaLaunch`es; their packed arguments are copied.
+        waits: for each the earlier ones, by position, that must have ended before it starts.
+        events: for each a pair of timed events to record at its start and end, or None.
+    """
+    driver = _driver()
+    graph = _checked(driver.cuGraphCreate(0))
+    try:
+        ends: list[Any] = []
+        for i, (launch, before) in enumerate(zip(launches, waits, strict=True)):
+            behind = [ends[other] for other in before]
+            if events is not None:
+                behind = [_mark(driver, graph, behind, events[i][0])]
+            node = _checked(
+                driver.cuGraphAddKernelNode(graph, behind or None, len(behind), _parameters(driver, launch))
+            )
+            ends.append(node if events is None else _mark(driver, graph, [node], events[i][1]))
+        return int(_checked(driver.cuGraphInstantiate(graph, 0)))
+    finally:
+        driver.cuGraphDestroy(graph)
+
+
+def _mark(driver: Any, graph: Any, behind: list[Any], event: int) -> Any:
+    return _checked(driver.cuGraphAddEventRecordNode(graph, behind or None, len(behind), driver.CUevent(event)))
+
+
+def _parameters(driver: Any, launch: Any) -> Any:
+    function, grid, block, shared, table = launch.node()
+    parameters = driver.CUDA_KERNEL_NODE_PARAMS()
+    parameters.func = driver.CUfunction(function)
+    parameters.gridDimX, parameters.gridDimY, parameters.gridDimZ = grid
+    parameters.blockDimX, parameters.blockDimY, parameters.blockDimZ = block
+    parameters.sharedMemBytes = shared
+    parameters.kernelParams = table
+    return parameters
+
+
+def destroy(graph: int) -> None:
+    """Destroy an executable graph."""
+    driver = _driver()
+    _checked(driver.cuGraphExecDestroy(driver.CUgraphExec(graph)))

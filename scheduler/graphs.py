@@ -1,0 +1,40 @@
+"""Dependency graphs of runs of calls: which calls each must wait for, without those that others imply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .calls import KernelCall
+from .hazards import HazardTracker
+
+
+def dependencies(calls: Sequence[KernelCall], conflicts: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """For each call, by position, the earlier calls that it must come directly after, newest first.
+
+    The transitive reduction of the hazards: a wait is left out where another one implies it.
+    """
+    tracker = HazardTracker(conflicts)
+    behind: list[int] = []  # bit sets of all calls that a call comes after
+    found = []
+    for seq, call in enumerate(calls):
+        reached, direct = 0, list[int]()
+        for other in sorted(tracker.add(seq, call), reverse=True):
+            if not reached >> other & 1:
+                direct.append(other)
+                reached |= behind[other] | 1 << other
+        behind.append(reached)
+        found.append(tuple(direct))
+    return found
+
+
+def chains(waits: Sequence[tuple[int, ...]]) -> list[int]:
+    """A row for each call, so that the calls of a row come one after another: to show a graph as streams.
+
+    A call joins the row of the newest call it waits for that nothing has joined yet.
+    """
+    rows, ends = list[int](), dict[int, int]()
+    for seq, direct in enumerate(waits):
+        before = next((other for other in direct if other in ends), None)
+        rows.append(max(rows, default=-1) + 1 if before is None else ends.pop(before))
+        ends[seq] = rows[-1]
+    return rows

@@ -1,0 +1,228 @@
+"""The calls of one evaluation of the dynamics on a shard, prebuilt: which kernels a model needs, for which worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from simengine.emission.calls import CallFactory, Listed, SizedCall
+from simengine.emission.islands import IslandSolution
+from simengine.emission.store import GroupStore
+from simengine.kernels import catalogue
+from simengine.kernels.kernel import Kernel
+from simengine.model.model import Model
+from simengine.model.table import PAIR_TYPES
+from simengine.state.fields import COLUMNS, FIELD, FIELDS, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
+
+COLUMN = {name: index for index, name in enumerate(COLUMNS)}
+_CLASS_COLUMNS = (*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more")
+ALL_FIELDS = frozenset(f.name for f in FIELDS)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The prebuilt calls of one evaluation of the dynamics.
+
+    Attributes:
+        motion: what needs no contacts, unless `on_contacts`.
+        narrow, finish: calls with their columns of counts.
+        after: of all worlds.
+    """
+
+    position: tuple[SizedCall, ...]
+    scan: SizedCall
+    motion: tuple[SizedCall, ...]
+    on_contacts: bool
+    narrow: tuple[tuple[int, SizedCall], ...]
+    finish: tuple[tuple[int, SizedCall], ...]
+    advance: SizedCall | None
+    islands: IslandSolution | None
+    after: tuple[SizedCall, ...]
+
+    def in_order(self) -> Iterator[tuple[SizedCall, bool]]:
+        """All calls of a dense model in program order, and whether they are scans."""
+        found = [call for _, call in self.narrow], [call for _, call in self.finish]
+        advance = () if self.advance is None else (self.advance,)
+        first, second = ((), self.motion) if self.on_contacts else (self.motion, ())
+        yield from ((call, False) for call in self.position)
+        yield self.scan, True
+        for calls in (first, found[0], second, found[1], advance, self.after):
+            yield from ((call, False) for call in calls)
+
+
+def fields_needed(kernels: tuple[Kernel, ...]) -> frozenset[str]:
+    """Fields that a kernel of the list reads from memory, so that the others must store them."""
+    return frozenset(n for k in kernels for n in (*k.reads, *k.updates, *k.addresses))
+
+
+def reachable_classes(model: Model) -> int:
+    """Number of solver size classes that states of a model can reach."""
+    return next((c + 1 for c, bound in enumerate(ROW_CLASSES) if model.nefc_max <= bound), NUM_CLASSES)
+
+
+def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Kernel, ...]:
+    """Kernels that steps of a model (with no integrator: evaluations) launch, where `keep` must be valid afterwards."""
+    return (
+        *catalogue.fitting(model, catalogue.position(model.general_position)),
+        *catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)),
+        catalogue.SCAN_KERNEL,
+        *(catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist()))),
+        *_solution(model, integrator),
+        *((catalogue.NOSLIP_KERNEL,) if model.opt_noslip_iterations else ()),
+        *((catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()),
+        *asked_for(model, keep),
+        *((catalogue.post(model.has_general_rows),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
+        *((catalogue.TENDON_POST,) if model.npath and ("cfrc_ext" in keep or _sensed_forces(model, keep)) else ()),
+        *((catalogue.sense_motion(model.has_islands),) if keep & SENSED else ()),
+        *((catalogue.SENSE_FORCES,) if _sensed_forces(model, keep) else ()),
+        *_integrate(model, integrator),
+    )
+
+
+def _solution(model: Model, integrator: str) -> tuple[Kernel, ...]:
+    """Kernels of rows and solver, and of integration where it is fused."""
+    if model.has_islands:
+        return catalogue.island_solution(model)
+    classes = reachable_classes(model)
+    return (
+        *((catalogue.finish(integrator, model.solver, False),) if classes > 1 else ()),
+        *((catalogue.finish(integrator, model.solver, True),) if classes == NUM_CLASSES else ()),
+        catalogue.advance(integrator, model.solver),
+    )
+
+
+def _integrate(model: Model, integrator: str) -> tuple[Kernel, ...]:
+    """Kernels that integrate all worlds, where the solver's do not."""
+    if model.has_islands:
+        return catalogue.island_integrator(integrator)
+    return catalogue.integrate(integrator, model.solver)
+
+
+def asked_for(model: Model, keep: frozenset[str]) -> tuple[Kernel, ...]:
+    """Kernels that a model launches only because of what `keep` asks for."""
+    general = (
+        catalogue.position(model.general_position),
+        catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion),
+    )
+    there = {name for kernel in general for name in kernel.produced}
+    sensing = catalogue.SENSE_MOTION.reads if keep & SENSED else ()
+    wanted, found = {*keep, *sensing}, list[Kernel]()
+    for kernel in reversed(catalogue.asked_for(model.has_islands)):
+        missing = wanted.intersection(kernel.produced) - there
+        if any(0 not in entry_shape(FIELD[name], model.sizes) for name in missing):
+            found.append(kernel)
+            wanted.update(kernel.reads)
+    return tuple(reversed(found))
+
+
+def _sensed_forces(model: Model, keep: frozenset[str]) -> bool:
+    """Whether something must be known of accelerations and forces of bodies."""
+    return bool(keep & {"cacc", "cfrc_int"}) or ("sensordata" in keep and model.senses_forces)
+
+
+class EvaluationBuilder:
+    """Builds the evaluations of a shard.
+
+    Args:
+        store: memory of the shard's group.
+        factory: makes calls over worlds.
+        island_factories: make those over islands, by their class.
+    """
+
+    def __init__(self, store: GroupStore, factory: CallFactory, island_factories: tuple[CallFactory, ...]):
+        self._store = store
+        self._factory = factory
+        self._island_factories = island_factories
+
+    def build(self, integrator: str, rk_stage: int, keep: frozenset[str], ahead: bool) -> Evaluation:
+        """The calls of an evaluation.
+
+        Args:
+            integrator: name of the integrator, or empty to integrate nothing.
+            rk_stage: which evaluation of a Runge-Kutta step.
+            keep: derived fields that must be valid in memory afterwards.
+            ahead: the calls are issued before the counts are known.
+        """
+        make = partial(self._factory.make, ahead=ahead)
+        model = self._store.model
+        kernels = kernels_of(model, integrator, keep)
+        self._factory.functions.require(kernels)
+        stored = keep | fields_needed(kernels)
+        scalars = {"rk_stage": rk_stage, "rk_last": 3 if integrator == "rk4" else 0}
+
+        def all_of(kernels: tuple[Kernel, ...], ahead: bool = ahead) -> tuple[SizedCall, ...]:
+            return tuple(self._factory.make(kernel, stored, scalars=scalars, ahead=ahead) for kernel in kernels)
+
+        dense = not model.has_islands
+        types = set(model.cand_type.tolist())
+        narrow = tuple(
+            (COLUMN[name], make(catalogue.NARROW[name], stored, Listed(name, "pair type", code, True)))
+            for code, name in enumerate(PAIR_TYPES)
+            if code in types
+        )
+        smooth = catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
+        after = (
+            catalogue.NOSLIP_KERNEL,
+            catalogue.post(model.has_general_rows),
+            catalogue.TENDON_POST,
+            catalogue.SENSE_FORCES,
+        )
+        motion = (
+            *catalogue.fitting(model, smooth),
+            *asked_for(model, keep),
+            *(kernel for kernel in (catalogue.sense_motion(model.has_islands),) if kernel in kernels),
+        )
+        return Evaluation(
+            position=all_of(catalogue.fitting(model, catalogue.position(model.general_position))),
+            scan=make(catalogue.SCAN_KERNEL, stored),
+            # what knows nothing of contacts repeats what it did where others do nothing, and waits for no count
+            motion=all_of(motion, ahead and model.has_adhesion),
+            on_contacts=model.has_adhesion,
+            narrow=narrow,
+            finish=self._finish_all(integrator, stored, scalars, ahead) if dense else (),
+            advance=self._advance(integrator, stored, scalars, ahead) if dense else None,
+            islands=None if dense else IslandSolution.build(model, self._factory, self._island_factories),
+            after=(
+                *all_of(tuple(kernel for kernel in after if kernel in kernels)),
+                *all_of(_integrate(model, integrator)),
+                *all_of((catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()),
+            ),
+        )
+
+    def _advance(self, integrator: str, stored: frozenset[str], scalars: dict[str, int], ahead: bool) -> SizedCall:
+        kernel = catalogue.advance(integrator, self._store.model.solver)
+        free = Listed("rows_0", "size class", 0, True)
+        return self._factory.make(kernel, stored, free, 0, scalars, ahead=ahead)
+
+    def _finish_all(
+        self, integrator: str, stored: frozenset[str], scalars: dict[str, int], ahead: bool
+    ) -> tuple[tuple[int, SizedCall], ...]:
+        """Solver calls of the classes of worlds that have rows, by column; the class that takes longest comes first."""
+        classes = reachable_classes(self._store.model)
+        bounded = range(1, min(classes, NUM_CLASSES - 1))
+        unbounded = (NUM_CLASSES - 1,) if classes == NUM_CLASSES else ()
+        finish = partial(self._finish, integrator, stored, scalars, ahead)
+        if ahead:
+            # room for the rows of the largest class suits all
+            some = (finish(bounded[-1], NUM_CLASSES, "rows_some", "_some"),) if bounded else ()
+            return (*(finish(c, c, _CLASS_COLUMNS[c], "") for c in unbounded), *some)
+        suffixes = {c: f"_{ROW_CLASSES[c]}" for c in bounded}
+        return tuple(finish(c, c, _CLASS_COLUMNS[c], suffixes.get(c, "")) for c in reversed((*bounded, *unbounded)))
+
+    def _finish(
+        self,
+        integrator: str,
+        stored: frozenset[str],
+        scalars: dict[str, int],
+        ahead: bool,
+        size_class: int,
+        member: int,
+        column: str,
+        suffix: str,
+    ) -> tuple[int, SizedCall]:
+        arena = size_class == NUM_CLASSES - 1
+        nrow = 0 if arena else ROW_CLASSES[size_class]
+        kernel = catalogue.finish(integrator, self._store.model.solver, arena)
+        listed = Listed(column, "size class", member, True)
+        return COLUMN[column], self._factory.make(kernel, stored, listed, nrow, scalars, suffix, ahead)

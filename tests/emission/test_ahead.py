@@ -1,0 +1,104 @@
+"""Steps issued ahead of their counts give the bits of counted ones, also where arenas turn out to be too small."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simengine import Simulation
+from simengine.emission import store
+from simengine.state.fields import FIELD
+from tests.models import ALL, OWN, gymnasium_path
+from tests.oracle import sample
+
+WORLDS = 5
+STATE = ("qpos", "qvel", "act", "qacc_warmstart", "nstep", "world_status")
+KEEP = ("cfrc_ext", "sensordata", "qfrc_actuator", "energy", "cacc", "subtree_linvel", "qacc", "solver_niter")
+
+
+def source(name: str) -> Any:
+    return OWN.get(name) or gymnasium_path(name)
+
+
+def batch(names: tuple[str, ...], **options: Any) -> Simulation:
+    sim = Simulation([(source(name), WORLDS) for name in names], backend="host", on_nonfinite="freeze", **options)
+    for name, group in zip(names, sim.groups, strict=True):
+        states = sample(name)
+        group.set_state(qpos=states.qpos[:WORLDS], qvel=states.qvel[:WORLDS])
+    return sim
+
+
+def bits(sim: Simulation, fields: tuple[str, ...] = STATE) -> list[bytes]:
+    return [g.to_host(g.field(n)).tobytes() for g in sim.groups for n in fields if FIELD[n].space == "world"]
+
+
+def with_room(monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
+    """Let arenas start with room for so many contacts and rows."""
+    monkeypatch.setattr(store, "_FIRST_CAPACITY", entries)
+
+
+@pytest.mark.parametrize("executor", ["serial", "threads", "shuffled"])
+@pytest.mark.parametrize("room", [1, 64])
+def test_steps_are_those_of_counted_emission(executor: str, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = tuple(name for name in ALL if name not in ("terrain", "rubble"))
+    counted = batch(names, executor="serial", emission="counted", keep=KEEP)
+    with_room(monkeypatch, room)
+    ahead = batch(names, executor=executor, emission="ahead", keep=KEEP, shards=2, seed=3)
+    for n in (1, 4, 2):
+        counted.step(n)
+        ahead.step(n)
+        assert bits(ahead) == bits(counted)
+        assert bits(ahead, KEEP) == bits(counted, KEEP)
+    for one, other in zip(counted.groups, ahead.groups, strict=True):
+        assert counted.counts(one.index) == ahead.counts(other.index)
+    for name, group in zip(names, ahead.groups, strict=True):
+        emitter = ahead._engine.emitters[group.index][0]  # type: ignore[union-attr]
+        assert emitter.can_go_ahead == (not group.model.has_islands), name
+
+
+def test_a_shard_without_room_stands_still_and_goes_on_where_it_stood(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ants land in the middle of eight steps, in any evaluation of a step: nothing is lost or done twice."""
+    with_room(monkeypatch, 1)
+    ant = gymnasium_path("ant")
+    sims = [Simulation(ant, 6, backend="host", emission=emission, shards=2) for emission in ("ahead", "counted")]
+    heights = np.linspace(0.5, 0.53, 6)
+    capacities = set()
+    for _ in range(6):
+        for sim in sims:
+            sim.step(8)
+        capacities.add(tuple(arena.capacity for arena in sims[0]._engine.stores[0].rows))  # type: ignore[union-attr]
+        assert bits(sims[0]) == bits(sims[1])
+    assert len(capacities) > 1
+    for sim in sims:
+        qpos = np.tile(sim.model.qpos0, (6, 1))
+        qpos[:, 2] = heights
+        sim.set_state(qpos=qpos, qvel=np.zeros(sim.model.nv))
+        sim.step(3)
+    assert bits(sims[0]) == bits(sims[1])
+
+
+def test_lists_ahead_are_fixed_and_name_every_call() -> None:
+    sim = batch(("ant", "hopper"), emission="ahead", shards=1)
+    sim.step(2)
+    lists = [sim._engine.emitters[g.index][0].ahead(frozenset()) for g in sim.groups]  # type: ignore[union-attr]
+    assert [entry.call for entry in sim.last_kernel_list] == [call for calls in lists for call in calls]
+    sim.step(3)
+    again = [sim._engine.emitters[g.index][0].ahead(frozenset()) for g in sim.groups]  # type: ignore[union-attr]
+    assert all(one is other for one, other in zip(lists, again, strict=True))
+
+
+def test_a_world_that_fails_is_known_after_the_step() -> None:
+    sim = batch(("hopper",), emission="ahead")
+    qvel = np.zeros((WORLDS, sim.model.nv))
+    qvel[2, 0] = np.inf
+    sim._engine.put(0, "qvel", None, qvel)
+    sim.step()
+    assert sim.groups[0].to_host(sim.field("world_status")).nonzero()[0].tolist() == [2]
+    assert sim.counts()["bad"] == 1
+
+
+def test_an_unknown_emission_is_refused() -> None:
+    with pytest.raises(ValueError, match="unknown emission 'soon'; choose one of auto, counted, ahead"):
+        Simulation(source("hopper"), 1, backend="host", emission="soon")

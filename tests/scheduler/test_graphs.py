@@ -1,0 +1,123 @@
+"""Graphs of calls: their dependencies, and the executors that launch them, on a fake asynchronous device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler import BufferSet, CallError, FixedList, KernelCall, Segments, make_executor
+from scheduler.graphs import chains, dependencies
+from scheduler.hazards import conflict
+from scheduler.testing import FakeDevice, FakeLaunch
+from tests.scheduler.programs import Program, Spec, run_and_check, specs
+
+GRAPHS = ["graph", "graph-cached"]
+
+
+def calls_of(program: Program) -> list[KernelCall]:
+    return [call for emitter in program.emitters() for call in emitter if isinstance(call, KernelCall)]
+
+
+@given(specs(awaits=False))
+def test_dependencies_are_the_hazards_without_what_is_implied(emitters: list[list[Spec]]) -> None:
+    program = Program(emitters)
+    calls, conflicts = calls_of(program), program.segments.conflicts
+    waits = dependencies(calls, conflicts)
+    behind: list[set[int]] = []
+    for seq, direct in enumerate(waits):
+        behind.append(set(direct).union(*(behind[other] for other in direct)))
+        # nothing that must come before is missing, and no wait is implied by another
+        assert {i for i in range(seq) if conflict(calls[i], calls[seq], conflicts)} <= behind[seq]
+        assert not any(other in behind[another] for other in direct for another in direct)
+    rows = chains(waits)
+    for seq, row in enumerate(rows):
+        before = [i for i in range(seq) if rows[i] == row]
+        assert not before or before[-1] in waits[seq]
+
+
+@settings(max_examples=100, deadline=None)
+@given(specs(), st.sampled_from(GRAPHS), st.sampled_from(["order", "times"]), st.integers(1, 3), st.integers(0, 99))
+def test_any_list(emitters: list[list[Spec]], name: str, record: str, graphs: int, seed: int) -> None:
+    device = FakeDevice(seed, eagerness=0.1)
+    program = Program(emitters, device.launch)
+    executor = make_executor(name, segments=program.segments, driver=device, stream=0, record=record, graphs=graphs)
+    program.reset()
+    run_and_check(program, executor)
+    run_and_check(program, executor)
+    executor.close()
+
+
+class Moving(FakeLaunch):
+    """A launch whose buffers may move."""
+
+    __slots__ = ("buffers",)
+
+    def __init__(self, device: FakeDevice, body: Any, buffers: BufferSet) -> None:
+        super().__init__(device, body)
+        self.buffers = buffers
+
+
+def fixed_lists(device: FakeDevice, table: Segments, done: list[str], buffers: BufferSet) -> list[FixedList]:
+    def call(name: str, segment: str) -> KernelCall:
+        ids = (table.intern(segment),)
+        return KernelCall(name, Moving(device, lambda: done.append(name), buffers), (), ids)
+
+    return [FixedList([call(f"a{i}", "x") for i in range(3)]), FixedList([call(f"b{i}", "y") for i in range(2)])]
+
+
+@pytest.mark.parametrize(("name", "built"), [("graph", 3), ("graph-cached", 1)])
+def test_fixed_lists_are_built_once_where_graphs_are_kept(name: str, built: int) -> None:
+    device, table, done = FakeDevice(1), Segments(), list[str]()
+    lists = fixed_lists(device, table, done, BufferSet())
+    executor: Any = make_executor(name, segments=table, driver=device, stream=0)
+    for _ in range(3):
+        trace = executor.run(lists)
+        executor.synchronize()
+        assert [d for d in done if d[0] == "a"] == ["a0", "a1", "a2"]
+        assert sorted(done) == ["a0", "a1", "a2", "b0", "b1"]
+        assert trace.counters.calls == 5
+        done.clear()
+    assert executor.built == built
+    executor.close()
+
+
+def test_a_graph_is_built_again_after_a_buffer_has_moved() -> None:
+    device, table, buffers = FakeDevice(1), Segments(), BufferSet()
+    buffer = buffers.add("x", 0, 8)
+    lists = fixed_lists(device, table, [], buffers)
+    executor: Any = make_executor("graph-cached", segments=table, driver=device, stream=0)
+    executor.run(lists)
+    executor.run(lists)
+    assert executor.built == 1
+    buffer.rebind(64, 8)
+    executor.run(lists)
+    assert executor.built == 2
+    executor.close()
+
+
+def test_the_graph_unused_for_longest_goes_first() -> None:
+    device, table = FakeDevice(1), Segments()
+    first, second = fixed_lists(device, table, [], BufferSet())
+    executor: Any = make_executor("graph-cached", segments=table, driver=device, stream=0, graphs=2)
+    for lists in ([first], [second], [first], [first, second], [first]):
+        executor.run(lists)
+    assert executor.built == 3
+    executor.run([second])
+    assert executor.built == 4
+    executor.close()
+    assert not device.graphs
+
+
+def test_a_launch_that_cannot_be_built_is_named() -> None:
+    class Broken(FakeDevice):
+        def build_graph(self, launches: Any, waits: Any, events: Any) -> int:
+            raise ValueError("no such kernel")
+
+    device, table = Broken(1), Segments()
+    executor = make_executor("graph-cached", segments=table, driver=device, stream=0)
+    with pytest.raises(CallError, match="a graph of 3 calls.*no such kernel"):
+        executor.run(fixed_lists(device, table, [], BufferSet())[:1])
+    executor.close()
