@@ -173,6 +173,7 @@ def with_margins(mj: mujoco.MjModel, change: float) -> mujoco.MjModel:
     model.geom_margin[:] += change / 2
     for margin in (model.pair_margin, model.jnt_margin, model.tendon_margin):
         margin[:] += change
+    model.opt.o_margin += change
     return model
 
 

@@ -7,6 +7,12 @@ from typing import Any
 
 import numpy as np
 
+LEAST_MARGIN = 1e-9
+"""With which MuJoCo finds the least penetration of boxes and meshes in height fields [m]."""
+
+_MOST_LIE = "most states lie on one"
+_NOT_LEAST = "MuJoCo does not find the least penetration of boxes and meshes in height fields without one"
+
 
 def relative_error(ours: np.ndarray, theirs: np.ndarray, least: float = 1.0) -> tuple[float, float]:
     """Error of one field in one state.
@@ -128,7 +134,8 @@ class CheckReport:
         fields: a result per field, in the order of the stages.
         coverage: what the states touch in which fields were compared after `forward()`.
         trajectory: what the steps touch.
-        widened: by how much all margins were widened for the comparison [m, rad], because most states lie on one.
+        widened: by how much all margins were widened for the comparison [m, rad]: because most states lie on one, or
+            only by LEAST_MARGIN because boxes or meshes touch height fields without a margin.
     """
 
     model: str
@@ -166,7 +173,8 @@ class CheckReport:
         """The outcome in one sentence."""
         where = f"{self.model!r} on {self.backend} in {self.dtype}"
         if self.widened:
-            where += f" with all margins {self.widened:g} wider, since most states lie on one,"
+            why = _MOST_LIE if self.widened > LEAST_MARGIN else _NOT_LEAST
+            where += f" with all margins {self.widened:g} wider, since {why},"
         if self.failures:
             first = self.failures[0]
             return (

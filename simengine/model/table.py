@@ -297,11 +297,10 @@ FLAT: tuple[tuple[str, str], ...] = (
 )
 CONVEX = (*SMOOTH, *LYING, *FLAT)
 
-# Pairs of a height field, and those of them whose contacts MuJoCo gets right only where there is a margin.
-HFIELD_POLYTOPE: tuple[tuple[str, str], ...] = (("hfield", "box"), ("hfield", "mesh"))
-HFIELD: tuple[tuple[str, str], ...] = (
-    *(("hfield", other) for other in ("sphere", "capsule", "ellipsoid", "cylinder")),
-    *HFIELD_POLYTOPE,
+# Of boxes and meshes in height fields MuJoCo finds the least penetration only where there is a margin; without one it
+# reports less for a fifth to two thirds of the contacts of what rests on a terrain. Here it is found in any case.
+HFIELD: tuple[tuple[str, str], ...] = tuple(
+    ("hfield", other) for other in ("sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
 )
 
 # In the order of their codes.
