@@ -79,7 +79,7 @@ def check_model(
     if _lies_on_margins(model, seed):
         widened += _WIDER
         model = _converging(load_model(with_margins(model.mj, _WIDER)))
-    sampler, oracle = Sampler(model.mj, seed), Oracle(model.mj)
+    sampler, oracle = Sampler(model.mj, seed), Oracle(model.mj, dtype)
     found = find_states(model, oracle, sampler, num_states, tries, progress)
     steps = follow(oracle, sampler, num_steps, progress)
     if progress:

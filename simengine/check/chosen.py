@@ -1,32 +1,37 @@
-"""Contacts of flat faces that rounding chooses in MuJoCo: states with such contacts are not compared."""
+"""Contacts of flat faces that rounding chooses: states with such contacts are not compared."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from copy import copy
 
 import mujoco
 import numpy as np
 
-_NUDGES, _NUDGE = 6, 1e-10  # how often and by how much coordinates are changed to see whether other contacts are chosen
+_NUDGES = 6  # how often coordinates are changed to see whether other contacts are chosen
+_NUDGE = {"float64": 1e-10, "float32": 1e-6}  # and by how much: more than a precision rounds what follows from them
 _ELSEWHERE = 1e-4  # [m] how far away other ones are at least
 _MOST = 4  # contacts of two faces
 _ALONG = 1 - 1e-9  # cosine to its axis from which a normal is that of a cylinder's cap
-_CAPSULE, _CYLINDER, _BOX, _MESH = 3, 5, 6, 7  # MuJoCo's mjtGeom
+_PLANE, _CAPSULE, _CYLINDER, _BOX, _MESH = 0, 3, 5, 6, 7  # MuJoCo's mjtGeom
 
 
 class Chosen:
     """Tells which contacts are chosen by rounding.
 
-    Four contacts are chosen among more corners by the area that they span, and areas may be equal. A cylinder's cap is
+    Contacts of a mesh and a plane, and of flat faces, are corners; which of them is decided by small differences. Four
+    contacts are chosen among more corners by the area that they span, and areas may be equal. A cylinder's cap is
     a regular polygon, so with it many always are, in a way that small changes need not show. And where a corner touches
     a cap, the line on the cylinder's side that is tried with it lies anywhere around.
 
     Args:
         mj: the model.
+        dtype: "float32" or "float64", the precision of what is compared with MuJoCo.
     """
 
-    def __init__(self, mj: mujoco.MjModel):
+    def __init__(self, mj: mujoco.MjModel, dtype: str):
+        self._nudge = _NUDGE[dtype]
         self._kind = mj.geom_type.tolist()
         self._single = copy(mj)
         self._single.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MULTICCD)
@@ -40,19 +45,27 @@ class Chosen:
         caps = {p: number for p, number in pairs.items() if _CYLINDER in (self._kind[p[0]], self._kind[p[1]])}
         if any(number == _MOST for number in caps.values()) or (caps and self._on_a_cap(data, caps)):
             return False
-        qpos, first = data.qpos.copy(), data.contact.pos.copy()
-        for nudge in np.random.default_rng(0).choice((-_NUDGE, _NUDGE), size=(_NUDGES, len(qpos))):
-            data.qpos[:] = qpos + nudge
-            mujoco.mj_fwdPosition(model, data)
-            pos = data.contact.pos
-            if pos.shape != first.shape or np.abs(pos - first).max() >= _ELSEWHERE:
-                return False
-        return True
+        return all(np.abs(pos - first).max() < _ELSEWHERE for first, pos in self._nudged(model, data))
+
+    def _nudged(self, model: mujoco.MjModel, data: mujoco.MjData) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Positions of the contacts in `data`, and in states next to it, in which bodies are turned in each other."""
+        qpos, quat, first = data.qpos.copy(), model.body_quat.copy(), data.contact.pos.copy()
+        rng = np.random.default_rng(0)
+        try:
+            for _ in range(_NUDGES):
+                data.qpos[:] = qpos + rng.choice((-self._nudge, self._nudge), size=qpos.shape)
+                model.body_quat[:] = quat + rng.choice((-self._nudge, self._nudge), size=quat.shape)
+                mujoco.mj_fwdPosition(model, data)
+                pos = data.contact.pos
+                yield first, pos.copy() if pos.shape == first.shape else np.full_like(first, np.inf)
+        finally:
+            model.body_quat[:] = quat
 
     def _lies_flat(self, geom1: int, geom2: int) -> bool:
         """Whether two geoms, the second of the higher type, can have contacts chosen among corners."""
         first, second = self._kind[geom1], self._kind[geom2]
-        return first in (_CAPSULE, _CYLINDER, _BOX, _MESH) and (second == _MESH or _CYLINDER in (first, second))
+        by_convex = first in (_CAPSULE, _CYLINDER, _BOX, _MESH) and (second == _MESH or _CYLINDER in (first, second))
+        return by_convex or (first, second) == (_PLANE, _MESH)
 
     def _on_a_cap(self, data: mujoco.MjData, pairs: dict[tuple[int, int], int]) -> bool:
         """Whether a pair with one or two contacts touches along the axis of a cylinder, without being a capsule's."""

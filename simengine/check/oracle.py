@@ -74,16 +74,20 @@ def dense_jacobian(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
 class Oracle:
     """MuJoCo on one model.
 
+    Args:
+        mj: the model.
+        dtype: precision of what is compared with it.
+
     Attributes:
         mj: the model.
         data: working data; holds the latest state evaluated or stepped.
     """
 
-    def __init__(self, mj: mujoco.MjModel):
+    def __init__(self, mj: mujoco.MjModel, dtype: str = "float64"):
         self.mj = mj
         self.data = mujoco.MjData(mj)
         self._ahead = mujoco.MjData(mj)
-        self._chosen = Chosen(mj)
+        self._chosen = Chosen(mj, dtype)
         self._shifted = [(model, mujoco.MjData(model)) for model in (with_margins(mj, NEAR), with_margins(mj, -NEAR))]
 
     def forward(self, state: State) -> None:

@@ -184,7 +184,8 @@ class CheckReport:
             )
         if not self.enough:
             return (
-                f"{where} could not be judged: too many states lie on a contact's or limit's margin; try another seed"
+                f"{where} could not be judged: too many states lie on a contact's or limit's margin, or have contacts "
+                "that rounding chooses; try another seed, or float64"
             )
         empty = sum(result.states == 0 for result in self.fields)
         rest = f"; {empty} have no entries" if empty else ""

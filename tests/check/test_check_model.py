@@ -16,6 +16,7 @@ from simengine import (
     load_model,
 )
 from simengine.check.fields import FORWARD, STEPPED
+from simengine.check.oracle import Oracle
 from simengine.state.fields import FIELD, entry_shape
 from tests.model.features import FEATURES, TOGETHER, model_with
 from tests.models import OWN, gymnasium_path
@@ -306,3 +307,15 @@ def test_forces_that_point_at_the_common_edge_of_two_sites_are_left_out() -> Non
     assert report.coverage.readings_left_out > 0
     model.arrays["sensor_size"] = 0.5 * model.arrays["sensor_size"]
     assert "sensordata" in {result.field for result in check_model(model, **settings).failures}
+
+
+def test_the_corners_of_a_mesh_that_lies_almost_flat_are_decided_in_double_precision_only() -> None:
+    corners = " ".join(f"{x} {y} {z}" for x in (-0.1, 0.1) for y in (-0.1, 0.12) for z in (-0.1, 0.1))
+    model = mujoco.MjModel.from_xml_string(f"""
+<mujoco><asset><mesh name="block" vertex="{corners}"/></asset>
+  <worldbody><geom type="plane" size="1 1 1"/>
+    <body><freejoint/><geom type="mesh" mesh="block"/></body></worldbody></mujoco>""")
+    for tilt, decided in ((1e-7, {"float64"}), (1e-4, {"float64", "float32"})):
+        qpos = np.array([0, 0, 0.0999, 1, 0, 0, 0], dtype=float)
+        mujoco.mju_axisAngle2Quat(qpos[3:], np.array([0.6, 0.8, 0.0]), tilt)
+        assert {dtype for dtype in ("float64", "float32") if Oracle(model, dtype).is_decided(qpos)} == decided
