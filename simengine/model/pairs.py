@@ -209,7 +209,7 @@ def unsupported_pairs(mj: mujoco.MjModel, pairs: list[Candidate]) -> list[str]:
             words = [_GEOM(t).name.removeprefix("mjGEOM_").lower() for t in types]
             lines.append(f"collision {words[0]}-{words[1]} of {names}")
         elif other_ccd and PAIRS[_TYPE_CODE[types]].name in ("convex", "hfield"):
-            lines.append(f"disable flag nativeccd, which collides {names} by another method")
+            lines.append(f"disable flag nativeccd, without which {names} collide by another method (enable it)")
         elif corners > _MOST_CORNERS:
             lines.append(f"contacts of flat faces with {corners} corners (at most {_MOST_CORNERS}) of {names}")
     return lines
