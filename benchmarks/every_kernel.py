@@ -31,7 +31,7 @@ import numpy as np
 
 import simengine
 from benchmarks.features.probes import pair
-from benchmarks.stepping import ASSETS
+from benchmarks.models import ASSETS
 from scheduler.calls import Item
 from simengine.backends.base import lanes_for
 from simengine.backends.cuda import CudaBackend

@@ -26,7 +26,8 @@ import mujoco
 import numpy as np
 
 import simengine
-from benchmarks.stepping import ASSETS, control_sets, hardware, package_versions
+from benchmarks.models import ASSETS
+from benchmarks.stepping import group_controls, hardware, package_versions
 from simengine import zoo
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -59,7 +60,7 @@ def feature_models() -> dict[str, str]:
 def speed(model: simengine.Model, worlds: int, backend: str, dtype: str, seconds: float) -> dict[str, Any]:
     """Steps/s from rest with random controls; worlds that blow up start anew."""
     sim = simengine.Simulation(model, worlds, backend=backend, dtype=dtype, on_nonfinite="reset")
-    controls = control_sets(sim, 1)
+    controls = group_controls(sim, sim.groups[0], 1)
     for i in range(10):
         sim.step(ctrl=controls[i % len(controls)])
     sim.synchronize()

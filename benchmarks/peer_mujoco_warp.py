@@ -20,15 +20,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from benchmarks.stepping import ASSETS, CONTROL_SETS, hardware
-
-
-def load(model: str) -> mujoco.MjModel:
-    """The model file, with Newton where it says PGS: MuJoCo Warp has no PGS."""
-    mj = mujoco.MjModel.from_xml_path(str(ASSETS / f"{model}.xml"))
-    if mj.opt.solver == mujoco.mjtSolver.mjSOL_PGS:
-        mj.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
-    return mj
+from benchmarks.models import compiled, short
+from benchmarks.stepping import CONTROL_SETS, hardware
 
 
 def first_states(mj: mujoco.MjModel, worlds: int) -> tuple[np.ndarray, np.ndarray]:
@@ -64,7 +57,7 @@ def run_case(model: str, worlds: int, args: argparse.Namespace) -> dict[str, Any
     import mujoco_warp as mjw  # type: ignore[import-not-found]
     import warp as wp  # type: ignore[import-not-found]
 
-    mj = load(model)
+    mj = compiled(model)
     begin = time.perf_counter()
     m = mjw.put_model(mj)
     d = mjw.make_data(mj, nworld=worlds, nconmax=args.nconmax, njmax=args.njmax)
@@ -97,7 +90,7 @@ def run_case(model: str, worlds: int, args: argparse.Namespace) -> dict[str, Any
     if not np.isfinite(state[0]).all():
         raise SystemExit(f"{model} with {worlds} worlds went non-finite")
     return {
-        "model": model,
+        "model": short(model),
         "worlds": worlds,
         "backend": "cuda",
         "executor": "MuJoCo Warp",

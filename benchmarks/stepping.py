@@ -3,7 +3,7 @@
 For each (model, worlds, executor): steps/s over timed steps with random controls (ten control sets in turn), kernels
 a step, median duration of each kernel, host time to issue a step, mean number of kernels running, idle share,
 contacts and rows, and the worst error of `qacc` against MuJoCo C over sampled worlds of the very states that were
-timed.
+timed. Models whose file says PGS are given Newton, as MuJoCo Warp must be.
 """
 
 from __future__ import annotations
@@ -21,47 +21,45 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import mujoco
 import numpy as np
 
 import simengine
+from benchmarks.models import compiled
 
-ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 CONTROL_SETS = 10
 
 
-def control_sets(sim: simengine.Simulation, seed: int) -> list[Any]:
-    """Ten random control sets in the backend's memory."""
+def group_controls(sim: simengine.Simulation, group: simengine.Group, seed: int) -> Any:
+    """Ten random control sets of a group in the backend's memory, (10, num_worlds, nu)."""
     rng = np.random.default_rng(seed)
-    model = sim.model
+    model = group.model
     low, high = np.full(model.nu, -1.0), np.full(model.nu, 1.0)
     limited = model.actuator_ctrllimited.astype(bool)
     low[limited], high[limited] = model.actuator_ctrlrange[limited].T
-    sets = [rng.uniform(low, high, (sim.num_worlds, model.nu)).astype(sim.dtype) for _ in range(CONTROL_SETS)]
+    sets = np.stack([rng.uniform(low, high, (group.num_worlds, model.nu)) for _ in range(CONTROL_SETS)])
     if sim.backend != "cuda":
-        return sets
+        return sets.astype(sim.dtype)
     import cupy
 
-    return [cupy.asarray(s) for s in sets]
+    return cupy.asarray(sets.astype(sim.dtype))
 
 
-def scatter(sim: simengine.Simulation, seed: int) -> None:
-    """Small random differences between the worlds' first states."""
+def scatter_group(group: simengine.Group, seed: int) -> None:
+    """Small random differences between the first states of a group's worlds."""
     rng = np.random.default_rng(seed)
-    model = sim.model
-    qpos = model.qpos0 + rng.uniform(-0.02, 0.02, (sim.num_worlds, model.nq))
-    sim.set_state(qpos=qpos, qvel=rng.uniform(-0.1, 0.1, (sim.num_worlds, model.nv)))
+    model = group.model
+    qpos = model.qpos0 + rng.uniform(-0.02, 0.02, (group.num_worlds, model.nq))
+    group.set_state(qpos=qpos, qvel=rng.uniform(-0.1, 0.1, (group.num_worlds, model.nv)))
 
 
-def qacc_error(sim: simengine.Simulation, samples: int) -> float:
-    """Worst relative error of qacc against MuJoCo C at the simulation's present state, over sampled worlds."""
-    sim.forward()
-    group, mj = sim.groups[0], sim.model.mj
-    qpos, qvel, ctrl, qacc = (group.to_host(sim.field(n)) for n in ("qpos", "qvel", "ctrl", "qacc"))
+def group_error(group: simengine.Group, samples: int) -> float:
+    """Worst relative error of qacc, after `forward`, against MuJoCo C over sampled worlds of a group."""
+    mj = group.model.mj
+    qpos, qvel, ctrl, qacc = (group.to_host(group.field(n)) for n in ("qpos", "qvel", "ctrl", "qacc"))
     data = mujoco.MjData(mj)
     worst = 0.0
-    for world in np.linspace(0, sim.num_worlds - 1, min(samples, sim.num_worlds)).astype(int):
+    for world in np.linspace(0, group.num_worlds - 1, min(samples, group.num_worlds)).astype(int):
         data.qpos[:], data.qvel[:], data.ctrl[:] = qpos[world], qvel[world], ctrl[world]
         data.qacc_warmstart[:] = 0
         mujoco.mj_forward(mj, data)
@@ -88,15 +86,17 @@ def kernel_times(sim: simengine.Simulation, traces: int) -> dict[str, Any]:
 
 def measure(sim: simengine.Simulation, warmup: int, steps: int) -> dict[str, Any]:
     """Steps/s and host issue time over timed steps."""
-    controls = control_sets(sim, 1)
-    scatter(sim, 2)
-    for i in range(warmup):
-        sim.step(ctrl=controls[i % CONTROL_SETS])
+    controls = group_controls(sim, sim.groups[0], 1)
+    scatter_group(sim.groups[0], 2)
+    for _ in range(warmup // CONTROL_SETS):
+        sim.step(CONTROL_SETS, ctrl=controls)
     sim.synchronize()
     kernels = []
+    rounds = steps // CONTROL_SETS
+    steps = rounds * CONTROL_SETS
     begin = time.perf_counter()
-    for i in range(steps):
-        sim.step(ctrl=controls[i % CONTROL_SETS])
+    for _ in range(rounds):
+        sim.step(CONTROL_SETS, ctrl=controls)
         kernels.append(len(sim.last_kernel_list))
     issued = time.perf_counter()
     sim.synchronize()
@@ -114,7 +114,7 @@ def measure(sim: simengine.Simulation, warmup: int, steps: int) -> dict[str, Any
 
 def run_case(model: str, worlds: int, backend: str, executor: str, args: argparse.Namespace) -> dict[str, Any]:
     """One row of the results."""
-    loaded = simengine.load_model(ASSETS / f"{model}.xml")
+    loaded = simengine.load_model(compiled(model))
     begin = time.perf_counter()
     sim = simengine.Simulation(loaded, worlds, backend=backend, executor=executor, dtype=args.dtype, shards=args.shards)
     sim.step()
@@ -125,7 +125,8 @@ def run_case(model: str, worlds: int, backend: str, executor: str, args: argpars
     row.update(measure(sim, args.warmup, args.steps))
     row["first_step_s"] = round(first, 2)
     row["shards"] = sim.groups[0].num_shards
-    row["qacc_error"] = float(f"{qacc_error(sim, 64):.2e}")
+    sim.forward()
+    row["qacc_error"] = float(f"{group_error(sim.groups[0], 64):.2e}")
     if sim.backend != "jax" and args.traces:
         row.update(kernel_times(sim, args.traces))
     row["bytes_per_world"] = sim.nbytes() // worlds
@@ -167,6 +168,23 @@ def package_versions() -> dict[str, str]:
     return found
 
 
+def document(module: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """A result file: the rows, and what they were taken on and with."""
+    versions = {
+        **package_versions(),
+        "simengine": simengine.__version__,
+        "mujoco": mujoco.__version__,
+        "python": platform.python_version(),
+    }
+    return {
+        "hardware": hardware(),
+        "versions": versions,
+        "date": date.today().isoformat(),
+        "command": f"python -m {module} " + " ".join(sys.argv[1:]),
+        "rows": rows,
+    }
+
+
 def main() -> int:
     """Run the cases and print or write them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -194,21 +212,9 @@ def main() -> int:
                 rows.append(row)
                 print(json.dumps(row), flush=True)
     if args.json:
-        versions = {
-            **package_versions(),
-            "simengine": simengine.__version__,
-            "mujoco": mujoco.__version__,
-            "python": platform.python_version(),
-        }
-        document = {
-            "hardware": hardware(),
-            "versions": versions,
-            "date": date.today().isoformat(),
-            "command": "python -m benchmarks.stepping " + " ".join(sys.argv[1:]),
-            "rows": rows,
-        }
+        found = document("benchmarks.stepping", rows)
         args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps(document, indent=1) + "\n")
+        args.json.write_text(json.dumps(found, indent=1) + "\n")
     return 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -143,28 +143,54 @@ class ListEngine:
             emitters.append(ShardEmitter(store, shard, factory, of_class))
         return emitters
 
-    def step(self, n: int, keep: frozenset[str]) -> None:
-        """Advance every world by `n` steps, but for those of paused groups."""
-        self.trace = self._advance(self.executor, n, keep)
+    def step(self, n: int, keep: frozenset[str], controls: Mapping[int, Any]) -> None:
+        """Advance every world by `n` steps, but for those of paused groups.
+
+        Args:
+            n: number of steps.
+            keep: derived fields that must be valid afterwards.
+            controls: of groups that have others in each step, (n, num_worlds, nu).
+        """
+        staged = {g: self.backend.stage(c) if isinstance(c, np.ndarray) else c for g, c in controls.items()}
+        self.trace = self._advance(self.executor, n, keep, staged)
         self._retire()
         self.valid.update(dict.fromkeys(self._active(), keep))
 
-    def _advance(self, executor: Executor, n: int, keep: frozenset[str]) -> Trace:
-        """Run `n` steps; returns the trace of the last one, or of all where they are one run."""
+    def _advance(self, executor: Executor, n: int, keep: frozenset[str], controls: Mapping[int, Any]) -> Trace:
+        """Run `n` steps; returns the trace of the last run of the executor."""
         emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
         early = [emitter for emitter in emitters if self.emission == "ahead" and emitter.can_go_ahead]
-        if not early:
+        if not early and not controls:
             return executor.run([emitter.steps(n, keep) for emitter in emitters])
-        late = [emitter for emitter in emitters if emitter not in early]
+        late = emitters if not early else [emitter for emitter in emitters if not emitter.can_go_ahead]
         for step in range(n):
+            self._control(controls, step)
             kept = keep if step == n - 1 else frozenset[str]()
             lists = [emitter.ahead(kept) for emitter in early]
             trace = executor.run([*lists, *(emitter.steps(1, kept) for emitter in late)])
+        return self._catch_up(executor, early, n, keep, controls) or trace
+
+    def _catch_up(
+        self, executor: Executor, early: list[ShardEmitter], n: int, keep: frozenset[str], controls: Mapping[int, Any]
+    ) -> Trace | None:
+        """Let shards that were stepped ahead of their counts take the steps for which their arenas had no room."""
+        if not early:
+            return None
         executor.synchronize()
-        # where arenas had no room, they have now, and the shard goes on from the evaluation that needed it
         done = [(emitter, emitter.arrive()) for emitter in early]
-        behind = [emitter.steps(n, keep, count) for emitter, count in done if count < n * emitter.stages]
-        return executor.run(behind) if behind else trace
+        behind = [(emitter, count) for emitter, count in done if count < n * emitter.stages]
+        trace = None
+        for step in range(min((count // emitter.stages for emitter, count in behind), default=n), n):
+            self._control(controls, step)
+            kept = keep if step == n - 1 else frozenset[str]()
+            places = [(emitter, count - step * emitter.stages) for emitter, count in behind]
+            trace = executor.run([e.steps(1, kept, max(0, count)) for e, count in places if count < e.stages])
+        return trace
+
+    def _control(self, controls: Mapping[int, Any], step: int) -> None:
+        """Set the controls of a step."""
+        for group, values in controls.items():
+            self.stores[group].array("ctrl")[...] = values[step]
 
     def forward(self) -> None:
         """Fill every derived field from the state."""
@@ -190,7 +216,7 @@ class ListEngine:
         active = self._active()
         executor = make_executor(self.executor_name, **{**self._options, "record": "times"})
         try:
-            trace = self._advance(executor, 1, keep)
+            trace = self._advance(executor, 1, keep, {})
             executor.synchronize()
         finally:
             executor.close()

@@ -242,6 +242,21 @@ class Group:
             raise ValueError(f"{name} holds {array[tuple(where)]} at {where}; give numbers that are finite in {dtype}")
         return values
 
+    def controls(self, n: int, value: Any) -> Any:
+        """Checked controls for `n` steps: those of all, (num_worlds, nu) or (nu,), or of each, (n, num_worlds, nu).
+
+        Raises:
+            ValueError: another shape, or a host value that is not finite.
+        """
+        nu = self.model.nu
+        values = value if hasattr(value, "shape") else _numbers("ctrl", value)
+        if len(values.shape) < 3:
+            return self._checked("ctrl", values, (nu,), self.num_worlds, self._dtype)
+        if tuple(values.shape) != (n, self.num_worlds, nu):
+            shapes = f"{tuple(values.shape)}, expected {(n, self.num_worlds, nu)}"
+            raise ValueError(f"ctrl has shape {shapes} for {n} steps")
+        return self._checked("ctrl", values, (self.num_worlds, nu), n, self._dtype)
+
     def contacts(self, world: int) -> Contacts:
         """Contacts of a world after `forward()`, exactly as many as there are."""
         self._check_arena("contacts", world)

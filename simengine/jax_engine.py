@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -78,10 +78,12 @@ class JaxEngine:
             del table[group]  # type: ignore[attr-defined]
         self.paused.discard(group)
 
-    def step(self, n: int, keep: frozenset[str]) -> None:
-        """Advance every world by `n` steps, but for those of paused groups."""
+    def step(self, n: int, keep: frozenset[str], controls: Mapping[int, Any]) -> None:
+        """Advance every world by `n` steps, but for those of paused groups, with controls of each step where given."""
         for g in (group for group in self._models if group not in self.paused):
             for i in range(n):
+                if g in controls:
+                    self.put(g, "ctrl", None, controls[g][i])
                 wanted = tuple(sorted(keep)) if i == n - 1 else ()
                 self._state[g], fields, counts = self._jitted[g](self._state[g], keep=wanted)
             self._derived[g] = fields

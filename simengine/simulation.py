@@ -130,7 +130,8 @@ class Simulation:
 
         Args:
             n: number of steps.
-            ctrl: controls, (num_worlds, nu); for a simulation of several groups set each group's instead.
+            ctrl: controls, (num_worlds, nu), or (n, num_worlds, nu) with those of each step; for a simulation of
+                several groups a list of such arrays, or None, for each group.
 
         Raises:
             ValueError: a bad number of steps, control shape, or a control that is not a number.
@@ -139,10 +140,26 @@ class Simulation:
         if not is_positive(n):
             shown = repr(n) if np.isscalar(n) else type(n).__name__
             raise ValueError(f"step(n) takes a positive number of steps, got {shown}; pass controls as step(ctrl=...)")
-        if ctrl is not None:
-            self._single("step(ctrl=...)").set_state(ctrl=ctrl)
-        self._engine.step(int(n), self.keep)
+        self._engine.step(int(n), self.keep, {} if ctrl is None else self._controls(int(n), ctrl))
         self._check_worlds()
+
+    def _controls(self, n: int, ctrl: Any) -> dict[int, Any]:
+        """Controls of each of `n` steps, (n, num_worlds, nu), by the group's number; sets those that are the same."""
+        groups, several = self.groups, isinstance(ctrl, list | tuple) and len(self.groups) > 1
+        if several and len(ctrl) != len(groups):
+            raise ValueError(
+                f"step(ctrl=...) got controls of {len(ctrl)} groups and there are {len(groups)}; give each"
+            )
+        found = list(ctrl) if several else [ctrl]
+        owners = groups if several else (self._single("step(ctrl=...)"),)
+        checked = [None if own is None else group.controls(n, own) for group, own in zip(owners, found, strict=True)]
+        sequences = {}
+        for group, own in zip(owners, checked, strict=True):
+            if own is not None and own.ndim == 3:
+                sequences[group.index] = own
+            elif own is not None:
+                group.set_state(ctrl=own)
+        return sequences
 
     def forward(self) -> None:
         """Fill every derived field (qacc, contacts, ...) from the state without integrating, as `mj_forward` does."""
@@ -167,7 +184,8 @@ class Simulation:
         if self._on_nonfinite == "freeze":
             return
         for group in self.groups:
-            if self._engine.bad_worlds(group.index) > np.count_nonzero(group.reported):
+            bad = self._engine.bad_worlds(group.index)
+            if bad and bad > np.count_nonzero(group.reported):
                 self._report_bad(group)
 
     def _report_bad(self, group: Group) -> None:

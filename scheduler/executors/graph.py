@@ -1,6 +1,6 @@
-"""CUDA graphs: what is ready to be known is built into one graph and launched at once, on the home stream.
+"""CUDA graphs: what is ready to be known is built into one graph and launched at once, on a stream of their own.
 
-    emitters --round-robin--> program order until all have ended or await --hazards--> graph --> home stream
+    emitters --round-robin--> program order until all have ended or await --hazards--> graph --> graph stream
 
 Two rows of the registry. `graph` builds a graph anew for every such run of calls: the baseline of ACS (arXiv
 2401.12377), which found that building costs half of the time. `graph-cached` keeps graphs by the calls in them, and for
@@ -8,7 +8,8 @@ lists made as `FixedList`s finds its graph without looking at a single call.
 
 Invariants
     1. A node waits for exactly those earlier calls of its graph that conflict with it, but for waits that others imply.
-    2. Graphs of a run are launched on one stream, so each comes after the one before.
+    2. Graphs of a run are launched on one stream, so each comes after the one before. It waits for the home stream
+       before the first, and the home stream waits for it after the last.
     3. An awaited call has completed once its graph has; the host polls an event behind the graph.
     4. A graph holds arguments as they were packed. It is built again once a buffer of its calls has moved.
 """
@@ -29,7 +30,7 @@ from ..graphs import chains, dependencies
 from ..recorder import Recorder, start_recording
 from ..trace import Trace
 from .base import Options, finish_run
-from .cuda import CudaRun
+from .cuda import CudaRun, Lanes, release
 
 
 class _Graph:
@@ -62,10 +63,11 @@ class GraphExecutor:
         self._driver: Driver = options.driver if options.driver is not None else CudaDriver()
         self._pool = EventPool(self._driver)
         self._done = self._pool.take()
+        self._lanes = Lanes(self._driver, 1)
         self._graphs: OrderedDict[tuple[int, ...], _Graph] = OrderedDict()
         self._home = 0
         self.built = 0
-        self._finalizer = weakref.finalize(self, _release, self._pool, self._graphs, self._driver)
+        self._finalizer = weakref.finalize(self, _release, self._pool, self._lanes, self._graphs, self._driver)
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Launch the emitters' calls; on return they are all on the home stream."""
@@ -74,7 +76,8 @@ class GraphExecutor:
         trace = Trace(self.name, self._options.record)
         if trace.record == "off" and all(type(emitter) is FixedList for emitter in emitters):
             return self._run_lists(emitters, home, trace)  # type: ignore[arg-type]
-        with CudaRun(self.name, self._driver, (home,)) as run:
+        with CudaRun(self.name, self._driver, self._lanes.handles) as run:
+            self._lanes.begin(home)
             feeder = run.feeder = Feeder(emitters, lambda seq: False)
             recorder = run.recorder = start_recording(trace, self._driver, home)
             while True:
@@ -85,14 +88,15 @@ class GraphExecutor:
                         recorder.enter(call)
                 if calls:
                     run.latest = calls[-1]
-                    self._launch_run(tuple(calls), first, home, recorder)
+                    self._launch_run(tuple(calls), first, recorder)
                 if feeder.exhausted:
                     break
-                self._wait(home)
+                self._wait()
                 for seq in list(feeder.waiting):
                     if recorder is not None:
                         recorder.observe(seq, -1)
                     feeder.release(seq)
+            self._lanes.join(home)
             if recorder is not None and recorder.times:
                 self._driver.synchronize(home)
             return finish_run(trace, feeder, recorder)
@@ -105,16 +109,18 @@ class GraphExecutor:
         else:
             self._graphs.move_to_end(key)
         if graph.calls:
-            with CudaRun(self.name, self._driver, (home,)) as run:
+            with CudaRun(self.name, self._driver, self._lanes.handles) as run:
                 run.latest = graph.calls[-1]
-                self._driver.launch_graph(graph.handle, home)
+                self._lanes.begin(home)
+                self._driver.launch_graph(graph.handle, self._lanes.use(0))
+                self._lanes.join(home)
         trace.counters.calls = len(graph.calls)
         return trace
 
-    def _launch_run(self, calls: tuple[KernelCall, ...], first: int, home: int, recorder: Recorder | None) -> None:
+    def _launch_run(self, calls: tuple[KernelCall, ...], first: int, recorder: Recorder | None) -> None:
         """Launch calls that are numbered from `first`, recorded with times in a graph of its own."""
         if recorder is not None and recorder.times:
-            self._launch_timed(calls, first, home, recorder)
+            self._launch_timed(calls, first, recorder)
             return
         key = tuple(map(id, calls))
         graph = self._graphs.get(key)
@@ -124,7 +130,7 @@ class GraphExecutor:
             self._graphs.move_to_end(key)
         if recorder is not None:
             recorder.graph(first, graph.waits, chains(graph.waits))
-        self._driver.launch_graph(graph.handle, home)
+        self._driver.launch_graph(graph.handle, self._lanes.use(0))
 
     def _build(self, key: tuple[int, ...], calls: tuple[KernelCall, ...], keys: Any) -> _Graph:
         """Build the graph of a run of calls and keep it, instead of the one that was not used for longest."""
@@ -152,19 +158,19 @@ class GraphExecutor:
                 error,
             ) from error
 
-    def _launch_timed(self, calls: tuple[KernelCall, ...], first: int, home: int, recorder: Recorder) -> None:
+    def _launch_timed(self, calls: tuple[KernelCall, ...], first: int, recorder: Recorder) -> None:
         began = perf_counter()
         waits = dependencies(calls, self._conflicts)
         recorder.trace.counters.check_seconds += perf_counter() - began
         events = recorder.graph_events(first, len(calls))
         handle = self._instantiate(calls, waits, events)
         recorder.graph(first, waits, chains(waits))
-        self._driver.launch_graph(handle, home)
-        self._driver.synchronize(home)
+        self._driver.launch_graph(handle, self._lanes.use(0))
+        self._driver.synchronize(self._lanes.handles[0])
         self._driver.destroy_graph(handle)
 
-    def _wait(self, home: int) -> None:
-        self._driver.record(self._done, home)
+    def _wait(self) -> None:
+        self._driver.record(self._done, self._lanes.use(0))
         while not self._driver.query(self._done):
             pass
 
@@ -177,8 +183,8 @@ class GraphExecutor:
         self._finalizer()
 
 
-def _release(pool: EventPool, graphs: OrderedDict[tuple[int, ...], _Graph], driver: Driver) -> None:
-    pool.close()
+def _release(pool: EventPool, lanes: Lanes, graphs: OrderedDict[tuple[int, ...], _Graph], driver: Driver) -> None:
+    release(pool, lanes)
     for graph in graphs.values():
         driver.destroy_graph(graph.handle)
     graphs.clear()

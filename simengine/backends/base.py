@@ -86,8 +86,8 @@ class Backend(Protocol):
         """A launch over `units` worlds (or, with `columns`, columns)."""
         ...
 
-    def resize(self, launch: Any, units: int, lanes: int, scratch_bytes: int) -> Launch:
-        """The same launch over another number of worlds."""
+    def resize(self, launch: Any, units: int, lanes: int, scratch_bytes: int, packed: bool) -> Launch:
+        """The same launch over another number of worlds, `packed` beside launches of other kernels."""
         ...
 
     def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:

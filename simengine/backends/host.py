@@ -98,7 +98,7 @@ class HostBackend:
         """Bind a function to its arguments; it finds its number of worlds among them."""
         return HostLaunch(function, args, buffers)
 
-    def resize(self, launch: HostLaunch, units: int, lanes: int, scratch_bytes: int) -> HostLaunch:
+    def resize(self, launch: HostLaunch, units: int, lanes: int, scratch_bytes: int, packed: bool) -> HostLaunch:
         """Host kernels read their number of worlds themselves."""
         return launch
 

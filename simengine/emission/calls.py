@@ -55,7 +55,7 @@ class CallFactory:
     """Makes the calls of one shard. Prebuilt once; counts change only the grid.
 
     Args:
-        store, shard: memory, and worlds of it.
+        store, shard: memory, and worlds of it; `shard` is an attribute.
         functions: compiled kernels.
         tables: the model's header and blobs.
         segments: ids of the parts of memory.
@@ -75,7 +75,7 @@ class CallFactory:
     ):
         self._island_class = island_class
         self._store = store
-        self._shard = shard
+        self.shard = shard
         self.functions = functions
         self._tables = tables
         self._segments = segments
@@ -103,7 +103,7 @@ class CallFactory:
             ahead: the call is issued before the counts are known, and does nothing where arenas lack room for them;
                 scans say whether they do.
         """
-        store, shard = self._store, self._shard
+        store, shard = self._store, self.shard
         sizes = {**store.model.sizes, "nv": self._most_dofs()}
         plan = kernel.plan_scratch(sizes, nrow, store.backend.registers(sizes["nv"]))
         kept = [n for n in kernel.produced if n not in kernel.in_scratch or n in stored]
@@ -133,7 +133,7 @@ class CallFactory:
             cost=self._cost(kernel, scratch),
             tag=Tag((shard.group,), shard.number, kernel.name),
         )
-        return SizedCall(call, store, self._lanes, scratch)
+        return SizedCall(call, store, self._lanes, scratch, ahead)
 
     def _most_dofs(self) -> int:
         """The most dofs of a unit."""
@@ -148,7 +148,7 @@ class CallFactory:
 
     def _of_shard(self, kernel: Kernel) -> list[Any]:
         """Scalar arguments of a scan."""
-        shard, store = self._shard, self._store
+        shard, store = self.shard, self._store
         rooms = {"contact_room": store.contacts, "row_room": store.rows}
         values: dict[str, Any] = {"begin": shard.begin, "shard_size": shard.size}
         values |= {name: arenas[shard.place].room for name, arenas in rooms.items()}
@@ -161,7 +161,7 @@ class CallFactory:
         return ("lists", "totals") if listed else ()
 
     def _prefix(self, listed: Listed | None) -> list[Any]:
-        shard = self._shard
+        shard = self.shard
         head: list[Any] = [*self._tables]
         if self._island_class is not None:
             buffer, start = self._argument("island_totals")
@@ -188,7 +188,7 @@ class CallFactory:
         return [*arguments, *(self._argument(name) for name in (*kernel.addresses, *kernel.island_scratch))]
 
     def _argument(self, name: str) -> Any:
-        space, shard = FIELD[name].space, self._shard
+        space, shard = FIELD[name].space, self.shard
         if space == "contact":
             return self._store.contacts[shard.place].buffers[name]
         if space == "row":
@@ -201,7 +201,7 @@ class CallFactory:
         return self._store.buffer(name)
 
     def _tail(self, kernel: Kernel, plan: ScratchPlan, scalars: Mapping[str, int]) -> list[int]:
-        values = {"shard_size": self._shard.size, **scalars}
+        values = {"shard_size": self.shard.size, **scalars}
         return [
             *(values[name] for name in kernel.scalars),
             *(plan.offsets[item.name] for item in kernel.scratch_items),
@@ -214,31 +214,32 @@ class CallFactory:
             partition = None
             if listed is not None and (listed.arenas or FIELD[name].space == "world"):
                 partition = (listed.family, listed.member)
-            ids.append(self._segments.intern(name, self._shard.number, partition))
+            ids.append(self._segments.intern(name, self.shard.number, partition))
         return tuple(ids)
 
     def _cost(self, kernel: Kernel, scratch: int) -> Cost:
         sizes = self._store.model.sizes
-        flops = sum(stage.flops for stage in kernel.stages) * sizes["nv"] * self._shard.size
+        flops = sum(stage.flops for stage in kernel.stages) * sizes["nv"] * self.shard.size
         return Cost(flops, 0.0, scratch)
 
 
 class SizedCall:
     """A prebuilt call, and its copies for other numbers of worlds."""
 
-    __slots__ = ("_by_units", "_lanes", "_scratch", "_store", "call")
+    __slots__ = ("_by_units", "_lanes", "_packed", "_scratch", "_store", "call")
 
-    def __init__(self, call: KernelCall, store: GroupStore, lanes: int, scratch: int):
+    def __init__(self, call: KernelCall, store: GroupStore, lanes: int, scratch: int, packed: bool = False):
         self.call = call
         self._store = store
         self._lanes = lanes
         self._scratch = scratch
+        self._packed = packed
         self._by_units: dict[int, KernelCall] = {}
 
     def sized(self, units: int) -> KernelCall:
         """The call over `units` worlds."""
         call = self._by_units.get(units)
         if call is None:
-            launch = self._store.backend.resize(self.call.launch, units, self._lanes, self._scratch)
+            launch = self._store.backend.resize(self.call.launch, units, self._lanes, self._scratch, self._packed)
             call = self._by_units[units] = replace(self.call, launch=launch)
         return call

@@ -18,6 +18,8 @@ from simengine.state.fields import COLUMNS, FIELD, FIELDS, NUM_CLASSES, ROW_CLAS
 COLUMN = {name: index for index, name in enumerate(COLUMNS)}
 _CLASS_COLUMNS = (*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more")
 ALL_FIELDS = frozenset(f.name for f in FIELDS)
+FEW_WORLDS = 2048
+"""Worlds up to which a launch costs more than the room for rows and the time that its worlds waste in a larger one."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Evaluation:
 
     Attributes:
         motion: what needs no contacts, unless `on_contacts`.
-        narrow, finish: calls with their columns of counts.
+        narrow, finish: calls with their columns of counts; None for all worlds.
         after: of all worlds.
     """
 
@@ -34,20 +36,18 @@ class Evaluation:
     scan: SizedCall
     motion: tuple[SizedCall, ...]
     on_contacts: bool
-    narrow: tuple[tuple[int, SizedCall], ...]
+    narrow: tuple[tuple[int | None, SizedCall], ...]
     finish: tuple[tuple[int, SizedCall], ...]
-    advance: SizedCall | None
     islands: IslandSolution | None
     after: tuple[SizedCall, ...]
 
     def in_order(self) -> Iterator[tuple[SizedCall, bool]]:
         """All calls of a dense model in program order, and whether they are scans."""
         found = [call for _, call in self.narrow], [call for _, call in self.finish]
-        advance = () if self.advance is None else (self.advance,)
         first, second = ((), self.motion) if self.on_contacts else (self.motion, ())
         yield from ((call, False) for call in self.position)
         yield self.scan, True
-        for calls in (first, found[0], second, found[1], advance, self.after):
+        for calls in (first, found[0], second, found[1], self.after):
             yield from ((call, False) for call in calls)
 
 
@@ -155,12 +155,6 @@ class EvaluationBuilder:
             return tuple(self._factory.make(kernel, stored, scalars=scalars, ahead=ahead) for kernel in kernels)
 
         dense = not model.has_islands
-        types = set(model.cand_type.tolist())
-        narrow = tuple(
-            (COLUMN[name], make(catalogue.NARROW[name], stored, Listed(name, "pair type", code, True)))
-            for code, name in enumerate(PAIR_TYPES)
-            if code in types
-        )
         smooth = catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
         after = (
             catalogue.NOSLIP_KERNEL,
@@ -179,9 +173,8 @@ class EvaluationBuilder:
             # what knows nothing of contacts repeats what it did where others do nothing, and waits for no count
             motion=all_of(motion, ahead and model.has_adhesion),
             on_contacts=model.has_adhesion,
-            narrow=narrow,
+            narrow=self._narrow(stored, ahead),
             finish=self._finish_all(integrator, stored, scalars, ahead) if dense else (),
-            advance=self._advance(integrator, stored, scalars, ahead) if dense else None,
             islands=None if dense else IslandSolution.build(model, self._factory, self._island_factories),
             after=(
                 *all_of(tuple(kernel for kernel in after if kernel in kernels)),
@@ -190,25 +183,44 @@ class EvaluationBuilder:
             ),
         )
 
-    def _advance(self, integrator: str, stored: frozenset[str], scalars: dict[str, int], ahead: bool) -> SizedCall:
-        kernel = catalogue.advance(integrator, self._store.model.solver)
-        free = Listed("rows_0", "size class", 0, True)
-        return self._factory.make(kernel, stored, free, 0, scalars, ahead=ahead)
+    def _few(self, ahead: bool) -> bool:
+        """Whether calls for little work each had better be one: worlds are few, and the call is issued anyhow."""
+        return ahead and self._factory.shard.size <= FEW_WORLDS
+
+    def _narrow(self, stored: frozenset[str], ahead: bool) -> tuple[tuple[int | None, SizedCall], ...]:
+        """Narrowphase calls by their column of counts, None for those over all worlds."""
+        types = sorted(set(self._store.model.cand_type.tolist()))
+        names = [PAIR_TYPES[code] for code in types]
+        if self._few(ahead) and len(names) > 1 and set(names) <= set(catalogue.LIGHT):
+            return ((None, self._factory.make(catalogue.NARROW_LIGHT, stored, ahead=True)),)
+        return tuple(
+            (
+                COLUMN[name],
+                self._factory.make(catalogue.NARROW[name], stored, Listed(name, "pair type", code, True), ahead=ahead),
+            )
+            for code, name in zip(types, names, strict=True)
+        )
 
     def _finish_all(
         self, integrator: str, stored: frozenset[str], scalars: dict[str, int], ahead: bool
     ) -> tuple[tuple[int, SizedCall], ...]:
-        """Solver calls of the classes of worlds that have rows, by column; the class that takes longest comes first."""
+        """Solver calls by their column of counts, of the classes of worlds; that which takes longest comes first."""
         classes = reachable_classes(self._store.model)
         bounded = range(1, min(classes, NUM_CLASSES - 1))
         unbounded = (NUM_CLASSES - 1,) if classes == NUM_CLASSES else ()
         finish = partial(self._finish, integrator, stored, scalars, ahead)
-        if ahead:
+        if self._few(ahead) and bounded:
             # room for the rows of the largest class suits all
-            some = (finish(bounded[-1], NUM_CLASSES, "rows_some", "_some"),) if bounded else ()
-            return (*(finish(c, c, _CLASS_COLUMNS[c], "") for c in unbounded), *some)
-        suffixes = {c: f"_{ROW_CLASSES[c]}" for c in bounded}
-        return tuple(finish(c, c, _CLASS_COLUMNS[c], suffixes.get(c, "")) for c in reversed((*bounded, *unbounded)))
+            together = finish(bounded[-1], NUM_CLASSES, "rows_bounded", "_bounded")
+            return (*(finish(c, c, _CLASS_COLUMNS[c], "") for c in unbounded), together)
+        with_rows = (
+            finish(c, c, _CLASS_COLUMNS[c], f"_{ROW_CLASSES[c]}" if c in bounded else "")
+            for c in reversed((*bounded, *unbounded))
+        )
+        kernel = catalogue.advance(integrator, self._store.model.solver)
+        free = Listed("rows_0", "size class", 0, True)
+        without = self._factory.make(kernel, stored, free, 0, scalars, ahead=ahead)
+        return (*with_rows, (COLUMN["rows_0"], without))
 
     def _finish(
         self,

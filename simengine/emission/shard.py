@@ -25,9 +25,7 @@ from scheduler.calls import Item
 from simengine.emission.calls import CallFactory, EmittedCall, Shard, SizedCall
 from simengine.emission.evaluation import ALL_FIELDS, COLUMN, Evaluation, EvaluationBuilder
 from simengine.emission.store import GroupStore
-from simengine.state.fields import COLUMNS, PROGRESS, SENSED
-
-_PASSED = slice(PROGRESS.index("contacts_passed"), None)
+from simengine.state.fields import COLUMNS, SENSED
 
 
 class ShardEmitter:
@@ -50,8 +48,10 @@ class ShardEmitter:
         self.bad_worlds = 0
         self._totals: np.ndarray = store.totals_host[shard.place]
         self._evaluations: dict[tuple[str, int, frozenset[str], bool], Evaluation] = {}
-        self._lists: dict[frozenset[str], FixedList] = {}
-        self._passed = store.progress_host[shard.place, _PASSED].copy()
+        self._lists: dict[frozenset[str], tuple[FixedList, list[EmittedCall]]] = {}
+        self._progress: np.ndarray = store.progress_host[shard.place]
+        self._passed: tuple[int, int] = (0, 0)
+        self._note_passed()
 
     @property
     def stages(self) -> int:
@@ -89,24 +89,30 @@ class ShardEmitter:
             for rk_stage in range(self.stages):
                 evaluation = self._evaluation(integrator, rk_stage, self._wanted(keep, rk_stage), True)
                 calls += [sized.call if scan else sized.sized(worlds) for sized, scan in evaluation.in_order()]
-            self._lists[keep] = FixedList(calls)
-        calls_ = self._lists[keep]
-        self.log = [EmittedCall(call, self.shard.size) for call in calls_]
-        return calls_
+            self._lists[keep] = FixedList(calls), [EmittedCall(call, worlds) for call in calls]
+        fixed, self.log = self._lists[keep]
+        return fixed
 
     def arrive(self) -> int:
         """After steps ahead of their counts: how many evaluations are done, since this was last asked.
 
         Where that is not all of them, arenas have room for those that come next, and the shard may go on.
         """
-        store, place = self._store, self.shard.place
-        now = store.progress_host[place, _PASSED].copy()
-        passed = int((now - self._passed).view(np.uint32).min())
-        self._passed = now
-        self._note_counts()
-        if store.progress_host[place, : _PASSED.start].any():
-            store.array("progress")[place, : _PASSED.start] = 0
+        passed, full = self._note_passed()
+        if full:
+            self._note_counts()
+            self._store.array("progress")[self.shard.place, :2] = 0
+        else:
+            self.bad_worlds = int(self._totals[COLUMN["bad"]])
         return passed
+
+    def _note_passed(self) -> tuple[int, bool]:
+        """Evaluations that had room since this was last called, and whether the latest had none."""
+        contacts_full, rows_full, contacts, rows = self._progress.tolist()
+        before, self._passed = self._passed, (contacts, rows)
+        # numbers on the device start again after 2^32
+        passed = min((contacts - before[0]) % 2**32, (rows - before[1]) % 2**32)
+        return passed, bool(contacts_full or rows_full)
 
     def _note_counts(self) -> list[int]:
         """Take notice of the latest counts, and make room for contacts and rows."""
@@ -138,16 +144,13 @@ class ShardEmitter:
         yield AwaitCounts(scan)
         totals = self._note_counts()
         for column, call in calls.narrow:
-            if totals[column]:
-                yield self._emit(call, totals[column])
+            if column is None or totals[column]:
+                yield self._emit(call, worlds if column is None else totals[column])
         for call in calls.motion if calls.on_contacts else ():
             yield self._emit(call, worlds)
         for column, call in calls.finish:
             if totals[column]:
                 yield self._emit(call, totals[column])
-        without_rows = totals[COLUMN["rows_0"]]
-        if without_rows and calls.advance is not None:
-            yield self._emit(calls.advance, without_rows)
         if calls.islands is not None:
             yield from calls.islands.emit(worlds, self._store, self.shard.place, self.log)
         for call in calls.after:

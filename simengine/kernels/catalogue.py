@@ -7,6 +7,7 @@ from itertools import product
 
 from simengine.kernels.kernel import Kernel
 from simengine.model.model import Model
+from simengine.model.table import PAIRS
 from simengine.stages.acc_bias import ACC_BIAS
 from simengine.stages.acceleration import ACCELERATION
 from simengine.stages.activation import ACTIVATION
@@ -186,6 +187,9 @@ SMOOTH_ADHESION = replace(
 )
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
+LIGHT = tuple(pair.name for pair in PAIRS if not pair.heavy)
+NARROW_LIGHT = Kernel("narrow_light", tuple(NARROWPHASE[name] for name in LIGHT))
+"""The light pair types in turn, for worlds so few that a launch takes longer than looking for each type."""
 ACTIVATION_KERNEL = Kernel("activation", (ACTIVATION,))
 NOSLIP_KERNEL = Kernel("noslip", (NOSLIP,))
 POST = Kernel("rne_post", (RNE_POST,))
@@ -284,6 +288,7 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
         SMOOTH_ADHESION,
         SCAN_KERNEL,
         *NARROW.values(),
+        NARROW_LIGHT,
         finish(integrator, solver, False),
         finish(integrator, solver, True),
         advance(integrator, solver),

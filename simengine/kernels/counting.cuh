@@ -127,7 +127,7 @@ DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_len
     int value = column == 0 ? contacts : rows;
     if (column >= COLUMN_TYPE) value = types >> (column - COLUMN_TYPE) & 1;
     if (column >= COLUMN_CLASS) value = healthy && column - COLUMN_CLASS == row_class;
-    if (column == COLUMN_SOME) value = row_class > 0 && row_class < NUM_CLASSES - 1;
+    if (column == COLUMN_BOUNDED) value = healthy && row_class < NUM_CLASSES - 1;
     if (column == COLUMN_BAD) value = !healthy;
     counts[column * shard_size] = value;
   }

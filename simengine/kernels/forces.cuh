@@ -1,4 +1,4 @@
-// The sum of all forces but the constraints', shared by the stages that make an acceleration of it.
+// The sum of all forces but the constraints', and the acceleration where there are no others: shared by stages.
 #pragma once
 
 // qfrc_smooth and qacc_smooth both receive the sum; cfrc_applied is room for a spatial force a body.
@@ -25,5 +25,16 @@ DEVICE void sum_forces(const Model& m, const real* qfrc_applied, const real* xfr
     qfrc_smooth[v] = force;
     qacc_smooth[v] = force;
   }
+  lane_sync();
+}
+
+// The solution without constraint rows: what the smooth forces give.
+DEVICE void accelerate_smoothly(const Model& m, const real* qacc_smooth, real* qacc, real* qfrc_constraint,
+                                int* solver_niter) {
+  DOF_FOR(v, m.nv()) {
+    qacc[v] = qacc_smooth[v];
+    qfrc_constraint[v] = 0;
+  }
+  LANE_FOR(i, 1) solver_niter[0] = 0;
   lane_sync();
 }

@@ -46,7 +46,7 @@ def constants() -> str:
         "NUM_CLASSES": NUM_CLASSES,
         "COLUMN_TYPE": COLUMNS.index(PAIR_TYPES[0]),
         "COLUMN_CLASS": COLUMNS.index("rows_0"),
-        "COLUMN_SOME": COLUMNS.index("rows_some"),
+        "COLUMN_BOUNDED": COLUMNS.index("rows_bounded"),
         "COLUMN_BAD": COLUMNS.index("bad"),
         "NUM_ISLAND_COLUMNS": len(ISLAND_COLUMNS),
         "NUM_ISLAND_CLASSES": NUM_ISLAND_CLASSES,

@@ -104,6 +104,10 @@ DEVICE void solve(const Model& m, const int* nefc, const real* qM, const real* q
                   real* efc_force, real* qfrc_constraint, int* solver_niter, real* efc_jar, real* efc_jv, real* point,
                   real* Ma, real* descent, real* search, real* Mv, real* hessian) {
   const int nv = m.nv(), n = nefc[0], stride = m.nvp();
+  if (n == 0) {
+    accelerate_smoothly(m, qacc_smooth, qacc, qfrc_constraint, solver_niter);
+    return;
+  }
   const real scale = reciprocal_(m.stat_meaninertia()[0] * (nv > 1 ? nv : 1));
   const real tolerance = max_(m.opt_tolerance()[0], REAL_EPS), smallest = divide_(tolerance, scale);
   SymRows M;

@@ -74,6 +74,10 @@ DEVICE void solve_newton(const Model& m, const int* nefc, const real* qM, const 
   const int nv = m.nv();
   const Rows rows = {nefc[0], efc_type, efc_id, contact_efc_address, contact_cand,
                      efc_J, efc_D, efc_aref, efc_frictionloss};
+  if (rows.n == 0) {
+    accelerate_smoothly(m, qacc_smooth, qacc, qfrc_constraint, solver_niter);
+    return;
+  }
   const Point p = {point, Ma, efc_jar, efc_force};
   const real scale = reciprocal_(m.stat_meaninertia()[0] * (nv > 1 ? nv : 1));
   const real smallest = divide_(max_(m.opt_tolerance()[0], REAL_EPS), scale);

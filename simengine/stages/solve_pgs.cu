@@ -56,6 +56,10 @@ DEVICE void solve_pgs(const Model& m, const int* nefc, const real* qM, const rea
                       real* tree) {
   const int nv = m.nv(), n = nefc[0];
   const Rows rows = {n, efc_type, efc_id, contact_efc_address, contact_cand, efc_J, efc_D, efc_aref, efc_frictionloss};
+  if (n == 0) {
+    accelerate_smoothly(m, qacc_smooth, qacc, qfrc_constraint, solver_niter);
+    return;
+  }
   const DualProblem d = {rows, efc_Y, efc_b, efc_diagAR, efc_weight, efc_before, efc_force, z};
   int* island_of = reinterpret_cast<int*>(tree);
   find_islands(m, rows, efc_island, efc_order, island_of);

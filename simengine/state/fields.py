@@ -27,15 +27,14 @@ ROW_CLASSES: tuple[int, ...] = (0, 8, 16, 32, 64, 128)
 NUM_CLASSES = len(ROW_CLASSES) + 1
 
 # Columns that `collision` counts per world and `scan` adds up. The first two are sums (their scan gives addresses), the
-# others are 0 or 1 (their scan gives the list of worlds that have a one); `rows_some` is those of all bounded classes
-# but that without rows.
+# others are 0 or 1 (their scan gives the list of worlds that have a one); `rows_bounded` is of all bounded classes.
 COLUMNS: tuple[str, ...] = (
     "ncon",
     "nefc",
     *PAIR_TYPES,
     *(f"rows_{bound}" for bound in ROW_CLASSES),
     "rows_more",
-    "rows_some",
+    "rows_bounded",
     "bad",
 )
 NUM_COLUMNS = len(COLUMNS)

@@ -102,3 +102,34 @@ def test_a_world_that_fails_is_known_after_the_step() -> None:
 def test_an_unknown_emission_is_refused() -> None:
     with pytest.raises(ValueError, match="unknown emission 'soon'; choose one of auto, counted, ahead"):
         Simulation(source("hopper"), 1, backend="host", emission="soon")
+
+
+@pytest.mark.parametrize("room", [1, 64])
+@pytest.mark.parametrize("emission", ["ahead", "counted"])
+def test_controls_of_each_step_are_those_of_single_steps(
+    emission: str, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also for shards that stand still for want of room, while the others go on with later controls."""
+    names, steps = ("ant", "hopper", "half_cheetah"), 6
+    one_by_one, at_once = batch(names, emission="counted"), batch(names, emission=emission, shards=3)
+    with_room(monkeypatch, room)
+    rng = np.random.default_rng(0)
+    controls = [rng.uniform(-1, 1, (steps, WORLDS, group.model.nu)) for group in one_by_one.groups]
+    controls[1] = controls[1][:1].repeat(steps, axis=0)
+    for step in range(steps):
+        one_by_one.step(ctrl=[own[step] for own in controls])
+    at_once.step(steps, ctrl=[controls[0], controls[1][0], controls[2]])
+    assert bits(at_once, (*STATE, "ctrl")) == bits(one_by_one, (*STATE, "ctrl"))
+
+
+def test_bad_controls_of_steps_are_refused_and_nothing_is_changed() -> None:
+    sim = batch(("ant", "hopper"))
+    before = bits(sim, ("ctrl",))
+    nu = sim.groups[0].model.nu
+    with pytest.raises(ValueError, match=r"ctrl has shape \(3, 5, 8\), expected \(4, 5, 8\) for 4 steps"):
+        sim.step(4, ctrl=[np.zeros((3, WORLDS, nu)), None])
+    with pytest.raises(ValueError, match="controls of 1 groups and there are 2"):
+        sim.step(4, ctrl=[np.zeros((4, WORLDS, nu))])
+    with pytest.raises(ValueError, match="ctrl holds nan"):
+        sim.step(2, ctrl=[np.ones((WORLDS, nu)), np.full((2, WORLDS, 3), np.nan)])
+    assert bits(sim, ("ctrl",)) == before

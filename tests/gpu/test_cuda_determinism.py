@@ -32,6 +32,7 @@ def streams(completion: str, window: int, count: int, shards: int) -> Setting:
 ON_HOST: dict[str, Setting] = {
     "serial, 3 shards": {"executor": "serial", "shards": 3},
     "shuffled": {"executor": "shuffled", "shards": 4, "seed": 3},
+    "ahead of its counts": {"emission": "ahead", "shards": 2},
     "by default": {},
 }
 ON_CUDA: dict[str, Setting] = {
@@ -57,6 +58,20 @@ ON_CUDA: dict[str, Setting] = {
         )
     },
     "a shard a world": {"executor": "streams", "shards": WORLDS},
+    **{
+        f"{name}, {emission}, {shards} shards": {"executor": name, "emission": emission, "shards": shards}
+        for name, emission in (("serial", "ahead"), ("streams", "ahead"), ("graph", "ahead"), ("graph", "counted"))
+        for shards in (1, 3)
+    },
+    **{
+        f"graph-cached, {emission}, {shards} shards": {
+            "executor": "graph-cached",
+            "emission": emission,
+            "shards": shards,
+        }
+        for emission in ("ahead", "counted")
+        for shards in (1, 2, 3)
+    },
     "by default": {},
     "by default again": {},
 }

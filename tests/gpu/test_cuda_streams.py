@@ -47,8 +47,10 @@ EXECUTORS = [
     {"executor": "serial"},
     {"executor": "streams", "shards": 3},
     {"executor": "streams", "shards": 3, "executor_options": {"completion": "polling"}},
+    {"executor": "graph-cached", "shards": 3},
+    {"executor": "graph", "shards": 2},
 ]
-executors = pytest.mark.parametrize("options", EXECUTORS, ids=["serial", "events", "polling"])
+executors = pytest.mark.parametrize("options", EXECUTORS, ids=["serial", "events", "polling", "graph-cached", "graph"])
 
 
 @cuda_only

@@ -188,7 +188,7 @@ def collision_by_jax(model_name: str, memory: Memory) -> Fields:
         counts[COLUMNS.index(pair)] = per_cand[:, model.cand_type == code].any(axis=1)
     which = np.searchsorted(ROW_CLASSES, nefc)
     counts[COLUMNS.index("rows_0") + which, np.arange(n)] = 1
-    counts[COLUMNS.index("rows_some")] = (which > 0) & (which < len(ROW_CLASSES))
+    counts[COLUMNS.index("rows_bounded")] = which < len(ROW_CLASSES)
     return {"cand_adr": cand_adr, "ncon": ncon, "nefc": nefc, "counts": counts.ravel()}
 
 

@@ -1,0 +1,144 @@
+"""Several models in one batch, by executor: `python -m benchmarks.mixed --worlds 64 --json out.json`.
+
+Every group takes ten random control sets in turn. Beside the mixed batch stand the same models stepped one after
+another, by this engine and, from the result file of `benchmarks.peer_mujoco_warp`, by MuJoCo Warp. The worst error of
+`qacc` against MuJoCo C over the groups is that of the very states that were timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import simengine
+from benchmarks.models import compiled, short
+from benchmarks.stepping import CONTROL_SETS, document, group_controls, group_error, scatter_group
+
+SIX = ("ant", "half_cheetah", "hopper", "walker2d_v5", "humanoid", "humanoidstandup")
+
+
+def started(models: Sequence[simengine.Model], worlds: int, executor: str, args: argparse.Namespace) -> Any:
+    """A simulation of the models in scattered states, and the controls of each group, ten sets of them."""
+    sim = simengine.Simulation(
+        [(model, worlds) for model in models],
+        backend=args.backend,
+        executor=executor,
+        dtype=args.dtype,
+        emission=args.emission,
+        shards=args.shards,
+    )
+    for group in sim.groups:
+        scatter_group(group, 2)
+    return sim, [group_controls(sim, group, 1) for group in sim.groups]
+
+
+def duration(sim: simengine.Simulation, controls: list[Any], args: argparse.Namespace) -> float:
+    """Seconds a step takes."""
+    ctrl = controls if len(controls) > 1 else controls[0]
+    for _ in range(args.warmup // CONTROL_SETS):
+        sim.step(CONTROL_SETS, ctrl=ctrl)
+    sim.synchronize()
+    rounds = args.steps // CONTROL_SETS
+    begin = time.perf_counter()
+    for _ in range(rounds):
+        sim.step(CONTROL_SETS, ctrl=ctrl)
+    sim.synchronize()
+    return (time.perf_counter() - begin) / (rounds * CONTROL_SETS)
+
+
+def mixed_row(
+    models: Sequence[simengine.Model], worlds: int, executor: str, args: argparse.Namespace
+) -> dict[str, Any]:
+    """One executor on the mixed batch."""
+    sim, controls = started(models, worlds, executor, args)
+    seconds = duration(sim, controls, args)
+    row: dict[str, Any] = {
+        "worlds_each": worlds,
+        "executor": sim.executor,
+        "us_per_step": round(1e6 * seconds, 1),
+        "world_steps_per_s": round(sim.num_worlds / seconds),
+        "kernels_per_step": len(sim.last_kernel_list),
+    }
+    sim.forward()
+    row["qacc_error"] = float(f"{max(group_error(group, 16) for group in sim.groups):.2e}")
+    traces = [sim.trace() for _ in range(args.traces)]
+    if traces:
+        row["concurrency"] = round(statistics.median(t.concurrency() for t in traces), 2)
+        row["idle_share"] = round(statistics.median(t.idle_share() for t in traces), 3)
+        if args.plot and executor == args.executor[-1] and worlds == args.worlds[0]:
+            traces[-1].plot(args.plot)
+    sim.close()
+    return row
+
+
+def alone_us(models: Sequence[simengine.Model], worlds: int, executor: str, args: argparse.Namespace) -> list[float]:
+    """Microseconds a step of each model takes by itself."""
+    found = []
+    for model in models:
+        sim, controls = started([model], worlds, executor, args)
+        found.append(round(1e6 * duration(sim, controls, args), 1))
+        sim.close()
+    return found
+
+
+def peer_us(path: Path | None, names: Sequence[str], worlds: int) -> float | None:
+    """Microseconds MuJoCo Warp takes for a step of all models one after another, if it has timed each."""
+    if path is None:
+        return None
+    rows = {(row["model"], row["worlds"]): row["us_per_step"] for row in json.loads(path.read_text())["rows"]}
+    wanted = [(short(name), worlds) for name in names]
+    return round(sum(rows[key] for key in wanted), 1) if rows.keys() >= set(wanted) else None
+
+
+def main() -> int:
+    """Run the cases and print or write them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", nargs="+", default=list(SIX), help="names or paths; robot:SEED for random ones")
+    parser.add_argument("--robots", type=int, help="so many random robots instead")
+    parser.add_argument("--worlds", nargs="+", type=int, default=[64, 256, 1024], help="worlds of each model")
+    parser.add_argument("--backend", default="auto")
+    parser.add_argument("--executor", nargs="+", default=["auto"])
+    parser.add_argument("--emission", default="auto")
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--shards", type=int)
+    parser.add_argument("--warmup", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=500)
+    parser.add_argument("--traces", type=int, default=3)
+    parser.add_argument("--no-alone", action="store_true", help="leave out the models one after another")
+    parser.add_argument("--plot", type=Path, help="picture of a step by the last executor with the fewest worlds")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--peer-json", type=Path, help="results of MuJoCo Warp on this machine, taken in the same run")
+    args = parser.parse_args()
+    names = [f"robot:{seed}" for seed in range(args.robots)] if args.robots else args.model
+    models = [simengine.load_model(compiled(name)) for name in names]
+    rows = []
+    for worlds in args.worlds:
+        for executor in args.executor:
+            shown = f"{args.robots} random robots" if args.robots else [short(name) for name in names]
+            row: dict[str, Any] = {"models": shown}
+            row |= mixed_row(models, worlds, executor, args)
+            if not args.no_alone:
+                alone = alone_us(models, worlds, executor, args)
+                row |= {"alone_us": alone, "one_after_another_us": round(float(np.sum(alone)), 1)}
+                row["over_one_after_another"] = round(row["one_after_another_us"] / row["us_per_step"], 2)
+            peer = peer_us(args.peer_json, names, worlds)
+            if peer is not None:
+                row |= {"peer": "MuJoCo Warp", "peer_us": peer, "over_peer": round(peer / row["us_per_step"], 2)}
+            rows.append(row)
+            print(json.dumps(row), flush=True)
+    if args.json:
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        args.json.write_text(json.dumps(document("benchmarks.mixed", rows), indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Mixed batches on the GPU: groups come, go and pause, and each keeps the bits of its model alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scheduler import validate
+from simengine import Simulation
+from simengine.emission import store
+from simengine.zoo import random_robot
+from tests.gpu.compare import to_host
+from tests.models import OWN, gymnasium_path
+
+EXECUTORS = ("serial", "streams", "graph", "graph-cached")
+ROBOTS = [random_robot(seed) for seed in range(3)]
+MIXED = [gymnasium_path("ant"), gymnasium_path("hopper"), gymnasium_path("humanoid"), OWN["pile"], *ROBOTS]
+
+
+def state(sim: Simulation, group: Any) -> list[bytes]:
+    names = ("qpos", "qvel", "qacc_warmstart", "nstep")
+    return [to_host(group.field(name)).tobytes() for name in names]
+
+
+def alone(model: Any, worlds: int, steps: int) -> list[bytes]:
+    sim = Simulation(model, worlds, backend="cuda", executor="serial")
+    for _ in range(steps):
+        sim.step()
+    return state(sim, sim.groups[0])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_groups_come_and_go_while_the_others_go_on(executor: str) -> None:
+    sim = Simulation([(ROBOTS[0], 3), (ROBOTS[1], 2)], backend="cuda", executor=executor)
+    first, second = sim.groups
+    sim.step(10)
+    third = sim.add_group(ROBOTS[2], 4)
+    sim.step(5)
+    second.paused = True
+    sim.step(2)
+    second.paused = False
+    sim.step(3)
+    assert state(sim, second) == alone(ROBOTS[1], 2, 18)
+    sim.remove_group(second)
+    sim.step(4)
+    assert state(sim, first) == alone(ROBOTS[0], 3, 24)
+    assert state(sim, third) == alone(ROBOTS[2], 4, 14)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_every_group_of_a_mixed_batch_is_its_model_alone(executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where arenas start so small that they have to grow in the middle of a step."""
+    monkeypatch.setattr(store, "_FIRST_CAPACITY", 2)
+    sim = Simulation([(model, 20) for model in MIXED], backend="cuda", executor=executor)
+    for _ in range(4):
+        sim.step(10)
+    for model, group in zip(MIXED, sim.groups, strict=True):
+        assert state(sim, group) == alone(model, 20, 40)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("emission", ["ahead", "counted"])
+def test_a_graph_is_traced_and_was_legal(emission: str) -> None:
+    sim = Simulation([(model, 8) for model in MIXED], backend="cuda", executor="graph-cached", emission=emission)
+    sim.step(20)
+    trace = sim.trace()
+    assert not validate(trace.order, trace, sim._engine.segments, slack=2e-6)  # type: ignore[union-attr]
+    assert len(trace.events) == len(trace.order) > 50
+    assert all(np.isfinite(event.end) and event.end >= event.start for event in trace.events)
+    assert emission == "counted" or trace.concurrency() > 1
