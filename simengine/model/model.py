@@ -202,7 +202,10 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.nd
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
-    values |= hull_table(mj, {g for c in pairs for g in c[:2]}, {g for c in pairs if can_lie(mj, c) for g in c[:2]})
+    touching = {g for c in pairs for g in c[:2]}
+    flat = {g for c in pairs if can_lie(mj, c) for g in c[:2]}
+    on_planes = {c.geom2 for c in pairs if mj.geom_type[c.geom1] == mujoco.mjtGeom.mjGEOM_PLANE}
+    values |= hull_table(mj, touching, flat, on_planes)
     values |= length_table(mj) | path_table(mj) | actuator_table(mj) | sensor_table(mj)
     values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia

@@ -136,6 +136,7 @@ TABLE: tuple[TableField, ...] = (
     _r("hull_vert", "nhullvert", 3, doc="derived: vertices in the geom's frame [m]; unit box and caps after hulls"),
     _i("face_adr", "nface+1", doc="derived: first entry of each face in face_vert"),
     _i("face_vert", "nfacevert", doc="derived: vertices around each face, numbered within their hull"),
+    _i("face_span", "nfacevert", 4, doc="derived: of what can touch planes, four that span the face, from each on"),
     _r("face_normal", "nface", 3, doc="derived: outward normal in the geom's frame"),
     _i("vert_adr", "nhullvert+1", doc="derived: first entry of each vertex in vert_face and vert_edge"),
     _i("vert_face", "nfacevert", doc="derived: faces around each vertex"),
