@@ -1,4 +1,4 @@
-"""Contacts of flat faces that rounding chooses: states with such contacts are not compared."""
+"""Contacts that rounding chooses, or that MuJoCo does not find: states with such contacts are not compared."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from copy import copy
 import mujoco
 import numpy as np
 
+from simengine.check.optimal import are_optimal
+
 _NUDGES = 6  # how often coordinates are changed to see whether other contacts are chosen
 _NUDGE = {"float64": 1e-10, "float32": 1e-6}  # and by how much: more than a precision rounds what follows from them
 _ELSEWHERE = 1e-4  # [m] how far away other ones are at least
@@ -18,7 +20,7 @@ _PLANE, _CAPSULE, _CYLINDER, _BOX, _MESH = 0, 3, 5, 6, 7  # MuJoCo's mjtGeom
 
 
 class Chosen:
-    """Tells which contacts are chosen by rounding.
+    """Tells which contacts are chosen by rounding, or not found; see `are_optimal` for the latter.
 
     Contacts of a mesh and a plane, and of flat faces, are corners; which of them is decided by small differences. Four
     contacts are chosen among more corners by the area that they span, and areas may be equal. A cylinder's cap is
@@ -38,12 +40,16 @@ class Chosen:
         self._data = mujoco.MjData(self._single)
 
     def are_decided(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
-        """Whether rounding chooses none of the contacts in `data`, after MuJoCo's `mj_fwdPosition`; changes `data`."""
+        """Whether rounding chooses none of the contacts in `data`, after MuJoCo's `mj_fwdPosition`, and all are right;
+        changes `data`."""
         pairs = Counter(pair for pair in map(tuple, data.contact.geom.tolist()) if self._lies_flat(*pair))
         if not pairs:
             return True
+        self._find_single(data)
+        if not are_optimal(self._single, self._data):
+            return False
         caps = {p: number for p, number in pairs.items() if _CYLINDER in (self._kind[p[0]], self._kind[p[1]])}
-        if any(number == _MOST for number in caps.values()) or (caps and self._on_a_cap(data, caps)):
+        if any(number == _MOST for number in caps.values()) or (caps and self._on_a_cap(caps)):
             return False
         return all(np.abs(pos - first).max() < _ELSEWHERE for first, pos in self._nudged(model, data))
 
@@ -67,11 +73,15 @@ class Chosen:
         by_convex = first in (_CAPSULE, _CYLINDER, _BOX, _MESH) and (second == _MESH or _CYLINDER in (first, second))
         return by_convex or (first, second) == (_PLANE, _MESH)
 
-    def _on_a_cap(self, data: mujoco.MjData, pairs: dict[tuple[int, int], int]) -> bool:
-        """Whether a pair with one or two contacts touches along the axis of a cylinder, without being a capsule's."""
+    def _find_single(self, data: mujoco.MjData) -> None:
+        """The one contact of each pair of geoms in a state, in `_data`."""
         single = self._data
         single.qpos[:], single.mocap_pos[:], single.mocap_quat[:] = data.qpos, data.mocap_pos, data.mocap_quat
         mujoco.mj_fwdPosition(self._single, single)
+
+    def _on_a_cap(self, pairs: dict[tuple[int, int], int]) -> bool:
+        """Whether a pair with one or two contacts touches along the axis of a cylinder, without being a capsule's."""
+        single = self._data
         for pair, frame in zip(map(tuple, single.contact.geom.tolist()), single.contact.frame, strict=True):
             if self._kind[pair[0]] == _CAPSULE or pairs.get(pair, _MOST) > 2:
                 continue

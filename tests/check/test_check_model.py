@@ -16,7 +16,9 @@ from simengine import (
     load_model,
 )
 from simengine.check.fields import FORWARD, STEPPED
+from simengine.check.optimal import are_optimal
 from simengine.check.oracle import Oracle
+from simengine.check.states import Sampler
 from simengine.state.fields import FIELD, entry_shape
 from tests.model.features import FEATURES, TOGETHER, model_with
 from tests.models import OWN, gymnasium_path
@@ -319,3 +321,26 @@ def test_the_corners_of_a_mesh_that_lies_almost_flat_are_decided_in_double_preci
         qpos = np.array([0, 0, 0.0999, 1, 0, 0, 0], dtype=float)
         mujoco.mju_axisAngle2Quat(qpos[3:], np.array([0.6, 0.8, 0.0]), tilt)
         assert {dtype for dtype in ("float64", "float32") if Oracle(model, dtype).is_decided(qpos)} == decided
+
+
+def test_contacts_of_meshes_are_right_if_the_geoms_are_as_far_apart_as_they_say() -> None:
+    corners = " ".join(f"{x} {y} {z}" for x in (-0.1, 0.1) for y in (-0.1, 0.12) for z in (-0.1, 0.1))
+    shapes = ('type="box" size=".1 .1 .1"', 'type="capsule" size=".1 .1"', 'type="cylinder" size=".1 .1"')
+    bodies = "".join(
+        f"<body><freejoint/><geom {shape}/></body>" for shape in (*shapes, 'type="ellipsoid" size=".1 .15 .2"')
+    )
+    model = mujoco.MjModel.from_xml_string(f"""
+<mujoco><option ccd_tolerance="1e-12" ccd_iterations="500"><flag multiccd="disable"/></option>
+  <asset><mesh name="block" vertex="{corners}"/></asset>
+  <worldbody><geom type="mesh" mesh="block"/>{bodies}</worldbody></mujoco>""")
+    data, sampler = mujoco.MjData(model), Sampler(model, 0)
+    found = 0
+    for _ in range(20):
+        sampler.random().put_into(model, data)
+        mujoco.mj_fwdPosition(model, data)
+        found += int((data.contact.geom[:, 0] * data.contact.geom[:, 1] == 0).sum())
+        assert are_optimal(model, data)
+        if (data.contact.geom == 0).any():
+            data.contact.dist[(data.contact.geom == 0).any(axis=1)] += 1e-4
+            assert not are_optimal(model, data)
+    assert found > 20
