@@ -42,8 +42,8 @@ def check_model(
     miss of the model's pair types and joint limits is searched for. Both solvers run until they converge, to 1e-15, on
     copies of the model. States whose contacts or limits are within 1e-6 of their margin are left out and counted; so
     are, field by field, the few states in which a difference is no more than rounding the state itself can do, and
-    readings of touch sensors of forces that point at the very edge of a site. States with contacts of meshes that MuJoCo
-    itself does not find are left out with those on a margin.
+    readings of touch sensors of forces that point at the very edge of a site. States with contacts of meshes that
+    MuJoCo itself does not find are left out with those on a margin.
 
     A model that lies on a margin in most states is compared with all margins 1e-3 wider, on both sides. One in which
     boxes or meshes touch height fields without a margin is compared with margins of 1e-9: without one MuJoCo does not

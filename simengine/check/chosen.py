@@ -9,7 +9,7 @@ from copy import copy
 import mujoco
 import numpy as np
 
-from simengine.check.optimal import are_optimal
+from simengine.check.optimal import are_clear, are_optimal
 
 _NUDGES = 6  # how often coordinates are changed to see whether other contacts are chosen
 _NUDGE = {"float64": 1e-10, "float32": 1e-6}  # and by how much: more than a precision rounds what follows from them
@@ -20,7 +20,7 @@ _PLANE, _CAPSULE, _CYLINDER, _BOX, _MESH = 0, 3, 5, 6, 7  # MuJoCo's mjtGeom
 
 
 class Chosen:
-    """Tells which contacts are chosen by rounding, or not found; see `are_optimal` for the latter.
+    """Tells which contacts are chosen by rounding, or not found; see `simengine.check.optimal` for some.
 
     Contacts of a mesh and a plane, and of flat faces, are corners; which of them is decided by small differences. Four
     contacts are chosen among more corners by the area that they span, and areas may be equal. A cylinder's cap is
@@ -33,7 +33,7 @@ class Chosen:
     """
 
     def __init__(self, mj: mujoco.MjModel, dtype: str):
-        self._nudge = _NUDGE[dtype]
+        self._dtype = dtype
         self._kind = mj.geom_type.tolist()
         self._single = copy(mj)
         self._single.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MULTICCD)
@@ -56,11 +56,11 @@ class Chosen:
     def _nudged(self, model: mujoco.MjModel, data: mujoco.MjData) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Positions of the contacts in `data`, and in states next to it, in which bodies are turned in each other."""
         qpos, quat, first = data.qpos.copy(), model.body_quat.copy(), data.contact.pos.copy()
-        rng = np.random.default_rng(0)
+        rng, nudge = np.random.default_rng(0), _NUDGE[self._dtype]
         try:
             for _ in range(_NUDGES):
-                data.qpos[:] = qpos + rng.choice((-self._nudge, self._nudge), size=qpos.shape)
-                model.body_quat[:] = quat + rng.choice((-self._nudge, self._nudge), size=quat.shape)
+                data.qpos[:] = qpos + rng.choice((-nudge, nudge), size=qpos.shape)
+                model.body_quat[:] = quat + rng.choice((-nudge, nudge), size=quat.shape)
                 mujoco.mj_fwdPosition(model, data)
                 pos = data.contact.pos
                 yield first, pos.copy() if pos.shape == first.shape else np.full_like(first, np.inf)
@@ -72,6 +72,11 @@ class Chosen:
         first, second = self._kind[geom1], self._kind[geom2]
         by_convex = first in (_CAPSULE, _CYLINDER, _BOX, _MESH) and (second == _MESH or _CYLINDER in (first, second))
         return by_convex or (first, second) == (_PLANE, _MESH)
+
+    def are_clear(self, data: mujoco.MjData) -> bool:
+        """Whether it is clear which corners of meshes touch in the state in `data`."""
+        self._find_single(data)
+        return are_clear(self._single, self._data, self._dtype)
 
     def _find_single(self, data: mujoco.MjData) -> None:
         """The one contact of each pair of geoms in a state, in `_data`."""

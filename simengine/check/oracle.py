@@ -134,6 +134,11 @@ class Oracle:
             return False
         return self._chosen.are_decided(model, data)
 
+    def is_clear(self, before: Mapping[str, np.ndarray]) -> bool:
+        """Whether it is clear which corners of meshes touch in a state, given by MuJoCo's names."""
+        self.contacts(before)
+        return self._chosen.are_clear(self.data)
+
     def touched(self) -> Touched:
         """What the state in `data` touches."""
         mj, data = self.mj, self.data

@@ -44,8 +44,8 @@ class FieldResult:
             ones, and fields without entries, such as those of contacts where there are none, not at all.
         ill_conditioned: in how many further states it is beyond its tolerance, but by no more than a few times what
             rounding the state alone, or MuJoCo's own convex collisions, do to MuJoCo's own value, or where rounding
-            puts the contacts of a pair in another order and sweeps over them end early; they are left out of the
-            errors.
+            puts the contacts of a pair in another order and sweeps over them end early, or where corners of meshes
+            lie off a face by no more than rounding; they are left out of the errors, as long as they are few.
         absolute: largest max|a - b| of a state, b being MuJoCo's, in the field's own unit.
         relative: largest max|a - b| / max(1, max|b|) of a state.
         tolerance: bound of the relative error.
