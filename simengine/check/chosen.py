@@ -25,7 +25,8 @@ class Chosen:
     Contacts of a mesh and a plane, and of flat faces, are corners; which of them is decided by small differences. Four
     contacts are chosen among more corners by the area that they span, and areas may be equal. A cylinder's cap is
     a regular polygon, so with it many always are, in a way that small changes need not show. And where a corner touches
-    a cap, the line on the cylinder's side that is tried with it lies anywhere around.
+    a cap, the line on the cylinder's side that is tried with it lies anywhere around. Of a cylinder
+    that lies level on a plane either end may be the lower one, which has more contacts.
 
     Args:
         mj: the model.
@@ -42,6 +43,8 @@ class Chosen:
     def are_decided(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
         """Whether rounding chooses none of the contacts in `data`, after MuJoCo's `mj_fwdPosition`, and all are right;
         changes `data`."""
+        if self._lies_level(data):
+            return False
         pairs = Counter(pair for pair in map(tuple, data.contact.geom.tolist()) if self._lies_flat(*pair))
         if not pairs:
             return True
@@ -72,6 +75,15 @@ class Chosen:
         first, second = self._kind[geom1], self._kind[geom2]
         by_convex = first in (_CAPSULE, _CYLINDER, _BOX, _MESH) and (second == _MESH or _CYLINDER in (first, second))
         return by_convex or (first, second) == (_PLANE, _MESH)
+
+    def _lies_level(self, data: mujoco.MjData) -> bool:
+        """Whether a cylinder lies level on a plane, so that either of its ends may be the lower one."""
+        for pair in {tuple(pair) for pair in data.contact.geom.tolist()}:
+            if (self._kind[pair[0]], self._kind[pair[1]]) == (_PLANE, _CYLINDER):
+                normal, axis = (data.geom_xmat[geom].reshape(3, 3)[:, 2] for geom in pair)
+                if abs(normal @ axis) < _NUDGE[self._dtype]:
+                    return True
+        return False
 
     def are_clear(self, data: mujoco.MjData) -> bool:
         """Whether it is clear which corners of meshes touch in the state in `data`."""
