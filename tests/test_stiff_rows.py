@@ -36,7 +36,10 @@ def test_accelerations_stay_finite_in_float32(cone: str, impratio: int, dim: int
     assert np.isfinite(np.asarray(sim.field("qacc"))).all()
 
 
-@pytest.mark.parametrize(("cone", "backend"), [("elliptic", "host"), ("pyramidal", "host"), ("elliptic", "jax")])
+@pytest.mark.parametrize(
+    ("cone", "backend"),
+    [("elliptic", "host"), ("pyramidal", "host"), pytest.param("elliptic", "jax", marks=pytest.mark.slow)],
+)
 def test_rows_that_no_body_gives_way_to_share_the_least_regularisation(cone: str, backend: str) -> None:
     mj = mujoco.MjModel.from_xml_string(f"""
 <mujoco><option cone="{cone}" impratio="20"/>

@@ -251,6 +251,7 @@ TABLE: tuple[TableField, ...] = (
     _i("sensor_match", "nsensor", 2, 3, doc="derived: what the geoms of a contact must be, see model/sensors.py"),
     _i("sensor_prm", "nsensor", 3, doc="of contacts: which data, what is kept of them, how many"),
     _r("sensor_size", "nsensor", 3, doc="derived: its size [m]"),
+    _r("sensor_lens", "nsensor", 4, doc="derived: focal lengths, half resolution of a camera, x then y [pixels]"),
     _r("sensor_quat", "nsensor", 2, 4, doc="derived: orientations of the frames in their bodies"),
     # options
     _r("opt_timestep", doc="step [s]"),
