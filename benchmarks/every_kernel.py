@@ -211,6 +211,7 @@ def shared_models() -> Iterator[tuple[str, mujoco.MjModel]]:
         *(("heap", heap, "solver", int(s)) for s in (solvers.mjSOL_NEWTON, solvers.mjSOL_CG, solvers.mjSOL_PGS)),
         ("heap", heap, "cone", int(mujoco.mjtCone.mjCONE_ELLIPTIC)),
         *(("tower", tower, "solver", int(s)) for s in (solvers.mjSOL_NEWTON, solvers.mjSOL_PGS)),
+        ("crooked heap", islands.crooked(heap), "integrator", int(integrators.mjINT_EULER)),
         *(
             ("heap", heap, "integrator", int(i))
             for i in (integrators.mjINT_RK4, integrators.mjINT_IMPLICIT, integrators.mjINT_IMPLICITFAST)

@@ -39,6 +39,7 @@ _HEADERS_AFTER_MODEL = (
     "contact.cuh",
     "box.cuh",
     "lengths.cuh",
+    "springs.cuh",
     "wrap.cuh",
     "actuators.cuh",
     "dual.cuh",

@@ -57,17 +57,7 @@ def _free(geom: str, words: str) -> Feature:
 FEATURES: dict[str, Feature] = {
     "diagexact": Feature("flag", '<flag diagexact="enable"/>', "enable flag diagexact"),
     "sleep": Feature("flag", '<flag sleep="enable"/>', "enable flag sleep"),
-    "polynomial stiffness": Feature("joint", 'stiffness="1 2"', "polynomial stiffness of joint 'swing'"),
-    "polynomial damping": Feature("joint", 'damping="1 2"', "polynomial damping of joint 'swing'"),
-    "box on a height field": Feature(
-        "world",
-        '<geom name="land" type="hfield" hfield="hills" contype="2"/>'
-        '<body name="other"><freejoint/><geom name="block" type="box" size="0.1 0.1 0.1" conaffinity="2"/></body>',
-        "margin 0 of geoms 'land' and 'block'",
-    ),
     "tendon armature": _tendon('armature="0.1"', "armature of tendon 'string'"),
-    "tendon stiffness": _tendon('stiffness="1 2"', "polynomial stiffness of tendon 'string'"),
-    "tendon damping": _tendon('damping="1 2"', "polynomial damping of tendon 'string'"),
     "flex equality": Feature(
         "world",
         '<flexcomp name="cloth" type="grid" count="3 3 1" spacing="0.1 0.1 0.1" radius="0.01" pos="3 3 3">'
