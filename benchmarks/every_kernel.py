@@ -204,13 +204,14 @@ def shared_models() -> Iterator[tuple[str, mujoco.MjModel]]:
         yield name, mujoco.MjModel.from_xml_string(text)
     yield "pusher", mujoco.MjModel.from_xml_path(str(ASSETS / "pusher.xml"))
     yield "mesh", mujoco.MjModel.from_xml_string(pair("plane", "mesh"))
-    heap = islands.heap(20)
+    heap, tower = islands.heap(20), islands.heap(48, clump=16, rise=0.15)
     variations: tuple[tuple[str, str, str, int], ...] = (
         *(("linkage", models.OWN["linkage"], "solver", int(s)) for s in (solvers.mjSOL_CG, solvers.mjSOL_PGS)),
         *(("pile", models.OWN["pile"], "solver", int(s)) for s in (solvers.mjSOL_CG, solvers.mjSOL_PGS)),
         *(("heap", heap, "solver", int(s)) for s in (solvers.mjSOL_NEWTON, solvers.mjSOL_CG, solvers.mjSOL_PGS)),
         ("heap", heap, "cone", int(mujoco.mjtCone.mjCONE_ELLIPTIC)),
         ("crooked heap", islands.crooked(heap), "integrator", int(integrators.mjINT_EULER)),
+        *(("tower", tower, "solver", int(s)) for s in (solvers.mjSOL_NEWTON, solvers.mjSOL_PGS)),
         *(
             ("heap", heap, "integrator", int(i))
             for i in (integrators.mjINT_RK4, integrators.mjINT_IMPLICIT, integrators.mjINT_IMPLICITFAST)
@@ -225,6 +226,8 @@ def shared_models() -> Iterator[tuple[str, mujoco.MjModel]]:
 def run_shared(name: str, mj: mujoco.MjModel, args: argparse.Namespace, runs: Runs) -> list[str]:
     """An evaluation that stores every field and steps that keep sensors, from settled states."""
     model = simengine.load_model(mj)
+    if name.startswith("tower"):  # a large world, whose islands shall be large ones though the states are of its ruins
+        model.solve_dense_up_to(8)
     keep = ("cfrc_ext", "site_xpos", "sensordata", "ten_length", "actuator_moment")
     sim = simengine.Simulation(
         model, args.worlds, backend=args.backend, dtype=args.dtype, keep=keep, on_nonfinite="freeze"

@@ -157,7 +157,7 @@ class CudaLaunch:
     `function` is a CUfunction handle, `shared` the dynamic shared memory a block [bytes]. `issue` costs about 3 us.
     """
 
-    __slots__ = ("_dims", "_keepalive", "_launch", "_packed", "block", "function", "grid", "shared")
+    __slots__ = ("_allowed", "_dims", "_keepalive", "_launch", "_packed", "block", "function", "grid", "shared")
 
     def __init__(
         self,
@@ -176,6 +176,7 @@ class CudaLaunch:
         self.function = int(function)
         self.block = _three("block", block)
         self.shared = int(shared)
+        self._allowed = max(self.shared, _DEFAULT_SHARED_LIMIT)  # what copies of this launch may ask for
         attribute = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         # other launches of the function may need more, and rely on what they have been allowed
         if self.shared > max(_DEFAULT_SHARED_LIMIT, driver.funcGetAttribute(attribute, self.function)):
@@ -217,14 +218,14 @@ class CudaLaunch:
     def with_shape(self, grid: Sequence[int], block: Sequence[int], shared: int) -> CudaLaunch:
         """Return a launch of another grid, block and shared memory [bytes] that shares the packed arguments.
 
-        `shared` is at most that of this launch, which has told the function how much to allow.
+        `shared` is at most that of the launch first made, which has told the function how much to allow.
         """
-        if shared > max(self.shared, _DEFAULT_SHARED_LIMIT):
+        if shared > self._allowed:
             raise ValueError(
-                f"with_shape asks for {shared} bytes of shared memory where the launch was made for {self.shared}"
+                f"with_shape asks for {shared} bytes of shared memory where the launch was made for {self._allowed}"
             )
         copy = object.__new__(CudaLaunch)
-        for name in ("_launch", "_packed", "_keepalive", "function"):
+        for name in ("_allowed", "_launch", "_packed", "_keepalive", "function"):
             setattr(copy, name, getattr(self, name))
         copy.block = _three("block", block)
         copy.shared = int(shared)

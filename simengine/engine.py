@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -18,15 +18,19 @@ from simengine.emission.evaluation import kernels_of
 from simengine.emission.memory import require
 from simengine.emission.params import GroupParameters
 from simengine.emission.shard import ShardEmitter
-from simengine.emission.store import GroupStore
+from simengine.emission.steps import Copier, advance
+from simengine.emission.store import GroupStore, class_bounds
 from simengine.kernels.functions import KernelFunctions
 from simengine.model.blob import pack_models, with_integers
 from simengine.model.model import Model
-from simengine.state.fields import COLUMNS, FIELD, FIELDS, ISLAND_CLASSES
+from simengine.state.fields import COLUMNS, FIELD, FIELDS, LARGE_ISLANDS
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _TABLES = ("model_ints", "model_reals")
 _DISABLED = mujoco.mjtDisableBit
+
+_MOST_DOFS_OF_A_WARP = 256
+"""Worlds of more dofs, if they are solved by islands, are worked on by a whole block of threads on the GPU."""
 
 
 class ListEngine:
@@ -55,8 +59,8 @@ class ListEngine:
         executor_options: dict[str, Any],
     ):
         self.backend = backend
-        self.executor_name = backend.default_executor if executor == "auto" else executor
-        self.emission = backend.emission(self.executor_name) if emission == "auto" else emission
+        self._asked = executor, emission
+        self._choose(model for model, _ in groups)
         backend.executor_options(self.executor_name, 1)  # refuses an executor this backend cannot run
         self.segments = Segments()
         self._dtype = dtype
@@ -98,7 +102,9 @@ class ListEngine:
         group = self._following_group
         count = min(num_worlds, self._shards or self.backend.shards_for(num_worlds, self.executor_name))
         bounds = [num_worlds * i // count for i in range(count + 1)]
-        store = GroupStore(f"group{group}", model, num_worlds, bounds, self.backend, self._dtype)
+        store = GroupStore(
+            f"group{group}", model, num_worlds, bounds, self.backend, self._dtype, self.emission == "ahead"
+        )
         # numbers of shards that went are used again, so that the table of segments does not grow with every change
         free = len(self._free_shards)
         numbers = [*self._free_shards[:count], *range(self._following_shard, self._following_shard + count - free)]
@@ -109,7 +115,15 @@ class ListEngine:
         del self._free_shards[:count]
         return group
 
+    def _choose(self, models: Iterable[Model]) -> None:
+        """Choose executor and emission where that was left to the backend."""
+        executor, emission = self._asked
+        by_islands = any(model.has_islands for model in models)
+        self.executor_name = self.backend.executor_for(by_islands) if executor == "auto" else executor
+        self.emission = self.backend.emission(self.executor_name) if emission == "auto" else emission
+
     def _make_executor(self) -> None:
+        self._choose(store.model for store in self.stores.values())
         shards = sum(len(emitters) for emitters in self.emitters.values())
         self._options = {**self.backend.executor_options(self.executor_name, shards), **self._chosen_options}
         self.executor = make_executor(self.executor_name, **self._options)
@@ -117,13 +131,19 @@ class ListEngine:
     def _functions(self, lanes: int) -> KernelFunctions:
         return KernelFunctions(lambda kernels: self.backend.load(kernels, self._dtype, lanes))
 
+    def _large_lanes(self, model: Model) -> tuple[int, int]:
+        """Lanes for a large and for a huge island: rows that are solved one after another have no use for many."""
+        few = self.backend.lanes(model.nv)
+        return (few, few) if model.solver == "solve_pgs" else self.backend.island_lanes
+
     def _make_emitters(self, store: GroupStore, group: int, numbers: Sequence[int]) -> list[ShardEmitter]:
         model = store.model
-        lanes = self.backend.lanes(model.nv)
+        large = model.has_islands and model.nv > _MOST_DOFS_OF_A_WARP
+        lanes = self.backend.wide_lanes if large else self.backend.lanes(model.nv)
         functions = self._functions(lanes)
         functions.require(kernels_of(model, model.opt_integrator, frozenset()))
-        bounds = (*ISLAND_CLASSES, model.nv) if model.has_islands else ()
-        island_lanes = [self.backend.lanes(bound) for bound in bounds]
+        dense = class_bounds(model)[:LARGE_ISLANDS]
+        island_lanes = [*map(self.backend.lanes, dense), *self._large_lanes(model)] if dense else []
         solvers = {n: self._functions(n) for n in island_lanes}
         (header,), *blobs = pack_models([model], self._dtype)
         parameters = self.parameters.get(group)
@@ -151,46 +171,20 @@ class ListEngine:
             keep: derived fields that must be valid afterwards.
             controls: of groups that have others in each step, (n, num_worlds, nu).
         """
-        staged = {g: self.backend.stage(c) if isinstance(c, np.ndarray) else c for g, c in controls.items()}
-        self.trace = self._advance(self.executor, n, keep, staged)
+        copiers = [self._copier(group, own) for group, own in controls.items()]
+        self.trace = self._advance(self.executor, n, keep, copiers)
         self._retire()
         self.valid.update(dict.fromkeys(self._active(), keep))
 
-    def _advance(self, executor: Executor, n: int, keep: frozenset[str], controls: Mapping[int, Any]) -> Trace:
-        """Run `n` steps; returns the trace of the last run of the executor."""
+    def _copier(self, group: int, controls: Any) -> Copier:
+        rows = (
+            self.backend.stage(controls) if isinstance(controls, np.ndarray) else self.backend.arrays.asarray(controls)
+        )
+        return self.backend.copier(self.stores[group].array("ctrl"), rows)
+
+    def _advance(self, executor: Executor, n: int, keep: frozenset[str], controls: Sequence[Copier]) -> Trace:
         emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
-        early = [emitter for emitter in emitters if self.emission == "ahead" and emitter.can_go_ahead]
-        if not early and not controls:
-            return executor.run([emitter.steps(n, keep) for emitter in emitters])
-        late = emitters if not early else [emitter for emitter in emitters if not emitter.can_go_ahead]
-        for step in range(n):
-            self._control(controls, step)
-            kept = keep if step == n - 1 else frozenset[str]()
-            lists = [emitter.ahead(kept) for emitter in early]
-            trace = executor.run([*lists, *(emitter.steps(1, kept) for emitter in late)])
-        return self._catch_up(executor, early, n, keep, controls) or trace
-
-    def _catch_up(
-        self, executor: Executor, early: list[ShardEmitter], n: int, keep: frozenset[str], controls: Mapping[int, Any]
-    ) -> Trace | None:
-        """Let shards that were stepped ahead of their counts take the steps for which their arenas had no room."""
-        if not early:
-            return None
-        executor.synchronize()
-        done = [(emitter, emitter.arrive()) for emitter in early]
-        behind = [(emitter, count) for emitter, count in done if count < n * emitter.stages]
-        trace = None
-        for step in range(min((count // emitter.stages for emitter, count in behind), default=n), n):
-            self._control(controls, step)
-            kept = keep if step == n - 1 else frozenset[str]()
-            places = [(emitter, count - step * emitter.stages) for emitter, count in behind]
-            trace = executor.run([e.steps(1, kept, max(0, count)) for e, count in places if count < e.stages])
-        return trace
-
-    def _control(self, controls: Mapping[int, Any], step: int) -> None:
-        """Set the controls of a step."""
-        for group, values in controls.items():
-            self.stores[group].array("ctrl")[...] = values[step]
+        return advance(executor, emitters, self.emission == "ahead", n, keep, controls)
 
     def forward(self) -> None:
         """Fill every derived field from the state."""
@@ -216,7 +210,7 @@ class ListEngine:
         active = self._active()
         executor = make_executor(self.executor_name, **{**self._options, "record": "times"})
         try:
-            trace = self._advance(executor, 1, keep, {})
+            trace = self._advance(executor, 1, keep, ())
             executor.synchronize()
         finally:
             executor.close()

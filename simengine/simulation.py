@@ -90,9 +90,13 @@ class Simulation:
             self._engine = JaxEngine(pairs, executor, dtype)
         else:
             self._engine = ListEngine(pairs, chosen, executor, dtype, seed, shards, emission, executor_options or {})
-        self.executor = self._engine.executor_name
         self.groups: tuple[Group, ...] = tuple(Group(self._engine, i, m, n, dtype) for i, (m, n) in enumerate(pairs))
         self.reset()
+
+    @property
+    def executor(self) -> str:
+        """Name of the executor."""
+        return self._engine.executor_name
 
     # ---------------------------------------------------------------------------------------------------- groups
 

@@ -9,11 +9,12 @@ from functools import cache
 import mujoco
 import numpy as np
 
+from simengine.emission.store import class_bounds
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model, load_model
 from simengine.model.table import PAIR_TYPES
-from simengine.state.fields import COLUMNS, INTEGRATION_STATE, ISLAND_CLASSES, ISLAND_COLUMNS, NUM_ISLAND_CLASSES
+from simengine.state.fields import COLUMNS, INTEGRATION_STATE, ISLAND_ARENAS, LARGE_ISLANDS, NUM_ISLAND_CLASSES
 from tests.stages.harness import Argument, Memory, Place, arguments, call
 
 ARM = """
@@ -99,6 +100,38 @@ def every_row(xml: str) -> str:
     return xml.replace('density="600"', 'density="600" condim="4"').replace("<tendon>", equalities + "<tendon>")
 
 
+GEOMS = ('type="sphere" size="0.11"', 'type="capsule" size="0.07 0.06"', 'type="box" size="0.09 0.08 0.1"')
+
+
+def pile(cone: str, bodies: int = 50) -> str:
+    """Spheres, capsules and boxes over a corner of walls, with an arm of three joints hanging among them."""
+    rng = np.random.default_rng(5)
+    loose = []
+    for i in range(bodies):
+        x, y = 0.24 * np.array([i % 3, i // 3 % 3]) + rng.uniform(-0.03, 0.03, 2)
+        place = f'pos="{x:.3f} {y:.3f} {0.13 + 0.25 * (i // 9):.3f}"'
+        turn = f'euler="{rng.uniform(0, 3):.2f} {rng.uniform(0, 3):.2f} 0" condim="{(3, 4, 6, 1)[i % 4]}"'
+        loose.append(f"<body {place}><freejoint/><geom {GEOMS[i % 3]} {turn}/></body>")
+    arm = "".join(
+        f'<body pos="0 0 -0.25"><joint axis="{axis}" range="-1 1" limited="true" frictionloss="0.2"/>'
+        '<geom type="capsule" size="0.05" fromto="0 0 0 0 0 -0.25" condim="4"/>'
+        for axis in ("1 0 0", "0 1 0", "1 0 0")
+    )
+    walls = "".join(
+        f'<geom type="plane" size="5 5 1" pos="{p}" zaxis="{z}"/>'
+        for p, z in (("0 0 0", "0 0 1"), ("-0.2 0 0", "1 0 0"), ("0.7 0 0", "-1 0 0"), ("0 -0.2 0", "0 1 0"))
+    )
+    return f"""
+<mujoco model="pile">
+  <compiler angle="radian"/><option timestep="0.004" cone="{cone}"/>
+  <default><geom density="500"/></default>
+  <worldbody>{walls}<geom type="plane" size="5 5 1" pos="0 0.7 0" zaxis="0 -1 0"/>
+    <body pos="0.24 0.24 1.3">{arm}{"</body>" * 3}</body>{"".join(loose)}
+  </worldbody>
+</mujoco>
+"""
+
+
 def dense(model: Model) -> Model:
     """The same model, to be solved as one problem."""
     other = load_model(model.mj)
@@ -151,7 +184,9 @@ def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
         if kernel.name == upto:
             return
         if kernel.unit == "island":
-            yield from ((kernel, over_islands(kernel, memory, c)) for c in range(NUM_ISLAND_CLASSES))
+            yield from ((kernel, over_islands(kernel, memory, c)) for c in range(LARGE_ISLANDS))
+        elif kernel.unit == "large island":
+            yield from ((kernel, over_islands(kernel, memory, c)) for c in range(LARGE_ISLANDS, NUM_ISLAND_CLASSES))
         else:
             yield kernel, arguments(kernel, memory)
     for kernel in (scatter, *catalogue.island_integrator(integrator)):
@@ -160,8 +195,8 @@ def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
 
 def over_islands(kernel: Kernel, memory: Memory, island_class: int) -> list[Argument]:
     """Arguments of a solver over the islands of one class."""
-    most = min(memory.model.nv, (*ISLAND_CLASSES, memory.model.nv)[island_class])
-    plan = kernel.plan_scratch({**memory.model.sizes, "nv": most}, 0, registers=False)
+    sizes = {**memory.model.sizes, "nv": class_bounds(memory.model)[island_class]}
+    plan = kernel.plan_scratch(sizes, 0, registers=False)
     totals = Place("island_totals", 4 * island_class)
     head: list[Argument] = [
         memory.header,
@@ -171,6 +206,7 @@ def over_islands(kernel: Kernel, memory: Memory, island_class: int) -> list[Argu
         totals,
         island_class,
         0,
+        None,
     ]
     fields = [Place(kernel.stored_as(name)) for name in (*kernel.reads, *kernel.produced, *kernel.updates)]
     extra = [Place(name) for name in (*kernel.addresses, *kernel.island_scratch)]
@@ -190,6 +226,5 @@ def prepared(model: Model, dtype: str, states: dict[str, np.ndarray]) -> Memory:
         call(kernel, memory, slots)
     counts = memory.own("island_totals").ravel().tolist()
     needs = (sum(counts[:NUM_ISLAND_CLASSES]), *counts[NUM_ISLAND_CLASSES:])
-    islands = dict(zip(("island", "island_M", "island_J"), needs, strict=True))
-    assert len(ISLAND_COLUMNS) == NUM_ISLAND_CLASSES + 2
+    islands = dict(zip(ISLAND_ARENAS, needs, strict=True))
     return filled(Memory(model, dtype, n, sizes["contact"], sizes["row"], islands), states)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,7 +22,10 @@ class Backend(Protocol):
     """A processor that runs kernel lists."""
 
     name: str
-    default_executor: str
+    wide_lanes: int
+    """Lanes of the group of a large world: a whole block on the GPU."""
+    island_lanes: tuple[int, int]
+    """Lanes of the group of a large and of a huge island, likewise."""
 
     def lanes(self, nv: int) -> int:
         """Lanes of a world's group for nv dofs."""
@@ -51,6 +54,10 @@ class Backend(Protocol):
 
     def stage(self, array: np.ndarray) -> Any:
         """A copy of a host array for one use by the caller's stream: it may be dropped as soon as that is enqueued."""
+        ...
+
+    def copier(self, array: Any, rows: Any) -> Callable[[int], None]:
+        """A function that copies row k of `rows` to `array`, in the order of the caller's stream."""
         ...
 
     def drain(self) -> None:
@@ -92,6 +99,10 @@ class Backend(Protocol):
 
     def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:
         """Options of `scheduler.make_executor` that fit this backend; raises ValueError if it cannot run `name`."""
+        ...
+
+    def executor_for(self, by_islands: bool) -> str:
+        """The executor that serves best, where some model is solved by islands or none."""
         ...
 
     def emission(self, executor: str) -> str:

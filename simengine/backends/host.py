@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ class HostBackend:
     """CPU execution of kernel lists. Raises BackendError where there is no C++ compiler."""
 
     name = "host"
-    default_executor = "threads"
+    wide_lanes = 1
+    island_lanes = (1, 1)
 
     def __init__(self) -> None:
         host_build.compiler()
@@ -66,6 +67,14 @@ class HostBackend:
         """The array itself."""
         return array
 
+    def copier(self, array: Any, rows: Any) -> Callable[[int], None]:
+        """Assignment."""
+
+        def copy(k: int) -> None:
+            array[...] = rows[k]
+
+        return copy
+
     def drain(self) -> None:
         """Nothing: calls are done when a run returns."""
 
@@ -107,6 +116,10 @@ class HostBackend:
         if name not in ("serial", "shuffled", "threads"):
             raise ValueError(f"executor {name!r} cannot run on backend 'host'; choose serial, shuffled or threads")
         return {"device": "host", "window": max(32, 4 * num_shards)}
+
+    def executor_for(self, by_islands: bool) -> str:
+        """Threads: nothing else uses more than one core."""
+        return "threads"
 
     def emission(self, executor: str) -> str:
         """Counts cost no wait here."""

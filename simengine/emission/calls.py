@@ -7,12 +7,15 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from scheduler import Buffer, Cost, KernelCall, Segments, Tag
-from simengine.emission.store import GroupStore
+from simengine.emission.store import GroupStore, class_bounds
 from simengine.kernels.functions import KernelFunctions
 from simengine.kernels.kernel import Kernel, ScratchPlan
-from simengine.state.fields import COLUMNS, COLUMNS_OF, FIELD, ISLAND_ARENAS, ISLAND_CLASSES, NUM_COLUMNS
+from simengine.state.fields import COLUMNS, COLUMNS_OF, FIELD, ISLAND_ARENAS, NUM_COLUMNS
 
 _PROGRESS = ("progress", "progress_host")
+
+_LANES_OF_A_WARP = 32
+"""Larger groups work in memory of the store, not in shared memory, which large worlds outgrow."""
 
 
 class EmittedCall(NamedTuple):
@@ -115,6 +118,11 @@ class CallFactory:
             args = [*head, *self._fields(kernel, set(kept)), *self._tail(kernel, plan, scalars or {})]
         word = 4 if store.dtype == "float32" else 8
         scratch = word * (plan.words + (self._lanes if store.backend.name == "cuda" else 4))
+        works_in = None
+        if kernel.unit == "world" and self._lanes > _LANES_OF_A_WARP:
+            # one after another in the same memory
+            works_in = store.scratch(shard.place, plan.words + 4) if plan.words else None
+            args, scratch = [*args, works_in], 0
         launch = store.backend.launch(
             self.functions[kernel],
             len(COLUMNS_OF[FIELD[kernel.reads[0]].space]) if kernel.unit == "column" else shard.size,
@@ -129,17 +137,22 @@ class CallFactory:
             launch=launch,
             reads=self._ids(self._read(kernel, listed, ahead), None),
             writes=self._ids((*map(kernel.stored_as, kept), *kernel.island_scratch), listed),
-            updates=self._ids((kernel.stored_as(n) for n in kernel.updates if ahead or n not in _PROGRESS), listed),
+            updates=(*self._updated(kernel, listed, ahead), *self._scratch_ids(works_in)),
             cost=self._cost(kernel, scratch),
             tag=Tag((shard.group,), shard.number, kernel.name),
         )
         return SizedCall(call, store, self._lanes, scratch, ahead)
 
+    def _scratch_ids(self, works_in: Buffer | None) -> tuple[int, ...]:
+        return () if works_in is None else (self._segments.intern("scratch", self.shard.number, None),)
+
+    def _updated(self, kernel: Kernel, listed: Listed | None, ahead: bool) -> tuple[int, ...]:
+        return self._ids((kernel.stored_as(n) for n in kernel.updates if ahead or n not in _PROGRESS), listed)
+
     def _most_dofs(self) -> int:
         """The most dofs of a unit."""
-        nv = self._store.model.nv
-        bounds = (*ISLAND_CLASSES, nv)
-        return nv if self._island_class is None else min(nv, bounds[self._island_class])
+        model = self._store.model
+        return model.nv if self._island_class is None else class_bounds(model)[self._island_class]
 
     def _read(self, kernel: Kernel, listed: Listed | None, ahead: bool) -> tuple[str, ...]:
         """Fields that a call reads."""

@@ -147,8 +147,9 @@ class EvaluationBuilder:
         make = partial(self._factory.make, ahead=ahead)
         model = self._store.model
         kernels = kernels_of(model, integrator, keep)
-        self._factory.functions.require(kernels)
-        stored = keep | fields_needed(kernels)
+        in_two = catalogue.position_in_two(model.general_position) if self._few(ahead) else ()
+        self._factory.functions.require((*kernels, *in_two))
+        stored = keep | fields_needed((*kernels, *in_two))
         scalars = {"rk_stage": rk_stage, "rk_last": 3 if integrator == "rk4" else 0}
 
         def all_of(kernels: tuple[Kernel, ...], ahead: bool = ahead) -> tuple[SizedCall, ...]:
@@ -168,7 +169,7 @@ class EvaluationBuilder:
             *(kernel for kernel in (catalogue.sense_motion(model.has_islands),) if kernel in kernels),
         )
         return Evaluation(
-            position=all_of(catalogue.fitting(model, catalogue.position(model.general_position))),
+            position=all_of(in_two or catalogue.fitting(model, catalogue.position(model.general_position))),
             scan=make(catalogue.SCAN_KERNEL, stored),
             # what knows nothing of contacts repeats what it did where others do nothing, and waits for no count
             motion=all_of(motion, ahead and model.has_adhesion),

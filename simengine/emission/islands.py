@@ -2,7 +2,8 @@
 
     constraint_blocks ── islands ── scan_islands ── counts ── gather ── solver, per size class ── scatter
 
-Islands are problems of their own, those of all worlds side by side. Before and after, such worlds differ from others in
+Islands are problems of their own, those of all worlds side by side; large ones have a solver that keeps their matrices
+sparse. Before and after, such worlds differ from others in
 this only, that inertia is stored by blocks and that stages are not fused, since large worlds do not fit in scratch.
 """
 
@@ -18,7 +19,7 @@ from simengine.emission.store import GroupStore
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model.model import Model
-from simengine.state.fields import FIELDS, ISLAND_COLUMNS, NUM_ISLAND_CLASSES
+from simengine.state.fields import FIELDS, HUGE_ISLANDS, ISLAND_COLUMNS, LARGE_ISLANDS, NUM_ISLAND_CLASSES
 
 _STORED = frozenset(f.name for f in FIELDS)
 
@@ -41,13 +42,17 @@ class IslandSolution:
         def make(kernel: Kernel) -> SizedCall:
             return over_worlds.make(kernel, _STORED)
 
-        def by_class(kernel: Kernel) -> tuple[SizedCall, ...]:
-            return tuple(
-                factory.make(kernel, _STORED, Listed("", "island class", c, True), suffix=name.removeprefix("islands"))
-                for c, (factory, name) in enumerate(zip(of_class, ISLAND_COLUMNS, strict=False))
-            )
+        def of(kernel: Kernel, c: int) -> SizedCall:
+            suffix = ISLAND_COLUMNS[c].removeprefix("islands")
+            return of_class[c].make(kernel, _STORED, Listed("", "island class", c, True), suffix=suffix)
 
-        solve = tuple(by_class(kernel) if kernel.unit == "island" else (make(kernel),) for kernel in solver)
+        def by_class(kernel: Kernel) -> tuple[SizedCall, ...]:
+            large = catalogue.LARGE_FORMS.get(kernel.name)
+            dense = tuple(of(kernel, c) for c in range(LARGE_ISLANDS))
+            return dense if large is None else (*dense, of(large, LARGE_ISLANDS), of(large, HUGE_ISLANDS))
+
+        by_form = (kernel for kernel in solver if kernel.unit != "large island")
+        solve = tuple(by_class(kernel) if kernel.unit == "island" else (make(kernel),) for kernel in by_form)
         return IslandSolution((make(constraint), make(islands)), make(scan), make(gather), solve, make(scatter))
 
     def emit(self, worlds: int, store: GroupStore, place: int, log: list[EmittedCall]) -> Iterator[Item]:

@@ -20,7 +20,9 @@ from simengine.state.fields import (
     FIELD,
     FIELDS,
     ISLAND_ARENAS,
+    ISLAND_CLASSES,
     ISLAND_COLUMNS,
+    MOST_LARGE_DOFS,
     NUM_COLUMNS,
     PROGRESS,
     Field,
@@ -28,6 +30,8 @@ from simengine.state.fields import (
 )
 
 _FIRST_CAPACITY = 64  # contacts or rows of a shard's arena when it is made
+_AHEAD_CAPACITY = 2**17  # and at most where steps are issued ahead of their counts, but at least so many a world:
+_AHEAD_A_WORLD = 16
 
 
 def arena_fields(model: Model, space: str) -> tuple[Field, ...]:
@@ -40,6 +44,13 @@ def arena_fields(model: Model, space: str) -> tuple[Field, ...]:
     used = {kernel.stored_as(name) for kernel in kernels for stage in kernel.stages for name in stage.fields}
     used |= {name for kernel in kernels for name in kernel.island_scratch}
     return tuple(f for f in FIELDS if f.space == space and f.name in used)
+
+
+def class_bounds(model: Model) -> tuple[int, ...]:
+    """The most dofs of an island of each class; none where a world is solved as one problem."""
+    dense = model.large_island
+    bounds = (*ISLAND_CLASSES, dense, MOST_LARGE_DOFS, model.nv)
+    return tuple(min(model.nv, bound) for bound in bounds) if model.has_islands else ()
 
 
 class Arena:
@@ -58,7 +69,19 @@ class Arena:
         self.room = Number(0)
         self.arrays: dict[str, Any] = {}
         self.buffers: dict[str, Buffer] = {}
-        self._grow(_FIRST_CAPACITY)
+        self._grow(self._first_capacity())
+
+    def _first_capacity(self) -> int:
+        """Entries for which there is room at first: where it costs little, for all that there can be.
+
+        Steps that are issued ahead of their counts are slow where they find no room.
+        """
+        model, bounds = self._store.model, self._store.bounds
+        if not self._store.ahead or self._space not in ("contact", "row") or model.has_islands:
+            return _FIRST_CAPACITY
+        worlds = bounds[self._shard + 1] - bounds[self._shard]
+        most = model.sizes["nslot"] if self._space == "contact" else model.nefc_max
+        return max(_FIRST_CAPACITY, worlds * min(most, max(_AHEAD_A_WORLD, _AHEAD_CAPACITY // worlds)))
 
     def reserve(self, need: int) -> None:
         """Make room for `need` entries; what the arena held is lost if it moves."""
@@ -87,21 +110,26 @@ class GroupStore:
 
     Attributes:
         bounds: first world of each shard, and the number of worlds at the end.
+        ahead: whether steps are issued ahead of their counts.
         retired: arrays that calls already issued may still use.
     """
 
-    def __init__(self, name: str, model: Model, num_worlds: int, bounds: list[int], backend: Backend, dtype: str):
+    def __init__(
+        self, name: str, model: Model, num_worlds: int, bounds: list[int], backend: Backend, dtype: str, ahead: bool
+    ):
         self.name = name
         self.model = model
         self.num_worlds = num_worlds
         self.bounds = bounds
         self.backend = backend
         self.dtype = dtype
+        self.ahead = ahead
         self.buffers = BufferSet()
         self.retired: list[Any] = []
         self._tables: dict[str, Any] = {}
         self._arrays: dict[str, Any] = {}
         self._buffers: dict[str, Buffer] = {}
+        self._scratch: dict[int, Any] = {}
         shards = range(len(bounds) - 1)
         self.totals_host = backend.host_visible(NUM_COLUMNS * len(shards)).reshape(-1, NUM_COLUMNS)
         self.progress_host = backend.host_visible(len(PROGRESS) * len(shards)).reshape(-1, len(PROGRESS))
@@ -138,6 +166,20 @@ class GroupStore:
         array = self._tables[name] = self.backend.upload(values)
         return self.buffers.add(name, self.backend.pointer(array), array.nbytes)
 
+    def scratch(self, shard: int, words: int) -> Buffer:
+        """Memory of so many words or more for each world of a shard, for kernels to work in."""
+        worlds = self.bounds[shard + 1] - self.bounds[shard]
+        held = self._scratch.get(shard)
+        if held is None or len(held) < worlds * words:
+            array = self._scratch[shard] = self.backend.zeros((worlds * words,), self.dtype)
+            pointer, name = self.backend.pointer(array), f"scratch.{shard}"
+            if held is None:
+                self._buffers[name] = self.buffers.add(f"{self.name}.{name}", pointer, array.nbytes)
+            else:
+                self.retired.append(held)
+                self._buffers[name].rebind(pointer, array.nbytes)
+        return self._buffers[f"scratch.{shard}"]
+
     def has(self, name: str) -> bool:
         """Whether a field has been allocated."""
         return name in self._arrays
@@ -159,4 +201,4 @@ class GroupStore:
         """Bytes held by fields and arenas."""
         islands = [arena for arenas in self.islands.values() for arena in arenas]
         arenas = [a for arena in (*self.contacts, *self.rows, *islands) for a in arena.arrays.values()]
-        return sum(int(a.nbytes) for a in (*self._arrays.values(), *arenas))
+        return sum(int(a.nbytes) for a in (*self._arrays.values(), *arenas, *self._scratch.values()))

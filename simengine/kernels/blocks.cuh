@@ -18,7 +18,7 @@ DEVICE void lane_factor(real* H, int n) {
   ROLLED for (int k = 0; k < n; ++k) {
     real d = H[k * n + k];
     ROLLED for (int j = 0; j < k; ++j) d = fma_(-H[k * n + j], H[k * n + j], d);
-    d = sqrt_(d);
+    d = sqrt_(d > 0 ? d : REAL_MAX);  // see mem_factor
     H[k * n + k] = d;
     const real inverse = R(1.0) / d;
     ROLLED for (int i = k + 1; i < n; ++i) {
@@ -54,7 +54,7 @@ DEVICE void blocks_factor(const Model& m, real* L, const real* A, const real* d,
     const Block block = block_of(m, b);
     if (block.n <= SMALL_BLOCK) lane_factor(L + block.at, block.n);
   }
-  ROLLED for (int b = 0; b < m.nblock(); ++b) {
+  ROLLED for (int b = 0; b < m.nblock() && m.nwidest() > SMALL_BLOCK; ++b) {
     const Block block = block_of(m, b);
     if (block.n > SMALL_BLOCK) mem_factor(L + block.at, block.n);
   }
@@ -68,20 +68,64 @@ DEVICE void blocks_solve(const Model& m, real* x, const real* L) {
     if (block.n <= SMALL_BLOCK) lane_solve(x + block.dof, L + block.at, block.n);
   }
   lane_sync();
-  ROLLED for (int b = 0; b < m.nblock(); ++b) {
+  ROLLED for (int b = 0; b < m.nblock() && m.nwidest() > SMALL_BLOCK; ++b) {
     const Block block = block_of(m, b);
     if (block.n > SMALL_BLOCK) mem_solve(x + block.dof, L + block.at, block.n);
   }
   lane_sync();
 }
 
-DEVICE int island_class(int n) {
+DEVICE bool is_large(const Model& m, int n) { return n > m.large_island(); }
+
+DEVICE int island_class(const Model& m, int n) {
+  if (is_large(m, n)) return n > MOST_LARGE_DOFS ? HUGE_ISLANDS : LARGE_ISLANDS;
   int index = 0;
-  while (index < NUM_ISLAND_CLASSES - 1 && n > ISLAND_BOUND(index)) ++index;
+  while (index < LARGE_ISLANDS - 1 && n > ISLAND_BOUND(index)) ++index;
   return index;
 }
 
-// Pieces of four words that an island of n dofs takes in the arena of a column, for its inertia or its Jacobian.
-DEVICE int island_words(int column, int n, int rows) {
-  return column == COLUMN_ISLAND_M ? (n * n + 3) / 4 : rows * ((n + 3) / 4);
+// Pieces of four words that an island takes in the arena of a column, for its inertia, its Jacobian or its Hessian by
+// blocks, given its entry of island_size.
+DEVICE int island_pieces(const Model& m, int column, const int* size) {
+  const int n = size[0], rows = size[1];
+  const bool large = is_large(m, n);
+  if (column == COLUMN_ISLAND_M) return large ? 0 : (n * n + 3) / 4;
+  if (column == COLUMN_ISLAND_J) return rows * (large ? m.nJ() / 4 : (n + 3) / 4);
+  return large ? size[3] : 0;
+}
+
+// For each i below n with a key that is not negative, out(i, sum of the weights of what comes before it with the same
+// key); total(key) must start as zero and receives the sum of all.
+template <class Key, class Weight, class Total, class Out>
+DEVICE void sums_before(int n, Key key, Weight weight, Total total, Out out) {
+  ROLLED for (int base = 0; base < n; base += LANES) {
+    const int i = base + lane(), own = i < n ? key(i) : -1, x = own >= 0 ? weight(i) : 0;
+    int all;
+    bool first;
+    const int before = lane_sum_of_key(own, x, &all, &first);
+    if (own >= 0) out(i, total(own) + before);
+    lane_sync();
+    if (own >= 0 && first) total(own) += all;
+    lane_sync();
+  }
+}
+
+// out(i, sum of the weights of all before i) for each i below n; returns the sum of all.
+template <class Weight, class Out>
+DEVICE int sums_before(int n, Weight weight, Out out) {
+  int sum = 0;
+  ROLLED for (int base = 0; base < n; base += LANES) {
+    const int i = base + lane();
+    int total;
+    const int before = lane_scan(i < n ? weight(i) : 0, &total);
+    if (i < n) out(i, sum + before);
+    sum += total;
+  }
+  return sum;
+}
+
+// Does row r touch other blocks than the row before it? Rows of one pair of blocks come together, most of them in one
+// run.
+DEVICE bool starts_run(const int* row_block, int r) {
+  return r == 0 || row_block[2 * r] != row_block[2 * r - 2] || row_block[2 * r + 1] != row_block[2 * r - 1];
 }

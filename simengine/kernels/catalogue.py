@@ -48,7 +48,7 @@ from simengine.stages.narrowphase import NARROWPHASE
 from simengine.stages.noslip import NOSLIP
 from simengine.stages.passive import PASSIVE
 from simengine.stages.passive_any import PASSIVE_ANY
-from simengine.stages.pgs_islands import PGS_DESCEND, PGS_START, PGS_WARM
+from simengine.stages.pgs_islands import PGS_DESCEND, PGS_DESCEND_LARGE, PGS_START, PGS_START_LARGE, PGS_WARM
 from simengine.stages.rk4 import RK4
 from simengine.stages.rne import RNE
 from simengine.stages.rne_post import RNE_POST, RNE_POST_GENERAL
@@ -59,6 +59,7 @@ from simengine.stages.sensor_vel import SENSOR_VEL
 from simengine.stages.sites import SITES
 from simengine.stages.solve import SOLVE
 from simengine.stages.solve_cg import SOLVE_CG
+from simengine.stages.solve_large import SOLVE_LARGE
 from simengine.stages.solve_newton import SOLVE_NEWTON
 from simengine.stages.solve_pgs import SOLVE_PGS
 from simengine.stages.stage import Stage
@@ -154,6 +155,15 @@ POSITION_GENERAL = Kernel(
     preload=frozenset({"qpos"}),
     resident=2,
 )
+# In two: motion does not wait for contacts to be counted.
+PLACE = Kernel("place", POSITION.stages[:-1], direct=frozenset(), preload=frozenset({"qpos"}), resident=8)
+PLACE_GENERAL = Kernel(
+    "place_general",
+    POSITION_GENERAL.stages[:-1],
+    direct=frozenset({"ten_J"}),
+    preload=frozenset({"qpos"}),
+    resident=2,
+)
 SMOOTH = Kernel(
     "smooth",
     (CRB, FACTOR_M, COM_VEL, PASSIVE, RNE, ACTUATION, ACCELERATION),
@@ -209,6 +219,11 @@ SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
 def position(general: bool) -> Kernel:
     """Guard, kinematics and counting; simple models do without the code of heavy pair types."""
     return POSITION_GENERAL if general else POSITION
+
+
+def position_in_two(general: bool) -> tuple[Kernel, Kernel]:
+    """The same as two kernels: guard and kinematics, and counting, which nothing of the smooth motion waits for."""
+    return (PLACE_GENERAL, single(COLLISION_ANY)) if general else (PLACE, single(COLLISION))
 
 
 def post(general_rows: bool) -> Kernel:
@@ -282,6 +297,8 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
     return (
         POSITION,
         POSITION_GENERAL,
+        PLACE,
+        PLACE_GENERAL,
         SMOOTH,
         SMOOTH_FLUID,
         SMOOTH_GENERAL,
@@ -332,6 +349,16 @@ ISLAND_SOLVERS: dict[str, tuple[Kernel, ...]] = {
 }
 """What solves the islands, by solver; kernels of the unit island are launched once for each size class."""
 
+SOLVE_LARGE_ISLANDS = Kernel("solve_large_islands", (SOLVE_LARGE,), unit="large island", wide=True)
+LARGE_FORMS: dict[str, Kernel] = {
+    **{ISLAND_SOLVERS[solver][0].name: SOLVE_LARGE_ISLANDS for solver in ("solve", "solve_newton", "solve_cg")},
+    **{
+        _over_islands(stage).name: Kernel(f"{large.name}_islands", (large,), unit="large island")
+        for stage, large in ((PGS_START, PGS_START_LARGE), (PGS_DESCEND, PGS_DESCEND_LARGE))
+    },
+}
+"""What is launched beside a solver's kernel for large islands, by its name."""
+
 ISLAND_INTEGRATORS: dict[str, Kernel] = {
     "euler": single(EULER_BLOCKS),
     "rk4": single(RK4),
@@ -344,6 +371,7 @@ ISLAND_KERNELS: tuple[Kernel, ...] = (
     ENERGY_BY_BLOCKS,
     SENSE_MOTION_BLOCKS,
     *(kernel for kernels in ISLAND_SOLVERS.values() for kernel in kernels if kernel.unit == "island"),
+    *dict.fromkeys(LARGE_FORMS.values()),
     *map(single, ISLAND_STAGES),
     *(kernel for kernel in ISLAND_INTEGRATORS.values() if kernel.name.endswith("_blocks")),
 )
@@ -360,12 +388,24 @@ def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
 def island_solution(model: Model) -> tuple[Kernel, ...]:
     """Rows and solution of worlds that are solved island by island."""
     before, after = (CONSTRAINT_BLOCKS, ISLANDS, SCAN_ISLANDS, GATHER), (SCATTER,)
-    return (*map(single, before), *ISLAND_SOLVERS[model.solver], *map(single, after))
+    solver = (form for k in ISLAND_SOLVERS[model.solver] for form in (k, LARGE_FORMS.get(k.name)) if form is not None)
+    return (*map(single, before), *solver, *map(single, after))
 
 
 def island_integrator(integrator: str) -> tuple[Kernel, ...]:
     """The integrator of such worlds alone; none without a name."""
     return (ISLAND_INTEGRATORS[integrator],) if integrator else ()
+
+
+def of_large_worlds() -> tuple[Kernel, ...]:
+    """Kernels over worlds that models of many dofs and islands launch, for which a world has a block of threads."""
+    alone = (*POSITION_GENERAL.stages, *SMOOTH_ADHESION.stages, *POSITION.stages, *SMOOTH_FLUID.stages, ACTUATION)
+    kernels = (
+        *(single(BY_BLOCKS.get(stage.name, stage)) for stage in alone),
+        *(*ISLAND_KERNELS, *NARROW.values(), *ASKED_FOR[:-1], *ISLAND_INTEGRATORS.values()),
+        *(POST, POST_GENERAL, TENDON_POST, SENSE_FORCES, ACTIVATION_KERNEL),
+    )
+    return tuple({kernel.name: kernel for kernel in kernels if kernel.unit == "world"}.values())
 
 
 def all_kernels() -> tuple[Kernel, ...]:

@@ -7,8 +7,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from simengine.errors import BackendError
-from simengine.kernels.catalogue import all_kernels
-from simengine.kernels.cuda_build import compile_cubin, kernel_lanes
+from simengine.kernels.catalogue import all_kernels, of_large_worlds
+from simengine.kernels.cuda_build import ISLAND_LANES, WIDE_LANES, compile_cubin, kernel_lanes
 
 
 def main() -> int:
@@ -21,6 +21,9 @@ def main() -> int:
     jobs = [
         (k, d, kernel_lanes(k, n), a) for k in all_kernels() for d in args.dtype for n in args.lanes for a in args.arch
     ]
+    jobs += [(k, d, ISLAND_LANES[1], a) for k in all_kernels() if k.wide for d in args.dtype for a in args.arch]
+    # the forms for large worlds are no other code, so that one architecture tells
+    jobs += [(k, d, WIDE_LANES, args.arch[0]) for k in of_large_worlds() for d in args.dtype]
     jobs = list(dict.fromkeys(jobs))
     failures = []
 

@@ -2,10 +2,11 @@
 
 Arguments of every world kernel, in order: `header` (by value), `model_ints, model_reals, worlds, num_listed, begin,
 n, full`, then the fields (reads, produced, updates, arena addresses), then the bodies' scalars, then one scratch offset
-per scratch item, then `scratch_words`. With `worlds` null the kernel covers worlds begin .. begin + n - 1; otherwise
-the worlds of the list, as many as `*num_listed` says. A kernel whose unit is an island takes instead the records of all
-islands, the number of those in its class (after those of lower classes), and its class as `begin`. Where `full` is
-given and either of the two numbers there is not zero, the kernel does nothing: arenas lack room for what was counted.
+per scratch item, then `scratch_words`; built for groups larger than a warp, also memory to work in, instead of shared
+memory. With `worlds` null the kernel covers worlds begin .. begin + n - 1; otherwise the worlds of the list, as many as
+`*num_listed` says. A kernel whose unit is an island takes instead the records of all islands, the number of those in
+its class (after those of lower classes), and its class as `begin`. Where `full` is given and either of the two numbers
+there is not zero, the kernel does nothing: arenas lack room for what was counted.
 """
 
 from __future__ import annotations
@@ -18,7 +19,15 @@ from simengine.kernels.prelude import collide_switch, constants, model_struct
 from simengine.model.blob import HEADER
 from simengine.model.table import PAIRS, PairType
 from simengine.stages.stage import Stage
-from simengine.state.fields import FIELD, ISLAND_CONTACT_FIELDS, ISLAND_DOF_FIELDS, ISLAND_ROW_FIELDS, Field
+from simengine.state.fields import (
+    FIELD,
+    ISLAND_CONTACT_FIELDS,
+    ISLAND_DOF_FIELDS,
+    ISLAND_RECORD,
+    ISLAND_ROW_FIELDS,
+    RECORD_ROWS,
+    Field,
+)
 
 _HERE = Path(__file__).parent
 _STAGES = _HERE.parent / "stages"
@@ -55,6 +64,7 @@ _HEADERS_AFTER_MODEL = (
     "pgs.cuh",
 )
 
+_LARGE_HEADERS = ("large.cuh", "large_hessian.cuh", "large_pgs.cuh")
 _CONVEX_HEADERS = ("shape.cuh", "gjk.cuh", "epa.cuh", "polish.cuh", "solid.cuh", "manifold.cuh")
 
 COLUMN_STAGES = {"scan": "NUM_COLUMNS", "scan_islands": "NUM_ISLAND_COLUMNS"}
@@ -62,6 +72,12 @@ COLUMN_STAGES = {"scan": "NUM_COLUMNS", "scan_islands": "NUM_ISLAND_COLUMNS"}
 
 MODEL_PARAMETERS = ("const GRID_CONSTANT Header header", "const int* model_ints", "const real* model_reals")
 RANGE_PARAMETERS = ("const int* worlds", "const int* num_listed", "int begin", "int n", "const int* full")
+
+
+def headers_after_model(*kernels: Kernel) -> tuple[str, ...]:
+    """Headers that follow the struct of the model in a source with these kernels, in their order."""
+    large = any(kernel.unit == "large island" for kernel in kernels)
+    return (*_HEADERS_AFTER_MODEL, *(_LARGE_HEADERS if large else ()))
 
 
 def ctype(field: Field) -> str:
@@ -104,7 +120,7 @@ def _entry(field: Field) -> str:
 def _pointer(kernel: Kernel, name: str) -> str:
     """C expression for the unit's part of a field in memory."""
     field = FIELD[name]
-    if kernel.unit == "island":
+    if kernel.on_islands:
         return _island_pointer(name)
     if field.space in ("column", "island_column"):
         return f"{name} + (world - begin)"
@@ -117,13 +133,30 @@ def _pointer(kernel: Kernel, name: str) -> str:
 def _island_pointer(name: str) -> str:
     """C expression for an island's part of a field of a solver, given its record."""
     if name == "nefc":
-        return f"{name} + 8 * size_t(index) + 2"
+        return f"{name} + {ISLAND_RECORD} * size_t(index) + {RECORD_ROWS}"
+    if name.startswith("island_"):
+        return f"{name} + {_large_island_start(FIELD[name])}"
     starts = {"efc_J": "4 * size_t(record[6])", "efc_Y": "4 * size_t(record[6])", "solver_niter": "index"}
     starts |= dict.fromkeys(("qM", "qLD"), "4 * size_t(record[5])")
     starts |= dict.fromkeys(("contact_cand", *ISLAND_CONTACT_FIELDS), "record[7]")
     starts |= dict.fromkeys(ISLAND_DOF_FIELDS, "size_t(record[0]) * m.world_nv() + record[3]")
     starts |= {row: f"size_t(record[4]) * ({_entry(FIELD[row])})" for row in ISLAND_ROW_FIELDS if row in FIELD}
+    starts |= dict.fromkeys(("qM_blocks", "qLD_blocks"), "size_t(record[0]) * m.nM()")
     return f"{name} + {starts[name]}"
+
+
+def _large_island_start(field: Field) -> str:
+    """C expression for where an island's part begins in a field that only solvers of large islands have."""
+    first, *others = field.dims
+    words = 1
+    for size in field.dims if field.space == "row" else others:
+        words *= int(size)
+    starts = {
+        "nblock": "size_t(record[0]) * m.nblock() + record[8]",
+        "nv": "size_t(record[0]) * m.world_nv() + record[3]",
+    }
+    arena = {"row": f"size_t(record[4]) * {words}", "island_H": "4 * size_t(record[5])"}
+    return arena[field.space] if field.space in arena else f"({starts[str(first)]}) * {words}"
 
 
 def _world_function(kernel: Kernel) -> str:
@@ -131,13 +164,13 @@ def _world_function(kernel: Kernel) -> str:
     names = [p.split()[-1].lstrip("*") for p in parameters(kernel)]
     received = ["const Header& header", *parameters(kernel)[1:], "int world", "real* scratch"]
     lines = [f"DEVICE void {kernel.name}_world({', '.join(received)}) {{"]
-    if kernel.unit == "island":
+    if kernel.on_islands:
         lines += [
             "  int index = world;  // islands of lower classes come before those of this one, which has number `begin`",
             "  for (int c = 1; c <= begin; ++c) index += num_listed[-c];",
-            "  const int* record = worlds + 8 * size_t(index);",
+            f"  const int* record = worlds + {ISLAND_RECORD} * size_t(index);",
         ]
-    island, owner = (", record[1]", "record[0]") if kernel.unit == "island" else ("", "world")
+    island, owner = (", record[1]", "record[0]") if kernel.on_islands else ("", "world")
     stride = f"size_t({owner}) * header.at[{HEADER.index('real_stride')}]"
     lines.append(f"  const Model m = {{header, model_ints, model_reals + {stride}, scratch{island}}};")
     lines.append("  scratch += COLUMN_WORDS;")
@@ -172,7 +205,7 @@ def _world_function(kernel: Kernel) -> str:
 
 def _working(kernel: Kernel, stage: Stage, name: str) -> str:
     """C expression for a working array of a body; matrices of islands may be large and lie in memory."""
-    if kernel.unit == "island" and f"island_{name}" in kernel.island_scratch:
+    if kernel.on_islands and f"island_{name}" in kernel.island_scratch:
         return f"island_{name} + 4 * size_t(record[5])"
     return f"scratch + at_{stage.name}_{name}"
 
@@ -187,7 +220,7 @@ def _copy_out(kernel: Kernel, name: str) -> str:
 
 def _unit(kernel: Kernel) -> str:
     """C expression for the unit in a slot of the launch: its world, or the island's number within its class."""
-    return "slot" if kernel.unit == "island" else "worlds ? worlds[slot] : begin + slot"
+    return "slot" if kernel.on_islands else "worlds ? worlds[slot] : begin + slot"
 
 
 def _cuda_entry(kernel: Kernel) -> str:
@@ -197,15 +230,21 @@ def _cuda_entry(kernel: Kernel) -> str:
             f'extern "C" __global__ void __launch_bounds__(LANES) {kernel.name}({", ".join(parameters(kernel))}) {{\n'
             f"  {kernel.stages[0].name}(blockIdx.x, {call});\n}}\n"
         )
-    bounds = f"__launch_bounds__(BLOCK, {kernel.resident})"
+    own, memory = "reinterpret_cast<real*>(shared) + threadIdx.y * (scratch_words + COLUMN_WORDS)", ""
+    if kernel.unit == "world":
+        # what a large world works in need not fit in shared memory
+        memory = "\n#if LANES > 32\n    , real* scratch_memory\n#endif\n"
+        far = "scratch_memory + size_t(slot) * (scratch_words + COLUMN_WORDS)"
+        own = f"\n#if LANES > 32\n      {far}\n#else\n      {own}\n#endif\n  "
+    bounds = f"__launch_bounds__(LANES > 32 ? LANES : BLOCK, LANES > 32 ? 512 / LANES : {kernel.resident})"
     return (
-        f'extern "C" __global__ void {bounds} {kernel.name}({", ".join(parameters(kernel))}) {{\n'
+        f'extern "C" __global__ void {bounds} {kernel.name}({", ".join(parameters(kernel))}{memory}) {{\n'
         "  if (full && (full[0] | full[1])) return;\n"
         "  extern __shared__ real4_storage shared[];\n"
         "  const int slot = blockIdx.x * blockDim.y + threadIdx.y;\n"
         "  if (slot >= (worlds ? *num_listed : n)) return;\n"
         f"  const int world = {_unit(kernel)};\n"
-        "  real* scratch = reinterpret_cast<real*>(shared) + threadIdx.y * (scratch_words + COLUMN_WORDS);\n"
+        f"  real* scratch = {own};\n"
         f"  {kernel.name}_world({call}, world, scratch);\n}}\n"
     )
 
@@ -282,9 +321,9 @@ def kernel_source(kernel: Kernel, target: str) -> str:
     """Complete source of a kernel for "cuda" or "host"; the build defines REAL, REAL_IS_FLOAT and LANES."""
     parts = [(_HERE / "dialect.cuh").read_text(), constants()]
     if kernel.unit != "column":
-        parts += ["#define UNIT_ISLAND"] if kernel.unit == "island" else []
-        parts.append(model_struct(kernel.unit == "island"))
-        parts += [(_HERE / name).read_text() for name in _HEADERS_AFTER_MODEL]
+        parts += ["#define UNIT_ISLAND"] if kernel.on_islands else []
+        parts.append(model_struct(kernel.on_islands))
+        parts += [(_HERE / name).read_text() for name in headers_after_model(kernel)]
     if target == "host":
         parts.append((_HERE / "host_lanes.h").read_text())
     parts += body_sources(stage_sources(kernel))

@@ -4,9 +4,14 @@
 // reductions have a fixed order, so that results never depend on timing. Built with fused multiply-add contraction off:
 // the same expression then rounds the same in every kernel, and fma_() is written where it is wanted.
 //
-//   GPU          LANES of a warp, block = (LANES, worlds), collectives masked to the group; LANES > 32 is one block
+//   GPU          LANES of a warp, block = (LANES, worlds), collectives masked to the group; LANES > 32 is a whole block
 //   host, 1      a plain loop, collectives are the identity
 //   host, more   one thread per lane with barriers, for the thread sanitizer
+//
+// Beside sums, lane_most is the largest x of all lanes, lane_scan the sum of x over the lower lanes, and
+// lane_sum_of_key that over the lower lanes with the same key; its total is of all lanes with the key, of which one is
+// the first. lower_at makes an integer in memory the smaller of itself and x, whatever other lanes do: its result knows
+// no order.
 //
 // The build defines REAL (float or double), REAL_IS_FLOAT and LANES.
 #pragma once
@@ -79,6 +84,24 @@ DEVICE int lane_or(int x) {
   return x;
 }
 DEVICE int lane_any(int x) { return __any_sync(lane_mask(), x); }
+DEVICE int lane_most(int x) {
+#pragma unroll
+  for (int o = LANES / 2; o > 0; o /= 2) x = max(x, __shfl_xor_sync(lane_mask(), x, o, LANES));
+  return x;
+}
+DEVICE int lane_sum_of_key(int key, int x, int* total, bool* first) {
+  int before = 0;
+  *total = 0;
+  *first = true;
+  ROLLED for (int k = 0; k < LANES; ++k) {
+    const int other = __shfl_sync(lane_mask(), key, k, LANES), add = __shfl_sync(lane_mask(), x, k, LANES);
+    if (other != key) continue;
+    *total += add;
+    before += k < lane() ? add : 0;
+    *first = *first && k >= lane();
+  }
+  return before;
+}
 DEVICE real lane_get(real x, int from) { return __shfl_sync(lane_mask(), x, from, LANES); }
 // Sum of x over the lower lanes; total receives the sum over all lanes.
 DEVICE int lane_scan(int x, int* total) {
@@ -93,6 +116,50 @@ DEVICE int lane_scan(int x, int* total) {
 }
 #else  // one block is one group
 DEVICE void lane_sync() { __syncthreads(); }
+// All lanes' x combined, within warps and then across them: an order that LANES alone decides.
+template <typename T, typename Combine>
+DEVICE T lane_combine(T x, Combine combine) {
+  __shared__ T of_warp[LANES / 32];
+#pragma unroll
+  for (int o = 16; o > 0; o /= 2) x = combine(x, __shfl_xor_sync(0xffffffffu, x, o));
+  if ((threadIdx.x & 31) == 0) of_warp[threadIdx.x / 32] = x;
+  __syncthreads();
+  x = of_warp[threadIdx.x % (LANES / 32)];
+#pragma unroll
+  for (int o = LANES / 64; o > 0; o /= 2) x = combine(x, __shfl_xor_sync(0xffffffffu, x, o));
+  __syncthreads();
+  return x;
+}
+DEVICE real lane_sum(real x) {
+  return lane_combine(x, [](real a, real b) { return a + b; });
+}
+DEVICE int lane_sum_int(int x) {
+  return lane_combine(x, [](int a, int b) { return a + b; });
+}
+DEVICE int lane_or(int x) {
+  return lane_combine(x, [](int a, int b) { return a | b; });
+}
+DEVICE int lane_most(int x) {
+  return lane_combine(x, [](int a, int b) { return a > b ? a : b; });
+}
+DEVICE int lane_any(int x) { return __syncthreads_or(x); }
+DEVICE int lane_sum_of_key(int key, int x, int* total, bool* first) {
+  __shared__ int keys[LANES], values[LANES];
+  keys[lane()] = key;
+  values[lane()] = x;
+  __syncthreads();
+  int before = 0, sum = 0, lower = 0;
+  OVERLAPPED for (int k = 0; k < LANES; ++k) {
+    const int add = keys[k] == key ? values[k] : 0;
+    sum += add;
+    before += k < lane() ? add : 0;
+    lower |= k < lane() && keys[k] == key;
+  }
+  __syncthreads();
+  *total = sum;
+  *first = !lower;
+  return before;
+}
 DEVICE int lane_scan(int x, int* total) {
   __shared__ int warp_total[32];
   int inclusive = x, in_warp = threadIdx.x & 31, warp = threadIdx.x / 32;
@@ -117,6 +184,7 @@ DEVICE int lane_scan(int x, int* total) {
 }
 #endif
 
+DEVICE void lower_at(int* place, int x) { atomicMin(place, x); }
 DEVICE void publish_fence() { __threadfence_system(); }
 
 #elif LANES == 1  // ------------------------------------------------------------------------------- host, one lane
@@ -127,10 +195,17 @@ DEVICE real lane_sum(real x) { return x; }
 DEVICE int lane_sum_int(int x) { return x; }
 DEVICE int lane_or(int x) { return x; }
 DEVICE int lane_any(int x) { return x != 0; }
+DEVICE int lane_most(int x) { return x; }
+DEVICE int lane_sum_of_key(int key, int x, int* total, bool* first) {
+  *total = x;
+  *first = true;
+  return 0;
+}
 DEVICE int lane_scan(int x, int* total) {
   *total = x;
   return 0;
 }
+DEVICE void lower_at(int* place, int x) { *place = x < *place ? x : *place; }
 DEVICE void publish_fence() {}
 
 #else  // ------------------------------------------------------------------------------ host, lanes are threads
@@ -139,7 +214,7 @@ DEVICE void publish_fence() {}
 extern thread_local int lane_id, lane_phase;
 extern pthread_barrier_t lane_barrier[2];
 extern real lane_slot[LANES];
-extern int lane_slot_int[LANES];
+extern int lane_slot_int[LANES], lane_slot_key[LANES];
 
 DEVICE int lane() { return lane_id; }
 // Two barriers in turn: with one, the thread sanitizer takes a lane that leaves late to have seen what the others wrote
@@ -170,6 +245,29 @@ DEVICE int lane_or(int x) {
   return all;
 }
 DEVICE int lane_any(int x) { return lane_or(x) != 0; }
+DEVICE int lane_most(int x) {
+  lane_slot_int[lane()] = x;
+  lane_sync();
+  for (int i = 0; i < LANES; ++i) x = lane_slot_int[i] > x ? lane_slot_int[i] : x;
+  lane_sync();
+  return x;
+}
+DEVICE int lane_sum_of_key(int key, int x, int* total, bool* first) {
+  lane_slot_int[lane()] = x;
+  lane_slot_key[lane()] = key;
+  lane_sync();
+  int before = 0;
+  *total = 0;
+  *first = true;
+  for (int i = 0; i < LANES; ++i) {
+    if (lane_slot_key[i] != key) continue;
+    if (i < lane()) before += lane_slot_int[i];
+    if (i < lane()) *first = false;
+    *total += lane_slot_int[i];
+  }
+  lane_sync();
+  return before;
+}
 DEVICE int lane_scan(int x, int* total) {
   lane_slot_int[lane()] = x;
   lane_sync();
@@ -181,6 +279,11 @@ DEVICE int lane_scan(int x, int* total) {
   lane_sync();
   *total = sum;
   return before;
+}
+DEVICE void lower_at(int* place, int x) {
+  int there = __atomic_load_n(place, __ATOMIC_RELAXED);
+  while (x < there && !__atomic_compare_exchange_n(place, &there, x, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
 }
 DEVICE void publish_fence() {}
 #endif
@@ -261,10 +364,10 @@ DEVICE bool finite_(real x) { return abs_(x) <= REAL_MAX; }
 
 #define MJMINVAL R(1e-15)
 
-// A finished field from scratch to memory.
+// A finished field from scratch to memory. Scratch is near: there is no wait for loads that overlapping would hide.
 template <typename T>
 DEVICE void copy_out(T* out, const T* in, int n) {
-  LANE_FOR_LOADS(i, n) out[i] = in[i];
+  LANE_FOR(i, n) out[i] = in[i];
 }
 
 // A field that several bodies read: on the GPU a copy in scratch, valid after the next lane_sync; elsewhere itself.

@@ -44,7 +44,9 @@ class Kernel:
         direct: produced fields that bodies write straight to memory; they must not be null at launch. The default, all
             of them, is what a single stage wants.
         preload: fields read by several bodies, of which the GPU keeps a copy in scratch.
-        unit: "world"; "column" for the scans; or "island" for solvers, whose fields are then those of one island.
+        unit: "world"; "column" for the scans; or "island" or "large island" for solvers, whose fields are then those of
+            one island.
+        wide: a whole block of threads works on a unit on the GPU.
         resident: blocks of 128 threads that a multiprocessor shall hold at once, which caps the registers of a thread.
     """
 
@@ -54,6 +56,12 @@ class Kernel:
     preload: frozenset[str] = frozenset()
     unit: str = "world"
     resident: int = 1
+    wide: bool = False
+
+    @property
+    def on_islands(self) -> bool:
+        """Whether the unit is an island of any size."""
+        return self.unit in ("island", "large island")
 
     @cached_property
     def produced(self) -> tuple[str, ...]:
@@ -90,11 +98,11 @@ class Kernel:
     def island_scratch(self) -> tuple[str, ...]:
         """Working arrays of solvers that have a place in memory where the unit is an island."""
         own = {name for stage in self.stages for name, _ in stage.scratch}
-        return ("island_hessian",) if self.unit == "island" and "hessian" in own else ()
+        return ("island_hessian",) if self.on_islands and "hessian" in own else ()
 
     def stored_as(self, name: str) -> str:
         """The field in memory behind a field of the bodies: that of the islands where the unit is one."""
-        if self.unit != "island" or name == "contact_cand":
+        if not self.on_islands or name in ("contact_cand", "qM_blocks", "qLD_blocks") or name.startswith("island_"):
             return name
         return "island_record" if name == "nefc" else f"island_{name}"
 

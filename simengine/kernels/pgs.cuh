@@ -13,8 +13,37 @@
 // descent (B. O'Donoghue and E. Candes, Found. Comput. Math. 15 (2015), gradient restart).
 #pragma once
 
+// Columns of the rows of J and Y: of all dofs here; see large_pgs.cuh for others. All rows have `stride` words.
+struct AllColumns {
+  int n, stride;
+
+  // How many columns a row has, and the dof of column c.
+  struct Row {
+    int width;
+
+    DEVICE_METHOD int dof(int c) const { return c; }
+  };
+
+  DEVICE_METHOD Row row(int r) const { return {n}; }
+
+  // z = Y' f over the rows of a list and those of their cones.
+  DEVICE_METHOD void whitened_force(const Model& m, const Rows& rows, const real* Y, const real* force, int listed,
+                                    const int* list, real* z) const {
+    DOF_FOR(v, n) {
+      real x = 0;
+      ROLLED for (int k = 0; k < listed; ++k) {
+        const int r = list[k], dim = rows_together(m, rows, r);
+        ROLLED for (int i = 0; i < dim; ++i) x = fma_(Y[(r + i) * stride + v], force[r + i], x);
+      }
+      z[v] = x;
+    }
+  }
+};
+
 // The dual problem: its rows, and what is known of each.
+template <class Columns>
 struct DualProblem {
+  Columns columns;
   Rows rows;
   const real *Y, *b, *diagonal, *block;  // efc_Y, efc_b, efc_diagAR and efc_weight, made by `whiten`
   real *before, *force, *z;
@@ -34,6 +63,22 @@ DEVICE void confine(const Model& m, const Rows& rows, int r, int dim, real* forc
   } else if (type != ROW_EQUALITY) {
     force[0] = max_(R(0.0), force[0]);
   }
+}
+
+typedef DualProblem<AllColumns> DenseDual;
+
+// Within each cone the block of A + R.
+DEVICE void cone_blocks(const Model& m, const Rows& rows, const real* Y, int stride, const real* efc_diagAR,
+                        real* efc_weight) {
+  LANE_FOR(r, rows.n) {
+    const int dim = rows_together(m, rows, r);
+    ROLLED for (int e = 0; e < MAX_CONE_ROWS * dim; ++e) {
+      const int i = e / MAX_CONE_ROWS, j = e % MAX_CONE_ROWS;
+      const real *other = Y + size_t(r + j) * stride, norm = i == j ? efc_diagAR[r + i] : R(0.0);
+      efc_weight[MAX_CONE_ROWS * r + e] = j >= dim || i == j ? norm : row_dot(Y, r + i, stride, other);
+    }
+  }
+  lane_sync();
 }
 
 // (2) whitened Jacobian, residual without forces and diagonal; a lane takes whole rows.
@@ -56,38 +101,19 @@ DEVICE void whiten(const Model& m, const Rows& rows, const real* qLD, const real
     efc_diagAR[r] = norm;
   }
   lane_sync();
-  // and within a cone the block of A + R
-  LANE_FOR(r, rows.n) {
-    const int dim = rows_together(m, rows, r);
-    ROLLED for (int e = 0; e < MAX_CONE_ROWS * dim; ++e) {
-      const int i = e / MAX_CONE_ROWS, j = e % MAX_CONE_ROWS;
-      const real *other = efc_Y + (r + j) * stride, norm = i == j ? efc_diagAR[r + i] : R(0.0);
-      efc_weight[MAX_CONE_ROWS * r + e] = j >= dim || i == j ? norm : row_dot(efc_Y, r + i, stride, other);
-    }
-  }
-  lane_sync();
-}
-
-// z = Y' f over the rows of a list.
-DEVICE void whitened_force(const Model& m, const DualProblem& d, int n, const int* list) {
-  const int stride = m.nvp();
-  DOF_FOR(v, m.nv()) {
-    real x = 0;
-    ROLLED for (int k = 0; k < n; ++k) {
-      const int r = list[k], dim = rows_together(m, d.rows, r);
-      ROLLED for (int i = 0; i < dim; ++i) x = fma_(d.Y[(r + i) * stride + v], d.force[r + i], x);
-    }
-    d.z[v] = x;
-  }
+  cone_blocks(m, rows, efc_Y, stride, efc_diagAR, efc_weight);
 }
 
 // (3) forces of the last acceleration. Lanes return their parts of what z costs; the rest is by rows.
-DEVICE real warm_force(const Model& m, const DualProblem& d, const int* list, int listed, const real* qacc_warmstart) {
+template <class Columns>
+DEVICE real warm_force(const Model& m, const DualProblem<Columns>& d, const int* list, int listed,
+                       const real* qacc_warmstart) {
   const Rows& rows = d.rows;
-  const int nv = m.nv(), stride = m.nvp();
   LANE_FOR(r, rows.n) {
     real jar = -rows.aref[r];
-    ROLLED for (int v = 0; v < nv; ++v) jar = fma_(rows.J[r * stride + v], qacc_warmstart[v], jar);
+    const real* J = rows.J + size_t(r) * d.columns.stride;
+    const typename Columns::Row row = d.columns.row(r);
+    ROLLED for (int c = 0; c < row.width; ++c) jar = fma_(J[c], qacc_warmstart[row.dof(c)], jar);
     d.before[r] = jar;
   }
   lane_sync();
@@ -99,15 +125,28 @@ DEVICE real warm_force(const Model& m, const DualProblem& d, const int* list, in
     }
   }
   lane_sync();
-  whitened_force(m, d, listed, list);
+  d.columns.whitened_force(m, rows, d.Y, d.force, listed, list, d.z);
   real cost = 0;
-  DOF_FOR(v, nv) cost = fma_(R(0.5) * d.z[v], d.z[v], cost);
+  DOF_FOR(v, m.nv()) cost = fma_(R(0.5) * d.z[v], d.z[v], cost);
   return cost;
 }
 
 // What the force of row r costs by itself.
-DEVICE real force_cost(const DualProblem& d, int r) {
+template <class Columns>
+DEVICE real force_cost(const DualProblem<Columns>& d, int r) {
   return d.force[r] * (d.b[r] + R(0.5) * divide_(d.force[r], d.rows.D[r]));
+}
+
+// Rows that open a cone or stand alone, in their order; then those behind the first of a cone.
+DEVICE void in_order(const Model& m, const Rows& rows, int* efc_order) {
+  const auto opens = [&](int r) { return int(rows_together(m, rows, r) > 0); };
+  const int opening = sums_before(rows.n, opens, [&](int r, int before) {
+    if (opens(r)) efc_order[before] = r;
+  });
+  sums_before(rows.n, opens, [&](int r, int before) {
+    if (!opens(r)) efc_order[opening + r - before] = r;
+  });
+  lane_sync();
 }
 
 struct Sweep {
@@ -115,14 +154,17 @@ struct Sweep {
 };
 
 // The best force of row r, or of the cone that it opens, while the others stay; z follows it.
-DEVICE void visit(const Model& m, const DualProblem& d, int r, Sweep* sweep) {
+template <class Columns>
+DEVICE void visit(const Model& m, const DualProblem<Columns>& d, int r, Sweep* sweep) {
   const Rows& rows = d.rows;
-  const int nv = m.nv(), stride = m.nvp(), dim = rows_together(m, rows, r);
+  const typename Columns::Row row = d.columns.row(r);
+  const int dim = rows_together(m, rows, r);
+  const real* Y = d.Y + size_t(r) * d.columns.stride;
   const real* A = d.block + MAX_CONE_ROWS * r;
   real old[MAX_CONE_ROWS], residual[MAX_CONE_ROWS], force[MAX_CONE_ROWS];
   ROLLED for (int i = 0; i < dim; ++i) {
     real coupled = 0;
-    DOF_FOR(v, nv) coupled = fma_(d.Y[(r + i) * stride + v], d.z[v], coupled);
+    DOF_FOR(c, row.width) coupled = fma_(Y[i * d.columns.stride + c], d.z[row.dof(c)], coupled);
     old[i] = d.force[r + i];
     residual[i] = d.b[r + i] + lane_sum(coupled) + divide_(old[i], rows.D[r + i]);
   }
@@ -138,7 +180,10 @@ DEVICE void visit(const Model& m, const DualProblem& d, int r, Sweep* sweep) {
     ROLLED for (int j = 0; j < dim; ++j) slope = fma_(R(0.5) * A[MAX_CONE_ROWS * i + j], force[j] - old[j], slope);
     sweep->improvement = fma_(-change, slope, sweep->improvement);
     sweep->against = fma_(-change, old[i] - d.before[r + i], sweep->against);
-    DOF_FOR(v, nv) d.z[v] = fma_(change, d.Y[(r + i) * stride + v], d.z[v]);
+    DOF_FOR(c, row.width) {
+      real* z = d.z + row.dof(c);
+      *z = fma_(change, Y[i * d.columns.stride + c], *z);
+    }
   }
   lane_sync();
   if (lane() == 0) {
@@ -147,7 +192,8 @@ DEVICE void visit(const Model& m, const DualProblem& d, int r, Sweep* sweep) {
 }
 
 // Iterations over the rows of one island, whose inertia has the given trace; returns their number.
-DEVICE int descend(const Model& m, const DualProblem& d, int n, int* list, real trace, int* draw) {
+template <class Columns>
+DEVICE int descend(const Model& m, const DualProblem<Columns>& d, int n, int* list, real trace, int* draw) {
   const PcgStep by_lanes = pcg_steps(LANES), by_sweep = pcg_steps(n - 1);
   uint64 state = pcg_apply(pcg_steps(lane()), 1);
   int iteration = 0, since_restart = 0;
@@ -167,7 +213,7 @@ DEVICE int descend(const Model& m, const DualProblem& d, int n, int* list, real 
       if (momentum > 0) confine(m, d.rows, r, dim, d.force + r);
     }
     lane_sync();
-    whitened_force(m, d, n, list);
+    d.columns.whitened_force(m, d.rows, d.Y, d.force, n, list, d.z);
     // (5) one sweep in the new order
     Sweep sweep = {0, 0};
     ROLLED for (int k = 0; k < n; ++k) visit(m, d, list[k], &sweep);
@@ -184,7 +230,7 @@ DEVICE int descend(const Model& m, const DualProblem& d, int n, int* list, real 
 }
 
 // (8) acceleration of the forces
-DEVICE void accelerate(const Model& m, const DualProblem& d, const real* qLD, const real* qacc_smooth, real* qacc,
+DEVICE void accelerate(const Model& m, const DenseDual& d, const real* qLD, const real* qacc_smooth, real* qacc,
                        real* qfrc_constraint) {
   const int nv = m.nv(), stride = m.nvp();
   DOF_FOR(v, nv) {

@@ -95,14 +95,12 @@ DEVICE real primal_line_search(const Model& m, const Rows& rows, const real* jar
   return alpha;
 }
 
-// One step along `search`, exact; Mv receives M times it and jv its residuals' rate. Returns the square of the step's
-// length relative to that of the acceleration.
-DEVICE real primal_step(const Model& m, const Rows& rows, const SymRows& M, const real* qfrc_smooth, const Point& p,
-                        const real* search, real* Mv, real* jv, real smallest) {
+// One step along `search`, exact, given M times it and its residuals' rate jv. Returns the square of the step's length
+// relative to that of the acceleration.
+DEVICE real primal_move(const Model& m, const Rows& rows, const real* qfrc_smooth, const Point& p, const real* search,
+                        const real* Mv, const real* jv, real smallest) {
   const int nv = m.nv();
   real linear = 0, quadratic = 0, length2 = 0, size2 = 0;
-  LANE_FOR(r, rows.n) jv[r] = row_dot(rows.J, r, m.nvp(), search);
-  sym_mul(M, search, Mv, nv);
   lane_sync();
   DOF_FOR(i, nv) {
     linear = fma_(search[i], p.Ma[i] - qfrc_smooth[i], linear);
@@ -124,6 +122,14 @@ DEVICE real primal_step(const Model& m, const Rows& rows, const SymRows& M, cons
   LANE_FOR(r, rows.n) p.jar[r] = fma_(alpha, jv[r], p.jar[r]);
   lane_sync();
   return divide_(alpha * alpha * length2, max_(size2, MJMINVAL));
+}
+
+// One step along `search`; Mv and jv receive what primal_move needs.
+DEVICE real primal_step(const Model& m, const Rows& rows, const SymRows& M, const real* qfrc_smooth, const Point& p,
+                        const real* search, real* Mv, real* jv, real smallest) {
+  LANE_FOR(r, rows.n) jv[r] = row_dot(rows.J, r, m.nvp(), search);
+  sym_mul(M, search, Mv, m.nv());
+  return primal_move(m, rows, qfrc_smooth, p, search, Mv, jv, smallest);
 }
 
 // Size of the cost below which a decrease of it is rounding.

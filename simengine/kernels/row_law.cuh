@@ -100,6 +100,12 @@ DEVICE real row_law(const Model& m, const Rows& rows, int r, int dim, const real
   return R(0.5) * slope * depth;
 }
 
+// Does row r bend the cost? A row of a positive semidefinite matrix vanishes with its diagonal.
+DEVICE bool has_weight(const Rows& rows, int r, const real* weight) {
+  const bool cone = rows.type[r] == ROW_CONTACT_ELLIPTIC;
+  return weight[MAX_CONE_ROWS * r + (cone ? r - rows.address[rows.id[r]] : 0)] != 0;
+}
+
 struct LineLaw {
   real first, second;
 };

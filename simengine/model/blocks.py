@@ -14,6 +14,9 @@ _NO_ISLANDS = int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
 _FEWEST_DOFS = 65
 """Smaller worlds are solved as one dense problem: finding their islands costs more than it saves."""
 
+MOST_DENSE_DOFS = 64
+"""Islands of more dofs are solved without dense matrices, which then costs less."""
+
 
 def worth_blocks(mj: mujoco.MjModel) -> bool:
     """Whether a model has enough dofs, in enough trees, to be handled block by block.
@@ -29,7 +32,8 @@ def worth_blocks(mj: mujoco.MjModel) -> bool:
 def block_table(mj: mujoco.MjModel, split: bool) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     """The fields of the model table that tell of blocks, and the sizes: one block of all dofs unless `split`.
 
-    The size nM is that of the inertia, nJ that of a row of the Jacobian over the dofs of two blocks.
+    The size nM is that of the inertia, nJ that of a row of the Jacobian over the dofs of two blocks, nwidest that of
+    the largest block.
     """
     bounds = _boundaries(mj) if split else np.array([0, mj.nv])
     width = np.diff(bounds)
@@ -50,6 +54,7 @@ def block_table(mj: mujoco.MjModel, split: bool) -> tuple[dict[str, np.ndarray],
         "nblock": len(width),
         "nM": int((width**2).sum()),
         "nJ": (int(np.sort(width)[-2:].sum()) + 3) & ~3,
+        "nwidest": int(width.max(initial=0)),
     }
     return {name: values.astype(np.int32) for name, values in arrays.items()}, sizes
 

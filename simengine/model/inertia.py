@@ -14,15 +14,15 @@ def has_small_far_bodies(mj: mujoco.MjModel) -> bool:
     """Whether some joint turns a subtree whose distance from the tree's centre of mass outweighs its own size."""
     if not mj.nv:
         return False
-    data, inertia = mujoco.MjData(mj), np.zeros((mj.nv, mj.nv))
+    data = mujoco.MjData(mj)
     data.qpos[:] = mj.qpos0
     for compute in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_makeM):
         compute(mj, data)
-    mujoco.mj_fullM(mj, data, inertia)
+    diagonal = data.M[mj.M_rowadr + mj.M_rownnz - 1]  # rows are of the lower triangle
     body = mj.dof_bodyid
     away = data.subtree_com[body] - data.subtree_com[mj.body_rootid[body]]
     far = mj.body_subtreemass[body] * (away**2).sum(axis=1)
-    return bool((far > _MOST * np.diag(inertia))[_turns(mj)].any())
+    return bool((far > _MOST * diagonal)[_turns(mj)].any())
 
 
 def _turns(mj: mujoco.MjModel) -> np.ndarray:

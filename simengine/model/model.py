@@ -10,7 +10,7 @@ import numpy as np
 
 from simengine.errors import ModelError, UnsupportedModelError
 from simengine.model.actuators import actuator_table, needs_general_actuation
-from simengine.model.blocks import block_table, worth_blocks
+from simengine.model.blocks import MOST_DENSE_DOFS, block_table, worth_blocks
 from simengine.model.fluid import fluid_table
 from simengine.model.frames import frame_table
 from simengine.model.gravcomp import LIMITED, gravcomp_table
@@ -117,6 +117,10 @@ class Model:
         arrays, sizes = block_table(self.mj, wanted)
         self.arrays |= arrays
         self.sizes |= sizes
+
+    def solve_dense_up_to(self, dofs: int) -> None:
+        """Choose the most dofs of an island that is solved as a dense problem; before the model is simulated."""
+        self.options["large_island"] = dofs
 
     def __repr__(self) -> str:
         s = self.sizes
@@ -276,5 +280,6 @@ def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
         "opt_multiccd": int(not disabled & int(_DISABLE.mjDSBL_MULTICCD)),
         "opt_cone": int(mj.opt.cone),
         "opt_noslip_iterations": int(mj.opt.noslip_iterations),
+        "large_island": MOST_DENSE_DOFS,
     }
     return {name: values[name] for name in INT_OPTIONS}

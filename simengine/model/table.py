@@ -13,7 +13,7 @@ from typing import NamedTuple
 SIZES: tuple[str, ...] = (
     *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "npath", "nmocap", "ngravcomp"),
     *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment", "neq", "nfriction", "ntree"),
-    *("nblock", "nM", "nJ"),
+    *("nblock", "nM", "nJ", "nwidest"),
     *("nsensor", "nsensordata"),
     *("nhullvert", "nface", "nfacevert"),
     *("nhfield", "nhfielddata"),
@@ -22,7 +22,7 @@ SIZES: tuple[str, ...] = (
 # Scalar integer options, which follow the sizes in the header.
 INT_OPTIONS: tuple[str, ...] = (
     *("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart", "opt_solver", "opt_cone"),
-    *("opt_multiccd", "opt_actuation", "opt_noslip_iterations"),
+    *("opt_multiccd", "opt_actuation", "opt_noslip_iterations", "large_island"),
 )
 
 

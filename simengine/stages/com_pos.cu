@@ -7,9 +7,18 @@ DEVICE void com_pos(const Model& m, const real* xmat, const real* xipos, const r
   LANE_FOR(e, 3 * m.nbody()) subtree_com[e] = m.body_mass()[e / 3] * xipos[e];
   lane_sync();
   sum_subtrees(m, subtree_com, 3);
+#if LANES > 32
+  for (int i = 0; i < 3; ++i) {
+    real sum = 0;
+    LANE_FOR(r, m.nroot()) sum += subtree_com[3 * m.root_body()[r] + i];
+    sum = lane_sum(sum);
+    if (lane() == 0) subtree_com[i] += sum;
+  }
+#else
   LANE_FOR(i, 3) {
     ROLLED for (int r = 0; r < m.nroot(); ++r) subtree_com[i] += subtree_com[3 * m.root_body()[r] + i];
   }
+#endif
   lane_sync();
   LANE_FOR(e, 3 * m.nbody()) {
     const real mass = m.body_subtreemass()[e / 3];

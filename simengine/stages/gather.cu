@@ -1,41 +1,56 @@
-// The problem of every island of a world, dense and contiguous, as the solver of a whole world would find it.
+// The problem of every island of a world, contiguous, as a solver would find it: dense for most, with blocks and the
+// rows of two blocks as they are for large ones.
 
-// Records, class by class in the order of the world's islands, and where the inertia and the Jacobian of each start.
-DEVICE void make_records(int islands, const int* island_size, const int* island_first, const int* island_adr,
-                         const int* island_totals, int con_adr, int efc_adr, int world, int shard_size,
-                         int* island_index, int* island_record, int* at) {
+// (1) records, class by class in the order of the world's islands, and where the matrices of each start
+DEVICE void make_records(const Model& m, int islands, const int* island_size, const int* island_first,
+                         const int* island_adr, const int* island_totals, int con_adr, int efc_adr, int world,
+                         int shard_size, int* island_index, int* island_record) {
   ROLLED for (int c = 0, base = 0; c < NUM_ISLAND_CLASSES; base += island_totals[c], ++c) {
-    int index = base + island_adr[c * shard_size];
-    for (int i = 0; i < islands; ++i) {
-      if (island_class(island_size[2 * i]) == c) island_index[i] = index++;
-    }
+    const int start = base + island_adr[c * shard_size];
+    sums_before(
+        islands, [&](int i) { return int(island_class(m, island_size[4 * i]) == c); },
+        [&](int i, int before) {
+          if (island_class(m, island_size[4 * i]) == c) island_index[i] = start + before;
+        });
   }
-  int M = island_adr[COLUMN_ISLAND_M * shard_size], J = island_adr[COLUMN_ISLAND_J * shard_size];
-  ROLLED for (int i = 0; i < islands; ++i) {
-    const int n = island_size[2 * i], rows = island_size[2 * i + 1];
-    int* record = island_record + 8 * island_index[i];
+  lane_sync();
+  const auto place = [&](int column, int word, bool large) {
+    const int start = island_adr[column * shard_size];
+    sums_before(
+        islands, [&](int i) { return island_pieces(m, column, island_size + 4 * i); },
+        [&](int i, int before) {
+          if (column == COLUMN_ISLAND_J || is_large(m, island_size[4 * i]) == large) {
+            island_record[ISLAND_RECORD * island_index[i] + word] = start + before;
+          }
+        });
+  };
+  place(COLUMN_ISLAND_M, 5, false);
+  place(COLUMN_ISLAND_H, 5, true);
+  place(COLUMN_ISLAND_J, 6, true);
+  LANE_FOR(i, islands) {
+    int* record = island_record + ISLAND_RECORD * island_index[i];
     record[0] = world;
-    record[1] = n;
-    record[2] = rows;
-    record[3] = island_first[2 * i];
-    record[4] = efc_adr + island_first[2 * i + 1];
-    record[5] = at[2 * i] = M;
-    record[6] = at[2 * i + 1] = J;
+    record[1] = island_size[4 * i];
+    record[2] = island_size[4 * i + 1];
+    record[3] = island_first[3 * i];
+    record[4] = efc_adr + island_first[3 * i + 1];
     record[7] = con_adr;
-    M += island_words(COLUMN_ISLAND_M, n, rows);
-    J += island_words(COLUMN_ISLAND_J, n, rows);
+    record[8] = island_first[3 * i + 2];
+    record[9] = island_size[4 * i + 2];
+    record[10] = record[11] = 0;
   }
+  lane_sync();
 }
 
-// Matrices of the islands: zero but for the blocks, dof by dof. What holds of inertia holds of its Cholesky factor.
+// (2) dense matrices of the islands: zero but for the blocks, dof by dof. What holds of inertia holds of its factor.
 DEVICE void gather_matrices(const Model& m, const int* block_island, const int* block_place, const int* island_size,
-                            const int* at, const real* blocks, real* matrices) {
+                            const int* island_index, const int* island_record, const real* blocks, real* matrices) {
   LANE_FOR(v, m.nv()) {
     const int b = m.dof_block()[v], island = block_island[b];
-    if (island < 0) continue;
+    if (island < 0 || is_large(m, island_size[4 * island])) continue;
     const Block block = block_of(m, b);
-    const int n = island_size[2 * island], place = block_place[b], i = v - block.dof;
-    real* row = matrices + size_t(4) * at[2 * island] + (place + i) * n;
+    const int n = island_size[4 * island], place = block_place[b], i = v - block.dof;
+    real* row = matrices + size_t(4) * island_record[ISLAND_RECORD * island_index[island] + 5] + (place + i) * n;
     ROLLED for (int j = 0; j < n; ++j) {
       const int k = j - place;
       row[j] = k >= 0 && k < block.n ? blocks[block.at + i * block.n + k] : R(0.0);
@@ -43,17 +58,24 @@ DEVICE void gather_matrices(const Model& m, const int* block_island, const int* 
   }
 }
 
-// Row r in its island: zero but for the blocks it touches.
-DEVICE void gather_row(const Model& m, int r, const int* efc_block, const int* block_island, const int* block_place,
-                       const int* island_size, const int* island_first, const int* at, const real* efc_J_blocks,
-                       const int* efc_place, real* island_efc_J) {
-  const int island = block_island[efc_block[2 * r]];
-  const DofsOfBlocks blocks = dofs_of_blocks(m, efc_block[2 * r], efc_block[2 * r + 1]);
-  const int stride = (island_size[2 * island] + 3) & ~3, place1 = block_place[efc_block[2 * r]];
-  const int place2 = blocks.n2 ? block_place[efc_block[2 * r + 1]] : 0;
+// (3) row r in its island, of which it is row `place`: zero but for the blocks it touches, or of large islands those
+// blocks' part alone.
+DEVICE void gather_row(const Model& m, int r, int place, const int* efc_block, const int* block_place,
+                       const int* block_index, int n, const int* record, const real* efc_J_blocks,
+                       real* island_efc_J, int* row_block) {
+  const bool large = is_large(m, n);
+  const int b1 = efc_block[2 * r], b2 = efc_block[2 * r + 1];
+  const int stride = large ? m.nJ() : (n + 3) & ~3;
   const real* J = efc_J_blocks + size_t(r) * m.nJ();
-  real* row = island_efc_J + size_t(4) * at[2 * island + 1] +
-              size_t(efc_place[r] - island_first[2 * island + 1]) * stride;
+  real* row = island_efc_J + size_t(4) * record[6] + size_t(place) * stride;
+  row_block[0] = block_index[b1];
+  row_block[1] = b2 < 0 ? -1 : block_index[b2];
+  if (large) {
+    ROLLED for (int j = 0; j < stride; ++j) row[j] = J[j];
+    return;
+  }
+  const DofsOfBlocks blocks = dofs_of_blocks(m, b1, b2);
+  const int place1 = block_place[b1], place2 = blocks.n2 ? block_place[b2] : 0;
   ROLLED for (int j = 0; j < stride; ++j) {
     const int k1 = j - place1, k2 = j - place2;
     real x = k1 >= 0 && k1 < blocks.n1 ? J[k1] : R(0.0);
@@ -62,37 +84,50 @@ DEVICE void gather_row(const Model& m, int r, const int* efc_block, const int* b
   }
 }
 
+// (4) blocks in the order of the islands
+DEVICE void gather_blocks(const Model& m, const int* block_island, const int* block_place, const int* block_index,
+                          const int* island_first, int* island_blocks) {
+  LANE_FOR(b, m.nblock()) {
+    const int island = block_island[b];
+    if (island < 0) continue;
+    int* words = island_blocks + 6 * (island_first[3 * island + 2] + block_index[b]);
+    words[0] = b;
+    words[1] = block_place[b];
+    words[2] = m.block_dofadr()[b + 1] - m.block_dofadr()[b];
+  }
+}
+
 DEVICE void gather(const Model& m, const int* con_adr, const int* efc_adr, const int* ncon, const int* nefc,
                    const real* qM_blocks, const real* qLD_blocks, const real* qfrc_smooth, const real* qacc_smooth,
                    const real* qacc_warmstart, const int* contact_efc_address, const real* efc_J_blocks,
                    const int* efc_block, const real* efc_D, const real* efc_aref, const int* efc_type,
                    const int* efc_id, const real* efc_frictionloss, const int* efc_place, const int* block_island,
-                   const int* block_place, const int* nisland, const int* island_size, const int* island_first,
-                   const int* island_adr, const int* island_totals, int* island_index, int* island_record,
-                   real* island_qM, real* island_qLD, real* island_efc_J, real* island_qfrc_smooth,
-                   real* island_qacc_smooth, real* island_qacc_warmstart, real* island_efc_D, real* island_efc_aref,
-                   int* island_efc_type, int* island_efc_id, real* island_efc_frictionloss,
-                   int* island_contact_efc_address, real* at, int world, int shard_size) {
-  int* starts = reinterpret_cast<int*>(at);
-  if (lane() == 0) {
-    make_records(nisland[0], island_size, island_first, island_adr, island_totals, con_adr[0], efc_adr[0], world,
-                 shard_size, island_index, island_record, starts);
-  }
-  lane_sync();
-  gather_matrices(m, block_island, block_place, island_size, starts, qM_blocks, island_qM);
-  gather_matrices(m, block_island, block_place, island_size, starts, qLD_blocks, island_qLD);
+                   const int* block_place, const int* block_index, const int* nisland, const int* island_size,
+                   const int* island_first, const int* island_adr, const int* island_totals, int* island_index,
+                   int* island_record, real* island_qM, real* island_qLD, real* island_efc_J,
+                   real* island_qfrc_smooth, real* island_qacc_smooth, real* island_qacc_warmstart,
+                   real* island_efc_D, real* island_efc_aref, int* island_efc_type, int* island_efc_id,
+                   real* island_efc_frictionloss, int* island_contact_efc_address, int* island_blocks,
+                   int* island_dof_block, int* island_row_block, int world, int shard_size) {
+  make_records(m, nisland[0], island_size, island_first, island_adr, island_totals, con_adr[0], efc_adr[0], world,
+               shard_size, island_index, island_record);
+  gather_matrices(m, block_island, block_place, island_size, island_index, island_record, qM_blocks, island_qM);
+  gather_matrices(m, block_island, block_place, island_size, island_index, island_record, qLD_blocks, island_qLD);
+  gather_blocks(m, block_island, block_place, block_index, island_first, island_blocks);
   LANE_FOR(v, m.nv()) {
     const int b = m.dof_block()[v], island = block_island[b];
     if (island < 0) continue;
-    const int to = island_first[2 * island] + block_place[b] + v - m.block_dofadr()[b];
+    const int to = island_first[3 * island] + block_place[b] + v - m.block_dofadr()[b];
+    island_dof_block[to] = block_index[b];
     island_qfrc_smooth[to] = qfrc_smooth[v];
     island_qacc_smooth[to] = qacc_smooth[v];
     island_qacc_warmstart[to] = qacc_warmstart[v];
   }
   LANE_FOR(r, nefc[0]) {
-    gather_row(m, r, efc_block, block_island, block_place, island_size, island_first, starts, efc_J_blocks,
-               efc_place, island_efc_J);
-    const int to = efc_place[r];
+    const int to = efc_place[r], island = block_island[efc_block[2 * r]];
+    gather_row(m, r, to - island_first[3 * island + 1], efc_block, block_place, block_index, island_size[4 * island],
+               island_record + ISLAND_RECORD * island_index[island], efc_J_blocks, island_efc_J,
+               island_row_block + 2 * to);
     island_efc_D[to] = efc_D[r];
     island_efc_aref[to] = efc_aref[r];
     island_efc_type[to] = efc_type[r];
@@ -102,7 +137,7 @@ DEVICE void gather(const Model& m, const int* con_adr, const int* efc_adr, const
   LANE_FOR(k, ncon[0]) {
     const int first = contact_efc_address[k];
     const int island = first < 0 ? -1 : block_island[efc_block[2 * first]];
-    island_contact_efc_address[k] = first < 0 ? -1 : efc_place[first] - island_first[2 * island + 1];
+    island_contact_efc_address[k] = first < 0 ? -1 : efc_place[first] - island_first[3 * island + 1];
   }
   lane_sync();
 }

@@ -1,7 +1,8 @@
 // Which blocks of dofs are connected by constraint rows: the islands of MuJoCo documentation, "Computation", "Islands".
-// They are numbered by their first block. Few steps a row, done by one lane in the order of rows: the labels live in
-// scratch, and a world has many lanes' worth of other work beside it.
+// They are numbered by their first block. A lane alone follows the rows one by one; several find the same labels in
+// rounds (Y. Shiloach and U. Vishkin, J. Algorithms 3 (1982)), whose number grows with the logarithm of the blocks'.
 
+#if LANES == 1
 // The first block of what block b is connected to so far, shortening the way there.
 DEVICE int find_root(int* root, int b) {
   while (root[b] != b) {
@@ -11,79 +12,140 @@ DEVICE int find_root(int* root, int b) {
   return b;
 }
 
-// Connect the blocks of every row, and mark the first of each row.
-DEVICE void connect(int nefc, const int* efc_block, int* root, int* touched) {
-  int last1 = -1, last2 = -1;
-  ROLLED for (int r = 0; r < nefc; ++r) {
-    const int b1 = efc_block[2 * r], b2 = efc_block[2 * r + 1];
-    if (b1 == last1 && b2 == last2) continue;  // another row of the same contact
-    last1 = b1;
-    last2 = b2;
-    touched[b1] = 1;
-    if (b2 < 0) continue;
-    const int root1 = find_root(root, b1), root2 = find_root(root, b2);
+// root[b] = first of the blocks that rows connect with b.
+DEVICE void connect(const Model& m, int nefc, const int* efc_block, int* root, int* label) {
+  for (int b = 0; b < m.nblock(); ++b) root[b] = b;
+  for (int r = 0; r < nefc; ++r) {
+    const int b2 = efc_block[2 * r + 1];
+    if (b2 < 0 || !starts_run(efc_block, r)) continue;
+    const int root1 = find_root(root, efc_block[2 * r]), root2 = find_root(root, b2);
     root[root1 > root2 ? root1 : root2] = root1 > root2 ? root2 : root1;
   }
+  for (int b = 0; b < m.nblock(); ++b) root[b] = root[root[b]];
+}
+#else
+DEVICE void connect(const Model& m, int nefc, const int* efc_block, int* root, int* label) {
+  LANE_FOR(b, m.nblock()) root[b] = b;
+  lane_sync();
+  int changed = 1;
+  while (changed) {
+    // every root learns of the lowest root beside it, and all blocks then follow their roots to the end
+    LANE_FOR(b, m.nblock()) label[b] = root[b];
+    lane_sync();
+    changed = 0;
+    LANE_FOR(r, nefc) {
+      const int b2 = efc_block[2 * r + 1];
+      if (b2 < 0 || !starts_run(efc_block, r)) continue;
+      const int root1 = root[efc_block[2 * r]], root2 = root[b2];
+      if (root1 == root2) continue;
+      lower_at(label + (root1 > root2 ? root1 : root2), root1 > root2 ? root2 : root1);
+      changed = 1;
+    }
+    lane_sync();
+    LANE_FOR(b, m.nblock()) {
+      int first = label[b];
+      while (label[first] != first) first = label[first];
+      root[b] = first;
+    }
+    changed = lane_any(changed);
+    lane_sync();
+  }
+}
+#endif
+
+// (1) number the islands by their first blocks; returns how many there are.
+DEVICE int number_islands(const Model& m, int nefc, const int* efc_block, const int* root, int* label,
+                          int* block_island) {
+  LANE_FOR(b, m.nblock()) label[b] = 1;
+  lane_sync();
+  LANE_FOR(r, nefc) {
+    if (starts_run(efc_block, r)) lower_at(label + root[efc_block[2 * r]], 0);
+  }
+  lane_sync();
+  const int count = sums_before(
+      m.nblock(), [&](int b) { return int(root[b] == b && label[b] == 0); },
+      [&](int b, int before) { block_island[b] = label[b] == 0 ? before : -1; });
+  lane_sync();
+  LANE_FOR(b, m.nblock()) {
+    if (root[b] != b) block_island[b] = block_island[root[b]];
+  }
+  lane_sync();
+  return count;
 }
 
-// (4) what the solver will need: islands of each class, and pieces of four words of inertia and Jacobians.
-DEVICE void count_islands(int islands, const int* island_size, int* island_counts, int shard_size) {
+// (2) sizes of the islands, and where their blocks and rows come in them: in the order of the world's.
+DEVICE void measure_islands(const Model& m, int nefc, const int* efc_block, const int* block_island, int* efc_place,
+                            int* block_place, int* block_index, int* island_size) {
+  const int* adr = m.block_dofadr();
+  LANE_FOR(i, 4 * m.nblock()) island_size[i] = 0;
+  LANE_FOR(b, m.nblock()) block_place[b] = block_index[b] = 0;
+  lane_sync();
+  const auto island = [&](int b) { return block_island[b]; };
+  sums_before(
+      m.nblock(), island, [&](int b) { return adr[b + 1] - adr[b]; },
+      [&](int i) -> int& { return island_size[4 * i]; }, [&](int b, int before) { block_place[b] = before; });
+  sums_before(
+      m.nblock(), island, [](int b) { return 1; }, [&](int i) -> int& { return island_size[4 * i + 2]; },
+      [&](int b, int before) { block_index[b] = before; });
+  sums_before(
+      nefc, [&](int r) { return block_island[efc_block[2 * r]]; }, [](int r) { return 1; },
+      [&](int i) -> int& { return island_size[4 * i + 1]; }, [&](int r, int before) { efc_place[r] = before; });
+}
+
+// (3) room for the Hessian of each large island, whose words large.cuh explains.
+DEVICE void measure_hessians(const Model& m, int nefc, const int* efc_block, const int* block_island,
+                             int* island_size) {
+  const int* adr = m.block_dofadr();
+  const auto total = [&](int i) -> int& { return island_size[4 * i + 3]; };
+  const auto nothing = [](int i, int before) {};
+  const auto large = [&](int b) {
+    const int island = block_island[b];
+    return island >= 0 && is_large(m, island_size[4 * island]) ? island : -1;
+  };
+  sums_before(
+      m.nblock(), large, [&](int b) { return 3 * (adr[b + 1] - adr[b]) * (adr[b + 1] - adr[b]); }, total, nothing);
+  sums_before(
+      nefc,
+      [&](int r) { return efc_block[2 * r + 1] >= 0 && starts_run(efc_block, r) ? large(efc_block[2 * r]) : -1; },
+      [&](int r) {
+        const int b1 = efc_block[2 * r], b2 = efc_block[2 * r + 1];
+        return (adr[b1 + 1] - adr[b1]) * (adr[b2 + 1] - adr[b2]);
+      },
+      total, nothing);
+  LANE_FOR(i, m.nblock()) island_size[4 * i + 3] = (island_size[4 * i + 3] + 3) / 4;
+  lane_sync();
+}
+
+// (5) what the solver will need: islands of each class, and pieces of four words of matrices.
+DEVICE void count_islands(const Model& m, int islands, const int* island_size, int* island_counts, int shard_size) {
   ROLLED for (int column = 0; column < NUM_ISLAND_COLUMNS; ++column) {
     int sum = 0;
     LANE_FOR(i, islands) {
-      const int n = island_size[2 * i], rows = island_size[2 * i + 1];
-      sum += column < NUM_ISLAND_CLASSES ? island_class(n) == column : island_words(column, n, rows);
+      const int* size = island_size + 4 * i;
+      sum += column < NUM_ISLAND_CLASSES ? island_class(m, size[0]) == column : island_pieces(m, column, size);
     }
     sum = lane_sum_int(sum);
     if (lane() == 0) island_counts[column * shard_size] = sum;
   }
 }
 
-DEVICE void islands(const Model& m, const int* nefc, const int* efc_block, int* efc_place, int* block_island,
-                    int* block_place, int* nisland, int* island_size, int* island_first, int* island_counts,
-                    real* root, real* touched, int shard_size) {
-  int *roots = reinterpret_cast<int*>(root), *marks = reinterpret_cast<int*>(touched);
-  LANE_FOR(b, m.nblock()) {
-    roots[b] = b;
-    marks[b] = 0;
-  }
+DEVICE void islands(const Model& m, const int* nefc, const int* efc_block, int* efc_place, int* block_root,
+                    int* block_label, int* block_island, int* block_place, int* block_index, int* nisland,
+                    int* island_size, int* island_first, int* island_counts, int shard_size) {
+  connect(m, nefc[0], efc_block, block_root, block_label);
   lane_sync();
-  // (1) connected blocks have the same root, the first of them; a root is touched if any of its blocks is
-  if (lane() == 0) {
-    connect(nefc[0], efc_block, roots, marks);
-    for (int b = 0; b < m.nblock(); ++b) marks[find_root(roots, b)] |= marks[b];
+  const int count = number_islands(m, nefc[0], efc_block, block_root, block_label, block_island);
+  measure_islands(m, nefc[0], efc_block, block_island, efc_place, block_place, block_index, island_size);
+  measure_hessians(m, nefc[0], efc_block, block_island, island_size);
+  // (4) where dofs, rows and blocks of each island begin
+  for (int what = 0; what < 3; ++what) {
+    sums_before(
+        m.nblock(), [&](int i) { return island_size[4 * i + what]; },
+        [&](int i, int before) { island_first[3 * i + what] = before; });
   }
+  LANE_FOR(i, 1) nisland[0] = count;
   lane_sync();
-  // (2) islands, their dofs in the order of the blocks and their rows in that of the world's
-  int count = 0;
-  if (lane() == 0) {
-    for (int b = 0; b < m.nblock(); ++b) {
-      const int first = find_root(roots, b);
-      int island = -1;
-      if (marks[first]) {
-        island = first == b ? count++ : block_island[first];
-        if (first == b) island_size[2 * island] = island_size[2 * island + 1] = 0;
-        block_place[b] = island_size[2 * island];
-        island_size[2 * island] += m.block_dofadr()[b + 1] - m.block_dofadr()[b];
-      } else {
-        block_place[b] = 0;
-      }
-      block_island[b] = island;
-    }
-    for (int r = 0; r < nefc[0]; ++r) efc_place[r] = island_size[2 * block_island[efc_block[2 * r]] + 1]++;
-    nisland[0] = count;
-    // (3) where those of each island begin
-    int dofs = 0, rows = 0;
-    for (int i = 0; i < m.nblock(); ++i) {
-      island_first[2 * i] = dofs;
-      island_first[2 * i + 1] = rows;
-      if (i >= count) island_size[2 * i] = island_size[2 * i + 1] = 0;
-      dofs += island_size[2 * i];
-      rows += island_size[2 * i + 1];
-    }
-  }
-  lane_sync();
-  LANE_FOR(r, nefc[0]) efc_place[r] += island_first[2 * block_island[efc_block[2 * r]] + 1];
-  count_islands(nisland[0], island_size, island_counts, shard_size);
+  LANE_FOR(r, nefc[0]) efc_place[r] += island_first[3 * block_island[efc_block[2 * r]] + 1];
+  count_islands(m, count, island_size, island_counts, shard_size);
   lane_sync();
 }

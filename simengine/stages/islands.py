@@ -13,8 +13,10 @@ CONSTRAINT_BLOCKS = Stage(
 ISLANDS = Stage(
     name="islands",
     reads=("nefc", "efc_block"),
-    writes=(*("efc_place", "block_island", "block_place", "nisland", "island_size", "island_first", "island_counts"),),
-    scratch=(("root", ("nblock",)), ("touched", ("nblock",))),
+    writes=(
+        *("efc_place", "block_root", "block_label", "block_island", "block_place", "block_index"),
+        *("nisland", "island_size", "island_first", "island_counts"),
+    ),
     scalars=("shard_size",),
     flops=10,
 )
@@ -32,14 +34,15 @@ GATHER = Stage(
         *("qfrc_smooth", "qacc_smooth", "qacc_warmstart"),
         *("contact_efc_address", "efc_J_blocks", "efc_block", "efc_D", "efc_aref", "efc_type", "efc_id"),
         *("efc_frictionloss", "efc_place"),
-        *("block_island", "block_place", "nisland", "island_size", "island_first", "island_adr", "island_totals"),
+        *("block_island", "block_place", "block_index", "nisland", "island_size", "island_first", "island_adr"),
+        "island_totals",
     ),
     writes=(
         *("island_index", "island_record", "island_qM", "island_qLD", "island_efc_J"),
         *("island_qfrc_smooth", "island_qacc_smooth", "island_qacc_warmstart", "island_efc_D", "island_efc_aref"),
         *("island_efc_type", "island_efc_id", "island_efc_frictionloss", "island_contact_efc_address"),
+        *("island_blocks", "island_dof_block", "island_row_block"),
     ),
-    scratch=(("at", ("nblock", 2)),),
     scalars=("world", "shard_size"),
     flops=20,
 )

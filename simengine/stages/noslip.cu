@@ -13,7 +13,7 @@ DEVICE int rows_improved(const Model& m, const Rows& rows, int r) {
 }
 
 // (2) blocks of A, without the regularisation.
-DEVICE void bare_blocks(const Model& m, const DualProblem& d, real* efc_weight) {
+DEVICE void bare_blocks(const Model& m, const DenseDual& d, real* efc_weight) {
   const int stride = m.nvp();
   LANE_FOR(r, d.rows.n) {
     const int n = rows_improved(m, d.rows, r);
@@ -97,7 +97,7 @@ DEVICE real cost_of(int n, const real* A, const real* slip, const real* old, con
 
 // (4) the best forces of two opposite edges, r being the first, that keep their sum while the others stay; returns how
 // much the cost falls. All is in terms of the difference of their rows, which cancels what they have in common.
-DEVICE real improve_edges(const Model& m, const DualProblem& d, int r) {
+DEVICE real improve_edges(const Model& m, const DenseDual& d, int r) {
   const int nv = m.nv(), stride = m.nvp();
   const real *plus = d.Y + r * stride, *minus = plus + stride, *A = d.block + MAX_CONE_ROWS * r;
   real coupled = 0, curve = 0;
@@ -123,7 +123,7 @@ DEVICE real improve_edges(const Model& m, const DualProblem& d, int r) {
 }
 
 // (4) the same for dry friction and for the tangents of a cone.
-DEVICE real improve_row(const Model& m, const DualProblem& d, int r) {
+DEVICE real improve_row(const Model& m, const DenseDual& d, int r) {
   const Rows& rows = d.rows;
   const int nv = m.nv(), stride = m.nvp(), together = rows_improved(m, rows, r);
   if (!together) return 0;
@@ -162,7 +162,7 @@ DEVICE real improve_row(const Model& m, const DualProblem& d, int r) {
 }
 
 // Sweeps over the rows of one island, whose inertia has the given trace.
-DEVICE void improve_island(const Model& m, const DualProblem& d, int n, const int* list, real trace) {
+DEVICE void improve_island(const Model& m, const DenseDual& d, int n, const int* list, real trace) {
   real improvement = 0;
   // (3) the first sweep also saves the cost of the regularisation
   LANE_FOR(k, n) {
@@ -173,7 +173,7 @@ DEVICE void improve_island(const Model& m, const DualProblem& d, int n, const in
   }
   improvement = lane_sum(improvement);
   ROLLED for (int sweep = 0; sweep < m.opt_noslip_iterations(); ++sweep) {
-    whitened_force(m, d, n, list);
+    d.columns.whitened_force(m, d.rows, d.Y, d.force, n, list, d.z);
     ROLLED for (int k = 0; k < n; ++k) improvement += improve_row(m, d, list[k]);
     lane_sync();
     // (5) until the cost hardly falls
@@ -191,7 +191,7 @@ DEVICE void noslip(const Model& m, const int* nefc, const real* qM, const real* 
   const int n = nefc[0];
   if (n == 0) return;
   const Rows rows = {n, efc_type, efc_id, contact_efc_address, contact_cand, efc_J, efc_D, efc_aref, efc_frictionloss};
-  const DualProblem d = {rows, efc_Y, efc_b, efc_diagAR, efc_weight, 0, efc_force, z};
+  const DenseDual d = {{m.nv(), m.nvp()}, rows, efc_Y, efc_b, efc_diagAR, efc_weight, 0, efc_force, z};
   int* island_of = reinterpret_cast<int*>(tree);
   // (1) rows by island
   find_islands(m, rows, efc_island, efc_order, island_of);

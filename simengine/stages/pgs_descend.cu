@@ -8,7 +8,7 @@ DEVICE void pgs_descend(const Model& m, const int* nefc, const real* qM, const r
                         int* efc_order, real* z, real* draw) {
   const int n = nefc[0];
   const Rows rows = {n, efc_type, efc_id, contact_efc_address, contact_cand, efc_J, efc_D, 0, efc_frictionloss};
-  const DualProblem d = {rows, efc_Y, efc_b, efc_diagAR, efc_weight, efc_before, efc_force, z};
+  const DenseDual d = {{m.nv(), m.nvp()}, rows, efc_Y, efc_b, efc_diagAR, efc_weight, efc_before, efc_force, z};
   real trace = 0;
   int opening = 0;
   LANE_FOR(r, n) {

@@ -31,3 +31,24 @@ PGS_DESCEND = Stage(
     scratch=(("z", ("nvp",)), ("draw", (32,))),
     flops=20000,
 )
+
+_LARGE = (*_ROWS, "qM_blocks", "qLD_blocks")
+_GRAPH = ("island_dof_block", "island_row_block")
+PGS_START_LARGE = Stage(
+    name="pgs_start_large",
+    reads=("nefc", "qacc_smooth", "qacc_warmstart", "efc_J", "efc_aref", *_LARGE, *_GRAPH),
+    writes=(*PGS_START.writes, "island_vectors", "island_runs", "island_links"),
+    updates=("island_blocks",),
+    flops=500,
+)
+PGS_DESCEND_LARGE = Stage(
+    name="pgs_descend_large",
+    reads=(
+        *("nefc", "qacc_smooth", "efc_J", *_ROWS, "efc_Y", "efc_b", "efc_diagAR", "efc_weight"),
+        *("qM_blocks", "qLD_blocks", *_GRAPH),
+    ),
+    writes=(*PGS_DESCEND.writes, "island_vectors"),
+    updates=("efc_force", "efc_order", "island_runs", "island_links", "island_blocks"),
+    scratch=(("draw", (32,)),),
+    flops=2000,
+)

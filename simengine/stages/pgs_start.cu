@@ -1,19 +1,5 @@
 // The dual problem of an island, and the forces of its last acceleration; see pgs.cuh.
 
-// Rows that open a cone or stand alone, in their order; then those behind the first of a cone.
-DEVICE void in_order(const Model& m, const Rows& rows, int* efc_order) {
-  LANE_FOR(r, rows.n) {
-    const bool opens = rows_together(m, rows, r) > 0;
-    int place = 0;
-    ROLLED for (int k = 0; k < rows.n; ++k) {
-      const bool other = rows_together(m, rows, k) > 0;
-      place += other == opens ? k < r : other;
-    }
-    efc_order[place] = r;
-  }
-  lane_sync();
-}
-
 DEVICE void pgs_start(const Model& m, const int* nefc, const real* qLD, const real* qacc_smooth,
                       const real* qacc_warmstart, const real* efc_J, const real* efc_aref, const real* efc_D,
                       const int* efc_type, const int* efc_id, const real* efc_frictionloss,
@@ -22,7 +8,7 @@ DEVICE void pgs_start(const Model& m, const int* nefc, const real* qLD, const re
                       real* z) {
   const int n = nefc[0];
   const Rows rows = {n, efc_type, efc_id, contact_efc_address, contact_cand, efc_J, efc_D, efc_aref, efc_frictionloss};
-  const DualProblem d = {rows, efc_Y, efc_b, efc_diagAR, efc_weight, efc_before, efc_force, z};
+  const DenseDual d = {{m.nv(), m.nvp()}, rows, efc_Y, efc_b, efc_diagAR, efc_weight, efc_before, efc_force, z};
   in_order(m, rows, efc_order);
   // (1) whitened Jacobian and residual without forces
   whiten(m, rows, qLD, qacc_smooth, efc_Y, efc_b, efc_diagAR, efc_weight);

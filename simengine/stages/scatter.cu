@@ -7,18 +7,17 @@ DEVICE void scatter(const Model& m, const int* nefc, const real* qacc_smooth, co
                     real* efc_force, int* solver_niter) {
   LANE_FOR(v, m.nv()) {
     const int b = m.dof_block()[v], island = block_island[b];
-    const int from = island < 0 ? 0 : island_first[2 * island] + block_place[b] + v - m.block_dofadr()[b];
+    const int from = island < 0 ? 0 : island_first[3 * island] + block_place[b] + v - m.block_dofadr()[b];
     qacc[v] = island < 0 ? qacc_smooth[v] : island_qacc[from];
     qfrc_constraint[v] = island < 0 ? R(0.0) : island_qfrc_constraint[from];
   }
   LANE_FOR(r, nefc[0]) efc_force[r] = island_efc_force[efc_place[r]];
-  if (lane() == 0) {
-    int most = 0;
-    for (int i = 0; i < nisland[0]; ++i) {
-      const int niter = island_solver_niter[island_index[i]];
-      most = niter > most ? niter : most;
-    }
-    solver_niter[0] = most;
+  int most = 0;
+  LANE_FOR(i, nisland[0]) {
+    const int niter = island_solver_niter[island_index[i]];
+    most = niter > most ? niter : most;
   }
+  most = lane_most(most);
+  LANE_FOR(i, 1) solver_niter[0] = most;
   lane_sync();
 }

@@ -12,12 +12,6 @@ DEVICE real weighted_entry(const Model& m, const Rows& rows, int r, const real* 
   return sum;
 }
 
-// Does row r bend the cost? A row of a positive semidefinite matrix vanishes with its diagonal.
-DEVICE bool has_weight(const Rows& rows, int r, const real* weight) {
-  const bool cone = rows.type[r] == ROW_CONTACT_ELLIPTIC;
-  return weight[MAX_CONE_ROWS * r + (cone ? r - rows.address[rows.id[r]] : 0)] != 0;
-}
-
 // x = (M + J' W J)^-1 b; H is n x n scratch for the form that loops over memory.
 DEVICE void solve_weighted(const Model& m, const Rows& rows, real* x, const SymRows& M, const real* weight,
                            const real* b, real* H) {

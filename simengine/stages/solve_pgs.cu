@@ -60,7 +60,7 @@ DEVICE void solve_pgs(const Model& m, const int* nefc, const real* qM, const rea
     accelerate_smoothly(m, qacc_smooth, qacc, qfrc_constraint, solver_niter);
     return;
   }
-  const DualProblem d = {rows, efc_Y, efc_b, efc_diagAR, efc_weight, efc_before, efc_force, z};
+  const DenseDual d = {{nv, m.nvp()}, rows, efc_Y, efc_b, efc_diagAR, efc_weight, efc_before, efc_force, z};
   int* island_of = reinterpret_cast<int*>(tree);
   find_islands(m, rows, efc_island, efc_order, island_of);
   // (2) whitened Jacobian and residual without forces

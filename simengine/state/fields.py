@@ -40,14 +40,20 @@ COLUMNS: tuple[str, ...] = (
 NUM_COLUMNS = len(COLUMNS)
 NUM_SUMS = 2
 
-# Islands are solved in classes by their dofs, those of more in the last one. Columns that `islands` counts per world:
-# islands of each class, and pieces of four words of inertia and of Jacobians.
+# Islands are solved in classes by their dofs: dense problems, those of more dofs in a class of their own, and behind
+# them large islands, whose matrices stay sparse, for few lanes or for many. Columns that `islands` counts per world:
+# islands of each class, and pieces of four words of dense inertia, of Jacobians, and of the Hessians of large islands.
 ISLAND_CLASSES: tuple[int, ...] = (8, 16, 32)
-NUM_ISLAND_CLASSES = len(ISLAND_CLASSES) + 1
+LARGE_ISLANDS, HUGE_ISLANDS = len(ISLAND_CLASSES) + 1, len(ISLAND_CLASSES) + 2
+NUM_ISLAND_CLASSES = len(ISLAND_CLASSES) + 3
+MOST_LARGE_DOFS = 640
+"""Islands of more dofs are in the class HUGE_ISLANDS."""
 ISLAND_COLUMNS: tuple[str, ...] = (
     *(f"islands_{bound}" for bound in ISLAND_CLASSES),
-    *("islands_more", "island_M", "island_J"),
+    *("islands_more", "islands_large", "islands_huge", "island_M", "island_J", "island_H"),
 )
+ISLAND_RECORD, RECORD_ROWS, RECORD_BLOCKS = 12, 2, 9
+"""Words of an island's record, and the places of its numbers of rows and blocks."""
 
 # What is known of a shard whose steps are issued before their counts are known: whether its latest contacts and rows
 # are too many for their arenas, and how many evaluations had room for theirs.
@@ -59,7 +65,7 @@ COLUMNS_OF: dict[str, tuple[str, ...]] = {
     "progress": PROGRESS,
     **dict.fromkeys(("island_column", "island_shard"), ISLAND_COLUMNS),
 }
-ISLAND_ARENAS: tuple[str, ...] = ("island", "island_M", "island_J")
+ISLAND_ARENAS: tuple[str, ...] = ("island", "island_M", "island_J", "island_H")
 
 # Why a world was flagged, in the order of the codes in `world_status`; zero is healthy.
 STATUS: tuple[str, ...] = ("healthy", "input", "acceleration", "solve", "integrate")
@@ -215,22 +221,39 @@ _FIELDS: tuple[Field, ...] = (
     Field("efc_place", "int", (), "row", "row of the world when its rows are ordered by island"),
     # islands: what is connected by rows, numbered by the first block; dofs and rows ordered by island
     _b("block_island", "nblock", doc="island of each block, -1 without rows", kind="int"),
+    _b("block_root", "nblock", doc="first block of those that rows connect with each", kind="int"),
+    _b("block_label", "nblock", doc="working: where the next root is found; 0 at roots with rows", kind="int"),
     _b("block_place", "nblock", doc="first dof of the block within its island", kind="int"),
+    _b("block_index", "nblock", doc="number of the block within its island", kind="int"),
     _b("nisland", doc="islands of the world", kind="int"),
-    _b("island_size", "nblock", 2, doc="dofs and rows of each island", kind="int"),
-    _b("island_first", "nblock", 2, doc="first dof and first row of each island within the world", kind="int"),
+    _b("island_size", "nblock", 4, doc="dofs, rows and blocks of each island, and pieces of its Hessian", kind="int"),
+    _b("island_first", "nblock", 3, doc="first dof, row and block of each island within the world", kind="int"),
     _b("island_index", "nblock", doc="record of each island", kind="int"),
     Field("island_counts", "int", (), "island_column", "what ISLAND_COLUMNS name, per world"),
     Field("island_adr", "int", (), "island_column", "sums of island_counts over the worlds before"),
     Field("island_totals", "int", (len(ISLAND_COLUMNS),), "island_shard", "sum of each column, on the device"),
     Field("island_totals_host", "int", (len(ISLAND_COLUMNS),), "island_shard", "the same, where the host can read it"),
-    Field("island_record", "int", (8,), "island", "world, dofs, rows, first dof, row, inertia, Jacobian, contact"),
+    Field(
+        "island_record",
+        "int",
+        (ISLAND_RECORD,),
+        "island",
+        "world, dofs, rows, first dof, row, inertia (of large islands the Hessian), Jacobian, contact, block; blocks",
+    ),
     Field("island_solver_niter", "int", (), "island", "iterations of the solver"),
     Field("island_qM", "real", (4,), "island_M", "inertia of the island, dense"),
     Field("island_qLD", "real", (4,), "island_M", "its Cholesky factor"),
     Field("island_hessian", "real", (4,), "island_M", "room for a matrix of its size"),
     Field("island_efc_J", "real", (4,), "island_J", "Jacobian of the island, rows padded to a multiple of four"),
     Field("island_efc_Y", "real", (4,), "island_J", "PGS: J inv(L') of the island, rows padded alike"),
+    # large islands, with blocks, rows and dofs in the order of the islands
+    _b("island_blocks", "nblock", 6, doc="number, dofs and places in the Hessian and island_links", kind="int"),
+    _b("island_dof_block", "nv", doc="number within the island of the block of each dof", kind="int"),
+    _b("island_vectors", "nv", 8, doc="working vectors of the solver of large islands"),
+    Field("island_row_block", "int", (2,), "row", "blocks of the row, numbered within the island, or -1"),
+    Field("island_runs", "int", (7,), "row", "runs of rows with the same blocks"),
+    Field("island_links", "int", (8,), "row", "the runs of each block"),
+    Field("island_hessian_blocks", "real", (4,), "island_H", "Hessian by blocks: see simengine/kernels/large.cuh"),
     # Runge-Kutta
     _w("rk_qpos", "nq", doc="coordinates at the start of the step"),
     _w("rk_qvel", "nv", doc="velocities at the start of the step"),

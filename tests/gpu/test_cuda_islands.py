@@ -7,7 +7,7 @@ import pytest
 
 from simengine import Simulation, check_model, load_model
 from tests.gpu.compare import cuda_only
-from tests.islands import every_row, heap, roped
+from tests.islands import dropped, every_row, heap, pile, roped
 
 MODELS = {"heap": heap(20), "heap by RK4": heap(20, integrator="RK4"), "every row": every_row(roped(heap(12)))}
 
@@ -31,3 +31,27 @@ def test_islands_have_the_same_bits_under_every_executor(backend: str) -> None:
         states.append((sim.qpos.get().tobytes(), sim.qvel.get().tobytes()))
         assert np.isfinite(sim.qpos.get()).all()
     assert len(set(states)) == 1
+
+
+@cuda_only
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("solver", ["Newton", "PGS"])
+def test_large_islands_agree_with_mujoco(backend: str, solver: str, dtype: str) -> None:
+    """In worlds of so many dofs that each has a block of threads; MuJoCo's PGS does not converge everywhere."""
+    model = load_model(pile("elliptic").replace("<option", f'<option solver="{solver}" tolerance="1e-12"', 1))
+    model.solve_dense_up_to(8)
+    report = check_model(model, backend=backend, dtype=dtype, num_states=20, num_steps=40)
+    assert report.passed, report.verdict()
+
+
+@cuda_only
+def test_one_pile_has_the_bits_of_many(backend: str) -> None:
+    states, found = dropped(pile("pyramidal"), (80, 300)), []
+    for copies in (1, 40):
+        sim = Simulation(load_model(pile("pyramidal")), 2 * copies, backend=backend)
+        sim.set_state(**{name: np.tile(values, (copies, 1)) for name, values in states.items()})
+        sim.step(50)
+        assert any(entry.call.name.startswith("solve_large_islands") for entry in sim.last_kernel_list)
+        found.append(sim.qpos.get().reshape(copies, 2, -1))
+    assert np.isfinite(found[0]).all()
+    np.testing.assert_array_equal(found[1], np.tile(found[0], (40, 1, 1)))

@@ -149,6 +149,7 @@ def test_a_declaration_names_known_fields_once() -> None:
 
 def test_every_field_has_a_writer_or_is_state() -> None:
     solvers = [kernel for kernels in catalogue.ISLAND_SOLVERS.values() for kernel in kernels]
+    solvers += catalogue.LARGE_FORMS.values()
     written = {n for kernel in solvers for n in (*map(kernel.stored_as, kernel.produced), *kernel.island_scratch)}
     written |= {n for stage in (*STAGES, *catalogue.ISLAND_STAGES) for n in (*stage.writes, *stage.updates)}
     inputs = {"ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat", "eq_active"}

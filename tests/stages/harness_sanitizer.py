@@ -85,9 +85,9 @@ def unit_source(kernels: Sequence[Kernel], edit: Edit = str) -> str:
     Either all or none of the kernels work on islands, which see the model through another struct.
     """
     headers = Path(codegen.__file__).parent
-    on_islands = kernels[0].unit == "island"
+    on_islands = kernels[0].on_islands
     parts = [(headers / "dialect.cuh").read_text(), constants(), model_struct(on_islands)]
-    parts += [(headers / name).read_text() for name in (*codegen._HEADERS_AFTER_MODEL, "host_lanes.h")]
+    parts += [(headers / name).read_text() for name in (*codegen.headers_after_model(*kernels), "host_lanes.h")]
     # the narrowphase of every pair type goes before the stages that count
     used = dict.fromkeys(path for kernel in kernels for path in codegen.stage_sources(kernel))
     parts += codegen.body_sources(sorted(used, key=lambda path: path.stem.startswith("collision")))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simengine.model import Model, load_model
-from simengine.state.fields import FIELD
+from simengine.state.fields import FIELD, LARGE_ISLANDS
 from tests.islands import chain, dropped, heap, prepared
 from tests.stages.harness import Memory
 from tests.stages.harness_sanitizer import build, execute, record
@@ -22,8 +22,10 @@ HEAP, STEPS = heap(12, clump=11, rise=0.15), (0, 60)
 
 
 def model(solver: str) -> Model:
-    """The tower."""
-    return load_model(HEAP.replace("<option", f'<option solver="{solver}"'))
+    """The tower, of which the largest piece is a large island."""
+    tower = load_model(HEAP.replace("<option", f'<option solver="{solver}"'))
+    tower.solve_dense_up_to(16)
+    return tower
 
 
 @pytest.mark.parametrize("solver", ["Newton", "PGS"])
@@ -35,14 +37,14 @@ def test_no_reports_and_the_same_results(kind: str, solver: str, tmp_path: Path)
     todo = list(chain(memory, "euler"))
     kernels = list(dict.fromkeys(kernel for kernel, _ in todo))
     of_unit = {
-        "island": [k for k in kernels if k.unit == "island"],
-        "world": [k for k in kernels if k.unit != "island"],
+        "island": [k for k in kernels if k.on_islands],
+        "world": [k for k in kernels if not k.on_islands],
     }
     programs = {}
     for unit, some in of_unit.items():
         (tmp_path / unit).mkdir()
         programs[unit] = build(tmp_path / unit, some, dtype, lanes, flags)
-    for on_islands, calls in groupby(todo, key=lambda call: call[0].unit == "island"):
+    for on_islands, calls in groupby(todo, key=lambda call: call[0].on_islands):
         unit = "island" if on_islands else "world"
         buffers, recorded = record(memory, calls)
         result = execute(programs[unit], of_unit[unit], buffers, recorded)
@@ -50,6 +52,7 @@ def test_no_reports_and_the_same_results(kind: str, solver: str, tmp_path: Path)
         assert result.status == 0
         compare(result.buffers, memory, dtype)
     assert memory.own("nisland").max() > 2
+    assert memory.own("island_totals")[LARGE_ISLANDS] > 0
 
 
 def compare(found: dict[str, np.ndarray], memory: Memory, dtype: str) -> None:

@@ -1,0 +1,197 @@
+// Large islands: what the solver of islands with many blocks shares. Rows touch one or two blocks of dofs, inertia is
+// block diagonal, and neither is ever written out over all dofs.
+//
+// A run is rows of the same blocks, one after another. The Hessian M + J' W J (W: second derivatives of the rows' cost)
+// has a block on the diagonal for each block of dofs, and beside it a block for each run of two blocks; two runs of the
+// same blocks have one each, and their sum is what counts. Words of the Hessian of an island:
+//
+//   for each block of n dofs:         n x n words, n x n of its Cholesky factor, n x n of its inverse
+//   for each run of blocks n1 and n2: n1 x n2 words, none with one block only
+#pragma once
+
+// A run as one of its blocks sees it: 2 run + side, the word in H of the block beside the diagonal, and where the dofs
+// of the other block are, of which there may be none.
+struct alignas(16) Link {
+  int end, at, dof, n;
+};
+
+struct LargeIsland {
+  int n, nblock, nrow, nrun, stride;
+  const real *M, *J;  // qM_blocks of the world; rows of `stride` words
+  int* blocks;        // BLOCK_WORDS words a block
+  const int *dof_block, *row_block;
+  int* run;           // RUN_WORDS words a run
+  Link* link;         // the runs of each block, side by side
+  real* H;
+};
+
+enum RunWord { RUN_ROW, RUN_END, RUN_AT, RUN_DOF1, RUN_SIZE1, RUN_DOF2, RUN_SIZE2, RUN_WORDS };
+enum BlockWord { BLOCK_NUMBER, BLOCK_DOF, BLOCK_SIZE, BLOCK_AT, BLOCK_BEGIN, BLOCK_END, BLOCK_WORDS };
+
+// Where the two parts of a row lie among the island's dofs; a row of one block has n2 = 0.
+struct RowParts {
+  int dof1, n1, dof2, n2;
+};
+
+DEVICE RowParts parts_of(const LargeIsland& s, int r) {
+  const int *first = s.blocks + BLOCK_WORDS * s.row_block[2 * r], b2 = s.row_block[2 * r + 1];
+  if (b2 < 0) return {first[BLOCK_DOF], first[BLOCK_SIZE], 0, 0};
+  const int* second = s.blocks + BLOCK_WORDS * b2;
+  return {first[BLOCK_DOF], first[BLOCK_SIZE], second[BLOCK_DOF], second[BLOCK_SIZE]};
+}
+
+DEVICE RowParts parts_of_run(const LargeIsland& s, int k) {
+  const int* run = s.run + RUN_WORDS * k;
+  return {run[RUN_DOF1], run[RUN_SIZE1], run[RUN_DOF2], run[RUN_SIZE2]};
+}
+
+// The island of a kernel's record, before its runs are found.
+DEVICE LargeIsland large_island(const Model& m, const int* nefc, const real* qM_blocks, const real* efc_J,
+                                int* island_blocks, const int* island_dof_block, const int* island_row_block,
+                                int* island_runs, int* island_links, real* island_hessian_blocks) {
+  LargeIsland s;
+  s.n = m.nv();
+  s.nblock = nefc[RECORD_BLOCKS - RECORD_ROWS];
+  s.nrow = nefc[0];
+  s.nrun = 0;
+  s.stride = m.nJ();
+  s.M = qM_blocks;
+  s.J = efc_J;
+  s.blocks = island_blocks;
+  s.dof_block = island_dof_block;
+  s.row_block = island_row_block;
+  s.run = island_runs;
+  s.link = reinterpret_cast<Link*>(island_links);
+  s.H = island_hessian_blocks;
+  return s;
+}
+
+// The runs of rows, those of each block, and the places of all matrices in H.
+DEVICE void find_runs(LargeIsland& s) {
+  const auto size = [&](int b) { return s.blocks[BLOCK_WORDS * b + BLOCK_SIZE]; };
+  const int words = sums_before(
+      s.nblock, [&](int b) { return 3 * size(b) * size(b); },
+      [&](int b, int before) {
+        s.blocks[BLOCK_WORDS * b + BLOCK_AT] = before;
+        s.blocks[BLOCK_WORDS * b + BLOCK_END] = 0;
+      });
+  s.nrun = sums_before(
+      s.nrow, [&](int r) { return int(starts_run(s.row_block, r)); },
+      [&](int r, int before) {
+        if (starts_run(s.row_block, r)) s.run[RUN_WORDS * before + RUN_ROW] = r;
+      });
+  lane_sync();
+  sums_before(
+      s.nrun,
+      [&](int k) {
+        const RowParts parts = parts_of(s, s.run[RUN_WORDS * k + RUN_ROW]);
+        return parts.n1 * parts.n2;
+      },
+      [&](int k, int before) { s.run[RUN_WORDS * k + RUN_AT] = words + before; });
+  // the place of each run among those of its blocks is found before there is anything else in two of its words
+  const auto block = [&](int e) { return s.row_block[2 * s.run[RUN_WORDS * (e >> 1) + RUN_ROW] + (e & 1)]; };
+  const auto rank = [&](int e) -> int& { return s.run[RUN_WORDS * (e >> 1) + RUN_DOF1 + (e & 1)]; };
+  sums_before(
+      2 * s.nrun, block, [](int e) { return 1; }, [&](int b) -> int& { return s.blocks[BLOCK_WORDS * b + BLOCK_END]; },
+      [&](int e, int before) { rank(e) = before; });
+  sums_before(
+      s.nblock, [&](int b) { return s.blocks[BLOCK_WORDS * b + BLOCK_END]; },
+      [&](int b, int before) { s.blocks[BLOCK_WORDS * b + BLOCK_BEGIN] = before; });
+  lane_sync();
+  LANE_FOR(e, 2 * s.nrun) {
+    if (block(e) < 0) continue;
+    const RowParts parts = parts_of(s, s.run[RUN_WORDS * (e >> 1) + RUN_ROW]);
+    s.link[s.blocks[BLOCK_WORDS * block(e) + BLOCK_BEGIN] + rank(e)] = {
+        e, s.run[RUN_WORDS * (e >> 1) + RUN_AT], e & 1 ? parts.dof1 : parts.dof2, e & 1 ? parts.n1 : parts.n2};
+  }
+  lane_sync();
+  LANE_FOR(k, s.nrun) {
+    const RowParts parts = parts_of(s, s.run[RUN_WORDS * k + RUN_ROW]);
+    s.run[RUN_WORDS * k + RUN_END] = k + 1 < s.nrun ? s.run[RUN_WORDS * (k + 1) + RUN_ROW] : s.nrow;
+    s.run[RUN_WORDS * k + RUN_DOF1] = parts.dof1;
+    s.run[RUN_WORDS * k + RUN_SIZE1] = parts.n1;
+    s.run[RUN_WORDS * k + RUN_DOF2] = parts.dof2;
+    s.run[RUN_WORDS * k + RUN_SIZE2] = parts.n2;
+  }
+  LANE_FOR(b, s.nblock) s.blocks[BLOCK_WORDS * b + BLOCK_END] += s.blocks[BLOCK_WORDS * b + BLOCK_BEGIN];
+  lane_sync();
+}
+
+// Sums over the entries of a row of a small matrix or of the Jacobian; free bodies' have six.
+DEVICE real short_dot(const real* a, const real* b, int n) {
+  real sum = 0;
+  if (n == 6) {
+    for (int i = 0; i < 6; ++i) sum = fma_(a[i], b[i], sum);
+    return sum;
+  }
+  ROLLED for (int i = 0; i < n; ++i) sum = fma_(a[i], b[i], sum);
+  return sum;
+}
+
+DEVICE void short_add(real* out, real factor, const real* a, int n) {
+  if (n == 6) {
+    for (int i = 0; i < 6; ++i) out[i] = fma_(factor, a[i], out[i]);
+    return;
+  }
+  ROLLED for (int i = 0; i < n; ++i) out[i] = fma_(factor, a[i], out[i]);
+}
+
+// The lanes' sum of a[i] b[i]; a lane alone adds up four sums side by side.
+DEVICE real lanes_dot(const real* a, const real* b, int n) {
+#if LANES == 1
+  real sum[4] = {0, 0, 0, 0};
+  int i = 0;
+  for (; i + 4 <= n; i += 4) {
+    for (int q = 0; q < 4; ++q) sum[q] = fma_(a[i + q], b[i + q], sum[q]);
+  }
+  for (; i < n; ++i) sum[0] = fma_(a[i], b[i], sum[0]);
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+#else
+  real sum = 0;
+  LANE_FOR(i, n) sum = fma_(a[i], b[i], sum);
+  return lane_sum(sum);
+#endif
+}
+
+// Row r of J times x.
+DEVICE real large_row_dot(const LargeIsland& s, int r, const real* x) {
+  const RowParts p = parts_of(s, r);
+  const real* J = s.J + size_t(r) * s.stride;
+  return short_dot(J, x + p.dof1, p.n1) + short_dot(J + p.n1, x + p.dof2, p.n2);
+}
+
+// out = M x
+DEVICE void large_inertia(const Model& m, const LargeIsland& s, const real* x, real* out) {
+  LANE_FOR(v, s.n) {
+    const int* words = s.blocks + BLOCK_WORDS * s.dof_block[v];
+    const int dof = words[BLOCK_DOF], n = words[BLOCK_SIZE];
+    out[v] = short_dot(s.M + m.block_adr()[words[BLOCK_NUMBER]] + (v - dof) * n, x + dof, n);
+  }
+}
+
+// out = J' f + y; without y, J' f. J may be any matrix with the island's rows.
+DEVICE void large_forces(const LargeIsland& s, const real* J, const real* f, const real* y, real* out) {
+#if LANES == 1
+  for (int v = 0; v < s.n; ++v) out[v] = y ? y[v] : R(0.0);
+  for (int r = 0; r < s.nrow; ++r) {
+    if (f[r] == 0) continue;
+    const RowParts p = parts_of(s, r);
+    const real* row = J + size_t(r) * s.stride;
+    short_add(out + p.dof1, f[r], row, p.n1);
+    short_add(out + p.dof2, f[r], row + p.n1, p.n2);
+  }
+#else
+  LANE_FOR(v, s.n) {
+    const int* words = s.blocks + BLOCK_WORDS * s.dof_block[v];
+    real sum = y ? y[v] : R(0.0);
+    ROLLED for (int e = words[BLOCK_BEGIN]; e < words[BLOCK_END]; ++e) {
+      const int end = s.link[e].end, *run = s.run + RUN_WORDS * (end >> 1);
+      const int column = v - words[BLOCK_DOF] + (end & 1 ? run[RUN_SIZE1] : 0);
+      ROLLED for (int r = run[RUN_ROW]; r < run[RUN_END]; ++r) {
+        sum = fma_(J[size_t(r) * s.stride + column], f[r], sum);
+      }
+    }
+    out[v] = sum;
+  }
+#endif
+}

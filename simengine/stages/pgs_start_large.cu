@@ -1,0 +1,24 @@
+// The dual problem of a large island, and the forces of its last acceleration; see large_pgs.cuh.
+
+DEVICE void pgs_start_large(const Model& m, const int* nefc, const real* qacc_smooth, const real* qacc_warmstart,
+                            const real* efc_J, const real* efc_aref, const real* efc_D, const int* efc_type,
+                            const int* efc_id, const real* efc_frictionloss, const int* contact_efc_address,
+                            const int* contact_cand, const real* qM_blocks, const real* qLD_blocks,
+                            const int* island_dof_block, const int* island_row_block, real* efc_force, real* efc_Y,
+                            real* efc_b, real* efc_diagAR, real* efc_weight, real* efc_before, int* efc_order,
+                            real* island_vectors, int* island_runs, int* island_links, int* island_blocks) {
+  const int n = nefc[0];
+  const Rows rows = {n, efc_type, efc_id, contact_efc_address, contact_cand, efc_J, efc_D, efc_aref, efc_frictionloss};
+  LargeIsland s = large_island(m, nefc, qM_blocks, efc_J, island_blocks, island_dof_block, island_row_block,
+                               island_runs, island_links, 0);
+  const LargeDual d = {{s, s.stride}, rows, efc_Y, efc_b, efc_diagAR, efc_weight, efc_before, efc_force,
+                       island_vectors};
+  find_runs(s);
+  in_order(m, rows, efc_order);
+  // (1) whitened Jacobian and residual without forces
+  whiten_large(m, s, rows, qLD_blocks, qacc_smooth, efc_Y, efc_b, efc_diagAR, efc_weight);
+  // (2) forces of the last acceleration, and what each row's costs; the first row's with what they cost together
+  const real together = lane_sum(warm_force(m, d, efc_order, n, qacc_warmstart));
+  LANE_FOR(r, n) efc_before[r] = force_cost(d, r) + (r == 0 ? together : R(0.0));
+  lane_sync();
+}

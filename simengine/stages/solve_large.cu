@@ -1,0 +1,94 @@
+// Newton's method on the primal problem (primal.cuh) of a large island. Its directions come from conjugate gradients
+// (large_hessian.cuh), as exactly as they pay: further than the gradient's latest decrease promises, or than the
+// tolerance asks for, a direction is not worth following (S. Eisenstat and H. Walker, SIAM J. Sci. Comput. 17 (1996),
+// choice 2). The optimum is that of the other solvers; only the number of iterations differs.
+
+#define LOOSEST R(0.1)
+#define TIGHTEST R(0.001)
+#define MOST_DIRECTIONS 500  // iterations of the conjugate gradients within one of Newton's
+
+// Start from the better of the last acceleration and the smooth one; `other` and `other_jar` are scratch.
+DEVICE void large_start(const Model& m, const LargeIsland& s, const Rows& rows, const real* qfrc_smooth,
+                        const real* qacc_smooth, const real* qacc_warmstart, const Point& p, real* other_jar) {
+  real inertial = 0;
+  bool warm = false;
+  LANE_FOR(r, s.nrow) p.jar[r] = large_row_dot(s, r, qacc_smooth) - rows.aref[r];
+  if (m.opt_warmstart()) {
+    LANE_FOR(r, s.nrow) other_jar[r] = large_row_dot(s, r, qacc_warmstart) - rows.aref[r];
+    large_inertia(m, s, qacc_warmstart, p.Ma);
+    lane_sync();
+    LANE_FOR(v, s.n) {
+      inertial = fma_(R(0.5) * (p.Ma[v] - qfrc_smooth[v]), qacc_warmstart[v] - qacc_smooth[v], inertial);
+    }
+    const real cold = rows_cost(m, rows, p.jar, p.force, (real*)0);
+    lane_sync();
+    warm = lane_sum(inertial) + rows_cost(m, rows, other_jar, p.force, (real*)0) < cold;
+  }
+  lane_sync();
+  LANE_FOR(v, s.n) {
+    p.a[v] = warm ? qacc_warmstart[v] : qacc_smooth[v];
+    if (!warm) p.Ma[v] = qfrc_smooth[v];
+  }
+  LANE_FOR(r, s.nrow) p.jar[r] = warm ? other_jar[r] : p.jar[r];
+  lane_sync();
+}
+
+DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth, const real* qacc_smooth,
+                        const real* qacc_warmstart, const real* efc_J, const real* efc_D, const real* efc_aref,
+                        const int* efc_type, const int* efc_id, const real* efc_frictionloss,
+                        const int* contact_efc_address, const int* contact_cand, const real* qM_blocks,
+                        const int* island_dof_block, const int* island_row_block, real* qacc, real* efc_force,
+                        real* qfrc_constraint, int* solver_niter, real* efc_jar, real* efc_jv, real* efc_weight,
+                        real* island_vectors, int* island_runs, int* island_links, real* island_hessian_blocks,
+                        int* island_blocks) {
+  const int n = m.nv(), nrow = nefc[0];
+  const Rows rows = {nrow, efc_type, efc_id, contact_efc_address, contact_cand,
+                     efc_J, efc_D, efc_aref, efc_frictionloss};
+  LargeIsland s = large_island(m, nefc, qM_blocks, efc_J, island_blocks, island_dof_block, island_row_block,
+                               island_runs, island_links, island_hessian_blocks);
+  real *Ma = island_vectors, *descent = Ma + n, *search = Ma + 2 * n, *Mv = Ma + 3 * n, *work = Ma + 4 * n;
+  const Point p = {qacc, Ma, efc_jar, efc_force};
+  const real smallest = max_(m.opt_tolerance()[0], REAL_EPS) * m.stat_meaninertia()[0] * n;
+  // (1) the pattern of the rows
+  find_runs(s);
+  LANE_FOR(i, MAX_CONE_ROWS * nrow) efc_weight[i] = 0;
+  // (2) start from the better of the last acceleration and the smooth one
+  large_start(m, s, rows, qfrc_smooth, qacc_smooth, qacc_warmstart, p, efc_jv);
+  LANE_FOR(r, nrow) efc_jv[r] = 0;
+  int iteration = 0;
+  bool done = false;
+  real before2 = 0, share = LOOSEST;
+  // (7) until done
+  while (!done && iteration < m.opt_iterations()) {
+    lane_sync();
+    // (3) forces and minus the gradient
+    rows_cost(m, rows, efc_jar, efc_force, efc_weight);
+    LANE_FOR(v, n) Mv[v] = qfrc_smooth[v] - Ma[v];
+    lane_sync();
+    large_forces(s, efc_J, efc_force, Mv, descent);
+    const real norm2 = lanes_dot(descent, descent, n);
+    if (norm2 < smallest * smallest) break;
+    // (4) Newton direction
+    if (iteration) share = clamp_(R(0.9) * divide_(norm2, before2), TIGHTEST, LOOSEST);
+    before2 = norm2;
+    lane_sync();
+    large_hessian(m, s, rows, efc_weight);
+    conjugate_gradients(m, s, descent, max_(share * sqrt_(norm2), R(0.5) * smallest), MOST_DIRECTIONS, search, work);
+    const real decrement = lanes_dot(descent, search, n);
+    const real noise = primal_noise(m, p, qfrc_smooth);
+    // (5) exact step along it
+    LANE_FOR(r, nrow) efc_jv[r] = large_row_dot(s, r, search);
+    large_inertia(m, s, search, Mv);
+    const real moved2 = primal_move(m, rows, qfrc_smooth, p, search, Mv, efc_jv, smallest);
+    ++iteration;
+    // (6) at the optimum, or as near as rounding allows
+    done = decrement <= noise || moved2 <= REAL_EPS * REAL_EPS;
+  }
+  lane_sync();
+  // (8) forces
+  rows_cost(m, rows, efc_jar, efc_force, (real*)0);
+  lane_sync();
+  large_forces(s, efc_J, efc_force, (const real*)0, qfrc_constraint);
+  LANE_FOR(i, 1) solver_niter[0] = iteration;
+  lane_sync();
+}
