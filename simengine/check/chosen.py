@@ -54,16 +54,21 @@ class Chosen:
         caps = {p: number for p, number in pairs.items() if _CYLINDER in (self._kind[p[0]], self._kind[p[1]])}
         if any(number == _MOST for number in caps.values()) or (caps and self._on_a_cap(caps)):
             return False
-        return all(np.abs(pos - first).max() < _ELSEWHERE for first, pos in self._nudged(model, data))
+        meshes = any(self._kind[second] == _MESH for _, second in pairs)
+        return all(np.abs(pos - first).max() < _ELSEWHERE for first, pos in self._nudged(model, data, meshes))
 
-    def _nudged(self, model: mujoco.MjModel, data: mujoco.MjData) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Positions of the contacts in `data`, and in states next to it, in which bodies are turned in each other."""
+    def _nudged(
+        self, model: mujoco.MjModel, data: mujoco.MjData, meshes: bool
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Positions of the contacts in `data`, and in states next to it; where there are meshes, farther in lower
+        precision, and with bodies turned in each other."""
         qpos, quat, first = data.qpos.copy(), model.body_quat.copy(), data.contact.pos.copy()
-        rng, nudge = np.random.default_rng(0), _NUDGE[self._dtype]
+        rng, nudge = np.random.default_rng(0), _NUDGE[self._dtype if meshes else "float64"]
         try:
             for _ in range(_NUDGES):
                 data.qpos[:] = qpos + rng.choice((-nudge, nudge), size=qpos.shape)
-                model.body_quat[:] = quat + rng.choice((-nudge, nudge), size=quat.shape)
+                if meshes:
+                    model.body_quat[:] = quat + rng.choice((-nudge, nudge), size=quat.shape)
                 mujoco.mj_fwdPosition(model, data)
                 pos = data.contact.pos
                 yield first, pos.copy() if pos.shape == first.shape else np.full_like(first, np.inf)
@@ -77,9 +82,10 @@ class Chosen:
         return by_convex or (first, second) == (_PLANE, _MESH)
 
     def _lies_level(self, data: mujoco.MjData) -> bool:
-        """Whether a cylinder lies level on a plane, so that either of its ends may be the lower one."""
-        for pair in {tuple(pair) for pair in data.contact.geom.tolist()}:
-            if (self._kind[pair[0]], self._kind[pair[1]]) == (_PLANE, _CYLINDER):
+        """Whether a cylinder lies level in a plane, so deep that the lower one of its ends, which may be either, has
+        more contacts."""
+        for pair, number in Counter(map(tuple, data.contact.geom.tolist())).items():
+            if (self._kind[pair[0]], self._kind[pair[1]]) == (_PLANE, _CYLINDER) and number > 2:
                 normal, axis = (data.geom_xmat[geom].reshape(3, 3)[:, 2] for geom in pair)
                 if abs(normal @ axis) < _NUDGE[self._dtype]:
                     return True

@@ -152,7 +152,7 @@ def _judge(
     tolerance = field.tolerance.of(dtype)
     beyond = [e for e in errors if not e[2] <= tolerance]
     rounded: set[int] = set()
-    if len(beyond) <= max(2.0, _FEW * len(errors)):
+    if len(beyond) <= max(1.0, _FEW * len(errors)):
         rounded = {state for state, _, relative in beyond if relative <= _ROUNDINGS * effect(state)}
     kept = [e for e in errors if e[0] not in rounded]
     state, _, relative = max(kept, key=lambda e: e[2], default=(-1, 0.0, 0.0))

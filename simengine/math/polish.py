@@ -201,7 +201,7 @@ def _witness(s: Shape, mat: jax.Array, simplex: Simplex, dirs: jax.Array, n: jax
         return flat_point(s, flat_code(s, local)), round_point(s, local)[0]
 
     flat, curved = jax.vmap(parts)(dirs)
-    same = (flat == flat[jnp.argmax(simplex.used)]).all(axis=1) | ~simplex.used
+    same = (flat == flat[jnp.argmax(simplex.used)][None]).all(axis=1) | ~simplex.used
     weight = jnp.where(simplex.used, simplex.weight, 0.0)
     flat, curved = weight @ flat, weight @ curved
     local = n @ mat

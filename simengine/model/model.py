@@ -94,6 +94,7 @@ class Model:
             or self.opt_integrator in ("implicit", "implicitfast")
             or has_small_far_bodies(mj)
             or has_polynomials(mj)
+            or mj.tendon_armature.any()
         )
         self.general_position = bool(heavy or self.neq or self.nfriction or self.general_smooth)
         self.solve_by_islands(worth_blocks(mj) and not self.opt_noslip_iterations)

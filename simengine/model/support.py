@@ -13,6 +13,7 @@ import numpy as np
 
 from simengine.model.rows import unsupported_rows
 from simengine.model.sensors import unsupported_sensors
+from simengine.model.tendons import is_fixed
 
 _OBJ = mujoco.mjtObj
 _DISABLE = mujoco.mjtDisableBit
@@ -121,7 +122,7 @@ def _geoms(mj: mujoco.MjModel) -> Iterator[str]:
 
 def _tendons(mj: mujoco.MjModel) -> Iterator[str]:
     features = (
-        ("armature", mj.tendon_armature),
+        ("armature of a path", (mj.tendon_armature != 0) & ~is_fixed(mj)),
         ("plastic spring", mj.tendon_plasticadr >= 0),
     )
     for feature, mask in features:

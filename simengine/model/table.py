@@ -167,6 +167,7 @@ TABLE: tuple[TableField, ...] = (
     _i("tendon_adr", "ntendon", doc="first wrap over a joint"),
     _i("tendon_dof", "ntendon", doc="derived: first dof that the tendon may depend on; 0 if there is none"),
     _i("tendon_num", "ntendon", doc="number of wraps over joints"),
+    _r("tendon_armature", "ntendon", doc="inertia of a change of length [kg per unit of length squared]"),
     _r("tendon_stiffness", "ntendon", doc="spring stiffness [N per unit of length]"),
     _r("tendon_damping", "ntendon", doc="damping [N s per unit of length]"),
     _r("tendon_stiffnesspoly", "ntendon", 2, doc="coefficients by which stiffness grows with stretch and its square"),

@@ -46,7 +46,7 @@ def sensor_pos(
         seen, lens = position(ids), const(np.asarray(m.sensor_lens)[ids], xpos)
         z = seen[:, 2:]
         depth = jnp.where(z < 0, jnp.minimum(z, -MINVAL), jnp.maximum(z, MINVAL))
-        return lens[:, 2:] + lens[:, :2] * seen[:, :2] * const(np.array([-1.0, 1.0]), xpos) / depth
+        return lens[:, 2:] + lens[:, :2] * seen[:, :2] * const(np.array([[-1.0, 1.0]]), xpos) / depth
 
     def orientation(ids: np.ndarray) -> jax.Array:
         return quaternion.mul(conjugate(frames(m, ids, 1, xpos, xquat)[1]), frames(m, ids, 0, xpos, xquat)[1])

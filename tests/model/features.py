@@ -41,11 +41,6 @@ def _actuator(text: str, words: str) -> Feature:
     return Feature("sections", f"<actuator>{text}</actuator>", words)
 
 
-def _tendon(attributes: str, words: str) -> Feature:
-    joints = '<joint joint="swing" coef="1"/>'
-    return Feature("sections", f'<tendon><fixed name="string" {attributes}>{joints}</fixed></tendon>', words)
-
-
 def _sensor(text: str, words: str) -> Feature:
     return Feature("sections", f"<sensor>{text}</sensor>", words)
 
@@ -57,7 +52,11 @@ def _free(geom: str, words: str) -> Feature:
 FEATURES: dict[str, Feature] = {
     "diagexact": Feature("flag", '<flag diagexact="enable"/>', "enable flag diagexact"),
     "sleep": Feature("flag", '<flag sleep="enable"/>', "enable flag sleep"),
-    "tendon armature": _tendon('armature="0.1"', "armature of tendon 'string'"),
+    "tendon armature": Feature(
+        "sections",
+        '<tendon><spatial name="line" armature="0.1"><site site="tip"/><site site="post"/></spatial></tendon>',
+        "armature of a path of tendon 'line'",
+    ),
     "flex equality": Feature(
         "world",
         '<flexcomp name="cloth" type="grid" count="3 3 1" spacing="0.1 0.1 0.1" radius="0.01" pos="3 3 3">'
