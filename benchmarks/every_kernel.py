@@ -25,6 +25,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -159,9 +160,28 @@ def variant(model: simengine.Model) -> str:
 def run_model(bodies: int, integrator: str, args: argparse.Namespace, runs: Runs, option: str = "") -> list[str]:
     """Steps, an evaluation and single stages of one model; returns what is wrong with the worlds."""
     model = simengine.load_model(comb_xml(bodies, integrator, option))
-    sim = simengine.Simulation(
-        model, args.worlds, backend=args.backend, dtype=args.dtype, keep=("cfrc_ext",), on_nonfinite="freeze"
+    hows = HOW[:1] if model.has_islands else HOW
+    return [problem for how in hows for problem in run_comb(model, how, args, runs)]
+
+
+def made(model: simengine.Model, keep: tuple[str, ...], emission: str, args: argparse.Namespace) -> Any:
+    """A simulation with an emission, by the executor that suits it."""
+    executor = {"counted": "streams", "ahead": "graph-cached"}[emission] if args.backend == "cuda" else "auto"
+    return simengine.Simulation(
+        model,
+        args.worlds,
+        backend=args.backend,
+        executor=executor,
+        emission=emission,
+        dtype=args.dtype,
+        keep=keep,
+        on_nonfinite="freeze",
     )
+
+
+def run_comb(model: simengine.Model, emission: str, args: argparse.Namespace, runs: Runs) -> list[str]:
+    """The same with one emission."""
+    sim = made(model, ("cfrc_ext",), emission, args)
     sim.set_state(qpos=states(model, args.worlds), ctrl=np.full(model.nu, 0.5))
     bad = args.worlds - 1
     sim.qvel[bad, 0] = np.nan
@@ -212,6 +232,7 @@ def shared_models() -> Iterator[tuple[str, mujoco.MjModel]]:
         *(("heap", heap, "solver", int(s)) for s in (solvers.mjSOL_NEWTON, solvers.mjSOL_CG, solvers.mjSOL_PGS)),
         ("heap", heap, "cone", int(mujoco.mjtCone.mjCONE_ELLIPTIC)),
         *(("tower", tower, "solver", int(s)) for s in (solvers.mjSOL_NEWTON, solvers.mjSOL_PGS)),
+        ("crooked heap", islands.crooked(heap), "integrator", int(integrators.mjINT_EULER)),
         *(
             ("heap", heap, "integrator", int(i))
             for i in (integrators.mjINT_RK4, integrators.mjINT_IMPLICIT, integrators.mjINT_IMPLICITFAST)
@@ -228,10 +249,14 @@ def run_shared(name: str, mj: mujoco.MjModel, args: argparse.Namespace, runs: Ru
     model = simengine.load_model(mj)
     if name.startswith("tower"):  # a large world, whose islands shall be large ones though the states are of its ruins
         model.solve_dense_up_to(8)
-    keep = ("cfrc_ext", "site_xpos", "sensordata", "ten_length", "actuator_moment")
-    sim = simengine.Simulation(
-        model, args.worlds, backend=args.backend, dtype=args.dtype, keep=keep, on_nonfinite="freeze"
-    )
+    hows = HOW[:1] if model.has_islands else HOW  # islands are always counted
+    return [problem for how in hows for problem in run_states(name, model, how, args, runs)]
+
+
+def run_states(name: str, model: simengine.Model, emission: str, args: argparse.Namespace, runs: Runs) -> list[str]:
+    """The same with one emission."""
+    mj = model.mj
+    sim = made(model, ("cfrc_ext", "site_xpos", "sensordata", "ten_length", "actuator_moment"), emission, args)
     sampler = Sampler(mj, 0)
     one_of_each, known = np.unique(model.examples["type"], return_index=True)[1], model.examples
     thrown = [sampler.thrown(int(known["geom1"][c]), int(known["geom2"][c])) for c in one_of_each]
@@ -265,6 +290,7 @@ def expected() -> list[str]:
     return names
 
 
+HOW = ("counted", "ahead")
 LEAN = frozenset(catalogue.finish(integrator, "solve", False).name for integrator in ("", "euler", "rk4"))
 
 

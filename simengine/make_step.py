@@ -28,6 +28,7 @@ from simengine.stages.constraint_ref import constraint
 from simengine.stages.crb_near_ref import crb_near
 from simengine.stages.crb_ref import crb
 from simengine.stages.energy_ref import energy
+from simengine.stages.euler_any_ref import euler_any
 from simengine.stages.euler_ref import euler
 from simengine.stages.factor_m_ref import factor_m
 from simengine.stages.fluid_any_ref import fluid_any
@@ -37,6 +38,7 @@ from simengine.stages.implicitfast_ref import implicitfast
 from simengine.stages.kinematics_ref import kinematics
 from simengine.stages.narrowphase_ref import narrowphase
 from simengine.stages.noslip_ref import noslip
+from simengine.stages.passive_any_ref import passive_any
 from simengine.stages.passive_ref import passive
 from simengine.stages.rk4_ref import REACH, WEIGHT, rk4_point, rk4_rate
 from simengine.stages.rne_post_ref import rne_post
@@ -163,7 +165,7 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     # velocity
     put("cvel cdof_dot", com_vel(m, qvel, f["cdof"]))
     put("ten_velocity", tendon_velocity(m, qvel, f["ten_J"]))
-    put("qfrc_passive", passive(m, qpos, qvel))
+    put("qfrc_passive", (passive_any if m.general_smooth else passive)(m, qpos, qvel))
     put("qfrc_passive", tendon_passive(m, f["ten_length"], f["ten_velocity"], f["ten_J"], f["qfrc_passive"]))
     moving = (*(f["xipos"], f["ximat"], f["geom_xpos"], f["geom_xmat"]), f["subtree_com"], f["cdof"], f["cvel"])
     put("qfrc_fluid qfrc_passive", fluid_any(m, *moving, f["qfrc_passive"]))
@@ -226,8 +228,9 @@ def _single_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:
     f = _forward(m, state, ctrl)
     act = _activations(m, state)
     forces = (f["qfrc_smooth"], f["qfrc_constraint"])
-    if m.opt_integrator == "euler":
-        qpos, qvel = euler(m, f["qM"], f["qacc"], *forces, state.qpos, state.qvel)
+    if m.opt_integrator in ("euler", "euler_any"):
+        with_damping = euler if m.opt_integrator == "euler" else euler_any
+        qpos, qvel = with_damping(m, f["qM"], f["qacc"], *forces, state.qpos, state.qvel)
     else:
         placed = (f["xipos"], f["ximat"], f["geom_xpos"], f["geom_xmat"], f["subtree_com"])
         names = "actuator_length actuator_velocity actuator_moment actuator_force qfrc_actuator"

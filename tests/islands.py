@@ -66,6 +66,11 @@ def heap(bodies: int, clump: int = 5, integrator: str = "Euler", rise: float = 0
 """
 
 
+def crooked(xml: str) -> str:
+    """A heap whose arms have dampers that are not linear."""
+    return xml.replace('damping="0.2"', 'damping="0.2 0.3 0.1"').replace('damping="0.1"', 'damping="0 0.2 0"')
+
+
 ROPES = """
     <spatial name="leash" range="0 0.25" limited="true" stiffness="30" damping="2">
       <site site="post"/><site site="on3"/>

@@ -17,7 +17,7 @@ from simengine.kernels.codegen import body_signature
 from simengine.model import Model, load_model
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELDS
-from tests.islands import dense, dropped, every_row, heap, roped
+from tests.islands import crooked, dense, dropped, every_row, heap, roped
 
 STEPS = (0, 20, 60, 150)
 DTYPES = ("float64", "float32")
@@ -79,6 +79,14 @@ def test_nothing_dense_is_read() -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_all_fields_agree_with_mujoco(dtype: str) -> None:
     report = check_model(heap(12), num_states=24, backend="host", dtype=dtype)
+    assert report.passed, report
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicit"])
+def test_steps_with_dampers_of_any_order_agree_with_mujoco(integrator: str) -> None:
+    crooked_heap = load_model(crooked(heap(12, integrator=integrator)))
+    assert crooked_heap.has_islands
+    report = check_model(crooked_heap, num_states=8, num_steps=60, backend="host", dtype="float64")
     assert report.passed, report
 
 

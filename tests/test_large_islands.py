@@ -150,3 +150,20 @@ def test_every_setting_gives_the_same_bits() -> None:
         sim.close()
     assert np.isfinite(results[0]).all()
     np.testing.assert_array_equal(results[1], results[0])
+
+
+def test_memory_to_work_in_grows_in_its_place() -> None:
+    """Kernels of large worlds work in it one after another on the GPU; calls made before must find it where it went."""
+    sim = Simulation(heap(12), 3, backend="host", shards=2)
+    store = sim._engine.stores[0]
+    held = sim.nbytes()
+    small = store.scratch(1, 100)
+    assert sim.nbytes() - held == small.nbytes == 2 * 100 * 4
+    assert store.scratch(1, 60) is small
+    assert small.nbytes == 2 * 100 * 4
+    before = small.ptr
+    assert store.scratch(1, 5000) is small
+    assert small.ptr != before
+    assert small.nbytes == 2 * 5000 * 4
+    assert store.scratch(0, 100) is not small
+    sim.close()

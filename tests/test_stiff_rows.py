@@ -34,3 +34,21 @@ def test_accelerations_stay_finite_in_float32(cone: str, impratio: int, dim: int
     sim.forward()
     assert max(sim.constraints(world).nefc for world in range(WORLDS)) > 300
     assert np.isfinite(np.asarray(sim.field("qacc"))).all()
+
+
+@pytest.mark.parametrize(
+    ("cone", "backend"),
+    [("elliptic", "host"), ("pyramidal", "host"), pytest.param("elliptic", "jax", marks=pytest.mark.slow)],
+)
+def test_rows_that_no_body_gives_way_to_share_the_least_regularisation(cone: str, backend: str) -> None:
+    mj = mujoco.MjModel.from_xml_string(f"""
+<mujoco><option cone="{cone}" impratio="20"/>
+  <worldbody><geom size="0.1"/>
+    <body pos="0.15 0 0"><joint axis="0 0 1"/><geom size="0.1" friction="1.3 0.2 0.1" condim="6"/></body>
+  </worldbody></mujoco>""")
+    data = mujoco.MjData(mj)
+    mujoco.mj_forward(mj, data)
+    assert mj.body_invweight0[1, 0] == 0
+    sim = Simulation(mj, num_worlds=1, backend=backend, dtype="float32")
+    sim.forward()
+    np.testing.assert_allclose(sim.constraints(0).D, data.efc_D, rtol=1e-6)

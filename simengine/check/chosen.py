@@ -1,64 +1,110 @@
-"""Contacts of flat faces that rounding chooses in MuJoCo: states with such contacts are not compared."""
+"""Contacts that rounding chooses, or that MuJoCo does not find: states with such contacts are not compared."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from copy import copy
 
 import mujoco
 import numpy as np
 
-_NUDGES, _NUDGE = 6, 1e-10  # how often and by how much coordinates are changed to see whether other contacts are chosen
+from simengine.check.optimal import are_clear, are_optimal
+
+_NUDGES = 6  # how often coordinates are changed to see whether other contacts are chosen
+_NUDGE = {"float64": 1e-10, "float32": 1e-6}  # and by how much: more than a precision rounds what follows from them
 _ELSEWHERE = 1e-4  # [m] how far away other ones are at least
 _MOST = 4  # contacts of two faces
 _ALONG = 1 - 1e-9  # cosine to its axis from which a normal is that of a cylinder's cap
-_CAPSULE, _CYLINDER, _BOX, _MESH = 3, 5, 6, 7  # MuJoCo's mjtGeom
+_PLANE, _CAPSULE, _CYLINDER, _BOX, _MESH = 0, 3, 5, 6, 7  # MuJoCo's mjtGeom
 
 
 class Chosen:
-    """Tells which contacts are chosen by rounding.
+    """Tells which contacts are chosen by rounding, or not found; see `simengine.check.optimal` for some.
 
-    Four contacts are chosen among more corners by the area that they span, and areas may be equal. A cylinder's cap is
+    Contacts of a mesh and a plane, and of flat faces, are corners; which of them is decided by small differences. Four
+    contacts are chosen among more corners by the area that they span, and areas may be equal. A cylinder's cap is
     a regular polygon, so with it many always are, in a way that small changes need not show. And where a corner touches
-    a cap, the line on the cylinder's side that is tried with it lies anywhere around.
+    a cap, the line on the cylinder's side that is tried with it lies anywhere around. Of a cylinder
+    that lies level on a plane either end may be the lower one, which has more contacts.
 
     Args:
         mj: the model.
+        dtype: "float32" or "float64", the precision of what is compared with MuJoCo.
     """
 
-    def __init__(self, mj: mujoco.MjModel):
+    def __init__(self, mj: mujoco.MjModel, dtype: str):
+        self._dtype = dtype
         self._kind = mj.geom_type.tolist()
         self._single = copy(mj)
         self._single.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MULTICCD)
         self._data = mujoco.MjData(self._single)
 
     def are_decided(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
-        """Whether rounding chooses none of the contacts in `data`, after MuJoCo's `mj_fwdPosition`; changes `data`."""
+        """Whether rounding chooses none of the contacts in `data`, after MuJoCo's `mj_fwdPosition`, and all are right;
+        changes `data`."""
+        if self._lies_level(data):
+            return False
         pairs = Counter(pair for pair in map(tuple, data.contact.geom.tolist()) if self._lies_flat(*pair))
         if not pairs:
             return True
-        caps = {p: number for p, number in pairs.items() if _CYLINDER in (self._kind[p[0]], self._kind[p[1]])}
-        if any(number == _MOST for number in caps.values()) or (caps and self._on_a_cap(data, caps)):
+        self._find_single(data)
+        if not are_optimal(self._single, self._data):
             return False
-        qpos, first = data.qpos.copy(), data.contact.pos.copy()
-        for nudge in np.random.default_rng(0).choice((-_NUDGE, _NUDGE), size=(_NUDGES, len(qpos))):
-            data.qpos[:] = qpos + nudge
-            mujoco.mj_fwdPosition(model, data)
-            pos = data.contact.pos
-            if pos.shape != first.shape or np.abs(pos - first).max() >= _ELSEWHERE:
-                return False
-        return True
+        caps = {p: number for p, number in pairs.items() if _CYLINDER in (self._kind[p[0]], self._kind[p[1]])}
+        if any(number == _MOST for number in caps.values()) or (caps and self._on_a_cap(caps)):
+            return False
+        meshes = any(self._kind[second] == _MESH for _, second in pairs)
+        return all(np.abs(pos - first).max() < _ELSEWHERE for first, pos in self._nudged(model, data, meshes))
+
+    def _nudged(
+        self, model: mujoco.MjModel, data: mujoco.MjData, meshes: bool
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Positions of the contacts in `data`, and in states next to it; where there are meshes, farther in lower
+        precision, and with bodies turned in each other."""
+        qpos, quat, first = data.qpos.copy(), model.body_quat.copy(), data.contact.pos.copy()
+        rng, nudge = np.random.default_rng(0), _NUDGE[self._dtype if meshes else "float64"]
+        try:
+            for _ in range(_NUDGES):
+                data.qpos[:] = qpos + rng.choice((-nudge, nudge), size=qpos.shape)
+                if meshes:
+                    model.body_quat[:] = quat + rng.choice((-nudge, nudge), size=quat.shape)
+                mujoco.mj_fwdPosition(model, data)
+                pos = data.contact.pos
+                yield first, pos.copy() if pos.shape == first.shape else np.full_like(first, np.inf)
+        finally:
+            model.body_quat[:] = quat
 
     def _lies_flat(self, geom1: int, geom2: int) -> bool:
         """Whether two geoms, the second of the higher type, can have contacts chosen among corners."""
         first, second = self._kind[geom1], self._kind[geom2]
-        return first in (_CAPSULE, _CYLINDER, _BOX, _MESH) and (second == _MESH or _CYLINDER in (first, second))
+        by_convex = first in (_CAPSULE, _CYLINDER, _BOX, _MESH) and (second == _MESH or _CYLINDER in (first, second))
+        return by_convex or (first, second) == (_PLANE, _MESH)
 
-    def _on_a_cap(self, data: mujoco.MjData, pairs: dict[tuple[int, int], int]) -> bool:
-        """Whether a pair with one or two contacts touches along the axis of a cylinder, without being a capsule's."""
+    def _lies_level(self, data: mujoco.MjData) -> bool:
+        """Whether a cylinder lies level in a plane, so deep that the lower one of its ends, which may be either, has
+        more contacts."""
+        for pair, number in Counter(map(tuple, data.contact.geom.tolist())).items():
+            if (self._kind[pair[0]], self._kind[pair[1]]) == (_PLANE, _CYLINDER) and number > 2:
+                normal, axis = (data.geom_xmat[geom].reshape(3, 3)[:, 2] for geom in pair)
+                if abs(normal @ axis) < _NUDGE[self._dtype]:
+                    return True
+        return False
+
+    def are_clear(self, data: mujoco.MjData) -> bool:
+        """Whether it is clear which corners of meshes touch in the state in `data`."""
+        self._find_single(data)
+        return are_clear(self._single, self._data, self._dtype)
+
+    def _find_single(self, data: mujoco.MjData) -> None:
+        """The one contact of each pair of geoms in a state, in `_data`."""
         single = self._data
         single.qpos[:], single.mocap_pos[:], single.mocap_quat[:] = data.qpos, data.mocap_pos, data.mocap_quat
         mujoco.mj_fwdPosition(self._single, single)
+
+    def _on_a_cap(self, pairs: dict[tuple[int, int], int]) -> bool:
+        """Whether a pair with one or two contacts touches along the axis of a cylinder, without being a capsule's."""
+        single = self._data
         for pair, frame in zip(map(tuple, single.contact.geom.tolist()), single.contact.frame, strict=True):
             if self._kind[pair[0]] == _CAPSULE or pairs.get(pair, _MOST) > 2:
                 continue

@@ -78,6 +78,9 @@ FORWARD: tuple[Compared, ...] = (
 """Fields after `forward()`. The error of `contact_geom` is the number of contacts that only one engine lists, that of
 `nefc` the difference in rows; the other contact and row fields are compared where these two agree."""
 
+AFTER_ROWS = frozenset(("solve", "rne_post", "body_forces", "sensor"))
+"""Stages whose results follow from the forces of the rows."""
+
 STEPPED: tuple[Compared, ...] = _of("step", "qpos qvel act", STEP)
 """State after one step."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 from simengine.check.chosen import Chosen
 from simengine.check.fields import FORWARD
 from simengine.check.states import STATE_ARRAYS, State
+from simengine.check.touch import undecided_touch
 
 NEAR = 1e-6
 """Contacts and limits closer than this to their margin [m, rad] may exist in one precision and not in the other."""
@@ -44,7 +45,7 @@ class Evaluation(NamedTuple):
 
     Attributes:
         state: the state.
-        fields: MuJoCo's values, float64, by the names of `FORWARD`.
+        fields: MuJoCo's values, float64, by the names of `FORWARD`; nan for readings of sensors that rounding decides.
         touched: what it touches.
     """
 
@@ -73,16 +74,20 @@ def dense_jacobian(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
 class Oracle:
     """MuJoCo on one model.
 
+    Args:
+        mj: the model.
+        dtype: precision of what is compared with it.
+
     Attributes:
         mj: the model.
         data: working data; holds the latest state evaluated or stepped.
     """
 
-    def __init__(self, mj: mujoco.MjModel):
+    def __init__(self, mj: mujoco.MjModel, dtype: str = "float64"):
         self.mj = mj
         self.data = mujoco.MjData(mj)
         self._ahead = mujoco.MjData(mj)
-        self._chosen = Chosen(mj)
+        self._chosen = Chosen(mj, dtype)
         self._shifted = [(model, mujoco.MjData(model)) for model in (with_margins(mj, NEAR), with_margins(mj, -NEAR))]
 
     def forward(self, state: State) -> None:
@@ -93,6 +98,14 @@ class Oracle:
         mujoco.mj_subtreeVel(self.mj, self.data)
         mujoco.mj_energyPos(self.mj, self.data)
         mujoco.mj_energyVel(self.mj, self.data)
+
+    def contacts(self, before: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Geom pairs (ncon, 2) and positions (ncon, 3) [m] of the contacts in a state, given by MuJoCo's names."""
+        mujoco.mj_resetData(self.mj, self.data)
+        for name, values in before.items():
+            getattr(self.data, name)[:] = values
+        mujoco.mj_fwdPosition(self.mj, self.data)
+        return np.array(self.data.contact.geom), np.array(self.data.contact.pos)
 
     def evaluate(self, state: State) -> Evaluation | None:
         """The fields and contacts of a state; None if a contact or limit lies within NEAR of its margin, or if rounding
@@ -120,6 +133,11 @@ class Oracle:
         if lists[0] != lists[1]:
             return False
         return self._chosen.are_decided(model, data)
+
+    def is_clear(self, before: Mapping[str, np.ndarray]) -> bool:
+        """Whether it is clear which corners of meshes touch in a state, given by MuJoCo's names."""
+        self.contacts(before)
+        return self._chosen.are_clear(self.data)
 
     def touched(self) -> Touched:
         """What the state in `data` touches."""
@@ -164,6 +182,7 @@ def with_margins(mj: mujoco.MjModel, change: float) -> mujoco.MjModel:
     model.geom_margin[:] += change / 2
     for margin in (model.pair_margin, model.jnt_margin, model.tendon_margin):
         margin[:] += change
+    model.opt.o_margin += change
     return model
 
 
@@ -186,6 +205,7 @@ def _collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
             fields["efc_J"] = dense_jacobian(mj, data)
         else:
             fields[field.name] = np.array(getattr(data, field.name))
+    fields["sensordata"][undecided_touch(mj, data)] = np.nan
     return fields
 
 

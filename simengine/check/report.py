@@ -7,18 +7,27 @@ from typing import Any
 
 import numpy as np
 
+LEAST_MARGIN = 1e-9
+"""With which MuJoCo finds the least penetration of boxes and meshes in height fields [m]."""
+
+_MOST_LIE = "most states lie on one"
+_NOT_LEAST = "MuJoCo does not find the least penetration of boxes and meshes in height fields without one"
+
 
 def relative_error(ours: np.ndarray, theirs: np.ndarray, least: float = 1.0) -> tuple[float, float]:
     """Error of one field in one state.
 
     Returns:
         max|ours - theirs|, and that over max(least, max|theirs|); infinite where ours is not finite or of another size.
+        Entries count where theirs are not nan.
     """
     if ours.size != theirs.size:
         return np.inf, np.inf
-    if not ours.size:
+    counts = ~np.isnan(theirs)
+    if not counts.any():
         return 0.0, 0.0
-    absolute = float(np.abs(ours.astype(np.float64).ravel() - theirs.ravel()).max())
+    ours, theirs = ours.reshape(theirs.shape)[counts], theirs[counts]
+    absolute = float(np.abs(ours.astype(np.float64) - theirs).max())
     if not np.isfinite(absolute):
         return np.inf, np.inf
     return absolute, absolute / max(least, float(np.abs(theirs).max()))
@@ -34,7 +43,9 @@ class FieldResult:
         states: in how many states it was compared; contact and row fields only where both engines list the same
             ones, and fields without entries, such as those of contacts where there are none, not at all.
         ill_conditioned: in how many further states it is beyond its tolerance, but by no more than a few times what
-            rounding the state alone does to MuJoCo's own value; they are left out of the errors.
+            rounding the state alone, or MuJoCo's own convex collisions, do to MuJoCo's own value, or where rounding
+            puts the contacts of a pair in another order and sweeps over them end early, or where corners of meshes
+            lie off a face by no more than rounding; they are left out of the errors, as long as they are few.
         absolute: largest max|a - b| of a state, b being MuJoCo's, in the field's own unit.
         relative: largest max|a - b| / max(1, max|b|) of a state.
         tolerance: bound of the relative error.
@@ -75,6 +86,7 @@ class Coverage:
         limits: number of joint limits that are active in some state.
         limits_total: number of joint limits of the model, a hinge's or slide's two sides counted apart.
         unreached: pair types that touch in no state, and limits that are active in none, in words.
+        readings_left_out: readings of touch sensors left out because a force's line meets the edge of the site.
     """
 
     states: dict[str, int]
@@ -88,6 +100,7 @@ class Coverage:
     limits: int
     limits_total: int
     unreached: tuple[str, ...]
+    readings_left_out: int = 0
 
     @property
     def num_states(self) -> int:
@@ -121,7 +134,8 @@ class CheckReport:
         fields: a result per field, in the order of the stages.
         coverage: what the states touch in which fields were compared after `forward()`.
         trajectory: what the steps touch.
-        widened: by how much all margins were widened for the comparison [m, rad], because most states lie on one.
+        widened: by how much all margins were widened for the comparison [m, rad]: because most states lie on one, or
+            only by LEAST_MARGIN because boxes or meshes touch height fields without a margin.
     """
 
     model: str
@@ -159,7 +173,8 @@ class CheckReport:
         """The outcome in one sentence."""
         where = f"{self.model!r} on {self.backend} in {self.dtype}"
         if self.widened:
-            where += f" with all margins {self.widened:g} wider, since most states lie on one,"
+            why = _MOST_LIE if self.widened > LEAST_MARGIN else _NOT_LEAST
+            where += f" with all margins {self.widened:g} wider, since {why},"
         if self.failures:
             first = self.failures[0]
             return (
@@ -169,7 +184,8 @@ class CheckReport:
             )
         if not self.enough:
             return (
-                f"{where} could not be judged: too many states lie on a contact's or limit's margin; try another seed"
+                f"{where} could not be judged: too many states lie on a contact's or limit's margin, or have contacts "
+                "that rounding chooses; try another seed, or float64"
             )
         empty = sum(result.states == 0 for result in self.fields)
         rest = f"; {empty} have no entries" if empty else ""

@@ -23,6 +23,9 @@ from simengine.state.fields import (
 
 _PROGRESS = ("progress", "progress_host")
 
+_LANES_OF_A_WARP = 32
+"""Larger groups work in memory of the store, not in shared memory, which large worlds outgrow."""
+
 
 class EmittedCall(NamedTuple):
     """One entry of a kernel list: the call, and how many worlds (columns for `scan`) it works on."""
@@ -126,6 +129,11 @@ class CallFactory:
         lanes = kernel_lanes(kernel, self._lanes)
         column = lanes if store.backend.name == "cuda" and lanes <= 32 else 4  # COLUMN_WORDS of dialect.cuh
         scratch = word * (plan.words + column)
+        works_in = None
+        if kernel.unit == "world" and lanes > _LANES_OF_A_WARP and store.backend.name == "cuda":
+            # one after another in the same memory
+            works_in = store.scratch(shard.place, plan.words + 4) if plan.words else None
+            args, scratch = [*args, works_in], 0
         launch = store.backend.launch(
             self.functions[kernel],
             len(COLUMNS_OF[FIELD[kernel.reads[0]].space]) if kernel.unit == "column" else shard.size,
@@ -140,11 +148,17 @@ class CallFactory:
             launch=launch,
             reads=self._ids(self._read(kernel, listed, ahead), None),
             writes=self._ids((*map(kernel.stored_as, kept), *kernel.island_scratch), listed),
-            updates=self._ids((kernel.stored_as(n) for n in kernel.updates if ahead or n not in _PROGRESS), listed),
+            updates=(*self._updated(kernel, listed, ahead), *self._scratch_ids(works_in)),
             cost=self._cost(kernel, scratch),
             tag=Tag((shard.group,), shard.number, kernel.name),
         )
         return SizedCall(call, store, lanes, scratch, ahead)
+
+    def _scratch_ids(self, works_in: Buffer | None) -> tuple[int, ...]:
+        return () if works_in is None else (self._segments.intern("scratch", self.shard.number, None),)
+
+    def _updated(self, kernel: Kernel, listed: Listed | None, ahead: bool) -> tuple[int, ...]:
+        return self._ids((kernel.stored_as(n) for n in kernel.updates if ahead or n not in _PROGRESS), listed)
 
     def _most_dofs(self) -> int:
         """The most dofs of a unit."""

@@ -133,6 +133,7 @@ class GroupStore:
         self._tables: dict[str, Any] = {}
         self._arrays: dict[str, Any] = {}
         self._buffers: dict[str, Buffer] = {}
+        self._scratch: dict[int, Any] = {}
         shards = range(len(bounds) - 1)
         self.totals_host = backend.host_visible(NUM_COLUMNS * len(shards)).reshape(-1, NUM_COLUMNS)
         self.progress_host = backend.host_visible(len(PROGRESS) * len(shards)).reshape(-1, len(PROGRESS))
@@ -174,6 +175,20 @@ class GroupStore:
         array = self._tables[name] = self.backend.upload(values)
         return self.buffers.add(name, self.backend.pointer(array), array.nbytes)
 
+    def scratch(self, shard: int, words: int) -> Buffer:
+        """Memory of so many words or more for each world of a shard, for kernels to work in."""
+        worlds = self.bounds[shard + 1] - self.bounds[shard]
+        held = self._scratch.get(shard)
+        if held is None or len(held) < worlds * words:
+            array = self._scratch[shard] = self.backend.zeros((worlds * words,), self.dtype)
+            pointer, name = self.backend.pointer(array), f"scratch.{shard}"
+            if held is None:
+                self._buffers[name] = self.buffers.add(f"{self.name}.{name}", pointer, array.nbytes)
+            else:
+                self.retired.append(held)
+                self._buffers[name].rebind(pointer, array.nbytes)
+        return self._buffers[f"scratch.{shard}"]
+
     def has(self, name: str) -> bool:
         """Whether a field has been allocated."""
         return name in self._arrays
@@ -195,4 +210,4 @@ class GroupStore:
         """Bytes held by fields and arenas."""
         others = [arena for arenas in (*self.islands.values(), *self.pairs.values()) for arena in arenas]
         arenas = [a for arena in (*self.contacts, *self.rows, *others) for a in arena.arrays.values()]
-        return sum(int(a.nbytes) for a in (*self._arrays.values(), *arenas))
+        return sum(int(a.nbytes) for a in (*self._arrays.values(), *arenas, *self._scratch.values()))

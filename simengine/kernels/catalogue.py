@@ -19,6 +19,7 @@ from simengine.stages.blocks import (
     ACCELERATION_BLOCKS,
     CRB_BLOCKS,
     ENERGY_BLOCKS,
+    EULER_ANY_BLOCKS,
     EULER_BLOCKS,
     FACTOR_BLOCKS,
     IMPLICIT_BLOCKS,
@@ -35,6 +36,7 @@ from simengine.stages.crb import CRB
 from simengine.stages.crb_near import CRB_NEAR
 from simengine.stages.energy import ENERGY
 from simengine.stages.euler import EULER
+from simengine.stages.euler_any import EULER_ANY
 from simengine.stages.factor_m import FACTOR_M
 from simengine.stages.fluid import FLUID
 from simengine.stages.fluid_any import FLUID_ANY
@@ -46,6 +48,7 @@ from simengine.stages.kinematics import KINEMATICS
 from simengine.stages.narrowphase import NARROWPHASE
 from simengine.stages.noslip import NOSLIP
 from simengine.stages.passive import PASSIVE
+from simengine.stages.passive_any import PASSIVE_ANY
 from simengine.stages.pgs_islands import PGS_DESCEND, PGS_DESCEND_LARGE, PGS_START, PGS_START_LARGE, PGS_WARM
 from simengine.stages.rk4 import RK4
 from simengine.stages.rne import RNE
@@ -84,6 +87,7 @@ STAGES: tuple[Stage, ...] = (
     FACTOR_M,
     COM_VEL,
     PASSIVE,
+    PASSIVE_ANY,
     FLUID,
     FLUID_ANY,
     RNE,
@@ -105,6 +109,7 @@ STAGES: tuple[Stage, ...] = (
     NOSLIP,
     UNCONSTRAINED,
     EULER,
+    EULER_ANY,
     RK4,
     IMPLICIT,
     IMPLICITFAST,
@@ -121,7 +126,7 @@ STAGES: tuple[Stage, ...] = (
     SENSOR_ACC,
 )
 
-INTEGRATORS: dict[str, Stage] = {stage.name: stage for stage in (EULER, RK4, IMPLICIT, IMPLICITFAST)}
+INTEGRATORS: dict[str, Stage] = {stage.name: stage for stage in (EULER, EULER_ANY, RK4, IMPLICIT, IMPLICITFAST)}
 SOLVERS: dict[str, Stage] = {stage.name: stage for stage in (SOLVE, SOLVE_NEWTON, SOLVE_CG, SOLVE_PGS)}
 
 _FUSED_INTEGRATORS = ("euler", "rk4")
@@ -178,7 +183,7 @@ SMOOTH_FLUID = Kernel(
 SMOOTH_GENERAL = Kernel(
     "smooth_general",
     (
-        *(CRB_NEAR, FACTOR_M, COM_VEL, PASSIVE, TENDON_VELOCITY, TENDON_PASSIVE, FLUID_ANY, RNE),
+        *(CRB_NEAR, FACTOR_M, COM_VEL, PASSIVE_ANY, TENDON_VELOCITY, TENDON_PASSIVE, FLUID_ANY, RNE),
         *(TRANSMISSION, ACTUATION_ANY, GRAVCOMP, ACCELERATION),
     ),
     direct=frozenset({"actuator_moment"}),
@@ -359,7 +364,10 @@ LARGE_FORMS: dict[str, Kernel] = {
 ISLAND_INTEGRATORS: dict[str, Kernel] = {
     "euler": single(EULER_BLOCKS),
     "rk4": single(RK4),
-    **{stage.name: Kernel(f"{stage.name}_blocks", (stage,)) for stage in (IMPLICIT_BLOCKS, IMPLICITFAST_BLOCKS)},
+    **{
+        stage.name: Kernel(f"{stage.name}_blocks", (stage,))
+        for stage in (EULER_ANY_BLOCKS, IMPLICIT_BLOCKS, IMPLICITFAST_BLOCKS)
+    },
 }
 ISLAND_KERNELS: tuple[Kernel, ...] = (
     *PAIR_KERNELS,

@@ -2,10 +2,11 @@
 
 Arguments of every world kernel, in order: `header` (by value), `model_ints, model_reals, worlds, num_listed, begin,
 n, full`, then the fields (reads, produced, updates, arena addresses), then the bodies' scalars, then one scratch offset
-per scratch item, then `scratch_words`. With `worlds` null the kernel covers worlds begin .. begin + n - 1; otherwise
-the worlds of the list, as many as `*num_listed` says. A kernel whose unit is an island takes instead the records of all
-islands, the number of those in its class (after those of lower classes), and its class as `begin`. Where `full` is
-given and either of the two numbers there is not zero, the kernel does nothing: arenas lack room for what was counted.
+per scratch item, then `scratch_words`; built for groups larger than a warp, also memory to work in, instead of shared
+memory. With `worlds` null the kernel covers worlds begin .. begin + n - 1; otherwise the worlds of the list, as many as
+`*num_listed` says. A kernel whose unit is an island takes instead the records of all islands, the number of those in
+its class (after those of lower classes), and its class as `begin`. Where `full` is given and either of the two numbers
+there is not zero, the kernel does nothing: arenas lack room for what was counted.
 A kernel whose unit is a slice takes the records of all slices and their number. The parameters of contacts follow the
 addresses, null where the model's table has them.
 """
@@ -41,6 +42,7 @@ _HEADERS_AFTER_MODEL = (
     "contact.cuh",
     "box.cuh",
     "lengths.cuh",
+    "springs.cuh",
     "wrap.cuh",
     "actuators.cuh",
     "dual.cuh",
@@ -245,15 +247,21 @@ def _cuda_entry(kernel: Kernel) -> str:
             f'extern "C" __global__ void __launch_bounds__(LANES) {kernel.name}({", ".join(parameters(kernel))}) {{\n'
             f"  {kernel.stages[0].name}(blockIdx.x, {call});\n}}\n"
         )
+    own, memory = "reinterpret_cast<real*>(shared) + threadIdx.y * (scratch_words + COLUMN_WORDS)", ""
+    if kernel.unit == "world":
+        # what a large world works in need not fit in shared memory
+        memory = "\n#if LANES > 32\n    , real* scratch_memory\n#endif\n"
+        far = "scratch_memory + size_t(slot) * (scratch_words + COLUMN_WORDS)"
+        own = f"\n#if LANES > 32\n      {far}\n#else\n      {own}\n#endif\n  "
     bounds = f"__launch_bounds__(LANES > 32 ? LANES : BLOCK, LANES > 32 ? 512 / LANES : {kernel.resident})"
     return (
-        f'extern "C" __global__ void {bounds} {kernel.name}({", ".join(parameters(kernel))}) {{\n'
+        f'extern "C" __global__ void {bounds} {kernel.name}({", ".join(parameters(kernel))}{memory}) {{\n'
         "  if (full && (full[0] | full[1])) return;\n"
         "  extern __shared__ real4_storage shared[];\n"
         "  const int slot = blockIdx.x * blockDim.y + threadIdx.y;\n"
         "  if (slot >= (worlds ? *num_listed : n)) return;\n"
         f"  const int world = {_unit(kernel)};\n"
-        "  real* scratch = reinterpret_cast<real*>(shared) + threadIdx.y * (scratch_words + COLUMN_WORDS);\n"
+        f"  real* scratch = {own};\n"
         f"  {kernel.name}_world({call}, world, scratch);\n}}\n"
     )
 

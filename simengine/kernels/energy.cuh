@@ -8,18 +8,22 @@ DEVICE real potential_energy(const Model& m, const real* qpos, const real* xipos
     energy = fma_(-m.body_mass()[b], dot3(m.opt_gravity(), xipos + 3 * b), energy);
   }
   ROLLED for (int j = 0; j < m.njnt(); ++j) {
-    const int dofs = m.jnt_type()[j] == JNT_FREE ? 6 : m.jnt_type()[j] == JNT_BALL ? 3 : 1;
-    const real stiffness = m.jnt_stiffness()[j];
-    if (stiffness == 0) continue;
-    for (int k = 0; k < dofs; ++k) {
-      const real stretch = joint_stretch(m, j, k, qpos);
-      energy = fma_(R(0.5) * stiffness * stretch, stretch, energy);
+    if (!is_sprung(m, j)) continue;
+    const int size = size_of_stretch(m, j), dofs = m.jnt_type()[j] == JNT_FREE ? 6 : size;
+    ROLLED for (int first = 0; first < dofs; first += size) {
+      real square = 0, stretch = 0;
+      for (int k = 0; k < size; ++k) {
+        stretch = joint_stretch(m, j, first + k, qpos);
+        square = fma_(stretch, stretch, square);
+      }
+      if (size > 1) stretch = sqrt_(square);
+      energy += spring_energy(m.jnt_stiffness()[j], m.jnt_stiffnesspoly() + 2 * j, stretch);
     }
   }
   ROLLED for (int t = 0; t < m.ntendon(); ++t) {
     const real length = ten_length[t], *rest = m.tendon_lengthspring() + 2 * t;
     const real stretch = length - clamp_(length, rest[0], rest[1]);
-    energy = fma_(R(0.5) * m.tendon_stiffness()[t] * stretch, stretch, energy);
+    energy += spring_energy(m.tendon_stiffness()[t], m.tendon_stiffnesspoly() + 2 * t, stretch);
   }
   return energy;
 }

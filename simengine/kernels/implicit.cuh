@@ -104,13 +104,22 @@ DEVICE real subtree_power(const real* map, const real* a, const real* x) {
   return sum;
 }
 
+// Minus the derivative of the force of tendon t's damper by its velocity.
+DEVICE real tendon_slope(const Model& m, int t, const Moving& f) {
+  const real* poly = m.tendon_dampingpoly() + 2 * t;
+  if (poly[0] == 0 && poly[1] == 0) return m.tendon_damping()[t];
+  real velocity = 0;
+  ROLLED for (int v = 0; v < m.nv(); ++v) velocity = fma_(f.ten_J[t * m.nv() + v], f.qvel[v], velocity);
+  return damper_slope(m.tendon_damping()[t], poly, velocity);
+}
+
 // Derivative of the smooth force on dof i by the velocity of dof j, both on one branch.
 DEVICE real force_derivative(const Model& m, int i, int j, const Moving& f, const real* slope, const real* maps,
                              const real* drift, bool coriolis, bool has_fluid) {
   const int nv = m.nv(), deeper = m.dof_bodyid()[i > j ? i : j];
-  real sum = i == j ? -m.dof_damping()[i] : R(0.0);
+  real sum = i == j ? -damper_slope(m.dof_damping()[i], m.dof_dampingpoly() + 2 * i, f.qvel[i]) : R(0.0);
   ROLLED for (int t = 0; t < m.ntendon(); ++t) {
-    sum = fma_(-m.tendon_damping()[t], f.ten_J[t * nv + i] * f.ten_J[t * nv + j], sum);
+    sum = fma_(-tendon_slope(m, t, f), f.ten_J[t * nv + i] * f.ten_J[t * nv + j], sum);
   }
   ROLLED for (int u = 0; u < m.nu(); ++u) {
     sum = fma_(slope[u], f.actuator_moment[u * nv + i] * f.actuator_moment[u * nv + j], sum);

@@ -22,6 +22,21 @@ DEVICE real tendon_velocity(const Model& m, int t, const real* qvel) {
   return velocity;
 }
 
+// Inertia that the armature of fixed tendons adds between the dofs of two hinge or slide joints.
+DEVICE real tendon_inertia(const Model& m, int v, int w) {
+  const int j = m.dof_jntid()[v], begin = m.jnt_wrapadr()[j], end = begin + m.jnt_wrapnum()[j];
+  real sum = 0;
+  ROLLED for (int i = begin; i < end; ++i) {
+    const int own = m.wrap_byjnt()[i], t = m.wrap_tenid()[own], first = m.tendon_adr()[t];
+    const real armature = m.tendon_armature()[t];
+    if (armature == 0) continue;
+    ROLLED for (int k = first; k < first + m.tendon_num()[t]; ++k) {
+      if (m.wrap_dofadr()[k] == w) sum = fma_(armature * m.wrap_prm()[own], m.wrap_prm()[k], sum);
+    }
+  }
+  return sum;
+}
+
 // Length and velocity number `id`.
 DEVICE Length length_of(const Model& m, int id, const real* qpos, const real* qvel) {
   if (id < m.njnt()) return {qpos[m.jnt_qposadr()[id]], qvel[m.jnt_dofadr()[id]]};

@@ -7,13 +7,15 @@
 //
 // Otherwise the first edge whose angle to a face that looks at it has a sine below EDGE lies on it: edges of the first
 // shape on faces of the second, then the other way round, or first so if it is the second that touches with fewer
-// corners. It is clipped against the face, and each end within the margin becomes a contact with the face's normal; an
-// end made by clipping is listed twice if it is the only one.
+// corners. It is clipped against the face, as a polygon that goes there and back, so that an end made by clipping is
+// there twice. Two corners within the margin, the farthest apart, become contacts with the face's normal; where the
+// polygon begins and ends with the same end, rounding decides in MuJoCo which of its contacts comes first.
 #pragma once
 
 #define FACES R(0.996)
 #define EDGE R(0.0888)
 #define POLYGON 192  // corners of both faces
+#define THERE_AND_BACK 8  // corners of an edge, each end twice but for rounding
 #if REAL_IS_FLOAT
 #define LARGER R(1.00001)  // by what share an area must be larger: equal ones are common
 #else
@@ -118,8 +120,9 @@ DEVICE HalfPlane side_of(const Solid& s, int face, int k, const Plane& p) {
 DEVICE real beyond(const HalfPlane& h, const Spot& c) { return fma_(h.nx, c.x, fma_(h.ny, c.y, -h.dist)); }
 
 // (1) clips a polygon in place (Sutherland and Hodgman, Reentrant polygon clipping, 1974); an edge adds its end, after
-// where it comes in. A corner is read before what comes of it is written. Returns how many corners are left.
-DEVICE_CALL int clip(Spot* polygon, int number, const HalfPlane& h) {
+// where it comes in. A corner is read before what comes of it is written. There is room for so many corners; returns
+// how many are left.
+DEVICE_CALL int clip(Spot* polygon, int number, const HalfPlane& h, int room) {
   if (number == 0) return 0;
   const Spot start = polygon[0];
   Spot from = start;
@@ -128,12 +131,12 @@ DEVICE_CALL int clip(Spot* polygon, int number, const HalfPlane& h) {
   ROLLED for (int i = 0; i < number; ++i) {
     const Spot to = i + 1 < number ? polygon[i + 1] : start;
     const real d2 = beyond(h, to);
-    if ((d1 <= 0) != (d2 <= 0) && kept < POLYGON && kept < i + 2) {
+    if ((d1 <= 0) != (d2 <= 0) && kept < room && kept < i + 2) {
       const real share = d1 / (d1 - d2);
       polygon[kept++] = {fma_(share, to.x - from.x, from.x), fma_(share, to.y - from.y, from.y),
                          fma_(share, to.height - from.height, from.height)};
     }
-    if (d2 <= 0 && kept < POLYGON && kept < i + 2) polygon[kept++] = to;
+    if (d2 <= 0 && kept < room && kept < i + 2) polygon[kept++] = to;
     from = to;
     d1 = d2;
   }
@@ -205,7 +208,7 @@ DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying
     polygon[number++] = above(plane, point);
   }
   ROLLED for (int k = 0; k < adr[lying.first + 1] - adr[lying.first]; ++k) {
-    number = clip(polygon, number, side_of(a, lying.first, k, plane));
+    number = clip(polygon, number, side_of(a, lying.first, k, plane), POLYGON);
   }
   int near = 0;
   ROLLED for (int k = 0; k < number; ++k) {
@@ -236,32 +239,33 @@ DEVICE_CALL int edge_contacts(const Solid& edges, const Solid& faces, const Lyin
   real end[2][3];
   edge_of(edges, lying.first, end[0], end[1]);
   const Spot from = above(plane, end[0]), to = above(plane, end[1]);
-  // the part of it over the face, as parameters in [0, 1]
-  real part[2] = {R(0.0), R(1.0)};
+  // the part of it over the face, as parameters in [0, 1]: a polygon of two corners, there and back
+  Spot part[THERE_AND_BACK] = {{R(0.0), R(0.0), from.height}, {R(1.0), R(0.0), to.height}};
+  int corners = 2, near = 0;
   ROLLED for (int k = 0; k < adr[face + 1] - adr[face]; ++k) {
     const HalfPlane h = side_of(faces, face, k, plane);
     const real d1 = beyond(h, from), d2 = beyond(h, to);
     if (d1 > 0 && d2 > 0) return 0;
-    if (d1 > 0) part[0] = max_(part[0], d1 / (d1 - d2));
-    if (d2 > 0) part[1] = min_(part[1], d1 / (d1 - d2));
+    corners = clip(part, corners, {d2 - d1, R(0.0), -d1}, THERE_AND_BACK);
   }
-  if (part[0] > part[1]) return 0;
-  const real thick = edges.thick;
-  const bool cut[2] = {part[0] > 0, part[1] < 1};
-  int number = 0;
-  for (int k = 0; k < 2; ++k) {
-    const int e = cut[0] == cut[1] ? k : 1 - k;
-    const real t = part[e], dist = fma_(t, to.height - from.height, from.height) + thick;
-    if (dist > margin) continue;
+  ROLLED for (int k = 0; k < corners; ++k) {
+    if (part[k].height + edges.thick <= margin) part[near++] = part[k];
+  }
+  // an end that clipping made is there twice; the first, and what is farthest from it
+  int last = near > 1 ? 1 : 0;
+  ROLLED for (int k = 2; k < near; ++k) {
+    if (abs_(part[k].x - part[0].x) > abs_(part[last].x - part[0].x)) last = k;
+  }
+  ROLLED for (int e = 0; e < 2 && e < near; ++e) {
+    const Spot& c = part[e ? last : 0];
+    const real dist = c.height + edges.thick;
     real point[3];
     for (int i = 0; i < 3; ++i) {
-      point[i] = fma_(t, end[1][i] - end[0][i], end[0][i]) + (thick - R(0.5) * dist) * plane.normal[i];
+      point[i] = fma_(c.x, end[1][i] - end[0][i], end[0][i]) + (edges.thick - R(0.5) * dist) * plane.normal[i];
     }
-    put_contact(point, dist, plane.normal, sign, origin, out + number++);
-    const real rest = fma_(part[1 - e], to.height - from.height, from.height) + thick;
-    if (cut[e] && rest > margin) out[number++] = out[0];
+    put_contact(point, dist, plane.normal, sign, origin, out + e);
   }
-  return number;
+  return near < 2 ? near : 2;
 }
 
 // Contacts of two shapes that lie flat on each other, four at most; 0 where they do not.

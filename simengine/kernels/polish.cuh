@@ -200,14 +200,28 @@ DEVICE bool lies_along(const Shape& s, const Kinks& kinks, int body) {
   return along;
 }
 
-// Weighted mean of the flat support points and the smooth one at n: a point of the core near the contact.
-DEVICE_CALL void witness(const Shape& s, const Simplex& simplex, real sign, const real* n, real* point) {
+// Whether two flat support points are one: where a side is zero, both signs give the same.
+DEVICE bool same_point(const Shape& s, int vertex, int other) {
+  if (s.nvert) return vertex == other;
+  bool same = true;
+  for (int i = 0; i < 3; ++i) same &= !((vertex ^ other) >> i & 1) || !(s.box[i] > 0);
+  return same;
+}
+
+// Weighted mean of the flat support points and the smooth one at n: a point of the core near the contact. True if it is
+// certain: if there is one flat support point only, and the smooth one is not that of a cap.
+DEVICE_CALL bool witness(const Shape& s, const Simplex& simplex, real sign, const real* n, real* point) {
   real local[3], curved[3], flat[3], sum[3] = {R(0.0), R(0.0), R(0.0)};
+  int first = -1;
+  bool certain = true;
   ROLLED for (int k = 0; k < 4; ++k) {
     if (!simplex.used[k]) continue;
     to_local(local, s.mat, simplex.dir[k]);
     for (int i = 0; i < 3; ++i) local[i] *= sign;
-    flat_point(s, flat_vertex(s, local), flat);
+    const int vertex = flat_vertex(s, local);
+    if (first < 0) first = vertex;
+    certain &= same_point(s, vertex, first);
+    flat_point(s, vertex, flat);
     const bool disc = s.round[0] > 0 && !(s.round[2] > 0);
     if (disc) round_point(s, local, curved);
     for (int i = 0; i < 3; ++i) sum[i] = fma_(simplex.weight[k], disc ? flat[i] + curved[i] : flat[i], sum[i]);
@@ -221,6 +235,7 @@ DEVICE_CALL void witness(const Shape& s, const Simplex& simplex, real sign, cons
   }
   to_world(point, s.mat, sum);
   for (int i = 0; i < 3; ++i) point[i] += s.pos[i];
+  return certain && !(disc && 1 - abs_(local[2]) < R(1e-4));
 }
 
 // Whether a core has one point only that is farthest along any direction: a point or an ellipsoid.
@@ -232,9 +247,8 @@ DEVICE bool is_strict(const Shape& s) {
 
 // Witness points of both cores: p1 - p2 = h n. What is left across n is taken up by the edges of the active kinks.
 DEVICE void witnesses(const Difference& d, const Simplex& s, const real* n, const Kinks& kinks, real* p1, real* p2) {
-  witness(d.a, s, R(1.0), n, p1);
-  witness(d.b, s, R(-1.0), n, p2);
-  const bool strict1 = is_strict(d.a), strict2 = is_strict(d.b);
+  const bool certain1 = witness(d.a, s, R(1.0), n, p1), certain2 = witness(d.b, s, R(-1.0), n, p2);
+  const bool strict1 = is_strict(d.a) || (certain1 && !certain2), strict2 = is_strict(d.b) || (certain2 && !certain1);
   if (strict1 || strict2) {  // its point is certain, and says where the other's is
     const real h = (p1[0] - p2[0]) * n[0] + (p1[1] - p2[1]) * n[1] + (p1[2] - p2[2]) * n[2];
     for (int i = 0; i < 3; ++i) {

@@ -54,7 +54,8 @@ DEVICE_CALL void touching_corners(Solid& s, const Simplex& simplex, real sign, c
 }
 
 // A capsule's line nearest to the other shape, half the margin farther out; nearer to the axis where the normal is not
-// across it. A cylinder's is on its surface. `outward` is the contact's normal, away from the shape.
+// across it. A cylinder's is on its surface, and begins with the end that touches. `outward` is the contact's normal,
+// away from the shape.
 DEVICE void line_of(Solid& s, const real* size, const real* outward, real margin) {
   const bool disc = s.shape->round[0] > 0;
   real axis[3], aside[3];
@@ -68,7 +69,8 @@ DEVICE void line_of(Solid& s, const real* size, const real* outward, real margin
   const real reach = disc ? size[0] / (s.astray ? R(1.0) : sine) : size[0] + s.thick;
   for (int e = 0; e < 2; ++e) {
     for (int i = 0; i < 3; ++i) {
-      s.end[e][i] = s.shape->pos[i] + fma_(e ? size[1] : -size[1], axis[i], reach * aside[i]);
+      const real half = (e == 0) == (disc && along > TOUCHING) ? size[1] : -size[1];
+      s.end[e][i] = s.shape->pos[i] + fma_(half, axis[i], reach * aside[i]);
     }
   }
 }

@@ -15,6 +15,7 @@ from simengine.math.vector import dot, safe_sqrt
 
 SLOTS = 4
 FACES, EDGE = 0.996, 0.0888
+_THERE_AND_BACK = 8  # corners of an edge as a polygon, each end twice but for rounding
 _still = jax.lax.stop_gradient
 
 
@@ -106,25 +107,25 @@ def _edge_contacts(
     plane = _plane(around, sides, normal)
     ends = jnp.stack([edges.begin[edge], edges.end[edge]])
     spots = plane.above(ends)
-    # (1) the part of it over the face
+    # (1) the part of it over the face, as parameters in [0, 1]: a polygon of two corners, there and back
     planes = half_planes(plane.above(around), sides)
-    counts = (jnp.arange(len(planes), dtype=jnp.int32) < sides)[:, None]
-    beyond = jnp.where(counts, planes[:, :2] @ spots[:, :2].T - planes[:, 2:], -1.0)
-    out = beyond > 0
-    crosses = out[:, 0] != out[:, 1]
-    t = beyond[:, 0] / jnp.where(crosses, beyond[:, 0] - beyond[:, 1], 1.0)
-    start = jnp.max(jnp.where(crosses & out[:, 0], t, 0.0))
-    stop = jnp.min(jnp.where(crosses & out[:, 1], t, 1.0))
-    over = ~out.all(axis=1).any() & (start <= stop) & ~edges.astray & lies.any()
-    # (2) its ends, the second first if one of them is made by clipping; that one counts twice if it has no partner
-    t, cut = jnp.stack([start, stop]), jnp.stack([start > 0, stop < 1])
-    swap = cut[0] != cut[1]
-    t, cut = jnp.where(swap, t[::-1], t), jnp.where(swap, cut[::-1], cut)
-    points = ends[0][None] + t[:, None] * (ends[1] - ends[0])[None]
-    dist = spots[0, 2] + t * (spots[1, 2] - spots[0, 2]) + edges.thick
-    points = points + (edges.thick - 0.5 * dist)[:, None] * normal[None]
-    near = dist <= margin
-    only = 1 - near[0].astype(jnp.int32)
-    pick = jnp.where(near.all(), jnp.arange(SLOTS, dtype=jnp.int32) % 2, only)
-    number = jnp.where(near.all(), 2, jnp.where(near.any(), 1 + cut[only].astype(jnp.int32), 0))
-    return Lying(dist[pick], points[pick], sign * normal, jnp.where(over, number, 0)), lies.any()
+    beyond = planes[:, :2] @ spots[:, :2].T - planes[:, 2:]
+    outside = (beyond > 0).all(axis=1) & (jnp.arange(len(planes), dtype=jnp.int32) < sides)
+    across = jnp.stack([beyond[:, 1] - beyond[:, 0], jnp.zeros_like(beyond[:, 0]), -beyond[:, 0]], axis=1)
+    height = spots[:, 2]
+    whole = jnp.stack([jnp.arange(2, dtype=height.dtype), jnp.zeros_like(height), height], axis=1)
+    room = jnp.zeros((_THERE_AND_BACK - 2, 3), height.dtype)
+    part, left = clip(jnp.concatenate([whole, room]), jnp.asarray(2, jnp.int32), across, sides)
+    # (2) an end that clipping made is there twice; the first, and what is farthest from it
+    dist = part[:, 2] + edges.thick
+    near = (jnp.arange(_THERE_AND_BACK, dtype=jnp.int32) < left) & (dist <= margin)
+    begin = jnp.argmax(near)
+    far = jnp.abs(_still(part[:, 0] - part[begin, 0]))
+    others = near & (jnp.arange(_THERE_AND_BACK, dtype=jnp.int32) != begin)
+    last = jnp.argmax(jnp.where(others, far, -1.0))
+    pick = jnp.stack([begin, last] * (SLOTS // 2))
+    t, dist = part[pick, 0], dist[pick]
+    points = ends[0][None] + t[:, None] * (ends[1] - ends[0])[None] + (edges.thick - 0.5 * dist)[:, None] * normal[None]
+    over = ~outside.any() & ~edges.astray & lies.any()
+    number = jnp.minimum(near.sum(), 2).astype(jnp.int32)
+    return Lying(dist, points, sign * normal, jnp.where(over, number, 0)), lies.any()

@@ -192,19 +192,22 @@ def lies_along(p: Pair, kinks: Kinks, body: int) -> jax.Array:
     return (p.b if body else p.a).disc & on_side
 
 
-def _witness(s: Shape, mat: jax.Array, simplex: Simplex, dirs: jax.Array, n: jax.Array) -> jax.Array:
-    """A point (3,) of a core near the contact, in the world frame from the shape's centre."""
+def _witness(s: Shape, mat: jax.Array, simplex: Simplex, dirs: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """A point (3,) of a core near the contact, in the world frame from the shape's centre, and whether it is certain:
+    whether there is one flat support point only, and the smooth one is not that of a cap."""
 
     def parts(direction: jax.Array) -> tuple[jax.Array, jax.Array]:
         local = _still(direction @ mat)
         return flat_point(s, flat_code(s, local)), round_point(s, local)[0]
 
     flat, curved = jax.vmap(parts)(dirs)
+    same = (flat == flat[jnp.argmax(simplex.used)][None]).all(axis=1) | ~simplex.used
     weight = jnp.where(simplex.used, simplex.weight, 0.0)
     flat, curved = weight @ flat, weight @ curved
     local = n @ mat
     on_cap = s.disc & (1 - jnp.abs(local[2]) < 1e-7)
-    return mat @ (flat + jnp.where(on_cap, curved, round_point(s, jnp.where(on_cap, 1.0, local))[0]))
+    point = mat @ (flat + jnp.where(on_cap, curved, round_point(s, jnp.where(on_cap, 1.0, local))[0]))
+    return point, same.all() & ~(s.disc & (1 - jnp.abs(_still(local[2])) < 1e-4))
 
 
 def _is_strict(s: Shape) -> jax.Array:
@@ -216,8 +219,9 @@ def _is_strict(s: Shape) -> jax.Array:
 def witnesses(p: Pair, s: Simplex, n: jax.Array, kinks: Kinks) -> tuple[jax.Array, jax.Array]:
     """Witness points (3,), (3,) of both cores, from a's centre: they differ along n only. What is left across it is
     taken up by the edges of the active kinks."""
-    p1 = _witness(p.a, p.mat_a, s, s.dir, n)
-    p2 = _witness(p.b, p.mat_b, s, -s.dir, -n) + p.offset
+    p1, certain1 = _witness(p.a, p.mat_a, s, s.dir, n)
+    p2, certain2 = _witness(p.b, p.mat_b, s, -s.dir, -n)
+    p2 = p2 + p.offset
     rest = p1 - p2
     h = dot(rest, n)
     rest = rest - h * n
@@ -234,7 +238,8 @@ def witnesses(p: Pair, s: Simplex, n: jax.Array, kinks: Kinks) -> tuple[jax.Arra
     half = two & (kinks.body[0] != kinks.body[1]) & (jnp.abs(_still(share)).sum() > most)
     end1, end2 = p1 - jnp.where(half, 0.5 * rest, move1), p2 + jnp.where(half, 0.5 * rest, move2)
     # the point of one that has no other is certain, and says where the other's is
-    strict1, strict2 = _is_strict(p.a), _is_strict(p.b)
+    strict1 = _is_strict(p.a) | (certain1 & ~certain2)
+    strict2 = _is_strict(p.b) | (certain2 & ~certain1)
     return (
         jnp.where(strict2, p2 + h * n, jnp.where(strict1, p1, end1)),
         jnp.where(strict2, p2, jnp.where(strict1, p1 - h * n, end2)),

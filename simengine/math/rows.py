@@ -26,6 +26,7 @@ class Rows(NamedTuple):
         drift (n,): rate of J times qvel, which the reference acceleration takes back [m/s^2, rad/s^2].
         solref (n, 2), solimp (n, 5): solver parameters.
         scale (n,): regularisation per unit (1 - d) / d.
+        share (n,): how much of that the row has of what must not be too little; all where none is given.
     """
 
     listed: jax.Array
@@ -38,6 +39,7 @@ class Rows(NamedTuple):
     solref: np.ndarray
     solimp: np.ndarray
     scale: np.ndarray
+    share: np.ndarray | None = None
 
     @property
     def active(self) -> jax.Array:
@@ -69,7 +71,9 @@ def solver_rows(blocks: list[Rows], qvel: jax.Array, leastref: float) -> tuple[j
     solimp = clamped_solimp(np.concatenate(parts["solimp"]))
     k, b = stiffness_damping(np.concatenate(parts["solref"]), solimp, leastref)
     d = impedance(solimp, distance)
-    regularisation = jnp.maximum(const(np.concatenate(parts["scale"]), d) * (1.0 - d) / d, MINVAL)
+    shares = [np.ones(len(block.scale)) if block.share is None else block.share for block in blocks]
+    least = const(MINVAL * np.concatenate(shares), d)
+    regularisation = jnp.maximum(const(np.concatenate(parts["scale"]), d) * (1.0 - d) / d, least)
     spring = const(k, d) * d * (pos - margin) + jnp.concatenate(parts["drift"])
     aref = -const(b, d) * matmul(J, qvel) - spring
     return active, J, pos, margin * exists, exists / regularisation, aref * exists

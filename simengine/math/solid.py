@@ -122,7 +122,7 @@ def _touching(
 ) -> jax.Array:
     """(5,) corners that touch: the farthest along the normal, then those of the simplex that are as far, or the first
     again. Of a cylinder the first corner of a cap."""
-    slack = (1e-5 if outward.dtype == jnp.float32 else 1e-6) * scale
+    slack = _least(outward) * scale
     directions = jnp.concatenate([outward[None], sign * simplex.dir]) @ mat
     codes = jax.vmap(lambda d: flat_code(shape, d))(directions)
     height = jax.vmap(lambda code: flat_point(shape, code))(codes) @ directions[0]
@@ -134,6 +134,11 @@ def _touching(
     index = jnp.where(shape.disc, jnp.where(directions[0, 2] > 0, 0, CAP_SIDES), index)
     index = jnp.where(shape.line, 0, index)
     return jnp.where(used, index, index[0])
+
+
+def _least(like: jax.Array) -> float:
+    """By what share of the scale a corner is farther than another one."""
+    return 1e-5 if like.dtype == jnp.float32 else 1e-6
 
 
 def _upright(like: jax.Array) -> float:
@@ -150,13 +155,14 @@ def _distinct(touch: jax.Array) -> jax.Array:
 def _line(
     shape: Shape, mat: jax.Array, pos: jax.Array, outward: jax.Array, margin: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]:
-    """Ends (3,) of the line of a capsule, half the margin out, or of a cylinder's side; whether there is one, whether
-    it is not known where, and by how much it lies too far out."""
+    """Ends (3,) of the line of a capsule, half the margin out, or of a cylinder's side, which begins with the end that
+    touches; whether there is one, whether it is not known where, and by how much it lies too far out."""
     axis = mat[:, 2]
     aside = outward - dot(outward, axis) * axis
     sine = safe_sqrt(dot(aside, aside))
     upright = sine <= _upright(outward)
     thick = jnp.where(shape.line, 0.5 * margin, 0.0)
     reach = jnp.where(shape.disc, shape.round[0] / jnp.where(upright, 1.0, sine), shape.radius + thick)
-    middle, half = pos + reach * aside, shape.box[2] * axis
+    half = jnp.where(shape.disc & (dot(outward, axis) > _least(outward)), -1.0, 1.0) * shape.box[2] * axis
+    middle = pos + reach * aside
     return middle - half, middle + half, shape.disc | shape.line, shape.disc & upright, thick

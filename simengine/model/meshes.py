@@ -13,6 +13,8 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
+from simengine.model.spans import CORNERS, face_spans
+
 CAP_SIDES = 16
 _BOX, _CYLINDER = int(mujoco.mjtGeom.mjGEOM_BOX), int(mujoco.mjtGeom.mjGEOM_CYLINDER)
 _MESH = int(mujoco.mjtGeom.mjGEOM_MESH)
@@ -79,9 +81,11 @@ def most_corners(mj: mujoco.MjModel, geom: int) -> int:
     return int(mj.mesh_polyvertnum[polygons].max(initial=0))
 
 
-def hull_table(mj: mujoco.MjModel, geoms: Iterable[int], flat: Iterable[int]) -> dict[str, np.ndarray]:
+def hull_table(
+    mj: mujoco.MjModel, geoms: Iterable[int], flat: Iterable[int], on_planes: Iterable[int]
+) -> dict[str, np.ndarray]:
     """The `hull_*`, `face_*` and `vert_*` arrays of the model table: hulls of those `geoms` that are meshes, and of the
-    boxes and cylinders among the `flat` ones, which can lie flat on others."""
+    boxes and cylinders among the `flat` ones, which can lie flat on others; spans of faces of those `on_planes`."""
     mesh_geoms = [g for g in sorted(set(geoms)) if mj.geom_type[g] == _MESH]
     meshes = sorted({int(mj.geom_dataid[g]) for g in mesh_geoms})
     solid = {_BOX, _CYLINDER} & {int(mj.geom_type[g]) for g in flat}
@@ -98,7 +102,13 @@ def hull_table(mj: mujoco.MjModel, geoms: Iterable[int], flat: Iterable[int]) ->
             of_geom[f"geom_{name}adr"][g] = starts[kind][i]
             of_geom[f"geom_{name}num"][g] = sizes[kind][i]
         of_geom["geom_solidadr"][g] = starts["vert"][i]
-    return of_geom | _faces(hulls)
+    touching = {meshes.index(int(mj.geom_dataid[g])) for g in on_planes if mj.geom_type[g] == _MESH}
+    spans = [
+        face_spans(hull.vert, face) if i in touching else np.zeros((len(face), CORNERS))
+        for i, hull in enumerate(hulls)
+        for face in hull.faces
+    ]
+    return of_geom | _faces(hulls) | {"face_span": np.concatenate([np.zeros((0, CORNERS)), *spans])}
 
 
 def _faces(hulls: list[Hull]) -> dict[str, np.ndarray]:

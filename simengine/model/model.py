@@ -23,6 +23,7 @@ from simengine.model.meshes import hull_table
 from simengine.model.pairs import Candidate, Parameters, can_lie, geom_pairs, pair_table, unsupported_pairs
 from simengine.model.rows import needs_general_rows, row_table
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
+from simengine.model.springs import has_polynomials
 from simengine.model.support import INTEGRATORS, unsupported_features
 from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, PAIR_TYPES, SIZES, TABLE, TABLE_BY_NAME, resolve
 from simengine.model.tendons import path_table
@@ -45,7 +46,7 @@ class Model:
         sizes: nq, nv, ... by name; each is an attribute too.
         arrays: the model table, by field name (see `simengine.model.table.TABLE`); each is an attribute too. Integer
             fields are int32, real ones float64; treat them as read-only.
-        opt_integrator: "euler", "rk4", "implicit" or "implicitfast".
+        opt_integrator: "euler", "euler_any" where dampers are not linear, "rk4", "implicit" or "implicitfast".
         has_convex: whether a pair is collided by the general convex method.
         finds_pairs: whether pairs of geoms are found anew in every step; there are no candidates in the table then. See
             `simengine.model.colliders`.
@@ -80,6 +81,8 @@ class Model:
         self.name = name
         self.mj = mj
         self.opt_integrator: str = INTEGRATORS[int(mj.opt.integrator)]
+        if self.opt_integrator == "euler" and mj.dof_dampingpoly.any():
+            self.opt_integrator = "euler_any"
         parameters = Parameters(mj)
         self.has_general_rows = needs_general_rows(mj, [parameters.of(pair).condim for pair in pairs])
         lean = mj.opt.solver == mujoco.mjtSolver.mjSOL_NEWTON and not self.has_general_rows
@@ -103,6 +106,8 @@ class Model:
             or (self.has_fluid and self.arrays["body_fluid"].any())
             or self.opt_integrator in ("implicit", "implicitfast")
             or has_small_far_bodies(mj)
+            or has_polynomials(mj)
+            or mj.tendon_armature.any()
         )
         self.general_position = bool(heavy or self.neq or self.nfriction or self.general_smooth)
         self.examples = {name: self.arrays[f"cand_{name}"] for name in ("geom1", "geom2", "type")}
@@ -267,7 +272,9 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], census: Census | N
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
     touching = {g for c in pairs for g in c[:2]} if census is None else census.geoms
-    values |= hull_table(mj, touching, {g for c in pairs if can_lie(mj, c) for g in c[:2]})
+    flat = {g for c in pairs if can_lie(mj, c) for g in c[:2]}
+    on_planes = {c.geom2 for c in pairs if mj.geom_type[c.geom1] == mujoco.mjtGeom.mjGEOM_PLANE}
+    values |= hull_table(mj, touching, flat, on_planes)
     values |= length_table(mj) | path_table(mj) | actuator_table(mj) | sensor_table(mj)
     values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
@@ -283,11 +290,11 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], census: Census | N
     if disabled & int(_DISABLE.mjDSBL_GRAVITY):
         arrays["opt_gravity"][:] = 0
     if disabled & int(_DISABLE.mjDSBL_SPRING):
-        arrays["jnt_stiffness"][:] = 0
-        arrays["tendon_stiffness"][:] = 0
+        for name in ("jnt_stiffness", "jnt_stiffnesspoly", "tendon_stiffness", "tendon_stiffnesspoly"):
+            arrays[name][:] = 0
     if disabled & int(_DISABLE.mjDSBL_DAMPER):
-        arrays["dof_damping"][:] = 0
-        arrays["tendon_damping"][:] = 0
+        for name in ("dof_damping", "dof_dampingpoly", "tendon_damping", "tendon_dampingpoly"):
+            arrays[name][:] = 0
     if disabled & int(_DISABLE.mjDSBL_CLAMPCTRL):
         arrays["actuator_ctrllimited"][:] = 0
     # a limit of the sum of both acts where they meet
@@ -327,7 +334,7 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str,
 
 def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
     disabled = int(mj.opt.disableflags)
-    damped = bool((mj.dof_damping > 0).any()) and not disabled & int(_DISABLE.mjDSBL_DAMPER)
+    damped = bool((mj.dof_damping > 0).any() or mj.dof_dampingpoly.any()) and not disabled & int(_DISABLE.mjDSBL_DAMPER)
     values = {
         "opt_iterations": int(mj.opt.iterations),
         "opt_ls_iterations": int(mj.opt.ls_iterations),

@@ -14,7 +14,7 @@ import numpy as np
 from simengine.model.hfields import most_contacts
 from simengine.model.meshes import most_corners
 from simengine.model.support import element
-from simengine.model.table import FLAT, HFIELD_POLYTOPE, LYING, PAIR_SLOTS, PAIR_TYPES, PAIRS
+from simengine.model.table import FLAT, LYING, PAIR_SLOTS, PAIR_TYPES, PAIRS
 
 _GEOM = mujoco.mjtGeom
 _MINVAL = float(mujoco.mjMINVAL)
@@ -30,7 +30,7 @@ _TYPE_CODE: dict[tuple[int, int], int] = {
     _types(*geoms): code for code, pair in enumerate(PAIRS) for geoms in pair.geoms
 }
 MAX_CODE = max(_TYPE_CODE.values())
-_FLAT, _LYING, _POLYTOPE = ([_types(*geoms) for geoms in pairs] for pairs in (FLAT, LYING, HFIELD_POLYTOPE))
+_FLAT, _LYING = ([_types(*geoms) for geoms in pairs] for pairs in (FLAT, LYING))
 
 
 class Candidate(NamedTuple):
@@ -215,24 +215,20 @@ def unsupported_pairs(mj: mujoco.MjModel, pairs: list[Candidate]) -> list[str]:
     lines = []
     geom, geom_type = mujoco.mjtObj.mjOBJ_GEOM, mj.geom_type.tolist()
     other_ccd = mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_NATIVECCD)
-    parameters = Parameters(mj)
     for candidate in pairs:
         geom1, geom2, _ = candidate
         types = (geom_type[geom1], geom_type[geom2])
         corners = most_corners(mj, geom1) + most_corners(mj, geom2) if _slots(mj, types) == 4 else 0
-        touching = types in _POLYTOPE and _reach(parameters.of(candidate)) <= 0
-        if types in _TYPE_CODE and not other_ccd and corners <= _MOST_CORNERS and not touching:
+        if types in _TYPE_CODE and not other_ccd and corners <= _MOST_CORNERS:
             continue
         names = f"geoms {element(mj, geom, geom1)} and {element(mj, geom, geom2)}"
         if types not in _TYPE_CODE:
             words = [_GEOM(t).name.removeprefix("mjGEOM_").lower() for t in types]
             lines.append(f"collision {words[0]}-{words[1]} of {names}")
         elif other_ccd and PAIRS[_TYPE_CODE[types]].name in ("convex", "hfield"):
-            lines.append(f"disable flag nativeccd, which collides {names} by another method")
+            lines.append(f"disable flag nativeccd, without which {names} collide by another method (enable it)")
         elif corners > _MOST_CORNERS:
             lines.append(f"contacts of flat faces with {corners} corners (at most {_MOST_CORNERS}) of {names}")
-        elif touching:
-            lines.append(f"margin 0 of {names}, with which MuJoCo does not find the least penetration (1e-9 is enough)")
     return lines
 
 

@@ -19,7 +19,7 @@ SENSORS: dict[str, tuple[str, ...]] = {
     "pos": (
         *("JOINTPOS", "TENDONPOS", "ACTUATORPOS", "JOINTLIMITPOS", "TENDONLIMITPOS", "MAGNETOMETER"),
         *("FRAMEPOS", "FRAMEQUAT", "FRAMEXAXIS", "FRAMEYAXIS", "FRAMEZAXIS", "SUBTREECOM", "CLOCK", "E_POTENTIAL"),
-        *("RANGEFINDER", "INSIDESITE", "BALLQUAT"),
+        *("RANGEFINDER", "INSIDESITE", "BALLQUAT", "CAMPROJECTION"),
     ),
     "vel": (
         *("JOINTVEL", "TENDONVEL", "ACTUATORVEL", "JOINTLIMITVEL", "TENDONLIMITVEL", "VELOCIMETER", "GYRO"),
@@ -73,9 +73,24 @@ def sensor_table(mj: mujoco.MjModel) -> dict[str, Any]:
         "sensor_size": np.reshape([mj.site_size[site] if site >= 0 else np.zeros(3) for site in sites], (-1, 3)),
         "sensor_match": _matches(mj),
         "sensor_prm": mj.sensor_intprm[:, :3],
+        "sensor_lens": _lenses(mj),
         "geom_visible": _visible(mj),
         "opt_magnetic": mj.opt.magnetic,
     }
+
+
+def _lenses(mj: mujoco.MjModel) -> np.ndarray:
+    """(nsensor, 4) focal lengths and half the resolution of the camera of a projection, x then y [pixels]."""
+    lens = np.zeros((mj.nsensor, 4))
+    for i in np.flatnonzero(mj.sensor_type == sensor_code("CAMPROJECTION")):
+        camera = mj.sensor_refid[i]
+        pixels, chip = mj.cam_resolution[camera].astype(float), mj.cam_sensorsize[camera].astype(float)
+        if chip[1]:
+            focal = mj.cam_intrinsic[camera, :2] / chip * pixels
+        else:
+            focal = np.full(2, 0.5 * pixels[1] / np.tan(np.radians(mj.cam_fovy[camera]) / 2))
+        lens[i] = *focal, *(0.5 * pixels)
+    return lens
 
 
 def _zones(mj: mujoco.MjModel) -> np.ndarray:

@@ -13,6 +13,7 @@ import numpy as np
 
 from simengine.model.rows import unsupported_rows
 from simengine.model.sensors import unsupported_sensors
+from simengine.model.tendons import is_fixed
 
 _OBJ = mujoco.mjtObj
 _DISABLE = mujoco.mjtDisableBit
@@ -111,11 +112,7 @@ def _elements(mj: mujoco.MjModel) -> Iterator[str]:
 
 def _joints(mj: mujoco.MjModel) -> Iterator[str]:
     joint = _OBJ.mjOBJ_JOINT
-    yield from _named(mj, "polynomial stiffness", joint, _nonzero_rows(mj.jnt_stiffnesspoly))
     yield from _named(mj, "plastic spring", joint, mj.jnt_plasticadr >= 0)
-    limited = np.zeros(mj.njnt, dtype=bool)
-    limited[mj.dof_jntid[_nonzero_rows(mj.dof_dampingpoly)]] = True
-    yield from _named(mj, "polynomial damping", joint, limited)
 
 
 def _geoms(mj: mujoco.MjModel) -> Iterator[str]:
@@ -125,9 +122,7 @@ def _geoms(mj: mujoco.MjModel) -> Iterator[str]:
 
 def _tendons(mj: mujoco.MjModel) -> Iterator[str]:
     features = (
-        ("armature", mj.tendon_armature),
-        ("polynomial stiffness", _nonzero_rows(mj.tendon_stiffnesspoly)),
-        ("polynomial damping", _nonzero_rows(mj.tendon_dampingpoly)),
+        ("armature of a path", (mj.tendon_armature != 0) & ~is_fixed(mj)),
         ("plastic spring", mj.tendon_plasticadr >= 0),
     )
     for feature, mask in features:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from simengine.stages.acceleration import ACCELERATION
 from simengine.stages.crb_near import CRB_NEAR
 from simengine.stages.energy import ENERGY
+from simengine.stages.euler_any import EULER_ANY
 from simengine.stages.implicit import IMPLICIT, IMPLICITFAST
 from simengine.stages.sensor_vel import SENSOR_VEL
 from simengine.stages.stage import Stage
@@ -28,6 +29,7 @@ ENERGY_BLOCKS = _reading_blocks(ENERGY)
 SENSOR_VEL_BLOCKS = _reading_blocks(SENSOR_VEL)
 IMPLICIT_BLOCKS = _reading_blocks(IMPLICIT)
 IMPLICITFAST_BLOCKS = _reading_blocks(IMPLICITFAST)
+EULER_ANY_BLOCKS = _reading_blocks(EULER_ANY)
 EULER_BLOCKS = Stage(
     name="euler_blocks",
     reads=("qM_blocks", "qfrc_smooth", "qacc_smooth", "qfrc_constraint", "qacc"),

@@ -62,7 +62,7 @@ DEVICE void row_reference(const Model& m, int r, int stride, const real* qvel, c
   real regularisation = max_(MJMINVAL, divide_((R(1.0) - imp) * diagonal, imp));
   if (type == ROW_CONTACT_PYRAMIDAL) {
     const real mu = m.cand_friction()[5 * contact_cand[id]];
-    regularisation = max_(MJMINVAL, divide_(2 * mu * mu, max_(MJMINVAL, m.opt_impratio()[0])) * regularisation);
+    regularisation *= divide_(2 * mu * mu, max_(MJMINVAL, m.opt_impratio()[0]));
   }
   efc_D[r] = reciprocal_(regularisation);
   real velocity = 0, k, b;

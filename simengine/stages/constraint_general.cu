@@ -201,7 +201,7 @@ DEVICE void every_row(const Model& m, const real* qpos, const real* qvel, const 
                                     : from_margin;
     const real imp = impedance(p.solimp, distance);
     real regularisation = max_(MJMINVAL, divide_((R(1.0) - imp) * p.diagonal, imp));
-    if (contact) regularisation = max_(MJMINVAL, contact_share(m, contact_cand[id], type, sub) * regularisation);
+    if (contact) regularisation *= contact_share(m, contact_cand[id], type, sub);
     real velocity = 0, k, b;
     const typename Rows::Dofs dofs = jacobian.dofs_of(m, r);
     ROLLED for (int c = 0; c < jacobian.width(m, dofs); ++c) {

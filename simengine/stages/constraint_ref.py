@@ -143,14 +143,15 @@ def _contacts(
     position = own * const(~tangent, own) if tangent.any() else own
     custom = np.asarray(m.cand_solreffriction)[cand]
     solref = np.where((tangent & custom.any(axis=1))[:, None], custom, np.asarray(m.cand_solref)[cand])
-    solimp, scale = np.asarray(m.cand_solimp)[cand], _contact_scale(m, layout, cand)
+    solimp, (scale, share) = np.asarray(m.cand_solimp)[cand], _contact_scale(m, layout, cand)
     zero = jnp.zeros_like(own)
     on = per_row(layout, listed)
-    return Rows(on, False, J, position, np.where(tangent, 0.0, margin), distance, zero, solref, solimp, scale)
+    return Rows(on, False, J, position, np.where(tangent, 0.0, margin), distance, zero, solref, solimp, scale, share)
 
 
-def _contact_scale(m: Any, layout: RowLayout, cand: np.ndarray) -> np.ndarray:
-    """Regularisation per unit (1 - d) / d of each contact row, (nrow,), cand (nrow,) its candidate pair.
+def _contact_scale(m: Any, layout: RowLayout, cand: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Regularisation per unit (1 - d) / d of each contact row, (nrow,), cand (nrow,) its candidate pair; and how much
+    of that of the normal, which must not be too little, it is.
 
     A is the inverse inertia of the normal, from the bodies' at qpos0, f1 the first friction coefficient. All edges of a
     pyramid share that of a cone with the same friction: 2 mu^2 A (1 + f1^2) with mu = f1 / sqrt(impratio). A cone's
@@ -162,9 +163,9 @@ def _contact_scale(m: Any, layout: RowLayout, cand: np.ndarray) -> np.ndarray:
     first2 = friction[:, 0] ** 2
     own2 = friction[np.arange(cand.size), np.maximum(sub - 1, 0) % 5] ** 2
     impratio = float(m.opt_impratio)
-    pyramid = normal * (1.0 + first2) * 2.0 * first2 / impratio
-    tangent = normal / impratio * first2 / own2
-    return np.select([kind == PYRAMIDAL, (kind == ELLIPTIC) & (sub > 0)], [pyramid, tangent], normal)
+    kinds = [kind == PYRAMIDAL, (kind == ELLIPTIC) & (sub > 0)]
+    share = np.select(kinds, [2.0 * first2 / impratio, first2 / own2 / impratio], np.ones_like(normal))
+    return normal * np.where(kinds[0], 1.0 + first2, 1.0) * share, share
 
 
 def _contact_jacobian(

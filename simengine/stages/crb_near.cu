@@ -16,9 +16,10 @@ DEVICE void crb_near(const Model& m, const real* xipos, const real* ximat, const
     real angular[3], linear[3];
     subtree_momentum(m, v, xipos, ximat, xanchor, cdof, angular, linear);
     // (3) its projection on the dof itself and on its ancestors
-    qM[v * nv + v] = along_dof(m, v, point, xanchor, cdof, angular, linear) + m.dof_armature()[v];
+    const real own = m.dof_armature()[v] + tendon_inertia(m, v, v);
+    qM[v * nv + v] = along_dof(m, v, point, xanchor, cdof, angular, linear) + own;
     ROLLED for (int a = m.dof_parentid()[v]; a >= 0; a = m.dof_parentid()[a]) {
-      const real x = along_dof(m, a, point, xanchor, cdof, angular, linear);
+      const real x = along_dof(m, a, point, xanchor, cdof, angular, linear) + tendon_inertia(m, v, a);
       qM[v * nv + a] = x;
       qM[a * nv + v] = x;
     }

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from simengine.math import tree
+from simengine.math.lengths import length_rows
 from simengine.math.vector import const, cross, dot, matmul
 
 
@@ -23,7 +23,7 @@ def crb_near(
 
     Args: xipos (nbody, 3) [m], ximat (nbody, 9), xanchor (njnt, 3) [m]; cinert (nbody, 10) and cdof (nv, 6) about the
         com of the tree.
-    Returns: crb (nbody, 10), zero for the world body; qM (nv, nv) symmetric [kg, kg m, kg m^2], armature included.
+    Returns: crb (nbody, 10), zero for the world body; qM (nv, nv) symmetric [kg, kg m, kg m^2], armatures included.
     """
     # (1) composite inertias: sums over subtrees (trees have different coms, so none for the world)
     inside = tree.subtree(m)
@@ -49,4 +49,11 @@ def crb_near(
     projected = dot(about, axis[None]) * turns[None] + matmul(linear, cdof[:, 3:].T) * (1 - turns)[None]
     lower = projected * const(tree.dof_ancestors(m), cdof)
     strict = lower * const(~np.eye(m.nv, dtype=bool), cdof)
-    return composite, lower + strict.T + jnp.diag(const(m.dof_armature, cdof))
+    return composite, lower + strict.T + const(np.diag(m.dof_armature) + _tendon_inertia(m), cdof)
+
+
+def _tendon_inertia(m: Any) -> np.ndarray:
+    """(nv, nv) what the armature of fixed tendons adds, between dofs of one branch only, as in MuJoCo."""
+    J = length_rows(m)[1][m.njnt :]
+    above = tree.dof_ancestors(m)
+    return np.asarray(J.T @ (np.asarray(m.tendon_armature)[:, None] * J) * (above | above.T))

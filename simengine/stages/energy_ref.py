@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.math import quaternion, tree
+from simengine.math.springs import joint_stretch, spring_energy
 from simengine.math.vector import const, dot, matmul
 
 
@@ -26,18 +26,15 @@ def energy(
 def potential_energy(m: Any, qpos: jax.Array, xipos: jax.Array, ten_length: jax.Array) -> jax.Array:
     """Energy () of the weights and of the springs of joints and tendons [J]."""
     energy = -dot(const(m.body_mass, qpos), matmul(xipos, const(m.opt_gravity, qpos)))
-    adr, dof = tree.plain_coordinates(m)
-    stretch = qpos[adr] - const(m.qpos_spring[adr], qpos)
-    energy = energy + 0.5 * dot(const(m.jnt_stiffness[m.dof_jntid[dof]], qpos), stretch * stretch)
-    adr, dof = tree.quaternions(m)
-    if adr.size:
-        quats = adr[:, None] + np.arange(4)
-        turned = quaternion.difference(const(m.qpos_spring[quats], qpos), quaternion.renormalize(qpos[quats]))
-        energy = energy + 0.5 * dot(const(m.jnt_stiffness[m.dof_jntid[dof]], qpos), dot(turned, turned))
+    stiffness, poly = np.asarray(m.jnt_stiffness), np.asarray(m.jnt_stiffnesspoly)
+    if stiffness.any() or poly.any():
+        s = joint_stretch(m, qpos)
+        first = np.flatnonzero(s.first)
+        energy = energy + spring_energy(stiffness[s.joint[first]], poly[s.joint[first]], s.size[first])
     if m.ntendon:
         low, high = const(m.tendon_lengthspring, qpos).T
         stretch = ten_length - jnp.clip(ten_length, low, high)
-        energy = energy + 0.5 * dot(const(m.tendon_stiffness, qpos), stretch * stretch)
+        energy = energy + spring_energy(m.tendon_stiffness, m.tendon_stiffnesspoly, stretch)
     return energy
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from simengine.math import tree
 from simengine.math.actuators import TRN_JOINT, TRN_JOINTINPARENT, TRN_TENDON, actuator_forces, actuator_input, clamped
 from simengine.math.joint_space import advance
+from simengine.math.springs import damper_slope
 from simengine.math.vector import const, matmul
 from simengine.stages.com_vel_ref import com_vel
 from simengine.stages.fluid_any_ref import fluid_any
@@ -58,7 +59,7 @@ def implicit(
     # (1) D, the derivative of the smooth forces by the velocity
     actuators = (ctrl, act, act_dot, actuator_length, actuator_velocity, actuator_force, qfrc_actuator)
     slope = actuator_slopes(m, *actuators)
-    D = linear_derivative(m, ten_J.reshape(m.ntendon, m.nv), actuator_moment.reshape(m.nu, m.nv), slope)
+    D = linear_derivative(m, qvel, ten_J.reshape(m.ntendon, m.nv), actuator_moment.reshape(m.nu, m.nv), slope)
     D = D + fluid_derivative(m, xipos, ximat, geom_xpos, geom_xmat, subtree_com, cdof, qvel)
     D = D - jax.jacfwd(lambda v: rne(m, v, cinert, cdof, *com_vel(m, v, cdof))[0])(qvel)
     return end_of_step(m, qM, D, qfrc_smooth + qfrc_constraint, qpos, qvel)
@@ -79,16 +80,16 @@ def end_of_step(
     return advance(m, qpos, qvel, dt), qvel
 
 
-def linear_derivative(m: Any, ten_J: jax.Array, moment: jax.Array, slope: jax.Array) -> jax.Array:
+def linear_derivative(m: Any, qvel: jax.Array, ten_J: jax.Array, moment: jax.Array, slope: jax.Array) -> jax.Array:
     """D (nv, nv) of dampers of joints and tendons and of actuators, whose forces change with their velocities.
 
-    Args: ten_J (ntendon, nv), moment (nu, nv), slope (nu,).
+    Args: qvel (nv,), ten_J (ntendon, nv), moment (nu, nv), slope (nu,).
     """
-    damping = const(m.tendon_damping, ten_J)[:, None]
+    of_tendons = damper_slope(m.tendon_damping, m.tendon_dampingpoly, matmul(ten_J, qvel))[:, None]
     return (
         matmul(moment.T, slope[:, None] * moment)
-        - matmul(ten_J.T, damping * ten_J)
-        - jnp.diag(const(m.dof_damping, ten_J))
+        - matmul(ten_J.T, of_tendons * ten_J)
+        - jnp.diag(damper_slope(m.dof_damping, m.dof_dampingpoly, qvel))
     )
 
 

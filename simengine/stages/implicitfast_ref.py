@@ -42,7 +42,7 @@ def implicitfast(
     # (1) D, the symmetric part of the derivative of the smooth forces by the velocity
     actuators = (ctrl, act, act_dot, actuator_length, actuator_velocity, actuator_force, qfrc_actuator)
     slope = actuator_slopes(m, *actuators)
-    D = linear_derivative(m, ten_J.reshape(m.ntendon, m.nv), actuator_moment.reshape(m.nu, m.nv), slope)
+    D = linear_derivative(m, qvel, ten_J.reshape(m.ntendon, m.nv), actuator_moment.reshape(m.nu, m.nv), slope)
     drag = fluid_derivative(m, xipos, ximat, geom_xpos, geom_xmat, subtree_com, cdof, qvel)
 
     D = D + 0.5 * (drag + drag.T)

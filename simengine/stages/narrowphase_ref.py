@@ -39,11 +39,12 @@ def hull_faces(m: Any, geoms: np.ndarray) -> Faces:
     size = np.diff(m.face_adr)
     corner = np.zeros((len(geoms), number.max(), max(3, size.max())), np.int32)
     count, normal = np.zeros(corner.shape[:2], np.int32), np.zeros((*corner.shape[:2], 3))
+    first = np.zeros_like(count)
     for i, geom in enumerate(geoms):
         for k, face in enumerate(range(m.geom_faceadr[geom], m.geom_faceadr[geom] + number[i])):
-            count[i, k], normal[i, k] = size[face], m.face_normal[face]
+            count[i, k], normal[i, k], first[i, k] = size[face], m.face_normal[face], m.face_adr[face]
             corner[i, k, : size[face]] = m.face_vert[m.face_adr[face] :][: size[face]]
-    return Faces(corner, count, normal)
+    return Faces(corner, count, normal, first, np.asarray(m.face_span))
 
 
 def fields_under(m: Any, cand: np.ndarray) -> Terrain:

@@ -1,38 +1,5 @@
 // Plane and mesh: the corners of the face that the mesh's lowest vertex shows to the plane, four of them at most.
 
-// Twice the area of a quadrilateral.
-DEVICE real quad_area(const real* a, const real* b, const real* c, const real* d) {
-  real ac[3], bd[3], normal[3];
-  for (int i = 0; i < 3; ++i) {
-    ac[i] = c[i] - a[i];
-    bd[i] = d[i] - b[i];
-  }
-  cross3(normal, ac, bd);
-  return sqrt_(dot3(normal, normal));
-}
-
-// Four corners of a convex polygon that span much of it, the first among them: the others move on as long as the area
-// grows. Corner k is vertex around[(start + k) % number].
-DEVICE_CALL void span_polygon(const real* vert, const int* around, int start, int number, int* quad) {
-  for (int k = 0; k < 4; ++k) quad[k] = k;
-  real area = 0;
-  ROLLED for (bool grows = true; grows;) {
-    grows = false;
-    ROLLED for (int k = 4; k >= 1 && !grows; --k) {
-      // once with the corners as they are, then each moved on in turn, the last one first
-      int next[4] = {quad[0], quad[1], quad[2], quad[3]};
-      if (k < 4 && ++next[k] >= (k == 3 ? number : next[k + 1])) continue;
-      const real* corner[4];
-      for (int i = 0; i < 4; ++i) corner[i] = vert + 3 * around[(start + next[i]) % number];
-      const real other = quad_area(corner[0], corner[1], corner[2], corner[3]);
-      if (!(other > area)) continue;
-      area = other;
-      for (int i = 0; i < 4; ++i) quad[i] = next[i];
-      grows = true;
-    }
-  }
-}
-
 DEVICE_CALL int collide_plane_mesh(const Pair& p, real margin, Contact* out) {
   const Model& m = *p.model;
   const int g = p.geom2, first_face = m.geom_faceadr()[g];
@@ -56,7 +23,7 @@ DEVICE_CALL int collide_plane_mesh(const Pair& p, real margin, Contact* out) {
   }
   if (height - most > margin) return 0;
   // (2) the face at it that looks down most
-  int face = -1, start = 0;
+  int face = -1, entry = 0;
   real best = -REAL_MAX;
   ROLLED for (int f = first_face; f < first_face + m.geom_facenum()[g]; ++f) {
     const real faces = dot3(m.face_normal() + 3 * f, down);
@@ -65,18 +32,16 @@ DEVICE_CALL int collide_plane_mesh(const Pair& p, real margin, Contact* out) {
       if (m.face_vert()[k] != low) continue;
       best = faces;
       face = f;
-      start = k - m.face_adr()[f];
+      entry = k;
     }
   }
   // (3) its corners, from the lowest on, or four that span it
-  const int* around = face < 0 ? &low : m.face_vert() + m.face_adr()[face];
+  const int* corners = face < 0 ? &low : m.face_span() + 4 * entry;
   const int number = face < 0 ? 1 : m.face_adr()[face + 1] - m.face_adr()[face];
-  int chosen[4] = {0, 1, 2, 3};
-  if (number > 4) span_polygon(vert, around, start, number, chosen);
   // (4) contacts half-way between them and the plane, of those that lie lower than the geom's centre
   int contacts = 0;
   for (int k = 0; k < 4 && k < number; ++k) {
-    const real* local = vert + 3 * around[(start + chosen[k]) % number];
+    const real* local = vert + 3 * corners[k];
     const real below = dot3(local, down), dist = height - below;
     if (dist > margin || below <= 0) continue;
     Contact& c = out[contacts++];

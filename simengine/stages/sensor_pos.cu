@@ -20,6 +20,16 @@ DEVICE void frame_position(const Model& m, int i, int type, const real* xpos, co
   }
 }
 
+// (1) pixel at which the measured frame's origin is seen by the reference, a camera that looks along its -z axis
+DEVICE void projection(const Model& m, int i, const real* xpos, const real* xquat, real* value) {
+  const real* lens = m.sensor_lens() + 4 * i;
+  real seen[3];
+  frame_position(m, i, SENS_FRAMEPOS, xpos, xquat, seen);
+  const real depth = seen[2] < 0 ? min_(seen[2], -MJMINVAL) : max_(seen[2], MJMINVAL);
+  value[0] = lens[2] - divide_(lens[0] * seen[0], depth);
+  value[1] = lens[3] + divide_(lens[1] * seen[1], depth);
+}
+
 // (3) distance along the z axis of a frame to the nearest visible geom of another body
 DEVICE real range(const Model& m, int i, const real* xpos, const real* xquat, const real* geom_xpos,
                   const real* geom_xmat) {
@@ -76,6 +86,7 @@ DEVICE void read_position(const Model& m, int i, const real* qpos, int nstep, co
     case SENS_FRAMEYAXIS:
     case SENS_FRAMEZAXIS:
     case SENS_MAGNETOMETER: frame_position(m, i, type, xpos, xquat, value); break;
+    case SENS_CAMPROJECTION: projection(m, i, xpos, xquat, value); break;
     case SENS_SUBTREECOM:
       for (int k = 0; k < 3; ++k) value[k] = subtree_com[3 * id + k];
       break;

@@ -10,7 +10,7 @@ import numpy as np
 
 from simengine.math import quaternion, ray, tree
 from simengine.math.ray_hfield import Field, hfield
-from simengine.math.vector import const, norm
+from simengine.math.vector import MINVAL, const, norm
 from simengine.stages.energy_ref import potential_energy
 from simengine.stages.sensor_ref import Reading, conjugate, frames, into_frame, put_sensors
 
@@ -41,6 +41,12 @@ def sensor_pos(
     def position(ids: np.ndarray) -> jax.Array:
         (own, _), (origin, quat) = (frames(m, ids, side, xpos, xquat) for side in (0, 1))
         return into_frame(quat, own - origin)
+
+    def projection(ids: np.ndarray) -> jax.Array:
+        seen, lens = position(ids), const(np.asarray(m.sensor_lens)[ids], xpos)
+        z = seen[:, 2:]
+        depth = jnp.where(z < 0, jnp.minimum(z, -MINVAL), jnp.maximum(z, MINVAL))
+        return lens[:, 2:] + lens[:, :2] * seen[:, :2] * const(np.array([[-1.0, 1.0]]), xpos) / depth
 
     def orientation(ids: np.ndarray) -> jax.Array:
         return quaternion.mul(conjugate(frames(m, ids, 1, xpos, xquat)[1]), frames(m, ids, 0, xpos, xquat)[1])
@@ -95,6 +101,7 @@ def sensor_pos(
         "TENDONLIMITPOS": limit("tendon"),
         "MAGNETOMETER": magnetic,
         "FRAMEPOS": position,
+        "CAMPROJECTION": projection,
         "FRAMEQUAT": orientation,
         **{f"FRAME{name}AXIS": axis(k) for k, name in enumerate("XYZ")},
         "SUBTREECOM": lambda ids: subtree_com[m.sensor_objid[ids]],

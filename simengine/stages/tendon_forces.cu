@@ -33,9 +33,7 @@ DEVICE void tendon_forces(const Model& m, const real* subtree_com, const real* g
   // (2) force along each tendon, from springs and dampers, actuators and rows
   LANE_FOR(t, m.ntendon()) {
     if (!m.tendon_pathnum()[t]) continue;
-    const real *rest = m.tendon_lengthspring() + 2 * t, length = ten_length[t];
-    const real stretch = length - clamp_(length, rest[0], rest[1]);
-    real force = -(m.tendon_stiffness()[t] * stretch) - m.tendon_damping()[t] * ten_velocity[t];
+    real force = tendon_pull(m, t, ten_length[t], ten_velocity[t]);
     ROLLED for (int u = 0; u < m.nu(); ++u) {
       const bool pulls = m.actuator_trntype()[u] == TRN_TENDON && m.actuator_trnid()[2 * u] == t;
       if (pulls) force = fma_(m.actuator_gear()[6 * u], actuator_force[u], force);

@@ -15,6 +15,7 @@ import numpy as np
 from simengine.math.actuators import TRN_TENDON
 from simengine.math.equality import TENDON
 from simengine.math.row_layout import EQUALITY, FRICTION_TENDON, LIMIT_TENDON, row_layout
+from simengine.math.springs import tendon_pull
 from simengine.math.vector import const, matmul
 from simengine.stages.tendon_ref import pieces
 
@@ -44,9 +45,7 @@ def tendon_forces(
     _, pulls, bodies = pieces(m, subtree_com, geom_xpos, geom_xmat, site_xpos)
 
     # (2) force along each tendon, from springs and dampers, actuators and rows
-    low, high = const(m.tendon_lengthspring, ten_length).T
-    stretch = ten_length - jnp.clip(ten_length, low, high)
-    force = -const(m.tendon_stiffness, stretch) * stretch - const(m.tendon_damping, stretch) * ten_velocity
+    force = tendon_pull(m, np.arange(m.ntendon), ten_length, ten_velocity)
     number = np.arange(m.ntendon)[:, None]
     on = np.where(np.asarray(m.actuator_trntype) == TRN_TENDON, np.asarray(m.actuator_trnid)[:, 0], -1)
     force = force + matmul(const((number == on) * np.asarray(m.actuator_gear)[:, 0], force), actuator_force)

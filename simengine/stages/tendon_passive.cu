@@ -3,12 +3,9 @@
 
 DEVICE void tendon_passive(const Model& m, const real* ten_length, const real* ten_velocity, const real* ten_J,
                            real* qfrc_passive, real* force) {
-  // (1) force along each tendon; its spring rests within a range of lengths
+  // (1) force along each tendon
   LANE_FOR(t, m.ntendon()) {
-    const real* rest = m.tendon_lengthspring() + 2 * t;
-    const real stretch = ten_length[t] - clamp_(ten_length[t], rest[0], rest[1]);
-    const real along = -(m.tendon_stiffness()[t] * stretch) - m.tendon_damping()[t] * ten_velocity[t];
-    force[t] = m.tendon_pathnum()[t] ? along : R(0.0);
+    force[t] = m.tendon_pathnum()[t] ? tendon_pull(m, t, ten_length[t], ten_velocity[t]) : R(0.0);
   }
   lane_sync();
   // (2) its share along each dof

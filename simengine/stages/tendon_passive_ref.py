@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from simengine.math.vector import const, matmul
+from simengine.math.springs import tendon_pull
+from simengine.math.vector import matmul
 
 
 def tendon_passive(
@@ -21,10 +21,7 @@ def tendon_passive(
     spatial = np.flatnonzero(m.tendon_pathnum)
     if not spatial.size:
         return (qfrc_passive,)
-    # (1) force along each tendon; its spring rests within a range of lengths
-    low, high = const(np.asarray(m.tendon_lengthspring)[spatial], ten_length).T
-    stretch = ten_length[spatial] - jnp.clip(ten_length[spatial], low, high)
-    stiffness, damping = (const(np.asarray(a)[spatial], ten_length) for a in (m.tendon_stiffness, m.tendon_damping))
-    force = -stiffness * stretch - damping * ten_velocity[spatial]
+    # (1) force along each tendon
+    force = tendon_pull(m, spatial, ten_length[spatial], ten_velocity[spatial])
     # (2) its share along each dof
     return (qfrc_passive + matmul(force, ten_J[spatial]),)

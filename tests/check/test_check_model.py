@@ -16,6 +16,9 @@ from simengine import (
     load_model,
 )
 from simengine.check.fields import FORWARD, STEPPED
+from simengine.check.optimal import are_optimal
+from simengine.check.oracle import Oracle
+from simengine.check.states import Sampler
 from simengine.state.fields import FIELD, entry_shape
 from tests.model.features import FEATURES, TOGETHER, model_with
 from tests.models import OWN, gymnasium_path
@@ -286,3 +289,58 @@ def test_a_model_that_lies_on_a_margin_is_compared_with_wider_ones() -> None:
     assert report.widened == 1e-3
     assert "margins 0.001 wider" in report.verdict()
     assert report.coverage.contacts >= report.coverage.num_states
+
+
+def test_forces_that_point_at_the_common_edge_of_two_sites_are_left_out() -> None:
+    corners = ((1, 1), (-1, 1), (-1, -1), (1, -1))
+    sites = "".join(
+        f'<site name="s{i}" type="box" size=".01 .01 .05" pos="{0.01 * x} {0.01 * y} 0"/>'
+        for i, (x, y) in enumerate(corners)
+    )
+    sensors = "".join(f'<touch site="s{i}"/>' for i in range(len(corners)))
+    model = load_model(f"""
+<mujoco><option gravity="0 0 0"/>
+  <worldbody><body><freejoint/><geom type="capsule" size=".005 .05"/>{sites}</body>
+    <body><freejoint/><geom type="ellipsoid" size=".1 .12 .15"/></body></worldbody>
+  <sensor>{sensors}</sensor></mujoco>""")
+    settings = {"backend": "host", "dtype": "float64", "num_states": 30, "num_steps": 10}
+    report = check_model(model, **settings)
+    assert report.passed, report
+    assert report.coverage.readings_left_out > 0
+    model.arrays["sensor_size"] = 0.5 * model.arrays["sensor_size"]
+    assert "sensordata" in {result.field for result in check_model(model, **settings).failures}
+
+
+def test_the_corners_of_a_mesh_that_lies_almost_flat_are_decided_in_double_precision_only() -> None:
+    corners = " ".join(f"{x} {y} {z}" for x in (-0.1, 0.1) for y in (-0.1, 0.12) for z in (-0.1, 0.1))
+    model = mujoco.MjModel.from_xml_string(f"""
+<mujoco><asset><mesh name="block" vertex="{corners}"/></asset>
+  <worldbody><geom type="plane" size="1 1 1"/>
+    <body><freejoint/><geom type="mesh" mesh="block"/></body></worldbody></mujoco>""")
+    for tilt, decided in ((1e-7, {"float64"}), (1e-4, {"float64", "float32"})):
+        qpos = np.array([0, 0, 0.0999, 1, 0, 0, 0], dtype=float)
+        mujoco.mju_axisAngle2Quat(qpos[3:], np.array([0.6, 0.8, 0.0]), tilt)
+        assert {dtype for dtype in ("float64", "float32") if Oracle(model, dtype).is_decided(qpos)} == decided
+
+
+def test_contacts_of_meshes_are_right_if_the_geoms_are_as_far_apart_as_they_say() -> None:
+    corners = " ".join(f"{x} {y} {z}" for x in (-0.1, 0.1) for y in (-0.1, 0.12) for z in (-0.1, 0.1))
+    shapes = ('type="box" size=".1 .1 .1"', 'type="capsule" size=".1 .1"', 'type="cylinder" size=".1 .1"')
+    bodies = "".join(
+        f"<body><freejoint/><geom {shape}/></body>" for shape in (*shapes, 'type="ellipsoid" size=".1 .15 .2"')
+    )
+    model = mujoco.MjModel.from_xml_string(f"""
+<mujoco><option ccd_tolerance="1e-12" ccd_iterations="500"><flag multiccd="disable"/></option>
+  <asset><mesh name="block" vertex="{corners}"/></asset>
+  <worldbody><geom type="mesh" mesh="block"/>{bodies}</worldbody></mujoco>""")
+    data, sampler = mujoco.MjData(model), Sampler(model, 0)
+    found = 0
+    for _ in range(20):
+        sampler.random().put_into(model, data)
+        mujoco.mj_fwdPosition(model, data)
+        found += int((data.contact.geom[:, 0] * data.contact.geom[:, 1] == 0).sum())
+        assert are_optimal(model, data)
+        if (data.contact.geom == 0).any():
+            data.contact.dist[(data.contact.geom == 0).any(axis=1)] += 1e-4
+            assert not are_optimal(model, data)
+    assert found > 20

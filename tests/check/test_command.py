@@ -66,7 +66,7 @@ def test_json_has_every_field_and_what_was_covered(capsys: pytest.CaptureFixture
     for result in report["fields"]:
         assert {name: type(value) for name, value in result.items()} == RESULT
         assert result["relative"] <= result["tolerance"]
-    assert set(report["coverage"]) == COVERAGE | {"limits", "limits_total", "unreached"}
+    assert set(report["coverage"]) == COVERAGE | {"limits", "limits_total", "unreached", "readings_left_out"}
     assert set(report["trajectory"]) == STEPS
     assert report["coverage"]["pairs"]["plane-capsule"] > 0
     assert report["coverage"]["limits"] == report["coverage"]["limits_total"] == 16

@@ -210,7 +210,7 @@ def grounded(worlds: int) -> np.ndarray:
 @both
 def test_arenas_grow_when_many_worlds_touch_down_at_once(backend: str) -> None:
     worlds = 5000 if backend == "cuda" else 300
-    sim = Simulation(ant(), num_worlds=worlds, backend=backend, dtype="float64", shards=2)
+    sim = Simulation(ant(), num_worlds=worlds, backend=backend, dtype="float64", shards=2, emission="counted")
     high = ant().qpos0 + np.array([0, 0, 3, *[0] * 12])
     high[[8, 10, 12, 14]] = ant().mj.jnt_range[[2, 4, 6, 8]].mean(axis=1)
     sim.set_state(qpos=high)
@@ -237,7 +237,9 @@ def test_arenas_grow_when_many_worlds_touch_down_at_once(backend: str) -> None:
 @both
 def test_a_step_during_which_arenas_grow_is_the_step_of_larger_arenas(backend: str) -> None:
     worlds = 3000 if backend == "cuda" else 150
-    small, large = (Simulation(ant(), num_worlds=worlds, backend=backend, shards=2) for _ in range(2))
+    small, large = (
+        Simulation(ant(), num_worlds=worlds, backend=backend, shards=2, emission="counted") for _ in range(2)
+    )
     large.set_state(qpos=grounded(worlds))
     large.forward()
     capacities = [sim._engine.stores[0].contacts[0].capacity for sim in (small, large)]

@@ -65,7 +65,8 @@ def test_every_group_of_a_mixed_batch_is_its_model_alone(executor: str, monkeypa
 @pytest.mark.gpu
 @pytest.mark.parametrize("emission", ["ahead", "counted"])
 def test_a_graph_is_traced_and_was_legal(emission: str) -> None:
-    sim = Simulation([(model, 8) for model in MIXED], backend="cuda", executor="graph-cached", emission=emission)
+    dense = [model for model in MIXED if model is not OWN["pile"]]  # what is solved by islands waits for counts
+    sim = Simulation([(model, 8) for model in dense], backend="cuda", executor="graph-cached", emission=emission)
     sim.step(20)
     trace = sim.trace()
     assert not validate(trace.order, trace, sim._engine.segments, slack=2e-6)  # type: ignore[union-attr]

@@ -41,11 +41,6 @@ def _actuator(text: str, words: str) -> Feature:
     return Feature("sections", f"<actuator>{text}</actuator>", words)
 
 
-def _tendon(attributes: str, words: str) -> Feature:
-    joints = '<joint joint="swing" coef="1"/>'
-    return Feature("sections", f'<tendon><fixed name="string" {attributes}>{joints}</fixed></tendon>', words)
-
-
 def _sensor(text: str, words: str) -> Feature:
     return Feature("sections", f"<sensor>{text}</sensor>", words)
 
@@ -57,17 +52,11 @@ def _free(geom: str, words: str) -> Feature:
 FEATURES: dict[str, Feature] = {
     "diagexact": Feature("flag", '<flag diagexact="enable"/>', "enable flag diagexact"),
     "sleep": Feature("flag", '<flag sleep="enable"/>', "enable flag sleep"),
-    "polynomial stiffness": Feature("joint", 'stiffness="1 2"', "polynomial stiffness of joint 'swing'"),
-    "polynomial damping": Feature("joint", 'damping="1 2"', "polynomial damping of joint 'swing'"),
-    "box on a height field": Feature(
-        "world",
-        '<geom name="land" type="hfield" hfield="hills" contype="2"/>'
-        '<body name="other"><freejoint/><geom name="block" type="box" size="0.1 0.1 0.1" conaffinity="2"/></body>',
-        "margin 0 of geoms 'land' and 'block'",
+    "tendon armature": Feature(
+        "sections",
+        '<tendon><spatial name="line" armature="0.1"><site site="tip"/><site site="post"/></spatial></tendon>',
+        "armature of a path of tendon 'line'",
     ),
-    "tendon armature": _tendon('armature="0.1"', "armature of tendon 'string'"),
-    "tendon stiffness": _tendon('stiffness="1 2"', "polynomial stiffness of tendon 'string'"),
-    "tendon damping": _tendon('damping="1 2"', "polynomial damping of tendon 'string'"),
     "flex equality": Feature(
         "world",
         '<flexcomp name="cloth" type="grid" count="3 3 1" spacing="0.1 0.1 0.1" radius="0.01" pos="3 3 3">'

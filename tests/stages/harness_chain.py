@@ -10,6 +10,7 @@ import numpy as np
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model
+from simengine.model.springs import has_polynomials
 from simengine.model.table import PAIR_TYPES
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELD, FIELDS
@@ -74,7 +75,8 @@ def serves(stage: Stage, model: Model) -> bool:
         "gravcomp": model.ngravcomp,
     }
     size |= {"noslip": model.opt_noslip_iterations}
-    size |= {name: model.opt_integrator == name for name in ("implicit", "implicitfast")}
+    size |= {name: model.opt_integrator == name for name in ("implicit", "implicitfast", "euler_any")}
+    size |= {"euler": model.opt_integrator != "euler_any", "passive": not has_polynomials(model.mj)}
     return not lean.get(stage.name, False) and size.get(stage.name, 1) > 0
 
 

@@ -37,6 +37,7 @@ RETURNS = {
     "noslip": ("qacc", "efc_force", "qfrc_constraint"),
     "constraint_general": ("efc_active", "efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref"),
     "euler": ("qpos", "qvel"),
+    "euler_any": ("qpos", "qvel"),
     "fluid": ("qfrc_fluid", "qfrc_passive"),
     "fluid_any": ("qfrc_fluid", "qfrc_passive"),
     "gravcomp": ("qfrc_gravcomp", "qfrc_passive", "qfrc_actuator"),

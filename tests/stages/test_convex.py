@@ -95,6 +95,19 @@ def test_host_agrees_with_mujoco(dtype: str, margin: float) -> None:
     compare(by_host(margin, qpos, dtype), by_mujoco(margin, qpos), dtype)
 
 
+def test_the_contacts_of_a_capsule_come_in_mujocos_order() -> None:
+    lines = {i for i, pair in enumerate(PAIRS) if "capsule" in pair and {*pair} & {"cylinder", "mesh"}}
+    several = 0
+    for margin in (0.0, 0.01):
+        qpos = poses(COUNT)
+        for ours, theirs in zip(by_host(margin, qpos, "float64"), by_mujoco(margin, qpos), strict=True):
+            pairs = theirs[0][:, 0] % len(PAIRS)
+            chosen = np.isin(pairs, list(lines))
+            np.testing.assert_allclose(ours[2][chosen], theirs[2][chosen], atol=1e-4)
+            several += sum(count > 1 for count in Counter(pairs[chosen].tolist()).values())
+    assert several > 5
+
+
 @pytest.mark.parametrize(("dtype", "margin"), [("float64", 0.01), pytest.param("float32", 0.0, marks=pytest.mark.slow)])
 def test_jax_agrees_with_mujoco(dtype: str, margin: float) -> None:
     qpos = poses(COUNT)
@@ -170,6 +183,39 @@ def test_faces_with_too_many_corners_are_refused() -> None:
     )
     with pytest.raises(UnsupportedModelError, match="contacts of flat faces with 254 corners"):
         load_model(text)
+
+
+def prism(seed: int) -> np.ndarray:
+    """Corners of a prism (n, 3) [m] whose base has many, irregular ones."""
+    rng = np.random.default_rng(seed)
+    angle = np.sort(rng.uniform(0, 2 * np.pi, 8 + seed))
+    base = 0.1 * np.column_stack([np.cos(angle), rng.uniform(0.4, 1) * np.sin(angle)])
+    return np.concatenate([np.column_stack([base, np.full(len(base), z)]) for z in (-0.1, 0.1)])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_prisms_on_a_plane_touch_in_the_corners_that_mujoco_chooses(dtype: str) -> None:
+    number, rng = 6, np.random.default_rng(1)
+    corners = [" ".join(f"{x:.5f}" for x in prism(seed).ravel()) for seed in range(number)]
+    assets = "".join(f'<mesh name="m{i}" vertex="{text}"/>' for i, text in enumerate(corners))
+    bodies = "".join(f'<body pos="{i} 0 0"><freejoint/><geom type="mesh" mesh="m{i}"/></body>' for i in range(number))
+    mj = mujoco.MjModel.from_xml_string(
+        f'<mujoco><asset>{assets}</asset><worldbody><geom type="plane" size="9 9 1"/>{bodies}</worldbody></mujoco>'
+    )
+    qpos = np.tile(mj.qpos0.reshape(number, 7), (40, 1, 1))
+    qpos[..., 2] = 0.05
+    qpos[..., 4:6] = 0.03 * rng.normal(size=(40, number, 2))
+    qpos = qpos.reshape(40, -1).astype(np.float32).astype(np.float64)
+    sim, data = Simulation(load_model(mj), num_worlds=len(qpos), backend="host", dtype=dtype), mujoco.MjData(mj)
+    sim.set_state(qpos=qpos)
+    sim.forward()
+    for world, state in enumerate(qpos):
+        data.qpos[:] = state
+        mujoco.mj_forward(mj, data)
+        contacts = sim.contacts(world)
+        assert data.ncon > 3 * number
+        np.testing.assert_array_equal(contacts.geom2, data.contact.geom[:, 1])
+        np.testing.assert_allclose(contacts.pos, data.contact.pos, atol=1e-5)
 
 
 @pytest.mark.parametrize("tilt", [0.0, 1e-7, 1e-5, 1e-3])

@@ -28,13 +28,14 @@ KERNELS = [kernel for kernel in all_kernels() if kernel not in ISLAND_KERNELS]
 """What solves worlds island by island is run on its own models; see test_island_sanitizers.py."""
 
 WORLDS = {"ant": 4, "pile": 2, "swimmer": 3, "tendons": 3, "actuators": 3, "dual": 2, "linkage": 2, "rollers": 2} | {
-    "glider": 2
+    "ropes": 2,
+    "glider": 2,
 }
 FORMS = ("single", "scratch", "arena")
 STEPS = [
     *(("ant", step) for step in ("", "euler", "rk4")),
     *(("pile", "euler"), ("swimmer", "rk4"), ("tendons", "rk4"), ("actuators", "rk4")),
-    *(("dual", "euler"), ("linkage", "rk4"), ("rollers", "euler")),
+    *(("dual", "euler"), ("linkage", "rk4"), ("rollers", "euler"), ("ropes", "euler_any")),
     *(("glider", step) for step in ("implicit", "implicitfast")),
 ]
 """Models, and integrators to step them with; without one, an evaluation."""

@@ -1,0 +1,80 @@
+"""Contacts of meshes that MuJoCo does not find, or whose features nobody can tell for certain.
+
+Along the normal of a right contact two convex shapes are as far apart as the contact says. Among nearly flat facets
+MuJoCo's search over the edges of a hull can end early; then they are nearer to each other than it says.
+
+How many contacts there are depends on whether a corner, an edge or a face touches. Hulls of drawn parts have corners
+that lie off a face by no more than the rounding of their coordinates, and whether these touch too is chance.
+"""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+_SLACK = 1e-5  # of the geoms' size, in the distance
+_EXACTLY = 1e-13  # [m] by how little a corner lies off a face that it belongs to
+_NEARLY = {"float64": 2e-6, "float32": 2e-5}  # of the geoms' size: by how much one may that is taken to touch
+_SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = 2, 3, 4, 5, 6, 7  # MuJoCo's mjtGeom
+
+
+def are_optimal(mj: mujoco.MjModel, data: mujoco.MjData) -> bool:
+    """Whether all contacts of meshes with anything but planes and height fields are right.
+
+    Args:
+        mj: a model whose pairs have one contact each.
+        data: after the collisions.
+    """
+    kind = mj.geom_type
+    for (geom1, geom2), dist, frame in zip(data.contact.geom, data.contact.dist, data.contact.frame, strict=True):
+        if _MESH not in (kind[geom1], kind[geom2]) or min(kind[geom1], kind[geom2]) < _SPHERE:
+            continue
+        apart = -_reach(mj, data, geom1, frame[:3]) - _reach(mj, data, geom2, -frame[:3])
+        size = max(mj.geom_rbound[geom1], mj.geom_rbound[geom2])
+        if abs(apart - dist) > _SLACK * size:
+            return False
+    return True
+
+
+def are_clear(mj: mujoco.MjModel, data: mujoco.MjData, dtype: str) -> bool:
+    """Whether every corner of a box or mesh that lies on another one, or on a capsule, clearly touches or does not.
+
+    Args:
+        mj: a model whose pairs have one contact each.
+        data: after the collisions.
+        dtype: "float32" or "float64", the precision of what is compared with MuJoCo.
+    """
+    kind, flat = mj.geom_type, (_CAPSULE, _BOX, _MESH)
+    for geoms, frame in zip(data.contact.geom, data.contact.frame, strict=True):
+        if _MESH not in kind[geoms] or not all(k in flat for k in kind[geoms]):
+            continue
+        slack = _NEARLY[dtype] * float(mj.geom_rbound[geoms].sum())
+        for geom, direction in zip(geoms.tolist(), (frame[:3], -frame[:3]), strict=True):
+            if kind[geom] == _MESH:
+                height = _corners(mj, geom) @ (data.geom_xmat[geom].reshape(3, 3).T @ direction)
+                below = height.max() - height
+                if ((below > _EXACTLY) & (below < slack)).any():
+                    return False
+    return True
+
+
+def _corners(mj: mujoco.MjModel, geom: int) -> np.ndarray:
+    """Vertices of a mesh in the geom's frame, (n, 3) [m]."""
+    mesh = int(mj.geom_dataid[geom])
+    return np.asarray(mj.mesh_vert[mj.mesh_vertadr[mesh] :][: mj.mesh_vertnum[mesh]])
+
+
+def _reach(mj: mujoco.MjModel, data: mujoco.MjData, geom: int, direction: np.ndarray) -> float:
+    """How far a convex geom reaches along a unit vector, from the world's origin [m]."""
+    local = data.geom_xmat[geom].reshape(3, 3).T @ direction
+    size, kind = mj.geom_size[geom], mj.geom_type[geom]
+    if kind == _MESH:
+        own = (_corners(mj, geom) @ local).max()
+    elif kind == _BOX:
+        own = size @ np.abs(local)
+    elif kind == _ELLIPSOID:
+        own = np.linalg.norm(size * local)
+    else:
+        along = size[1] * abs(local[2]) if kind in (_CAPSULE, _CYLINDER) else 0.0
+        own = along + size[0] * (np.hypot(local[0], local[1]) if kind == _CYLINDER else 1.0)
+    return float(data.geom_xpos[geom] @ direction + own)
