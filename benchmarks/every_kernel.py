@@ -217,13 +217,14 @@ def run_single(sim: simengine.Simulation, kind: str, runs: Runs) -> None:
 
 def shared_models() -> Iterator[tuple[str, mujoco.MjModel]]:
     """Models of the tests, each row and pair type among them, with every solver and integrator."""
-    from tests import islands, models
+    from tests import islands, medley, models
 
     solvers, integrators = mujoco.mjtSolver, mujoco.mjtIntegrator
     for name, text in models.OWN.items():
         yield name, mujoco.MjModel.from_xml_string(text)
     yield "pusher", mujoco.MjModel.from_xml_path(str(ASSETS / "pusher.xml"))
     yield "mesh", mujoco.MjModel.from_xml_string(pair("plane", "mesh"))
+    yield "medley", mujoco.MjModel.from_xml_string(medley.medley(28))
     heap, tower = islands.heap(20), islands.heap(48, clump=16, rise=0.15)
     variations: tuple[tuple[str, str, str, int], ...] = (
         *(("linkage", models.OWN["linkage"], "solver", int(s)) for s in (solvers.mjSOL_CG, solvers.mjSOL_PGS)),
@@ -257,8 +258,8 @@ def run_states(name: str, model: simengine.Model, emission: str, args: argparse.
     mj = model.mj
     sim = made(model, ("cfrc_ext", "site_xpos", "sensordata", "ten_length", "actuator_moment"), emission, args)
     sampler = Sampler(mj, 0)
-    one_of_each = np.unique(model.cand_type, return_index=True)[1]
-    thrown = [sampler.thrown(int(model.cand_geom1[c]), int(model.cand_geom2[c])) for c in one_of_each]
+    one_of_each, known = np.unique(model.examples["type"], return_index=True)[1], model.examples
+    thrown = [sampler.thrown(int(known["geom1"][c]), int(known["geom2"][c])) for c in one_of_each]
     found = [*thrown, *sampler.settled(args.worlds), sampler.random()]
     for field in STATE_ARRAYS:
         sim.set_state(**{field: np.array([getattr(found[w % len(found)], field) for w in range(args.worlds)])})

@@ -22,6 +22,7 @@ _SETTABLE = (
 )
 _INPUTS = frozenset({"ctrl", "mocap_pos", "mocap_quat"})  # what a controller sets from step to step
 _CONTACT_FIELDS = ("contact_dist", "contact_pos", "contact_frame", "contact_cand", "contact_efc_address")
+_OF_PAIRS = ("geom1", "geom2", "condim")
 _ROW_FIELDS = tuple(f"efc_{name}" for name in Constraints._fields)
 
 
@@ -260,16 +261,18 @@ class Group:
     def contacts(self, world: int) -> Contacts:
         """Contacts of a world after `forward()`, exactly as many as there are."""
         self._check_arena("contacts", world)
-        found = self._engine.arena(self.index, world, _CONTACT_FIELDS, "ncon", "con_adr")
-        pair = found["contact_cand"]
         model = self.model
+        own = tuple(f"contact_{name}" for name in _OF_PAIRS) if model.finds_pairs else ()
+        found = self._engine.arena(self.index, world, (*_CONTACT_FIELDS, *own), "ncon", "con_adr")
+        pair = found["contact_cand"]
+        geom1, geom2, dim = (found[n] for n in own) if own else (getattr(model, f"cand_{n}")[pair] for n in _OF_PAIRS)
         return Contacts(
             found["contact_dist"],
             found["contact_pos"],
             found["contact_frame"].reshape(-1, 3, 3),
-            model.cand_geom1[pair],
-            model.cand_geom2[pair],
-            model.cand_condim[pair],
+            geom1,
+            geom2,
+            dim,
             found["contact_efc_address"],
         )
 

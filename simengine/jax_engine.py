@@ -61,6 +61,7 @@ class JaxEngine:
         """Take in a group; returns its number."""
         import jax
 
+        model = model.with_candidates()
         stepped = jax.jit(partial(_step_batch, _batched_step(model)), static_argnames=("keep",))
         forward, state = _batched_forward(model), _initial(model, num_worlds, self._dtype)
         group, self._following_group = self._following_group, self._following_group + 1
@@ -138,6 +139,8 @@ class JaxEngine:
         for name in names:
             if name == "contact_cand":
                 found[name] = model.slot_cand[active]
+            elif name in ("contact_geom1", "contact_geom2", "contact_condim"):
+                found[name] = getattr(model, name.replace("contact_", "cand_"))[model.slot_cand[active]]
             elif name == "contact_efc_address":
                 found[name] = _row_addresses(model, fields, world)[active]
             elif name in ("efc_type", "efc_frictionloss"):

@@ -113,7 +113,7 @@ def make_forward(model: Any) -> Callable[[State, jax.Array], Fields]:
     Returns:
         forward(state, ctrl): every derived field of one world by name, nothing integrated; ctrl (nu,).
     """
-    return partial(_forward, model)
+    return partial(_forward, model.with_candidates())
 
 
 @overload
@@ -131,6 +131,7 @@ def make_step(model: Any, derived: bool = False) -> Callable[[State, jax.Array],
     Returns:
         step(state, ctrl) -> state, or -> (state, fields); ctrl (nu,) is held during the step.
     """
+    model = model.with_candidates()
     integrate = _rk4_step if model.opt_integrator == "rk4" else _single_step
 
     def step(state: State, ctrl: jax.Array) -> Any:

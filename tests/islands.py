@@ -14,7 +14,14 @@ from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model, load_model
 from simengine.model.table import PAIR_TYPES
-from simengine.state.fields import COLUMNS, INTEGRATION_STATE, ISLAND_ARENAS, LARGE_ISLANDS, NUM_ISLAND_CLASSES
+from simengine.state.fields import (
+    COLUMNS,
+    INTEGRATION_STATE,
+    ISLAND_ARENAS,
+    LARGE_ISLANDS,
+    NUM_ISLAND_CLASSES,
+    PAIR_ARENAS,
+)
 from tests.stages.harness import Argument, Memory, Place, arguments, call
 
 ARM = """
@@ -166,6 +173,8 @@ def counting(memory: Memory) -> Calls:
     """The calls up to the first count."""
     for kernel in (*catalogue.fitting(memory.model, catalogue.position(memory.model.general_position)),):
         yield kernel, arguments(kernel, memory)
+    if memory.model.finds_pairs:
+        yield from ((kernel, arguments(kernel, memory)) for kernel in catalogue.PAIR_KERNELS[:-1])
     yield catalogue.SCAN_KERNEL, arguments(catalogue.SCAN_KERNEL, memory)
 
 
@@ -175,7 +184,8 @@ def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
     yield from counting(memory)
     *solution, scatter = catalogue.island_solution(model)
     smooth = catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion))
-    narrow = (catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist())))
+    narrow: tuple[Kernel, ...] = tuple(catalogue.NARROW[PAIR_TYPES[code]] for code in model.pair_codes)
+    narrow = catalogue.PAIR_KERNELS[-1:] if model.finds_pairs else narrow
     for kernel in (*smooth, *narrow):
         if kernel.name == upto:
             return
@@ -209,7 +219,8 @@ def over_islands(kernel: Kernel, memory: Memory, island_class: int) -> list[Argu
         None,
     ]
     fields = [Place(kernel.stored_as(name)) for name in (*kernel.reads, *kernel.produced, *kernel.updates)]
-    extra = [Place(name) for name in (*kernel.addresses, *kernel.island_scratch)]
+    extra: list[Argument] = [Place(name) for name in (*kernel.addresses, *kernel.island_scratch)]
+    extra += [Place(name) if memory.model.finds_pairs else None for name in kernel.parameters]
     return [*head, *fields, *extra, *(plan.offsets[item.name] for item in kernel.scratch_items), plan.words]
 
 
@@ -217,14 +228,22 @@ def prepared(model: Model, dtype: str, states: dict[str, np.ndarray]) -> Memory:
     """A memory with states whose arenas fit exactly; everything else is poisoned."""
     n, sizes = len(states["qpos"]), {"contact": 0, "row": 0}
     memory = filled(Memory(model, dtype, n, 0, 0), states)
+    pairs: dict[str, int] = {}
     for kernel, slots in counting(memory):
+        if kernel.name == "find_pairs":
+            pairs = dict(zip(PAIR_ARENAS, memory.own("pair_totals").ravel().tolist(), strict=True))
+            break
         call(kernel, memory, slots)
+    if pairs:
+        memory = filled(Memory(model, dtype, n, 0, 0, pairs), states)
+        for kernel, slots in counting(memory):
+            call(kernel, memory, slots)
     totals = dict(zip(COLUMNS, memory.own("totals").ravel().tolist(), strict=True))
     sizes |= {"contact": totals["ncon"], "row": totals["nefc"]}
-    memory = filled(Memory(model, dtype, n, sizes["contact"], sizes["row"]), states)
+    memory = filled(Memory(model, dtype, n, sizes["contact"], sizes["row"], pairs), states)
     for kernel, slots in chain(memory, upto="only_gather"):
         call(kernel, memory, slots)
     counts = memory.own("island_totals").ravel().tolist()
     needs = (sum(counts[:NUM_ISLAND_CLASSES]), *counts[NUM_ISLAND_CLASSES:])
     islands = dict(zip(ISLAND_ARENAS, needs, strict=True))
-    return filled(Memory(model, dtype, n, sizes["contact"], sizes["row"], islands), states)
+    return filled(Memory(model, dtype, n, sizes["contact"], sizes["row"], islands | pairs), states)

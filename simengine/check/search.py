@@ -23,7 +23,7 @@ class Targets(NamedTuple):
     """What a model can touch.
 
     Attributes:
-        pairs: candidate geom pairs by pair type, each (n, 2).
+        pairs: candidate geom pairs by pair type, or some of them where there are many, each (n, 2).
         limits: (joint, side) of every joint limit that acts.
     """
 
@@ -51,7 +51,7 @@ def targets(model: Model) -> Targets:
     """What there is to touch, from the model's candidate pairs and limited joints."""
     mj = model.mj
     by_type: dict[str, list[tuple[int, int]]] = {}
-    for geom1, geom2 in zip(model.cand_geom1.tolist(), model.cand_geom2.tolist(), strict=True):
+    for geom1, geom2 in zip(model.examples["geom1"].tolist(), model.examples["geom2"].tolist(), strict=True):
         by_type.setdefault(pair_type(mj, geom1, geom2), []).append((geom1, geom2))
     limits = []
     joints = model.limit_id[model.limit_id < model.njnt]  # the others are tendons

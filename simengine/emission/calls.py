@@ -8,9 +8,18 @@ from typing import Any, NamedTuple
 
 from scheduler import Buffer, Cost, KernelCall, Segments, Tag
 from simengine.emission.store import GroupStore, class_bounds
+from simengine.kernels.cuda_build import kernel_lanes
 from simengine.kernels.functions import KernelFunctions
 from simengine.kernels.kernel import Kernel, ScratchPlan
-from simengine.state.fields import COLUMNS, COLUMNS_OF, FIELD, ISLAND_ARENAS, NUM_COLUMNS
+from simengine.state.fields import (
+    COLUMNS,
+    COLUMNS_OF,
+    FIELD,
+    ISLAND_ARENAS,
+    NUM_COLUMNS,
+    PAIR_ARENAS,
+    PAIR_COLUMNS,
+)
 
 _PROGRESS = ("progress", "progress_host")
 
@@ -113,20 +122,22 @@ class CallFactory:
         if kernel.unit == "column":
             args = [*self._fields(kernel, {*kept, *(_PROGRESS if ahead else ())}), *self._of_shard(kernel)]
         else:
-            full = self._argument("progress") if ahead else None
-            head = [*self._prefix(listed), full]
+            prefix = self._slices() if kernel.unit == "slice" else self._prefix(listed)
+            head = [*prefix, self._argument("progress") if ahead else None]
             args = [*head, *self._fields(kernel, set(kept)), *self._tail(kernel, plan, scalars or {})]
         word = 4 if store.dtype == "float32" else 8
-        scratch = word * (plan.words + (self._lanes if store.backend.name == "cuda" else 4))
+        lanes = kernel_lanes(kernel, self._lanes)
+        column = lanes if store.backend.name == "cuda" and lanes <= 32 else 4  # COLUMN_WORDS of dialect.cuh
+        scratch = word * (plan.words + column)
         works_in = None
-        if kernel.unit == "world" and self._lanes > _LANES_OF_A_WARP:
+        if kernel.unit == "world" and lanes > _LANES_OF_A_WARP and store.backend.name == "cuda":
             # one after another in the same memory
             works_in = store.scratch(shard.place, plan.words + 4) if plan.words else None
             args, scratch = [*args, works_in], 0
         launch = store.backend.launch(
             self.functions[kernel],
             len(COLUMNS_OF[FIELD[kernel.reads[0]].space]) if kernel.unit == "column" else shard.size,
-            self._lanes,
+            lanes,
             scratch,
             args,
             store.buffers,
@@ -141,7 +152,7 @@ class CallFactory:
             cost=self._cost(kernel, scratch),
             tag=Tag((shard.group,), shard.number, kernel.name),
         )
-        return SizedCall(call, store, self._lanes, scratch, ahead)
+        return SizedCall(call, store, lanes, scratch, ahead)
 
     def _scratch_ids(self, works_in: Buffer | None) -> tuple[int, ...]:
         return () if works_in is None else (self._segments.intern("scratch", self.shard.number, None),)
@@ -157,7 +168,9 @@ class CallFactory:
     def _read(self, kernel: Kernel, listed: Listed | None, ahead: bool) -> tuple[str, ...]:
         """Fields that a call reads."""
         progress = ("progress",) if ahead and kernel.unit != "column" else ()
-        return (*map(kernel.stored_as, kernel.reads), *kernel.addresses, *self._lists(listed), *progress)
+        own = kernel.parameters if self._store.model.finds_pairs else ()
+        lists = ("slice_record", "pair_totals") if kernel.unit == "slice" else self._lists(listed)
+        return (*map(kernel.stored_as, kernel.reads), *kernel.addresses, *own, *lists, *progress)
 
     def _of_shard(self, kernel: Kernel) -> list[Any]:
         """Scalar arguments of a scan."""
@@ -193,12 +206,20 @@ class CallFactory:
             shard.size,
         ]
 
+    def _slices(self) -> list[Any]:
+        """Tables and range of a kernel whose unit is a slice: all slices of the shard."""
+        buffer, start = self._argument("pair_totals")
+        number = (buffer, start + 4 * PAIR_COLUMNS.index("slices"))
+        return [*self._tables, self._argument("slice_record"), number, 0, 0]
+
     def _fields(self, kernel: Kernel, kept: set[str]) -> list[Any]:
         arguments: list[Any] = []
         for name in (*kernel.reads, *kernel.produced, *kernel.updates):
             dropped = name not in kept and (name in kernel.produced or name in _PROGRESS)
             arguments.append(None if dropped else self._argument(kernel.stored_as(name)))
-        return [*arguments, *(self._argument(name) for name in (*kernel.addresses, *kernel.island_scratch))]
+        arguments += [self._argument(name) for name in (*kernel.addresses, *kernel.island_scratch)]
+        own = self._store.model.finds_pairs
+        return [*arguments, *(self._argument(name) if own else None for name in kernel.parameters)]
 
     def _argument(self, name: str) -> Any:
         space, shard = FIELD[name].space, self.shard
@@ -208,6 +229,8 @@ class CallFactory:
             return self._store.rows[shard.place].buffers[name]
         if space in ISLAND_ARENAS:
             return self._store.islands[space][shard.place].buffers[name]
+        if space in PAIR_ARENAS:
+            return self._store.pairs[space][shard.place].buffers[name]
         if space in COLUMNS_OF:
             first = shard.begin if space.endswith("column") else shard.place
             return (self._store.buffer(name), 4 * len(COLUMNS_OF[space]) * first)

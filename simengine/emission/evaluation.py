@@ -8,9 +8,11 @@ from functools import partial
 
 from simengine.emission.calls import CallFactory, Listed, SizedCall
 from simengine.emission.islands import IslandSolution
+from simengine.emission.pairs import FoundPairs
 from simengine.emission.store import GroupStore
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
+from simengine.kernels.pairs import PAIR_KERNELS, mixing
 from simengine.model.model import Model
 from simengine.model.table import PAIR_TYPES
 from simengine.state.fields import COLUMNS, FIELD, FIELDS, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
@@ -33,6 +35,7 @@ class Evaluation:
     """
 
     position: tuple[SizedCall, ...]
+    pairs: FoundPairs | None
     scan: SizedCall
     motion: tuple[SizedCall, ...]
     on_contacts: bool
@@ -67,17 +70,28 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
         *catalogue.fitting(model, catalogue.position(model.general_position)),
         *catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)),
         catalogue.SCAN_KERNEL,
-        *(catalogue.NARROW[PAIR_TYPES[code]] for code in sorted(set(model.cand_type.tolist()))),
+        *_narrow(model),
         *_solution(model, integrator),
         *((catalogue.NOSLIP_KERNEL,) if model.opt_noslip_iterations else ()),
         *((catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()),
         *asked_for(model, keep),
-        *((catalogue.post(model.has_general_rows),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
+        *((_post(model),) if "cfrc_ext" in keep or _sensed_forces(model, keep) else ()),
         *((catalogue.TENDON_POST,) if model.npath and ("cfrc_ext" in keep or _sensed_forces(model, keep)) else ()),
         *((catalogue.sense_motion(model.has_islands),) if keep & SENSED else ()),
-        *((catalogue.SENSE_FORCES,) if _sensed_forces(model, keep) else ()),
+        *((mixing(model, catalogue.SENSE_FORCES),) if _sensed_forces(model, keep) else ()),
         *_integrate(model, integrator),
     )
+
+
+def _narrow(model: Model) -> tuple[Kernel, ...]:
+    """Kernels that find contacts: one for each pair type, or those that find the pairs first."""
+    if model.finds_pairs:
+        return PAIR_KERNELS
+    return tuple(catalogue.NARROW[PAIR_TYPES[code]] for code in model.pair_codes)
+
+
+def _post(model: Model) -> Kernel:
+    return mixing(model, catalogue.post(model.has_general_rows or model.finds_pairs))
 
 
 def _solution(model: Model, integrator: str) -> tuple[Kernel, ...]:
@@ -159,9 +173,9 @@ class EvaluationBuilder:
         smooth = catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
         after = (
             catalogue.NOSLIP_KERNEL,
-            catalogue.post(model.has_general_rows),
+            _post(model),
             catalogue.TENDON_POST,
-            catalogue.SENSE_FORCES,
+            mixing(model, catalogue.SENSE_FORCES),
         )
         motion = (
             *catalogue.fitting(model, smooth),
@@ -170,6 +184,7 @@ class EvaluationBuilder:
         )
         return Evaluation(
             position=all_of(in_two or catalogue.fitting(model, catalogue.position(model.general_position))),
+            pairs=FoundPairs.build(self._factory, stored) if model.finds_pairs else None,
             scan=make(catalogue.SCAN_KERNEL, stored),
             # what knows nothing of contacts repeats what it did where others do nothing, and waits for no count
             motion=all_of(motion, ahead and model.has_adhesion),

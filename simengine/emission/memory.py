@@ -24,15 +24,20 @@ class Footprint(NamedTuple):
         world: of each world, whatever happens in it.
         contact: of each contact; arenas grow to the most that a shard has had, and by doubling.
         row: of each constraint row, likewise; matrices of islands come on top.
+        pair: of each pair of geoms that the broadphase finds, likewise, and `slot` of each contact that such pairs may
+            have; zero where candidates are listed.
     """
 
     world: int
     contact: int
     row: int
+    pair: int = 0
+    slot: int = 0
 
     def most(self, model: Model, worlds: int) -> int:
         """Bytes of `worlds` worlds of which each has as many contacts and rows as the model can have."""
-        return worlds * (self.world + self.contact * model.sizes["nslot"] + self.row * model.nefc_max)
+        pairs = self.pair * model.npair_max + self.slot * model.ncon_max
+        return worlds * (self.world + self.contact * model.ncon_max + self.row * model.nefc_max + pairs)
 
 
 def require(groups: Sequence[tuple[Model, int]], backend: Backend, dtype: str) -> None:
@@ -71,4 +76,7 @@ def footprint(model: Model, dtype: str, keep: frozenset[str]) -> Footprint:
     columns = [FIELD[name] for name in used if FIELD[name].space.endswith("column")]
     world += sum(4 * len(COLUMNS_OF[field.space]) for field in columns)
     contact, row = (sum(map(size, arena_fields(model, space))) for space in ("contact", "row"))
-    return Footprint(world, contact, row)
+    if not model.finds_pairs:
+        return Footprint(world, contact, row)
+    pair, slot = (sum(map(size, arena_fields(model, space))) for space in ("pair", "slot"))
+    return Footprint(world, contact, row, pair, slot)

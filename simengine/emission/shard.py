@@ -132,17 +132,27 @@ class ShardEmitter:
         self.log.append(EmittedCall(call, units))
         return call
 
+    def _counted(self, scan: SizedCall) -> Item:
+        self.log.append(EmittedCall(scan.call, len(COLUMNS)))
+        return scan.call
+
     def _evaluate(self, calls: Evaluation) -> Iterator[Item]:
         worlds = self.shard.size
         for call in calls.position:
             yield self._emit(call, worlds)
-        scan = calls.scan.call
-        self.log.append(EmittedCall(scan, len(COLUMNS)))
-        yield scan
+        if calls.pairs is None:
+            yield self._counted(calls.scan)
+        else:
+            yield from calls.pairs.count_pairs(worlds, self.log)
         for call in () if calls.on_contacts else calls.motion:
             yield self._emit(call, worlds)
-        yield AwaitCounts(scan)
+        if calls.pairs is not None:
+            yield from calls.pairs.find_contacts(worlds, self._store, self.shard.place, self.log)
+            yield self._counted(calls.scan)
+        yield AwaitCounts(calls.scan.call)
         totals = self._note_counts()
+        if calls.pairs is not None and totals[0]:
+            yield from calls.pairs.place_contacts(self._store, self.shard.place, self.log)
         for column, call in calls.narrow:
             if column is None or totals[column]:
                 yield self._emit(call, worlds if column is None else totals[column])

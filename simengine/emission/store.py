@@ -24,6 +24,8 @@ from simengine.state.fields import (
     ISLAND_COLUMNS,
     MOST_LARGE_DOFS,
     NUM_COLUMNS,
+    PAIR_ARENAS,
+    PAIR_COLUMNS,
     PROGRESS,
     Field,
     entry_shape,
@@ -40,6 +42,8 @@ def arena_fields(model: Model, space: str) -> tuple[Field, ...]:
     if model.has_islands:
         kept = [kernel for kernel in kernels if catalogue.CONSTRAINT not in kernel.stages]
         kernels = (*kept, *catalogue.island_solution(model))
+    if model.finds_pairs:
+        kernels = (*kernels, *catalogue.PAIR_KERNELS)
     kernels = (*kernels, catalogue.NOSLIP_KERNEL) if model.opt_noslip_iterations else kernels
     used = {kernel.stored_as(name) for kernel in kernels for stage in kernel.stages for name in stage.fields}
     used |= {name for kernel in kernels for name in kernel.island_scratch}
@@ -80,7 +84,7 @@ class Arena:
         if not self._store.ahead or self._space not in ("contact", "row") or model.has_islands:
             return _FIRST_CAPACITY
         worlds = bounds[self._shard + 1] - bounds[self._shard]
-        most = model.sizes["nslot"] if self._space == "contact" else model.nefc_max
+        most = model.ncon_max if self._space == "contact" else model.nefc_max
         return max(_FIRST_CAPACITY, worlds * min(most, max(_AHEAD_A_WORLD, _AHEAD_CAPACITY // worlds)))
 
     def reserve(self, need: int) -> None:
@@ -140,6 +144,11 @@ class GroupStore:
         if model.has_islands:
             self.island_totals_host = backend.host_visible(len(ISLAND_COLUMNS) * len(shards)).reshape(len(shards), -1)
             self.islands = {space: [Arena(self, space, shard) for shard in shards] for space in ISLAND_ARENAS}
+        self.pair_totals_host = np.zeros((0, len(PAIR_COLUMNS)), np.int32)
+        self.pairs: dict[str, list[Arena]] = {}
+        if model.finds_pairs:
+            self.pair_totals_host = backend.host_visible(len(PAIR_COLUMNS) * len(shards)).reshape(len(shards), -1)
+            self.pairs = {space: [Arena(self, space, shard) for shard in shards] for space in PAIR_ARENAS}
 
     def allocate(self, shape: tuple[int, ...], field: Field, what: str) -> Any:
         """A zeroed array of a field's type. Raises BackendError naming the model, the need and what for."""
@@ -155,7 +164,7 @@ class GroupStore:
     def array(self, name: str) -> Any:
         """The array of a world, column or shard field, (num_worlds, ...) for world fields; allocated at first use."""
         if name not in self._arrays:
-            if name in ("totals_host", "island_totals_host", "progress_host"):
+            if name in ("totals_host", "island_totals_host", "pair_totals_host", "progress_host"):
                 self._arrays[name] = getattr(self, name)
             else:
                 self._arrays[name] = self.allocate(self._shape(FIELD[name]), FIELD[name], "field")
@@ -199,6 +208,6 @@ class GroupStore:
 
     def nbytes(self) -> int:
         """Bytes held by fields and arenas."""
-        islands = [arena for arenas in self.islands.values() for arena in arenas]
-        arenas = [a for arena in (*self.contacts, *self.rows, *islands) for a in arena.arrays.values()]
+        others = [arena for arenas in (*self.islands.values(), *self.pairs.values()) for arena in arenas]
+        arenas = [a for arena in (*self.contacts, *self.rows, *others) for a in arena.arrays.values()]
         return sum(int(a.nbytes) for a in (*self._arrays.values(), *arenas, *self._scratch.values()))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import product
 
 from simengine.kernels.kernel import Kernel
+from simengine.kernels.pairs import MIXING, MIXING_STAGES, PAIR_KERNELS, mixing
 from simengine.model.model import Model
 from simengine.model.table import PAIRS
 from simengine.stages.acc_bias import ACC_BIAS
@@ -138,7 +139,8 @@ _ROWS_READ_ONCE = frozenset({"efc_J"})  # the dual solver works on efc_Y, and ro
 
 def single(stage: Stage) -> Kernel:
     """The kernel of one stage alone; every field it writes goes to memory."""
-    return Kernel(f"only_{stage.name}", (stage,), unit="column" if stage in (SCAN, SCAN_ISLANDS) else "world")
+    unit = "column" if stage in (SCAN, SCAN_ISLANDS) else "world"
+    return Kernel(f"only_{stage.name}", (stage,), unit=unit, mixes=stage in MIXING_STAGES)
 
 
 POSITION = Kernel(
@@ -368,6 +370,8 @@ ISLAND_INTEGRATORS: dict[str, Kernel] = {
     },
 }
 ISLAND_KERNELS: tuple[Kernel, ...] = (
+    *PAIR_KERNELS,
+    *MIXING.values(),
     ENERGY_BY_BLOCKS,
     SENSE_MOTION_BLOCKS,
     *(kernel for kernels in ISLAND_SOLVERS.values() for kernel in kernels if kernel.unit == "island"),
@@ -382,7 +386,8 @@ def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
     """The kernel, or its stages one by one on inertia by blocks: large worlds do not fit in scratch."""
     if not model.has_islands:
         return (kernel,)
-    return tuple(single(BY_BLOCKS.get(stage.name, stage)) for stage in kernel.stages)
+    stages = (stage for stage in kernel.stages if not (model.finds_pairs and stage in (COLLISION, COLLISION_ANY)))
+    return tuple(mixing(model, single(BY_BLOCKS.get(stage.name, stage))) for stage in stages)
 
 
 def island_solution(model: Model) -> tuple[Kernel, ...]:

@@ -7,6 +7,8 @@ memory. With `worlds` null the kernel covers worlds begin .. begin + n - 1; othe
 `*num_listed` says. A kernel whose unit is an island takes instead the records of all islands, the number of those in
 its class (after those of lower classes), and its class as `begin`. Where `full` is given and either of the two numbers
 there is not zero, the kernel does nothing: arenas lack room for what was counted.
+A kernel whose unit is a slice takes the records of all slices and their number. The parameters of contacts follow the
+addresses, null where the model's table has them.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from simengine.model.blob import HEADER
 from simengine.model.table import PAIRS, PairType
 from simengine.stages.stage import Stage
 from simengine.state.fields import (
+    ADDRESS_OF,
     FIELD,
     ISLAND_CONTACT_FIELDS,
     ISLAND_DOF_FIELDS,
@@ -45,6 +48,8 @@ _HEADERS_AFTER_MODEL = (
     "dual.cuh",
     "fluid.cuh",
     "counting.cuh",
+    "sorting.cuh",
+    "broadphase.cuh",
     "row_blocks.cuh",
     "rows.cuh",
     "equality.cuh",
@@ -67,7 +72,7 @@ _HEADERS_AFTER_MODEL = (
 _LARGE_HEADERS = ("large.cuh", "large_hessian.cuh", "large_pgs.cuh")
 _CONVEX_HEADERS = ("shape.cuh", "gjk.cuh", "epa.cuh", "polish.cuh", "solid.cuh", "manifold.cuh")
 
-COLUMN_STAGES = {"scan": "NUM_COLUMNS", "scan_islands": "NUM_ISLAND_COLUMNS"}
+COLUMN_STAGES = {"scan": "NUM_COLUMNS", "scan_islands": "NUM_ISLAND_COLUMNS", "scan_pairs": "NUM_PAIR_COLUMNS"}
 """Stages whose unit is a column, and how many there are."""
 
 MODEL_PARAMETERS = ("const GRID_CONSTANT Header header", "const int* model_ints", "const real* model_reals")
@@ -103,6 +108,7 @@ def parameters(kernel: Kernel) -> list[str]:
         return [*fields, *(f"int {n}" for n in kernel.scalars)]
     fields += [f"const int* {n}" for n in kernel.addresses]
     fields += [f"real* {n}" for n in kernel.island_scratch]
+    fields += [f"const {ctype(FIELD[n])}* {n}" for n in kernel.parameters]
     scalars = [f"int {n}" for n in kernel.scalars]
     offsets = [f"int at_{item.name}" for item in kernel.scratch_items]
     return [*MODEL_PARAMETERS, *RANGE_PARAMETERS, *fields, *scalars, *offsets, "int scratch_words"]
@@ -122,11 +128,11 @@ def _pointer(kernel: Kernel, name: str) -> str:
     field = FIELD[name]
     if kernel.on_islands:
         return _island_pointer(name)
-    if field.space in ("column", "island_column"):
+    if field.space in ("column", "island_column", "pair_column"):
         return f"{name} + (world - begin)"
     if field.space.startswith("island"):
         return name  # the shard's, whose parts records name
-    start = {"world": "world", "block": "world", "contact": "con_adr[world]", "row": "efc_adr[world]"}[field.space]
+    start = f"{ADDRESS_OF[field.space]}[world]" if field.space in ADDRESS_OF else "world"
     return f"{name} + size_t({start}) * ({_entry(field)})"
 
 
@@ -170,9 +176,14 @@ def _world_function(kernel: Kernel) -> str:
             "  for (int c = 1; c <= begin; ++c) index += num_listed[-c];",
             f"  const int* record = worlds + {ISLAND_RECORD} * size_t(index);",
         ]
-    island, owner = (", record[1]", "record[0]") if kernel.on_islands else ("", "world")
+    if kernel.unit == "slice":
+        lines += ["  const int* record = worlds + 4 * size_t(world);", "  world = record[0];"]
+    owner = "record[0]" if kernel.on_islands else "world"
     stride = f"size_t({owner}) * header.at[{HEADER.index('real_stride')}]"
-    lines.append(f"  const Model m = {{header, model_ints, model_reals + {stride}, scratch{island}}};")
+    more = ["record[1]"] if kernel.on_islands else ["record[1]", "record[2]"] if kernel.unit == "slice" else []
+    more += [_of_contacts(kernel, name) for name in kernel.parameters]
+    members = ["header", "model_ints", f"model_reals + {stride}", "scratch", *more]
+    lines.append(f"  const Model m = {{{', '.join(members)}}};")
     lines.append("  scratch += COLUMN_WORDS;")
     for name in (*kernel.reads, *kernel.produced, *kernel.updates):
         kind = ctype(FIELD[name])
@@ -203,6 +214,12 @@ def _world_function(kernel: Kernel) -> str:
     return "\n".join(lines)
 
 
+def _of_contacts(kernel: Kernel, name: str) -> str:
+    """C expression for the unit's part of a parameter of contacts; null where there is none."""
+    start = "record[7]" if kernel.on_islands else "con_adr[world]"
+    return f"{name} ? {name} + size_t({start}) * {_entry(FIELD[name])} : 0"
+
+
 def _working(kernel: Kernel, stage: Stage, name: str) -> str:
     """C expression for a working array of a body; matrices of islands may be large and lie in memory."""
     if kernel.on_islands and f"island_{name}" in kernel.island_scratch:
@@ -220,7 +237,7 @@ def _copy_out(kernel: Kernel, name: str) -> str:
 
 def _unit(kernel: Kernel) -> str:
     """C expression for the unit in a slot of the launch: its world, or the island's number within its class."""
-    return "slot" if kernel.on_islands else "worlds ? worlds[slot] : begin + slot"
+    return "slot" if kernel.on_islands or kernel.unit == "slice" else "worlds ? worlds[slot] : begin + slot"
 
 
 def _cuda_entry(kernel: Kernel) -> str:
@@ -293,7 +310,7 @@ def _host_entry(kernel: Kernel) -> str:
 
 def _counted_pairs(stage: str) -> tuple[PairType, ...]:
     """Pair types whose contacts a stage counts."""
-    return tuple(p for p in PAIRS if stage == "collision_any" or (stage == "collision" and not p.heavy))
+    return tuple(p for p in PAIRS if stage in ("collision_any", "collide") or (stage == "collision" and not p.heavy))
 
 
 def stage_sources(kernel: Kernel) -> list[Path]:
@@ -306,7 +323,7 @@ def stage_sources(kernel: Kernel) -> list[Path]:
 
 def body_sources(paths: Iterable[Path]) -> list[str]:
     """Texts of bodies, each after what is generated for it."""
-    switches = {"collision": "collide_light", "collision_any": "collide_any"}
+    switches = {"collision": "collide_light", "collision_any": "collide_any", "collide": "collide_any"}
     paths = list(paths)
     convex = any(path.stem == "convex" for path in paths)
     parts = [(_HERE / name).read_text() for name in _CONVEX_HEADERS] if convex else []
@@ -322,7 +339,7 @@ def kernel_source(kernel: Kernel, target: str) -> str:
     parts = [(_HERE / "dialect.cuh").read_text(), constants()]
     if kernel.unit != "column":
         parts += ["#define UNIT_ISLAND"] if kernel.on_islands else []
-        parts.append(model_struct(kernel.on_islands))
+        parts.append(model_struct(kernel))
         parts += [(_HERE / name).read_text() for name in headers_after_model(kernel)]
     if target == "host":
         parts.append((_HERE / "host_lanes.h").read_text())

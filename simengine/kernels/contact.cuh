@@ -66,18 +66,22 @@ DEVICE int sphere_contact(const real* pos1, real radius1, const real* pos2, real
   return 1;
 }
 
-// Geometry of a candidate pair, as its narrowphase needs it.
+// Geometry of a pair of geoms, as its narrowphase needs it.
 struct Pair {
   const real *pos1, *mat1, *size1, *pos2, *mat2, *size2;
   const Model* model;
   int geom1, geom2;
 };
 
-DEVICE Pair pair_of(const Model& m, int c, const real* geom_xpos, const real* geom_xmat) {
-  const int g1 = m.cand_geom1()[c], g2 = m.cand_geom2()[c];
+DEVICE Pair pair_of(const Model& m, int g1, int g2, const real* geom_xpos, const real* geom_xmat) {
   return {geom_xpos + 3 * g1, geom_xmat + 9 * g1, m.geom_size() + 3 * g1,
           geom_xpos + 3 * g2, geom_xmat + 9 * g2, m.geom_size() + 3 * g2,
           &m,                 g1,                 g2};
+}
+
+// The same of a candidate pair.
+DEVICE Pair pair_of(const Model& m, int c, const real* geom_xpos, const real* geom_xmat) {
+  return pair_of(m, m.cand_geom1()[c], m.cand_geom2()[c], geom_xpos, geom_xmat);
 }
 
 // Distance below which a pair is listed as a contact; forces begin at the margin itself.

@@ -3,12 +3,11 @@
 // arena before these counts are known.
 #pragma once
 
-// Bounding spheres: MuJoCo's mj_filterSphere.
-DEVICE bool spheres_apart(const Model& m, int c, const real* geom_xpos, const real* geom_xmat) {
-  const int g1 = m.cand_geom1()[c], g2 = m.cand_geom2()[c];
+// Bounding spheres of geoms whose contacts are listed from a distance `margin` on: MuJoCo's mj_filterSphere.
+DEVICE bool spheres_apart(const Model& m, int g1, int g2, real margin, const real* geom_xpos, const real* geom_xmat) {
   real offset[3];
   for (int i = 0; i < 3; ++i) offset[i] = geom_xpos[3 * g2 + i] - geom_xpos[3 * g1 + i];
-  const real reach = detection_margin(m, c) + m.geom_rbound()[g1] + m.geom_rbound()[g2];
+  const real reach = margin + m.geom_rbound()[g1] + m.geom_rbound()[g2];
   if (m.geom_type()[g1] == GEOM_PLANE) {
     real normal[3];
     mat_col(normal, geom_xmat + 9 * g1, 2);
@@ -19,8 +18,8 @@ DEVICE bool spheres_apart(const Model& m, int c, const real* geom_xpos, const re
 
 // Whether a face of either geom's bounding box separates the two, which the narrowphase of heavy types would take long
 // to find out (Gottschalk, Lin and Manocha, OBBTree, 1996, without the axes across edges).
-DEVICE bool boxes_apart(const Model& m, int c, const real* geom_xpos, const real* geom_xmat) {
-  const int geom[2] = {m.cand_geom1()[c], m.cand_geom2()[c]};
+DEVICE bool boxes_apart(const Model& m, int g1, int g2, real margin, const real* geom_xpos, const real* geom_xmat) {
+  const int geom[2] = {g1, g2};
   if (m.geom_type()[geom[0]] == GEOM_PLANE) return false;
   const real* box[2] = {m.geom_aabb() + 6 * geom[0], m.geom_aabb() + 6 * geom[1]};
   const real* mat[2] = {geom_xmat + 9 * geom[0], geom_xmat + 9 * geom[1]};
@@ -29,7 +28,6 @@ DEVICE bool boxes_apart(const Model& m, int c, const real* geom_xpos, const real
     between[i] = geom_xpos[3 * geom[1] + i] + dot3(mat[1] + 3 * i, box[1]) -
                  (geom_xpos[3 * geom[0] + i] + dot3(mat[0] + 3 * i, box[0]));
   }
-  const real margin = detection_margin(m, c);
   for (int side = 0; side < 2; ++side) {
     for (int i = 0; i < 3; ++i) {
       real axis[3], other[3];
@@ -43,6 +41,14 @@ DEVICE bool boxes_apart(const Model& m, int c, const real* geom_xpos, const real
     }
   }
   return false;
+}
+
+// The same of a candidate pair.
+DEVICE bool spheres_apart(const Model& m, int c, const real* geom_xpos, const real* geom_xmat) {
+  return spheres_apart(m, m.cand_geom1()[c], m.cand_geom2()[c], detection_margin(m, c), geom_xpos, geom_xmat);
+}
+DEVICE bool boxes_apart(const Model& m, int c, const real* geom_xpos, const real* geom_xmat) {
+  return boxes_apart(m, m.cand_geom1()[c], m.cand_geom2()[c], detection_margin(m, c), geom_xpos, geom_xmat);
 }
 
 // Contacts of a pair of the given type; returns their number.
@@ -92,30 +98,11 @@ DEVICE int standing_rows(const Model& m, const int* eq_active) {
   return rows;
 }
 
-// `standing` is how many rows a lane adds to those of contacts and limits. Without TOGETHER there are no heavy pairs.
-template <CollideAny COLLIDE, int MOST, CountTogether TOGETHER>
-DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_length, const real* geom_xpos,
-                           const real* geom_xmat, const int* world_status, int* cand_adr, int* ncon, int* nefc,
-                           int* counts, int shard_size, int standing) {
-  const bool healthy = world_status[0] == STATUS_HEALTHY;
-  const int ncand = healthy ? m.ncand() : 0, nlimit = healthy ? m.nlimit() : 0;
-  int contacts = 0, rows = healthy ? standing : 0, types = 0;
-  // (1) contacts of each candidate pair, and where they go
-  ROLLED for (int base = 0; base < m.ncand(); base += LANES) {
-    const int c = base + lane();
-    int number = 0, more_rows = 0, total;
-    if (c < ncand) number = count_pair<COLLIDE, MOST, TOGETHER != nullptr>(m, c, geom_xpos, geom_xmat, &more_rows);
-    if constexpr (TOGETHER != nullptr) {
-      count_shared<TOGETHER>(m, base, ncand, geom_xpos, geom_xmat, &number, &more_rows);
-    }
-    const int before = lane_scan(number, &total);
-    if (c < m.ncand()) cand_adr[c] = contacts + before;
-    if (number) types |= 1 << m.cand_type()[c];
-    contacts += total;
-    rows += more_rows;
-  }
+// A world's counts, given its contacts and the lane's share of their rows and of their pairs' types, a bit each.
+DEVICE void store_counts(const Model& m, const real* qpos, const real* ten_length, bool healthy, int contacts, int rows,
+                         int types, int* ncon, int* nefc, int* counts, int shard_size) {
   // (2) active limits
-  LANE_FOR(l, nlimit) {
+  LANE_FOR(l, healthy ? m.nlimit() : 0) {
     const Limit limit = limit_of(m, m.limit_id()[l], qpos, ten_length);
     rows += (limit.dist[0] < limit.margin) + (limit.dist[1] < limit.margin);
   }
@@ -132,9 +119,34 @@ DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_len
     counts[column * shard_size] = value;
   }
   LANE_FOR(i, 1) {
-    cand_adr[m.ncand()] = contacts;
     ncon[0] = contacts;
     nefc[0] = rows;
   }
+}
+
+// `standing` is how many rows a lane adds to those of contacts and limits. Without TOGETHER there are no heavy pairs.
+template <CollideAny COLLIDE, int MOST, CountTogether TOGETHER>
+DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_length, const real* geom_xpos,
+                           const real* geom_xmat, const int* world_status, int* cand_adr, int* ncon, int* nefc,
+                           int* counts, int shard_size, int standing) {
+  const bool healthy = world_status[0] == STATUS_HEALTHY;
+  const int ncand = healthy ? m.ncand() : 0;
+  int contacts = 0, rows = healthy ? standing : 0, types = 0;
+  // (1) contacts of each candidate pair, and where they go
+  ROLLED for (int base = 0; base < m.ncand(); base += LANES) {
+    const int c = base + lane();
+    int number = 0, more_rows = 0, total;
+    if (c < ncand) number = count_pair<COLLIDE, MOST, TOGETHER != nullptr>(m, c, geom_xpos, geom_xmat, &more_rows);
+    if constexpr (TOGETHER != nullptr) {
+      count_shared<TOGETHER>(m, base, ncand, geom_xpos, geom_xmat, &number, &more_rows);
+    }
+    const int before = lane_scan(number, &total);
+    if (c < m.ncand()) cand_adr[c] = contacts + before;
+    if (number) types |= 1 << m.cand_type()[c];
+    contacts += total;
+    rows += more_rows;
+  }
+  store_counts(m, qpos, ten_length, healthy, contacts, rows, types, ncon, nefc, counts, shard_size);
+  LANE_FOR(i, 1) cand_adr[m.ncand()] = contacts;
   lane_sync();
 }

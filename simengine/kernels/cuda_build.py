@@ -19,6 +19,7 @@ from simengine.kernels.kernel import Kernel
 
 BLOCK = 128  # threads a block of a world kernel
 SCAN_LANES = 1024  # threads a block of the scan
+SLICE_LANES = 32  # lanes of a slice of pairs, a pair each
 WIDE_LANES = 256  # threads a block whose unit is a large world
 ISLAND_LANES = (128, 512)  # threads a block whose unit is a large or a huge island
 
@@ -73,8 +74,9 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def kernel_lanes(kernel: Kernel, lanes: int) -> int:
-    """Lanes of a kernel whose model asks for `lanes`: scans and wide kernels have their own."""
-    return SCAN_LANES if kernel.unit == "column" else max(lanes, ISLAND_LANES[0]) if kernel.wide else lanes
+    """Lanes of a kernel whose model asks for `lanes`: scans, slices and wide kernels have their own."""
+    wide = max(lanes, ISLAND_LANES[0]) if kernel.wide else lanes
+    return {"column": SCAN_LANES, "slice": SLICE_LANES}.get(kernel.unit, wide)
 
 
 def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:

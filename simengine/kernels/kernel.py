@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from simengine.model.table import resolve
 from simengine.stages.stage import Stage
-from simengine.state.fields import FIELD, entry_shape, padded
+from simengine.state.fields import ADDRESS_OF, CONTACT_PARAMETERS, FIELD, entry_shape, padded
 
 _ALIGN = 4  # words, so that four neighbours can be read at once
 
@@ -44,8 +44,10 @@ class Kernel:
         direct: produced fields that bodies write straight to memory; they must not be null at launch. The default, all
             of them, is what a single stage wants.
         preload: fields read by several bodies, of which the GPU keeps a copy in scratch.
-        unit: "world"; "column" for the scans; or "island" or "large island" for solvers, whose fields are then those of
-            one island.
+        unit: "world"; "column" for the scans; "slice" of the pairs of a world; or "island" or "large island" for
+            solvers, whose fields are then those of one island.
+        mixes: contacts may have parameters of their own, which the table of candidates then holds in the eyes of the
+            bodies; so they may in all solvers of islands.
         wide: a whole block of threads works on a unit on the GPU.
         resident: blocks of 128 threads that a multiprocessor shall hold at once, which caps the registers of a thread.
     """
@@ -56,6 +58,7 @@ class Kernel:
     preload: frozenset[str] = frozenset()
     unit: str = "world"
     resident: int = 1
+    mixes: bool = False
     wide: bool = False
 
     @property
@@ -89,10 +92,16 @@ class Kernel:
     @cached_property
     def addresses(self) -> tuple[str, ...]:
         """Address fields the arenas of this kernel need beside its own reads."""
-        fields = (*self.reads, *self.produced, *self.updates) if self.unit == "world" else ()
-        used = {FIELD[n].space for n in fields}
-        wanted = [n for n, space in (("con_adr", "contact"), ("efc_adr", "row")) if space in used]
+        if self.unit not in ("world", "slice"):
+            return ()
+        used = {FIELD[n].space for n in (*self.reads, *self.produced, *self.updates, *self.parameters)}
+        wanted = [name for space, name in ADDRESS_OF.items() if space in used]
         return tuple(n for n in wanted if n not in self.reads)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Fields with the parameters of contacts; they may be null, all together."""
+        return CONTACT_PARAMETERS if self.mixes or self.on_islands else ()
 
     @cached_property
     def island_scratch(self) -> tuple[str, ...]:

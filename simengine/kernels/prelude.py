@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import mujoco
 
+from simengine.kernels.kernel import Kernel
 from simengine.model import gravcomp
 from simengine.model.blob import HEADER, HEADER_FIELDS, HEADER_REALS, HEADER_SCALARS, field_size
 from simengine.model.sensors import CONTACT_REDUCTIONS, MAX_SENSOR_DIM, SENSORS, sensor_code
@@ -18,10 +19,14 @@ from simengine.state.fields import (
     ISLAND_RECORD,
     LARGE_ISLANDS,
     MOST_LARGE_DOFS,
+    NEAR,
     NUM_CLASSES,
     NUM_COLUMNS,
     NUM_ISLAND_CLASSES,
     NUM_SUMS,
+    PAIR_COLUMNS,
+    PAIR_SPARE,
+    PAIRS_A_SLICE,
     RECORD_BLOCKS,
     RECORD_ROWS,
     ROW_CLASSES,
@@ -58,6 +63,11 @@ def constants() -> str:
         "NUM_ISLAND_CLASSES": NUM_ISLAND_CLASSES,
         "COLUMN_ISLAND_M": ISLAND_COLUMNS.index("island_M"),
         "COLUMN_ISLAND_J": ISLAND_COLUMNS.index("island_J"),
+        "NUM_PAIR_COLUMNS": len(PAIR_COLUMNS),
+        "PAIR_SPARE": PAIR_SPARE,
+        "NEAR": NEAR,
+        "PAIRS_A_SLICE": PAIRS_A_SLICE,
+        "LIGHT_TYPES": sum(1 << code for code, pair in enumerate(PAIRS) if not pair.heavy),
         "COLUMN_ISLAND_H": ISLAND_COLUMNS.index("island_H"),
         "LARGE_ISLANDS": LARGE_ISLANDS,
         "HUGE_ISLANDS": HUGE_ISLANDS,
@@ -94,12 +104,14 @@ def collide_switch(name: str, pairs: Iterable[PairType]) -> str:
     return "\n".join([*lines, "    default: return 0;", "  }", "}"]) + "\n"
 
 
-def model_struct(island: bool = False) -> str:
+def model_struct(kernel: Kernel) -> str:
     """C++ struct `Model`: sizes and table fields of one model, read through its header.
 
     The header is a kernel argument by value, so sizes and offsets are constants of the launch: no load precedes a load.
-    For kernels whose unit is an island, nv is the island's: a solver then works on it as on a world.
+    For kernels whose unit is an island, nv is the island's: a solver then works on it as on a world. Where contacts may
+    have parameters of their own, these take the places of the candidates'.
     """
+    island = kernel.on_islands
     of_island = {"nv": "island_nv", "nvp": "(island_nv + 3) & ~3"} if island else {}
     lines = [
         f"struct alignas(8) Header {{ int at[{len(HEADER)}]; alignas(8) real value[{HEADER_REALS}]; }};",
@@ -113,12 +125,18 @@ def model_struct(island: bool = False) -> str:
     if island:
         at = HEADER.index("nv")
         lines += ["  int island_nv;", f"  DEVICE_METHOD int world_nv() const {{ return header.at[{at}]; }}"]
+    if kernel.unit == "slice":
+        lines.append("  int slice_first, slice_number;  // pairs of the world")
+    own = {name.replace("contact_", "cand_"): name for name in kernel.parameters}
+    kinds = {name: "int" if TABLE_BY_NAME[name].kind == "int" else "real" for name in HEADER[len(HEADER_SCALARS) :]}
+    lines += [f"  const {kinds[name]}* {field};" for name, field in own.items()]
     for index, name in enumerate(HEADER[: len(HEADER_SCALARS)]):
         value = of_island.get(name, f"header.at[{index}]")
         lines.append(f"  DEVICE_METHOD int {name}() const {{ return {value}; }}")
-    for index, name in enumerate(HEADER[len(HEADER_SCALARS) :], start=len(HEADER_SCALARS)):
-        kind, blob = ("int", "ints") if TABLE_BY_NAME[name].kind == "int" else ("real", "reals")
-        lines.append(f"  DEVICE_METHOD const {kind}* {name}() const {{ return {blob} + header.at[{index}]; }}")
+    for index, (name, kind) in enumerate(kinds.items(), start=len(HEADER_SCALARS)):
+        value = f"{'ints' if kind == 'int' else 'reals'} + header.at[{index}]"
+        value = f"{own[name]} ? {own[name]} : {value}" if name in own else value
+        lines.append(f"  DEVICE_METHOD const {kind}* {name}() const {{ return {value}; }}")
     at = 0
     for field in HEADER_FIELDS:
         lines.append(f"  DEVICE_METHOD const real* {field.name}() const {{ return header.value + {at}; }}")

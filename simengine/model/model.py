@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from copy import copy
 from typing import Any
 
 import mujoco
@@ -11,6 +12,7 @@ import numpy as np
 from simengine.errors import ModelError, UnsupportedModelError
 from simengine.model.actuators import actuator_table, needs_general_actuation
 from simengine.model.blocks import MOST_DENSE_DOFS, block_table, worth_blocks
+from simengine.model.colliders import MOST_LISTED, Census, collider_table, most_slots, take_census
 from simengine.model.fluid import fluid_table
 from simengine.model.frames import frame_table
 from simengine.model.gravcomp import LIMITED, gravcomp_table
@@ -23,10 +25,11 @@ from simengine.model.rows import needs_general_rows, row_table
 from simengine.model.sensors import senses_forces, sensor_names, sensor_table
 from simengine.model.springs import has_polynomials
 from simengine.model.support import INTEGRATORS, unsupported_features
-from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, PAIR_TYPES, SIZES, TABLE, resolve
+from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, PAIR_TYPES, SIZES, TABLE, TABLE_BY_NAME, resolve
 from simengine.model.tendons import path_table
 
 _DISABLE = mujoco.mjtDisableBit
+_MOST_IN_JAX = 20000  # candidate pairs: each has slots for its contacts, whether it touches or not
 _SOLVERS = {
     int(mujoco.mjtSolver.mjSOL_PGS): "solve_pgs",
     int(mujoco.mjtSolver.mjSOL_CG): "solve_cg",
@@ -45,6 +48,10 @@ class Model:
             fields are int32, real ones float64; treat them as read-only.
         opt_integrator: "euler", "euler_any" where dampers are not linear, "rk4", "implicit" or "implicitfast".
         has_convex: whether a pair is collided by the general convex method.
+        finds_pairs: whether pairs of geoms are found anew in every step; there are no candidates in the table then. See
+            `simengine.model.colliders`.
+        pair_codes: indices into PAIR_TYPES of the pairs that can touch.
+        examples: geom1, geom2 and type of the candidate pairs, or of some of each kind where pairs are found.
         has_islands: whether the world is solved island by island; see `simengine.model.blocks`.
         solver: stage that solves for the constraint forces: "solve" (Newton, without general rows), "solve_newton",
             "solve_cg" or "solve_pgs".
@@ -57,12 +64,17 @@ class Model:
         initial: state fields that do not begin at zero, by name; one world's.
         has_general_rows: whether a state can have other rows than limits and frictionless or pyramidal contacts of
             dimension 3; such models need a solver for every type of row.
-        nefc_max: the most constraint rows a state can have.
+        npair_max, ncon_max, nefc_max: the most pairs, contacts and constraint rows a state can have.
     """
 
     def __init__(self, mj: mujoco.MjModel):
         name = mj.names[: mj.names.find(b"\0")].decode() or "unnamed"
-        pairs = geom_pairs(mj)
+        by_islands = worth_blocks(mj) and not mj.opt.noslip_iterations
+        override = mj.opt.enableflags & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
+        many = by_islands and not override and mj.ngeom * (mj.ngeom - 1) // 2 + mj.npair > MOST_LISTED
+        census = take_census(mj) if many else None
+        census = census if census and census.number > MOST_LISTED else None
+        pairs = census.examples if census else geom_pairs(mj)
         features = unsupported_features(mj) + unsupported_pairs(mj, pairs)
         if features:
             raise UnsupportedModelError(name, features)
@@ -75,14 +87,15 @@ class Model:
         self.has_general_rows = needs_general_rows(mj, [parameters.of(pair).condim for pair in pairs])
         lean = mj.opt.solver == mujoco.mjtSolver.mjSOL_NEWTON and not self.has_general_rows
         self.solver: str = "solve" if lean else _SOLVERS[int(mj.opt.solver)]
-        self.arrays = _build_arrays(mj, pairs)
+        self.arrays = _build_arrays(mj, pairs, census)
         self.sizes = _build_sizes(mj, self.arrays)
         self.options = _build_options(mj)
         self.initial = _initial_state(mj)
-        self.nefc_max = _most_rows(self)
-        self.has_convex: bool = any(PAIR_TYPES.index(name) in self.arrays["cand_type"] for name in ("convex", "hfield"))
+        self.pair_codes: tuple[int, ...] = tuple(sorted(set(self.arrays["cand_type"].tolist())))
+        self._note_most(census)
+        self.has_convex: bool = any(PAIR_TYPES.index(name) in self.pair_codes for name in ("convex", "hfield"))
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
-        heavy = np.isin(self.arrays["cand_type"], np.flatnonzero(HEAVY_PAIRS)).any()
+        heavy = any(HEAVY_PAIRS[code] for code in self.pair_codes)
         self.sensor_names = sensor_names(self.arrays["sensor_type"])
         self.senses_forces = senses_forces(mj)
         self.has_adhesion = bool((mj.actuator_trntype == mujoco.mjtTrn.mjTRN_BODY).any())
@@ -97,7 +110,11 @@ class Model:
             or mj.tendon_armature.any()
         )
         self.general_position = bool(heavy or self.neq or self.nfriction or self.general_smooth)
-        self.solve_by_islands(worth_blocks(mj) and not self.opt_noslip_iterations)
+        self.examples = {name: self.arrays[f"cand_{name}"] for name in ("geom1", "geom2", "type")}
+        self.finds_pairs = False
+        self.solve_by_islands(by_islands)
+        if census:
+            self.find_pairs(True)
         self._check_shapes()
 
     def __getattr__(self, name: str) -> Any:
@@ -115,9 +132,56 @@ class Model:
     def solve_by_islands(self, wanted: bool) -> None:
         """Choose the solution island by island, or as one dense problem; before the model is simulated."""
         self.has_islands = wanted
+        if self.finds_pairs and not wanted:
+            self.find_pairs(False)
         arrays, sizes = block_table(self.mj, wanted)
         self.arrays |= arrays
         self.sizes |= sizes
+
+    def find_pairs(self, wanted: bool) -> None:
+        """Choose to find pairs of geoms anew in every step, or to list all candidates; before the model is simulated.
+
+        Only worlds that are solved island by island can have their pairs found.
+        """
+        if wanted and not self.has_islands:
+            raise ValueError(
+                f"model {self.name!r} is solved as one problem, so its pairs cannot be found in every step"
+            )
+        pairs = [] if wanted else geom_pairs(self.mj)
+        arrays, sizes = collider_table(self.mj, wanted)
+        table = pair_table(self.mj, pairs)
+        table["cand_rows"] = row_table(self.mj, *(table[f"cand_{name}"] for name in ("condim", "geom1", "geom2")))[
+            "cand_rows"
+        ]
+        self.arrays |= arrays | {name: _typed(name, values) for name, values in table.items()}
+        self.sizes |= sizes | {"ncand": len(pairs), "nslot": len(table["slot_cand"])}
+        self.finds_pairs = wanted
+        if not wanted:
+            self._note_most(None)
+
+    def _note_most(self, census: Census | None) -> None:
+        """The most pairs, contacts and rows of a state; examples stand in the table where there is a census."""
+        slots = np.bincount(self.slot_cand, minlength=self.ncand) if census is None else most_slots(census, self.mj)
+        self.npair_max = self.ncand if census is None else census.number
+        self.ncon_max = int(slots.sum())
+        rows = int((self.cand_rows * slots).sum())
+        self.nefc_max = int(self.eq_rows.sum() + self.nfriction + 2 * self.nlimit) + rows
+
+    def with_candidates(self) -> Model:
+        """The model with a table of all candidate pairs, which the JAX forms of the stages need.
+
+        Raises:
+            UnsupportedModelError: there are too many.
+        """
+        if not self.finds_pairs:
+            return self
+        if self.npair_max > _MOST_IN_JAX:
+            feature = f"{self.npair_max} pairs of geoms in JAX (at most {_MOST_IN_JAX})"
+            raise UnsupportedModelError(self.name, [feature])
+        other = copy(self)
+        other.arrays, other.sizes = dict(self.arrays), dict(self.sizes)
+        other.find_pairs(False)
+        return other
 
     def solve_dense_up_to(self, dofs: int) -> None:
         """Choose the most dofs of an island that is solved as a dense problem; before the model is simulated."""
@@ -200,17 +264,17 @@ def _subtree_ends(mj: mujoco.MjModel) -> np.ndarray:
     return last
 
 
-def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarray]:
+def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], census: Census | None) -> dict[str, np.ndarray]:
     """Copy MuJoCo's fields, add the derived ones, and fold the disable flags into them."""
     disabled = int(mj.opt.disableflags)
-    values: dict[str, Any] = pair_table(mj, pairs) | block_table(mj, False)[0]
+    values: dict[str, Any] = pair_table(mj, pairs) | block_table(mj, False)[0] | collider_table(mj, False)[0]
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
-    touching = {g for c in pairs for g in c[:2]}
+    touching = {g for c in pairs for g in c[:2]} if census is None else census.geoms
     flat = {g for c in pairs if can_lie(mj, c) for g in c[:2]}
-    on_planes = {c.geom2 for c in pairs if mj.geom_type[c.geom1] == mujoco.mjtGeom.mjGEOM_PLANE}
-    values |= hull_table(mj, touching, flat, on_planes)
+    of_plane = {c.geom2 for c in pairs if mj.geom_type[c.geom1] == mujoco.mjtGeom.mjGEOM_PLANE}
+    values |= hull_table(mj, touching, flat, of_plane if census is None else touching)
     values |= length_table(mj) | path_table(mj) | actuator_table(mj) | sensor_table(mj)
     values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
@@ -222,8 +286,7 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.nd
     values["dof_treeid"] = np.zeros(mj.nv) if disabled & int(_DISABLE.mjDSBL_ISLAND) else mj.dof_treeid
     arrays = {}
     for field in TABLE:
-        raw = values[field.name] if field.name in values else getattr(mj, field.name)
-        arrays[field.name] = np.array(raw, dtype=np.int32 if field.kind == "int" else np.float64)
+        arrays[field.name] = _typed(field.name, values[field.name] if field.name in values else getattr(mj, field.name))
     if disabled & int(_DISABLE.mjDSBL_GRAVITY):
         arrays["opt_gravity"][:] = 0
     if disabled & int(_DISABLE.mjDSBL_SPRING):
@@ -242,6 +305,11 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.nd
     return arrays
 
 
+def _typed(name: str, values: Any) -> np.ndarray:
+    """The values of a field of the table in its type."""
+    return np.array(values, dtype=np.int32 if TABLE_BY_NAME[name].kind == "int" else np.float64)
+
+
 def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, int]:
     derived = {
         "ngravcomp": int(np.count_nonzero(arrays["body_gravcomp"])),
@@ -254,6 +322,7 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str,
         "nwrap": len(arrays["wrap_tenid"]),
         "npath": len(arrays["path_geom"]),
         **block_table(mj, False)[1],
+        **collider_table(mj, False)[1],
         "ntree": int(arrays["dof_treeid"].max(initial=-1)) + 1,
         "nfriction": len(arrays["friction_id"]),
         "nhullvert": len(arrays["hull_vert"]),
@@ -261,11 +330,6 @@ def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str,
         "nfacevert": len(arrays["face_vert"]),
     }
     return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
-
-
-def _most_rows(model: Model) -> int:
-    contacts = model.cand_rows[model.slot_cand].sum()
-    return int(model.eq_rows.sum() + model.nfriction + 2 * model.nlimit + contacts)
 
 
 def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
@@ -281,6 +345,7 @@ def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
         "opt_multiccd": int(not disabled & int(_DISABLE.mjDSBL_MULTICCD)),
         "opt_cone": int(mj.opt.cone),
         "opt_noslip_iterations": int(mj.opt.noslip_iterations),
+        "opt_midphase": int(not disabled & int(_DISABLE.mjDSBL_MIDPHASE)),
         "large_island": MOST_DENSE_DOFS,
     }
     return {name: values[name] for name in INT_OPTIONS}

@@ -29,6 +29,7 @@ def _types(first: str, second: str) -> tuple[int, int]:
 _TYPE_CODE: dict[tuple[int, int], int] = {
     _types(*geoms): code for code, pair in enumerate(PAIRS) for geoms in pair.geoms
 }
+MAX_CODE = max(_TYPE_CODE.values())
 _FLAT, _LYING = ([_types(*geoms) for geoms in pairs] for pairs in (FLAT, LYING))
 
 
@@ -67,23 +68,39 @@ def _geoms_collide(mj: mujoco.MjModel, geom1: int, geom2: int) -> bool:
     )
 
 
+def pair_flags(mj: mujoco.MjModel) -> tuple[bool, bool, bool]:
+    """Whether there are contacts, whether parents and children are filtered, and whether there is a midphase.
+
+    MuJoCo's midphase searches the geoms of two bodies in another order, and sorts what it finds.
+    """
+    bits, flags = mujoco.mjtDisableBit, int(mj.opt.disableflags)
+    contacts = not flags & (int(bits.mjDSBL_CONTACT) | int(bits.mjDSBL_CONSTRAINT))
+    return contacts, not flags & int(bits.mjDSBL_FILTERPARENT), not flags & int(bits.mjDSBL_MIDPHASE)
+
+
+def explicit_pairs(mj: mujoco.MjModel) -> list[Candidate]:
+    """The pairs that the model lists itself, in the order of their numbers."""
+    if not pair_flags(mj)[0]:
+        return []
+    geoms = zip(mj.pair_geom1.tolist(), mj.pair_geom2.tolist(), strict=True)
+    return [in_order(mj, geom1, geom2, pair) for pair, (geom1, geom2) in enumerate(geoms)]
+
+
 def geom_pairs(mj: mujoco.MjModel) -> list[Candidate]:
     """Pairs that may collide, in the order in which MuJoCo lists their contacts.
 
     Bodies come in ascending order; of two bodies first the explicit pairs, which nothing filters, then the other pairs
     of geoms that the static filters let through.
     """
-    if mj.opt.disableflags & (int(mujoco.mjtDisableBit.mjDSBL_CONTACT) | int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)):
+    contacts, filter_parent, midphase = pair_flags(mj)
+    if not contacts:
         return []
-    filter_parent = not mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT)
-    # MuJoCo's midphase searches the geoms of two bodies in another order, and sorts what it finds
-    midphase = not mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
     excluded = {int(signature) for signature in mj.exclude_signature}
     explicit: dict[tuple[int, int], list[Candidate]] = {}
     for pair in range(mj.npair):
         geom1, geom2 = int(mj.pair_geom1[pair]), int(mj.pair_geom2[pair])
         body1, body2 = sorted((int(mj.geom_bodyid[geom1]), int(mj.geom_bodyid[geom2])))
-        explicit.setdefault((body1, body2), []).append(_in_order(mj, geom1, geom2, pair))
+        explicit.setdefault((body1, body2), []).append(in_order(mj, geom1, geom2, pair))
     bodies = [b for b in range(mj.nbody) if mj.body_geomnum[b]]
     geoms = {b: range(mj.body_geomadr[b], mj.body_geomadr[b] + mj.body_geomnum[b]) for b in bodies}
     candidates: list[Candidate] = []
@@ -94,13 +111,13 @@ def geom_pairs(mj: mujoco.MjModel) -> list[Candidate]:
             if (body1 << 16) + body2 in excluded or not _bodies_collide(mj, body1, body2, filter_parent):
                 continue
             taken = {candidate[:2] for candidate in own}
-            found = [_in_order(mj, g1, g2) for g1 in geoms[body1] for g2 in geoms[body2] if _geoms_collide(mj, g1, g2)]
+            found = [in_order(mj, g1, g2) for g1 in geoms[body1] for g2 in geoms[body2] if _geoms_collide(mj, g1, g2)]
             found = [candidate for candidate in found if candidate[:2] not in taken]
             candidates += sorted(found) if midphase else found
     return candidates
 
 
-def _in_order(mj: mujoco.MjModel, geom1: int, geom2: int, pair: int = -1) -> Candidate:
+def in_order(mj: mujoco.MjModel, geom1: int, geom2: int, pair: int = -1) -> Candidate:
     """A candidate with the geom of the lower type first."""
     return Candidate(geom2, geom1, pair) if mj.geom_type[geom1] > mj.geom_type[geom2] else Candidate(geom1, geom2, pair)
 
@@ -228,6 +245,11 @@ def _slots(mj: mujoco.MjModel, types: tuple[int, int]) -> int:
     if mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_MULTICCD):
         return 1
     return 4 if types in _FLAT else 2 if types in _LYING else 1
+
+
+def kind_of_types(mj: mujoco.MjModel, types: tuple[int, int]) -> tuple[int, int]:
+    """Index into PAIR_TYPES (-1 without a narrowphase) and the most contacts of a pair of geom types."""
+    return _TYPE_CODE.get(types, -1), _slots(mj, types)
 
 
 def can_lie(mj: mujoco.MjModel, candidate: Candidate) -> bool:

@@ -116,7 +116,8 @@ class WorldParameters:
         fields: dict[str, Any] = {}
         for name, values in given.items():
             if name == "geom_friction":
-                fields["cand_friction"] = self._frictions(xp, values)
+                own = self._model.finds_pairs  # mixed by the kernels
+                fields |= {"geom_friction": values} if own else {"cand_friction": self._frictions(xp, values)}
             elif name == "geom_size":
                 fields |= {"geom_size": values} | self._bounds(xp, values)
             elif name in ("actuator_gainprm", "actuator_biasprm"):

@@ -31,7 +31,7 @@ def row_table(mj: mujoco.MjModel, condim: np.ndarray, geom1: np.ndarray, geom2: 
 
     Args: condim, geom1, geom2 (ncand,): contact dimensions and geoms of the candidate pairs.
     """
-    moved_by = _last_dofs(mj)
+    moved_by = last_dofs(mj)
     values = _equalities(mj, moved_by)
     values |= {"body_lastdof": moved_by, "friction_id": _friction(mj)}
     pyramid = np.where(condim == 1, 1, 2 * (condim - 1))
@@ -58,7 +58,7 @@ def _disabled(mj: mujoco.MjModel, flag: mujoco.mjtDisableBit) -> bool:
     return bool(mj.opt.disableflags & (int(flag) | int(_BITS.mjDSBL_CONSTRAINT)))
 
 
-def _last_dofs(mj: mujoco.MjModel) -> np.ndarray:
+def last_dofs(mj: mujoco.MjModel) -> np.ndarray:
     """(nbody,) the last dof that moves each body, from which `dof_parentid` leads to all others; -1 if none does."""
     last = np.full(mj.nbody, -1)
     for body in range(1, mj.nbody):

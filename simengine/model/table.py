@@ -17,12 +17,13 @@ SIZES: tuple[str, ...] = (
     *("nsensor", "nsensordata"),
     *("nhullvert", "nface", "nfacevert"),
     *("nhfield", "nhfielddata"),
+    *("ncollider", "nexplicit", "nexcluded", "ngrid"),
 )
 
 # Scalar integer options, which follow the sizes in the header.
 INT_OPTIONS: tuple[str, ...] = (
     *("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart", "opt_solver", "opt_cone"),
-    *("opt_multiccd", "opt_actuation", "opt_noslip_iterations", "large_island"),
+    *("opt_multiccd", "opt_actuation", "opt_noslip_iterations", "opt_midphase", "large_island"),
 )
 
 
@@ -163,6 +164,17 @@ TABLE: tuple[TableField, ...] = (
     _r("cand_gap", "ncand", doc="derived: further distance at which the contact is listed without force [m]"),
     _i("slot_cand", "nslot", doc="derived: candidate pair of each contact slot"),
     _i("slot_sub", "nslot", doc="derived: number of the slot within its pair"),
+    # geoms of models whose pairs are found anew in every step, which have no candidates; see model/colliders.py
+    _i("collider", "ncollider", 8, doc="derived: see COLLIDER"),
+    _r("collider_prm", "ncollider", 10, doc="margin and gap [m], solmix, solver reference and impedance"),
+    _r("geom_friction", "ncollider", 3, doc="friction"),
+    _i("explicit_pair", "nexplicit", 3, doc="derived: geoms, the lower type first, and dimension of a pair"),
+    _r("explicit_prm", "nexplicit", 16, doc="friction, solver references and impedance, margin and gap [m]"),
+    _i("explicit_geoms", "nexplicit", 2, doc="derived: the lower and the higher geom of each explicit pair, sorted"),
+    _i("exclude_signature", "nexcluded", doc="pairs of bodies that do not collide, the lower times 2^16, sorted"),
+    _i("kind", 8, 8, 2, doc="derived: index into PAIR_TYPES and most contacts of two types of geoms, the lower first"),
+    _r("grid_cell", doc="derived: width of the broadphase's cells [m]"),
+    _i("grid_step", 2, doc="derived: how far apart neighbours along y and z are in the grid"),
     # fixed tendons: weighted sums of joint coordinates, one term a wrap
     _i("tendon_adr", "ntendon", doc="first wrap over a joint"),
     _i("tendon_dof", "ntendon", doc="derived: first dof that the tendon may depend on; 0 if there is none"),
@@ -268,6 +280,10 @@ TABLE: tuple[TableField, ...] = (
     _r("opt_impratio", doc="friction to normal impedance ratio"),
     _r("stat_meaninertia", doc="mean diagonal inertia, scales the solver's tolerance"),
 )
+
+COLLIDER: tuple[str, ...] = (*("contype", "conaffinity", "weld", "parent", "moves", "condim", "priority", "lastdof"),)
+"""What `collider` says of a geom; `weld` is of its body, `parent` of that body's parent or -1 where there is no filter,
+`moves` whether the weld has dofs, `lastdof` the last dof that moves the body."""
 
 TABLE_BY_NAME: dict[str, TableField] = {f.name: f for f in TABLE}
 

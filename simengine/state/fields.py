@@ -11,7 +11,10 @@ A field lives in one of these spaces, which fix its layout:
 - `island_column` and `island_shard`: like `column` and `shard`, for ISLAND_COLUMNS;
 - `progress`: like `shard`, for PROGRESS;
 - `island`, `island_M`, `island_J`: arenas of a shard's islands, of their inertia and of their Jacobians in pieces of
-  four words; where those of an island start, its record says.
+  four words; where those of an island start, its record says;
+- `pair_column` and `pair_shard`: like `column` and `shard`, for PAIR_COLUMNS;
+- `pair`, `slot`, `slice`: arenas of the geom pairs that the broadphase finds, of the contacts they may have, and of
+  slices of pairs; those of a world start at `pair_adr[world]`, `slot_adr[world]` and `slice_adr[world]`.
 """
 
 from __future__ import annotations
@@ -55,6 +58,14 @@ ISLAND_COLUMNS: tuple[str, ...] = (
 ISLAND_RECORD, RECORD_ROWS, RECORD_BLOCKS = 12, 2, 9
 """Words of an island's record, and the places of its numbers of rows and blocks."""
 
+# Where pairs are found anew in every step: columns that `broadphase` counts per world, which are sums. Pairs are
+# entries of the arena, among them PAIR_SPARE that belong to no pair; a slice is a part of a world's pairs.
+PAIR_COLUMNS: tuple[str, ...] = ("pairs", "slots", "slices")
+PAIR_SPARE = 16
+PAIRS_A_SLICE = 32
+NEAR = 8
+"""Pairs of a geom that the broadphase keeps; where it finds more, they are looked for again."""
+
 # What is known of a shard whose steps are issued before their counts are known: whether its latest contacts and rows
 # are too many for their arenas, and how many evaluations had room for theirs.
 PROGRESS: tuple[str, ...] = ("contacts_full", "rows_full", "contacts_passed", "rows_passed")
@@ -62,10 +73,18 @@ PROGRESS: tuple[str, ...] = ("contacts_full", "rows_full", "contacts_passed", "r
 # Columns of the spaces that have them.
 COLUMNS_OF: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("column", "shard"), COLUMNS),
+    **dict.fromkeys(("pair_column", "pair_shard"), PAIR_COLUMNS),
     "progress": PROGRESS,
     **dict.fromkeys(("island_column", "island_shard"), ISLAND_COLUMNS),
 }
 ISLAND_ARENAS: tuple[str, ...] = ("island", "island_M", "island_J", "island_H")
+PAIR_ARENAS: tuple[str, ...] = ("pair", "slot", "slice")
+
+# Where a world's part of an arena starts.
+ADDRESS_OF: dict[str, str] = {
+    **{"contact": "con_adr", "row": "efc_adr"},
+    **{space: f"{space}_adr" for space in PAIR_ARENAS},
+}
 
 # Why a world was flagged, in the order of the codes in `world_status`; zero is healthy.
 STATUS: tuple[str, ...] = ("healthy", "input", "acceleration", "solve", "integrate")
@@ -105,6 +124,12 @@ ISLAND_ROW_FIELDS = (
     *("efc_b", "efc_diagAR", "efc_before", "efc_order"),
 )
 ISLAND_CONTACT_FIELDS = ("contact_efc_address",)
+
+# What contacts have of their own where there is no table of candidate pairs, in place of its fields `cand_*`.
+CONTACT_PARAMETERS = tuple(
+    f"contact_{name}"
+    for name in ("geom1", "geom2", "condim", "rows", "friction", "solref", "solreffriction", "solimp", "margin")
+)
 
 _FIELDS: tuple[Field, ...] = (
     # integration state
@@ -182,6 +207,18 @@ _FIELDS: tuple[Field, ...] = (
     Field("contact_frame", "real", (9,), "contact", "rows: normal from geom1 to geom2, two tangents"),
     Field("contact_cand", "int", (), "contact", "candidate pair"),
     Field("contact_efc_address", "int", (), "contact", "first row within the world, -1 in the gap"),
+    # parameters of contacts whose pairs are found anew in every step; contact_cand is then the contact's own number
+    Field("contact_geom1", "int", (), "contact", "geom with the lower type"),
+    Field("contact_geom2", "int", (), "contact", "the other geom"),
+    Field("contact_condim", "int", (), "contact", "contact dimension"),
+    Field("contact_rows", "int", (), "contact", "constraint rows, within the margin"),
+    Field("contact_friction", "real", (5,), "contact", "combined friction"),
+    Field("contact_solref", "real", (2,), "contact", "combined solver reference"),
+    Field(
+        "contact_solreffriction", "real", (2,), "contact", "solver reference of a cone's tangents, 0 for the normal's"
+    ),
+    Field("contact_solimp", "real", (5,), "contact", "combined solver impedance"),
+    Field("contact_margin", "real", (), "contact", "distance at which forces begin [m]"),
     # constraint rows
     Field("efc_J", "real", ("nvp",), "row", "constraint Jacobian, rows padded to a multiple of four"),
     Field("efc_pos", "real", (), "row", "constraint position [m, rad]"),
@@ -246,6 +283,42 @@ _FIELDS: tuple[Field, ...] = (
     Field("island_hessian", "real", (4,), "island_M", "room for a matrix of its size"),
     Field("island_efc_J", "real", (4,), "island_J", "Jacobian of the island, rows padded to a multiple of four"),
     Field("island_efc_Y", "real", (4,), "island_J", "PGS: J inv(L') of the island, rows padded alike"),
+    # broadphase: geoms sorted by the cell of a grid in which the lower corner of their bounding box lies
+    _b("geom_box", "ngeom", 6, doc="bounding box and margin, world frame: lower corner, upper corner [m]"),
+    _b("grid_entry", f"ngeom+{PAIR_SPARE}", 2, doc="cell and geom, while they are sorted", kind="int"),
+    _b("grid_sorted", f"ngeom+{PAIR_SPARE}", 2, doc="cell and geom, by cell and then by geom", kind="int"),
+    _b("grid_counter", f"ngeom+{PAIR_SPARE}", 4, doc="counts of the sorting", kind="int"),
+    _b(
+        "grid_start",
+        "ngrid+2",
+        doc="first place of each cell; large geoms come behind, then those that meet nothing",
+        kind="int",
+    ),
+    _b("grid_box", "ngeom", 6, doc="geom_box in the order of grid_sorted [m]"),
+    _b("grid_found", "ngeom", doc="pairs that each place of grid_sorted finds", kind="int"),
+    _b("grid_near", "ngeom", NEAR, doc="the first geoms that each place finds", kind="int"),
+    Field("pair_counts", "int", (), "pair_column", "what PAIR_COLUMNS name, per world"),
+    Field("pair_totals", "int", (len(PAIR_COLUMNS),), "pair_shard", "sum of each column, on the device"),
+    Field("pair_totals_host", "int", (len(PAIR_COLUMNS),), "pair_shard", "the same, where the host can read it"),
+    _b("pair_adr", doc="first pair of the world in the arena of pairs", kind="int"),
+    _b("slot_adr", doc="first slot of the world", kind="int"),
+    _b("slice_adr", doc="first slice of the world", kind="int"),
+    _b("npair", doc="pairs of the world", kind="int"),
+    Field(
+        "pair_entry", "int", (2,), "pair", "the geoms while they are sorted, or an explicit pair's number below zero"
+    ),
+    Field("pair_sorted", "int", (2,), "pair", "the same, sorted"),
+    Field("pair_counter", "int", (4,), "pair", "counts of the sorting"),
+    Field("pair_geom", "int", (2,), "pair", "geoms in MuJoCo's order of pairs, the lower type first"),
+    Field("pair_number", "int", (), "pair", "number of the explicit pair, or -1"),
+    Field("pair_slot", "int", (), "pair", "first slot within the world"),
+    Field("pair_ncon", "int", (), "pair", "contacts"),
+    Field("pair_nrow", "int", (), "pair", "constraint rows of its contacts"),
+    Field("pair_first", "int", (), "pair", "first contact within the world"),
+    Field("slot_dist", "real", (), "slot", "as contact_dist, where the pair's contacts begin at its first slot"),
+    Field("slot_pos", "real", (3,), "slot", "as contact_pos"),
+    Field("slot_frame", "real", (9,), "slot", "as contact_frame"),
+    Field("slice_record", "int", (4,), "slice", "world, first pair within it, number of pairs, unused"),
     # large islands, with blocks, rows and dofs in the order of the islands
     _b("island_blocks", "nblock", 6, doc="number, dofs and places in the Hessian and island_links", kind="int"),
     _b("island_dof_block", "nv", doc="number within the island of the block of each dof", kind="int"),

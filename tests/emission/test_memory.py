@@ -37,6 +37,19 @@ def test_the_footprint_is_what_a_step_allocates(name: str, dtype: str) -> None:
     assert sim.nbytes() - of_arenas - of_islands - shards == WORLDS * needs.world
 
 
+def test_pairs_that_are_found_have_arenas_of_their_own() -> None:
+    model = load_model(heap(12))
+    model.find_pairs(True)
+    sim = Simulation(model, WORLDS, backend="host", dtype="float32", shards=1)
+    sim.step(2)
+    store, needs = sim._engine.stores[0], footprint(model, "float32", frozenset())
+    assert footprint(load_model(heap(12)), "float32", frozenset()).pair == 0
+    for space in ("pair", "slot"):
+        arena = store.pairs[space][0]
+        assert sum(array.nbytes for array in arena.arrays.values()) == arena.capacity * getattr(needs, space) > 0
+    assert needs.most(model, 1) > needs.world + needs.slot * model.ncon_max
+
+
 def test_worlds_that_do_not_fit_are_refused_before_anything_is_allocated(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load_model(OWN["two_arms"])
     each = footprint(model, "float32", frozenset()).world

@@ -15,6 +15,7 @@ from simengine.kernels.catalogue import INTEGRATORS, SOLVERS, STAGES, all_kernel
 from simengine.kernels.codegen import body_signature, kernel_source, parameters, stage_sources
 from simengine.kernels.kernel import Kernel
 from simengine.model.table import SIZES
+from simengine.stages.broadphase import PAIR_STAGES
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELD, FIELDS, entry_shape
 
@@ -151,6 +152,8 @@ def test_every_field_has_a_writer_or_is_state() -> None:
     solvers = [kernel for kernels in catalogue.ISLAND_SOLVERS.values() for kernel in kernels]
     solvers += catalogue.LARGE_FORMS.values()
     written = {n for kernel in solvers for n in (*map(kernel.stored_as, kernel.produced), *kernel.island_scratch)}
-    written |= {n for stage in (*STAGES, *catalogue.ISLAND_STAGES) for n in (*stage.writes, *stage.updates)}
+    written |= {
+        n for stage in (*STAGES, *catalogue.ISLAND_STAGES, *PAIR_STAGES) for n in (*stage.writes, *stage.updates)
+    }
     inputs = {"ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat", "eq_active"}
     assert {f.name for f in FIELDS} - written == inputs

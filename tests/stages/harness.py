@@ -17,7 +17,7 @@ from simengine.kernels.host_build import HostFunction, load_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model
 from simengine.model.blob import pack_models
-from simengine.state.fields import COLUMNS_OF, FIELD, FIELDS, Field, entry_shape
+from simengine.state.fields import COLUMNS_OF, FIELD, FIELDS, PAIR_COLUMNS, Field, entry_shape
 
 FRONT, BACK = 3, 2
 ROOM = 1 << 30  # contacts and rows for which a scan finds room
@@ -116,7 +116,7 @@ class Memory:
 
     def copy(self) -> Memory:
         """The same contents in other buffers."""
-        islands = {space: n for space, n in self.capacity.items() if space.startswith("island")}
+        islands = {space: n for space, n in self.capacity.items() if space not in ("contact", "row")}
         sizes = self.capacity["contact"], self.capacity["row"], islands
         other = Memory(self.model, self.dtype, self.num_worlds, *sizes)
         for name, array in self.arrays.items():
@@ -174,11 +174,16 @@ def arguments(
         return [*fields, *(values[n] for n in kernel.scalars)]
     head: list[Argument] = [memory.header, Place("model_ints"), Place("model_reals")]
     head += [Place("listed"), Place("num_listed")] if listed else [None, None]
+    first = FRONT
+    if kernel.unit == "slice":
+        head[3:], first = [Place("slice_record"), Place("pair_totals", 4 * PAIR_COLUMNS.index("slices"))], 0
     plan = kernel.plan_scratch(memory.model.sizes, nrow, registers=False)
     values = {"shard_size": memory.num_worlds, **(scalars or {})}
     tail = [values[n] for n in kernel.scalars]
     tail += [plan.offsets[item.name] for item in kernel.scratch_items]
-    return [*head, FRONT, memory.num_worlds, None, *fields, *(Place(n) for n in kernel.addresses), *tail, plan.words]
+    fields += [Place(n) for n in kernel.addresses]
+    fields += [Place(n) if memory.model.finds_pairs else None for n in kernel.parameters]
+    return [*head, first, memory.num_worlds, None, *fields, *tail, plan.words]
 
 
 @cache

@@ -82,15 +82,15 @@ class Call(NamedTuple):
 def unit_source(kernels: Sequence[Kernel], edit: Edit = str) -> str:
     """One C++ source of kernels and the runner; `edit` may change the text of the headers and stages.
 
-    Either all or none of the kernels work on islands, which see the model through another struct.
+    Either all or none of the kernels work on islands, or on slices, which see the model through structs of their own.
     """
     headers = Path(codegen.__file__).parent
-    on_islands = kernels[0].on_islands
-    parts = [(headers / "dialect.cuh").read_text(), constants(), model_struct(on_islands)]
+    of_all = next((kernel for kernel in kernels if kernel.parameters), kernels[0])
+    parts = [(headers / "dialect.cuh").read_text(), constants(), model_struct(of_all)]
     parts += [(headers / name).read_text() for name in (*codegen.headers_after_model(*kernels), "host_lanes.h")]
     # the narrowphase of every pair type goes before the stages that count
     used = dict.fromkeys(path for kernel in kernels for path in codegen.stage_sources(kernel))
-    parts += codegen.body_sources(sorted(used, key=lambda path: path.stem.startswith("collision")))
+    parts += codegen.body_sources(sorted(used, key=lambda path: path.stem.startswith("colli")))
     text = edit("\n".join(parts).replace("#pragma once\n", ""))
     bodies = [codegen._world_function(k) for k in kernels if k.unit != "column"]
     bodies += [codegen._host_entry(k) for k in kernels]
