@@ -1,4 +1,4 @@
-"""Models by name for benchmarks: Gymnasium's files, `robot:SEED` for one drawn at random, or a path."""
+"""Models by name for benchmarks: Gymnasium's files, `robot:SEED`, `pile:KIND:BODIES` as in `piles`, or a path."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import gymnasium
 import mujoco
 
+from benchmarks.piles import pile_xml
 from simengine.zoo import random_robot
 
 ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
@@ -16,6 +17,9 @@ def compiled(name: str) -> mujoco.MjModel:
     """The model, with Newton where it says PGS: MuJoCo Warp has no PGS, and both are given the same."""
     if name.startswith("robot:"):
         mj = mujoco.MjModel.from_xml_string(random_robot(int(name.removeprefix("robot:"))))
+    elif name.startswith("pile:"):
+        _, kind, bodies = name.split(":")
+        mj = mujoco.MjModel.from_xml_string(pile_xml(int(bodies), kind))
     else:
         path = Path(name) if name.endswith(".xml") else ASSETS / f"{name}.xml"
         mj = mujoco.MjModel.from_xml_path(str(path))

@@ -70,7 +70,8 @@ def run_case(model: str, worlds: int, args: argparse.Namespace) -> dict[str, Any
     first = time.perf_counter() - begin
     with wp.ScopedCapture() as capture:
         for ctrl in sets:
-            wp.copy(d.ctrl, ctrl)
+            if mj.nu:
+                wp.copy(d.ctrl, ctrl)
             mjw.step(m, d)
     for _ in range(args.warmup // CONTROL_SETS):
         wp.capture_launch(capture.graph)

@@ -84,7 +84,7 @@ class Arena:
         if not self._store.ahead or self._space not in ("contact", "row") or model.has_islands:
             return _FIRST_CAPACITY
         worlds = bounds[self._shard + 1] - bounds[self._shard]
-        most = model.sizes["nslot"] if self._space == "contact" else model.nefc_max
+        most = model.ncon_max if self._space == "contact" else model.nefc_max
         return max(_FIRST_CAPACITY, worlds * min(most, max(_AHEAD_A_WORLD, _AHEAD_CAPACITY // worlds)))
 
     def reserve(self, need: int) -> None:

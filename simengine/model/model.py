@@ -273,8 +273,8 @@ def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], census: Census | N
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
     touching = {g for c in pairs for g in c[:2]} if census is None else census.geoms
     flat = {g for c in pairs if can_lie(mj, c) for g in c[:2]}
-    on_planes = {c.geom2 for c in pairs if mj.geom_type[c.geom1] == mujoco.mjtGeom.mjGEOM_PLANE}
-    values |= hull_table(mj, touching, flat, on_planes)
+    of_plane = {c.geom2 for c in pairs if mj.geom_type[c.geom1] == mujoco.mjtGeom.mjGEOM_PLANE}
+    values |= hull_table(mj, touching, flat, of_plane if census is None else touching)
     values |= length_table(mj) | path_table(mj) | actuator_table(mj) | sensor_table(mj)
     values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
