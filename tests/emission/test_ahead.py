@@ -39,8 +39,7 @@ def with_room(monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
     monkeypatch.setattr(store.Arena, "_first_capacity", lambda arena: entries)
 
 
-@pytest.mark.parametrize("executor", ["serial", "threads", "shuffled"])
-@pytest.mark.parametrize("room", [1, 64])
+@pytest.mark.parametrize(("executor", "room"), [("serial", 1), ("threads", 1), ("shuffled", 64)])
 def test_steps_are_those_of_counted_emission(executor: str, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
     names = tuple(name for name in ALL if name not in ("terrain", "rubble"))
     counted = batch(names, executor="serial", emission="counted", keep=KEEP)

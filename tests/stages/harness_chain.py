@@ -142,11 +142,11 @@ def fused_calls(
     solver = model.solver
     sensing = [k for k in (catalogue.SENSE_MOTION, catalogue.SENSE_FORCES) if k.name in null]
     # a lean kernel and its general form write the same fields
-    lean = () if model.general_position else (catalogue.POSITION,)
-    first = (catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL)
+    lean = () if model.general_position else (catalogue.PLACE, catalogue.POSITION)
+    first = (catalogue.PLACE_GENERAL, catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL)
     # the transmission alone would undo what contacts have added to it
     asked = [k for k in catalogue.ASKED_FOR if not model.has_adhesion or "actuator_moment" not in k.produced]
-    motion, pairs = (fused_smooth, *asked, *sensing[:1]), catalogue.NARROW.values()
+    motion, pairs = (fused_smooth, *asked, *sensing[:1]), (catalogue.NARROW_LIGHT, *catalogue.NARROW.values())
     for kernel in (*first, *((*pairs, *motion) if model.has_adhesion else (*motion, *pairs))):
         yield kernel, arguments(kernel, memory, null=null[kernel.name])
     last = ((catalogue.finish(integrator, solver, arena), "rows"), (catalogue.advance(integrator, solver), "free"))
