@@ -119,10 +119,10 @@ def _edge_contacts(
     # (2) an end that clipping made is there twice; the first, and what is farthest from it
     dist = part[:, 2] + edges.thick
     near = (jnp.arange(_THERE_AND_BACK, dtype=jnp.int32) < left) & (dist <= margin)
-    begin = jnp.argmax(near)
+    begin = jnp.argmax(near).astype(jnp.int32)
     far = jnp.abs(_still(part[:, 0] - part[begin, 0]))
     others = near & (jnp.arange(_THERE_AND_BACK, dtype=jnp.int32) != begin)
-    last = jnp.argmax(jnp.where(others, far, -1.0))
+    last = jnp.argmax(jnp.where(others, far, -1.0)).astype(jnp.int32)
     pick = jnp.stack([begin, last] * (SLOTS // 2))
     t, dist = part[pick, 0], dist[pick]
     points = ends[0][None] + t[:, None] * (ends[1] - ends[0])[None] + (edges.thick - 0.5 * dist)[:, None] * normal[None]
