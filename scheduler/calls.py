@@ -80,6 +80,9 @@ class FixedList(tuple[KernelCall, ...]):
     def __eq__(self, other: object) -> bool:
         return self is other
 
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
     def __hash__(self) -> int:
         return id(self)
 

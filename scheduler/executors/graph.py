@@ -71,11 +71,10 @@ class GraphExecutor:
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Launch the emitters' calls; on return they are all on the home stream."""
-        emitters = list(emitters)
         home = self._home = self._driver.current_stream() if self._options.stream is None else self._options.stream
         trace = Trace(self.name, self._options.record)
-        if trace.record == "off" and all(type(emitter) is FixedList for emitter in emitters):
-            return self._run_lists(emitters, home, trace)  # type: ignore[arg-type]
+        if trace.record == "off" and type(emitters) is list and all(type(e) is FixedList for e in emitters):
+            return self._run_lists(emitters, home, trace)
         with CudaRun(self.name, self._driver, self._lanes.handles) as run:
             self._lanes.begin(home)
             feeder = run.feeder = Feeder(emitters, lambda seq: False)

@@ -22,7 +22,8 @@ class Footprint(NamedTuple):
 
     Attributes:
         world: of each world, whatever happens in it.
-        contact: of each contact; arenas grow to the most that a shard has had, and by doubling.
+        contact: of each contact; arenas grow to the most that a shard has had, and by doubling. Where steps go ahead of
+            their counts, a shard's start with room for 2^17 or 16 a world, or for all there can be if that is less.
         row: of each constraint row, likewise; matrices of islands come on top.
         pair: of each pair of geoms that the broadphase finds, likewise, and `slot` of each contact that such pairs may
             have; zero where candidates are listed.

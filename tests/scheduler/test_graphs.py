@@ -111,6 +111,23 @@ def test_the_graph_unused_for_longest_goes_first() -> None:
     assert not device.graphs
 
 
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_call_is_no_list_of_emitters(name: str) -> None:
+    device, table = FakeDevice(1), Segments()
+    executor = make_executor(name, segments=table, driver=device, stream=0)
+    ((call, *_), _) = fixed_lists(device, table, [], BufferSet())
+    with pytest.raises(TypeError, match=r"pass a list of emitters, e.g. run\(\[\[call\]\]\)"):
+        executor.run(call)  # type: ignore[arg-type]
+    executor.close()
+
+
+def test_fixed_lists_are_equal_only_to_themselves() -> None:
+    one, other = FixedList(()), FixedList(())
+    assert one != other
+    assert [one] == [one] != [other]
+    assert len({one, other}) == 2
+
+
 def test_a_launch_that_cannot_be_built_is_named() -> None:
     class Broken(FakeDevice):
         def build_graph(self, launches: Any, waits: Any, events: Any) -> int:
