@@ -39,7 +39,7 @@ from simengine.backends.cuda import CudaBackend
 from simengine.backends.host import HostBackend
 from simengine.check.states import STATE_ARRAYS, Sampler
 from simengine.emission.calls import Listed
-from simengine.emission.evaluation import kernels_of
+from simengine.emission.selection import kernels_of
 from simengine.emission.shard import ShardEmitter
 from simengine.engine import ListEngine
 from simengine.kernels import catalogue

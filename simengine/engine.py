@@ -14,12 +14,13 @@ from scheduler import Buffer, Executor, Segments, Trace, make_executor
 from simengine.backends.base import Backend
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
 from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
-from simengine.emission.evaluation import kernels_of
-from simengine.emission.memory import require
+from simengine.emission.memory import Footprint, footprint, require
 from simengine.emission.params import GroupParameters
+from simengine.emission.room import Placement, class_bounds, lanes_of
+from simengine.emission.selection import kernels_of
 from simengine.emission.shard import ShardEmitter
 from simengine.emission.steps import Copier, advance
-from simengine.emission.store import GroupStore, class_bounds
+from simengine.emission.store import GroupStore
 from simengine.kernels.functions import KernelFunctions
 from simengine.model.blob import pack_models, with_integers
 from simengine.model.model import Model
@@ -28,9 +29,6 @@ from simengine.state.fields import COLUMNS, FIELD, FIELDS, LARGE_ISLANDS
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _TABLES = ("model_ints", "model_reals")
 _DISABLED = mujoco.mjtDisableBit
-
-_MOST_DOFS_OF_A_WARP = 256
-"""Worlds of more dofs, if they are solved by islands, are worked on by a whole block of threads on the GPU."""
 
 
 class ListEngine:
@@ -74,7 +72,7 @@ class ListEngine:
         self._following_group = 0
         self._following_shard = 0
         self._free_shards: list[int] = []
-        require(groups, backend, dtype)
+        require([(model, self._place(num_worlds)) for model, num_worlds in groups])
         for model, num_worlds in groups:
             self._make_group(model, num_worlds)
         self._make_executor()
@@ -83,7 +81,7 @@ class ListEngine:
     def add(self, model: Model, num_worlds: int) -> int:
         """Take in a group; returns its number. Raises BackendError where it does not fit; nothing is changed then."""
         self.backend.drain()
-        require([(model, num_worlds)], self.backend, self._dtype)
+        require([(model, self._place(num_worlds))])
         group = self._make_group(model, num_worlds)
         self.executor.close()
         self._make_executor()
@@ -100,11 +98,8 @@ class ListEngine:
 
     def _make_group(self, model: Model, num_worlds: int) -> int:
         group = self._following_group
-        count = min(num_worlds, self._shards or self.backend.shards_for(num_worlds, self.executor_name))
-        bounds = [num_worlds * i // count for i in range(count + 1)]
-        store = GroupStore(
-            f"group{group}", model, num_worlds, bounds, self.backend, self._dtype, self.emission == "ahead"
-        )
+        store = GroupStore(f"group{group}", model, self._place(num_worlds))
+        count = len(store.bounds) - 1
         # numbers of shards that went are used again, so that the table of segments does not grow with every change
         free = len(self._free_shards)
         numbers = [*self._free_shards[:count], *range(self._following_shard, self._following_shard + count - free)]
@@ -114,6 +109,16 @@ class ListEngine:
         self._following_shard += max(0, count - free)
         del self._free_shards[:count]
         return group
+
+    def _place(self, num_worlds: int) -> Placement:
+        """Where a group of so many worlds is to be."""
+        count = min(num_worlds, self._shards or self.backend.shards_for(num_worlds, self.executor_name))
+        bounds = [num_worlds * i // count for i in range(count + 1)]
+        return Placement(self.backend, self._dtype, bounds, self.emission == "ahead")
+
+    def footprint(self, group: int, num_worlds: int, keep: frozenset[str]) -> Footprint:
+        """What so many worlds of a group's model take."""
+        return footprint(self.stores[group].model, self._place(num_worlds), keep)
 
     def _choose(self, models: Iterable[Model]) -> None:
         """Choose executor and emission where that was left to the backend."""
@@ -138,8 +143,7 @@ class ListEngine:
 
     def _make_emitters(self, store: GroupStore, group: int, numbers: Sequence[int]) -> list[ShardEmitter]:
         model = store.model
-        large = model.has_islands and model.nv > _MOST_DOFS_OF_A_WARP
-        lanes = self.backend.wide_lanes if large else self.backend.lanes(model.nv)
+        lanes = lanes_of(model, self.backend)
         functions = self._functions(lanes)
         functions.require(kernels_of(model, model.opt_integrator, frozenset()))
         dense = class_bounds(model)[:LARGE_ISLANDS]
@@ -288,8 +292,9 @@ class ListEngine:
         return dict(zip(COLUMNS, totals, strict=True))
 
     def nbytes(self) -> int:
-        """Bytes of fields and arenas."""
-        return sum(store.nbytes() for store in self.stores.values())
+        """Bytes of models, parameters, fields and arenas."""
+        own = sum(parameters.nbytes() for parameters in self.parameters.values())
+        return own + sum(store.nbytes() for store in self.stores.values())
 
     def synchronize(self) -> None:
         """Wait until everything issued so far is done."""

@@ -281,7 +281,7 @@ class Simulation:
         return self._engine.counts(self.groups[group].index)
 
     def nbytes(self) -> int:
-        """Bytes of fields and arenas held."""
+        """Bytes held, of models, parameters, fields and arenas; `Group.footprint` says it beforehand."""
         return self._engine.nbytes()
 
     def synchronize(self) -> None:

@@ -9,7 +9,7 @@ from functools import cache
 import mujoco
 import numpy as np
 
-from simengine.emission.store import class_bounds
+from simengine.emission.room import class_bounds
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model, load_model

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, check_model
-from simengine.emission.evaluation import kernels_of
+from simengine.emission.selection import kernels_of
 from simengine.kernels import catalogue
 from simengine.kernels.codegen import body_signature
 from simengine.model import Model, load_model

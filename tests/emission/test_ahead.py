@@ -36,7 +36,7 @@ def bits(sim: Simulation, fields: tuple[str, ...] = STATE) -> list[bytes]:
 
 def with_room(monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
     """Let arenas start with room for so many contacts and rows."""
-    monkeypatch.setattr(store.Arena, "_first_capacity", lambda arena: entries)
+    monkeypatch.setattr(store, "first_entries", lambda *_: entries)
 
 
 @pytest.mark.parametrize(("executor", "room"), [("serial", 1), ("threads", 1), ("shuffled", 64)])
