@@ -150,7 +150,7 @@ class CallFactory:
             cost=self._cost(kernel, scratch),
             tag=Tag((shard.group,), shard.number, kernel.name),
         )
-        return SizedCall(call, store, lanes, scratch, ahead)
+        return SizedCall(call, store, lanes, scratch, ahead, kernel.unit == "column")
 
     def _scratch_ids(self, works_in: Buffer | None) -> tuple[int, ...]:
         return () if works_in is None else (self._segments.intern("scratch", self.shard.number, None),)
@@ -258,12 +258,13 @@ class CallFactory:
 
 
 class SizedCall:
-    """A prebuilt call, and its copies for other numbers of worlds."""
+    """A prebuilt call, and its copies for other numbers of worlds; that of a scan is the same for all."""
 
-    __slots__ = ("_by_units", "_lanes", "_packed", "_scratch", "_store", "call")
+    __slots__ = ("_by_units", "_lanes", "_packed", "_scan", "_scratch", "_store", "call")
 
-    def __init__(self, call: KernelCall, store: GroupStore, lanes: int, scratch: int, packed: bool = False):
+    def __init__(self, call: KernelCall, store: GroupStore, lanes: int, scratch: int, packed: bool, scan: bool):
         self.call = call
+        self._scan = scan
         self._store = store
         self._lanes = lanes
         self._scratch = scratch
@@ -272,6 +273,8 @@ class SizedCall:
 
     def sized(self, units: int) -> KernelCall:
         """The call over `units` worlds."""
+        if self._scan:
+            return self.call
         call = self._by_units.get(units)
         if call is None:
             launch = self._store.backend.resize(self.call.launch, units, self._lanes, self._scratch, self._packed)

@@ -152,6 +152,16 @@ class GroupStore:
                 self._buffers[name].rebind(pointer, array.nbytes)
         return self._buffers[f"scratch.{shard}"]
 
+    def arena(self, space: str, shard: int) -> Arena:
+        """The arena of a shard for contacts, rows, or parts of islands or pairs."""
+        arenas = {"contact": self.contacts, "row": self.rows}.get(space) or self.islands.get(space) or self.pairs[space]
+        return arenas[shard]
+
+    def host_counts(self, table: str) -> np.ndarray:
+        """The counts of the shards that kernels write for the host, (shards, columns)."""
+        counts: np.ndarray = getattr(self, table)
+        return counts
+
     def has(self, name: str) -> bool:
         """Whether a field has been allocated."""
         return name in self._arrays
