@@ -256,6 +256,10 @@ class HostLaunch:
         self.function = function
         self._packed = PackedArguments(args, buffers if buffers is not None else BufferSet())
 
+    def slots(self) -> Any:
+        """The arguments, packed for today's buffers, as a ctypes array."""
+        return self._packed.current()[1]
+
     def issue(self, stream: int) -> None:
         """Run the function to its end; the stream is not used."""
         self.function(self._packed.current()[1])

@@ -39,7 +39,7 @@ class ListEngine:
     Attributes:
         stores: memory of each group.
         emitters: emitters of each group's shards.
-        emission: "counted" or "ahead", see `simengine.emission.shard`.
+        emission: "counted", "ahead" or "whole", see `simengine.emission.shard`.
         valid: for each group, the derived fields that hold the latest evaluation.
         paused: groups that `step` leaves out.
         parameters: of groups whose worlds differ in some.
@@ -57,13 +57,13 @@ class ListEngine:
         executor_options: dict[str, Any],
     ):
         self.backend = backend
+        self.segments = Segments()
+        self._chosen_options = {"segments": self.segments, "seed": seed, **executor_options}
         self._asked = executor, emission
         self._choose(model for model, _ in groups)
         backend.executor_options(self.executor_name, 1)  # refuses an executor this backend cannot run
-        self.segments = Segments()
         self._dtype = dtype
         self._shards = shards
-        self._chosen_options = {"segments": self.segments, "seed": seed, **executor_options}
         self.stores: dict[int, GroupStore] = {}
         self.emitters: dict[int, list[ShardEmitter]] = {}
         self.valid: dict[int, frozenset[str]] = {}
@@ -125,7 +125,14 @@ class ListEngine:
         executor, emission = self._asked
         by_islands = any(model.has_islands for model in models)
         self.executor_name = self.backend.executor_for(by_islands) if executor == "auto" else executor
-        self.emission = self.backend.emission(self.executor_name) if emission == "auto" else emission
+        if emission == "auto":
+            recorded = self._chosen_options.get("record", "off") != "off"
+            emission = self.backend.emission(self.executor_name, recorded)
+        self.emission = emission
+        if self.emission == "whole" and self.backend.name != "host":
+            raise ValueError(
+                f"emission 'whole' cannot be had on backend {self.backend.name!r}; choose counted or ahead"
+            )
 
     def _make_executor(self) -> None:
         self._choose(store.model for store in self.stores.values())
@@ -176,7 +183,7 @@ class ListEngine:
             controls: of groups that have others in each step, (n, num_worlds, nu).
         """
         copiers = [self._copier(group, own) for group, own in controls.items()]
-        self.trace = self._advance(self.executor, n, keep, copiers)
+        self.trace = self._advance(self.executor, n, keep, copiers, self.emission)
         self._retire()
         self.valid.update(dict.fromkeys(self._active(), keep))
 
@@ -186,9 +193,11 @@ class ListEngine:
         )
         return self.backend.copier(self.stores[group].array("ctrl"), rows)
 
-    def _advance(self, executor: Executor, n: int, keep: frozenset[str], controls: Sequence[Copier]) -> Trace:
+    def _advance(
+        self, executor: Executor, n: int, keep: frozenset[str], controls: Sequence[Copier], emission: str
+    ) -> Trace:
         emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
-        return advance(executor, emitters, self.emission == "ahead", n, keep, controls)
+        return advance(executor, emitters, emission, n, keep, controls)
 
     def forward(self) -> None:
         """Fill every derived field from the state."""
@@ -213,8 +222,9 @@ class ListEngine:
         """One step recorded with times, by an executor of its own."""
         active = self._active()
         executor = make_executor(self.executor_name, **{**self._options, "record": "times"})
+        emission = "counted" if self.emission == "whole" else self.emission
         try:
-            trace = self._advance(executor, 1, keep, ())
+            trace = self._advance(executor, 1, keep, (), emission)
             executor.synchronize()
         finally:
             executor.close()

@@ -105,8 +105,11 @@ class Backend(Protocol):
         """The executor that serves best, where some model is solved by islands or none."""
         ...
 
-    def emission(self, executor: str) -> str:
-        """Whether an executor does best with steps "counted" or "ahead" of their counts."""
+    def emission(self, executor: str, recorded: bool) -> str:
+        """Whether an executor does best with steps "counted", "ahead" of their counts, or "whole".
+
+        `recorded` says that traces are wanted of its runs.
+        """
         ...
 
     def shards_for(self, num_worlds: int, executor: str) -> int:

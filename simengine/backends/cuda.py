@@ -192,7 +192,7 @@ class CudaBackend:
         """
         return "streams" if by_islands or not _can_build_graphs() else "graph-cached"
 
-    def emission(self, executor: str) -> str:
+    def emission(self, executor: str, recorded: bool) -> str:
         """A graph holds whole steps where it need not wait for counts."""
         return "ahead" if executor == "graph-cached" else "counted"
 

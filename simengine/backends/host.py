@@ -121,9 +121,9 @@ class HostBackend:
         """Threads: nothing else uses more than one core."""
         return "threads"
 
-    def emission(self, executor: str) -> str:
-        """Counts cost no wait here."""
-        return "counted"
+    def emission(self, executor: str, recorded: bool) -> str:
+        """Whole steps, but where kernels are to be seen one by one, or in any order."""
+        return "counted" if recorded or executor == "shuffled" else "whole"
 
     def shards_for(self, num_worlds: int, executor: str) -> int:
         """Enough shards to keep every core busy and each shard in cache."""

@@ -12,6 +12,8 @@ Few worlds take less time than the wait, and are stepped *ahead* of the counts: 
 once, as one fixed list, with one `finish` for the worlds of all bounded classes. Calls for which there is no work end
 at once. Where arenas turn out to lack room for what was counted, everything after the count does nothing, so that the
 host finds the shard as it was, makes room, and has the remaining evaluations emitted by their counts.
+
+On the host a step may also be one call, *whole*: what is emitted by the counts runs without Python in between.
 """
 
 from __future__ import annotations
@@ -20,12 +22,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from scheduler import AwaitCounts, FixedList
+from scheduler import AwaitCounts, FixedList, KernelCall
 from scheduler.calls import Item
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
 from simengine.emission.evaluation import ALL_FIELDS, COLUMN, EvaluationBuilder
 from simengine.emission.plan import Plan, Room, Work
 from simengine.emission.store import GroupStore
+from simengine.emission.whole import WholeStep, whole_step
 from simengine.state.fields import SENSED
 
 
@@ -34,7 +37,6 @@ class ShardEmitter:
 
     Attributes:
         factory: makes calls over worlds of the shard.
-        log: calls of the latest step, in program order.
         bad_worlds: frozen worlds at the latest count.
     """
 
@@ -45,14 +47,24 @@ class ShardEmitter:
         self.factory = factory
         self._builder = EvaluationBuilder(store, factory, island_factories)
         self.shard = shard
-        self.log: list[EmittedCall] = []
+        self._log: list[EmittedCall] = []
+        self._latest_whole: WholeStep | None = None
         self.bad_worlds = 0
         self._totals: np.ndarray = store.totals_host[shard.place]
         self._plans: dict[tuple[str, int, frozenset[str], bool], Plan] = {}
+        self._whole_steps: dict[frozenset[str], WholeStep] = {}
         self._lists: dict[frozenset[str], tuple[FixedList, list[EmittedCall]]] = {}
         self._progress: np.ndarray = store.progress_host[shard.place]
         self._passed: tuple[int, int] = (0, 0)
         self._note_passed()
+
+    @property
+    def log(self) -> list[EmittedCall]:
+        """Calls of the latest step, in program order."""
+        return self._log if self._latest_whole is None else self._latest_whole.log()
+
+    def _begin_log(self, log: list[EmittedCall]) -> None:
+        self._log, self._latest_whole = log, None
 
     @property
     def stages(self) -> int:
@@ -68,7 +80,7 @@ class ShardEmitter:
         for number in range(done, n * self.stages):
             step, rk_stage = divmod(number, self.stages)
             if rk_stage == 0 or number == done:
-                self.log = []
+                self._begin_log([])
             wanted = self._wanted(keep, rk_stage) if step == n - 1 else frozenset()
             yield from self._evaluate(self._plan(integrator, rk_stage, wanted))
 
@@ -91,8 +103,22 @@ class ShardEmitter:
                 plan = self._plan(integrator, rk_stage, self._wanted(keep, rk_stage), True)
                 calls += [item.call.sized(worlds) for item in plan if isinstance(item, Work)]
             self._lists[keep] = FixedList(calls), [EmittedCall(call, worlds) for call in calls]
-        fixed, self.log = self._lists[keep]
+        fixed, log = self._lists[keep]
+        self._begin_log(log)
         return fixed
+
+    def whole(self, keep: frozenset[str]) -> KernelCall:
+        """A step as one call, on the host; `arrive_whole` takes notice of what it found."""
+        if keep not in self._whole_steps:
+            integrator = self._store.model.opt_integrator
+            plans = [self._plan(integrator, stage, self._wanted(keep, stage)) for stage in range(self.stages)]
+            self._whole_steps[keep] = whole_step(self._store, self.shard, plans)
+        self._latest_whole = self._whole_steps[keep]
+        return self._latest_whole.call
+
+    def arrive_whole(self) -> None:
+        """After whole steps: note the worlds that are frozen."""
+        self.bad_worlds = int(self._totals[COLUMN["bad"]])
 
     def arrive(self) -> int:
         """After steps ahead of their counts: how many evaluations are done, since this was last asked.
@@ -118,7 +144,7 @@ class ShardEmitter:
 
     def forward(self) -> Iterator[Item]:
         """Emit one evaluation that stores every field and integrates nothing."""
-        self.log = []
+        self._begin_log([])
         yield from self._evaluate(self._plan("", 0, ALL_FIELDS))
 
     def _evaluate(self, plan: Plan) -> Iterator[Item]:
@@ -134,7 +160,7 @@ class ShardEmitter:
             units = item.units if item.counted is None else counts[item.counted.table][item.counted.first]
             if units:
                 call = item.call.sized(units)
-                self.log.append(EmittedCall(call, units))
+                self._log.append(EmittedCall(call, units))
                 yield call
 
     def _plan(self, integrator: str, rk_stage: int, keep: frozenset[str], ahead: bool = False) -> Plan:

@@ -6,6 +6,7 @@ an old arena is kept until the work that may still use it is known to be done.
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,8 @@ class Arena:
         """Make room for `need` entries; what the arena held is lost if it moves."""
         if need > self.capacity:
             twice = 2 * self.capacity
-            self._grow(max(need, twice if self._most is None else min(twice, self._most)))
+            with self._store.growing:
+                self._grow(max(need, twice if self._most is None else min(twice, self._most)))
 
     def _grow(self, capacity: int) -> None:
         store = self._store
@@ -81,6 +83,7 @@ class GroupStore:
         bounds: first world of each shard, and the number of worlds at the end.
         ahead: whether steps are issued ahead of their counts.
         retired: arrays that calls already issued may still use.
+        growing: held while an arena moves: threads that run whole steps make room for themselves.
     """
 
     def __init__(self, name: str, model: Model, placement: Placement):
@@ -93,6 +96,7 @@ class GroupStore:
         self.ahead = placement.ahead
         self.buffers = BufferSet()
         self.retired: list[Any] = []
+        self.growing = Lock()
         self._tables: dict[str, Any] = {}
         self._arrays: dict[str, Any] = {}
         self._buffers: dict[str, Buffer] = {}
