@@ -57,6 +57,7 @@ class ListEngine:
         executor_options: dict[str, Any],
     ):
         self.backend = backend
+        groups = [(backend.form_of(model), num_worlds) for model, num_worlds in groups]
         self.segments = Segments()
         self._chosen_options = {"segments": self.segments, "seed": seed, **executor_options}
         self._asked = executor, emission
@@ -81,6 +82,7 @@ class ListEngine:
     def add(self, model: Model, num_worlds: int) -> int:
         """Take in a group; returns its number. Raises BackendError where it does not fit; nothing is changed then."""
         self.backend.drain()
+        model = self.backend.form_of(model)
         require([(model, self._place(num_worlds))])
         group = self._make_group(model, num_worlds)
         self.executor.close()

@@ -12,6 +12,7 @@ import numpy as np
 from scheduler import BufferSet, HostLaunch
 from simengine.kernels import host_build
 from simengine.kernels.kernel import Kernel
+from simengine.model.model import Model
 
 _WORLDS_A_SHARD = 64  # a shard's working set then stays in a core's second-level cache
 _ALIGNMENT = 64  # bytes
@@ -27,6 +28,10 @@ class HostBackend:
 
     def __init__(self) -> None:
         host_build.compiler()
+
+    def form_of(self, model: Model) -> Model:
+        """That for a CPU."""
+        return model.on_a_cpu()
 
     def lanes(self, nv: int) -> int:
         """One lane: a plain loop."""

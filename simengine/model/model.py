@@ -11,7 +11,7 @@ import numpy as np
 
 from simengine.errors import ModelError, UnsupportedModelError
 from simengine.model.actuators import actuator_table, needs_general_actuation
-from simengine.model.blocks import MOST_DENSE_DOFS, block_table, worth_blocks
+from simengine.model.blocks import FEWEST_DOFS_ON_A_CPU, MOST_DENSE_DOFS, block_table, worth_blocks
 from simengine.model.colliders import MOST_LISTED, Census, collider_table, most_slots, take_census
 from simengine.model.fluid import fluid_table
 from simengine.model.frames import frame_table
@@ -112,7 +112,8 @@ class Model:
         self.general_position = bool(heavy or self.neq or self.nfriction or self.general_smooth)
         self.examples = {name: self.arrays[f"cand_{name}"] for name in ("geom1", "geom2", "type")}
         self.finds_pairs = False
-        self.solve_by_islands(by_islands)
+        self._split(by_islands)
+        self._split_was_chosen = False
         if census:
             self.find_pairs(True)
         self._check_shapes()
@@ -131,6 +132,10 @@ class Model:
 
     def solve_by_islands(self, wanted: bool) -> None:
         """Choose the solution island by island, or as one dense problem; before the model is simulated."""
+        self._split(wanted)
+        self._split_was_chosen = True
+
+    def _split(self, wanted: bool) -> None:
         self.has_islands = wanted
         if self.finds_pairs and not wanted:
             self.find_pairs(False)
@@ -181,6 +186,18 @@ class Model:
         other = copy(self)
         other.arrays, other.sizes = dict(self.arrays), dict(self.sizes)
         other.find_pairs(False)
+        return other
+
+    def on_a_cpu(self) -> Model:
+        """The model in the form that costs a CPU least: smaller worlds, too, are solved island by island there.
+
+        What `solve_by_islands` chose is kept.
+        """
+        if self.has_islands or self._split_was_chosen or not worth_blocks(self.mj, FEWEST_DOFS_ON_A_CPU):
+            return self
+        other = copy(self)
+        other.arrays, other.sizes = dict(self.arrays), dict(self.sizes)
+        other._split(True)
         return other
 
     def solve_dense_up_to(self, dofs: int) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from simengine import Simulation
+from simengine.engine import ListEngine
 from tests.emission.batches import KEEP, STATE, WORLDS, batch, bits, source, with_room
 from tests.models import ALL, gymnasium_path
 
@@ -24,8 +25,10 @@ def test_steps_are_those_of_counted_emission(executor: str, room: int, monkeypat
     for one, other in zip(counted.groups, ahead.groups, strict=True):
         assert counted.counts(one.index) == ahead.counts(other.index)
     for name, group in zip(names, ahead.groups, strict=True):
-        emitter = ahead._engine.emitters[group.index][0]  # type: ignore[union-attr]
-        assert emitter.can_go_ahead == (not group.model.has_islands), name
+        engine = ahead._engine
+        assert isinstance(engine, ListEngine)
+        islands = engine.stores[group.index].model.has_islands
+        assert engine.emitters[group.index][0].can_go_ahead == (not islands), name
 
 
 def test_a_shard_without_room_stands_still_and_goes_on_where_it_stood(monkeypatch: pytest.MonkeyPatch) -> None:

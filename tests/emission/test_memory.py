@@ -18,6 +18,7 @@ from simengine.emission.room import Placement, first_entries
 from simengine.emission.store import Arena, GroupStore
 from simengine.engine import ListEngine
 from simengine.kernels.kernel import Kernel
+from simengine.model import Model
 from simengine.state.fields import INTEGRATION_STATE
 from tests.islands import heap
 from tests.models import OWN
@@ -33,6 +34,9 @@ class GpuOnPaper(HostBackend):
     name = "cuda"
     wide_lanes = CudaBackend.wide_lanes
     island_lanes = CudaBackend.island_lanes
+
+    def form_of(self, model: Model) -> Model:
+        return model
 
     def lanes(self, nv: int) -> int:
         return lanes_for(nv)
