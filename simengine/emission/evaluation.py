@@ -21,7 +21,7 @@ from simengine.emission.selection import (
     reachable_classes,
 )
 from simengine.emission.store import GroupStore
-from simengine.kernels import catalogue
+from simengine.kernels import catalogue, island_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.pairs import mixing
 from simengine.model.model import Model
@@ -138,8 +138,8 @@ class EvaluationBuilder:
 def _motion(model: Model, keep: frozenset[str]) -> tuple[Kernel, ...]:
     """Kernels of the motion without constraints, and of what is asked for of it."""
     smooth = catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
-    sense = (catalogue.sense_motion(model.has_islands),) if keep & SENSED else ()
-    return (*catalogue.fitting(model, smooth), *asked_for(model, keep), *sense)
+    sense = (island_kernels.sense_motion(model.has_islands),) if keep & SENSED else ()
+    return (*island_kernels.fitting(model, smooth), *asked_for(model, keep), *sense)
 
 
 def _after(model: Model, kernels: tuple[Kernel, ...]) -> tuple[Kernel, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from simengine.emission.calls import CallFactory, Listed, SizedCall
 from simengine.emission.plan import Count, Plan, Room, Work
-from simengine.kernels import catalogue
+from simengine.kernels import island_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.model.model import Model
 from simengine.state.fields import (
@@ -33,7 +33,7 @@ _NEEDS = (
 
 def island_solution(model: Model, over_worlds: CallFactory, of_class: tuple[CallFactory, ...]) -> Plan:
     """The plan of one shard; `of_class` makes calls over the islands of each class."""
-    constraint, islands, scan, gather, *solver, scatter = catalogue.island_solution(model)
+    constraint, islands, scan, gather, *solver, scatter = island_kernels.island_solution(model)
     worlds = over_worlds.shard.size
 
     def make(kernel: Kernel) -> Work:
@@ -44,7 +44,7 @@ def island_solution(model: Model, over_worlds: CallFactory, of_class: tuple[Call
         return of_class[c].make(kernel, _STORED, Listed("", "island class", c, True), suffix=suffix)
 
     def by_class(kernel: Kernel) -> tuple[Work, ...]:
-        large = catalogue.LARGE_FORMS.get(kernel.name)
+        large = island_kernels.LARGE_FORMS.get(kernel.name)
         calls = [of(kernel, c) for c in range(LARGE_ISLANDS)]
         calls += [] if large is None else [of(large, LARGE_ISLANDS), of(large, HUGE_ISLANDS)]
         # the class that takes longest is issued first

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from simengine.backends.base import Backend
-from simengine.kernels import catalogue
+from simengine.kernels import catalogue, island_kernels
 from simengine.kernels.cuda_build import kernel_lanes
 from simengine.kernels.kernel import Kernel, ScratchPlan
+from simengine.kernels.pairs import PAIR_KERNELS
 from simengine.model.model import Model
 from simengine.state.fields import FIELDS, ISLAND_CLASSES, MOST_LARGE_DOFS, PAIR_SPARE, PAIRS_A_SLICE, Field
 
@@ -56,9 +57,9 @@ def arena_fields(model: Model, space: str) -> tuple[Field, ...]:
     kernels = catalogue.step_kernels(model.opt_integrator, model.solver)
     if model.has_islands:
         kept = [kernel for kernel in kernels if catalogue.CONSTRAINT not in kernel.stages]
-        kernels = (*kept, *catalogue.island_solution(model))
+        kernels = (*kept, *island_kernels.island_solution(model))
     if model.finds_pairs:
-        kernels = (*kernels, *catalogue.PAIR_KERNELS)
+        kernels = (*kernels, *PAIR_KERNELS)
     kernels = (*kernels, catalogue.NOSLIP_KERNEL) if model.opt_noslip_iterations else kernels
     used = {kernel.stored_as(name) for kernel in kernels for stage in kernel.stages for name in stage.fields}
     used |= {name for kernel in kernels for name in kernel.island_scratch}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simengine.kernels import catalogue
+from simengine.kernels import catalogue, island_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.pairs import PAIR_KERNELS, mixing
 from simengine.model.model import Model
@@ -27,7 +27,7 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
     """Kernels that steps of a model (with no integrator: evaluations) launch, where `keep` must be valid afterwards."""
     return (
         *position_kernels(model, False),
-        *catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)),
+        *island_kernels.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)),
         catalogue.SCAN_KERNEL,
         *_narrow(model),
         *_solution(model, integrator),
@@ -36,7 +36,7 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
         *asked_for(model, keep),
         *((post_kernel(model),) if "cfrc_ext" in keep or senses_forces(model, keep) else ()),
         *((catalogue.TENDON_POST,) if model.npath and ("cfrc_ext" in keep or senses_forces(model, keep)) else ()),
-        *((catalogue.sense_motion(model.has_islands),) if keep & SENSED else ()),
+        *((island_kernels.sense_motion(model.has_islands),) if keep & SENSED else ()),
         *((mixing(model, catalogue.SENSE_FORCES),) if senses_forces(model, keep) else ()),
         *integrator_kernels(model, integrator),
     )
@@ -60,7 +60,7 @@ def position_kernels(model: Model, few: bool) -> tuple[Kernel, ...]:
     """Guard, kinematics and counting."""
     if few:
         return catalogue.position_in_two(model.general_position)
-    return catalogue.fitting(model, catalogue.position(model.general_position))
+    return island_kernels.fitting(model, catalogue.position(model.general_position))
 
 
 def narrow_in_one(model: Model) -> bool:
@@ -89,7 +89,7 @@ def post_kernel(model: Model) -> Kernel:
 def _solution(model: Model, integrator: str) -> tuple[Kernel, ...]:
     """Kernels of rows and solver, and of integration where it is fused."""
     if model.has_islands:
-        return catalogue.island_solution(model)
+        return island_kernels.island_solution(model)
     classes = reachable_classes(model)
     return (
         *((catalogue.finish(integrator, model.solver, False),) if classes > 1 else ()),
@@ -101,7 +101,7 @@ def _solution(model: Model, integrator: str) -> tuple[Kernel, ...]:
 def integrator_kernels(model: Model, integrator: str) -> tuple[Kernel, ...]:
     """Kernels that integrate all worlds, where the solver's do not."""
     if model.has_islands:
-        return catalogue.island_integrator(integrator)
+        return island_kernels.island_integrator(integrator)
     return catalogue.integrate(integrator, model.solver)
 
 
@@ -114,7 +114,7 @@ def asked_for(model: Model, keep: frozenset[str]) -> tuple[Kernel, ...]:
     there = {name for kernel in general for name in kernel.produced}
     sensing = catalogue.SENSE_MOTION.reads if keep & SENSED else ()
     wanted, found = {*keep, *sensing}, list[Kernel]()
-    for kernel in reversed(catalogue.asked_for(model.has_islands)):
+    for kernel in reversed(island_kernels.asked_for(model.has_islands)):
         missing = wanted.intersection(kernel.produced) - there
         if any(0 not in entry_shape(FIELD[name], model.sizes) for name in missing):
             found.append(kernel)
