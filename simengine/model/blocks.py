@@ -25,8 +25,10 @@ def worth_blocks(mj: mujoco.MjModel, fewest: int = FEWEST_DOFS) -> bool:
     """Whether a model has enough dofs, in enough trees, to be handled block by block.
 
     What does not converge depends on what is solved together, and MuJoCo's islands are of trees, or are switched off:
-    PGS needs a block for each tree.
+    PGS needs a block for each tree. Sweeps without slip go over all rows of a world.
     """
+    if mj.opt.noslip_iterations:
+        return False
     blocks = len(_boundaries(mj)) - 1
     as_mujoco = blocks == mj.ntree and not mj.opt.disableflags & _NO_ISLANDS
     return bool(mj.nv >= fewest and blocks > 1 and (mj.opt.solver != _PGS or as_mujoco))

@@ -69,7 +69,7 @@ class Model:
 
     def __init__(self, mj: mujoco.MjModel):
         name = mj.names[: mj.names.find(b"\0")].decode() or "unnamed"
-        by_islands = worth_blocks(mj) and not mj.opt.noslip_iterations
+        by_islands = worth_blocks(mj)
         override = mj.opt.enableflags & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
         many = by_islands and not override and mj.ngeom * (mj.ngeom - 1) // 2 + mj.npair > MOST_LISTED
         census = take_census(mj) if many else None

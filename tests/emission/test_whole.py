@@ -115,3 +115,19 @@ def test_steps_of_shards_have_no_hazards_between_them() -> None:
     conflicts = engine.segments.conflicts
     assert not any(other in touched[1] for one in touched[0] for other in conflicts[one])
     assert executor.run([[call, call] for call in calls]).counters.calls == 4
+
+
+def test_on_the_host_small_worlds_of_many_trees_are_solved_by_islands_unless_chosen_otherwise() -> None:
+    def by_islands(model: Model) -> bool:
+        engine = Simulation(model, 1, backend="host")._engine
+        assert isinstance(engine, ListEngine)
+        return engine.stores[0].model.has_islands
+
+    balls = "<mujoco>{}<worldbody>" + "<body><freejoint/><geom size='.1'/></body>" * 3 + "</worldbody></mujoco>"
+    model = load_model(balls.format(""))
+    assert by_islands(model)
+    assert not model.has_islands
+    assert not by_islands(load_model(balls.format("<option noslip_iterations='2'/>")))
+    model.solve_by_islands(False)
+    assert not by_islands(model)
+    assert not by_islands(load_model(gymnasium_path("ant")))
