@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,7 @@ def compile_task(kernel: Kernel, dtype: str, lanes: int, arch: int, registers: i
         raise BackendError(str(error)) from error
 
 
+@cache
 def device_body(kernel: Kernel, dtype: str, lanes: int, arch: int, few: bool) -> DeviceBody:
     """The body of a kernel for workers of executor `device`, compiled or found in the cache when it is first linked.
 
