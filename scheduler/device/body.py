@@ -13,6 +13,9 @@ class DeviceBody:
 
         extern "C" __device__ void NAME(const unsigned long long* arguments, int tile, char* memory)
 
+    `arguments` are those of the launch in 8-byte words, at the start of the block's dynamic shared memory; `memory` is
+    what the task asked for of it.
+
     Attributes:
         name: of the function; two bodies of one list must not share it.
         code: its relocatable machine code (see `scheduler.device.cuda.compile_body`), or what returns that when asked.

@@ -111,14 +111,13 @@ struct Word {
 
 struct Task {
   int body;
-  int arguments;  // 8-byte words from the start of all arguments
-  int tiles, run;  // tiles, and how many of them a ticket is for
+  int arguments, num_arguments;  // 8-byte words, and where they start among all arguments
+  int tiles, run;                // tiles, and how many of them a ticket is for
   int first_word, num_words;
   int first_part, parts;  // counters of ended tiles by part; no parts where nobody waits for tiles
   int strided, size;      // a tile's part: tile % size if strided, else tile / size
-  const int* count;       // units that there are, where only the device knows; or null
   int units;              // in a tile
-  int padding;
+  const int* count;       // units that there are, where only the device knows; or null
 };
 
 struct Ticket {

@@ -93,7 +93,8 @@ class DeviceExecutor(GraphExecutor):
         ]
         for of, struct in zip(image.classes, structs, strict=True):
             worker = programs.worker(of.bodies, of.threads)
-            launches.append(CudaLaunch(worker, (of.blocks,), (of.threads,), of.memory, (struct,)))
+            memory = 8 * of.arguments + of.memory
+            launches.append(CudaLaunch(worker, (of.blocks,), (of.threads,), memory, (struct, of.arguments)))
         self.built += 1
         handle = self._driver.build_graph(launches, [(), *((0,) for _ in launches[1:])], None)
         self._loaded[handle] = _Loaded(layout, block, launches)
