@@ -92,7 +92,7 @@ def build_image(
     conflicts: Sequence[tuple[int, ...]],
     device: Multiprocessors,
     tiled: bool = True,
-    registers_of: Callable[[tuple[DeviceBody, ...], int], int] | None = None,
+    registers_of: Callable[[tuple[DeviceBody, ...]], int] | None = None,
 ) -> Image:
     """Return the image of calls in program order.
 
@@ -100,7 +100,7 @@ def build_image(
         conflicts: those of the table that their segments come from.
         device: what workers share.
         tiled: whether calls wait for single parts where they may.
-        registers_of: registers a thread that workers of some bodies take, given their threads.
+        registers_of: registers a thread that the worker of some bodies takes.
 
     Raises:
         ValueError: a call cannot run on the device, or not all workers fit there.
@@ -147,7 +147,7 @@ def _classes(
     tasks: Sequence[DeviceTask],
     arguments: Sequence[int],
     device: Multiprocessors,
-    registers_of: Callable[[tuple[DeviceBody, ...], int], int] | None,
+    registers_of: Callable[[tuple[DeviceBody, ...]], int] | None,
 ) -> tuple[list[ResourceClass], dict[DeviceBody, tuple[int, int]]]:
     """Resource classes of tasks with so many words of arguments; and of each body its class and its number there."""
     found: dict[tuple[int, int], list[int]] = {}
@@ -156,7 +156,7 @@ def _classes(
     made, needs = [], []
     for (threads, registers), own in sorted(found.items(), reverse=True):
         bodies = _distinct({tasks[i].body for i in own})
-        taken = registers if registers_of is None else registers_of(bodies, threads)
+        taken = registers if registers_of is None else registers_of(bodies)
         memory = max(tasks[i].memory for i in own)
         words = -(-max(arguments[i] for i in own) // 2) * 2
         needs.append(Need(threads, taken, memory + 8 * words, sum(tasks[i].tiles for i in own)))

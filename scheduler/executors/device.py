@@ -61,7 +61,7 @@ class DeviceExecutor(GraphExecutor):
     def __init__(self, options: Options) -> None:
         super().__init__(options, cached=True)
         self.name = "device"
-        self._programs = CudaPrograms()
+        self._programs = CudaPrograms(options.keep)
         self._status = self._programs.pinned(STATUS_WORDS)
         self._loaded: dict[int, _Loaded] = {}
         of = self._programs
@@ -92,7 +92,7 @@ class DeviceExecutor(GraphExecutor):
             CudaLaunch(window, (1,), (32,), bits, (structs[0], image.most_words)),
         ]
         for of, struct in zip(image.classes, structs, strict=True):
-            worker = programs.worker(of.bodies, of.threads)
+            worker = programs.worker(of.bodies)
             memory = 8 * of.arguments + of.memory
             launches.append(CudaLaunch(worker, (of.blocks,), (of.threads,), memory, (struct, of.arguments)))
         self.built += 1
