@@ -31,6 +31,7 @@ TASK = np.dtype(
     ]
 )
 TICKET = np.dtype([("task", "i4"), ("first", "i4")])
+STRIDE = 32
 _RUNS_A_WORKER = 2  # tickets of a task for each worker, where it has tiles enough
 
 
@@ -51,9 +52,9 @@ class Image:
     """The arrays of one list.
 
     Attributes:
-        state: int32 that the list starts with: `admitted`, `stop`, the next ticket of each class, then by task the
-            tickets that remain, by part the tiles that have ended, by task the number of upstream tasks, and by task
-            which one was admitted first after it was seen to have ended.
+        state: int32 that the list starts with. STRIDE apart, so that looks at one do not slow others: `admitted`,
+            `stop`, the next ticket of each class, by task the tickets that remain. Then by part the tiles that have
+            ended, by task the number of upstream tasks, and by task which one was admitted first after its end.
         remaining, ended, upstream_count, retired: where these start in it.
         num_words: words of all segments.
     """
@@ -123,11 +124,12 @@ def build_image(
     for i, task in enumerate(given):
         tickets[of_body[task.body][0]] += [(i, first) for first in range(0, task.tiles, int(tasks["run"][i]))]
     remaining = -(-tasks["tiles"] // tasks["run"])
-    head = 2 + len(classes)
     n = len(calls)
-    state = np.zeros(head + 3 * n + parts, np.int32)
-    state[head : head + n] = remaining
-    state[head + 2 * n + parts :] = n
+    head = STRIDE * (2 + len(classes))
+    ended = head + n * STRIDE
+    state = np.zeros(ended + parts + 2 * n, np.int32)
+    state[head:ended:STRIDE] = remaining
+    state[ended + parts + n :] = n
     return Image(
         tuple(calls),
         tuple(of._replace(tickets=np.array(own, TICKET)) for of, own in zip(classes, tickets, strict=True)),
@@ -136,9 +138,9 @@ def build_image(
         arguments,
         state,
         head,
-        head + n,
-        head + n + parts,
-        head + 2 * n + parts,
+        ended,
+        ended + parts,
+        ended + parts + n,
         num_words,
     )
 

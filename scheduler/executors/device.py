@@ -30,7 +30,7 @@ import numpy as np
 
 from ..calls import KernelCall
 from ..device.cuda import CudaPrograms
-from ..device.image import build_image
+from ..device.image import STRIDE, build_image
 from ..device.layout import STATUS_WORDS, Layout, explain, lay_out, list_structs, outcome
 from ..device.occupancy import Multiprocessors
 from ..errors import call_stuck
@@ -149,7 +149,7 @@ class DeviceExecutor(GraphExecutor):
     def _at_fault(self, task: int) -> _Loaded:
         """The list that was given up: the one whose `stop` is set."""
         for loaded in self._loaded.values():
-            if len(loaded.layout.image.calls) > task and loaded.block[loaded.layout.sections["state"][0] + 4]:
+            if len(loaded.layout.image.calls) > task and loaded.block[loaded.layout.sections["state"][0] + 4 * STRIDE]:
                 return loaded
         return next(iter(self._loaded.values()))
 

@@ -92,9 +92,8 @@ def task_lanes(kernel: Kernel, lanes: int) -> int:
     return _TASK_SCAN_LANES if kernel.unit == "column" else kernel_lanes(kernel, lanes)
 
 
-def compile_task(kernel: Kernel, dtype: str, lanes: int, arch: int) -> bytes:
+def compile_task(kernel: Kernel, dtype: str, own: int, arch: int) -> bytes:
     """Intermediate code of a kernel's body for workers. Raises BackendError where it cannot be compiled."""
-    own = task_lanes(kernel, lanes)
     name = task_name(kernel, dtype, own)
     options = [*defines(dtype, own), f"-DBLOCK={BLOCK}", f"-DTASK_NAME={name}"]
     try:
@@ -103,19 +102,22 @@ def compile_task(kernel: Kernel, dtype: str, lanes: int, arch: int) -> bytes:
         raise BackendError(str(error)) from error
 
 
-@cache
 def device_body(kernel: Kernel, dtype: str, lanes: int, arch: int, few: bool) -> DeviceBody:
     """The body of a kernel for workers of executor `device`, compiled or found in the cache when it is first linked.
 
     For few worlds it may use all the registers that there are; for many, more workers are better.
     """
-    own = task_lanes(kernel, lanes)
+    return _device_body(kernel, dtype, task_lanes(kernel, lanes), arch, few)
+
+
+@cache
+def _device_body(kernel: Kernel, dtype: str, own: int, arch: int, few: bool) -> DeviceBody:
     registers = 96 if kernel.unit == "column" else _TASK_REGISTERS[few]
 
     def code() -> bytes:
         version = str(_nvrtc().getVersion())
         key = digest(kernel_source(kernel, "task"), version, dtype, str(own), str(arch), str(BLOCK))
-        made = cached(f"{kernel.name}-{key}.task", lambda path: _write(path, compile_task(kernel, dtype, lanes, arch)))
+        made = cached(f"{kernel.name}-{key}.task", lambda path: _write(path, compile_task(kernel, dtype, own, arch)))
         return made.read_bytes()
 
     return DeviceBody(task_name(kernel, dtype, own), code, max(32, own), registers)
