@@ -11,6 +11,7 @@ from .calls import AwaitCounts, Cost, Emitter, FixedList, Item, KernelCall, Laun
 from .errors import CallError
 from .executors import EXECUTORS, Executor, Options, make_executor
 from .launch import Buffer, BufferSet, CudaLaunch, HostLaunch, Number, PythonLaunch
+from .profiles import Need, Profile
 from .segments import Segments
 from .trace import Counters, Event, Step, Trace
 from .validation import validate
@@ -33,8 +34,10 @@ __all__ = [
     "Item",
     "KernelCall",
     "Launch",
+    "Need",
     "Number",
     "Options",
+    "Profile",
     "PythonLaunch",
     "Segments",
     "Step",

@@ -42,7 +42,12 @@ class Step(NamedTuple):
 
 @dataclass
 class Counters:
-    """Totals of a run. `issue_seconds` and `check_seconds` are measured only when times are recorded."""
+    """Totals of a run. `issue_seconds` and `check_seconds` are measured only when times are recorded.
+
+    Waits are those of a call for one on another stream, by an event, or the edges of a graph. `waits_asked` says how
+    many the hazard check asked for: one for each call it names that had not been seen complete. Those that stream
+    order and other waits imply were removed, the rest inserted.
+    """
 
     calls: int = 0
     awaits: int = 0
@@ -50,6 +55,16 @@ class Counters:
     waits_removed: int = 0
     issue_seconds: float = 0.0
     check_seconds: float = 0.0
+
+    @property
+    def waits_asked(self) -> int:
+        """Waits before those that others imply were removed."""
+        return self.waits_inserted + self.waits_removed
+
+    def add_waits(self, asked: int, inserted: int) -> None:
+        """Count the waits of some calls."""
+        self.waits_inserted += inserted
+        self.waits_removed += asked - inserted
 
 
 @dataclass

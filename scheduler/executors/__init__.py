@@ -6,16 +6,25 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
+from ..planning import PLANNERS
 from .base import Executor, Options
 from .graph import GraphExecutor
 from .serial import SerialExecutor
 from .shuffled import ShuffledExecutor
 from .streams import StreamsExecutor
+from .streams_planned import PlannedExecutor
 from .streams_polling import PollingExecutor
 from .threads import ThreadsExecutor
 
 
 def _streams(options: Options) -> Executor:
+    if options.stream_policy in PLANNERS:
+        if options.completion == "polling":
+            raise ValueError(
+                f"stream_policy={options.stream_policy!r} plans calls that wait on the device; "
+                f"give completion='events', or a policy of single calls"
+            )
+        return PlannedExecutor(options)
     return PollingExecutor(options) if options.completion == "polling" else StreamsExecutor(options)
 
 

@@ -10,7 +10,9 @@ from typing import Literal, Protocol, get_args
 from ..calls import Emitter, KernelCall
 from ..driver import Driver
 from ..emission import Feeder
+from ..planning import PLANNERS
 from ..policies import ORDER_POLICIES, STREAM_POLICIES
+from ..profiles import Profile
 from ..recorder import Recorder
 from ..segments import Segments
 from ..trace import Record, Trace
@@ -47,11 +49,14 @@ class Options:
 
     segments: the table that calls' segments come from; needed by every executor but `serial`.
     window: calls in flight at most. streams: CUDA worker streams. workers: host threads, default one a core up to 8.
-    policy: order policy. stream_policy: stream policy, for completion by events. seed: of `shuffled`.
+    policy: order policy. seed: of `shuffled`.
+    stream_policy: stream policy, for completion by events; or a planner of whole runs of calls, which also gives their
+    order, for completion by events and for graphs. profile: what calls take, for planners; by default from their hints.
     record: `off`, `order` (what `validate` needs) or `times` (with time stamps; CUDA runs then end synchronised).
     completion: `events` chains calls on the device, `polling` issues a call only once all before it are seen complete.
     device: of `serial`. stream: handle of the CUDA home stream; None takes CuPy's current stream at each run.
-    check_each: `serial` waits for each call, so that a fault names it. graphs: how many `graph-cached` keeps.
+    check_each: `serial` waits for each call, so that a fault names it.
+    graphs: how many graphs, or plans of fixed lists, are kept.
     driver: replaces CUDA, e.g. by a fake device.
     """
 
@@ -61,6 +66,7 @@ class Options:
     workers: int | None = None
     policy: str = "fifo"
     stream_policy: str = "follow"
+    profile: Profile | None = None
     seed: int = 0
     record: Record = "off"
     completion: Completion = "events"
@@ -77,7 +83,7 @@ class Options:
                 raise ValueError(f"executor option {name}={value} is too small; give at least 1")
         choices = {
             "policy": tuple(ORDER_POLICIES),
-            "stream_policy": tuple(STREAM_POLICIES),
+            "stream_policy": (*STREAM_POLICIES, *PLANNERS),
             "record": get_args(Record),
             "completion": get_args(Completion),
             "device": get_args(Device),

@@ -1,0 +1,140 @@
+"""Executable graphs of runs of calls, kept as long as they may be launched again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from ..calls import KernelCall
+from ..driver import Driver
+from ..errors import CallError
+from ..graphs import chains, reduced, upstream_of
+from ..planning import PLANNERS, plan_chains
+from ..profiles import Profile
+from ..recorder import Recorder
+from .base import Options
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The graph of a run of calls, by their positions in program order.
+
+    `order`: that in which nodes are made. `waits`: calls that each comes directly after. `rows`: chains of the graph.
+    `asked`: edges that the hazards ask for, before those that others imply are left out.
+    """
+
+    order: tuple[int, ...]
+    waits: tuple[tuple[int, ...], ...]
+    rows: tuple[int, ...]
+    asked: int
+
+    @property
+    def edges(self) -> int:
+        """Edges of the graph."""
+        return sum(map(len, self.waits))
+
+    @property
+    def sinks(self) -> list[int]:
+        """Calls that no others wait for."""
+        waited = {other for direct in self.waits for other in direct}
+        return [seq for seq in range(len(self.waits)) if seq not in waited]
+
+
+class BuiltGraph:
+    """A built graph, and what tells whether it may still be launched."""
+
+    __slots__ = ("calls", "epochs", "handle", "keys", "shape")
+
+    def __init__(self, calls: tuple[KernelCall, ...], shape: Shape, handle: int, keys: Any) -> None:
+        self.calls = calls
+        self.shape = shape
+        self.handle = handle
+        self.keys = keys  # kept alive, so that no other object takes their identity
+        sets = {id(s): s for call in calls if (s := getattr(call.launch, "buffers", None)) is not None}
+        self.epochs = [(s, s.epoch) for s in sets.values()]
+
+    def is_current(self) -> bool:
+        """Whether no buffer has moved since it was built."""
+        return all(buffers.epoch == epoch for buffers, epoch in self.epochs)
+
+
+class GraphStore:
+    """Builds graphs, and keeps the `most` used latest by key. `built` counts how many it has built."""
+
+    def __init__(self, executor: str, options: Options, driver: Driver, most: int) -> None:
+        self.built = 0
+        self._executor = executor
+        self._conflicts = options.table(executor).conflicts
+        self._planner = PLANNERS.get(options.stream_policy)
+        self._profile = options.profile if options.profile is not None else Profile()
+        self._driver = driver
+        self._most = most
+        self._graphs: OrderedDict[tuple[int, ...], BuiltGraph] = OrderedDict()
+
+    def find(self, key: tuple[int, ...]) -> BuiltGraph | None:
+        """Return the graph kept under a key, unless a buffer of it has moved."""
+        graph = self._graphs.get(key)
+        if graph is None or not graph.is_current():
+            return None
+        self._graphs.move_to_end(key)
+        return graph
+
+    def build(self, key: tuple[int, ...], calls: tuple[KernelCall, ...], keys: Any) -> BuiltGraph:
+        """Build the graph of a run of calls and keep it under a key; `keys` are the objects that give the key."""
+        self._drop(self._graphs.pop(key, None))
+        shape = self.shape(calls)
+        graph = self._graphs[key] = BuiltGraph(calls, shape, 0, keys)
+        try:
+            graph.handle = self.instantiate(calls, shape)
+        except CallError:
+            del self._graphs[key]
+            raise
+        while len(self._graphs) > self._most:
+            self._drop(self._graphs.popitem(last=False)[1])
+        return graph
+
+    def shape(self, calls: Sequence[KernelCall], recorder: Recorder | None = None) -> Shape:
+        """Work out the graph of a run of calls; the time counts as the recorder's check."""
+        began = perf_counter()
+        upstream = upstream_of(calls, self._conflicts)
+        waits = tuple(reduced(upstream))
+        if self._planner is None:
+            order, rows = tuple(range(len(calls))), tuple(chains(waits))
+        else:
+            order, rows = plan_chains(self._planner, calls, waits, self._profile)
+        if recorder is not None:
+            recorder.trace.counters.check_seconds += perf_counter() - began
+        return Shape(order, waits, rows, sum(map(len, upstream)))
+
+    def instantiate(
+        self, calls: Sequence[KernelCall], shape: Shape, events: Sequence[tuple[int, int]] | None = None
+    ) -> int:
+        """Return the handle of a graph that is not kept; `events` time each call. Raises CallError if it is refused."""
+        self.built += 1
+        place = {seq: number for number, seq in enumerate(shape.order)}
+        try:
+            return self._driver.build_graph(
+                [calls[seq].launch for seq in shape.order],
+                [tuple(place[other] for other in shape.waits[seq]) for seq in shape.order],
+                None if events is None else [events[seq] for seq in shape.order],
+            )
+        except Exception as error:
+            raise CallError(
+                f"executor {self._executor!r} could not build a graph of {len(calls)} calls that ends with "
+                f"{calls[-1].name!r}: {type(error).__name__}: {error}",
+                calls[-1],
+                error,
+            ) from error
+
+    def close(self) -> None:
+        """Destroy the graphs."""
+        for graph in self._graphs.values():
+            self._driver.destroy_graph(graph.handle)
+        self._graphs.clear()
+
+    def _drop(self, graph: BuiltGraph | None) -> None:
+        if graph is not None:
+            self._driver.destroy_graph(graph.handle)
