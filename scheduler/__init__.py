@@ -11,6 +11,7 @@ from .calls import AwaitCounts, Cost, Emitter, FixedList, Item, KernelCall, Laun
 from .errors import CallError
 from .executors import EXECUTORS, Executor, Options, make_executor
 from .launch import Buffer, BufferSet, CudaLaunch, HostLaunch, Number, PythonLaunch
+from .pipeline.kinds import JobArguments, JobKind, JobLaunch
 from .profiles import Need, Profile
 from .segments import Segments
 from .trace import Counters, Event, Step, Trace
@@ -32,6 +33,9 @@ __all__ = [
     "FixedList",
     "HostLaunch",
     "Item",
+    "JobArguments",
+    "JobKind",
+    "JobLaunch",
     "KernelCall",
     "Launch",
     "Need",

@@ -9,6 +9,7 @@ from typing import Any
 from ..planning import PLANNERS
 from .base import Executor, Options
 from .graph import GraphExecutor
+from .pipeline import PipelineExecutor
 from .serial import SerialExecutor
 from .shuffled import ShuffledExecutor
 from .streams import StreamsExecutor
@@ -31,6 +32,7 @@ def _streams(options: Options) -> Executor:
 EXECUTORS: dict[str, Callable[[Options], Executor]] = {
     "graph": lambda options: GraphExecutor(options, cached=False),
     "graph-cached": lambda options: GraphExecutor(options, cached=True),
+    "pipeline": PipelineExecutor,
     "serial": SerialExecutor,
     "shuffled": ShuffledExecutor,
     "streams": _streams,

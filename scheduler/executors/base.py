@@ -56,7 +56,7 @@ class Options:
     completion: `events` chains calls on the device, `polling` issues a call only once all before it are seen complete.
     device: of `serial`. stream: handle of the CUDA home stream; None takes CuPy's current stream at each run.
     check_each: `serial` waits for each call, so that a fault names it.
-    graphs: how many graphs, or plans of fixed lists, are kept.
+    graphs: how many graphs, or plans of fixed lists, are kept. depth: jobs of `pipeline` in flight on a stream at most.
     driver: replaces CUDA, e.g. by a fake device.
     """
 
@@ -74,10 +74,11 @@ class Options:
     stream: int | None = None
     check_each: bool = False
     graphs: int = 64
+    depth: int = 2
     driver: Driver | None = None
 
     def __post_init__(self) -> None:
-        for name in ("window", "streams", "workers", "graphs"):
+        for name in ("window", "streams", "workers", "graphs", "depth"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"executor option {name}={value} is too small; give at least 1")

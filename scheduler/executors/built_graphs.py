@@ -110,17 +110,28 @@ class GraphStore:
         return Shape(order, waits, rows, sum(map(len, upstream)))
 
     def instantiate(
-        self, calls: Sequence[KernelCall], shape: Shape, events: Sequence[tuple[int, int]] | None = None
+        self,
+        calls: Sequence[KernelCall],
+        shape: Shape,
+        events: Sequence[tuple[int, int]] | None = None,
+        updatable: bool = False,
     ) -> int:
-        """Return the handle of a graph that is not kept; `events` time each call. Raises CallError if it is refused."""
+        """Return the handle of a graph that is not kept. Raises CallError if it is refused.
+
+        Args:
+            calls, shape: what to build.
+            events: for each call a pair of events for its start and end, in a graph that is not updatable.
+            updatable: whether its nodes may be given other arguments.
+        """
         self.built += 1
         place = {seq: number for number, seq in enumerate(shape.order)}
+        launches = [calls[seq].launch for seq in shape.order]
+        waits = [tuple(place[other] for other in shape.waits[seq]) for seq in shape.order]
         try:
-            return self._driver.build_graph(
-                [calls[seq].launch for seq in shape.order],
-                [tuple(place[other] for other in shape.waits[seq]) for seq in shape.order],
-                None if events is None else [events[seq] for seq in shape.order],
-            )
+            if updatable:
+                return self._driver.build_updatable_graph(launches, waits)
+            timed = None if events is None else [events[seq] for seq in shape.order]
+            return self._driver.build_graph(launches, waits, timed)
         except Exception as error:
             raise CallError(
                 f"executor {self._executor!r} could not build a graph of {len(calls)} calls that ends with "
