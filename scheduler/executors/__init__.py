@@ -8,6 +8,7 @@ from typing import Any
 
 from ..planning import PLANNERS
 from .base import Executor, Options
+from .device import DeviceExecutor
 from .graph import GraphExecutor
 from .pipeline import PipelineExecutor
 from .serial import SerialExecutor
@@ -30,6 +31,7 @@ def _streams(options: Options) -> Executor:
 
 
 EXECUTORS: dict[str, Callable[[Options], Executor]] = {
+    "device": DeviceExecutor,
     "graph": lambda options: GraphExecutor(options, cached=False),
     "graph-cached": lambda options: GraphExecutor(options, cached=True),
     "pipeline": PipelineExecutor,

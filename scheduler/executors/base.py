@@ -57,6 +57,8 @@ class Options:
     device: of `serial`. stream: handle of the CUDA home stream; None takes CuPy's current stream at each run.
     check_each: `serial` waits for each call, so that a fault names it.
     graphs: how many graphs, or plans of fixed lists, are kept. depth: jobs of `pipeline` in flight on a stream at most.
+    tiled: `device` lets calls wait for one another tile by tile where they may. watchdog: seconds after which it takes
+    a call that waits to be stuck.
     driver: replaces CUDA, e.g. by a fake device.
     """
 
@@ -75,6 +77,8 @@ class Options:
     check_each: bool = False
     graphs: int = 64
     depth: int = 2
+    tiled: bool = True
+    watchdog: float = 10.0
     driver: Driver | None = None
 
     def __post_init__(self) -> None:
@@ -82,6 +86,8 @@ class Options:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"executor option {name}={value} is too small; give at least 1")
+        if not self.watchdog > 0:
+            raise ValueError(f"executor option watchdog={self.watchdog} is no time to wait; give seconds above 0")
         choices = {
             "policy": tuple(ORDER_POLICIES),
             "stream_policy": (*STREAM_POLICIES, *PLANNERS),

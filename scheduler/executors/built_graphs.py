@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -62,15 +62,9 @@ class BuiltGraph:
 
 
 class GraphStore:
-    """Builds graphs, and keeps the `most` used latest by key. `built` counts how many it has built."""
+    """Keeps the `most` graphs used latest, by key."""
 
-    def __init__(self, executor: str, options: Options, driver: Driver, most: int) -> None:
-        self.built = 0
-        self._executor = executor
-        self._conflicts = options.table(executor).conflicts
-        self._planner = PLANNERS.get(options.stream_policy)
-        self._profile = options.profile if options.profile is not None else Profile()
-        self._driver = driver
+    def __init__(self, most: int) -> None:
         self._most = most
         self._graphs: OrderedDict[tuple[int, ...], BuiltGraph] = OrderedDict()
 
@@ -82,19 +76,38 @@ class GraphStore:
         self._graphs.move_to_end(key)
         return graph
 
-    def build(self, key: tuple[int, ...], calls: tuple[KernelCall, ...], keys: Any) -> BuiltGraph:
-        """Build the graph of a run of calls and keep it under a key; `keys` are the objects that give the key."""
-        self._drop(self._graphs.pop(key, None))
-        shape = self.shape(calls)
-        graph = self._graphs[key] = BuiltGraph(calls, shape, 0, keys)
-        try:
-            graph.handle = self.instantiate(calls, shape)
-        except CallError:
-            del self._graphs[key]
-            raise
+    def add(self, key: tuple[int, ...], make: Callable[[], BuiltGraph], drop: Callable[[int], None]) -> BuiltGraph:
+        """Keep a graph that `make` returns, and `drop` its predecessor and those that were not used for longest."""
+        old = self._graphs.pop(key, None)
+        if old is not None:
+            drop(old.handle)
+        graph = self._graphs[key] = make()
         while len(self._graphs) > self._most:
-            self._drop(self._graphs.popitem(last=False)[1])
+            drop(self._graphs.popitem(last=False)[1].handle)
         return graph
+
+    def close(self, driver: Driver) -> None:
+        """Destroy the graphs."""
+        for graph in self._graphs.values():
+            driver.destroy_graph(graph.handle)
+        self._graphs.clear()
+
+
+class GraphBuilder:
+    """Builds graphs of calls. `built` counts them."""
+
+    def __init__(self, executor: str, options: Options, driver: Driver) -> None:
+        self.built = 0
+        self._executor = executor
+        self._conflicts = options.table(executor).conflicts
+        self._planner = PLANNERS.get(options.stream_policy)
+        self._profile = options.profile if options.profile is not None else Profile()
+        self._driver = driver
+
+    def make(self, calls: tuple[KernelCall, ...], keys: Any, updatable: bool = False) -> BuiltGraph:
+        """Build the graph of a run of calls; `keys` are kept alive with it."""
+        shape = self.shape(calls)
+        return BuiltGraph(calls, shape, self.instantiate(calls, shape, updatable=updatable), keys)
 
     def shape(self, calls: Sequence[KernelCall], recorder: Recorder | None = None) -> Shape:
         """Work out the graph of a run of calls; the time counts as the recorder's check."""
@@ -139,13 +152,3 @@ class GraphStore:
                 calls[-1],
                 error,
             ) from error
-
-    def close(self) -> None:
-        """Destroy the graphs."""
-        for graph in self._graphs.values():
-            self._driver.destroy_graph(graph.handle)
-        self._graphs.clear()
-
-    def _drop(self, graph: BuiltGraph | None) -> None:
-        if graph is not None:
-            self._driver.destroy_graph(graph.handle)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from ..calls import Emitter, FixedList, KernelCall
 from ..driver import CudaDriver, Driver, EventPool
@@ -26,7 +27,7 @@ from ..emission import Feeder
 from ..recorder import Recorder, start_recording
 from ..trace import Trace
 from .base import Options, finish_run
-from .built_graphs import BuiltGraph, GraphStore
+from .built_graphs import BuiltGraph, GraphBuilder, GraphStore
 from .cuda import CudaRun, Lanes, release
 
 
@@ -37,19 +38,20 @@ class GraphExecutor:
         self.name = "graph-cached" if cached else "graph"
         self._options = options
         self._cached = cached
-        options.table(self.name)
+        self._conflicts = options.table(self.name).conflicts
         self._driver: Driver = options.driver if options.driver is not None else CudaDriver()
-        self._store = GraphStore(self.name, options, self._driver, options.graphs if cached else 1)
+        self._builder = GraphBuilder(self.name, options, self._driver)
+        self._store = GraphStore(options.graphs if cached else 1)
         self._pool = EventPool(self._driver)
         self._done = self._pool.take()
         self._lanes = Lanes(self._driver, 1)
         self._home = 0
-        self._finalizer = weakref.finalize(self, _release, self._pool, self._lanes, self._store)
+        self._finalizer = weakref.finalize(self, _release, self._pool, self._lanes, self._store, self._driver)
 
     @property
     def built(self) -> int:
         """How many graphs were built."""
-        return self._store.built
+        return self._builder.built
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Launch the emitters' calls; on return they are all on the home stream."""
@@ -87,7 +89,7 @@ class GraphExecutor:
         key = tuple(map(id, lists))
         graph = self._find(key)
         if graph is None:
-            graph = self._store.build(key, tuple(iter(Feeder(lists, lambda seq: True).pull, None)), lists)
+            graph = self._build(key, tuple(iter(Feeder(lists, lambda seq: True).pull, None)), lists)
         if graph.calls:
             with CudaRun(self.name, self._driver, self._lanes.handles) as run:
                 run.latest = graph.calls[-1]
@@ -101,6 +103,16 @@ class GraphExecutor:
     def _find(self, key: tuple[int, ...]) -> BuiltGraph | None:
         return self._store.find(key) if self._cached else None
 
+    def _build(self, key: tuple[int, ...], calls: tuple[KernelCall, ...], keys: Any) -> BuiltGraph:
+        """Build the graph of a run of calls and keep it, instead of the one that was not used for longest."""
+        return self._store.add(key, lambda: self._make(calls, keys), self._drop)
+
+    def _make(self, calls: tuple[KernelCall, ...], keys: Any) -> BuiltGraph:
+        return self._builder.make(calls, keys)
+
+    def _drop(self, handle: int) -> None:
+        self._driver.destroy_graph(handle)
+
     def _launch_run(
         self, calls: tuple[KernelCall, ...], first: int, behind: list[int], recorder: Recorder | None, trace: Trace
     ) -> list[int]:
@@ -110,11 +122,11 @@ class GraphExecutor:
         """
         timed = recorder is not None and recorder.times
         key = tuple(map(id, calls))
-        graph = None if timed else self._find(key) or self._store.build(key, calls, calls)
-        shape = graph.shape if graph is not None else self._store.shape(calls, recorder)
+        graph = None if timed else self._find(key) or self._build(key, calls, calls)
+        shape = graph.shape if graph is not None else self._builder.shape(calls, recorder)
         seqs = range(first, first + len(calls))
         events = recorder.graph_events(seqs) if recorder is not None and timed else None
-        handle = graph.handle if graph is not None else self._store.instantiate(calls, shape, events)
+        handle = graph.handle if graph is not None else self._builder.instantiate(calls, shape, events)
         if recorder is not None:
             recorder.graph([seqs[i] for i in shape.order], behind, seqs, shape.waits, shape.rows)
         trace.counters.add_waits(shape.asked, shape.edges)
@@ -138,6 +150,6 @@ class GraphExecutor:
         self._finalizer()
 
 
-def _release(pool: EventPool, lanes: Lanes, store: GraphStore) -> None:
+def _release(pool: EventPool, lanes: Lanes, store: GraphStore, driver: Driver) -> None:
     release(pool, lanes)
-    store.close()
+    store.close(driver)

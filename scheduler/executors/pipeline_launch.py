@@ -16,7 +16,7 @@ from ..errors import CallError, call_failed
 from ..pipeline.cutting import Job
 from ..pipeline.kinds import Instance, JobKind, JobLaunch
 from .base import Options
-from .built_graphs import BuiltGraph, GraphStore
+from .built_graphs import BuiltGraph, GraphBuilder, GraphStore
 from .cuda import issue_call
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ class JobLauncher:
         self._driver = driver
         self._workers = options.streams
         self._most = options.graphs
-        self._graphs = GraphStore(executor, options, driver, options.graphs)
+        self._builder = GraphBuilder(executor, options, driver)
+        self._graphs = GraphStore(options.graphs)
         self._seen: OrderedDict[tuple[int, ...], tuple[KernelCall, ...]] = OrderedDict()
         self._ready: OrderedDict[tuple[JobKind, int], _Ready] = OrderedDict()
         self._timed: list[int] = []  # graphs that are launched once, with events
@@ -63,7 +64,7 @@ class JobLauncher:
     @property
     def built(self) -> int:
         """How many graphs were built."""
-        return self._graphs.built
+        return self._builder.built
 
     def launch(self, flow: Flow, job: Job, worker: int, handle: int, behind: Sequence[int]) -> list[int]:
         """Put a job on a worker's stream, where all of it comes after the calls `behind`; return its last calls."""
@@ -78,7 +79,7 @@ class JobLauncher:
         launched = graph.handle
         if recorder is not None:
             if recorder.times:
-                launched = self._graphs.instantiate(calls, shape, recorder.graph_events(seqs))
+                launched = self._builder.instantiate(calls, shape, recorder.graph_events(seqs))
                 self._timed.append(launched)
             rows = [worker + self._workers * row for row in shape.rows]
             recorder.graph([seqs[i] for i in shape.order], behind, seqs, shape.waits, rows)
@@ -94,7 +95,7 @@ class JobLauncher:
         if graph is not None:
             return graph
         if fixed or key in self._seen:
-            return self._graphs.build(key, calls, calls)
+            return self._graphs.add(key, lambda: self._builder.make(calls, calls), self._driver.destroy_graph)
         self._seen[key] = calls
         if len(self._seen) > 4 * self._most:
             self._seen.popitem(last=False)
@@ -160,10 +161,7 @@ class JobLauncher:
 
     def _build(self, instance: Instance) -> BuiltGraph | None:
         calls = tuple(instance.calls)
-        if len(calls) == 1:
-            return None
-        shape = self._graphs.shape(calls)
-        return BuiltGraph(calls, shape, self._graphs.instantiate(calls, shape, updatable=True), calls)
+        return None if len(calls) == 1 else self._builder.make(calls, calls, updatable=True)
 
     def _record_waits(self, flow: Flow, worker: int, behind: Sequence[int]) -> None:
         if flow.recorder is not None:
@@ -187,4 +185,4 @@ class JobLauncher:
             self._forget(ready)
             kind.release(handle)
         self._ready.clear()
-        self._graphs.close()
+        self._graphs.close(self._driver)
