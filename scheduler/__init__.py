@@ -11,7 +11,7 @@ from .calls import AwaitCounts, Cost, Emitter, FixedList, Item, KernelCall, Laun
 from .device.body import DeviceBody, DeviceTask, Tiling
 from .device.cuda import compile_body
 from .errors import CallError
-from .executors import EXECUTORS, Executor, Options, make_executor
+from .executors import EXECUTORS, Executor, Options, make_executor, run_repeatedly
 from .launch import Buffer, BufferSet, CudaLaunch, HostLaunch, Number, PythonLaunch
 from .pipeline.kinds import JobArguments, JobKind, JobLaunch
 from .profiles import Need, Profile
@@ -55,5 +55,6 @@ __all__ = [
     "Window",
     "compile_body",
     "make_executor",
+    "run_repeatedly",
     "validate",
 ]

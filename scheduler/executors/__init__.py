@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from ..planning import PLANNERS
-from .base import Executor, Options
+from .base import Executor, Options, run_repeatedly
 from .device import DeviceExecutor
 from .graph import GraphExecutor
 from .pipeline import PipelineExecutor
@@ -56,4 +56,4 @@ def make_executor(name: str, **options: Any) -> Executor:
     return EXECUTORS[name](Options(**options))
 
 
-__all__ = ["EXECUTORS", "Executor", "Options", "make_executor"]
+__all__ = ["EXECUTORS", "Executor", "Options", "make_executor", "run_repeatedly"]

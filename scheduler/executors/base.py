@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal, Protocol, get_args
 
-from ..calls import Emitter, KernelCall
+from ..calls import Emitter, FixedList, KernelCall
 from ..driver import Driver
 from ..emission import Feeder
 from ..planning import PLANNERS
@@ -116,6 +116,19 @@ def run_on_host(call: KernelCall, seq: int, recorder: Recorder | None) -> None:
     start = perf_counter()
     call.launch.issue(0)
     recorder.ran(seq, start, perf_counter())
+
+
+def run_repeatedly(executor: Executor, lists: Sequence[FixedList], times: int) -> Trace:
+    """Run fixed lists so many times, at least once; return the trace of the last run.
+
+    An executor with a `repeat` of its own may let a list go on to its next round while others are in an earlier one.
+    """
+    repeat = getattr(executor, "repeat", None)
+    if repeat is not None:
+        return repeat(lists, times)
+    for _ in range(times - 1):
+        executor.run(lists)
+    return executor.run(lists)
 
 
 def finish_run(trace: Trace, feeder: Feeder, recorder: Recorder | None) -> Trace:
