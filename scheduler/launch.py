@@ -218,6 +218,11 @@ class CudaLaunch:
         """The set whose epoch tells when arguments must be packed again."""
         return self._packed.buffers
 
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """The arguments, as they were given."""
+        return self._packed.args
+
     def node(self) -> tuple[int, tuple[int, int, int], tuple[int, int, int], int, int]:
         """What a graph's node needs: function, grid, block, shared bytes, address of the table of packed arguments."""
         return self.function, self.grid, self.block, self.shared, self._packed.current()[3]

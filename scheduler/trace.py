@@ -42,7 +42,15 @@ class Step(NamedTuple):
 
 @dataclass
 class Counters:
-    """Totals of a run. `issue_seconds` and `check_seconds` are measured only when times are recorded."""
+    """Totals of a run. `issue_seconds` and `check_seconds` are measured only when times are recorded.
+
+    Waits are those of a call for one on another stream, by an event, or the edges of a graph. `waits_asked` says how
+    many the hazard check asked for: one for each call it names that had not been seen complete. Those that stream
+    order and other waits imply were removed, the rest inserted.
+
+    `jobs` and `stolen` count the jobs of `pipeline` and those that another worker took; `launches` the calls and graphs
+    that it launched for them, and `job_seconds` the host's time for that.
+    """
 
     calls: int = 0
     awaits: int = 0
@@ -50,6 +58,20 @@ class Counters:
     waits_removed: int = 0
     issue_seconds: float = 0.0
     check_seconds: float = 0.0
+    jobs: int = 0
+    stolen: int = 0
+    launches: int = 0
+    job_seconds: float = 0.0
+
+    @property
+    def waits_asked(self) -> int:
+        """Waits before those that others imply were removed."""
+        return self.waits_inserted + self.waits_removed
+
+    def add_waits(self, asked: int, inserted: int) -> None:
+        """Count the waits of some calls."""
+        self.waits_inserted += inserted
+        self.waits_removed += asked - inserted
 
 
 @dataclass
