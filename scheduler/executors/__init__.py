@@ -10,6 +10,7 @@ from .base import Executor, Options
 from .graph import GraphExecutor
 from .serial import SerialExecutor
 from .shuffled import ShuffledExecutor
+from .simulated import SimulatedExecutor
 from .streams import StreamsExecutor
 from .streams_polling import PollingExecutor
 from .threads import ThreadsExecutor
@@ -24,6 +25,7 @@ EXECUTORS: dict[str, Callable[[Options], Executor]] = {
     "graph-cached": lambda options: GraphExecutor(options, cached=True),
     "serial": SerialExecutor,
     "shuffled": ShuffledExecutor,
+    "simulated": lambda options: SimulatedExecutor(options, lambda name, inner: EXECUTORS[name](inner)),
     "streams": _streams,
     "threads": ThreadsExecutor,
 }

@@ -10,6 +10,7 @@ from typing import Literal, Protocol, get_args
 from ..calls import Emitter, KernelCall
 from ..driver import Driver
 from ..emission import Feeder
+from ..gpu_model.spec import GpuSpec
 from ..policies import ORDER_POLICIES, STREAM_POLICIES
 from ..recorder import Recorder
 from ..segments import Segments
@@ -53,6 +54,7 @@ class Options:
     device: of `serial`. stream: handle of the CUDA home stream; None takes CuPy's current stream at each run.
     check_each: `serial` waits for each call, so that a fault names it. graphs: how many `graph-cached` keeps.
     driver: replaces CUDA, e.g. by a fake device.
+    model, gpu: of `simulated`: the way of executing, and the GPU, a name or a GpuSpec; see scheduler/gpu_model.
     """
 
     segments: Segments | None = None
@@ -69,6 +71,8 @@ class Options:
     check_each: bool = False
     graphs: int = 64
     driver: Driver | None = None
+    model: str = "streams"
+    gpu: str | GpuSpec = "h200"
 
     def __post_init__(self) -> None:
         for name in ("window", "streams", "workers", "graphs"):
