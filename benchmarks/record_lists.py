@@ -21,8 +21,7 @@ import simengine
 from benchmarks.mixed import SIX
 from benchmarks.models import compiled, short
 from benchmarks.stepping import document, group_controls, scatter_group
-from scheduler import EXECUTORS, KernelCall, make_executor
-from scheduler.list_recorder import ListRecorder
+from scheduler import EXECUTORS, KernelCall, ListRecorder, make_executor
 from scheduler.recording import write_json
 
 GRASP = str(Path(simengine.__file__).parent / "zoo" / "grasp.xml")

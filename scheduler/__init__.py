@@ -11,6 +11,8 @@ from .calls import AwaitCounts, Cost, Emitter, FixedList, Item, KernelCall, Laun
 from .errors import CallError
 from .executors import EXECUTORS, Executor, Options, make_executor
 from .launch import Buffer, BufferSet, CudaLaunch, HostLaunch, Number, PythonLaunch
+from .list_recorder import ListRecorder
+from .recording import LaunchShape, RecordedList
 from .segments import Segments
 from .trace import Counters, Event, Step, Trace
 from .validation import validate
@@ -33,9 +35,12 @@ __all__ = [
     "Item",
     "KernelCall",
     "Launch",
+    "LaunchShape",
+    "ListRecorder",
     "Number",
     "Options",
     "PythonLaunch",
+    "RecordedList",
     "Segments",
     "Step",
     "Tag",

@@ -58,7 +58,12 @@ class SimulatedExecutor:
             record: Record = "off" if options.record == "off" else "order"
             inner = replace(options, driver=self._driver, device="cuda", stream=None, record=record)
             self._inner = make(options.model, inner)
-        self._twins = Twins(self._spec, self._driver, lambda: self._clock.advance(self._spec.host.emit))
+        self._twins = Twins(self._spec, self._driver, self._emitting)
+
+    def _emitting(self) -> None:
+        """An item is made, on the one thread there is; models with processes charge it to the process that asks."""
+        if self._driver is not None:
+            self._clock.advance(self._spec.host.emit)
 
     @property
     def now(self) -> float:

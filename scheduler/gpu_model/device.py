@@ -92,7 +92,7 @@ class Device:
 
     def launch(self, stream: int, kernel: Kernel) -> None:
         """The host puts a kernel on a stream. Raises ValueError if the GPU can never hold a block of it."""
-        self.spec.waves(kernel.shape)
+        self.processors.admit(kernel.shape)
         kernel.issue = self.clock.now
         self._put(stream, kernel)
 

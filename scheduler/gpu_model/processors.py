@@ -66,11 +66,21 @@ class Processors:
         self._waiting: deque[Kernel] = deque()
         self._resident = 0
         self._front = 0.0  # when the next kernel may start
+        self._needs: dict[LaunchShape, np.ndarray] = {}
+        self._alone: dict[tuple[LaunchShape, float], float] = {}  # durations of blocks
         self.peak = 0
+
+    def admit(self, shape: LaunchShape) -> np.ndarray:
+        """Return what a block needs. Raises ValueError if no multiprocessor can ever hold it."""
+        need = self._needs.get(shape)
+        if need is None:
+            self.spec.waves(shape)
+            need = self._needs[shape] = np.array(self.spec.needs(shape), np.int64)
+        return need
 
     def submit(self, kernel: Kernel, done: Callable[[], None]) -> None:
         """Queue a kernel; `done` is called at the end of its last block. Raises ValueError if no block of it fits."""
-        self.spec.waves(kernel.shape)
+        self.admit(kernel.shape)
         kernel.done = done
         begin = max(self._clock.now, self._front)
         self._front = begin + self.spec.spacing
@@ -100,7 +110,7 @@ class Processors:
 
     def _place(self, kernel: Kernel) -> None:
         """Start as many blocks of a kernel as fit."""
-        need = np.array(self.spec.needs(kernel.shape), np.int64)
+        need = self.admit(kernel.shape)
         room = (self._free // need).min(axis=1)
         given = room if room.sum() <= kernel.blocks else _spread(room, self._free[:, 0], kernel.blocks)
         (where,) = given.nonzero()
@@ -111,25 +121,40 @@ class Processors:
             self._resident += 1
             self.peak = max(self.peak, self._resident)
         placed = given[where]
-        lasting = self._lasting(kernel, where, placed * need[0])
+        others = self._others(kernel, where, placed * need[0])
         self._free[where] -= placed[:, None] * need
         count = int(placed.sum())
         kernel.blocks -= count
         kernel.running += count
-        for seconds in np.unique(lasting):
-            these = lasting == seconds
-            self._end_later(kernel, float(seconds), where[these], placed[these], need)
+        alone = self._alone_seconds(kernel)
+        if others is None:
+            self._end_later(kernel, alone, where, placed, need)
+            return
+        for share in np.unique(others):
+            these = others == share
+            seconds = alone * (1.0 + self.spec.contention * float(share))
+            self._end_later(kernel, seconds, where[these], placed[these], need)
 
-    def _lasting(self, kernel: Kernel, where: np.ndarray, threads: np.ndarray) -> np.ndarray:
-        """How long blocks run that start now on some multiprocessors, of which other kernels use a part [s]."""
-        alone = self.spec.block_seconds(kernel.shape, kernel.seconds)
+    def _alone_seconds(self, kernel: Kernel) -> float:
+        """How long a block runs with nothing beside it [s]."""
+        key = kernel.shape, kernel.seconds
+        seconds = self._alone.get(key)
+        if seconds is None:
+            seconds = self._alone[key] = self.spec.block_seconds(*key)
+        return seconds
+
+    def _others(self, kernel: Kernel, where: np.ndarray, threads: np.ndarray) -> np.ndarray | None:
+        """The share of the threads of some multiprocessors that other kernels hold, or None where it does not matter.
+
+        The kernel then takes `threads` of them.
+        """
         if not self.spec.contention:
-            return np.full(len(where), alone)
+            return None
         if kernel.own is None:
             kernel.own = np.zeros(self.spec.multiprocessors, np.int64)
         others = self.spec.threads - self._free[where, 0] - kernel.own[where]
         kernel.own[where] += threads
-        return alone * (1.0 + self.spec.contention * others / self.spec.threads)
+        return others / self.spec.threads
 
     def _end_later(
         self, kernel: Kernel, seconds: float, where: np.ndarray, placed: np.ndarray, need: np.ndarray

@@ -85,7 +85,7 @@ class AcsSoftware(_Acs):
         while True:
             call = None if window.full else self.feeder.pull()
             if call is not None:
-                yield host.check * len(window) + host.keep
+                yield host.emit + host.keep + host.check * len(window)
                 window.insert(call)
                 self.trace.order.append(call)
                 self.kernels.append(call.launch.kernel())  # type: ignore[attr-defined]
@@ -138,7 +138,7 @@ class AcsHardware(_Acs):
             unknown = len(self.kernels) - len(self.known)
             call = self.feeder.pull() if unknown < host.listed else None
             if call is not None:
-                yield host.check * unknown + host.keep + host.send
+                yield host.emit + host.keep + host.check * unknown + host.send
                 seq = len(self.kernels)
                 self.trace.order.append(call)
                 self.kernels.append(call.launch.kernel())  # type: ignore[attr-defined]
