@@ -54,7 +54,7 @@ class SimulatedExecutor:
         self._driver: VirtualDriver | None = None
         options.table(self.name)
         if options.model in _DRIVEN:
-            self._driver = VirtualDriver(self._spec, self._clock)
+            self._driver = VirtualDriver(self._spec, self._clock, options.model != "serial")
             record: Record = "off" if options.record == "off" else "order"
             inner = replace(options, driver=self._driver, device="cuda", stream=None, record=record)
             self._inner = make(options.model, inner)

@@ -27,11 +27,13 @@ class BodyFailed(RuntimeError):
 class VirtualDriver:
     """Implements `scheduler.driver.Driver`. Stream 0 is the home stream, and there is no implicit synchronisation.
 
-    `kernels` holds those launched, in order, since it was last set; None keeps none.
+    `kernels` holds those launched, in order, since it was last set; None keeps none. `tracks` says whether the executor
+    looks for hazards.
     """
 
-    def __init__(self, spec: GpuSpec, clock: Clock) -> None:
+    def __init__(self, spec: GpuSpec, clock: Clock, tracks: bool = True) -> None:
         self.spec = spec
+        self._issuing = spec.host.keep + spec.host.launch + (spec.host.track if tracks else 0.0)
         self.clock = clock
         self.device = Device(spec, clock)
         self.kernels: list[Kernel] | None = None
@@ -43,7 +45,7 @@ class VirtualDriver:
 
     def issue(self, launch: VirtualLaunch, stream: int) -> None:
         """Put a kernel on a stream."""
-        self._spend(self.spec.host.keep + self.spec.host.launch)
+        self._spend(self._issuing)
         kernel = launch.kernel()
         self.device.launch(stream, kernel)
         if self.kernels is not None:
@@ -120,7 +122,7 @@ class VirtualDriver:
         """Return a graph of virtual launches. Raises ValueError for timed events: virtual time needs none."""
         if events is not None:
             raise ValueError("graphs of the GPU model have no timed events; run with record='order'")
-        self._spend(self.spec.host.build_node * len(launches))
+        self._spend((self.spec.host.build_node + self.spec.host.track) * len(launches))
         self._handles += 1
         self._graphs[self._handles] = Graph([launch.kernel for launch in launches], waits)
         return self._handles

@@ -18,7 +18,8 @@ class HostSpec:
 
     launch, record, wait, query: the driver's functions. launch_graph, launch_node: a graph's launch, and what each of
     its nodes adds. build_node: building and instantiating a graph, for each node. emit: an emitter's making of a call.
-    keep: an executor's own work on a call (pulling it, window, hazards, choice of stream). run: a run of an executor.
+    keep: an executor's own work on a call. track: what the window, hazards and the choice of a stream add to it, or the
+    dependencies of a graph that is built. run: a run of an executor.
     check: a hazard check of ACS against one call of its window. notify: a scheduler thread of ACS returns from its wait
     and brings the window up to date. send: putting a call into a queue that the GPU reads. listed: calls, not seconds,
     that the host of ACS-HW keeps in its list, at most.
@@ -33,6 +34,7 @@ class HostSpec:
     build_node: float = 2.5e-6
     emit: float = 0.0
     keep: float = 1e-6
+    track: float = 2e-6
     run: float = 0.0
     check: float = 51e-9
     notify: float = 5e-6
