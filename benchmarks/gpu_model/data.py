@@ -72,6 +72,6 @@ def predicted(recorded: RecordedList, executor: str, gpu: GpuSpec, repeats: int 
     return float(1e6 * (simulated.now - begin) / repeats)
 
 
-def with_host(gpu: GpuSpec, **costs: float) -> GpuSpec:
+def with_host(gpu: GpuSpec, **costs: Any) -> GpuSpec:
     """The same GPU with other costs on the host."""
     return replace(gpu, host=replace(gpu.host, **costs))

@@ -20,6 +20,9 @@ from scheduler.gpu_model import GpuSpec
 FREE = ("emit", "keep", "track", "run", "contention")
 FIRST = (2e-6, 1e-6, 3e-6, 10e-6, 0.5)
 BOUNDS = ((0.0, 20e-6), (0.0, 10e-6), (0.0, 20e-6), (0.0, 100e-6), (0.0, 4.0))
+PULL = 0.02
+"""Towards the first values, so that a constant on which no measurement depends stays there."""
+
 VISIBLE = 1e-6
 """Of the turnaround of an empty kernel, what is said to lie behind its end [s]; the rest lies before its start."""
 
@@ -65,10 +68,12 @@ def fit(
     def misses(values: np.ndarray) -> list[float]:
         found = residuals(with_free(gpu, values * scale), workloads, repeats)
         progress(f"{dict(zip(FREE, (values * scale).tolist(), strict=True))}: rms {rms(found):.3f}")
-        return found
+        return [*found, *(PULL * (values - 1.0))]
 
     low, high = np.array(BOUNDS).T / scale
-    result = least_squares(misses, np.ones(len(FREE)), bounds=(low, high), diff_step=0.1, loss="soft_l1", f_scale=0.1)
+    result = least_squares(
+        misses, np.ones(len(FREE)), bounds=(low, high), diff_step=0.1, loss="soft_l1", f_scale=0.1, xtol=0.01, ftol=0.01
+    )
     return with_free(gpu, result.x * scale)
 
 

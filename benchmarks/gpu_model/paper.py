@@ -5,9 +5,9 @@ best in simulation, CUDA graphs rebuilt each step 0.85, with 44 to 58 % of their
 published as numbers: the durations of its kernels, how many of them could run at once, and the cost of building a node.
 So lists are made here, stages of some chains of kernels that a last kernel joins, for several widths. For each, and
 for synchronising and launching at the ends and in the middle of its published 5 to 20 us, the duration of a kernel is
-sought at which ACS-SW comes out as published. ACS-HW then follows, and so does the graph, for costs of building at which
-that takes its published share. Where they come out as published as well, the figures agree with each other and with the
-model. Beside them stand the engine's own lists, their kernels slowed down to some durations.
+sought at which ACS-SW comes out as published. ACS-HW then follows, and so does the graph, for costs of building at
+which that takes its published share. Where they come out as published as well, the figures agree with each other and
+with the model. Beside them stand the engine's own lists, their kernels slowed down to some durations.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ GRAPH = 0.85
 
 
 class Ratios(NamedTuple):
-    """Time of serial launch over that of each system; that of graphs for the larger and the smaller share of building."""
+    """Time of serial launch over that of each system; of graphs, for the larger and the smaller share of building."""
 
     acs_sw: float
     acs_hw: float
