@@ -80,8 +80,8 @@ class Workload:
     def executor(self, text: str, **more: Any) -> Any:
         """An executor on the simulation's segments and device."""
         name, options = options_of(text)
-        device = {"device": "cuda"} if self.sim.backend == "cuda" else {}
-        return make_executor(name, segments=self.engine.segments, **device, **options, **more)
+        usual = self.engine.backend.executor_options(name, len(self.sim.groups))
+        return make_executor(name, **{**usual, "segments": self.engine.segments, **options, **more})
 
     def seconds(self, text: str, emission: str, steps: int, rounds: int) -> float:
         """Seconds a step takes under an executor, the median over rounds, from the same states every time."""
