@@ -1,8 +1,8 @@
 """The simulated executor: runs lists in virtual time on a model of a GPU, under any way of executing them.
 
     model "serial", "streams", "graph", "graph-cached": that executor itself, on a driver in virtual time
+    model "device": the same with lists run by a persistent kernel, whose blocks take tickets
     model "acs-sw", "acs-hw": the window of the ACS paper on the host and on the GPU
-    model "device": a persistent kernel that takes tiles by tickets
 
 Invariants
     1. Virtual time only grows, from run to run. A trace's times count from the beginning of its run.
@@ -24,15 +24,15 @@ from ..gpu_model.clock import Clock
 from ..gpu_model.driver import VirtualDriver
 from ..gpu_model.presets import gpu_named
 from ..gpu_model.processors import Kernel
-from ..gpu_model.tickets import TicketedDevice
 from ..gpu_model.virtual import Twins
 from ..gpu_model.windowed import AcsHardware, AcsSoftware
 from ..trace import Event, Record, Trace
 from .base import Executor, Options, finish_run
 
-_DRIVEN = ("serial", "streams", "graph", "graph-cached")
-_IN_VIRTUAL_TIME: dict[str, Any] = {"acs-sw": AcsSoftware, "acs-hw": AcsHardware, "device": TicketedDevice}
-MODELS = (*_DRIVEN, *_IN_VIRTUAL_TIME)
+# The executor that runs in virtual time; `device` hands over lists as cached graphs are.
+_DRIVEN = {name: name for name in ("serial", "streams", "graph", "graph-cached")} | {"device": "graph-cached"}
+_PROCESSES: dict[str, Any] = {"acs-sw": AcsSoftware, "acs-hw": AcsHardware}
+MODELS = (*_DRIVEN, *_PROCESSES)
 
 
 class SimulatedExecutor:
@@ -54,10 +54,11 @@ class SimulatedExecutor:
         self._driver: VirtualDriver | None = None
         options.table(self.name)
         if options.model in _DRIVEN:
-            self._driver = VirtualDriver(self._spec, self._clock, options.model != "serial")
+            tracks, persistent = options.model != "serial", options.model == "device"
+            self._driver = VirtualDriver(self._spec, self._clock, tracks, persistent)
             record: Record = "off" if options.record == "off" else "order"
             inner = replace(options, driver=self._driver, device="cuda", stream=None, record=record)
-            self._inner = make(options.model, inner)
+            self._inner = make(_DRIVEN[options.model], inner)
         self._twins = Twins(self._spec, self._driver, self._emitting)
 
     def _emitting(self) -> None:
@@ -78,7 +79,7 @@ class SimulatedExecutor:
         begin = self._clock.now
         self._clock.advance(self._spec.host.run)
         twins = self._twins.emitters(emitters)
-        trace, kernels = self._run_driven(twins) if self._driver is not None else self._run_in_virtual_time(twins)
+        trace, kernels = self._run_driven(twins) if self._driver is not None else self._run_processes(twins)
         trace.executor, trace.record = self.name, self._options.record
         trace.order = [self._twins.real(twin) for twin in trace.order]
         if trace.record != "off":
@@ -110,9 +111,9 @@ class SimulatedExecutor:
         issued = (step.seq for step in trace.log if step.kind == "issue")
         return trace, dict(zip(issued, driver.kernels, strict=True))
 
-    def _run_in_virtual_time(self, emitters: Any) -> tuple[Trace, dict[int, Kernel]]:
+    def _run_processes(self, emitters: Any) -> tuple[Trace, dict[int, Kernel]]:
         trace = Trace(self.name, self._options.record)
-        run = _IN_VIRTUAL_TIME[self._options.model](self._options, self._spec, self._clock, trace, emitters)
+        run = _PROCESSES[self._options.model](self._options, self._spec, self._clock, trace, emitters)
         try:
             run.run()
             if run.device.failure is not None:

@@ -6,7 +6,7 @@ Invariants
     1. A stream's commands are carried out in order, each no earlier than `dispatch` after the host gave it.
     2. A kernel starts `chain` after the one before it on its stream has ended, or later; `crossing` after a kernel on
        another stream whose event it waits for; `mark` is added for each event between it and the one before.
-    3. A graph's kernel starts `node` after the last that it waits for, its first ones as a stream's kernel would.
+    3. Lists launched at once are run by `scheduler.gpu_model.batches`, and begin as a stream's kernel would.
     4. A kernel's body runs at its end, so what it wrote is there before anything that must come behind it starts.
     5. After a body has raised nothing runs any more until `reset`.
 """
@@ -17,9 +17,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from ..calls import KernelCall
+from .batches import Batch, NodeBatch
 from .clock import Clock
 from .processors import Kernel, Processors
 from .spec import GpuSpec
+from .tickets import TicketBatch
 
 
 class Marker:
@@ -43,22 +45,7 @@ class Graph:
         self.waits = tuple(map(tuple, waits))
 
 
-class _Batch:
-    """A launched graph: kernels, how many each still waits for, and which wait for it."""
-
-    __slots__ = ("behind", "kernels", "left", "upstream")
-
-    def __init__(self, kernels: list[Kernel], waits: Sequence[Sequence[int]]) -> None:
-        self.kernels = kernels
-        self.left = len(kernels)
-        self.upstream = [len(direct) for direct in waits]
-        self.behind: list[list[int]] = [[] for _ in kernels]
-        for later, direct in enumerate(waits):
-            for earlier in direct:
-                self.behind[earlier].append(later)
-
-
-Command = tuple[float, Kernel | Marker | _Batch | tuple[Marker]]
+Command = tuple[float, Kernel | Marker | Batch | tuple[Marker]]
 """When it is there, and what: a tuple of a marker is a wait for it."""
 
 
@@ -75,9 +62,13 @@ class Stream:
 
 
 class Device:
-    """Streams over the multiprocessors of a GPU. `failure` is the call whose body raised, and what it raised."""
+    """Streams over the multiprocessors of a GPU. `failure` is the call whose body raised, and what it raised.
 
-    def __init__(self, spec: GpuSpec, clock: Clock) -> None:
+    `persistent` says whether lists launched at once are run by a persistent kernel, not as graphs.
+    """
+
+    def __init__(self, spec: GpuSpec, clock: Clock, persistent: bool = False) -> None:
+        self._batch = TicketBatch if persistent else NodeBatch
         self.spec = spec
         self.clock = clock
         self.processors = Processors(spec, clock)
@@ -107,12 +98,13 @@ class Device:
         self._put(stream, (marker,))
 
     def launch_graph(self, stream: int, graph: Graph) -> list[Kernel]:
-        """The host puts a graph on a stream; returns its kernels."""
+        """The host puts a graph on a stream; returns its kernels. Raises ValueError for one that can never fit."""
         kernels = [make() for make in graph.makers]
         for kernel in kernels:
+            self.processors.admit(kernel.shape)
             kernel.issue = self.clock.now
         if kernels:
-            self._put(stream, _Batch(kernels, graph.waits))
+            self._put(stream, self._batch(kernels, graph.waits))
         return kernels
 
     def is_empty(self, stream: int) -> bool:
@@ -147,7 +139,7 @@ class Device:
         for number in self.streams:
             self.streams[number] = Stream(number)
 
-    def _put(self, stream: int, what: Kernel | Marker | _Batch | tuple[Marker]) -> None:
+    def _put(self, stream: int, what: Kernel | Marker | Batch | tuple[Marker]) -> None:
         held = self.streams[stream]
         held.commands.append((self.clock.now + self.spec.dispatch, what))
         self._pump(held)
@@ -168,11 +160,9 @@ class Device:
             elif isinstance(what, Kernel):
                 stream.busy = True
                 self.start(what, lambda: self._end(stream))
-            elif isinstance(what, _Batch):
+            elif isinstance(what, Batch):
                 stream.busy = True
-                for number, upstream in enumerate(what.upstream):
-                    if not upstream:
-                        self._start_node(stream, what, number)
+                what.begin(self, lambda: self._end(stream))
 
     def _go_on_at(self, stream: Stream, time: float) -> None:
         def go_on() -> None:
@@ -198,19 +188,6 @@ class Device:
         for other in marker.waiting:
             self._pump(other)
         marker.waiting.clear()
-
-    def _start_node(self, stream: Stream, batch: _Batch, number: int) -> None:
-        def done() -> None:
-            batch.left -= 1
-            for later in batch.behind[number]:
-                batch.upstream[later] -= 1
-                if not batch.upstream[later]:
-                    start = self.clock.now + self.spec.node
-                    self.clock.at(start, lambda later=later: self._start_node(stream, batch, later))  # type: ignore[misc]
-            if not batch.left:
-                self._end(stream)
-
-        self.start(batch.kernels[number], done)
 
     def _end(self, stream: Stream) -> None:
         stream.busy = False

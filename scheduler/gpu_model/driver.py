@@ -28,14 +28,16 @@ class VirtualDriver:
     """Implements `scheduler.driver.Driver`. Stream 0 is the home stream, and there is no implicit synchronisation.
 
     `kernels` holds those launched, in order, since it was last set; None keeps none. `tracks` says whether the executor
-    looks for hazards.
+    looks for hazards, `persistent` whether lists launched at once are run by a persistent kernel.
     """
 
-    def __init__(self, spec: GpuSpec, clock: Clock, tracks: bool = True) -> None:
+    def __init__(self, spec: GpuSpec, clock: Clock, tracks: bool = True, persistent: bool = False) -> None:
         self.spec = spec
         self._issuing = spec.host.keep + spec.host.launch + (spec.host.track if tracks else 0.0)
         self.clock = clock
-        self.device = Device(spec, clock)
+        self.device = Device(spec, clock, persistent)
+        host = spec.host
+        self._launching = host.launch_workers if persistent else host.launch_graph
         self.kernels: list[Kernel] | None = None
         self._markers: dict[int, Marker] = {}
         self._graphs: dict[int, Graph] = {}
@@ -130,7 +132,7 @@ class VirtualDriver:
     def launch_graph(self, graph: int, stream: int) -> None:
         """Put a graph on a stream."""
         built = self._graphs[graph]
-        self._spend(self.spec.host.launch_graph + self.spec.host.launch_node * len(built.makers))
+        self._spend(self._launching + self.spec.host.launch_node * len(built.makers))
         kernels = self.device.launch_graph(stream, built)
         if self.kernels is not None:
             self.kernels += kernels

@@ -17,7 +17,8 @@ class HostSpec:
     """Costs on the host [s]. Those of one call each, unless said otherwise.
 
     launch, record, wait, query: the driver's functions. launch_graph, launch_node: a graph's launch, and what each of
-    its nodes adds. build_node: building and instantiating a graph, for each node. emit: an emitter's making of a call.
+    its nodes adds. launch_workers: the launch of a list on persistent kernels. build_node: building and instantiating a
+    graph, for each node. emit: an emitter's making of a call.
     keep: an executor's own work on a call. track: what the window, hazards and the choice of a stream add to it, or the
     dependencies of a graph that is built. run: a run of an executor.
     check: a hazard check of ACS against one call of its window. notify: a scheduler thread of ACS returns from its wait
@@ -31,6 +32,7 @@ class HostSpec:
     query: float = 0.22e-6
     launch_graph: float = 3e-6
     launch_node: float = 0.0
+    launch_workers: float = 9e-6
     build_node: float = 2.5e-6
     emit: float = 0.0
     keep: float = 1e-6
@@ -56,7 +58,8 @@ class GpuSpec:
     start of one that waits for it on another stream. spacing: between the starts of any two kernels. node: from the end
     of a graph's node to the start of the next. visible: from the end of work until the host can see it.
     interconnect: a word from host to device, or back. ticket, release: a persistent kernel's taking of a tile, and from
-    the end of a task to the start of one that waited for it. slot: a window on the GPU takes in or gives out a call.
+    the end of a task to the start of one that waited for it. reset: from a list's being there to its first ticket.
+    slot: a window on the GPU takes in or gives out a call.
 
     tiles: blocks of a persistent kernel on each multiprocessor.
 
@@ -83,6 +86,7 @@ class GpuSpec:
     interconnect: float = 1e-6
     ticket: float = 10e-9
     release: float = 1.58e-6
+    reset: float = 3e-6
     slot: float = 50e-9
     tiles: int = 4
     flops: float = 1e12
@@ -136,5 +140,5 @@ class GpuSpec:
 
 _TIMES = (
     *("dispatch", "chain", "mark", "crossing", "spacing", "node", "visible", "interconnect"),
-    *("ticket", "release", "slot", "shortest"),
+    *("ticket", "release", "reset", "slot", "shortest"),
 )

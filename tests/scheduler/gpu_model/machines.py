@@ -10,7 +10,19 @@ from scheduler.gpu_model import GpuSpec, HostSpec
 from scheduler.recording import RecordedCall, RecordedList
 
 US = 1e-6
-_FREE = ("dispatch", "chain", "mark", "crossing", "spacing", "node", "visible", "interconnect", "ticket", "release")
+_FREE = (
+    "dispatch",
+    "chain",
+    "mark",
+    "crossing",
+    "spacing",
+    "node",
+    "visible",
+    "interconnect",
+    "ticket",
+    "release",
+    "reset",
+)
 FREE_HOST = HostSpec(**{f.name: 0.0 for f in fields(HostSpec) if f.name != "listed"})
 
 
