@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
-from scheduler import KernelCall, PythonLaunch
+from scheduler import Cost, KernelCall, LaunchShape, PythonLaunch, Tag
+from scheduler.gpu_model import GPUS
 from scheduler.gpu_model.clock import Clock
 from scheduler.gpu_model.device import Device, Graph
 from scheduler.gpu_model.driver import BodyFailed, VirtualDriver
 from scheduler.gpu_model.processors import Kernel
+from scheduler.gpu_model.virtual import VirtualLaunch
+from scheduler.recording import RecordedCall
 from tests.scheduler.gpu_model.machines import US, machine, shaped, with_host
 
 COSTS = {"dispatch": 3 * US, "chain": 1 * US, "crossing": 2 * US, "mark": 0.25 * US, "node": 0.5 * US}
@@ -121,6 +124,24 @@ def test_the_driver_charges_the_host_and_shows_it_ends_late() -> None:
     driver.destroy_event(first)
     with pytest.raises(KeyError):
         driver.query(first)
+
+
+@pytest.mark.parametrize(
+    ("us", "one", "sixteen"), [(2, 3.4, 3.5), (5, 6.3, 3.4), (10, 11.1, 3.4), (20, 20.7, 3.6), (50, 49.5, 3.7)]
+)
+def test_kernels_on_one_stream_and_on_sixteen_take_what_an_h200_does(us: float, one: float, sixteen: float) -> None:
+    """256 kernels of 4 blocks that spin for so long, issued every 3.4 us: microseconds a kernel, as measured."""
+    gpu = with_host(GPUS["h200"], launch=3.4 * US, keep=0.0, track=0.0)
+    call = RecordedCall("k", (), (), (), LaunchShape(4, 128, 32, 0), us * US, Cost(), Tag()).kernel_call()
+    for streams, measured in ((1, one), (16, sixteen)):
+        driver = VirtualDriver(gpu, Clock())
+        launch = VirtualLaunch(call, gpu, driver)
+        handles = [driver.create_stream() for _ in range(streams)]
+        for n in range(256):
+            launch.issue(handles[n % streams])
+        for handle in handles:
+            driver.synchronize(handle)
+        assert driver.clock.now / 256 / US == pytest.approx(measured, rel=0.1)
 
 
 def test_the_driver_refuses_what_can_never_be() -> None:
