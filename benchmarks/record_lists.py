@@ -20,6 +20,7 @@ import numpy as np
 import simengine
 from benchmarks.mixed import SIX
 from benchmarks.models import compiled, short
+from benchmarks.piles import settled
 from benchmarks.stepping import document, group_controls, scatter_group
 from scheduler import EXECUTORS, KernelCall, ListRecorder, make_executor
 from scheduler.recording import write_json
@@ -37,6 +38,7 @@ WORKLOADS = (
 )
 CUDA = ("serial", "streams", "streams:completion=polling", "graph", "graph-cached", "pipeline", "device")
 HOST = ("serial", "threads")
+_SETTLING_STEPS = 300
 _HOST_SECONDS_A_CALL = 30e-6
 """More than the host takes to issue a call between two events."""
 
@@ -46,6 +48,12 @@ def options_of(text: str) -> tuple[str, dict[str, Any]]:
     name, _, rest = text.partition(":")
     pairs = (part.split("=", 1) for part in rest.split(",") if part)
     return name, {key: int(value) if value.isdigit() else value for key, value in pairs}
+
+
+def _settled(name: str) -> dict[str, np.ndarray]:
+    """The state of a pile that has come to rest."""
+    _, kind, bodies = name.split(":")
+    return settled(int(bodies), kind, _SETTLING_STEPS).state
 
 
 class Workload:
@@ -59,6 +67,7 @@ class Workload:
     def __init__(self, text: str, backend: str) -> None:
         names, _, worlds = text.rpartition("@")
         self.models = [short(name) for name in names.split("+")]
+        self._piles = [_settled(name) if name.startswith("pile:") else None for name in names.split("+")]
         self.worlds = int(worlds)
         pairs = [(simengine.load_model(compiled(name)), self.worlds) for name in names.split("+")]
         self.sim = simengine.Simulation(pairs, backend=backend, executor="serial", emission="ahead")
@@ -68,10 +77,13 @@ class Workload:
         self.emissions = ["counted", "ahead"] if self._goes_ahead() else ["counted"]
 
     def start(self) -> None:
-        """Scattered states under random controls."""
-        for number, group in enumerate(self.sim.groups):
+        """Scattered states under random controls; piles lie."""
+        for number, (group, pile) in enumerate(zip(self.sim.groups, self._piles, strict=True)):
             group.reset()
-            scatter_group(group, number)
+            if pile is None:
+                scatter_group(group, number)
+            else:
+                group.set_state(**{name: np.tile(value, (group.num_worlds, 1)) for name, value in pile.items()})
             group.set_state(ctrl=group_controls(self.sim, group, number)[0])
 
     def _goes_ahead(self) -> bool:
