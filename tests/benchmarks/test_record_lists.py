@@ -1,4 +1,4 @@
-"""Lists of simulations as data: both ways of emission, an executor that cannot run, and what the model makes of them."""
+"""Simulations recorded as data: both ways of emission, an executor that cannot run, and what the model makes of them."""
 
 from __future__ import annotations
 
