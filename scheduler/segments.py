@@ -6,7 +6,9 @@ or a plain byte range. `conflicts[s]` lists every segment that shares memory wit
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,28 @@ class Segments:
         shard = f"#{piece.shard}" if piece.shard else ""
         member = f"[{piece.partition[0]} {piece.partition[1]}]" if piece.partition else ""
         return f"{piece.buffer}{shard}{member}"
+
+    def to_data(self, used: Iterable[int]) -> list[dict[str, Any]]:
+        """Return the pieces of some segments, in the order given, as plain data."""
+        pieces = [self._pieces[segment] for segment in used]
+        return [
+            {"range": piece.name, "start": piece.start, "nbytes": piece.nbytes}
+            if isinstance(piece, _Range)
+            else {"buffer": piece.buffer, "shard": piece.shard, "partition": piece.partition}
+            for piece in pieces
+        ]
+
+    @classmethod
+    def from_data(cls, pieces: Iterable[Mapping[str, Any]]) -> Segments:
+        """Return a table of pieces given by `to_data`: the n-th is segment n, if no two of them are the same."""
+        table = cls()
+        for piece in pieces:
+            if "range" in piece:
+                table.register_range(piece["range"], piece["start"], piece["nbytes"])
+            else:
+                partition = piece["partition"]
+                table.intern(piece["buffer"], piece["shard"], None if partition is None else tuple(partition))
+        return table
 
     def _register(self, piece: _Named | _Range, overlapping: list[int]) -> int:
         segment = len(self._pieces)
