@@ -1,0 +1,180 @@
+"""Measuring executors on a workload: speed, what explains it, legality, and whether the bits are those of `serial`."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from time import perf_counter
+from typing import Any
+
+from .executors import Executor, make_executor
+from .graphs import dependencies
+from .segments import Segments
+from .specs import Spec
+from .trace import Trace
+from .validation import validate
+from .workloads.base import Workload
+
+SERIAL = Spec("serial")
+_TICK = 2e-6  # CUDA time stamps tick about every half microsecond [s]
+_SETTLING = 3  # steps after which an executor knows the calls of a list
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to measure: steps before anything is timed, steps of each repeat, repeats, and steps that are recorded."""
+
+    warmup: int = 20
+    steps: int = 50
+    repeats: int = 3
+    traces: int = 3
+
+
+@dataclass
+class Figures:
+    """What was measured of an executor on a workload; None where it does not apply or the executor failed.
+
+    error: why it failed, else empty. us_per_step: median over the repeats, with the spread of them over it.
+    units_per_s: worlds, images and the like. kernel_us: median duration of a kernel. check_us, issue_us: host time for
+    the dependency check and for the launch of a call. waits_asked: waits before any was removed as implied.
+    concurrency: mean number of kernels running. idle_share: share of the time in which none ran. parallelism: see
+    `parallelism`. legal: what `validate` says of every recorded step, with its first violation. equal: whether the
+    memory after the timed steps has the bits that `serial` leaves.
+    """
+
+    executor: str
+    error: str = ""
+    us_per_step: float | None = None
+    spread: float | None = None
+    units_per_s: float | None = None
+    kernels_per_step: float | None = None
+    awaits_per_step: float | None = None
+    kernel_us: float | None = None
+    check_us: float | None = None
+    issue_us: float | None = None
+    waits_asked: float | None = None
+    waits_inserted: float | None = None
+    waits_removed: float | None = None
+    concurrency: float | None = None
+    idle_share: float | None = None
+    parallelism: float | None = None
+    legal: bool | None = None
+    violation: str = ""
+    equal: bool | None = None
+
+    @property
+    def good(self) -> bool:
+        """Whether it ran, legally, with the right bits."""
+        return not self.error and self.legal is True and self.equal is True
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures by name."""
+        return asdict(self)
+
+
+def measure(
+    workload: Workload, specs: Sequence[Spec], plan: Plan, progress: Callable[[str], None] = lambda executor: None
+) -> list[Figures]:
+    """Measure executors one after another, each through the same steps from the workload's start.
+
+    `serial`, which says what the bits must be, is run first even where it is not among the specs. An executor that
+    fails has the reason in its figures; once one has lost the CUDA context, those after it have that reason.
+
+    Args:
+        workload: what to run.
+        specs: the executors.
+        plan: how long.
+        progress: called with each executor's name before it is measured.
+    """
+    found: list[Figures] = []
+    expected: bytes | None = None
+    lost = ""
+    for spec in (SERIAL, *(s for s in specs if s != SERIAL)):
+        progress(str(spec))
+        figures = Figures(str(spec), error=lost)
+        found.append(figures)
+        if lost:
+            continue
+        try:
+            state = _measure_one(workload, spec, plan, figures)
+            expected = state if spec == SERIAL else expected
+            figures.equal = None if expected is None else state == expected
+        except Exception as error:  # whatever it is belongs into the row, and the other executors go on
+            figures.error = f"{type(error).__name__}: {error}"
+            lost = "not run: the CUDA context was lost before" if getattr(error, "fatal", False) else ""
+    by_name = {figures.executor: figures for figures in found}
+    return [by_name[str(spec)] for spec in specs]
+
+
+def _measure_one(workload: Workload, spec: Spec, plan: Plan, figures: Figures) -> bytes:
+    """Fill in the figures of one executor; the memory after its last timed step."""
+    workload.reset()
+    options = {**workload.options, **spec.options, "segments": workload.segments}
+    with closing(make_executor(spec.name, **options)) as executor:
+        workload.run(executor, plan.warmup)
+        executor.synchronize()
+        seconds = [_timed(workload, executor, plan.steps) for _ in range(plan.repeats)]
+        state = workload.state()
+    median = statistics.median(seconds)
+    figures.us_per_step = 1e6 * median / plan.steps
+    figures.spread = (max(seconds) - min(seconds)) / median
+    figures.units_per_s = workload.units * plan.steps / median
+    with closing(make_executor(spec.name, **{**options, "record": "times"})) as executor:
+        traces = [_recorded(workload, executor) for _ in range(_SETTLING + plan.traces)]
+    _explain(workload, traces[_SETTLING:], figures)
+    return state
+
+
+def _timed(workload: Workload, executor: Executor, steps: int) -> float:
+    began = perf_counter()
+    workload.run(executor, steps)
+    executor.synchronize()
+    return perf_counter() - began
+
+
+def _recorded(workload: Workload, executor: Executor) -> Trace:
+    trace = workload.run(executor, 1)
+    executor.synchronize()
+    return trace
+
+
+def _explain(workload: Workload, traces: Sequence[Trace], figures: Figures) -> None:
+    """Fill in what recorded steps tell."""
+
+    def mean(name: str) -> float | None:
+        values = [getattr(trace.counters, name) for trace in traces if hasattr(trace.counters, name)]
+        return statistics.fmean(values) if values else None
+
+    calls = mean("calls")
+    durations = [event.end - event.start for trace in traces for event in trace.events]
+    timed = [duration for duration in durations if duration == duration]  # NaN differs from itself
+    figures.kernels_per_step, figures.awaits_per_step = calls, mean("awaits")
+    figures.kernel_us = 1e6 * statistics.median(timed) if timed else None
+    for name in ("waits_asked", "waits_inserted", "waits_removed"):
+        setattr(figures, name, mean(name))
+    for name, counter in (("check_us", "check_seconds"), ("issue_us", "issue_seconds")):
+        seconds = mean(counter)
+        setattr(figures, name, 1e6 * seconds / calls if seconds and calls else None)
+    if timed:
+        figures.concurrency = statistics.median(trace.concurrency() for trace in traces)
+        figures.idle_share = statistics.median(trace.idle_share() for trace in traces)
+        figures.parallelism = statistics.median(parallelism(trace, workload.segments) for trace in traces)
+    slack = _TICK if workload.options.get("device") == "cuda" else 0.0
+    violations = [v for trace in traces for v in validate(trace.order, trace, workload.segments, slack)]
+    figures.legal = bool(traces) and not violations
+    figures.violation = violations[0] if violations else ""
+
+
+def parallelism(trace: Trace, segments: Segments) -> float:
+    """How many kernels a list could keep running on average: the sum of its durations over its longest chain.
+
+    No executor makes the list faster than its kernels one after another, divided by this, unless they run faster.
+    """
+    duration = {event.seq: event.end - event.start for event in trace.events}
+    ends: list[float] = []
+    for seq, before in enumerate(dependencies(trace.order, segments.conflicts)):
+        ends.append(max((ends[other] for other in before), default=0.0) + duration[seq])
+    longest = max(ends, default=0.0)
+    return sum(duration.values()) / longest if longest > 0 else 1.0

@@ -1,0 +1,133 @@
+"""What `simengine bench scheduler` shows: ratios, a table, and a chart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from simengine.cli.output import console
+from simengine.cli.published import PUBLISHED, published_ratio
+
+_HEADINGS = (
+    *("executor", "us a step", "steps/s", "/serial", "paper", "/graph-c.", "/best s.", "calls", "us each"),
+    *("check", "issue", "waits", "run", "of", "idle", "order, bits"),
+)
+_LEGEND = """\
+steps/s: of worlds, inputs or images. /serial, /graph-c.: speed over serial and graph-cached on this list, and /best s.
+over the best serial on any list of the same worlds. paper: over serial, as published of the system named below. calls:
+kernels a step, with their median duration; check, issue: us of the host for the hazards and the launch of a call.
+waits: asked for by hazards/made/saved. run: mean kernels at a time, of those that the hazards would allow. idle: share
+of the time without a kernel. order, bits: whether all recorded steps were legal, and the results those of serial."""
+
+
+def add_ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give each row its ratios of speed, and what is published of its counterpart.
+
+    `over_serial` and `over_graph_cached` compare with those executors on the same list. `over_best_serial` compares
+    with the fastest `serial` of the family: lists of the same worlds, in other shards or emitted otherwise.
+    """
+    speed = {(row["workload"], row["executor"]): row["units_per_s"] for row in rows}
+    best: dict[str, float] = {}
+    for row in rows:
+        if row["executor"] == "serial" and row["units_per_s"]:
+            best[row["family"]] = max(best.get(row["family"], 0.0), row["units_per_s"])
+    for row in rows:
+        others = {
+            "over_serial": speed.get((row["workload"], "serial")),
+            "over_graph_cached": speed.get((row["workload"], "graph-cached")),
+            "over_best_serial": best.get(row["family"]),
+        }
+        own = row["units_per_s"]
+        row |= {name: own / other if own and other else None for name, other in others.items()}
+        published = published_ratio(row["workload"].partition(":")[0], row["executor"])
+        row["published"] = {"system": published[0], "over_serial": published[1]} if published else None
+    return rows
+
+
+def print_table(rows: Sequence[dict[str, Any]]) -> None:
+    """Print a table of each workload, and what the published figures are."""
+    for workload in dict.fromkeys(row["workload"] for row in rows):
+        mine = [row for row in rows if row["workload"] == workload]
+        table = Table(title=workload, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        for heading in _HEADINGS:
+            side: Any = "left" if heading in ("executor", "order, bits") else "right"
+            table.add_column(heading, justify=side, no_wrap=True)
+        for row in mine:
+            table.add_row(*_cells(row))
+        console().print(table)
+        for row in mine:
+            for name in ("error", "violation"):
+                if row[name]:
+                    console().print(f"{row['executor'] or workload}: {row[name]}")
+    console().print(_LEGEND)
+    for entry in PUBLISHED:
+        console().print(f"paper, {entry['compare_with']}: {entry['system']} of {entry['source']}")
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    if row["error"]:
+        return [row["executor"], *[""] * (len(_HEADINGS) - 2), "FAILED"]
+
+    def number(name: str, form: str) -> str:
+        return "" if row[name] is None else format(row[name], form)
+
+    waits = [number(f"waits_{name}", ".0f") or "?" for name in ("asked", "inserted", "removed")]
+    published = row["published"]
+    verdict = ("legal" if row["legal"] else "ILLEGAL") + (", equal" if row["equal"] else ", DIFFERENT")
+    return [
+        row["executor"],
+        number("us_per_step", ",.1f"),
+        number("units_per_s", ",.0f"),
+        number("over_serial", ".2f"),
+        f"{published['over_serial']:.2f}" if published else "",
+        *(number(name, ".2f") for name in ("over_graph_cached", "over_best_serial")),
+        number("kernels_per_step", ".0f"),
+        *(number(name, ".1f") for name in ("kernel_us", "check_us", "issue_us")),
+        "/".join(waits),
+        *(number(name, ".2f") for name in ("concurrency", "parallelism")),
+        number("idle_share", ".0%"),
+        verdict,
+    ]
+
+
+def plot_ratios(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    """Write a bar chart for each workload: speed of every executor over `serial`, and published figures as marks."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    workloads = list(dict.fromkeys(row["workload"] for row in rows if row["over_serial"]))
+    columns = min(3, max(1, len(workloads)))
+    most = max((sum(row["workload"] == w for row in rows) for w in workloads), default=1)
+    lines = -(-max(1, len(workloads)) // columns)
+    figure = Figure(figsize=(5.2 * columns, (0.8 + 0.24 * most) * lines + 0.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.subplots(lines, columns, squeeze=False)
+    for axes in grid.flat[len(workloads) :]:
+        axes.set_axis_off()
+    for axes, workload in zip(grid.flat, workloads, strict=False):
+        _plot_workload(axes, workload, [row for row in rows if row["workload"] == workload and row["over_serial"]])
+    figure.suptitle("speed over serial on the same list; diamonds: published for the counterpart", fontsize="medium")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, format="png", dpi=110)
+
+
+def _plot_workload(axes: Any, workload: str, rows: Sequence[dict[str, Any]]) -> None:
+    places = range(len(rows))
+    ratios = [row["over_serial"] for row in rows]
+    colours = ["tab:blue" if row["good"] else "tab:red" for row in rows]
+    bars = axes.barh(places, ratios, color=colours, height=0.7)
+    axes.bar_label(bars, fmt="%.2f", padding=3, fontsize="small")
+    marks = [
+        (row["published"]["over_serial"], place) for place, row in zip(places, rows, strict=True) if row["published"]
+    ]
+    if marks:
+        axes.scatter(*zip(*marks, strict=True), marker="D", color="black", s=18, zorder=3)
+    axes.axvline(1.0, color="grey", linewidth=0.8)
+    axes.set_yticks(places, [row["executor"] for row in rows], fontsize="small")
+    axes.set_xlim(0, 1.18 * max([*ratios, *(mark[0] for mark in marks), 1.0]))
+    axes.invert_yaxis()
+    axes.set_title(workload, fontsize="medium", loc="left")
