@@ -168,7 +168,7 @@ def test_unknown_networks_and_steps_are_refused() -> None:
 
 @pytest.mark.parametrize("arch", [80, 90, 100])
 def test_kernels_compile_for_cuda(arch: int) -> None:
-    nvrtc = pytest.importorskip("cupy.cuda.nvrtc")
+    nvrtc = pytest.importorskip("cupy.cuda").nvrtc
     program = nvrtc.createProgram(SOURCE, "networks.cu", (), ())
     try:
         nvrtc.compileProgram(program, [f"--gpu-architecture=sm_{arch}", "--std=c++17", "--fmad=false"])
