@@ -8,6 +8,8 @@ trace = executor.run([[call]])
 """
 
 from .calls import AwaitCounts, Cost, Emitter, FixedList, Item, KernelCall, Launch, Tag
+from .device.body import DeviceBody, DeviceTask, Tiling
+from .device.cuda import compile_body
 from .errors import CallError
 from .executors import EXECUTORS, Executor, Options, make_executor
 from .launch import Buffer, BufferSet, CudaLaunch, HostLaunch, Number, PythonLaunch
@@ -25,6 +27,8 @@ __all__ = [
     "Cost",
     "Counters",
     "CudaLaunch",
+    "DeviceBody",
+    "DeviceTask",
     "Emitter",
     "Event",
     "Executor",
@@ -39,8 +43,10 @@ __all__ = [
     "Segments",
     "Step",
     "Tag",
+    "Tiling",
     "Trace",
     "Window",
+    "compile_body",
     "make_executor",
     "validate",
 ]
