@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ..calls import Launch
+from ..device.body import DeviceBody, DeviceTask
+from ..device.cuda import compile_body
 from ..driver import CudaDriver
 from ..launch import CudaLaunch, PythonLaunch
-from .kernels import SOURCE, Kernel
+from .kernels import KERNELS, OPTIONS, REGISTERS, THREADS, Kernel, module_source
 
 
 class Visible(NamedTuple):
@@ -42,12 +45,12 @@ class Place(Protocol):
         """Return numbers that both sides can reach."""
         ...
 
-    def launch(self, kernel: Kernel, grid: Sequence[int], block: Sequence[int], args: Sequence[Any]) -> Launch:
-        """Return a kernel bound to its arguments."""
+    def launch(self, kernel: Kernel, tiles: int, args: Sequence[Any]) -> Launch:
+        """Return a kernel of so many tiles bound to its arguments."""
         ...
 
-    def with_grid(self, launch: Any, grid: Sequence[int]) -> Launch:
-        """Return the launch with another grid."""
+    def with_tiles(self, launch: Any, tiles: int) -> Launch:
+        """Return the launch with another number of tiles."""
         ...
 
 
@@ -77,11 +80,11 @@ class HostPlace:
         values = np.zeros(count, np.int32)
         return Visible(values, values)
 
-    def launch(self, kernel: Kernel, grid: Sequence[int], block: Sequence[int], args: Sequence[Any]) -> Launch:
+    def launch(self, kernel: Kernel, tiles: int, args: Sequence[Any]) -> Launch:
         """Bind the NumPy body; it takes its sizes from the arguments."""
         return self._launcher(partial(kernel.body, *args))
 
-    def with_grid(self, launch: Launch, grid: Sequence[int]) -> Launch:
+    def with_tiles(self, launch: Launch, tiles: int) -> Launch:
         """Return the launch itself."""
         return launch
 
@@ -95,8 +98,9 @@ class CudaPlace:
 
         self.options: dict[str, Any] = {"device": "cuda"}
         self._cupy: Any = cupy
-        # without contraction, as everywhere, so that a kernel's sums do not depend on how the compiler saw it
-        self._module = cupy.RawModule(code=SOURCE, options=("--std=c++17", "--fmad=false"))
+        self._arch = int(cupy.cuda.Device().compute_capability)
+        self._module = cupy.RawModule(code=module_source(), options=OPTIONS)
+        self._bodies: dict[str, DeviceBody] = {}
         self._pinned: list[Any] = []
 
     def array(self, values: np.ndarray) -> Any:
@@ -119,10 +123,25 @@ class CudaPlace:
         values[:] = 0
         return Visible(values, np.uint64(values.ctypes.data))
 
-    def launch(self, kernel: Kernel, grid: Sequence[int], block: Sequence[int], args: Sequence[Any]) -> CudaLaunch:
-        """Bind the CUDA function."""
-        return CudaLaunch.from_kernel(self._module.get_function(kernel.name), grid, block, args)
+    def launch(self, kernel: Kernel, tiles: int, args: Sequence[Any]) -> CudaLaunch:
+        """Bind the CUDA function, and the body for workers of executor `device`."""
+        task = DeviceTask(self._body(kernel), tiles, kernel.memory)
+        function = self._module.get_function(kernel.name)
+        return CudaLaunch.from_kernel(function, (tiles,), (THREADS,), args, kernel.memory, task=task)
 
-    def with_grid(self, launch: CudaLaunch, grid: Sequence[int]) -> CudaLaunch:
+    def with_tiles(self, launch: CudaLaunch, tiles: int) -> CudaLaunch:
         """Return a launch that shares the packed arguments."""
-        return launch.with_grid(grid)
+        task = None if launch.task is None else replace(launch.task, tiles=tiles)
+        return launch.with_shape((tiles,), launch.block, launch.shared, task)
+
+    def _body(self, kernel: Kernel) -> DeviceBody:
+        if kernel.name not in self._bodies:
+            code = partial(_body_code, kernel.name, self._arch)
+            self._bodies[kernel.name] = DeviceBody(kernel.body_name, code, THREADS, REGISTERS)
+        return self._bodies[kernel.name]
+
+
+@cache
+def _body_code(name: str, arch: int) -> bytes:
+    kernel = next(kernel for kernel in KERNELS if kernel.name == name)
+    return compile_body(kernel.body_source(), kernel.body_name, arch, REGISTERS)

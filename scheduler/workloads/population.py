@@ -18,13 +18,12 @@ import numpy as np
 
 from ..calls import AwaitCounts, Cost, Emitter, Item, KernelCall, Tag
 from .base import Memory, Network
-from .kernels import BUCKET, DENSE, OBSERVE, ROUTE, TILE, Kernel
+from .kernels import BUCKET, DENSE, OBSERVE, ROUTE, THREADS, TILE, Kernel, tiles_of
 from .places import Place
 
 WIDTHS = (0.25, 0.5, 0.75, 1.0)
 """Width of each expert of a group, of the group's own: those of slimmable networks (arXiv 1812.08928)."""
 
-_THREADS = 256
 _RECTIFIED, _BOUNDED = 1, 2
 
 
@@ -55,8 +54,7 @@ class _Expert:
             call = group.call(
                 DENSE,
                 f"expert{number}_layer{layer + 1}",
-                (-(-o // TILE), -(-rows // TILE)),
-                (TILE, TILE),
+                tiles_of(rows, o),
                 args,
                 reads=(whole, *map(memory.segment, (group.field("lists"), group.field("counts")))),
                 writes=(memory.segment(group.field(target), member),),
@@ -68,14 +66,11 @@ class _Expert:
         """The calls for so many rows."""
         tiles = -(-rows // TILE)
         if tiles not in self._by_tiles:
-            resized = [self._place.with_grid(c.launch, (-(-o // TILE), tiles)) for c, o in self._sized()]
             self._by_tiles[tiles] = tuple(
-                replace(call, launch=launch) for call, launch in zip(self._layers, resized, strict=True)
+                replace(call, launch=self._place.with_tiles(call.launch, tiles_of(rows, o)))
+                for call, o in zip(self._layers, self._widths, strict=True)
             )
         return self._by_tiles[tiles]
-
-    def _sized(self) -> Iterator[tuple[KernelCall, int]]:
-        return zip(self._layers, self._widths, strict=True)
 
 
 class _Group:
@@ -112,8 +107,7 @@ class _Group:
         self,
         kernel: Kernel,
         stage: str,
-        grid: Sequence[int],
-        block: Sequence[int],
+        tiles: int,
         args: Sequence[Any],
         reads: Sequence[int] = (),
         writes: Sequence[int] = (),
@@ -121,7 +115,7 @@ class _Group:
         cost: Cost = Cost(),
     ) -> KernelCall:
         """A call of this group."""
-        launch = self.memory.place.launch(kernel, grid, block, args)
+        launch = self.memory.place.launch(kernel, tiles, args)
         tag = Tag((self.number,), self.number, stage)
         return KernelCall(f"{stage}_{self.number}", launch, tuple(reads), tuple(writes), tuple(updates), cost, tag)
 
@@ -131,23 +125,22 @@ class _Group:
     def _make_before(self, rng: np.random.Generator) -> tuple[KernelCall, KernelCall, KernelCall]:
         rows, inputs, arrays, experts = self.rows, self.inputs, self.arrays, len(WIDTHS)
         router = self.memory.weights(rng, inputs, experts, fan_in=inputs)
-        threads = (_THREADS,)
         observe = self.call(
-            *(OBSERVE, "observe", (-(-rows * inputs // _THREADS),), threads),
+            *(OBSERVE, "observe", -(-rows * inputs // THREADS)),
             (arrays["x"], arrays["action"], rows, inputs, self.outputs),
             reads=self._ids("action"),
             updates=self._ids("x"),
             cost=Cost(5.0 * rows * inputs, 8.0 * rows * inputs),
         )
         route = self.call(
-            *(ROUTE, "route", (-(-rows // _THREADS),), threads),
+            *(ROUTE, "route", -(-rows // THREADS)),
             (arrays["x"], router, arrays["chosen"], rows, inputs, experts),
             reads=self._ids("x"),
             writes=self._ids("chosen"),
             cost=Cost(2.0 * rows * inputs * experts, 4.0 * rows * (inputs + 1)),
         )
         bucket = self.call(
-            *(BUCKET, "bucket", (experts,), threads),
+            *(BUCKET, "bucket", experts),
             (arrays["chosen"], arrays["lists"], arrays["counts"], self._seen.argument, rows),
             reads=self._ids("chosen"),
             writes=self._ids("lists", "counts"),
@@ -163,7 +156,7 @@ class _Group:
             *(memory.weights(rng, o, fan_in=100 * k), self.arrays["action"], k, o, k, o, _BOUNDED),
         )
         return self.call(
-            *(DENSE, "act", (-(-o // TILE), -(-rows // TILE)), (TILE, TILE), args),
+            *(DENSE, "act", tiles_of(rows, o), args),
             reads=self._ids("features"),
             writes=self._ids("action"),
             cost=Cost(2.0 * rows * k * o, 4.0 * (rows * (k + o) + k * o)),

@@ -18,14 +18,12 @@ import numpy as np
 
 from ..calls import Cost, Emitter, FixedList, KernelCall, Tag
 from .base import Network
-from .kernels import DENSE, JOIN, MEAN, OBSERVE, TILE, Kernel
+from .kernels import DENSE, JOIN, MEAN, OBSERVE, THREADS, Kernel, tiles_of
 from .places import Place
 
-_THREADS = 256
 _BOUNDED = 2
 _CLASSES = 10
 _COLOURS = 3
-_Shape = tuple[tuple[int, ...], tuple[int, ...]]  # grid and block
 
 
 class _Images(NamedTuple):
@@ -192,11 +190,10 @@ class WiredNetwork(Network):
         )
         args = (None, self._integers([rows]), x, weights, bias, y, k, o, k, o, kind)
         cost = Cost(2.0 * rows * k * o, 4.0 * (rows * (k + o) + k * o))
-        shape = ((-(-o // TILE), -(-rows // TILE)), (TILE, TILE))
-        self._add(DENSE, name, shape, args, reads=reads, writes=writes, cost=cost)
+        self._add(DENSE, name, tiles_of(rows, o), args, reads=reads, writes=writes, cost=cost)
 
-    def _add(self, kernel: Kernel, name: str, shape: _Shape, args: Sequence[Any], cost: Cost, **access: Any) -> None:
-        launch = self.place.launch(kernel, shape[0], shape[1], args)
+    def _add(self, kernel: Kernel, name: str, tiles: int, args: Sequence[Any], cost: Cost, **access: Any) -> None:
+        launch = self.place.launch(kernel, tiles, args)
         tag = Tag((0,), 0, kernel.name)
         self._calls.append(KernelCall(name, launch, **{"reads": (), "writes": (), **access}, cost=cost, tag=tag))
 
@@ -207,6 +204,6 @@ class WiredNetwork(Network):
         return self.memory.constant(np.array(values, np.int32))
 
 
-def _over(threads: int) -> _Shape:
-    """Grid and block of so many threads."""
-    return (-(-threads // _THREADS),), (_THREADS,)
+def _over(threads: int) -> int:
+    """Tiles of so many threads."""
+    return -(-threads // THREADS)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
 
-from scheduler import KernelCall, make_executor, validate
+from scheduler import KernelCall, Options, make_executor, validate
+from scheduler.device.cuda import compile_body
+from scheduler.device.testing import PythonBody, ThreadedDevice
 from scheduler.graphs import dependencies
 from scheduler.testing import FakeDevice
 from scheduler.workloads import NETWORKS, HostPlace, Network, Population, WiredNetwork, make_network
-from scheduler.workloads.kernels import DENSE, JOIN, KERNELS, SOURCE
+from scheduler.workloads.kernels import DENSE, JOIN, KERNELS, OPTIONS, REGISTERS, Kernel, module_source
 from scheduler.workloads.wired import watts_strogatz
 
 SMALL: dict[str, dict[str, int]] = {
@@ -166,13 +169,41 @@ def test_unknown_networks_and_steps_are_refused() -> None:
         small("wired").run(make_executor("serial"), 0)
 
 
+def need_nvrtc() -> Any:
+    """NVRTC, or a skip where CuPy is not installed."""
+    return pytest.importorskip("cupy.cuda").nvrtc
+
+
 @pytest.mark.parametrize("arch", [80, 90, 100])
 def test_kernels_compile_for_cuda(arch: int) -> None:
-    nvrtc = pytest.importorskip("cupy.cuda").nvrtc
-    program = nvrtc.createProgram(SOURCE, "networks.cu", (), ())
+    nvrtc = need_nvrtc()
+    program = nvrtc.createProgram(module_source(), "networks.cu", (), ())
     try:
-        nvrtc.compileProgram(program, [f"--gpu-architecture=sm_{arch}", "--std=c++17", "--fmad=false"])
+        nvrtc.compileProgram(program, [f"--gpu-architecture=sm_{arch}", *OPTIONS])
         code = bytes(nvrtc.getCUBIN(program))
     finally:
         nvrtc.destroyProgram(program)
     assert all(kernel.name.encode() in code for kernel in KERNELS)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+def test_bodies_compile_for_workers(kernel: Kernel) -> None:
+    need_nvrtc()
+    code = compile_body(kernel.body_source(), kernel.body_name, 90, REGISTERS)
+    assert kernel.body_name.encode() in code
+    others = [other.body_name for other in KERNELS if other is not kernel]
+    assert not [name for name in others if name.encode() in code]  # a list links several bodies
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_workers_leave_the_bits_of_serial(name: str) -> None:
+    """The protocol of executor `device`, on host threads."""
+    if shutil.which("g++") is None and shutil.which("clang++") is None:
+        pytest.skip("needs a C++ compiler")
+    expected = after_steps(small(name), "serial")
+    workload = make_network(name, HostPlace(lambda body: PythonBody(lambda tile: body())), **SMALL[name])
+    executor = ThreadedDevice(Options(segments=workload.segments, record="order"), workers=3)
+    for _ in range(STEPS):
+        trace = executor.run(workload.emitters())
+        assert validate(trace.order, trace, workload.segments) == []
+    assert workload.state() == expected
