@@ -80,9 +80,9 @@ class Memory:
         for array, values in self._fields.values():
             self.place.fill(array, values)
 
-    def state(self) -> bytes:
-        """Return the bytes of every field."""
-        return b"".join(self.place.to_host(array).tobytes() for array, _ in self._fields.values())
+    def on_host(self) -> dict[str, np.ndarray]:
+        """Return a copy of every field by name, once what was issued is done."""
+        return {name: self.place.to_host(array) for name, (array, _) in self._fields.items()}
 
 
 class Network:
@@ -114,7 +114,7 @@ class Network:
 
     def state(self) -> bytes:
         """Return the bytes of every field."""
-        return self.memory.state()
+        return b"".join(field.tobytes() for field in self.memory.on_host().values())
 
     def close(self) -> None:
         """Nothing: arrays go with the workload."""
