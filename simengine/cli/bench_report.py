@@ -12,16 +12,13 @@ from rich.table import Table
 from simengine.cli.output import console
 from simengine.cli.published import PUBLISHED, published_ratio
 
-_HEADINGS = (
-    *("executor", "us a step", "steps/s", "/serial", "paper", "/graph-c.", "/best s.", "calls", "us each"),
-    *("check", "issue", "waits", "run", "of", "idle", "order, bits"),
-)
+_WIDTH = 170
 _LEGEND = """\
 steps/s: of worlds, inputs or images. /serial, /graph-c.: speed over serial and graph-cached on this list, and /best s.
 over the best serial on any list of the same worlds. paper: over serial, as published of the system named below. calls:
 kernels a step, with their median duration; check, issue: us of the host for the hazards and the launch of a call.
-waits: asked for by hazards/made/saved. run: mean kernels at a time, of those that the hazards would allow. idle: share
-of the time without a kernel. order, bits: whether all recorded steps were legal, and the results those of serial."""
+waits: asked for by hazards/made/saved. running: mean kernels at a time, of those that the hazards would allow. idle:
+share of the time without a kernel. order, bits: whether all recorded steps were legal, and the results as serial's."""
 
 
 def add_ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -49,49 +46,52 @@ def add_ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def print_table(rows: Sequence[dict[str, Any]]) -> None:
-    """Print a table of each workload, and what the published figures are."""
+    """Print a table of each workload, without columns that are empty, and what the published figures are."""
+    out = console(_WIDTH)
     for workload in dict.fromkeys(row["workload"] for row in rows):
         mine = [row for row in rows if row["workload"] == workload]
-        table = Table(title=workload, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-        for heading in _HEADINGS:
+        cells = [_cells(row) for row in mine]
+        headings = [name for name in cells[0] if any(cell[name] for cell in cells)]
+        table = Table(title=workload, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+        for heading in headings:
             side: Any = "left" if heading in ("executor", "order, bits") else "right"
             table.add_column(heading, justify=side, no_wrap=True)
-        for row in mine:
-            table.add_row(*_cells(row))
-        console().print(table)
+        for cell in cells:
+            table.add_row(*(cell[name] for name in headings))
+        out.print(table)
         for row in mine:
             for name in ("error", "violation"):
                 if row[name]:
-                    console().print(f"{row['executor'] or workload}: {row[name]}")
-    console().print(_LEGEND)
+                    out.print(f"{row['executor'] or workload}: {row[name]}")
+        out.print()
+    out.print(_LEGEND)
     for entry in PUBLISHED:
-        console().print(f"paper, {entry['compare_with']}: {entry['system']} of {entry['source']}")
+        out.print(f"paper, {entry['compare_with']}: {entry['system']}; {entry['source']}")
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
-    if row["error"]:
-        return [row["executor"], *[""] * (len(_HEADINGS) - 2), "FAILED"]
-
+def _cells(row: dict[str, Any]) -> dict[str, str]:
     def number(name: str, form: str) -> str:
         return "" if row[name] is None else format(row[name], form)
 
     waits = [number(f"waits_{name}", ".0f") or "?" for name in ("asked", "inserted", "removed")]
-    published = row["published"]
     verdict = ("legal" if row["legal"] else "ILLEGAL") + (", equal" if row["equal"] else ", DIFFERENT")
-    return [
-        row["executor"],
-        number("us_per_step", ",.1f"),
-        number("units_per_s", ",.0f"),
-        number("over_serial", ".2f"),
-        f"{published['over_serial']:.2f}" if published else "",
-        *(number(name, ".2f") for name in ("over_graph_cached", "over_best_serial")),
-        number("kernels_per_step", ".0f"),
-        *(number(name, ".1f") for name in ("kernel_us", "check_us", "issue_us")),
-        "/".join(waits),
-        *(number(name, ".2f") for name in ("concurrency", "parallelism")),
-        number("idle_share", ".0%"),
-        verdict,
-    ]
+    return {
+        "executor": row["executor"],
+        "us a step": number("us_per_step", ",.1f"),
+        "steps/s": number("units_per_s", ",.0f"),
+        "/serial": number("over_serial", ".2f"),
+        "paper": f"{row['published']['over_serial']:.2f}" if row["published"] else "",
+        "/graph-c.": number("over_graph_cached", ".2f"),
+        "/best s.": number("over_best_serial", ".2f"),
+        "calls": number("kernels_per_step", ".0f"),
+        "us each": number("kernel_us", ".1f"),
+        "check": number("check_us", ".1f"),
+        "issue": number("issue_us", ".1f"),
+        "waits": "/".join(waits) if row["waits_inserted"] else "",
+        "running": f"{row['concurrency']:.2f}/{row['parallelism']:.2f}" if row["concurrency"] is not None else "",
+        "idle": number("idle_share", ".0%"),
+        "order, bits": "FAILED" if row["error"] else verdict,
+    }
 
 
 def plot_ratios(rows: Sequence[dict[str, Any]], path: Path) -> None:
@@ -103,14 +103,15 @@ def plot_ratios(rows: Sequence[dict[str, Any]], path: Path) -> None:
     columns = min(3, max(1, len(workloads)))
     most = max((sum(row["workload"] == w for row in rows) for w in workloads), default=1)
     lines = -(-max(1, len(workloads)) // columns)
-    figure = Figure(figsize=(5.2 * columns, (0.8 + 0.24 * most) * lines + 0.6), layout="constrained")
+    figure = Figure(figsize=(max(7.0, 5.4 * columns), (0.8 + 0.24 * most) * lines + 0.6), layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.subplots(lines, columns, squeeze=False)
     for axes in grid.flat[len(workloads) :]:
         axes.set_axis_off()
     for axes, workload in zip(grid.flat, workloads, strict=False):
         _plot_workload(axes, workload, [row for row in rows if row["workload"] == workload and row["over_serial"]])
-    figure.suptitle("speed over serial on the same list; diamonds: published for the counterpart", fontsize="medium")
+    title = "bars: speed over serial on the same list; circles: over the best serial; diamonds: published"
+    figure.suptitle(title, fontsize="medium")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, format="png", dpi=110)
 
@@ -121,13 +122,13 @@ def _plot_workload(axes: Any, workload: str, rows: Sequence[dict[str, Any]]) -> 
     colours = ["tab:blue" if row["good"] else "tab:red" for row in rows]
     bars = axes.barh(places, ratios, color=colours, height=0.7)
     axes.bar_label(bars, fmt="%.2f", padding=3, fontsize="small")
-    marks = [
-        (row["published"]["over_serial"], place) for place, row in zip(places, rows, strict=True) if row["published"]
-    ]
-    if marks:
-        axes.scatter(*zip(*marks, strict=True), marker="D", color="black", s=18, zorder=3)
+    published = [(row["published"]["over_serial"], i) for i, row in enumerate(rows) if row["published"]]
+    best = [(row["over_best_serial"], i) for i, row in enumerate(rows) if row["over_best_serial"]]
+    for marks, style in ((published, {"marker": "D", "color": "black"}), (best, {"marker": "o", "color": "orange"})):
+        if marks:
+            axes.scatter(*zip(*marks, strict=True), s=18, zorder=3, **style)
     axes.axvline(1.0, color="grey", linewidth=0.8)
     axes.set_yticks(places, [row["executor"] for row in rows], fontsize="small")
-    axes.set_xlim(0, 1.18 * max([*ratios, *(mark[0] for mark in marks), 1.0]))
+    axes.set_xlim(0, 1.18 * max([*ratios, *(ratio for ratio, _ in published + best), 1.0]))
     axes.invert_yaxis()
     axes.set_title(workload, fontsize="medium", loc="left")
