@@ -71,7 +71,7 @@ def _simulation(
     settle: int = 100,
     **pile: Any,
 ) -> SimulationWorkload:
-    groups = [(model, worlds) for model in _models(name, **pile)]
+    groups = [(model, worlds) for model in models_of(name, **pile)]
     # `serial`, which runs everywhere, takes the steps before those that are measured
     sim = Simulation(
         groups, backend=backend, executor="serial", dtype=dtype, seed=seed, shards=shards, emission=emission
@@ -79,7 +79,8 @@ def _simulation(
     return SimulationWorkload(name, sim, settle, seed)
 
 
-def _models(name: str, **options: Any) -> list[Model]:
+def models_of(name: str, **options: Any) -> list[Model]:
+    """Models of a simulation's groups; `options` are those of a pile. Raises TypeError for others."""
     makers: dict[str, Callable[..., list[Model]]] = {"pile": _pile, "mixed": lambda: [loaded(one) for one in FIVE]}
     return makers[name](**options) if name in makers else _one(name, **options)
 

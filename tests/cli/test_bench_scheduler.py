@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from scheduler import FixedList
 from scheduler.executors import EXECUTORS, Options
 from scheduler.specs import Spec
 from simengine.backends.select import available_backends
 from simengine.cli.bench_report import add_ratios
 from simengine.cli.main import main
 from simengine.cli.published import PUBLISHED
-from simengine.cli.workloads import FIVE, WORKLOADS, family, make_workload
+from simengine.cli.workloads import FIVE, WORKLOADS, family, make_workload, models_of
 from simengine.workload import SimulationWorkload
 
 pytestmark = pytest.mark.skipif(bool(available_backends()["host"]), reason="needs a C++ compiler")
@@ -139,10 +140,23 @@ def test_published_figures_have_the_mean_that_the_paper_gives() -> None:
 
 
 @pytest.mark.parametrize("name", ["mixed", "pile", *FIVE])
-def test_simulations_can_be_made(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every simulation by name, without steps: building needs no kernels of the steps that it does not take."""
+def test_models_of_simulations(name: str) -> None:
     assert name in WORKLOADS
-    workload = make_workload(Spec.parse(f"{name}:worlds=2,settle=0"), "host")
+    models = models_of(name)
+    assert len(models) == (len(FIVE) if name == "mixed" else 1)
+    assert {model.solver for model in models} <= {"solve", "solve_newton"}
+
+
+def test_a_pile_has_as_many_bodies_as_asked_for() -> None:
+    (model,) = models_of("pile", bodies=3, kind="box")
+    assert model.nv == 18
+    with pytest.raises(ValueError, match="no pile of 3 bodies of kind 'fluff'"):
+        models_of("pile", bodies=3, kind="fluff")
+
+
+def test_options_of_a_simulation(model: str) -> None:
+    workload = make_workload(Spec.parse(f"{model}:worlds=5,shards=2,emission=ahead,settle=0"), "host")
     assert isinstance(workload, SimulationWorkload)
-    assert workload.units == 2 * (len(FIVE) if name == "mixed" else 1)
+    assert (workload.units, len(workload.emitters())) == (5, 2)
+    assert all(isinstance(emitter, FixedList) for emitter in workload.emitters())
     workload.close()
