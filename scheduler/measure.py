@@ -18,18 +18,23 @@ from .validation import validate
 from .workloads.base import Workload
 
 SERIAL = Spec("serial")
-_TICK = 2e-6  # CUDA time stamps tick about every half microsecond [s]
+_TICK = 5e-6  # CUDA events tick about every half microsecond, the clock that workers read every microsecond [s]
 _SETTLING = 3  # steps after which an executor knows the calls of a list
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How to measure: steps before anything is timed, steps of each repeat, repeats, and steps that are recorded."""
+    """How to measure.
+
+    warmup: steps before anything is timed. steps: of each repeat. repeats: how many, if those before took less than
+    `limit` [s]. traces: steps that are recorded.
+    """
 
     warmup: int = 20
     steps: int = 50
     repeats: int = 3
     traces: int = 3
+    limit: float = 1.0
 
 
 @dataclass
@@ -88,35 +93,40 @@ def measure(
         plan: how long.
         progress: called with each executor's name before it is measured.
     """
-    found: list[Figures] = []
-    expected: bytes | None = None
+    found: dict[str, Figures] = {}
+    expected: list[bytes] = []
     lost = ""
     for spec in (SERIAL, *(s for s in specs if s != SERIAL)):
         progress(str(spec))
-        figures = Figures(str(spec), error=lost)
-        found.append(figures)
+        figures = found[str(spec)] = Figures(str(spec), error=lost)
         if lost:
             continue
         try:
-            state = _measure_one(workload, spec, plan, figures)
-            expected = state if spec == SERIAL else expected
-            figures.equal = None if expected is None else state == expected
+            states = _measure_one(workload, spec, plan, figures)
+            expected = expected or states
+            # a slow executor had fewer repeats
+            figures.equal = all(a == b for a, b in zip(states, expected, strict=False))
         except Exception as error:  # whatever it is belongs into the row, and the other executors go on
             figures.error = f"{type(error).__name__}: {error}"
             lost = "not run: the CUDA context was lost before" if getattr(error, "fatal", False) else ""
-    by_name = {figures.executor: figures for figures in found}
-    return [by_name[str(spec)] for spec in specs]
+    if found[str(SERIAL)].error:
+        for figures in found.values():
+            figures.equal = None  # there is nothing to compare with
+    return [found[str(spec)] for spec in specs]
 
 
-def _measure_one(workload: Workload, spec: Spec, plan: Plan, figures: Figures) -> bytes:
-    """Fill in the figures of one executor; the memory after its last timed step."""
+def _measure_one(workload: Workload, spec: Spec, plan: Plan, figures: Figures) -> list[bytes]:
+    """Fill in the figures of one executor; the memory before anything was timed and after each repeat."""
     workload.reset()
     options = {**workload.options, **spec.options, "segments": workload.segments}
+    seconds: list[float] = []
     with closing(make_executor(spec.name, **options)) as executor:
         workload.run(executor, plan.warmup)
         executor.synchronize()
-        seconds = [_timed(workload, executor, plan.steps) for _ in range(plan.repeats)]
-        state = workload.state()
+        states = [workload.state()]
+        while len(seconds) < plan.repeats and sum(seconds) < plan.limit:
+            seconds.append(_timed(workload, executor, plan.steps))
+            states.append(workload.state())
     median = statistics.median(seconds)
     figures.us_per_step = 1e6 * median / plan.steps
     figures.spread = (max(seconds) - min(seconds)) / median
@@ -124,7 +134,7 @@ def _measure_one(workload: Workload, spec: Spec, plan: Plan, figures: Figures) -
     with closing(make_executor(spec.name, **{**options, "record": "times"})) as executor:
         traces = [_recorded(workload, executor) for _ in range(_SETTLING + plan.traces)]
     _explain(workload, traces[_SETTLING:], figures)
-    return state
+    return states
 
 
 def _timed(workload: Workload, executor: Executor, steps: int) -> float:

@@ -35,13 +35,13 @@ DEFAULTS: dict[str, Any] = {
     "backend": "auto",
     "dtype": "float32",
     "seed": 0,
-    "seconds": 0.06,
-    "steps": 100,
+    "seconds": 0.04,
+    "steps": 60,
     "repeats": 3,
     "traces": 2,
 }
 _FEWEST = 5  # steps of a repeat, however long they take
-_WARMUP = 10  # steps before those that are timed
+_WARMUP = 20  # steps before those that are timed
 
 
 def add_parser(commands: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from configs import load_preset
 from scheduler import FixedList
 from scheduler.executors import EXECUTORS, Options
 from scheduler.specs import Spec
@@ -103,6 +104,20 @@ def test_a_list_that_cannot_be_made_is_a_row(capsys: pytest.CaptureFixture[str])
 def test_wrong_calls_exit_with_2(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "scheduler", *(["--backend", "host"] if "jax" not in arguments else []), *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("backend", ["host", "cuda"])
+def test_preset_has_every_family_as_it_is(backend: str) -> None:
+    """Else the best serial of a family would be one that was slowed down by splitting its batch."""
+    preset = load_preset("scheduler")
+    lists = [Spec.parse(text) for text in preset["workloads"][backend]]
+    assert len({str(spec) for spec in lists}) == len(lists)
+    assert {str(family(spec)) for spec in lists} <= {str(spec) for spec in lists}
+    assert {spec.name for spec in lists} <= set(WORKLOADS)
+    assert preset["executors"][backend][0] == "serial"
+    if backend == "cuda":
+        assert {spec.name for spec in lists} == set(WORKLOADS)
+        assert {str(family(Spec.parse(name))) for name in FIVE} < {str(spec) for spec in lists}
 
 
 def row(workload: str, executor: str, speed: float | None) -> dict[str, Any]:

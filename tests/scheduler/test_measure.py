@@ -90,6 +90,29 @@ def test_wrong_bits_and_orders_are_seen(monkeypatch: pytest.MonkeyPatch) -> None
     assert unseen.violation
 
 
+def test_slow_executors_have_fewer_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[int] = []
+
+    class Counted(SerialExecutor):
+        def run(self, emitters: Any) -> Trace:
+            runs.append(1)
+            return super().run(emitters)
+
+    monkeypatch.setitem(EXECUTORS, "counted", Counted)
+    (figures,) = measure(population(), [Spec("counted")], Plan(1, 2, repeats=50, traces=1, limit=1e-9))
+    assert figures.good
+    assert len(runs) == 1 + 2 + 3 + 1  # a repeat, and the recorded steps with those that settle
+
+
+def test_without_serial_nothing_is_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(SerialExecutor):
+        def run(self, emitters: Any) -> Trace:
+            raise RuntimeError("broken")
+
+    (shuffled,) = figures_of({"serial": Broken}, monkeypatch, "shuffled")
+    assert (shuffled.error, shuffled.legal, shuffled.equal, shuffled.good) == ("", True, None, False)
+
+
 def test_a_failure_stays_in_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuses(options: Options) -> Any:
         raise RuntimeError("no such device")
