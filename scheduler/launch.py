@@ -222,9 +222,9 @@ class CudaLaunch:
         """What a graph's node needs: function, grid, block, shared bytes, address of the table of packed arguments."""
         return self.function, self.grid, self.block, self.shared, self._packed.current()[3]
 
-    def packed_arguments(self) -> tuple[int, np.ndarray]:
-        """The arguments as 8-byte words, and a key that launches with the same packing share."""
-        return id(self._packed), self._packed.words()
+    def packed_arguments(self) -> np.ndarray:
+        """The arguments as 8-byte words."""
+        return self._packed.words()
 
     def _set_grid(self, grid: Sequence[int]) -> None:
         self.grid = _three("grid", grid)
@@ -284,9 +284,9 @@ class HostLaunch:
         """The set whose epoch tells when arguments must be packed again."""
         return self._packed.buffers
 
-    def packed_arguments(self) -> tuple[int, np.ndarray]:
-        """The arguments as 8-byte words, and a key that launches with the same packing share."""
-        return id(self._packed), self._packed.words()
+    def packed_arguments(self) -> np.ndarray:
+        """The arguments as 8-byte words."""
+        return self._packed.words()
 
     def issue(self, stream: int) -> None:
         """Run the function to its end; the stream is not used."""

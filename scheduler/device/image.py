@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,15 +25,14 @@ WORD = np.dtype(
 )
 TASK = np.dtype(
     [
-        *((name, "i4") for name in ("body", "arguments", "tiles", "run", "first_word", "num_words", "first_part")),
-        *((name, "i4") for name in ("parts", "strided", "size")),
+        *((name, "i4") for name in ("body", "arguments", "num_arguments", "tiles", "run", "first_word", "num_words")),
+        *((name, "i4") for name in ("first_part", "parts", "strided", "size", "units")),
         ("count", "u8"),
-        ("units", "i4"),
-        ("padding", "i4"),
     ]
 )
 TICKET = np.dtype([("task", "i4"), ("first", "i4")])
-_RUNS_A_WORKER = 4  # tickets of a task for each worker, where it has tiles enough
+STRIDE = 32
+_RUNS_A_WORKER = 2  # tickets of a task for each worker, where it has tiles enough
 
 
 class ResourceClass(NamedTuple):
@@ -40,7 +40,8 @@ class ResourceClass(NamedTuple):
 
     threads: int
     registers: int
-    memory: int  # shared, of a block [bytes]
+    memory: int  # shared, of a block, beside the arguments [bytes]
+    arguments: int  # most 8-byte words of a task, rounded up to an even number
     bodies: tuple[DeviceBody, ...]
     blocks: int
     tickets: np.ndarray
@@ -51,9 +52,9 @@ class Image:
     """The arrays of one list.
 
     Attributes:
-        state: int32 that the list starts with: `admitted`, `stop`, the next ticket of each class, then by task the
-            tickets that remain, by part the tiles that have ended, by task the number of upstream tasks, and by task
-            which one was admitted first after it was seen to have ended.
+        state: int32 that the list starts with. STRIDE apart, so that looks at one do not slow others: `admitted`,
+            `stop`, the next ticket of each class, by task the tickets that remain. Then by part the tiles that have
+            ended, by task the number of upstream tasks, and by task which one was admitted first after its end.
         remaining, ended, upstream_count, retired: where these start in it.
         num_words: words of all segments.
     """
@@ -92,7 +93,7 @@ def build_image(
     conflicts: Sequence[tuple[int, ...]],
     device: Multiprocessors,
     tiled: bool = True,
-    registers_of: Callable[[tuple[DeviceBody, ...], int], int] | None = None,
+    registers_of: Callable[[tuple[DeviceBody, ...]], int] | None = None,
 ) -> Image:
     """Return the image of calls in program order.
 
@@ -100,15 +101,15 @@ def build_image(
         conflicts: those of the table that their segments come from.
         device: what workers share.
         tiled: whether calls wait for single parts where they may.
-        registers_of: registers a thread that workers of some bodies take, given their threads.
+        registers_of: registers a thread that the worker of some bodies takes.
 
     Raises:
         ValueError: a call cannot run on the device, or not all workers fit there.
     """
     given = [task_of(call) for call in calls]
-    classes, of_body = _classes(given, device, registers_of)
     words, spans, num_words = _all_words(calls, conflicts)
-    arguments, starts = _all_arguments(calls)
+    arguments, places = _all_arguments(calls)
+    classes, of_body = _classes(given, [count for _, count in places], device, registers_of)
     tasks = np.zeros(len(calls), TASK)
     parts = 0
     for i, (call, task) in enumerate(zip(calls, given, strict=True)):
@@ -117,17 +118,18 @@ def build_image(
         run = max(1, task.tiles // (_RUNS_A_WORKER * classes[c].blocks))
         count = 0 if task.count is None else address_of(task.count)
         part = (parts, own, task.tiling.kind == "strided", task.tiling.size)
-        tasks[i] = (body, starts[i], task.tiles, run, *spans[i], *part, count, task.units, 0)
+        tasks[i] = (body, *places[i], task.tiles, run, *spans[i], *part, task.units, count)
         parts += own
     tickets: list[list[tuple[int, int]]] = [[] for _ in classes]
     for i, task in enumerate(given):
         tickets[of_body[task.body][0]] += [(i, first) for first in range(0, task.tiles, int(tasks["run"][i]))]
     remaining = -(-tasks["tiles"] // tasks["run"])
-    head = 2 + len(classes)
     n = len(calls)
-    state = np.zeros(head + 3 * n + parts, np.int32)
-    state[head : head + n] = remaining
-    state[head + 2 * n + parts :] = n
+    head = STRIDE * (2 + len(classes))
+    ended = head + n * STRIDE
+    state = np.zeros(ended + parts + 2 * n, np.int32)
+    state[head:ended:STRIDE] = remaining
+    state[ended + parts + n :] = n
     return Image(
         tuple(calls),
         tuple(of._replace(tickets=np.array(own, TICKET)) for of, own in zip(classes, tickets, strict=True)),
@@ -136,39 +138,43 @@ def build_image(
         arguments,
         state,
         head,
-        head + n,
-        head + n + parts,
-        head + 2 * n + parts,
+        ended,
+        ended + parts,
+        ended + parts + n,
         num_words,
     )
 
 
 def _classes(
     tasks: Sequence[DeviceTask],
+    arguments: Sequence[int],
     device: Multiprocessors,
-    registers_of: Callable[[tuple[DeviceBody, ...], int], int] | None,
+    registers_of: Callable[[tuple[DeviceBody, ...]], int] | None,
 ) -> tuple[list[ResourceClass], dict[DeviceBody, tuple[int, int]]]:
-    """Resource classes, and of each body its class and its number there."""
-    found: dict[tuple[int, int], list[DeviceTask]] = {}
-    for task in tasks:
-        found.setdefault((task.body.threads, task.body.registers), []).append(task)
-    classes = []
+    """Resource classes of tasks with so many words of arguments; and of each body its class and its number there."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for i, task in enumerate(tasks):
+        found.setdefault((task.body.threads, task.body.registers), []).append(i)
+    made, needs = [], []
     for (threads, registers), own in sorted(found.items(), reverse=True):
-        bodies = tuple(sorted({task.body for task in own}, key=lambda body: body.name))
-        names = [body.name for body in bodies]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"two bodies of a list are named {twice!r}; use one body, or give them other names")
-        taken = registers if registers_of is None else registers_of(bodies, threads)
-        work = sum(task.tiles for task in own)
-        classes.append((Need(threads, taken, max(task.memory for task in own), work), registers, bodies))
-    grids = joint_grids([need for need, _, _ in classes], device)
-    none = np.zeros(0, TICKET)
-    made = [
-        ResourceClass(need.threads, registers, need.shared, bodies, blocks, none)
-        for (need, registers, bodies), blocks in zip(classes, grids, strict=True)
-    ]
-    return made, {body: (c, i) for c, of in enumerate(made) for i, body in enumerate(of.bodies)}
+        bodies = _distinct({tasks[i].body for i in own})
+        taken = registers if registers_of is None else registers_of(bodies)
+        memory = max(tasks[i].memory for i in own)
+        words = -(-max(arguments[i] for i in own) // 2) * 2
+        needs.append(Need(threads, taken, memory + 8 * words, sum(tasks[i].tiles for i in own)))
+        made.append(ResourceClass(threads, registers, memory, words, bodies, 0, np.zeros(0, TICKET)))
+    grids = joint_grids(needs, device)
+    classes = [of._replace(blocks=blocks) for of, blocks in zip(made, grids, strict=True)]
+    return classes, {body: (c, i) for c, of in enumerate(classes) for i, body in enumerate(of.bodies)}
+
+
+def _distinct(bodies: set[DeviceBody]) -> tuple[DeviceBody, ...]:
+    """Bodies by name. Raises ValueError where two have the same."""
+    ordered = sorted(bodies, key=lambda body: body.name)
+    for body, following in pairwise(ordered):
+        if body.name == following.name:
+            raise ValueError(f"two bodies of a list are named {body.name!r}; use one body, or give them other names")
+    return tuple(ordered)
 
 
 def _all_words(
@@ -208,18 +214,17 @@ def _words(call: KernelCall, local: dict[int, int], conflicts: Sequence[tuple[in
     return [(at, *bits[at]) for at in sorted(bits)]
 
 
-def _all_arguments(calls: Sequence[KernelCall]) -> tuple[np.ndarray, list[int]]:
-    """8-byte words of the arguments of all calls, those of a shared packing once, and where each call's start."""
-    known: dict[int, int] = {}
+def _all_arguments(calls: Sequence[KernelCall]) -> tuple[np.ndarray, list[tuple[int, int]]]:
+    """8-byte words of the arguments of all calls, equal ones once; and where those of each start, and their number."""
+    known: dict[bytes, tuple[int, int]] = {}
     parts: list[np.ndarray] = []
-    starts, end = [], 0
+    places, end = [], 0
     for call in calls:
-        key, slots = call.launch.packed_arguments()  # type: ignore[attr-defined]
+        words = call.launch.packed_arguments()  # type: ignore[attr-defined]
+        key = words.tobytes()
         if key not in known:
-            known[key] = end
-            parts.append(slots)
-            end += len(slots) + len(slots) % 2  # structures of 16 bytes stay aligned
-            if len(slots) % 2:
-                parts.append(np.zeros(1, np.uint64))
-        starts.append(known[key])
-    return np.concatenate(parts) if parts else np.zeros(0, np.uint64), starts
+            known[key] = (end, len(words))
+            parts.append(words)
+            end += len(words)
+        places.append(known[key])
+    return np.concatenate(parts) if parts else np.zeros(0, np.uint64), places

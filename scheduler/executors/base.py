@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal, Protocol, get_args
@@ -53,7 +53,8 @@ class Options:
     device: of `serial`. stream: handle of the CUDA home stream; None takes CuPy's current stream at each run.
     check_each: `serial` waits for each call, so that a fault names it. graphs: how many `graph-cached` keeps.
     tiled: `device` lets calls wait for one another tile by tile where they may. watchdog: seconds after which it takes
-    a call that waits to be stuck.
+    a call that waits to be stuck. keep: keeps the programs that it links, as `keep(key, make)` returns what is kept
+    under a key or else `make()`.
     driver: replaces CUDA, e.g. by a fake device.
     """
 
@@ -72,6 +73,7 @@ class Options:
     graphs: int = 64
     tiled: bool = True
     watchdog: float = 10.0
+    keep: Callable[[str, Callable[[], bytes]], bytes] | None = None
     driver: Driver | None = None
 
     def __post_init__(self) -> None:

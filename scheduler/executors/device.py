@@ -30,7 +30,7 @@ import numpy as np
 
 from ..calls import KernelCall
 from ..device.cuda import CudaPrograms
-from ..device.image import build_image
+from ..device.image import STRIDE, build_image
 from ..device.layout import STATUS_WORDS, Layout, explain, lay_out, list_structs, outcome
 from ..device.occupancy import Multiprocessors
 from ..errors import call_stuck
@@ -61,7 +61,7 @@ class DeviceExecutor(GraphExecutor):
     def __init__(self, options: Options) -> None:
         super().__init__(options, cached=True)
         self.name = "device"
-        self._programs = CudaPrograms()
+        self._programs = CudaPrograms(options.keep)
         self._status = self._programs.pinned(STATUS_WORDS)
         self._loaded: dict[int, _Loaded] = {}
         of = self._programs
@@ -92,8 +92,9 @@ class DeviceExecutor(GraphExecutor):
             CudaLaunch(window, (1,), (32,), bits, (structs[0], image.most_words)),
         ]
         for of, struct in zip(image.classes, structs, strict=True):
-            worker = programs.worker(of.bodies, of.threads)
-            launches.append(CudaLaunch(worker, (of.blocks,), (of.threads,), of.memory, (struct,)))
+            worker = programs.worker(of.bodies)
+            memory = 8 * of.arguments + of.memory
+            launches.append(CudaLaunch(worker, (of.blocks,), (of.threads,), memory, (struct, of.arguments)))
         self.built += 1
         handle = self._driver.build_graph(launches, [(), *((0,) for _ in launches[1:])], None)
         self._loaded[handle] = _Loaded(layout, block, launches)
@@ -148,7 +149,7 @@ class DeviceExecutor(GraphExecutor):
     def _at_fault(self, task: int) -> _Loaded:
         """The list that was given up: the one whose `stop` is set."""
         for loaded in self._loaded.values():
-            if len(loaded.layout.image.calls) > task and loaded.block[loaded.layout.sections["state"][0] + 4]:
+            if len(loaded.layout.image.calls) > task and loaded.block[loaded.layout.sections["state"][0] + 4 * STRIDE]:
                 return loaded
         return next(iter(self._loaded.values()))
 

@@ -190,7 +190,7 @@ class CudaBackend:
         """Options for the CUDA executors."""
         if name not in _EXECUTORS:
             raise ValueError(f"executor {name!r} cannot run on backend 'cuda'; choose one of {', '.join(_EXECUTORS)}")
-        return {"device": "cuda"}
+        return {"device": "cuda", "keep": cuda_build.keep_worker}
 
     def executor_for(self, by_islands: bool) -> str:
         """Cached graphs of whole steps: faster than streams for 64 to 8192 worlds, within 4 % of them for 32768.

@@ -274,8 +274,13 @@ def task_name(kernel: Kernel, dtype: str, lanes: int) -> str:
 def _task_entry(kernel: Kernel) -> str:
     """The body for workers of executor `device`: a tile is as many units as groups fit in a warp, or one."""
     call = ", ".join(p.split()[-1].lstrip("*") for p in parameters(kernel))
-    lines = ['extern "C" __device__ void TASK_NAME(const unsigned long long* slots, int tile, char* memory) {']
-    lines += _host_unpack(kernel)
+    lines = [
+        'extern "C" __device__ void TASK_NAME(const unsigned long long*, int tile, char* memory) {',
+        "  // workers keep the arguments at the start of their memory; so the compiler knows where they are",
+        "  extern __shared__ __align__(16) unsigned long long task_memory[];",
+        "  const unsigned long long* slots = task_memory;",
+        *_host_unpack(kernel),
+    ]
     if kernel.unit == "column":
         return "\n".join([*lines, f"  {kernel.stages[0].name}(tile, {call});", "}"]) + "\n"
     own = "reinterpret_cast<real*>(memory)"
