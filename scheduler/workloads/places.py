@@ -144,4 +144,4 @@ class CudaPlace:
 @cache
 def _body_code(name: str, arch: int) -> bytes:
     kernel = next(kernel for kernel in KERNELS if kernel.name == name)
-    return compile_body(kernel.body_source(), kernel.body_name, arch, REGISTERS)
+    return compile_body(kernel.body_source(), kernel.body_name, arch)

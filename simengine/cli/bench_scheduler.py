@@ -6,6 +6,7 @@ import argparse
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -73,11 +74,16 @@ def run(options: argparse.Namespace) -> int:
     executors = _executors(settings.executors, backend)
     result: dict[str, Any] = {"benchmark": "scheduler", **result_header("simengine " + shlex.join(sys.argv[1:]))}
     result |= {"backend": backend, "published": PUBLISHED}
-    rows = add_ratios(list(_measured(workloads, executors, backend, settings)))
-    result["rows"] = rows
-    if str(options.json) != "-":
+    only_json = str(options.json) == "-"
+    rows: list[dict[str, Any]] = []
+    for found in _measured(workloads, executors, backend, settings):
+        result["rows"] = rows = add_ratios([*rows, *found])
+        if not only_json:
+            write_json(result, options.json)  # what is measured stays, if a later list ends the process
+    if not only_json:
         print_table(rows)
-    write_json(result, options.json)
+    else:
+        write_json(result, options.json)
     if options.plot:
         plot_ratios(rows, options.plot)
     return 0 if rows and all(row["good"] for row in rows) else 1
@@ -113,11 +119,11 @@ def _executors(given: Any, backend: str) -> list[Spec]:
 
 def _measured(
     workloads: Sequence[Spec], executors: Sequence[Spec], backend: str, settings: SimpleNamespace
-) -> Iterator[dict[str, Any]]:
-    """A row for each executor on each workload; a list that cannot be made is a row too."""
+) -> Iterator[list[dict[str, Any]]]:
+    """The rows of each workload, one for each executor, or a single one if the list cannot be made."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    shown = Console(stderr=True)
-    with Progress(*columns, console=shown, transient=True, disable=not sys.stderr.isatty()) as bar:
+    # Without a terminal a bar would be lines of noise in a log: the list's name stands there once.
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("", total=len(workloads) * len(executors))
         for done, spec in enumerate(workloads):
             bar.update(task, description=f"{spec}", completed=done * len(executors))
@@ -133,9 +139,9 @@ def _measured(
             except UsageError:
                 raise
             except Exception as error:  # the other lists are measured all the same
-                yield {**head, **Figures("", error=f"{type(error).__name__}: {error}").as_dict(), "good": False}
-                continue
-            yield from ({**head, **row} for row in found)
+                failed = Figures("", error=f"{type(error).__name__}: {error}")
+                found = [{**failed.as_dict(), "good": False}]
+            yield [{**head, **row} for row in found]
 
 
 def _measure_workload(
@@ -151,7 +157,8 @@ def _measure_workload(
             for figures in measure(workload, executors, plan, tell)
         ]
     finally:
-        workload.close()
+        with suppress(Exception):  # after a CUDA fault nothing can be given back, and the rows say so
+            workload.close()
 
 
 def _steps(workload: Workload, settings: SimpleNamespace) -> int:

@@ -19,7 +19,7 @@ from simengine.cli.errors import UsageError
 from simengine.cli.models import model_path
 from simengine.cli.output import as_json
 from simengine.cli.settings import add_batch_options, executor_spec, positive, resolve
-from simengine.cli.workloads import WORKLOADS, make_workload
+from simengine.cli.workloads import FIVE, WORKLOADS, make_workload
 
 DEFAULTS: dict[str, Any] = {
     "worlds": 512,
@@ -29,6 +29,9 @@ DEFAULTS: dict[str, Any] = {
     "dtype": "float32",
     "seed": 0,
 }
+LISTS = tuple(name for name in WORKLOADS if name not in FIVE)
+"""Workloads that are not a model's short name."""
+
 _SETTLING = 3  # steps after which an executor knows the calls of a list
 
 
@@ -49,7 +52,7 @@ def add_parser(commands: Any) -> None:
         description="Records one step. In the picture arrows show which calls waited for which, and grey when none "
         "ran. The JSON file is for ui.perfetto.dev or chrome://tracing.",
     )
-    parser.add_argument("model", help=f"a model's short name, an MJCF file, or a list: {', '.join(WORKLOADS[5:])}")
+    parser.add_argument("model", help=f"a model's short name, an MJCF file, or a list: {', '.join(LISTS)}")
     parser.add_argument("--worlds", type=positive, help="worlds in the batch of a model")
     parser.add_argument("--steps", type=positive, help="steps before the one that is recorded")
     parser.add_argument(
@@ -72,7 +75,9 @@ def run(options: argparse.Namespace) -> int:
     settings = resolve(options, "trace", DEFAULTS, None)
     executor = executor_spec(settings.executor)
     spec = Spec.parse(options.model) if options.model.partition(":")[0] in WORKLOADS else Spec(options.model)
-    of_model = not spec.options and spec.name not in WORKLOADS[5:]
+    of_model = not spec.options and spec.name not in LISTS
+    if not of_model and (options.worlds or options.steps):
+        raise UsageError(f"{options.model!r} is a list; write its size with it, such as pile:worlds=8,settle=50")
     step = _step_of_model(spec.name, executor, settings) if of_model else _step_of_list(spec, executor, settings)
     trace = step.trace
     options.out.mkdir(parents=True, exist_ok=True)

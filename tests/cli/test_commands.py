@@ -148,6 +148,7 @@ def test_info_prints_every_backend(capsys: pytest.CaptureFixture[str]) -> None:
         (["bench", "nothing"], "invalid choice: 'nothing'"),
         (["bench", "stepping", "--model", "ant", "no_such_model"], "no model file 'no_such_model'"),
         (["trace"], "the following arguments are required: model"),
+        (["trace", "wired", "--worlds", "4"], "'wired' is a list; write its size with it"),
         (["trace", "ant", "--executor", "magic"], "unknown executor 'magic'"),
         (["trace", "ant", "--executor", "threads:widow=3"], "unexpected keyword argument 'widow'"),
         ([], "the following arguments are required: COMMAND"),

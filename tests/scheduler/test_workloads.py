@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from scheduler import KernelCall, Options, make_executor, validate
-from scheduler.device.cuda import compile_body
 from scheduler.device.testing import PythonBody, ThreadedDevice
 from scheduler.graphs import dependencies
 from scheduler.testing import FakeDevice
 from scheduler.workloads import NETWORKS, HostPlace, Network, Population, WiredNetwork, make_network
-from scheduler.workloads.kernels import DENSE, JOIN, KERNELS, OPTIONS, REGISTERS, Kernel, module_source
+from scheduler.workloads.kernels import DENSE, JOIN, KERNELS, OPTIONS, Kernel, module_source
 from scheduler.workloads.wired import watts_strogatz
 
 SMALL: dict[str, dict[str, int]] = {
@@ -169,27 +168,26 @@ def test_unknown_networks_and_steps_are_refused() -> None:
         small("wired").run(make_executor("serial"), 0)
 
 
-def need_nvrtc() -> Any:
-    """NVRTC, or a skip where CuPy is not installed."""
-    return pytest.importorskip("cupy.cuda").nvrtc
+def machine_code(source: str, arch: int, *options: str) -> bytes:
+    """What NVRTC makes of a source; skips where CuPy is not installed."""
+    nvrtc = pytest.importorskip("cupy.cuda").nvrtc
+    program = nvrtc.createProgram(source, "networks.cu", (), ())
+    try:
+        nvrtc.compileProgram(program, [f"--gpu-architecture=sm_{arch}", *OPTIONS, *options])
+        return bytes(nvrtc.getCUBIN(program))
+    finally:
+        nvrtc.destroyProgram(program)
 
 
 @pytest.mark.parametrize("arch", [80, 90, 100])
 def test_kernels_compile_for_cuda(arch: int) -> None:
-    nvrtc = need_nvrtc()
-    program = nvrtc.createProgram(module_source(), "networks.cu", (), ())
-    try:
-        nvrtc.compileProgram(program, [f"--gpu-architecture=sm_{arch}", *OPTIONS])
-        code = bytes(nvrtc.getCUBIN(program))
-    finally:
-        nvrtc.destroyProgram(program)
+    code = machine_code(module_source(), arch)
     assert all(kernel.name.encode() in code for kernel in KERNELS)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 def test_bodies_compile_for_workers(kernel: Kernel) -> None:
-    need_nvrtc()
-    code = compile_body(kernel.body_source(), kernel.body_name, 90, REGISTERS)
+    code = machine_code(kernel.body_source(), 90, "--relocatable-device-code=true")
     assert kernel.body_name.encode() in code
     others = [other.body_name for other in KERNELS if other is not kernel]
     assert not [name for name in others if name.encode() in code]  # a list links several bodies
