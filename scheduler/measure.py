@@ -11,6 +11,7 @@ from typing import Any
 
 from .executors import Executor, make_executor
 from .graphs import dependencies
+from .holds import holds
 from .segments import Segments
 from .specs import Spec
 from .trace import Trace
@@ -41,12 +42,21 @@ class Plan:
 class Figures:
     """What was measured of an executor on a workload; None where it does not apply or the executor failed.
 
-    error: why it failed, else empty. us_per_step: median over the repeats, with the spread of them over it.
-    units_per_s: worlds, images and the like. kernel_us: median duration of a kernel. check_us, issue_us: host time for
-    the dependency check and for the launch of a call. waits_asked: waits before any was removed as implied.
-    concurrency: mean number of kernels running. idle_share: share of the time in which none ran. parallelism: see
-    `parallelism`. legal: what `validate` says of every recorded step, with its first violation. equal: whether the
-    memory after the timed steps has the bits that `serial` leaves.
+    Attributes:
+        executor: its spec.
+        error: why it failed, else empty.
+        us_per_step: median over the repeats; `spread` is theirs over it.
+        units_per_s: worlds, images and the like.
+        kernels_per_step, awaits_per_step: mean over the recorded steps, as are the waits.
+        kernel_us: median duration of a kernel.
+        check_us, issue_us: time of the host for the dependency check and for the launch of a call.
+        dispatch_us: median time from the end of the call that another waited for, as they share memory, to its start.
+        waits_asked, waits_inserted, waits_removed: what hazards asked for, what was made, what others implied.
+        concurrency: mean number of kernels running.
+        idle_share: share of the time in which none ran.
+        parallelism: see `parallelism`.
+        legal: what `validate` says of every recorded step; `violation` is the first.
+        equal: whether the memory has the bits that `serial` leaves, before the timed steps and after each repeat.
     """
 
     executor: str
@@ -59,6 +69,7 @@ class Figures:
     kernel_us: float | None = None
     check_us: float | None = None
     issue_us: float | None = None
+    dispatch_us: float | None = None
     waits_asked: float | None = None
     waits_inserted: float | None = None
     waits_removed: float | None = None
@@ -171,6 +182,9 @@ def _explain(workload: Workload, traces: Sequence[Trace], figures: Figures) -> N
         figures.concurrency = statistics.median(trace.concurrency() for trace in traces)
         figures.idle_share = statistics.median(trace.idle_share() for trace in traces)
         figures.parallelism = statistics.median(parallelism(trace, workload.segments) for trace in traces)
+        found = [hold for trace in traces for hold in holds(trace, workload.segments)[0]]
+        dispatched = [hold.idle for hold in found if hold.kind == "hazard"]
+        figures.dispatch_us = 1e6 * statistics.median(dispatched) if dispatched else None
     slack = _TICK if workload.options.get("device") == "cuda" else 0.0
     violations = [v for trace in traces for v in validate(trace.order, trace, workload.segments, slack)]
     figures.legal = bool(traces) and not violations

@@ -12,11 +12,12 @@ from rich.table import Table
 from simengine.cli.output import console
 from simengine.cli.published import PUBLISHED, published_ratio
 
-_WIDTH = 170
+_WIDTH = 180
 _LEGEND = """\
 steps/s: of worlds, inputs or images. /serial, /graph-c.: speed over serial and graph-cached on this list, and /best s.
 over the best serial on any list of the same worlds. paper: over serial, as published of the system named below. calls:
-kernels a step, with their median duration; check, issue: us of the host for the hazards and the launch of a call.
+kernels a step, with their median duration [us]. check, issue: us of the host for the hazards and the launch of a call.
+dispatch: us from the end of what a call waited for to its start, while times are recorded.
 waits: asked for by hazards/made/saved. running: mean kernels at a time, of those that the hazards would allow. idle:
 share of the time without a kernel. order, bits: whether all recorded steps were legal, and the results as serial's."""
 
@@ -87,6 +88,7 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
         "us each": number("kernel_us", ".1f"),
         "check": number("check_us", ".1f"),
         "issue": number("issue_us", ".1f"),
+        "dispatch": number("dispatch_us", ".1f"),
         "waits": "/".join(waits) if row["waits_inserted"] else "",
         "running": f"{row['concurrency']:.2f}/{row['parallelism']:.2f}" if row["concurrency"] is not None else "",
         "idle": number("idle_share", ".0%"),

@@ -42,6 +42,8 @@ def test_figures_of_a_device() -> None:
         assert figures.kernels_per_step is not None
         assert 10 <= figures.kernels_per_step <= 32
         assert figures.awaits_per_step == 2
+        assert figures.dispatch_us is not None
+        assert figures.dispatch_us >= 0
     assert serial.check_us is None
     assert serial.waits_inserted == 0
     assert streams.check_us is not None
