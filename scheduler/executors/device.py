@@ -86,7 +86,7 @@ class DeviceExecutor(GraphExecutor):
         structs = [bytes(s) for s in list_structs(layout, base, status, options.watchdog, times)]
         reset, window = programs.window()
         state, first = (base + layout.sections[name][0] for name in ("state", "first"))
-        bits = 4 * image.num_words * 4 * options.window + 4 * options.window + 36 * image.most_words
+        bits = 4 * image.num_words * 4 * options.window + 8 * options.window + 2 * 36 * image.most_words
         launches = [
             CudaLaunch(reset, (_RESET[0],), (_RESET[1],), 0, (np.uint64(state), np.uint64(first), len(image.state))),
             CudaLaunch(window, (1,), (32,), bits, (structs[0], image.most_words)),
