@@ -128,6 +128,11 @@ class ListEngine:
         self._options = {**self.backend.executor_options(self.executor_name, shards), **self._chosen_options}
         self.executor = make_executor(self.executor_name, **self._options)
 
+    def needed_options(self) -> dict[str, Any]:
+        """Options without which executors cannot run this engine's lists."""
+        shards = sum(len(emitters) for emitters in self.emitters.values())
+        return {**self.backend.executor_options(self.executor_name, shards), "segments": self.segments}
+
     def _functions(self, lanes: int) -> KernelFunctions:
         return KernelFunctions(lambda kernels: self.backend.load(kernels, self._dtype, lanes))
 

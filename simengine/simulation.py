@@ -148,7 +148,7 @@ class Simulation:
         """Advance every world as `step` does, through an executor of the caller's.
 
         Args:
-            executor: of `scheduler.make_executor(name, segments=sim.segments, device=...)`, for this backend.
+            executor: one of `scheduler.make_executor(name, **sim.executor_options)`.
             n, ctrl: as for `step`.
 
         Returns:
@@ -283,8 +283,13 @@ class Simulation:
 
     @property
     def segments(self) -> Segments:
-        """The table of the kernel list's segments, which executors of the caller's need."""
+        """The table of the kernel list's segments."""
         return self._list_engine("segments").segments
+
+    @property
+    def executor_options(self) -> dict[str, Any]:
+        """What `scheduler.make_executor` needs for an executor to `step_through`: segments, device and others."""
+        return self._list_engine("executor").needed_options()
 
     def emitters(self) -> list[Emitter]:
         """Emitters of the kernel list of one step, to look at; `step_through` runs it."""

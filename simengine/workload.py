@@ -37,7 +37,7 @@ class SimulationWorkload:
         self.units = sim.num_worlds
         self.sim = sim
         self.segments: Segments = sim.segments
-        self.options: dict[str, Any] = {"device": sim.backend}
+        self.options = sim.executor_options
         self._rng = np.random.default_rng(seed)
         for group in sim.groups:
             self._scatter(group)

@@ -96,7 +96,7 @@ class CudaPlace:
         CudaDriver()  # says what is missing
         import cupy
 
-        self.options: dict[str, Any] = {"device": "cuda"}
+        self.options: dict[str, Any] = {"device": "cuda", "keep": _keep}
         self._cupy: Any = cupy
         self._arch = int(cupy.cuda.Device().compute_capability)
         self._module = cupy.RawModule(code=module_source(), options=OPTIONS)
@@ -139,6 +139,16 @@ class CudaPlace:
             code = partial(_body_code, kernel.name, self._arch)
             self._bodies[kernel.name] = DeviceBody(kernel.body_name, code, THREADS, REGISTERS)
         return self._bodies[kernel.name]
+
+
+_KEPT: dict[str, bytes] = {}
+
+
+def _keep(key: str, make: Callable[[], bytes]) -> bytes:
+    """Keep the workers of executor `device` while the process lives: linking them takes longer than running lists."""
+    if key not in _KEPT:
+        _KEPT[key] = make()
+    return _KEPT[key]
 
 
 @cache
