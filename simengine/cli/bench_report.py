@@ -15,7 +15,7 @@ from simengine.cli.published import PUBLISHED, published_ratio
 _WIDTH = 180
 _LEGEND = """\
 steps/s: of worlds, inputs or images. /serial, /graph-c.: speed over serial and graph-cached on this list, and /best s.
-over the best serial on any list of the same worlds. paper: over serial, as published of the system named below. calls:
+over the best serial on any list of the same worlds. paper: over serial, as published of the systems below. calls:
 kernels a step, with their median duration [us]. check, issue: us of the host for the hazards and the launch of a call.
 dispatch: us from the end of what a call waited for to its start, while times are recorded.
 waits: asked for by hazards/made/saved. running: mean kernels at a time, of those that the hazards would allow. idle:
@@ -41,7 +41,7 @@ def add_ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         }
         own = row["units_per_s"]
         row |= {name: own / other if own and other else None for name, other in others.items()}
-        published = published_ratio(row["workload"].partition(":")[0], row["executor"])
+        published = published_ratio(row["family"], row["executor"])
         row["published"] = {"system": published[0], "over_serial": published[1]} if published else None
     return rows
 
@@ -67,7 +67,7 @@ def print_table(rows: Sequence[dict[str, Any]]) -> None:
         out.print()
     out.print(_LEGEND)
     for entry in PUBLISHED:
-        out.print(f"paper, {entry['compare_with']}: {entry['system']}; {entry['source']}")
+        out.print(f"{entry['system']} (here {entry['counterpart']}): {entry['says']}")
 
 
 def _cells(row: dict[str, Any]) -> dict[str, str]:
