@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from rich.table import Table
 
 from simengine.cli.output import console
 from simengine.cli.published import PUBLISHED, published_ratio
+from simengine.cli.workloads import FIVE
 
+_RATIOS = ("over_serial", "over_graph_cached", "over_best_serial")
 _WIDTH = 180
 _LEGEND = """\
 steps/s: of worlds, inputs or images. /serial, /graph-c.: speed over serial and graph-cached on this list, and /best s.
@@ -44,6 +47,38 @@ def add_ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         published = published_ratio(row["family"], row["executor"])
         row["published"] = {"system": published[0], "over_serial": published[1]} if published else None
     return rows
+
+
+def means_of_five(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Mean ratios of each executor over the five simulations, where all five were measured with the same options."""
+    found: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        name, _, options = row["workload"].partition(":")
+        if name in FIVE:
+            found.setdefault((options, row["executor"]), {})[name] = row
+    means = []
+    for (options, executor), of_name in found.items():
+        if len(of_name) == len(FIVE):
+            mean: dict[str, Any] = {"options": options, "executor": executor}
+            for ratio in _RATIOS:
+                values = [row[ratio] for row in of_name.values() if row[ratio]]
+                mean[ratio] = statistics.fmean(values) if len(values) == len(FIVE) else None
+            means.append(mean)
+    return means
+
+
+def print_means(means: Sequence[dict[str, Any]]) -> None:
+    """Print the mean ratios over the five simulations."""
+    if not means:
+        return
+    table = Table(title="mean of the five simulations", title_justify="left", box=box.SIMPLE_HEAD, show_edge=False)
+    for heading in ("options", "executor", "/serial", "/graph-c.", "/best s."):
+        side: Any = "left" if heading in ("options", "executor") else "right"
+        table.add_column(heading, justify=side, no_wrap=True)
+    for mean in means:
+        shown = ("" if mean[ratio] is None else f"{mean[ratio]:.2f}" for ratio in _RATIOS)
+        table.add_row(mean["options"], mean["executor"], *shown)
+    console(_WIDTH).print(table)
 
 
 def print_table(rows: Sequence[dict[str, Any]]) -> None:

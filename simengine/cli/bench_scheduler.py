@@ -21,7 +21,7 @@ from scheduler.measure import SERIAL, Figures, Plan, measure
 from scheduler.specs import Spec, offered
 from scheduler.workloads import Workload
 from simengine.backends.select import available_backends
-from simengine.cli.bench_report import add_ratios, plot_ratios, print_table
+from simengine.cli.bench_report import add_ratios, means_of_five, plot_ratios, print_means, print_table
 from simengine.cli.errors import UsageError
 from simengine.cli.machine import result_header
 from simengine.cli.output import write_json
@@ -77,11 +77,13 @@ def run(options: argparse.Namespace) -> int:
     only_json = str(options.json) == "-"
     rows: list[dict[str, Any]] = []
     for found in _measured(workloads, executors, backend, settings):
-        result["rows"] = rows = add_ratios([*rows, *found])
+        rows = add_ratios([*rows, *found])
+        result |= {"means_of_five": means_of_five(rows), "rows": rows}
         if not only_json:
             write_json(result, options.json)  # what is measured stays, if a later list ends the process
     if not only_json:
         print_table(rows)
+        print_means(result["means_of_five"])
     else:
         write_json(result, options.json)
     if options.plot:

@@ -13,7 +13,7 @@ from scheduler import FixedList
 from scheduler.executors import EXECUTORS, Options
 from scheduler.specs import Spec
 from simengine.backends.select import available_backends
-from simengine.cli.bench_report import add_ratios
+from simengine.cli.bench_report import add_ratios, means_of_five, print_means
 from simengine.cli.main import main
 from simengine.cli.published import PUBLISHED
 from simengine.cli.workloads import FIVE, WORKLOADS, family, make_workload, models_of
@@ -147,6 +147,21 @@ def test_ratios() -> None:
     assert rows[2]["published"] == {"system": "ACS-SW", "over_serial": 1.85}
     assert rows[3]["published"] == {"system": "ACS-HW", "over_serial": 2.0}
     assert [r["published"] for r in (rows[0], *rows[4:])] == [None] * 4
+
+
+def test_means_of_the_five(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = []
+    for number, name in enumerate(FIVE):
+        rows += [row(f"{name}:shards=2", "serial", 1.0), row(f"{name}:shards=2", "streams", 1.0 + number)]
+        rows += [row(name, "serial", 2.0), row(name, "graph", 4.0 if number else None)]
+    means = means_of_five(add_ratios([*rows, row("mixed", "serial", 9.0), row("ant:worlds=9", "serial", 1.0)]))
+    found = {(mean["options"], mean["executor"]): mean for mean in means}
+    assert set(found) == {("shards=2", "serial"), ("shards=2", "streams"), ("", "serial"), ("", "graph")}
+    streams = found["shards=2", "streams"]
+    assert (streams["over_serial"], streams["over_best_serial"], streams["over_graph_cached"]) == (3.0, 1.5, None)
+    assert found["", "graph"]["over_serial"] is None  # one of the five failed
+    print_means(means)
+    assert "3.00" in capsys.readouterr().out
 
 
 def test_published_figures_have_the_mean_that_the_paper_gives() -> None:
