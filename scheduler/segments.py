@@ -89,11 +89,14 @@ class Segments:
             self._ranges.append(segment)
         return segment
 
+    def buffer(self, segment: int) -> str:
+        """Return the name of the buffer, or of the range, that a segment is a piece of."""
+        piece = self._piece(segment)
+        return piece.name if isinstance(piece, _Range) else piece.buffer
+
     def describe(self, segment: int) -> str:
         """Return a segment as people write it: `qpos`, `efc_J#1`, `efc_J#1[size 2]`, `image[0x100:0x140]`."""
-        if not 0 <= segment < len(self._pieces):
-            raise ValueError(f"segment {segment} is not in this table of {len(self._pieces)}; intern it here first")
-        piece = self._pieces[segment]
+        piece = self._piece(segment)
         if isinstance(piece, _Range):
             return f"{piece.name}[{piece.start:#x}:{piece.start + piece.nbytes:#x}]"
         shard = f"#{piece.shard}" if piece.shard else ""
@@ -121,6 +124,11 @@ class Segments:
                 partition = piece["partition"]
                 table.intern(piece["buffer"], piece["shard"], None if partition is None else tuple(partition))
         return table
+
+    def _piece(self, segment: int) -> _Named | _Range:
+        if not 0 <= segment < len(self._pieces):
+            raise ValueError(f"segment {segment} is not in this table of {len(self._pieces)}; intern it here first")
+        return self._pieces[segment]
 
     def _register(self, piece: _Named | _Range, overlapping: list[int]) -> int:
         segment = len(self._pieces)
