@@ -129,6 +129,15 @@ class VirtualDriver:
         self._graphs[self._handles] = Graph([launch.kernel for launch in launches], waits)
         return self._handles
 
+    def build_updatable_graph(self, launches: Sequence[Any], waits: Sequence[Sequence[int]]) -> int:
+        """Return a graph of virtual launches, each of which may be replaced."""
+        return self.build_graph(launches, waits, None)
+
+    def update_graph(self, graph: int, node: int, launch: VirtualLaunch) -> None:
+        """Replace the launch of a node, which costs the host what a launch does."""
+        self._spend(self.spec.host.launch)
+        self._graphs[graph].makers[node] = launch.kernel
+
     def launch_graph(self, graph: int, stream: int) -> None:
         """Put a graph on a stream."""
         built = self._graphs[graph]
