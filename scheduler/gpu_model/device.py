@@ -41,7 +41,7 @@ class Graph:
     __slots__ = ("makers", "waits")
 
     def __init__(self, makers: Sequence[Callable[[], Kernel]], waits: Sequence[Sequence[int]]) -> None:
-        self.makers = tuple(makers)
+        self.makers = list(makers)
         self.waits = tuple(map(tuple, waits))
 
 
