@@ -25,10 +25,11 @@ def _checked(result: tuple[Any, ...]) -> Any:
 
 
 class Template(NamedTuple):
-    """What an executable graph was made from: the graph, and its kernel nodes in the order of the launches."""
+    """What an executable graph was made from: the graph, and its kernel nodes and their parameters by launch."""
 
     graph: Any
     nodes: list[Any]
+    parameters: list[Any]
 
 
 def build(
@@ -51,7 +52,7 @@ def build_updatable(
 ) -> tuple[int, Template]:
     """Return the handle of an executable graph, and the template that `update` needs; it must outlive the graph."""
     driver = _driver()
-    template = Template(_checked(driver.cuGraphCreate(0)), [])
+    template = Template(_checked(driver.cuGraphCreate(0)), [], [])
     try:
         ends: list[Any] = []
         for i, (launch, before) in enumerate(zip(launches, waits, strict=True)):
@@ -61,6 +62,7 @@ def build_updatable(
             parameters = _parameters(driver, launch)
             node = _checked(driver.cuGraphAddKernelNode(template.graph, behind or None, len(behind), parameters))
             template.nodes.append(node)
+            template.parameters.append(parameters)
             ends.append(node if events is None else _mark(driver, template.graph, [node], events[i][1]))
         return int(_checked(driver.cuGraphInstantiate(template.graph, 0))), template
     except BaseException:
@@ -69,13 +71,10 @@ def build_updatable(
 
 
 def update(graph: int, template: Template, node: int, launch: Any) -> None:
-    """Give a node, by its position, a launch's present arguments and shape; launches under way keep theirs."""
-    driver = _driver()
-    _checked(
-        driver.cuGraphExecKernelNodeSetParams(
-            driver.CUgraphExec(graph), template.nodes[node], _parameters(driver, launch)
-        )
-    )
+    """Give a node, by its position, its launch's present arguments; launches of the graph under way keep theirs."""
+    driver, parameters = _driver(), template.parameters[node]
+    parameters.kernelParams = launch.node()[-1]
+    _checked(driver.cuGraphExecKernelNodeSetParams(driver.CUgraphExec(graph), template.nodes[node], parameters))
 
 
 def _mark(driver: Any, graph: Any, behind: list[Any], event: int) -> Any:

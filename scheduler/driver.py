@@ -67,7 +67,7 @@ class Driver(Protocol):
         ...
 
     def update_graph(self, graph: int, node: int, launch: Any) -> None:
-        """Give a node of an updatable graph, by position, a launch's present arguments, for launches from now on."""
+        """Give a node of an updatable graph, by position, its launch's present arguments, from the next launch on."""
         ...
 
     def launch_graph(self, graph: int, stream: int) -> None:
@@ -170,7 +170,7 @@ class CudaDriver:
         return graph
 
     def update_graph(self, graph: int, node: int, launch: Any) -> None:
-        """Set the parameters of a kernel node."""
+        """Set the arguments of a kernel node."""
         from .cuda_graph import update
 
         update(graph, self._templates[graph], node, launch)

@@ -36,7 +36,6 @@ class Shape:
         """Edges of the graph."""
         return sum(map(len, self.waits))
 
-    @property
     def sinks(self) -> list[int]:
         """Calls that no others wait for."""
         waited = {other for direct in self.waits for other in direct}

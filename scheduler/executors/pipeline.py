@@ -46,9 +46,7 @@ _LIVE = 8192  # calls pulled and not complete, beyond which none is pulled
 
 
 class Flow(CudaRun):
-    """The jobs of one run, from the queues to their end. `fixed` says that the same jobs will come again."""
-
-    fixed = False
+    """The jobs of one run, from the queues to their end."""
 
     def __init__(self, executor: PipelineExecutor, trace: Trace, home: int) -> None:
         super().__init__(executor.name, executor.driver, executor.lanes.handles)
@@ -90,7 +88,9 @@ class Flow(CudaRun):
         waits = self.clocks.waits([other for other in job.before if other in places], worker)
         for other in waits:
             self.driver.wait(handle, places[other].event)
-        behind = [*self.latest_sinks[worker], *(seq for other in waits for seq in self.sinks[other])]
+        behind: list[int] = []
+        if self.recorder is not None:
+            behind = [*self.latest_sinks[worker], *(seq for other in waits for seq in self.sinks[other])]
         sinks = self.launcher.launch(self, job, worker, handle, behind)
         event = self.pool.take()
         self.driver.record(event, handle)
@@ -103,8 +103,7 @@ class Flow(CudaRun):
     def poll(self) -> list[Job]:
         """Ask once after the oldest job of each worker; return those that have completed."""
         done = []
-        for worker in self.workers:
-            flying = self.queues.flying[worker]
+        for worker, flying in enumerate(self.queues.flying):
             if flying and self.driver.query(self.clocks.places[flying[0]].event):
                 number = self.queues.complete(worker)
                 self.pool.give(self.clocks.places.pop(number).event)
@@ -184,25 +183,23 @@ class _Script:
 
     def __init__(self, lists: Sequence[FixedList], executor: PipelineExecutor) -> None:
         self.lists = lists  # kept alive, so that no other lists take their identity
-        cutter = JobCutter(HazardTracker(executor.tracker_conflicts), executor.options.streams)
-        rounds = [self._cut(cutter, lists, number) for number in range(2)]
-        place = {job.number: position for position, job in enumerate(rounds[0])}
-        again = {job.number: position for position, job in enumerate(rounds[1])}
-        self.jobs = rounds[0]
-        self.calls = sum(len(job.calls) for job in self.jobs)
-        self.within = [[place[other] for other in job.before] for job in self.jobs]
-        self.former = [
-            sorted({position, *(place[other] for other in job.before if other not in again)})
-            for position, job in enumerate(rounds[1])
-        ]
-
-    @staticmethod
-    def _cut(cutter: JobCutter, lists: Sequence[FixedList], number: int) -> list[Job]:
-        feeder = Feeder(lists, lambda seq: True, number * sum(map(len, lists)))
+        conflicts = executor.options.table(executor.name).conflicts
+        cutter = JobCutter(HazardTracker(conflicts), executor.options.streams)
+        feeder = Feeder(lists, lambda seq: True)
         while (call := feeder.pull()) is not None:
             cutter.add(feeder.latest, call, feeder.emitter)
         cutter.close_all()
-        return cutter.take_closed()
+        self.jobs = cutter.take_closed()
+        self.calls = feeder.calls
+        for job in self.jobs:
+            executor.launcher.prepare(job)
+        place = {job.number: position for position, job in enumerate(self.jobs)}
+        self.within = [[place[other] for other in job.before] for job in self.jobs]
+        # A job that touches what another one touched in the former round, or in one before, comes after that of the
+        # former round: each comes after itself.
+        tracker, count = HazardTracker(conflicts), len(self.jobs)
+        upstream = [tracker.add(number, job.as_call()) for number, job in enumerate([*self.jobs, *self.jobs])]
+        self.former = [{i, *(other for other in upstream[count + i] if other < count)} for i in range(count)]
 
     def repeated(self, times: int) -> Iterator[Job]:
         """Yield the jobs of so many rounds, in order."""
@@ -210,7 +207,7 @@ class _Script:
         for number in range(times):
             for position, pattern in enumerate(self.jobs):
                 job = Job(number * count + position, pattern.emitter, pattern.home)
-                job.calls, job.key = pattern.calls, pattern.key
+                job.calls, job.fixed = pattern.calls, pattern.fixed
                 job.before = {number * count + other for other in self.within[position]}
                 if number:
                     job.before |= {(number - 1) * count + other for other in self.former[position]}
@@ -224,8 +221,7 @@ class PipelineExecutor:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.tracker_conflicts = options.table(self.name).conflicts
-        self.tracker = HazardTracker(self.tracker_conflicts)
+        self.tracker = HazardTracker(options.table(self.name).conflicts)
         self.following = 0  # sequence number of the next call
         self.driver: Driver = options.driver if options.driver is not None else CudaDriver()
         self.lanes = Lanes(self.driver, options.streams)
@@ -255,7 +251,6 @@ class PipelineExecutor:
         home, trace = self._begin()
         script = self._script(lists)
         with Flow(self, trace, home) as flow:
-            flow.fixed = True
             rest = script.repeated(times)
             while True:
                 while flow.queues.waiting < _BACKLOG * self.options.streams and (job := next(rest, None)) is not None:
@@ -278,7 +273,7 @@ class PipelineExecutor:
         if script is None:
             script = self._scripts[key] = _Script(lists, self)
             if len(self._scripts) > self.options.graphs:
-                self._scripts.popitem(last=False)
+                self.launcher.forget(self._scripts.popitem(last=False)[1].jobs)
         self._scripts.move_to_end(key)
         return script
 

@@ -7,7 +7,7 @@ addresses of the worker's own memory; those that take the job's arguments are gi
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ..calls import KernelCall
@@ -21,6 +21,16 @@ from .cuda import issue_call
 
 if TYPE_CHECKING:
     from .pipeline import Flow
+
+
+class _Fixed:
+    """The calls of a job that will come again, and their graph once it has been launched."""
+
+    __slots__ = ("calls", "graph")
+
+    def __init__(self, calls: tuple[KernelCall, ...]) -> None:
+        self.calls = calls
+        self.graph: BuiltGraph | None = None
 
 
 class _Ready:
@@ -59,6 +69,7 @@ class JobLauncher:
         self._graphs = GraphStore(options.graphs)
         self._seen: OrderedDict[tuple[int, ...], tuple[KernelCall, ...]] = OrderedDict()
         self._ready: OrderedDict[tuple[JobKind, int], _Ready] = OrderedDict()
+        self._fixed: set[_Fixed] = set()
         self._timed: list[int] = []  # graphs that are launched once, with events
 
     @property
@@ -68,11 +79,13 @@ class JobLauncher:
 
     def launch(self, flow: Flow, job: Job, worker: int, handle: int, behind: Sequence[int]) -> list[int]:
         """Put a job on a worker's stream, where all of it comes after the calls `behind`; return its last calls."""
+        if job.fixed is not None and flow.recorder is None:
+            return self._launch_fixed(flow, job.fixed, handle)
         calls = tuple(job.calls.values())
         flow.latest = calls[-1]
         if isinstance(calls[0].launch, JobLaunch):
             return self._launch_whole(flow, next(iter(job.calls)), calls[0], calls[0].launch, worker, handle, behind)
-        graph = self._graph_of(job.key, calls, flow.fixed)
+        graph = self._graph_of(calls)
         if graph is None:
             return self._issue(flow, job, worker, handle, behind)
         recorder, shape, seqs = flow.recorder, graph.shape, list(job.calls)
@@ -85,16 +98,42 @@ class JobLauncher:
             recorder.graph([seqs[i] for i in shape.order], behind, seqs, shape.waits, rows)
         self._driver.launch_graph(launched, handle)
         flow.trace.counters.launches += 1
-        return [seqs[i] for i in shape.sinks]
+        return [] if recorder is None else [seqs[i] for i in shape.sinks()]
 
-    def _graph_of(self, key: tuple[int, ...], calls: tuple[KernelCall, ...], fixed: bool) -> BuiltGraph | None:
-        """The graph of calls that have come before or will come again; None for calls seen for the first time."""
+    def prepare(self, job: Job) -> None:
+        """Have a job that will come again launched as a graph of its own, if it has more than one call."""
+        calls = tuple(job.calls.values())
+        if len(calls) > 1:
+            job.fixed = _Fixed(calls)
+            self._fixed.add(job.fixed)
+
+    def forget(self, jobs: Iterable[Job]) -> None:
+        """Give back what `prepare` has made."""
+        for job in jobs:
+            if job.fixed is not None:
+                self._fixed.discard(job.fixed)
+                self._drop(job.fixed.graph)
+
+    def _launch_fixed(self, flow: Flow, fixed: _Fixed, handle: int) -> list[int]:
+        graph = fixed.graph
+        flow.latest = fixed.calls[-1]
+        if graph is None or not graph.is_current():
+            self._drop(graph)
+            fixed.graph = None
+            graph = fixed.graph = self._builder.make(fixed.calls, ())
+        self._driver.launch_graph(graph.handle, handle)
+        flow.trace.counters.launches += 1
+        return []
+
+    def _graph_of(self, calls: tuple[KernelCall, ...]) -> BuiltGraph | None:
+        """The graph of calls that have come before; None for calls seen for the first time."""
         if len(calls) == 1:
             return None
+        key = tuple(map(id, calls))
         graph = self._graphs.find(key)
         if graph is not None:
             return graph
-        if fixed or key in self._seen:
+        if key in self._seen:
             return self._graphs.add(key, lambda: self._builder.make(calls, calls), self._driver.destroy_graph)
         self._seen[key] = calls
         if len(self._seen) > 4 * self._most:
@@ -148,10 +187,11 @@ class JobLauncher:
         ready = self._ready.get(key)
         if ready is None or not ready.serves(instance):
             flow.fork_again(handle)  # memory that was made meanwhile may be in use on the home stream
-            self._forget(self._ready.pop(key, None))
+            if (old := self._ready.pop(key, None)) is not None:
+                self._drop(old.graph)
             ready = self._ready[key] = _Ready(instance, self._build(instance))
             if len(self._ready) > self._most * self._workers:
-                self._forget(self._ready.popitem(last=False)[1])
+                self._drop(self._ready.popitem(last=False)[1].graph)
         self._ready.move_to_end(key)
         if ready.version != instance.arguments.version:
             ready.version = instance.arguments.version
@@ -168,9 +208,9 @@ class JobLauncher:
             for other in behind:
                 flow.recorder.wait(other, worker)
 
-    def _forget(self, ready: _Ready | None) -> None:
-        if ready is not None and ready.graph is not None:
-            self._driver.destroy_graph(ready.graph.handle)
+    def _drop(self, graph: BuiltGraph | None) -> None:
+        if graph is not None:
+            self._driver.destroy_graph(graph.handle)
 
     def drop_timed(self) -> None:
         """Destroy graphs that were launched once."""
@@ -182,7 +222,10 @@ class JobLauncher:
         """Destroy the graphs."""
         self.drop_timed()
         for (kind, handle), ready in self._ready.items():
-            self._forget(ready)
+            self._drop(ready.graph)
             kind.release(handle)
         self._ready.clear()
+        for fixed in self._fixed:
+            self._drop(fixed.graph)
+        self._fixed.clear()
         self._graphs.close(self._driver)

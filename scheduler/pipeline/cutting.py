@@ -7,15 +7,18 @@ closed jobs only, a closed job depends on nothing new, and no two jobs can wait 
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..calls import KernelCall
 from ..hazards import HazardTracker
+from ..launch import PythonLaunch
 from .kinds import JobLaunch
 
 
 class Job:
     """Calls of one emitter by sequence number, and the jobs that they must come after."""
 
-    __slots__ = ("_key", "before", "calls", "emitter", "home", "number")
+    __slots__ = ("before", "calls", "emitter", "fixed", "home", "number")
 
     def __init__(self, number: int, emitter: int, home: int) -> None:
         self.number = number
@@ -23,17 +26,14 @@ class Job:
         self.home = home
         self.calls: dict[int, KernelCall] = {}
         self.before: set[int] = set()
-        self._key: tuple[int, ...] = ()
+        self.fixed: Any = None  # what launches it, if it will come again; see `JobLauncher.prepare`
 
-    @property
-    def key(self) -> tuple[int, ...]:
-        """The identities of its calls; ask once it is closed."""
-        self._key = self._key or tuple(map(id, self.calls.values()))
-        return self._key
-
-    @key.setter
-    def key(self, key: tuple[int, ...]) -> None:
-        self._key = key
+    def as_call(self) -> KernelCall:
+        """A call that touches all that its calls touch: what must come after them comes after it."""
+        calls = self.calls.values()
+        reads = dict.fromkeys(segment for call in calls for segment in call.reads)
+        written = dict.fromkeys(segment for call in calls for segment in call.writes + call.updates)
+        return KernelCall("job", PythonLaunch(lambda: None), tuple(reads), tuple(written))
 
 
 class JobCutter:

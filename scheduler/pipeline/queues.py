@@ -41,9 +41,9 @@ class JobQueues:
 
     def take(self, worker: int) -> int | None:
         """Return a job of the worker's own queue that is now in flight on it, or None."""
-        if len(self.flying[worker]) >= self.depth:
-            return None
         queue = self._queues[worker]
+        if not queue or len(self.flying[worker]) >= self.depth:
+            return None
         return self._fly(worker, queue, next((job for job in queue if not self._held[job]), None))
 
     def steal(self, worker: int) -> int | None:
