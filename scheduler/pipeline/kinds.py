@@ -109,8 +109,9 @@ class Instance:
 class JobKind:
     """A kind of job. `build(arguments)` makes its calls; it is called once for each stream (and thread) that runs it.
 
-    Whatever memory `build` makes, such as CuPy arrays that its launches keep alive, is used by one job at a time. The
-    segments of its calls say how they depend on each other; the job's own call says what it reads and writes.
+    Whatever memory `build` makes, such as CuPy arrays that its launches keep alive, is used by one job at a time; what
+    `build` itself enqueues must have completed when it returns. The segments of its calls say how they depend on each
+    other; the job's own call says what it reads and writes.
     """
 
     def __init__(self, name: str, build: Callable[[JobArguments], Sequence[KernelCall]]) -> None:
