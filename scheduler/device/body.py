@@ -18,10 +18,10 @@ class DeviceBody:
 
     Attributes:
         name: of the function; two bodies of one list must not share it.
-        code: its relocatable machine code (see `scheduler.device.cuda.compile_body`), or what returns that when asked.
+        code: its intermediate code (see `scheduler.compile_body`), or what returns that when asked.
         threads: of the block that calls it, as (threads, 1, 1); a multiple of 32.
-        registers: most registers a thread that the code was compiled for. Bodies of equal threads and registers share
-            workers, so that light ones do not pay for heavy ones.
+        registers: most registers a thread. Bodies of equal threads and registers share workers, so that light ones do
+            not pay for heavy ones.
         address: where it is, for workers on the host.
     """
 

@@ -1,13 +1,17 @@
-"""Programs for workers on a GPU: bodies compiled by NVRTC one by one, linked by nvJitLink to a worker of each class.
+"""Programs for workers on a GPU: bodies compiled by NVRTC one by one, linked and optimised by nvJitLink.
 
-Compiling and linking need no GPU. A body is compiled once for an architecture; linking takes some milliseconds, so a
-list with other bodies compiles nothing anew but a few lines.
+Compiling and linking need no GPU. Bodies are kept as intermediate code and become machine code when they are linked,
+all that a worker runs at once: as separate functions they would keep what kernels have in constant memory, and what
+calls may overwrite, on the stack, and take a third longer. That costs some ten seconds for a new set of bodies, and
+its result is kept where the caller says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
+from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,64 +19,80 @@ from .body import DeviceBody
 
 _HERE = Path(__file__).parent
 _OPTIONS = ("--std=c++17", "--fmad=false", "-lineinfo", f"-I{_HERE}")
+_LINK = ("-lto", "-fma=0", "-lineinfo")
+_REGISTERS = 65536  # of a multiprocessor
 _SIGNATURE = 'extern "C" __device__ void {}(const unsigned long long*, int, char*);'
 
+Keep = Callable[[str, Callable[[], bytes]], bytes]
+"""Returns what is kept under a key, made by the function where nothing is."""
 
-def compile_body(source: str, name: str, arch: int, registers: int = 128, options: Sequence[str] = ()) -> bytes:
-    """Relocatable machine code of a source with the device function `name`, for `DeviceBody.code`.
+
+def _bindings(name: str) -> Any:
+    try:
+        return import_module(f"cuda.bindings.{name}")
+    except ImportError as error:
+        raise RuntimeError(
+            f"executor 'device' builds its workers with cuda-bindings, whose {name} cannot be imported ({error}); "
+            f"install simengine[cuda13] or simengine[cuda12], or choose executor 'graph-cached'"
+        ) from error
+
+
+def compile_body(source: str, name: str, arch: int, options: Sequence[str] = ()) -> bytes:
+    """Intermediate code of a source with the device function `name`, for `DeviceBody.code`.
 
     Args:
         source: CUDA C++ text.
         arch: architecture such as 90.
-        registers: most registers a thread.
         options: further options of NVRTC.
 
     Raises:
         RuntimeError: no NVRTC, or it refused the source.
     """
-    limit = (f"--maxrregcount={registers}",) if registers < 255 else ()
-    return _compile(source, f"{name}.cu", arch, ("--relocatable-device-code=true", *limit, *options))
+    return _compile(source, f"{name}.cu", arch, options)
 
 
 def _compile(source: str, name: str, arch: int, options: Sequence[str]) -> bytes:
+    nvrtc = _bindings("nvrtc")
+    flags = [f"--gpu-architecture=sm_{arch}", "-dlto", "--relocatable-device-code=true", *_OPTIONS, *options]
+    program = _checked(nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), 0, [], []))
     try:
-        from cupy.cuda import nvrtc  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise RuntimeError(
-            f"bodies for the device are compiled through CuPy, which cannot be imported ({error}); install "
-            f"cupy-cuda12x or cupy-cuda13x, or choose another executor"
-        ) from error
-    program = nvrtc.createProgram(source, name, (), ())
-    try:
-        nvrtc.compileProgram(program, [f"--gpu-architecture=sm_{arch}", *_OPTIONS, *options])
-        code = bytes(nvrtc.getCUBIN(program))
-    except nvrtc.NVRTCError as error:
-        log = nvrtc.getProgramLog(program)
-        first = next((line for line in log.splitlines() if "error" in line), str(error))
-        raise RuntimeError(f"NVRTC could not compile {name} for sm_{arch}: {first}") from error
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
+        if int(status) != 0:
+            log = b" " * _checked(nvrtc.nvrtcGetProgramLogSize(program))
+            nvrtc.nvrtcGetProgramLog(program, log)
+            first = next((line for line in log.decode().splitlines() if "error" in line), status.name)
+            raise RuntimeError(f"NVRTC could not compile {name} for sm_{arch}: {first}")
+        code = b" " * _checked(nvrtc.nvrtcGetLTOIRSize(program))
+        _checked(nvrtc.nvrtcGetLTOIR(program, code))
+        return code
     finally:
-        nvrtc.destroyProgram(program)
-    # CuPy takes the last byte for the end of a string; the linker misses it
-    return code + bytes(-len(code) % 8)
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _checked(result: tuple[Any, ...]) -> Any:
+    if int(result[0]) != 0:
+        raise RuntimeError(f"NVRTC reports {result[0].name}")
+    return result[1] if len(result) > 1 else None
 
 
 def code_of(body: DeviceBody) -> bytes:
-    """Machine code of a body, made now if it was not yet."""
+    """Intermediate code of a body, made now if it was not yet."""
     return body.code() if callable(body.code) else body.code
 
 
 @cache
 def management(arch: int) -> bytes:
     """Machine code of `reset` and `window`."""
-    return _compile((_HERE / "worker.cu").read_text(), "window.cu", arch, ())
+    return _link({"window": _compile((_HERE / "worker.cu").read_text(), "window.cu", arch, ())}, arch)
 
 
-def worker_source(names: Sequence[str], threads: int) -> str:
+def worker_source(names: Sequence[str], threads: int, registers: int) -> str:
     """Source of the worker that runs bodies of these names, by their numbers."""
     cases = [f"    case {i}: {name}(arguments, tile, memory); break;" for i, name in enumerate(names)]
     return "\n".join(
         [
             f"#define THREADS {threads}",
+            f"#define BLOCKS {max(1, _REGISTERS // (threads * (registers + 1)))}",
             *(_SIGNATURE.format(name) for name in names),
             "static __device__ __forceinline__ void run_body(",
             "    int body, const unsigned long long* arguments, int tile, char* memory) {",
@@ -86,25 +106,31 @@ def worker_source(names: Sequence[str], threads: int) -> str:
     )
 
 
-def link_worker(bodies: Sequence[DeviceBody], threads: int, arch: int) -> bytes:
+def link_worker(bodies: Sequence[DeviceBody], threads: int, registers: int, arch: int, keep: Keep) -> bytes:
     """Machine code of a worker with its bodies.
 
     Raises:
-        RuntimeError: no nvJitLink, or a body is missing, or stands there twice.
+        RuntimeError: no NVRTC or nvJitLink, or a body is missing, or stands there twice.
     """
+    source = worker_source([body.name for body in bodies], threads, registers)
+    parts = {body.name: code_of(body) for body in bodies}
+    key = sha256(source.encode() + (_HERE / "protocol.cuh").read_bytes())
+    for part in (str((arch, _bindings("nvjitlink").version(), _LINK)).encode(), *parts.values()):
+        key.update(sha256(part).digest())
+    return keep(f"worker-{key.hexdigest()[:32]}.cubin", lambda: _link_with(source, parts, arch))
+
+
+def _link_with(source: str, parts: dict[str, bytes], arch: int) -> bytes:
+    return _link({"worker": _compile(source, "worker.cu", arch, ()), **parts}, arch)
+
+
+def _link(parts: dict[str, bytes], arch: int) -> bytes:
+    nvjitlink = _bindings("nvjitlink")
+    options = [f"-arch=sm_{arch}", *_LINK]
+    linker = nvjitlink.create(len(options), options)
     try:
-        from cuda.bindings import nvjitlink  # type: ignore[import-not-found, unused-ignore]
-    except ImportError as error:
-        raise RuntimeError(
-            f"executor 'device' links its workers by nvJitLink, which cannot be imported ({error}); install "
-            f"simengine[cuda13] or simengine[cuda12], or choose executor 'graph-cached'"
-        ) from error
-    source = worker_source([body.name for body in bodies], threads)
-    own = _compile(source, "worker.cu", arch, ("--relocatable-device-code=true",))
-    linker = nvjitlink.create(1, [f"-arch=sm_{arch}"])
-    try:
-        for name, code in [("worker", own), *((body.name, code_of(body)) for body in bodies)]:
-            nvjitlink.add_data(linker, nvjitlink.InputType.CUBIN, code, len(code), name)
+        for name, code in parts.items():
+            nvjitlink.add_data(linker, nvjitlink.InputType.LTOIR, code, len(code), name)
         nvjitlink.complete(linker)
         linked = bytearray(nvjitlink.get_linked_cubin_size(linker))
         nvjitlink.get_linked_cubin(linker, linked)
@@ -112,21 +138,26 @@ def link_worker(bodies: Sequence[DeviceBody], threads: int, arch: int) -> bytes:
         log = bytearray(nvjitlink.get_error_log_size(linker))
         nvjitlink.get_error_log(linker, log)
         why = log.decode(errors="replace").strip("\0 \n").splitlines()
-        raise RuntimeError(f"nvJitLink could not link a worker of {len(bodies)} bodies: {why[:1] or error}") from error
+        raise RuntimeError(f"nvJitLink could not link {', '.join(parts)}: {' '.join(why[:1]) or error}") from error
     finally:
         nvjitlink.destroy(linker)
     return bytes(linked)
 
 
 class CudaPrograms:
-    """Loaded kernels for the current device: `reset` and `window`, and workers by their bodies."""
+    """Loaded kernels for the current device: `reset` and `window`, and workers by their bodies.
 
-    def __init__(self) -> None:
+    Args:
+        keep: where linked workers are kept; None links them anew in every process.
+    """
+
+    def __init__(self, keep: Keep | None) -> None:
         import cupy  # type: ignore[import-untyped]
 
         device = cupy.cuda.Device()
         self._cupy = cupy
         self.arch = int(device.compute_capability)
+        self._keep: Keep = keep if keep is not None else lambda key, make: make()
         self._modules: dict[Any, Any] = {}
         self._set_up = cupy.cuda.Stream(non_blocking=True)
         attributes = device.attributes
@@ -141,16 +172,17 @@ class CudaPrograms:
         module = self._load("window", lambda: management(self.arch))
         return module.get_function("reset").ptr, module.get_function("window").ptr
 
-    def worker(self, bodies: tuple[DeviceBody, ...], threads: int) -> int:
-        """The worker that runs these bodies, by their numbers."""
-        module = self._load(bodies, lambda: link_worker(bodies, threads, self.arch))
+    def worker(self, bodies: tuple[DeviceBody, ...]) -> int:
+        """The worker that runs these bodies, by their numbers; all of one resource class."""
+        threads, registers = bodies[0].threads, bodies[0].registers
+        module = self._load(bodies, lambda: link_worker(bodies, threads, registers, self.arch, self._keep))
         return int(module.get_function("worker").ptr)
 
-    def registers_of(self, bodies: tuple[DeviceBody, ...], threads: int) -> int:
+    def registers_of(self, bodies: tuple[DeviceBody, ...]) -> int:
         """Registers a thread that their worker takes."""
         from cupy.cuda import driver
 
-        return int(driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_NUM_REGS, self.worker(bodies, threads)))
+        return int(driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_NUM_REGS, self.worker(bodies)))
 
     def _load(self, key: Any, code: Any) -> Any:
         if key not in self._modules:

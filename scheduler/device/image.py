@@ -31,7 +31,7 @@ TASK = np.dtype(
     ]
 )
 TICKET = np.dtype([("task", "i4"), ("first", "i4")])
-_RUNS_A_WORKER = 2  # tickets of a task for each worker, where it has tiles enough
+STRIDE = 32
 
 
 class ResourceClass(NamedTuple):
@@ -51,9 +51,9 @@ class Image:
     """The arrays of one list.
 
     Attributes:
-        state: int32 that the list starts with: `admitted`, `stop`, the next ticket of each class, then by task the
-            tickets that remain, by part the tiles that have ended, by task the number of upstream tasks, and by task
-            which one was admitted first after it was seen to have ended.
+        state: int32 that the list starts with. STRIDE apart, so that looks at one do not slow others: `admitted`,
+            `stop`, the next ticket of each class, by task the tickets that remain. Then by part the tiles that have
+            ended, by task the number of upstream tasks, and by task which one was admitted first after its end.
         remaining, ended, upstream_count, retired: where these start in it.
         num_words: words of all segments.
     """
@@ -92,7 +92,7 @@ def build_image(
     conflicts: Sequence[tuple[int, ...]],
     device: Multiprocessors,
     tiled: bool = True,
-    registers_of: Callable[[tuple[DeviceBody, ...], int], int] | None = None,
+    registers_of: Callable[[tuple[DeviceBody, ...]], int] | None = None,
 ) -> Image:
     """Return the image of calls in program order.
 
@@ -100,7 +100,7 @@ def build_image(
         conflicts: those of the table that their segments come from.
         device: what workers share.
         tiled: whether calls wait for single parts where they may.
-        registers_of: registers a thread that workers of some bodies take, given their threads.
+        registers_of: registers a thread that the worker of some bodies takes.
 
     Raises:
         ValueError: a call cannot run on the device, or not all workers fit there.
@@ -114,7 +114,7 @@ def build_image(
     for i, (call, task) in enumerate(zip(calls, given, strict=True)):
         c, body = of_body[task.body]
         own = task.tiling.parts(task.tiles) if tiled and call.tiled else 0
-        run = max(1, task.tiles // (_RUNS_A_WORKER * classes[c].blocks))
+        run = -(-task.tiles // classes[c].blocks)  # a ticket costs some 13 ns, one after another
         count = 0 if task.count is None else address_of(task.count)
         part = (parts, own, task.tiling.kind == "strided", task.tiling.size)
         tasks[i] = (body, *places[i], task.tiles, run, *spans[i], *part, task.units, count)
@@ -123,11 +123,12 @@ def build_image(
     for i, task in enumerate(given):
         tickets[of_body[task.body][0]] += [(i, first) for first in range(0, task.tiles, int(tasks["run"][i]))]
     remaining = -(-tasks["tiles"] // tasks["run"])
-    head = 2 + len(classes)
     n = len(calls)
-    state = np.zeros(head + 3 * n + parts, np.int32)
-    state[head : head + n] = remaining
-    state[head + 2 * n + parts :] = n
+    head = STRIDE * (2 + len(classes))
+    ended = head + n * STRIDE
+    state = np.zeros(ended + parts + 2 * n, np.int32)
+    state[head:ended:STRIDE] = remaining
+    state[ended + parts + n :] = n
     return Image(
         tuple(calls),
         tuple(of._replace(tickets=np.array(own, TICKET)) for of, own in zip(classes, tickets, strict=True)),
@@ -136,9 +137,9 @@ def build_image(
         arguments,
         state,
         head,
-        head + n,
-        head + n + parts,
-        head + 2 * n + parts,
+        ended,
+        ended + parts,
+        ended + parts + n,
         num_words,
     )
 
@@ -147,7 +148,7 @@ def _classes(
     tasks: Sequence[DeviceTask],
     arguments: Sequence[int],
     device: Multiprocessors,
-    registers_of: Callable[[tuple[DeviceBody, ...], int], int] | None,
+    registers_of: Callable[[tuple[DeviceBody, ...]], int] | None,
 ) -> tuple[list[ResourceClass], dict[DeviceBody, tuple[int, int]]]:
     """Resource classes of tasks with so many words of arguments; and of each body its class and its number there."""
     found: dict[tuple[int, int], list[int]] = {}
@@ -156,7 +157,7 @@ def _classes(
     made, needs = [], []
     for (threads, registers), own in sorted(found.items(), reverse=True):
         bodies = _distinct({tasks[i].body for i in own})
-        taken = registers if registers_of is None else registers_of(bodies, threads)
+        taken = registers if registers_of is None else registers_of(bodies)
         memory = max(tasks[i].memory for i in own)
         words = -(-max(arguments[i] for i in own) // 2) * 2
         needs.append(Need(threads, taken, memory + 8 * words, sum(tasks[i].tiles for i in own)))

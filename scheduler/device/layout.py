@@ -8,13 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .image import Image
+from .image import STRIDE, Image
 
 _POINTERS = (
     *("tasks", "words", "arguments", "tickets", "admitted", "next", "remaining", "ended", "upstream_count", "upstream"),
     *("retired", "stop", "status", "times", "checked"),
 )
-_NUMBERS = ("num_tasks", "num_tickets", "num_words", "window")
+_NUMBERS = ("num_tasks", "num_tickets", "num_words", "window", "longest_pause", "padding")
+_PAUSE_A_WORKER = 0.5  # ns; looks at one place are served one after another, some two in a nanosecond
+_SHORTEST, _LONGEST = 100, 2000  # ns
 _TILED = 0x40000000
 _WAITS_FOR = {-1: "for the window to admit it", -2: "for a slot of the window"}
 STATUS_WORDS = 4
@@ -85,16 +87,17 @@ def list_structs(layout: Layout, base: int, status: int, limit: float, times: bo
         **{name: at[name] for name in ("tasks", "words", "arguments", "upstream", "checked")},
         **{name: state + 4 * getattr(image, name) for name in ("remaining", "ended", "upstream_count", "retired")},
         "admitted": state,
-        "stop": state + 4,
+        "stop": state + 4 * STRIDE,
         "status": status,
         "times": at["times"] if times else 0,
         "limit": int(limit * 1e9),
         "num_tasks": len(image.calls),
         "num_words": image.num_words,
         "window": layout.window,
+        "longest_pause": int(min(max(_SHORTEST, _PAUSE_A_WORKER * sum(c.blocks for c in image.classes)), _LONGEST)),
     }
     return [
-        ListStruct(**common, tickets=at[f"tickets{c}"], next=state + 4 * (2 + c), num_tickets=len(of.tickets))
+        ListStruct(**common, tickets=at[f"tickets{c}"], next=state + 4 * STRIDE * (2 + c), num_tickets=len(of.tickets))
         for c, of in enumerate(image.classes)
     ]
 

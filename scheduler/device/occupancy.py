@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 _REGISTERS_AT_ONCE = 256  # registers are given to warps in such portions
 _SHARED_AT_ONCE = 1024  # bytes; also what the system takes of every block
-_MOST_A_CLASS = 16  # blocks a multiprocessor, beyond which more only wait
+_MOST_A_CLASS = 32  # blocks a multiprocessor, beyond which more only wait
 
 
 @dataclass(frozen=True, slots=True)

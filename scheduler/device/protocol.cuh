@@ -26,24 +26,20 @@ DEVICE unsigned ballot(bool x) { return __ballot_sync(0xffffffffu, x); }
 DEVICE bool all_lanes(bool x) { return __all_sync(0xffffffffu, x); }
 DEVICE int population(unsigned x) { return __popc(x); }
 DEVICE int lowest(unsigned x) { return __ffs(x) - 1; }
-DEVICE int load_acquire(const int* place) {
-  int x;
-  asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(x) : "l"(place) : "memory");
-  return x;
-}
-// A look that orders nothing: an acquiring load empties the first cache, under the feet of those at work.
-DEVICE int peek(const int* place) {
+// Looks order nothing, since an acquiring load empties the first cache under the feet of those at work; what has been
+// looked for is acquired by a fence, once. In the same way one fence releases what several counts tell of.
+DEVICE int look(const int* place) {
   int x;
   asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(x) : "l"(place) : "memory");
   return x;
 }
-DEVICE void store_release(int* place, int x) {
-  asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(place), "r"(x) : "memory");
+DEVICE void acquire() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+DEVICE void release() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+DEVICE void publish(int* place, int x) {
+  asm volatile("st.relaxed.gpu.global.s32 [%0], %1;" ::"l"(place), "r"(x) : "memory");
 }
-DEVICE int add_release(int* place, int x) {
-  int before;
-  asm volatile("atom.acq_rel.gpu.global.add.s32 %0, [%1], %2;" : "=r"(before) : "l"(place), "r"(x) : "memory");
-  return before;
+DEVICE void add(int* place, int x) {
+  asm volatile("red.relaxed.gpu.global.add.s32 [%0], %1;" ::"l"(place), "r"(x) : "memory");
 }
 DEVICE int take(int* place) { return atomicAdd(place, 1); }
 DEVICE bool first_to(int* place) { return atomicCAS(place, 0, 1) == 0; }
@@ -55,7 +51,7 @@ DEVICE long long now() {  // [ns]
 }
 DEVICE void earliest(long long* place, long long t) { atomicMin(place, t); }
 DEVICE void latest(long long* place, long long t) { atomicMax(place, t); }
-DEVICE void pause() { __nanosleep(40); }
+DEVICE void pause(int ns) { __nanosleep(ns); }
 #else
 #include <atomic>
 #include <chrono>
@@ -72,12 +68,12 @@ template <typename T>
 DEVICE std::atomic<T>& atomic_at(T* place) {
   return *reinterpret_cast<std::atomic<T>*>(place);
 }
-DEVICE int load_acquire(const int* place) {
-  return atomic_at(const_cast<int*>(place)).load(std::memory_order_acquire);
-}
-DEVICE int peek(const int* place) { return atomic_at(const_cast<int*>(place)).load(std::memory_order_relaxed); }
-DEVICE void store_release(int* place, int x) { atomic_at(place).store(x, std::memory_order_release); }
-DEVICE int add_release(int* place, int x) { return atomic_at(place).fetch_add(x, std::memory_order_acq_rel); }
+// The thread sanitizer knows no fences: here every look acquires, and every store and count releases.
+DEVICE int look(const int* place) { return atomic_at(const_cast<int*>(place)).load(std::memory_order_acquire); }
+DEVICE void acquire() {}
+DEVICE void release() {}
+DEVICE void publish(int* place, int x) { atomic_at(place).store(x, std::memory_order_release); }
+DEVICE void add(int* place, int x) { atomic_at(place).fetch_add(x, std::memory_order_acq_rel); }
 DEVICE int take(int* place) { return atomic_at(place).fetch_add(1, std::memory_order_relaxed); }
 DEVICE bool first_to(int* place) {
   int none = 0;
@@ -93,13 +89,16 @@ DEVICE void latest(long long* place, long long t) {
   long long had = atomic_at(place).load();
   while (t > had && !atomic_at(place).compare_exchange_weak(had, t)) {}
 }
-DEVICE void pause() { std::this_thread::yield(); }
+DEVICE void pause(int ns) { std::this_thread::yield(); }
 #endif
 
 #define TILED 0x40000000    // an upstream task of which only the tiles of the same part are waited for
 #define KINDS 4             // of bits kept for a slot: touched, written, and those of them that are not tiled
 #define WAITS_FOR_WINDOW -1  // instead of a task
 #define WAITS_FOR_SLOT -2
+#define SHORTEST_PAUSE 20  // between looks [ns]
+#define ADMITTED_TOGETHER 4
+#define STRIDE 32          // ints between the counters of tasks, each in a line of its own
 
 // 32 segments of a task: which of them it touches and writes, and against which of them that is a hazard.
 struct Word {
@@ -136,7 +135,7 @@ struct List {
   const Ticket* tickets;  // of this class
   int* admitted;          // tasks whose upstream is known
   int* next;              // this class's next ticket
-  int* remaining;         // by task: tickets that have not ended
+  int* remaining;         // by task, STRIDE apart: tickets that have not ended
   int* ended;             // by part: tiles that have
   int* upstream_count;    // by task
   int* upstream;          // by task, as many as there are slots
@@ -147,6 +146,7 @@ struct List {
   long long* checked;     // what the window spent on admitting tasks [ns]
   long long limit;        // of a wait [ns]
   int num_tasks, num_tickets, num_words, window;
+  int longest_pause;  // between looks [ns]
 };
 
 DEVICE void stop_all(const List& list, int task, int tile, int waits_for) {
@@ -159,21 +159,22 @@ DEVICE void stop_all(const List& list, int task, int tile, int waits_for) {
   system_fence();
 }
 
-// Waits until place holds `wanted` or more (or, `exactly`, just that); false if everybody stops.
+// Waits until place holds `wanted` or more (or, `exactly`, just that); false if everybody stops. To be acquired.
 DEVICE bool wait_for(const List& list, const int* place, int wanted, bool exactly, int task, int tile, int waits_for) {
   long long began = 0;
-  for (unsigned polls = 1;; ++polls) {
-    const int x = peek(place);
-    if (exactly ? x == wanted : x >= wanted) break;
-    pause();
-    if (polls % 64) continue;
-    if (peek(list.stop)) return false;
+  int rest = SHORTEST_PAUSE;
+  for (unsigned looks = 1;; ++looks) {
+    const int x = look(place);
+    if (exactly ? x == wanted : x >= wanted) return true;
+    // all that wait look at few places: the more they are, the less often each may look
+    pause(rest);
+    rest = 2 * rest < list.longest_pause ? 2 * rest : list.longest_pause;
+    if (looks % 32) continue;
+    if (look(list.stop)) return false;
     const long long t = now();
     if (!began) began = t;
     if (t - began > list.limit) stop_all(list, task, tile, waits_for);
   }
-  load_acquire(place);
-  return true;
 }
 
 // ------------------------------------------------------------------------------------------------------- the window
@@ -195,7 +196,7 @@ DEVICE void keep(const List& list, unsigned* bits, const Word& word, int slot, b
 DEVICE void retire(const List& list, unsigned* bits, int* slot_task, int t) {
   for (int slot = lane(); slot < list.window; slot += LANE_COUNT) {
     const int other = slot_task[slot];
-    if (other < 0 || peek(list.remaining + other) != 0) continue;
+    if (other < 0 || look(list.remaining + size_t(other) * STRIDE) != 0) continue;
     const Task& task = list.tasks[other];
     for (int i = 0; i < task.num_words; ++i) keep(list, bits, list.words[task.first_word + i], slot, false);
     slot_task[slot] = -1;
@@ -225,10 +226,10 @@ DEVICE int claim_slot(const List& list, unsigned* bits, int* slot_task, int t) {
       const long long time = now();
       if (!began) began = time;
       if (time - began > list.limit) stop_all(list, t, -1, WAITS_FOR_SLOT);
-      stopped = peek(list.stop);
+      stopped = look(list.stop);
     }
     if (ballot(stopped)) return -1;
-    pause();
+    pause(SHORTEST_PAUSE);
   }
 }
 
@@ -246,46 +247,89 @@ DEVICE int hazard(const List& list, unsigned* bits, const Word* words, int num_w
   return !any ? 0 : whole ? 2 : 1;
 }
 
-// Admits all tasks in program order. `bits`, `slot_task` and `staged` are memory of the block.
-DEVICE void run_window(const List& list, unsigned* bits, int* slot_task, Word* staged) {
+// What the window needs of a task.
+struct Brief {
+  int first_word, num_words, parts;
+};
+
+DEVICE Brief brief_of(const List& list, int t) {
+  if (t >= list.num_tasks) return Brief{0, 0, 0};
+  const Task& task = list.tasks[t];
+  return Brief{task.first_word, task.num_words, task.parts};
+}
+
+DEVICE void stage(const List& list, const Brief& task, Word* staged, int from) {
+  for (int i = from + lane(); i < task.num_words; i += LANE_COUNT) staged[i] = list.words[task.first_word + i];
+}
+
+// Writes down what is upstream of task t; the number of them.
+DEVICE int find_upstream(const List& list, unsigned* bits, const int* slot_task, const int* slot_parts, const Word* words,
+                         const Brief& task, int t) {
+  int count = 0;
+  for (int base = 0; base < list.window; base += LANE_COUNT) {
+    const int at = base + lane(), other = at < list.window ? slot_task[at] : -1;
+    const int found = other >= 0 ? hazard(list, bits, words, task.num_words, at) : 0;
+    const unsigned hits = ballot(found != 0);
+    if (found) {
+      const bool tiled = found == 1 && task.parts > 0 && slot_parts[at] == task.parts;
+      list.upstream[size_t(t) * list.window + count + population(hits & ((1u << lane()) - 1))] =
+          other | (tiled ? TILED : 0);
+    }
+    count += population(hits);
+  }
+  return count;
+}
+
+// Tells the workers that tasks before t are admitted.
+DEVICE void admit(const List& list, int t) {
+  lanes_sync();
+  if (lane() != 0) return;
+  release();
+  publish(list.admitted, t);
+}
+
+// Admits all tasks in program order. `bits`, `slots` (two ints each) and `staged` (twice the most words of a task) are
+// memory of the block. What the next task needs is on its way while one is checked, and tasks are admitted a few at a
+// time, since a release takes longer than a check.
+DEVICE void run_window(const List& list, unsigned* bits, int* slots, Word* staged, int most_words) {
+  int* slot_task = slots;
+  int* slot_parts = slots + list.window;
   for (int i = lane(); i < list.num_words * KINDS * list.window; i += LANE_COUNT) bits[i] = 0;
   for (int slot = lane(); slot < list.window; slot += LANE_COUNT) slot_task[slot] = -1;
-  lanes_sync();
-  long long spent = 0;
+  const long long began = now();
+  long long waited = 0;
+  Brief task = brief_of(list, 0), next = brief_of(list, 1);
+  stage(list, task, staged, 0);
   for (int t = 0; t < list.num_tasks; ++t) {
-    long long began = now();
-    const Task& task = list.tasks[t];
-    for (int i = lane(); i < task.num_words; i += LANE_COUNT) staged[i] = list.words[task.first_word + i];
     lanes_sync();
+    const Word* words = staged + (t % 2) * most_words;
+    Word* following = staged + ((t + 1) % 2) * most_words;
+    Word held;
+    if (lane() < next.num_words) held = list.words[next.first_word + lane()];
+    const Brief after = brief_of(list, t + 2);
     int slot = free_slot(list, slot_task);
     if (slot < 0) {
-      spent += now() - began;
+      admit(list, t);
+      const long long full = now();
       slot = claim_slot(list, bits, slot_task, t);
       if (slot < 0) return;
-      began = now();
+      waited += now() - full;
     }
-    int count = 0;
-    for (int base = 0; base < list.window; base += LANE_COUNT) {
-      const int at = base + lane(), other = at < list.window ? slot_task[at] : -1;
-      const int found = other >= 0 ? hazard(list, bits, staged, task.num_words, at) : 0;
-      const unsigned hits = ballot(found != 0);
-      if (found) {
-        const bool tiled = found == 1 && task.parts > 0 && list.tasks[other].parts == task.parts;
-        list.upstream[size_t(t) * list.window + count + population(hits & ((1u << lane()) - 1))] =
-            other | (tiled ? TILED : 0);
-      }
-      count += population(hits);
-    }
-    for (int i = lane(); i < task.num_words; i += LANE_COUNT) keep(list, bits, staged[i], slot, true);
+    const int count = find_upstream(list, bits, slot_task, slot_parts, words, task, t);
+    lanes_sync();
+    for (int i = lane(); i < task.num_words; i += LANE_COUNT) keep(list, bits, words[i], slot, true);
     if (lane() == 0) {
       slot_task[slot] = t;
+      slot_parts[slot] = task.parts;
       list.upstream_count[t] = count;
     }
-    lanes_sync();
-    if (lane() == 0) store_release(list.admitted, t + 1);
-    spent += now() - began;
+    if (t % ADMITTED_TOGETHER == 0 || t + 1 == list.num_tasks) admit(list, t + 1);
+    if (lane() < next.num_words) following[lane()] = held;
+    stage(list, next, following, LANE_COUNT);
+    task = next;
+    next = after;
   }
-  if (lane() == 0) *list.checked = spent;
+  if (lane() == 0) *list.checked = now() - began - waited;
 }
 
 // ------------------------------------------------------------------------------------------------------ the workers
@@ -317,16 +361,18 @@ DEVICE bool wait_for_parts(const List& list, const Task& task, int t, int first,
 DEVICE bool wait_for_upstream(const List& list, const Task& task, int t, int first, int end) {
   bool ok = wait_for(list, list.admitted, t + 1, false, t, first, WAITS_FOR_WINDOW);
   if (!all_lanes(ok)) return false;
+  acquire();
   const int count = list.upstream_count[t];
   const int* upstream = list.upstream + size_t(t) * list.window;
   for (int i = lane(); i < count; i += LANE_COUNT) {
     const int other = upstream[i];
-    if (!(other & TILED)) ok = wait_for(list, list.remaining + other, 0, true, t, first, other) && ok;
+    if (!(other & TILED)) ok = wait_for(list, list.remaining + size_t(other) * STRIDE, 0, true, t, first, other) && ok;
   }
   for (int i = 0; i < count; ++i) {
     const int other = upstream[i];
     if (other & TILED) ok = wait_for_parts(list, task, t, first, end, other & ~TILED) && ok;
   }
+  acquire();
   return all_lanes(ok);
 }
 
@@ -336,14 +382,15 @@ DEVICE void note_ended(const List& list, const Task& task, int t, int first, int
     earliest(list.times + 2 * t, began);
     latest(list.times + 2 * t + 1, now());
   }
+  release();
   for (int tile = first; task.parts > 0 && tile < end;) {
     const int part = part_of(task, tile);
     const int next = task.strided ? tile + 1 : (part + 1) * task.size;
     const int last = next < end ? next : end;
-    add_release(list.ended + task.first_part + part, last - tile);
+    add(list.ended + task.first_part + part, last - tile);
     tile = last;
   }
-  add_release(list.remaining + t, -1);
+  add(list.remaining + size_t(t) * STRIDE, -1);
 }
 
 // Tiles of a task that have work, where only the device knows.

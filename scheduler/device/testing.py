@@ -26,7 +26,7 @@ from ..graphs import chains
 from ..recorder import start_recording
 from ..trace import Trace
 from .body import DeviceBody, DeviceTask
-from .image import build_image
+from .image import STRIDE, build_image
 from .layout import STATUS_WORDS, explain, lay_out, list_structs, outcome
 from .occupancy import Multiprocessors
 
@@ -112,7 +112,7 @@ class ThreadedDevice:
     def _run_calls(self, calls: Sequence[KernelCall]) -> Any:
         image = build_image(calls, self._conflicts, Multiprocessors(number=self._workers), self._options.tiled)
         if self._lose is not None and self._lose < len(calls):
-            image.state[image.remaining + self._lose] += 1
+            image.state[image.remaining + self._lose * STRIDE] += 1
         layout = lay_out(image, self._options.window)
         memory, status = layout.content.copy(), np.zeros(STATUS_WORDS, np.int32)
         limit = self._options.watchdog

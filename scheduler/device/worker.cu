@@ -1,11 +1,12 @@
 // The kernels of the device executor: `reset`, `window`, and a worker for each resource class, for which the build
-// defines THREADS, and RUN_BODY(body, arguments, tile, memory) to run a tile.
+// defines THREADS, BLOCKS (that a multiprocessor shall hold), and RUN_BODY(body, arguments, tile, memory) to run a tile.
 #include "protocol.cuh"
 
 #if defined(RUN_BODY)
 
 // `argument_words` of the block's memory are the arguments, where looks at them survive what waits do to the first cache.
-extern "C" __global__ void __launch_bounds__(THREADS) worker(const __grid_constant__ List list, int argument_words) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    worker(const __grid_constant__ List list, int argument_words) {
   extern __shared__ __align__(16) unsigned long long arguments[];
   __shared__ int taken, go;
   char* const memory = reinterpret_cast<char*>(arguments + argument_words);
@@ -42,8 +43,8 @@ extern "C" __global__ void reset(int* state, const int* first, int n) {
 
 extern "C" __global__ void __launch_bounds__(32) window(const __grid_constant__ List list, int most_words) {
   extern __shared__ __align__(16) unsigned bits[];
-  int* slot_task = reinterpret_cast<int*>(bits + list.num_words * KINDS * list.window);
-  run_window(list, bits, slot_task, reinterpret_cast<Word*>(slot_task + list.window));
+  int* slots = reinterpret_cast<int*>(bits + list.num_words * KINDS * list.window);
+  run_window(list, bits, slots, reinterpret_cast<Word*>(slots + 2 * list.window), most_words);
 }
 
 #endif

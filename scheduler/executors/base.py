@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal, Protocol, get_args
@@ -58,7 +58,8 @@ class Options:
     check_each: `serial` waits for each call, so that a fault names it.
     graphs: how many graphs, or plans of fixed lists, are kept. depth: jobs of `pipeline` in flight on a stream at most.
     tiled: `device` lets calls wait for one another tile by tile where they may. watchdog: seconds after which it takes
-    a call that waits to be stuck.
+    a call that waits to be stuck. keep: keeps the programs that it links, as `keep(key, make)` returns what is kept
+    under a key or else `make()`.
     driver: replaces CUDA, e.g. by a fake device.
     """
 
@@ -79,6 +80,7 @@ class Options:
     depth: int = 2
     tiled: bool = True
     watchdog: float = 10.0
+    keep: Callable[[str, Callable[[], bytes]], bytes] | None = None
     driver: Driver | None = None
 
     def __post_init__(self) -> None:

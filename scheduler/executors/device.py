@@ -30,7 +30,7 @@ import numpy as np
 
 from ..calls import KernelCall
 from ..device.cuda import CudaPrograms
-from ..device.image import build_image
+from ..device.image import STRIDE, build_image
 from ..device.layout import STATUS_WORDS, Layout, explain, lay_out, list_structs, outcome
 from ..device.occupancy import Multiprocessors
 from ..errors import call_stuck
@@ -63,7 +63,7 @@ class DeviceExecutor(GraphExecutor):
     def __init__(self, options: Options) -> None:
         super().__init__(options, cached=True)
         self.name = "device"
-        self._programs = CudaPrograms()
+        self._programs = CudaPrograms(options.keep)
         self._status = self._programs.pinned(STATUS_WORDS)
         self._loaded: dict[int, _Loaded] = {}
         of = self._programs
@@ -88,13 +88,13 @@ class DeviceExecutor(GraphExecutor):
         structs = [bytes(s) for s in list_structs(layout, base, status, options.watchdog, times)]
         reset, window = programs.window()
         state, first = (base + layout.sections[name][0] for name in ("state", "first"))
-        bits = 4 * image.num_words * 4 * options.window + 4 * options.window + 36 * image.most_words
+        bits = 4 * image.num_words * 4 * options.window + 8 * options.window + 2 * 36 * image.most_words
         launches = [
             CudaLaunch(reset, (_RESET[0],), (_RESET[1],), 0, (np.uint64(state), np.uint64(first), len(image.state))),
             CudaLaunch(window, (1,), (32,), bits, (structs[0], image.most_words)),
         ]
         for of, struct in zip(image.classes, structs, strict=True):
-            worker = programs.worker(of.bodies, of.threads)
+            worker = programs.worker(of.bodies)
             memory = 8 * of.arguments + of.memory
             launches.append(CudaLaunch(worker, (of.blocks,), (of.threads,), memory, (struct, of.arguments)))
         self._builder.built += 1
@@ -153,7 +153,7 @@ class DeviceExecutor(GraphExecutor):
     def _at_fault(self, task: int) -> _Loaded:
         """The list that was given up: the one whose `stop` is set."""
         for loaded in self._loaded.values():
-            if len(loaded.layout.image.calls) > task and loaded.block[loaded.layout.sections["state"][0] + 4]:
+            if len(loaded.layout.image.calls) > task and loaded.block[loaded.layout.sections["state"][0] + 4 * STRIDE]:
                 return loaded
         return next(iter(self._loaded.values()))
 

@@ -147,15 +147,14 @@ class CudaBackend:
         columns: bool,
     ) -> CudaLaunch:
         """Groups of `lanes` threads, as many worlds a block as threads and shared memory allow."""
-        body = function.bodies[units > self._spread_blocks]
         if columns:
-            task = DeviceTask(body, units)
+            task = DeviceTask(function.body, units)
             launch = CudaLaunch(function.ptr, (units,), (cuda_build.SCAN_LANES,), 0, args, buffers, task)
         else:
             most = self._most_worlds(lanes, scratch_bytes)
             launch = CudaLaunch(function.ptr, (1,), (lanes, most), most * scratch_bytes, args, buffers)
             in_tile = max(1, _WARP // lanes)
-            task = DeviceTask(body, max(1, -(-units // in_tile)), in_tile * scratch_bytes)
+            task = DeviceTask(function.body, max(1, -(-units // in_tile)), in_tile * scratch_bytes)
             launch = launch.with_shape(*self._shape(units, lanes, scratch_bytes, self._spread_blocks), task)
         launch._keepalive = function
         return launch
@@ -190,7 +189,7 @@ class CudaBackend:
         """Options for the CUDA executors."""
         if name not in _EXECUTORS:
             raise ValueError(f"executor {name!r} cannot run on backend 'cuda'; choose one of {', '.join(_EXECUTORS)}")
-        return {"device": "cuda"}
+        return {"device": "cuda", "keep": cuda_build.keep_worker}
 
     def executor_for(self, by_islands: bool) -> str:
         """Cached graphs of whole steps: faster than streams for 64 to 8192 worlds, within 4 % of them for 32768.

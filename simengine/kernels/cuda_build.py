@@ -6,7 +6,7 @@ Compiling needs no GPU, so every kernel is checked for each architecture on mach
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -82,9 +82,9 @@ def kernel_lanes(kernel: Kernel, lanes: int) -> int:
     return {"column": SCAN_LANES, "slice": SLICE_LANES}.get(kernel.unit, wide)
 
 
+_SCAN_REGISTERS = 96
 _TASK_SCAN_LANES = 128  # threads of a worker that scans: larger blocks would leave no room for others
-_TASK_REGISTERS = {True: 255, False: 128}  # of a thread, for few worlds and for many
-"""A body holds what kernels find in constant memory, its arguments, in registers."""
+_TASK_REGISTERS = 168  # of a thread of other workers: with fewer, code that holds all bodies puts much on the stack
 
 
 def task_lanes(kernel: Kernel, lanes: int) -> int:
@@ -92,44 +92,46 @@ def task_lanes(kernel: Kernel, lanes: int) -> int:
     return _TASK_SCAN_LANES if kernel.unit == "column" else kernel_lanes(kernel, lanes)
 
 
-def compile_task(kernel: Kernel, dtype: str, lanes: int, arch: int, registers: int) -> bytes:
-    """Relocatable machine code of a kernel's body for workers. Raises BackendError where it cannot be compiled."""
-    own = task_lanes(kernel, lanes)
+def compile_task(kernel: Kernel, dtype: str, own: int, arch: int) -> bytes:
+    """Intermediate code of a kernel's body for workers. Raises BackendError where it cannot be compiled."""
     name = task_name(kernel, dtype, own)
     options = [*defines(dtype, own), f"-DBLOCK={BLOCK}", f"-DTASK_NAME={name}"]
     try:
-        return compile_body(kernel_source(kernel, "task"), name, arch, registers, options)
+        return compile_body(kernel_source(kernel, "task"), name, arch, options)
     except RuntimeError as error:
         raise BackendError(str(error)) from error
 
 
-@cache
-def device_body(kernel: Kernel, dtype: str, lanes: int, arch: int, few: bool) -> DeviceBody:
-    """The body of a kernel for workers of executor `device`, compiled or found in the cache when it is first linked.
+def device_body(kernel: Kernel, dtype: str, lanes: int, arch: int) -> DeviceBody:
+    """The body of a kernel for workers of executor `device`, compiled or found in the cache when it is first linked."""
+    return _device_body(kernel, dtype, task_lanes(kernel, lanes), arch)
 
-    For few worlds it may use all the registers that there are; for many, more workers are better.
-    """
-    own = task_lanes(kernel, lanes)
-    registers = 96 if kernel.unit == "column" else _TASK_REGISTERS[few]
+
+@cache
+def _device_body(kernel: Kernel, dtype: str, own: int, arch: int) -> DeviceBody:
+    registers = _SCAN_REGISTERS if kernel.unit == "column" else _TASK_REGISTERS
 
     def code() -> bytes:
         version = str(_nvrtc().getVersion())
-        key = digest(kernel_source(kernel, "task"), version, dtype, str(own), str(arch), str(BLOCK), str(registers))
-        made = cached(
-            f"{kernel.name}-{key}.task", lambda path: _write(path, compile_task(kernel, dtype, lanes, arch, registers))
-        )
+        key = digest(kernel_source(kernel, "task"), version, dtype, str(own), str(arch), str(BLOCK))
+        made = cached(f"{kernel.name}-{key}.task", lambda path: _write(path, compile_task(kernel, dtype, own, arch)))
         return made.read_bytes()
 
     return DeviceBody(task_name(kernel, dtype, own), code, max(32, own), registers)
 
 
+def keep_worker(key: str, make: Callable[[], bytes]) -> bytes:
+    """Linked workers of executor `device`, in the cache of kernels."""
+    return cached(key, lambda path: _write(path, make())).read_bytes()
+
+
 @dataclass(frozen=True)
 class CudaFunction:
-    """A loaded kernel: its handle, what keeps it loaded, and its bodies for workers, for few worlds and for many."""
+    """A loaded kernel: its handle, what keeps it loaded, and its body for workers."""
 
     ptr: int
     function: Any
-    bodies: tuple[DeviceBody, DeviceBody]
+    body: DeviceBody
 
 
 def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, CudaFunction]:
@@ -145,9 +147,6 @@ def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str,
         module = cupy.cuda.function.Module()
         module.load(path.read_bytes())
         function = module.get_function(kernel.name)
-        functions[kernel.name] = CudaFunction(
-            function.ptr,
-            function,
-            (device_body(kernel, dtype, lanes, arch, True), device_body(kernel, dtype, lanes, arch, False)),
-        )
+        body = device_body(kernel, dtype, lanes, arch)
+        functions[kernel.name] = CudaFunction(function.ptr, function, body)
     return functions

@@ -72,7 +72,7 @@ def bodies(cupy: Any) -> list[DeviceBody]:
     arch = int(cupy.cuda.Device().compute_capability)
     made = []
     for name, threads, registers in (("light_mix", 32, 64), ("wide_mix", 128, 128)):
-        code = compile_body(f"{SOURCE}\nBODY({name})", name, arch, registers)
+        code = compile_body(f"{SOURCE}\nBODY({name})", name, arch)
         made.append(DeviceBody(name, code, threads, registers))
     return made
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler import KernelCall, PythonLaunch, Segments
-from scheduler.device.image import Image, build_image
+from scheduler.device.image import STRIDE, Image, build_image
 from scheduler.device.occupancy import Multiprocessors, Need, joint_grids
 from scheduler.device.testing import PythonBody
 from scheduler.hazards import conflict, conflict_whole
@@ -71,7 +71,7 @@ def test_every_tile_has_one_ticket_in_program_order() -> None:
         first = only.tickets["first"][only.tickets["task"] == i]
         run = int(image.tasks["run"][i])
         assert [t for f in first for t in range(f, min(f + run, n))] == list(range(n))
-        assert image.state[image.remaining + i] == len(first)
+        assert image.state[image.remaining + i * STRIDE] == len(first)
     assert len(only.tickets) < 200
 
 
