@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler import AwaitCounts, KernelCall, Segments
@@ -39,6 +39,7 @@ def cut(program: Program) -> tuple[list[KernelCall], list[Job]]:
     return calls, jobs
 
 
+@settings(max_examples=50, deadline=None)
 @given(specs())
 def test_jobs_keep_to_the_hazards_and_never_wait_in_a_circle(emitters: list[list[Spec]]) -> None:
     program = Program(emitters)
