@@ -108,6 +108,18 @@ def test_an_awaited_call_ends_its_job() -> None:
     assert jobs[1].before == {jobs[0].number}
 
 
+def test_very_long_lists_are_more_than_one_job() -> None:
+    table = Segments()
+    cutter = JobCutter(HazardTracker(table.conflicts), 2)
+    link = call(table, "link", "x")
+    for seq in range(1500):
+        cutter.add(seq, link, 0)
+    cutter.close_all()
+    first, second = cutter.take_closed()
+    assert (len(first.calls), len(second.calls)) == (1024, 476)
+    assert second.before == {first.number}
+
+
 def test_whole_jobs_are_dealt_out_one_by_one() -> None:
     table = Segments()
     kind = JobKind("kind", lambda arguments: [])
