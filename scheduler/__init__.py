@@ -13,8 +13,10 @@ from .device.cuda import compile_body
 from .errors import CallError
 from .executors import EXECUTORS, Executor, Options, make_executor, run_repeatedly
 from .launch import Buffer, BufferSet, CudaLaunch, HostLaunch, Number, PythonLaunch
+from .list_recorder import ListRecorder
 from .pipeline.kinds import JobArguments, JobKind, JobLaunch
 from .profiles import Need, Profile
+from .recording import LaunchShape, RecordedList
 from .segments import Segments
 from .trace import Counters, Event, Step, Trace
 from .validation import validate
@@ -42,11 +44,14 @@ __all__ = [
     "JobLaunch",
     "KernelCall",
     "Launch",
+    "LaunchShape",
+    "ListRecorder",
     "Need",
     "Number",
     "Options",
     "Profile",
     "PythonLaunch",
+    "RecordedList",
     "Segments",
     "Step",
     "Tag",

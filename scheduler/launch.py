@@ -227,6 +227,14 @@ class CudaLaunch:
         """What a graph's node needs: function, grid, block, shared bytes, address of the table of packed arguments."""
         return self.function, self.grid, self.block, self.shared, self._packed.current()[3]
 
+    def resources(self) -> tuple[int, int]:
+        """Registers a thread and static shared memory a block [bytes] of the compiled function."""
+        from cupy.cuda import driver
+
+        numbers = driver.CU_FUNC_ATTRIBUTE_NUM_REGS, driver.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
+        registers, shared = (int(driver.funcGetAttribute(number, self.function)) for number in numbers)
+        return registers, shared
+
     def packed_arguments(self) -> np.ndarray:
         """The arguments as 8-byte words."""
         return self._packed.words()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from .calls import KernelCall, Tag
+from .segments import Segments
 
 Record = Literal["off", "order", "times"]
+By = Literal["stream", "kernel"]
 
 
 class Event(NamedTuple):
@@ -100,37 +101,45 @@ class Trace:
         span = self.span()
         return 1.0 - sum(end - start for start, end in self._busy()) / span if span > 0 else 0.0
 
-    def to_chrome(self, path: str | Path) -> None:
-        """Write the events as Chrome trace JSON, for chrome://tracing or Perfetto; microseconds, one row a stream."""
-        rows = [
-            {
-                "name": e.name,
-                "cat": e.tag.stage or "call",
-                "ph": "X",
-                "pid": 0,
-                "tid": e.stream,
-                "ts": e.start * 1e6,
-                "dur": (e.end - e.start) * 1e6,
-                "args": {"seq": e.seq, "shard": e.tag.shard, "groups": list(e.tag.groups), "issue_us": e.issue * 1e6},
-            }
-            for e in self._needs_times("to_chrome")
-        ]
-        names = [
-            {"name": "thread_name", "ph": "M", "pid": 0, "tid": s, "args": {"name": f"{self.executor} {s}"}}
-            for s in sorted({e.stream for e in self.events})
-        ]
-        Path(path).write_text(json.dumps({"traceEvents": names + rows, "displayTimeUnit": "ns"}), encoding="utf-8")
+    def to_chrome(self, path: str | Path, segments: Segments | None = None, by: By = "stream") -> None:
+        """Write Chrome trace JSON, for ui.perfetto.dev or chrome://tracing, in microseconds.
 
-    def plot(self, path: str | Path) -> None:
-        """Write a PNG timeline: a row for each stream, a colour for each stage, milliseconds. Needs matplotlib."""
+        Args:
+            path: the file.
+            segments: the table of the calls' segments; with it each call says what it touches and what it waited for,
+                and arrows show the hazards.
+            by: a track for each "stream", or for each "kernel".
+
+        Raises:
+            ValueError: the run did not record times, or `by` is neither.
+        """
+        from .perfetto import write_chrome
+
+        write_chrome(self, self._needs_times("to_chrome", by), path, segments, by)
+
+    def plot(self, path: str | Path, segments: Segments | None = None, by: By = "stream") -> None:
+        """Write a PNG timeline: rows by stream and colours by stage, or by kernel and stream; grey where none runs.
+
+        Args:
+            path: the file.
+            segments: the table of the calls' segments; with it arrows show the hazards between rows, bold where the
+                later call waited for the earlier one.
+            by: a row for each "stream", or for each "kernel".
+
+        Raises:
+            ValueError: the run did not record times, or `by` is neither.
+            RuntimeError: matplotlib is not installed.
+        """
         from .timeline import plot_timeline
 
-        plot_timeline(self._needs_times("plot"), self.executor, path)
+        plot_timeline(self, self._needs_times("plot", by), path, segments, by)
 
     def _timed(self) -> list[Event]:
         return [e for e in self.events if e.end == e.end]  # NaN differs from itself
 
-    def _needs_times(self, method: str) -> list[Event]:
+    def _needs_times(self, method: str, by: str) -> list[Event]:
+        if by not in get_args(By):
+            raise ValueError(f"Trace.{method}(by={by!r}) is unknown; choose one of {', '.join(get_args(By))}")
         timed = self._timed()
         if not timed:
             raise ValueError(f"Trace.{method}() needs times, but the run kept {self.record!r}; run with record='times'")

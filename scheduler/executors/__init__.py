@@ -13,6 +13,7 @@ from .graph import GraphExecutor
 from .pipeline import PipelineExecutor
 from .serial import SerialExecutor
 from .shuffled import ShuffledExecutor
+from .simulated import SimulatedExecutor
 from .streams import StreamsExecutor
 from .streams_planned import PlannedExecutor
 from .streams_polling import PollingExecutor
@@ -37,6 +38,7 @@ EXECUTORS: dict[str, Callable[[Options], Executor]] = {
     "pipeline": PipelineExecutor,
     "serial": SerialExecutor,
     "shuffled": ShuffledExecutor,
+    "simulated": lambda options: SimulatedExecutor(options, lambda name, inner: EXECUTORS[name](inner)),
     "streams": _streams,
     "threads": ThreadsExecutor,
 }

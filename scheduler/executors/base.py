@@ -10,6 +10,7 @@ from typing import Literal, Protocol, get_args
 from ..calls import Emitter, FixedList, KernelCall
 from ..driver import Driver
 from ..emission import Feeder
+from ..gpu_model.spec import GpuSpec
 from ..planning import PLANNERS
 from ..policies import ORDER_POLICIES, STREAM_POLICIES
 from ..profiles import Profile
@@ -62,6 +63,7 @@ class Options:
     a call that waits to be stuck. keep: keeps the programs that it links, as `keep(key, make)` returns what is kept
     under a key or else `make()`.
     driver: replaces CUDA, e.g. by a fake device.
+    model, gpu: of `simulated`: the way of executing, and the GPU, a name or a GpuSpec; see scheduler/gpu_model.
     """
 
     segments: Segments | None = None
@@ -83,6 +85,8 @@ class Options:
     watchdog: float = 10.0
     keep: Callable[[str, Callable[[], bytes]], bytes] | None = None
     driver: Driver | None = None
+    model: str = "streams"
+    gpu: str | GpuSpec = "h200"
 
     def __post_init__(self) -> None:
         for name in ("window", "streams", "workers", "graphs", "depth"):
