@@ -37,8 +37,10 @@ from ..errors import call_stuck
 from ..graphs import chains
 from ..launch import CudaLaunch
 from ..recorder import Recorder
+from ..trace import Trace
 from .base import Options
-from .graph import GraphExecutor, _Graph
+from .built_graphs import BuiltGraph, Shape
+from .graph import GraphExecutor
 
 _RESET = (64, 256)  # grid and block of `reset`
 _GRACE = 2.0  # seconds for blocks to stop after one has found that they must
@@ -67,8 +69,8 @@ class DeviceExecutor(GraphExecutor):
         of = self._programs
         self._device = Multiprocessors(of.multiprocessors, of.registers, of.shared, of.threads, of.blocks)
 
-    def _make(self, calls: tuple[KernelCall, ...], keys: Any) -> _Graph:
-        return _Graph(calls, [], self._load(calls, times=False), keys)
+    def _make(self, calls: tuple[KernelCall, ...], keys: Any) -> BuiltGraph:
+        return BuiltGraph(calls, Shape((), (), (), 0), self._load(calls, times=False), keys)
 
     def _drop(self, handle: int) -> None:
         self._driver.synchronize(self._lanes.handles[0])  # the list may be running, in memory that is given back
@@ -78,7 +80,7 @@ class DeviceExecutor(GraphExecutor):
     def _load(self, calls: Sequence[KernelCall], times: bool) -> int:
         """Put an image of calls on the device; returns the graph that runs it."""
         programs, options = self._programs, self._options
-        image = build_image(calls, self._conflicts, self._device, options.tiled, programs.registers_of)
+        image = build_image(calls, self._conflicts, self._device, options.tiled, programs.worker_of)
         layout = lay_out(image, options.window)
         block = programs.upload(layout.content)
         base = int(block.data.ptr)
@@ -92,19 +94,20 @@ class DeviceExecutor(GraphExecutor):
             CudaLaunch(window, (1,), (32,), bits, (structs[0], image.most_words)),
         ]
         for of, struct in zip(image.classes, structs, strict=True):
-            worker = programs.worker(of.bodies)
+            worker = programs.function(of.bodies)
             memory = 8 * of.arguments + of.memory
             launches.append(CudaLaunch(worker, (of.blocks,), (of.threads,), memory, (struct, of.arguments)))
-        self.built += 1
+        self._builder.built += 1
         handle = self._driver.build_graph(launches, [(), *((0,) for _ in launches[1:])], None)
         self._loaded[handle] = _Loaded(layout, block, launches)
         return handle
 
-    def _launch_run(self, calls: tuple[KernelCall, ...], first: int, recorder: Recorder | None) -> None:
+    def _launch_run(
+        self, calls: tuple[KernelCall, ...], first: int, behind: list[int], recorder: Recorder | None, trace: Trace
+    ) -> list[int]:
         self._check()
         if recorder is None:
-            super()._launch_run(calls, first, None)
-            return
+            return super()._launch_run(calls, first, behind, None, trace)
         handle = self._load(calls, times=recorder.times)
         try:
             began = perf_counter()
@@ -120,6 +123,7 @@ class DeviceExecutor(GraphExecutor):
             start = min(t for t, _ in found.times)
             for i, (a, b) in enumerate(found.times):
                 recorder.ran(first + i, began + (a - start) * 1e-9, began + (b - start) * 1e-9)
+        return []  # the host has seen them end
 
     def _wait(self) -> None:
         """Poll until the stream is empty or its list was given up."""

@@ -18,7 +18,7 @@ from simengine.model.model import Model
 
 _BLOCKS_A_MULTIPROCESSOR = 16  # blocks of one world that a multiprocessor is given before worlds share blocks
 
-_EXECUTORS = ("serial", "streams", "graph", "graph-cached", "device")
+_EXECUTORS = ("serial", "streams", "graph", "graph-cached", "pipeline", "device")
 _WARP = 32
 
 
@@ -206,10 +206,15 @@ class CudaBackend:
 
     def emission(self, executor: str, recorded: bool) -> str:
         """A graph holds whole steps where it need not wait for counts."""
-        return "ahead" if executor in ("graph-cached", "device") else "counted"
+        return "ahead" if executor in ("graph-cached", "pipeline", "device") else "counted"
 
     def shards_for(self, num_worlds: int, executor: str) -> int:
-        """Two shards hide each other's count waits once each of them fills the GPU; below that one does better."""
+        """Two shards hide each other's count waits once each of them fills the GPU; below that one does better.
+
+        A pipeline of one shard would be no pipeline.
+        """
+        if executor == "pipeline":
+            return min(2, num_worlds)
         return 2 if executor == "streams" and num_worlds >= 16384 else 1
 
     def synchronize(self) -> None:
