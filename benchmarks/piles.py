@@ -157,7 +157,8 @@ def measure(bodies: int, worlds: int, kind: str, args: argparse.Namespace) -> di
     model = simengine.load_model(pile.mj)
     loading = time.perf_counter() - begin
     executor = "serial" if args.backend == "host" else "auto"
-    sim = simengine.Simulation(model, worlds, backend=args.backend, dtype=args.dtype, executor=executor)
+    kept = ("solver_niter",)
+    sim = simengine.Simulation(model, worlds, backend=args.backend, dtype=args.dtype, executor=executor, keep=kept)
     sim.set_state(**pile.state)
     sim.step(3)
     sim.synchronize()
@@ -172,17 +173,10 @@ def measure(bodies: int, worlds: int, kind: str, args: argparse.Namespace) -> di
     result |= {"contacts": sim.counts()["ncon"] // worlds, "rows": sim.counts()["nefc"] // worlds}
     result |= {"nv": int(pile.mj.nv), "settled_steps": pile.steps, "loading": loading, "step": seconds}
     result |= {"phases": by_phase, "bytes": sim.nbytes(), "backend": args.backend, "dtype": args.dtype}
-    result |= {"executor": sim.executor, "solver_niter_max": int(_iterations(sim))}
+    result |= {"executor": sim.executor, "solver_niter_max": int(sim.field("solver_niter").max())}
     sim.close()
     alone = args.alone or bodies > args.mujoco_up_to
     return result | {"mujoco": {} if alone else mujoco_times(pile, args.seconds, args.limit / 3)}
-
-
-def _iterations(sim: simengine.Simulation) -> int:
-    """The most iterations of the solver in a world."""
-    sim.forward()
-    group = sim.groups[0]
-    return group.to_host(group.field("solver_niter")).max()
 
 
 def attempted(bodies: int, worlds: int, kind: str, args: argparse.Namespace) -> dict[str, Any]:
