@@ -177,7 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Record the workloads, and write what there is after each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workloads", nargs="+", default=list(WORKLOADS), metavar="MODEL+MODEL@WORLDS")
-    parser.add_argument("--executors", nargs="+", metavar="NAME:OPTION=VALUE", help="default: all there are")
+    parser.add_argument("--executors", nargs="+", metavar="NAME:OPTION=VALUE", help="default: all but device")
     parser.add_argument("--backend", default="auto")
     parser.add_argument("--steps", type=int, default=25, help="steps of a round, and before the first")
     parser.add_argument("--rounds", type=int, default=3)
@@ -193,7 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows: list[dict[str, Any]] = []
 
     def note(row: dict[str, Any]) -> None:
-        if row not in rows:
+        if not rows or rows[-1] is not row:
             rows.append(row)
         write_json(args.json, {**document("benchmarks.record_lists", rows), "costs": costs})
 
