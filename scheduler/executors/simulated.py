@@ -1,6 +1,6 @@
 """The simulated executor: runs lists in virtual time on a model of a GPU, under any way of executing them.
 
-    model "serial", "streams", "graph", "graph-cached": that executor itself, on a driver in virtual time
+    model "serial", "streams", "graph", "graph-cached", "pipeline": that executor itself, on a driver in virtual time
     model "device": the same with lists run by a persistent kernel, whose blocks take tickets
     model "acs-sw", "acs-hw": the window of the ACS paper on the host and on the GPU
 
@@ -30,7 +30,9 @@ from ..trace import Event, Record, Trace
 from .base import Executor, Options, finish_run
 
 # The executor that runs in virtual time; `device` hands over lists as cached graphs are.
-_DRIVEN = {name: name for name in ("serial", "streams", "graph", "graph-cached")} | {"device": "graph-cached"}
+_DRIVEN = {name: name for name in ("serial", "streams", "graph", "graph-cached", "pipeline")} | {
+    "device": "graph-cached"
+}
 _PROCESSES: dict[str, Any] = {"acs-sw": AcsSoftware, "acs-hw": AcsHardware}
 MODELS = (*_DRIVEN, *_PROCESSES)
 
