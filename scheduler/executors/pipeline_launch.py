@@ -97,6 +97,7 @@ class JobLauncher:
             sinks, launched = self._record(flow.recorder, job, graph, worker, behind)
         self._driver.launch_graph(launched, handle)
         flow.trace.counters.launches += 1
+        flow.trace.counters.add_waits(graph.shape.asked, graph.shape.edges)
         return sinks
 
     def _record(
