@@ -197,11 +197,11 @@ class CudaPrograms:
     def _all_shared(self, function: int) -> int:
         """The function, once it has been said that it wants a multiprocessor's memory as shared memory.
 
-        The kernel that comes first to a multiprocessor decides that; with less, those that come next might find no room.
+        The kernel that comes first to a multiprocessor decides that; with less, others might find no room beside it.
         """
         from cupy.cuda import driver
 
-        driver.funcSetAttribute(_CARVEOUT, int(function), 100)
+        driver.funcSetAttribute(int(function), _CARVEOUT, 100)
         return int(function)
 
     def _registers_of(self, function: int) -> int:
