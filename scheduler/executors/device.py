@@ -192,3 +192,10 @@ class DeviceExecutor(GraphExecutor):
         """Block the host until all that was issued has ended. Raises CallError if a list was given up."""
         self._wait()
         super().synchronize()
+
+    def close(self) -> None:
+        """Give back what is on the device, once its work is done."""
+        if _LAST.executor is not None and _LAST.executor() is self:
+            self._driver.synchronize(self._lanes.handles[0])
+            _LAST.executor = None
+        super().close()
