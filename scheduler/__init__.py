@@ -7,21 +7,39 @@ executor = make_executor("streams", segments=segments)
 trace = executor.run([[call]])
 """
 
-from .calls import AwaitCounts, Cost, Emitter, FixedList, Item, KernelCall, Launch, Tag
+from .calls import IDLE, AwaitCounts, Cost, Emitter, FixedList, Item, KernelCall, Launch, Tag
 from .errors import CallError
 from .executors import EXECUTORS, Executor, Options, make_executor
 from .launch import Buffer, BufferSet, CudaLaunch, HostLaunch, Number, PythonLaunch
+from .policies import ORDER_POLICIES, STREAM_POLICIES, StreamState
 from .segments import Segments
+from .service import (
+    Client,
+    ClientCall,
+    ListFailed,
+    Owner,
+    OwnerLost,
+    QueueFull,
+    RequestRefused,
+    Ticket,
+    connect,
+    serve,
+)
 from .trace import Counters, Event, Step, Trace
 from .validation import validate
 from .window import Window
 
 __all__ = [
     "EXECUTORS",
+    "IDLE",
+    "ORDER_POLICIES",
+    "STREAM_POLICIES",
     "AwaitCounts",
     "Buffer",
     "BufferSet",
     "CallError",
+    "Client",
+    "ClientCall",
     "Cost",
     "Counters",
     "CudaLaunch",
@@ -33,14 +51,23 @@ __all__ = [
     "Item",
     "KernelCall",
     "Launch",
+    "ListFailed",
     "Number",
     "Options",
+    "Owner",
+    "OwnerLost",
     "PythonLaunch",
+    "QueueFull",
+    "RequestRefused",
     "Segments",
     "Step",
+    "StreamState",
     "Tag",
+    "Ticket",
     "Trace",
     "Window",
+    "connect",
     "make_executor",
+    "serve",
     "validate",
 ]

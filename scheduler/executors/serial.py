@@ -48,7 +48,9 @@ class SerialExecutor:
         feeder = Feeder(emitters, lambda seq: True)
         recorder = start_recording(trace)
         try:
-            while (call := feeder.pull()) is not None:
+            while (call := feeder.pull()) is not None or feeder.idle:
+                if call is None:
+                    continue
                 if recorder is not None:
                     recorder.enter(call)
                     recorder.issue(feeder.latest, 0)

@@ -115,7 +115,7 @@ class PollingExecutor:
                     if run.recorder is not None:
                         run.recorder.enter(call)
                 run.issue_ready()
-                if not window.calls:
+                if not window.calls and not feeder.idle:
                     break
                 # With nothing left to pull and nothing pending, streams finish by themselves: no need to watch them.
                 if feeder.exhausted and len(run.flights) == len(window):
