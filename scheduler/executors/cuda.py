@@ -55,16 +55,17 @@ class Lanes:
 class CudaRun:
     """The scope of one run on a device. On an error it lets running calls finish, closes the emitters and explains.
 
-    A CUDA fault becomes a fatal CallError at the call issued last; other errors pass as they are.
+    A CUDA fault becomes a fatal CallError at the call issued last; other errors pass as they are. `latest` is the call
+    that an earlier run issued last, for a fault that is noticed before this run issues any.
     """
 
-    def __init__(self, executor: str, driver: Driver, streams: Iterable[int]) -> None:
+    def __init__(self, executor: str, driver: Driver, streams: Iterable[int], latest: KernelCall | None = None) -> None:
         self.executor = executor
         self.driver = driver
         self.streams = streams
         self.feeder: Feeder | None = None
         self.recorder: Recorder | None = None
-        self.latest: KernelCall | None = None
+        self.latest = latest
 
     def __enter__(self) -> Self:
         return self
@@ -87,6 +88,16 @@ class CudaRun:
     def _fault(self, error: BaseException | None) -> BaseException | None:
         cause = error.cause if isinstance(error, CallError) else error
         return cause if cause is not None and self.driver.is_fault(cause) else None
+
+
+def wait_for_home(executor: str, driver: Driver, home: int, latest: KernelCall | None) -> None:
+    """Block the host until the home stream is empty. A CUDA fault becomes a fatal CallError at the call issued last."""
+    try:
+        driver.synchronize(home)
+    except Exception as error:
+        if latest is None or not driver.is_fault(error):
+            raise
+        raise device_fault(latest, executor, error) from error
 
 
 def release(pool: EventPool, lanes: Lanes) -> None:

@@ -30,7 +30,7 @@ from ..graphs import chains, dependencies
 from ..recorder import Recorder, start_recording
 from ..trace import Trace
 from .base import Options, finish_run
-from .cuda import CudaRun, Lanes, release
+from .cuda import CudaRun, Lanes, release, wait_for_home
 
 
 class _Graph:
@@ -66,6 +66,7 @@ class GraphExecutor:
         self._lanes = Lanes(self._driver, 1)
         self._graphs: OrderedDict[tuple[int, ...], _Graph] = OrderedDict()
         self._home = 0
+        self._latest: KernelCall | None = None
         self.built = 0
         self._finalizer = weakref.finalize(self, _release, self._pool, self._lanes, self._graphs, self._driver)
 
@@ -75,7 +76,7 @@ class GraphExecutor:
         trace = Trace(self.name, self._options.record)
         if trace.record == "off" and type(emitters) is list and all(type(e) is FixedList for e in emitters):
             return self._run_lists(emitters, home, trace)
-        with CudaRun(self.name, self._driver, self._lanes.handles) as run:
+        with CudaRun(self.name, self._driver, self._lanes.handles, self._latest) as run:
             self._lanes.begin(home)
             feeder = run.feeder = Feeder(emitters, lambda seq: False)
             recorder = run.recorder = start_recording(trace, self._driver, home)
@@ -98,6 +99,7 @@ class GraphExecutor:
             self._lanes.join(home)
             if recorder is not None and recorder.times:
                 self._driver.synchronize(home)
+            self._latest = run.latest
             return finish_run(trace, feeder, recorder)
 
     def _run_lists(self, lists: Sequence[FixedList], home: int, trace: Trace) -> Trace:
@@ -108,11 +110,12 @@ class GraphExecutor:
         else:
             self._graphs.move_to_end(key)
         if graph.calls:
-            with CudaRun(self.name, self._driver, self._lanes.handles) as run:
-                run.latest = graph.calls[-1]
+            with CudaRun(self.name, self._driver, self._lanes.handles, self._latest) as run:
                 self._lanes.begin(home)
+                run.latest = graph.calls[-1]
                 self._driver.launch_graph(graph.handle, self._lanes.use(0))
                 self._lanes.join(home)
+                self._latest = run.latest
         trace.counters.calls = len(graph.calls)
         return trace
 
@@ -175,7 +178,7 @@ class GraphExecutor:
 
     def synchronize(self) -> None:
         """Block the host until the home stream of the last run is empty."""
-        self._driver.synchronize(self._home)
+        wait_for_home(self.name, self._driver, self._home, self._latest)
 
     def close(self) -> None:
         """Destroy graphs and events, once their work is done."""

@@ -36,7 +36,7 @@ from ..policies import STREAM_POLICIES, StreamState
 from ..recorder import start_recording
 from ..trace import Trace
 from .base import Options, finish_run
-from .cuda import CudaRun, Lanes, issue_call, release
+from .cuda import CudaRun, Lanes, issue_call, release, wait_for_home
 
 
 class _Flight:
@@ -53,8 +53,8 @@ class _Flight:
 class _Issuer(CudaRun):
     """The state of one run."""
 
-    def __init__(self, executor: StreamsExecutor, trace: Trace, home: int) -> None:
-        super().__init__(executor.name, executor.driver, executor.lanes.handles)
+    def __init__(self, executor: StreamsExecutor, trace: Trace) -> None:
+        super().__init__(executor.name, executor.driver, executor.lanes.handles, executor.latest)
         options = executor.options
         self.trace = trace
         self.lanes = executor.lanes
@@ -65,7 +65,11 @@ class _Issuer(CudaRun):
         self.flights: dict[int, _Flight] = {}  # oldest first
         self.state = StreamState.of(options.streams)
         self.seen = [(-1,) * options.streams] * options.streams
-        self.recorder = start_recording(trace, self.driver, home, executor.following)
+        self.first = executor.following
+
+    def begin(self, home: int) -> None:
+        """Put the run behind what the home stream holds."""
+        self.recorder = start_recording(self.trace, self.driver, home, self.first)
         self.lanes.begin(home)
 
     def is_complete(self, seq: int) -> bool:
@@ -159,6 +163,7 @@ class StreamsExecutor:
         self.lanes = Lanes(self.driver, options.streams)
         self.pool = EventPool(self.driver)
         self._home = 0
+        self.latest: KernelCall | None = None
         self._finalizer = weakref.finalize(self, release, self.pool, self.lanes)
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
@@ -167,7 +172,8 @@ class StreamsExecutor:
         trace = Trace(self.name, self.options.record)
         self.pool.give_all()
         self.tracker.clear()
-        with _Issuer(self, trace, home) as run:
+        with _Issuer(self, trace) as run:
+            run.begin(home)
             feeder = run.feeder = Feeder(emitters, run.is_complete, self.following)
             while True:
                 call = feeder.pull()
@@ -185,11 +191,12 @@ class StreamsExecutor:
             self.lanes.join(home)
             if run.recorder is not None and run.recorder.times:
                 self.driver.synchronize(home)
+            self.latest = run.latest
             return finish_run(trace, feeder, run.recorder)
 
     def synchronize(self) -> None:
         """Block the host until the home stream of the last run is empty, and with it every call of the run."""
-        self.driver.synchronize(self._home)
+        wait_for_home(self.name, self.driver, self._home, self.latest)
 
     def close(self) -> None:
         """Destroy the streams and events."""
