@@ -26,7 +26,7 @@ from ..segments import Segments
 from .lists import Submission
 from .session import Session
 
-_QUERY_EVERY = 8  # pulled calls, while there are more
+_BATCH = 8  # calls that are taken at once: the lock costs as much as they do
 
 
 class Exchange:
@@ -77,35 +77,35 @@ class Exchange:
 
     def emit(self) -> Iterator[KernelCall | Idle]:
         """The emitter of one run."""
-        pulled = 0
         while True:
-            item = self._next()
-            if item is IDLE:
-                self._query()
+            calls = self._next()
+            if calls:
+                yield from calls
+            elif not self._flying:
+                return
+            self._query()
+            if not calls:
                 if self._driver is not None:
                     time.sleep(0)  # lets other threads receive: the executor asks again at once
-            elif item is None:
-                return
-            pulled += 1
-            if pulled % _QUERY_EVERY == 0:
-                self._query()
-            yield item
+                yield IDLE
 
-    def _next(self) -> KernelCall | Idle | None:
+    def _next(self) -> list[KernelCall]:
+        """Return the next few calls, one of each client in turn."""
+        calls: list[KernelCall] = []
         with self._changed:
             turns = self._turns
-            while turns:
+            while turns and len(calls) < _BATCH:
                 session = turns[0]
                 call = session.pull()
                 if call is not None:
+                    calls.append(call)
                     turns.rotate(-1)
-                    return call
-                if session.queue:
+                elif session.queue:
                     self._flying += 1
                     session.begin(self._table, self._ended)
                 else:
                     turns.popleft()
-            return IDLE if self._flying else None
+        return calls
 
     def _take_turns(self, session: Session) -> None:
         if session not in self._turns:
