@@ -6,6 +6,7 @@ client's memory must not be among them.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..calls import Launch
+from ..driver import is_cuda_fault
 from ..launch import BufferSet, CudaLaunch
 from .channel import Message, take
 from .memory import Block
@@ -42,9 +44,13 @@ class CudaBlock:
 
     def free(self) -> None:
         """Give the memory back; waits for the device."""
-        if self.ptr:
-            self._runtime.free(self.ptr)
-            self.ptr = 0
+        ptr, self.ptr = self.ptr, 0
+        if ptr:
+            try:
+                self._runtime.free(ptr)
+            except self._runtime.CUDARuntimeError as error:
+                if not is_cuda_fault(error):  # a lost context has taken its memory with it
+                    raise
 
 
 class _Opened:
@@ -57,7 +63,7 @@ class _Opened:
         self.ptr = int(runtime.ipcOpenMemHandle(handle))
 
     def __del__(self) -> None:
-        if getattr(self, "ptr", 0):
+        with contextlib.suppress(Exception):  # when the interpreter ends, CUDA may have ended before
             self._runtime.ipcCloseMemHandle(self.ptr)
 
 
