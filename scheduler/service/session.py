@@ -227,12 +227,13 @@ class Session:
 
     def begin(self, table: Segments, ended: Callable[[Submission, int], None]) -> None:
         """Take the next submission from the queue; its calls are pulled from now on."""
-        submission = self.queue.popleft()
+        submission = self.queue[0]
         definition = submission.definition
         if definition.fence is None:
             definition.bind(self, table, ended)
         definition.running.append(submission)
         self.flying += 1
+        self.queue.popleft()  # last, so that the list is never seen neither queued nor running
         self._pulling, self._fence = iter(definition.calls), definition.fence
 
     def pull(self) -> KernelCall | None:

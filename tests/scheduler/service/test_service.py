@@ -5,14 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from scheduler import Client, ClientCall, ListFailed, OwnerLost, QueueFull, RequestRefused, connect, serve
+from scheduler import Client, ClientCall, ListFailed, OwnerLost, QueueFull, RequestRefused, Ticket, connect, serve
 from scheduler.testing import FakeDevice
-from tests.scheduler.service.owners import DEVICE, HOST, Gate, make_owner, mixed, step_of
+from tests.scheduler.service.owners import DEVICE, HOST, Gate, make_owner, mix, mixed, step_of
 
 BUFFERS = ["a", "b", "c"]
 
@@ -45,6 +48,42 @@ def test_clients_get_the_bits_that_each_would_get_alone(kind: str) -> None:
             assert ticket.done
         for k, (client, arrays) in enumerate(clients):
             assert bits(arrays) == mixed(8, first=10 * k)
+            client.close()
+
+
+@pytest.mark.parametrize("kind", HOST + DEVICE)
+@settings(max_examples=5, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_random_lists_of_several_clients(kind: str, draw: Random) -> None:
+    def pairs() -> list[tuple[int, int]]:
+        return [(draw.randrange(3), draw.randrange(3)) for _ in range(draw.randrange(9))]
+
+    with make_owner(kind, seed=draw.randrange(100)) as owner:
+        tickets, checks = list[Ticket](), list[tuple[list[Any], list[Any]]]()
+        clients = [with_arrays(owner.address, f"c{k}") for k in range(draw.randrange(1, 4))]
+        for client, arrays in clients:
+            kernel, expected = client.function("mix"), [np.zeros(4, np.uint64) for _ in BUFFERS]
+            plans = [pairs() for _ in range(2)]
+            lists = [
+                client.define(
+                    [
+                        ClientCall(f"mix{k}", kernel, (k, BUFFERS[a], BUFFERS[b]), [BUFFERS[a]], (), [BUFFERS[b]])
+                        for k, (a, b) in enumerate(plan)
+                    ]
+                )
+                for plan in plans
+            ]
+            for _ in range(4):
+                which = draw.randrange(2)
+                tickets.append(client.submit(lists[which]))
+                for k, (a, b) in enumerate(plans[which]):
+                    mix(k, expected[a], expected[b])
+            checks.append((arrays, expected))
+        for ticket in tickets:
+            ticket.wait(20)
+        for arrays, expected in checks:
+            assert bits(arrays) == bits(expected)
+        for client, _ in clients:
             client.close()
 
 
