@@ -65,6 +65,7 @@ class Work:
     work: int
     blocks: int
     library: str
+    graph: bool
 
     @property
     def size(self) -> int:
@@ -86,11 +87,12 @@ def own(work: Work, start: Start) -> Outcome:
         scheduler.KernelCall(f"chew{k}", launches[k % work.width], (), (), (ids[k % work.width],))
         for k in range(work.calls)
     ]
-    executor = scheduler.make_executor(work.executor, segments=table)
+    executor = scheduler.make_executor("graph-cached" if work.graph else work.executor, segments=table)
+    step = scheduler.FixedList(calls)
 
     def run(lists: int) -> None:
         for _ in range(lists):
-            executor.run([calls])
+            executor.run([step])
         executor.synchronize()
 
     run(4)
@@ -131,7 +133,8 @@ def client(work: Work, address: str, start: Start) -> Outcome:
             [
                 scheduler.ClientCall(f"chew{k}", kernel, (work.work, x), updates=[x], grid=grid, block=block)
                 for k, x in enumerate(chosen)
-            ]
+            ],
+            graph=work.graph,
         )
 
         def run(lists: int) -> None:
@@ -251,6 +254,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--width", type=int, default=4, help="chains of a list")
     parser.add_argument("--work", type=int, default=5000, help="multiply-adds of each element, one after another")
     parser.add_argument("--blocks", type=int, default=4, help="of a CUDA call")
+    parser.add_argument("--graph", action="store_true", help="lists as CUDA graphs; alone with executor graph-cached")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args(argv)
@@ -258,7 +262,9 @@ def main(argv: list[str] | None = None) -> int:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         library = _compile(folder) if args.device == "host" else ""
-        work = Work(args.device, executor, args.lists, args.calls, args.width, args.work, args.blocks, library)
+        work = Work(
+            args.device, executor, args.lists, args.calls, args.width, args.work, args.blocks, library, args.graph
+        )
         print("clients  alone s  at once s  owner s  us/call  over alone  over at once  round trip us  equal")
         for count in args.clients:
             row = measure(work, count, args.repeats, folder)

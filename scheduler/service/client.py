@@ -173,9 +173,15 @@ class Client:
 
     # Lists
 
-    def define(self, calls: Sequence[ClientCall]) -> ClientList:
-        """Make a list known to the owner. Raises RequestRefused for unknown buffers or arguments that do not fit."""
-        request = {"is": "define", "calls": [call.to_wire() for call in calls]}
+    def define(self, calls: Sequence[ClientCall], graph: bool = False) -> ClientList:
+        """Make a list known to the owner.
+
+        With `graph` an owner of a GPU keeps it as a CUDA graph and issues it as one call: much cheaper where calls are
+        small, but where clients share a buffer, they then wait for each other's lists rather than calls.
+
+        Raises RequestRefused for unknown buffers or arguments that do not fit.
+        """
+        request = {"is": "define", "calls": [call.to_wire() for call in calls], "graph": graph}
         return ClientList(self._request(request)["list"], len(calls))
 
     def forget(self, calls: ClientList) -> None:

@@ -252,9 +252,8 @@ def serve(
     if kernels is None:
         kernels = _cuda_kernels() if device else HostKernels(functions or {})
     table = Segments()
-    shared = Shared(kernels, driver.is_fault if driver is not None else lambda error: False)
     made = make_executor(executor, segments=table, **options)
-    return Owner(address, made, Exchange(table, driver), shared, authkey, limit)
+    return Owner(address, made, Exchange(table, driver), Shared(kernels, driver), authkey, limit)
 
 
 def _cuda_kernels() -> Kernels:

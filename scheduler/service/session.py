@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from ..calls import KernelCall, Launch
+from ..driver import Driver
 from ..launch import BufferSet
 from ..segments import Segments
 from .channel import Channel, MalformedMessage, Message, take
@@ -46,12 +47,16 @@ class Kernels(Protocol):
 class Shared:
     """What sessions have in common: kernels, arrays that clients share by name, and slots."""
 
-    def __init__(self, kernels: Kernels, is_fault: Any) -> None:
+    def __init__(self, kernels: Kernels, driver: Driver | None) -> None:
         self.kernels = kernels
-        self.is_fault = is_fault
+        self.driver = driver
         self.lock = threading.Lock()  # of the two below, and of the holders of arrays
         self.arrays: dict[str, SharedArray] = {}
         self.slots: set[int] = set()  # in use
+
+    def is_fault(self, error: BaseException) -> bool:
+        """Whether an error has ended the CUDA context."""
+        return self.driver is not None and self.driver.is_fault(error)
 
     def take_slot(self) -> int:
         """Return the lowest free slot: names of segments repeat, so their table does not grow with every client."""
@@ -165,6 +170,9 @@ class Session:
 
     def _answer_define(self, message: Message) -> None:
         calls = tuple(map(call_from_wire, take(message, "calls", list)))
+        as_graph = take(message, "graph", bool)
+        if as_graph and self._shared.driver is None:
+            raise ValueError("graph=True needs an owner of a GPU; leave it out")
         launches, names = [], set[str]()
         for call in calls:
             accesses = call.reads + call.writes + call.updates
@@ -174,7 +182,8 @@ class Session:
             launches.append(self._launch(call))
         number = self._numbers
         self._numbers += 1
-        self._lists[number] = Definition(number, calls, tuple(launches), self._shared.is_fault, frozenset(names))
+        driver = self._shared.driver
+        self._lists[number] = Definition(number, calls, tuple(launches), driver, as_graph, frozenset(names))
         self._reply({"list": number})
 
     def _launch(self, call: CallMessage) -> Launch:

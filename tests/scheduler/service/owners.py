@@ -70,7 +70,7 @@ def make_owner(kind: str = "threads", address: str | None = None, seed: int = 0,
     return serve(address, name, functions=functions, **options)
 
 
-def step_of(client: Client, buffers: Sequence[str], calls: int = 6, first: int = 0) -> ClientList:
+def step_of(client: Client, buffers: Sequence[str], calls: int = 6, first: int = 0, graph: bool = False) -> ClientList:
     """Define a list that mixes buffers into each other."""
     kernel, n = client.function("mix"), len(buffers)
     return client.define(
@@ -83,7 +83,8 @@ def step_of(client: Client, buffers: Sequence[str], calls: int = 6, first: int =
                 updates=[buffers[(k + 1) % n]],
             )
             for k in range(calls)
-        ]
+        ],
+        graph,
     )
 
 

@@ -105,6 +105,7 @@ def test_what_is_refused_is_said_and_the_client_goes_on(client: Client) -> None:
         ("takes whole buffers", lambda: define(1, ("x", 8), reads=["x"])),
         ("access .* is not a buffer's name", lambda: define(1, reads=[("x", "0")])),
         ("names kernel 7 of 1", lambda: client.define([ClientCall("k", Kernel("k", 7))])),
+        ("graph=True needs an owner of a GPU", lambda: client.define([], graph=True)),
         ("there is no request 'shutdown'", lambda: client._request({"is": "shutdown"})),
         ("where one expects str", lambda: client._request({"is": "free", "name": 3})),
     ]

@@ -36,11 +36,11 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.002)
 
 
-@pytest.mark.parametrize("kind", HOST + DEVICE)
-def test_clients_get_the_bits_that_each_would_get_alone(kind: str) -> None:
+@pytest.mark.parametrize(("kind", "graph"), [(k, False) for k in HOST + DEVICE] + [(k, True) for k in DEVICE])
+def test_clients_get_the_bits_that_each_would_get_alone(kind: str, graph: bool) -> None:
     with make_owner(kind, seed=5) as owner:
         clients = [with_arrays(owner.address, f"c{k}") for k in range(3)]
-        lists = [step_of(client, BUFFERS, first=10 * k) for k, (client, _) in enumerate(clients)]
+        lists = [step_of(client, BUFFERS, first=10 * k, graph=graph) for k, (client, _) in enumerate(clients)]
         for _ in range(4):
             tickets = [client.submit(step) for (client, _), step in zip(clients, lists, strict=True) for _ in range(2)]
         for ticket in tickets:
@@ -130,6 +130,29 @@ def test_clients_take_turns_call_by_call() -> None:
         for ticket in tickets:
             ticket.wait(20)
         assert order in ([0, 1, 0, 1, 0, 1], [1, 0, 1, 0, 1, 0])
+
+
+@pytest.mark.parametrize("kind", DEVICE)
+def test_a_list_as_a_graph(kind: str) -> None:
+    device = FakeDevice(2)
+    with make_owner(kind, device=device) as owner, connect(owner.address, name="c") as client:
+        array = client.allocate("a", 4, np.uint64)
+        step = step_of(client, ["a"], calls=3, graph=True)
+        for _ in range(2):
+            client.submit(step).wait(20)
+        assert array.any()
+        assert len(device.graphs) == 1
+        client.forget(step)
+        assert not device.graphs
+        client.submit(client.define([], graph=True)).wait(20)
+        device.build_graph = refuse_a_graph  # type: ignore[method-assign]
+        with pytest.raises(ListFailed, match="call 'list 2' of client 'c' failed: .*cannot be built: no such node"):
+            client.submit(step_of(client, ["a"], graph=True)).wait(20)
+        client.submit(step_of(client, ["a"])).wait(20)
+
+
+def refuse_a_graph(launches: Any, waits: Any, events: Any) -> int:
+    raise ValueError("no such node")
 
 
 @pytest.mark.parametrize("kind", HOST + DEVICE)
