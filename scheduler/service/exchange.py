@@ -40,7 +40,7 @@ class Exchange:
         self._changed = threading.Condition()
         self._turns: deque[Session] = deque()
         self._flying = 0
-        self._closed = False
+        self._closed = self._abandoned = False
 
     def submit(self, submission: Submission) -> None:
         """Queue a submission."""
@@ -53,7 +53,7 @@ class Exchange:
         with self._changed:
             session.lost = True
             session.queue.clear()
-            drained = session.flying == 0
+            drained = session.flying == 0 and not self._abandoned
         if drained:
             session.release()
 
@@ -64,10 +64,14 @@ class Exchange:
                 self._changed.wait()
             return not self._closed
 
-    def close(self) -> None:
-        """Let `wait` return False; runs end when what is flying has ended, once all sessions are lost."""
+    def close(self, abandon: bool = False) -> None:
+        """Let `wait` return False; runs end when what is flying has ended, once all sessions are lost.
+
+        With `abandon` nothing is freed any more: the context is lost, and has taken everything with it.
+        """
         with self._changed:
             self._closed = True
+            self._abandoned |= abandon
             self._changed.notify_all()
 
     def destroy(self) -> None:

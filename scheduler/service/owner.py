@@ -105,15 +105,15 @@ class Owner:
                     self._executor.run([self._exchange.emit()])
         except BaseException as error:
             self.failure = error
-            self._end(f"the owner at {self.address} has ended: {error}")
+            self._end(f"the owner at {self.address} has ended: {error}", abandon=True)
 
-    def _end(self, reason: str) -> None:
+    def _end(self, reason: str, abandon: bool = False) -> None:
         with self._lock:
             first, self._closing = not self._closing, self._closing or reason
             channels = list(self._channels)
         if not first:
             return
-        self._exchange.close()
+        self._exchange.close(abandon)
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as waker:
             waker.connect(self.address)  # wakes the accepting thread
         for channel in channels:

@@ -49,8 +49,8 @@ def mix(number, a, b, block=64):
     return scheduler.ClientCall(f"mix{number}", kernel, args, [a], (), [b], grid=(1,), block=(block,))
 
 
-step = client.define([mix(first + k, names[k % 3], names[(k + 1) % 3]) for k in range(6)])
-if what == "work":
+step = client.define([mix(first + k, names[k % 3], names[(k + 1) % 3]) for k in range(6)], graph=what == "graph")
+if what in ("work", "graph"):
     arrays[0][:] = first  # CuPy's own kernel, before the owner's
     for ticket in [client.submit(step) for _ in range(20)]:
         ticket.wait(60)
@@ -152,9 +152,10 @@ def owner_of(completion: str) -> Owner:
 
 
 @pytest.mark.parametrize("completion", ["events", "polling"])
-def test_clients_get_the_bits_that_each_would_get_alone(clients: Any, completion: str) -> None:
+@pytest.mark.parametrize("what", ["work", "graph"])
+def test_clients_get_the_bits_that_each_would_get_alone(clients: Any, what: str, completion: str) -> None:
     with owner_of(completion) as owner:
-        processes = [clients("work", owner.address, 100 * k) for k in range(3)]
+        processes = [clients(what, owner.address, 100 * k) for k in range(3)]
         assert [line(process) for process in processes] == [mixed(100 * k) for k in range(3)]
         assert [process.wait(60) for process in processes] == [0, 0, 0]
 
