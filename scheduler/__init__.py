@@ -8,6 +8,8 @@ trace = executor.run([[call]])
 """
 
 from .calls import IDLE, AwaitCounts, Cost, Emitter, FixedList, Item, KernelCall, Launch, Tag
+from .device.body import DeviceBody, DeviceTask, Tiling
+from .device.cuda import compile_body
 from .errors import CallError
 from .executors import EXECUTORS, Executor, Options, make_executor
 from .launch import Buffer, BufferSet, CudaLaunch, HostLaunch, Number, PythonLaunch
@@ -43,6 +45,8 @@ __all__ = [
     "Cost",
     "Counters",
     "CudaLaunch",
+    "DeviceBody",
+    "DeviceTask",
     "Emitter",
     "Event",
     "Executor",
@@ -64,8 +68,10 @@ __all__ = [
     "StreamState",
     "Tag",
     "Ticket",
+    "Tiling",
     "Trace",
     "Window",
+    "compile_body",
     "connect",
     "make_executor",
     "serve",

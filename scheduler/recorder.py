@@ -81,6 +81,23 @@ class Recorder:
             self.trace.counters.waits_inserted += len(direct)
         self._sinks = [start + number for number in range(len(waits)) if number not in waited]
 
+    def device_list(
+        self, first: int, waits: Sequence[tuple[int, ...]], rows: Sequence[int], retired: Sequence[int]
+    ) -> None:
+        """The device has run calls numbered from `first`: each behind its waits, and behind those retired before it.
+
+        `retired[i]` is the first call that was admitted after the i-th was seen to have ended.
+        """
+        start, ended = first - self._first, dict[int, list[int]]()
+        for number, by in enumerate(retired):
+            ended.setdefault(by, []).append(number)
+        for number, (direct, row) in enumerate(zip(waits, rows, strict=True)):
+            self.trace.log += [Step("observe", start + other, -1) for other in ended.get(number, ())]
+            self.trace.log += [Step("wait", start + other, row) for other in direct]
+            self.trace.log.append(Step("issue", start + number, row))
+            self.trace.counters.waits_inserted += len(direct)
+        self.trace.log += [Step("observe", start + other, -1) for other in ended.get(len(waits), ())]
+
     def graph_events(self, first: int, count: int) -> list[tuple[int, int]]:
         """Events for the start and the end of each call of a graph; called where times are kept."""
         assert self._pool is not None

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from .base import Executor, Options
+from .device import DeviceExecutor
 from .graph import GraphExecutor
 from .serial import SerialExecutor
 from .shuffled import ShuffledExecutor
@@ -20,6 +21,7 @@ def _streams(options: Options) -> Executor:
 
 
 EXECUTORS: dict[str, Callable[[Options], Executor]] = {
+    "device": DeviceExecutor,
     "graph": lambda options: GraphExecutor(options, cached=False),
     "graph-cached": lambda options: GraphExecutor(options, cached=True),
     "serial": SerialExecutor,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal, Protocol, get_args
@@ -52,6 +52,9 @@ class Options:
     completion: `events` chains calls on the device, `polling` issues a call only once all before it are seen complete.
     device: of `serial`. stream: handle of the CUDA home stream; None takes CuPy's current stream at each run.
     check_each: `serial` waits for each call, so that a fault names it. graphs: how many `graph-cached` keeps.
+    tiled: `device` lets calls wait for one another tile by tile where they may. watchdog: seconds after which it takes
+    a call that waits to be stuck. keep: keeps the programs that it links, as `keep(key, make)` returns what is kept
+    under a key or else `make()`.
     driver: replaces CUDA, e.g. by a fake device.
     """
 
@@ -68,6 +71,9 @@ class Options:
     stream: int | None = None
     check_each: bool = False
     graphs: int = 64
+    tiled: bool = True
+    watchdog: float = 10.0
+    keep: Callable[[str, Callable[[], bytes]], bytes] | None = None
     driver: Driver | None = None
 
     def __post_init__(self) -> None:
@@ -75,6 +81,8 @@ class Options:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"executor option {name}={value} is too small; give at least 1")
+        if not self.watchdog > 0:
+            raise ValueError(f"executor option watchdog={self.watchdog} is no time to wait; give seconds above 0")
         choices = {
             "policy": tuple(ORDER_POLICIES),
             "stream_policy": tuple(STREAM_POLICIES),

@@ -138,15 +138,20 @@ class GraphExecutor:
         """Build the graph of a run of calls and keep it, instead of the one that was not used for longest."""
         old = self._graphs.pop(key, None)
         if old is not None:
-            self._driver.destroy_graph(old.handle)
-        waits = dependencies(calls, self._conflicts)
-        graph = _Graph(calls, waits, 0, keys)
-        graph.handle = self._instantiate(calls, waits, None)
+            self._drop(old.handle)
+        graph = self._make(calls, keys)
         self._graphs[key] = graph
         while len(self._graphs) > self._most:
             _, dropped = self._graphs.popitem(last=False)
-            self._driver.destroy_graph(dropped.handle)
+            self._drop(dropped.handle)
         return graph
+
+    def _make(self, calls: tuple[KernelCall, ...], keys: Any) -> _Graph:
+        waits = dependencies(calls, self._conflicts)
+        return _Graph(calls, waits, self._instantiate(calls, waits, None), keys)
+
+    def _drop(self, handle: int) -> None:
+        self._driver.destroy_graph(handle)
 
     def _instantiate(self, calls: Sequence[KernelCall], waits: Any, events: list[tuple[int, int]] | None) -> int:
         self.built += 1

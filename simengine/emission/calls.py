@@ -143,14 +143,19 @@ class CallFactory:
             store.buffers,
             kernel.unit == "column",
         )
+        reads = self._ids(self._read(kernel, listed, ahead), None)
+        writes = self._ids((*map(kernel.stored_as, kept), *kernel.island_scratch), listed)
+        updates = self._updated(kernel, listed, ahead)
         call = KernelCall(
             name=kernel.name + suffix,
             launch=launch,
-            reads=self._ids(self._read(kernel, listed, ahead), None),
-            writes=self._ids((*map(kernel.stored_as, kept), *kernel.island_scratch), listed),
-            updates=(*self._updated(kernel, listed, ahead), *self._scratch_ids(works_in)),
+            reads=reads,
+            writes=writes,
+            updates=(*updates, *self._scratch_ids(works_in)),
             cost=self._cost(kernel, scratch),
             tag=Tag((shard.group,), shard.number, kernel.name),
+            # a tile is the same worlds in all calls over all worlds, and touches what is theirs
+            tiled=(*reads, *writes, *updates) if listed is None and kernel.unit == "world" else (),
         )
         return SizedCall(call, store, lanes, scratch, ahead)
 

@@ -72,6 +72,21 @@ ON_CUDA: dict[str, Setting] = {
         for emission in ("ahead", "counted")
         for shards in (1, 2, 3)
     },
+    **{
+        f"device, window {window}, {'tiled, ' if tiled else ''}{emission}, {shards} shards": {
+            "executor": "device",
+            "emission": emission,
+            "shards": shards,
+            "executor_options": {"window": window, "tiled": tiled},
+        }
+        for emission, shards, window, tiled in (
+            ("ahead", 1, 32, True),
+            ("ahead", 1, 32, False),
+            ("ahead", 3, 3, True),
+            ("ahead", 3, 64, True),
+            ("counted", 2, 32, True),
+        )
+    },
     "by default": {},
     "by default again": {},
 }

@@ -49,8 +49,10 @@ EXECUTORS = [
     {"executor": "streams", "shards": 3, "executor_options": {"completion": "polling"}},
     {"executor": "graph-cached", "shards": 3},
     {"executor": "graph", "shards": 2},
+    {"executor": "device", "shards": 2},
 ]
-executors = pytest.mark.parametrize("options", EXECUTORS, ids=["serial", "events", "polling", "graph-cached", "graph"])
+NAMES = ["serial", "events", "polling", "graph-cached", "graph", "device"]
+executors = pytest.mark.parametrize("options", EXECUTORS, ids=NAMES)
 
 
 @cuda_only

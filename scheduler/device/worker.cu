@@ -1,0 +1,50 @@
+// The kernels of the device executor: `reset`, `window`, and a worker for each resource class, for which the build
+// defines THREADS, BLOCKS (that a multiprocessor shall hold), and RUN_BODY(body, arguments, tile, memory) to run a tile.
+#include "protocol.cuh"
+
+#if defined(RUN_BODY)
+
+// `argument_words` of the block's memory are the arguments, where looks at them survive what waits do to the first cache.
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    worker(const __grid_constant__ List list, int argument_words) {
+  extern __shared__ __align__(16) unsigned long long arguments[];
+  __shared__ int taken, go;
+  char* const memory = reinterpret_cast<char*>(arguments + argument_words);
+  for (;;) {
+    if (threadIdx.x == 0) taken = take(list.next);
+    __syncthreads();
+    if (taken >= list.num_tickets) return;
+    const Ticket ticket = list.tickets[taken];
+    const Task& task = list.tasks[ticket.task];
+    const int end = min(task.tiles, ticket.first + task.run);
+    for (int i = threadIdx.x; i < task.num_arguments; i += THREADS) arguments[i] = list.arguments[task.arguments + i];
+    if (threadIdx.x < 32) {
+      const bool ok = wait_for_upstream(list, task, ticket.task, ticket.first, end);
+      if (threadIdx.x == 0) go = ok;
+    }
+    __syncthreads();
+    if (!go) return;
+    const long long began = list.times ? now() : 0;
+    const int with_work = min(end, tiles_at_work(task));
+    for (int tile = ticket.first; tile < with_work; ++tile) {
+      RUN_BODY(task.body, arguments, tile, memory);
+      __syncthreads();
+    }
+    if (threadIdx.x == 0) note_ended(list, task, ticket.task, ticket.first, end, began);
+  }
+}
+
+#else
+
+// Copies what the state of a list is at its start: zeros but for the tickets that remain of each task.
+extern "C" __global__ void reset(int* state, const int* first, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) state[i] = first[i];
+}
+
+extern "C" __global__ void __launch_bounds__(32) window(const __grid_constant__ List list, int most_words) {
+  extern __shared__ __align__(16) unsigned bits[];
+  int* slot_task = reinterpret_cast<int*>(bits + list.num_words * KINDS * list.window);
+  run_window(list, bits, slot_task, reinterpret_cast<Word*>(slot_task + list.window));
+}
+
+#endif
