@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scheduler import ClientCall, OwnerLost, connect
+from scheduler import OwnerLost, connect
 from tests.scheduler.service.owners import make_owner, mixed, step_of
 from tests.scheduler.service.test_service import BUFFERS, bits, until, with_arrays
 
@@ -39,15 +39,15 @@ def environment() -> dict[str, str]:
 
 
 @pytest.fixture
-def victim_of(environment: dict[str, str]) -> Iterator[list[subprocess.Popen[str]]]:
-    started: list[subprocess.Popen[str]] = []
-    yield started
-    for process in started:
+def started() -> Iterator[list[subprocess.Popen[str]]]:
+    processes: list[subprocess.Popen[str]] = []
+    yield processes
+    for process in processes:
         process.kill()
         process.communicate()
 
 
-def test_a_killed_client_harms_nobody(environment: dict[str, str], victim_of: list[subprocess.Popen[str]]) -> None:
+def test_a_killed_client_harms_nobody(environment: dict[str, str], started: list[subprocess.Popen[str]]) -> None:
     with make_owner("threads", workers=2) as owner:
         good, arrays = with_arrays(owner.address, "good")
         step = step_of(good, BUFFERS)
@@ -55,7 +55,7 @@ def test_a_killed_client_harms_nobody(environment: dict[str, str], victim_of: li
         process = subprocess.Popen(
             [sys.executable, "-c", CLIENT, owner.address], env=environment, stdout=subprocess.PIPE, text=True
         )
-        victim_of.append(process)
+        started.append(process)
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         tickets = [good.submit(step) for _ in range(20)]
@@ -70,14 +70,14 @@ def test_a_killed_client_harms_nobody(environment: dict[str, str], victim_of: li
 
 
 def test_a_killed_owner_is_told_apart_and_may_be_started_again(
-    environment: dict[str, str], victim_of: list[subprocess.Popen[str]], tmp_path: Path
+    environment: dict[str, str], started: list[subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     address = str(tmp_path / "owner")
     command = [sys.executable, "-m", "scheduler.service", "--address", address, "--workers", "2"]
 
     def start() -> subprocess.Popen[str]:
-        victim_of.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
-        return victim_of[-1]
+        started.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
+        return started[-1]
 
     process = start()
     client = connect(address, name="c", timeout=30)
@@ -100,9 +100,8 @@ def test_a_killed_owner_is_told_apart_and_may_be_started_again(
     assert not os.path.exists(address)
 
 
-def test_a_client_of_no_use_is_refused_by_the_command(environment: dict[str, str]) -> None:
+def test_the_command_says_why_it_cannot_listen(environment: dict[str, str]) -> None:
     command = [sys.executable, "-m", "scheduler.service", "--address", "/nowhere/owner"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("error: no owner can listen at /nowhere/owner")
-    assert ClientCall("k", None).args == ()  # type: ignore[arg-type]
