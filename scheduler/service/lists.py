@@ -119,7 +119,8 @@ class Fence:
 class Definition:
     """A list that may be submitted again and again."""
 
-    number: int
+    number: int  # by which the client knows it
+    place: int  # the lowest that was free in its session: names of segments repeat
     messages: tuple[CallMessage, ...]
     launches: tuple[Launch, ...]
     driver: Driver | None
@@ -143,13 +144,16 @@ class Definition:
         def segment(access: Access) -> int:
             return table.intern(session.buffers[access.buffer].key, access.shard, access.partition)
 
+        def own(position: int) -> int:
+            return table.intern(f"client {session.slot} list {self.place}", position)
+
         calls, written = [], set[int]()
         for position, (message, launch) in enumerate(zip(self.messages, self.launches, strict=True)):
             reads, writes, updates = (
                 tuple(dict.fromkeys(map(segment, group))) for group in (message.reads, message.writes, message.updates)
             )
             if not writes and not updates:  # give the fence something to wait for
-                writes = (table.intern(f"client {session.slot} list {self.number}", position),)
+                writes = (own(position),)
             written.update(writes, updates)
             name, tag = f"{session.name}/{message.name}", Tag(shard=session.slot, stage=session.name)
             guarded = launch if self.as_graph else Guard(launch, self, message.name)
@@ -157,7 +161,9 @@ class Definition:
         if self.as_graph and calls and self.driver is not None:
             calls = [self._whole(calls, self.driver, table)]
         self.calls = tuple(calls)
-        self.fence = KernelCall(f"{session.name}/end", Fence(self, ended), tuple(sorted(written)), ())
+        self.fence = KernelCall(
+            f"{session.name}/end", Fence(self, ended), tuple(sorted(written)), (own(len(self.messages)),)
+        )
 
     def _whole(self, calls: Sequence[KernelCall], driver: Driver, table: Segments) -> KernelCall:
         """Return one call for a list, whose launch is a graph of it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -18,6 +18,10 @@ from .memory import Block, SharedArray, layout_from_wire, size_of
 from .wire import BufferAddress, CallMessage, call_from_wire
 
 _LONGEST_ERROR = 2000  # characters of a report: as many reports as the limit allows must fit a socket's buffer
+
+
+def _lowest_free(used: Collection[int]) -> int:
+    return next(n for n in range(len(used) + 1) if n not in used)
 
 
 class Kernels(Protocol):
@@ -61,7 +65,7 @@ class Shared:
     def take_slot(self) -> int:
         """Return the lowest free slot: names of segments repeat, so their table does not grow with every client."""
         with self.lock:
-            slot = next(n for n in range(len(self.slots) + 1) if n not in self.slots)
+            slot = _lowest_free(self.slots)
             self.slots.add(slot)
             return slot
 
@@ -182,8 +186,9 @@ class Session:
             launches.append(self._launch(call))
         number = self._numbers
         self._numbers += 1
+        place = _lowest_free({definition.place for definition in self._lists.values()})
         driver = self._shared.driver
-        self._lists[number] = Definition(number, calls, tuple(launches), driver, as_graph, frozenset(names))
+        self._lists[number] = Definition(number, place, calls, tuple(launches), driver, as_graph, frozenset(names))
         self._reply({"list": number})
 
     def _launch(self, call: CallMessage) -> Launch:

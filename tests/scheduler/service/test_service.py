@@ -328,6 +328,22 @@ def test_a_closed_owner_tells_its_clients() -> None:
         connect(owner.address, timeout=0)
 
 
+def test_names_of_segments_repeat() -> None:
+    """An owner that lives for long must not remember every list and every client that it has had."""
+    with make_owner("serial") as owner:
+        table, sizes = owner._exchange._table, list[int]()
+        for _ in range(3):
+            client, _ = with_arrays(owner.address, "c")
+            for _ in range(3):
+                step = step_of(client, BUFFERS)
+                client.submit(step).wait(20)
+                client.forget(step)
+            client.close()
+            until(lambda: not owner._shared.slots)
+            sizes.append(len(table))
+        assert sizes[0] == sizes[2] == 4
+
+
 def test_a_closed_client_says_so() -> None:
     with make_owner() as owner:
         client = connect(owner.address, name="c")
