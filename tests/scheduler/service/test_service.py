@@ -300,7 +300,7 @@ def test_a_fault_of_the_device_ends_the_owner_and_every_client_is_told(kind: str
     with pytest.raises(OwnerLost, match=r"CUDA fault ended the context.*client 'bad' cannot go on"):
         ticket.wait(20)
     with pytest.raises(OwnerLost, match=r"CUDA fault.*serial.*check_each=True.*client 'good' cannot go on"):
-        good.define([])
+        good.submit(good.define([])).wait(20)
     with pytest.raises(OwnerLost):  # the same again
         good.define([])
     with pytest.raises(RuntimeError, match="CUDA fault"):
