@@ -11,9 +11,13 @@ from .calls import IDLE, AwaitCounts, Cost, Emitter, FixedList, Item, KernelCall
 from .device.body import DeviceBody, DeviceTask, Tiling
 from .device.cuda import compile_body
 from .errors import CallError
-from .executors import EXECUTORS, Executor, Options, make_executor
+from .executors import EXECUTORS, Executor, Options, make_executor, run_repeatedly
 from .launch import Buffer, BufferSet, CudaLaunch, HostLaunch, Number, PythonLaunch
+from .list_recorder import ListRecorder
+from .pipeline.kinds import JobArguments, JobKind, JobLaunch
 from .policies import ORDER_POLICIES, STREAM_POLICIES, StreamState
+from .profiles import Need, Profile
+from .recording import LaunchShape, RecordedList
 from .segments import Segments
 from .service import (
     Client,
@@ -53,15 +57,23 @@ __all__ = [
     "FixedList",
     "HostLaunch",
     "Item",
+    "JobArguments",
+    "JobKind",
+    "JobLaunch",
     "KernelCall",
     "Launch",
+    "LaunchShape",
     "ListFailed",
+    "ListRecorder",
+    "Need",
     "Number",
     "Options",
     "Owner",
     "OwnerLost",
+    "Profile",
     "PythonLaunch",
     "QueueFull",
+    "RecordedList",
     "RequestRefused",
     "Segments",
     "Step",
@@ -74,6 +86,7 @@ __all__ = [
     "compile_body",
     "connect",
     "make_executor",
+    "run_repeatedly",
     "serve",
     "validate",
 ]

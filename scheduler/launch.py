@@ -218,9 +218,22 @@ class CudaLaunch:
         """The set whose epoch tells when arguments must be packed again."""
         return self._packed.buffers
 
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """The arguments, as they were given."""
+        return self._packed.args
+
     def node(self) -> tuple[int, tuple[int, int, int], tuple[int, int, int], int, int]:
         """What a graph's node needs: function, grid, block, shared bytes, address of the table of packed arguments."""
         return self.function, self.grid, self.block, self.shared, self._packed.current()[3]
+
+    def resources(self) -> tuple[int, int]:
+        """Registers a thread and static shared memory a block [bytes] of the compiled function."""
+        from cupy.cuda import driver
+
+        numbers = driver.CU_FUNC_ATTRIBUTE_NUM_REGS, driver.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
+        registers, shared = (int(driver.funcGetAttribute(number, self.function)) for number in numbers)
+        return registers, shared
 
     def packed_arguments(self) -> np.ndarray:
         """The arguments as 8-byte words."""

@@ -97,6 +97,7 @@ DEVICE void pause(int ns) { std::this_thread::yield(); }
 #define WAITS_FOR_WINDOW -1  // instead of a task
 #define WAITS_FOR_SLOT -2
 #define SHORTEST_PAUSE 20  // between looks [ns]
+#define ADMITTED_TOGETHER 4
 #define STRIDE 32          // ints between the counters of tasks, each in a line of its own
 
 // 32 segments of a task: which of them it touches and writes, and against which of them that is a hazard.
@@ -246,47 +247,89 @@ DEVICE int hazard(const List& list, unsigned* bits, const Word* words, int num_w
   return !any ? 0 : whole ? 2 : 1;
 }
 
-// Admits all tasks in program order. `bits`, `slot_task` and `staged` are memory of the block.
-DEVICE void run_window(const List& list, unsigned* bits, int* slot_task, Word* staged) {
+// What the window needs of a task.
+struct Brief {
+  int first_word, num_words, parts;
+};
+
+DEVICE Brief brief_of(const List& list, int t) {
+  if (t >= list.num_tasks) return Brief{0, 0, 0};
+  const Task& task = list.tasks[t];
+  return Brief{task.first_word, task.num_words, task.parts};
+}
+
+DEVICE void stage(const List& list, const Brief& task, Word* staged, int from) {
+  for (int i = from + lane(); i < task.num_words; i += LANE_COUNT) staged[i] = list.words[task.first_word + i];
+}
+
+// Writes down what is upstream of task t; the number of them.
+DEVICE int find_upstream(const List& list, unsigned* bits, const int* slot_task, const int* slot_parts, const Word* words,
+                         const Brief& task, int t) {
+  int count = 0;
+  for (int base = 0; base < list.window; base += LANE_COUNT) {
+    const int at = base + lane(), other = at < list.window ? slot_task[at] : -1;
+    const int found = other >= 0 ? hazard(list, bits, words, task.num_words, at) : 0;
+    const unsigned hits = ballot(found != 0);
+    if (found) {
+      const bool tiled = found == 1 && task.parts > 0 && slot_parts[at] == task.parts;
+      list.upstream[size_t(t) * list.window + count + population(hits & ((1u << lane()) - 1))] =
+          other | (tiled ? TILED : 0);
+    }
+    count += population(hits);
+  }
+  return count;
+}
+
+// Tells the workers that tasks before t are admitted.
+DEVICE void admit(const List& list, int t) {
+  lanes_sync();
+  if (lane() != 0) return;
+  release();
+  publish(list.admitted, t);
+}
+
+// Admits all tasks in program order. `bits`, `slots` (two ints each) and `staged` (twice the most words of a task) are
+// memory of the block. What the next task needs is on its way while one is checked, and tasks are admitted a few at a
+// time, since a release takes longer than a check.
+DEVICE void run_window(const List& list, unsigned* bits, int* slots, Word* staged, int most_words) {
+  int* slot_task = slots;
+  int* slot_parts = slots + list.window;
   for (int i = lane(); i < list.num_words * KINDS * list.window; i += LANE_COUNT) bits[i] = 0;
   for (int slot = lane(); slot < list.window; slot += LANE_COUNT) slot_task[slot] = -1;
-  lanes_sync();
-  long long spent = 0;
+  const long long began = now();
+  long long waited = 0;
+  Brief task = brief_of(list, 0), next = brief_of(list, 1);
+  stage(list, task, staged, 0);
   for (int t = 0; t < list.num_tasks; ++t) {
-    long long began = now();
-    const Task& task = list.tasks[t];
-    for (int i = lane(); i < task.num_words; i += LANE_COUNT) staged[i] = list.words[task.first_word + i];
     lanes_sync();
+    const Word* words = staged + (t % 2) * most_words;
+    Word* following = staged + ((t + 1) % 2) * most_words;
+    Word held;
+    if (lane() < next.num_words) held = list.words[next.first_word + lane()];
+    const Brief after = brief_of(list, t + 2);
     int slot = free_slot(list, slot_task);
     if (slot < 0) {
-      spent += now() - began;
+      admit(list, t);
+      const long long full = now();
       slot = claim_slot(list, bits, slot_task, t);
       if (slot < 0) return;
-      began = now();
+      waited += now() - full;
     }
-    int count = 0;
-    for (int base = 0; base < list.window; base += LANE_COUNT) {
-      const int at = base + lane(), other = at < list.window ? slot_task[at] : -1;
-      const int found = other >= 0 ? hazard(list, bits, staged, task.num_words, at) : 0;
-      const unsigned hits = ballot(found != 0);
-      if (found) {
-        const bool tiled = found == 1 && task.parts > 0 && list.tasks[other].parts == task.parts;
-        list.upstream[size_t(t) * list.window + count + population(hits & ((1u << lane()) - 1))] =
-            other | (tiled ? TILED : 0);
-      }
-      count += population(hits);
-    }
-    for (int i = lane(); i < task.num_words; i += LANE_COUNT) keep(list, bits, staged[i], slot, true);
+    const int count = find_upstream(list, bits, slot_task, slot_parts, words, task, t);
+    lanes_sync();
+    for (int i = lane(); i < task.num_words; i += LANE_COUNT) keep(list, bits, words[i], slot, true);
     if (lane() == 0) {
       slot_task[slot] = t;
+      slot_parts[slot] = task.parts;
       list.upstream_count[t] = count;
     }
-    release();
-    lanes_sync();
-    if (lane() == 0) publish(list.admitted, t + 1);
-    spent += now() - began;
+    if (t % ADMITTED_TOGETHER == 0 || t + 1 == list.num_tasks) admit(list, t + 1);
+    if (lane() < next.num_words) following[lane()] = held;
+    stage(list, next, following, LANE_COUNT);
+    task = next;
+    next = after;
   }
-  if (lane() == 0) *list.checked = spent;
+  if (lane() == 0) *list.checked = now() - began - waited;
 }
 
 // ------------------------------------------------------------------------------------------------------ the workers

@@ -43,8 +43,8 @@ extern "C" __global__ void reset(int* state, const int* first, int n) {
 
 extern "C" __global__ void __launch_bounds__(32) window(const __grid_constant__ List list, int most_words) {
   extern __shared__ __align__(16) unsigned bits[];
-  int* slot_task = reinterpret_cast<int*>(bits + list.num_words * KINDS * list.window);
-  run_window(list, bits, slot_task, reinterpret_cast<Word*>(slot_task + list.window));
+  int* slots = reinterpret_cast<int*>(bits + list.num_words * KINDS * list.window);
+  run_window(list, bits, slots, reinterpret_cast<Word*>(slots + 2 * list.window), most_words);
 }
 
 #endif

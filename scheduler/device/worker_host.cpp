@@ -28,11 +28,11 @@ extern "C" void run_list(const List* lists, const int* grids, int num_classes, c
   const List& list = lists[0];
   threads.emplace_back([&list] {
     std::vector<unsigned> bits(size_t(list.num_words) * KINDS * list.window + 1);
-    std::vector<int> slot_task(list.window);
+    std::vector<int> slots(2 * list.window);
     int most = 0;
     for (int t = 0; t < list.num_tasks; ++t) most = most < list.tasks[t].num_words ? list.tasks[t].num_words : most;
-    std::vector<Word> staged(most + 1);
-    run_window(list, bits.data(), slot_task.data(), staged.data());
+    std::vector<Word> staged(2 * most + 1);
+    run_window(list, bits.data(), slots.data(), staged.data(), most);
   });
   for (int c = 0; c < num_classes; ++c)
     for (int i = 0; i < grids[c]; ++i)

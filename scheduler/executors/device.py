@@ -37,8 +37,10 @@ from ..errors import call_stuck
 from ..graphs import chains
 from ..launch import CudaLaunch
 from ..recorder import Recorder
+from ..trace import Trace
 from .base import Options
-from .graph import GraphExecutor, _Graph
+from .built_graphs import BuiltGraph, Shape
+from .graph import GraphExecutor
 
 _RESET = (64, 256)  # grid and block of `reset`
 _GRACE = 2.0  # seconds for blocks to stop after one has found that they must
@@ -67,8 +69,8 @@ class DeviceExecutor(GraphExecutor):
         of = self._programs
         self._device = Multiprocessors(of.multiprocessors, of.registers, of.shared, of.threads, of.blocks)
 
-    def _make(self, calls: tuple[KernelCall, ...], keys: Any) -> _Graph:
-        return _Graph(calls, [], self._load(calls, times=False), keys)
+    def _make(self, calls: tuple[KernelCall, ...], keys: Any) -> BuiltGraph:
+        return BuiltGraph(calls, Shape((), (), (), 0), self._load(calls, times=False), keys)
 
     def _drop(self, handle: int) -> None:
         self._driver.synchronize(self._lanes.handles[0])  # the list may be running, in memory that is given back
@@ -86,7 +88,7 @@ class DeviceExecutor(GraphExecutor):
         structs = [bytes(s) for s in list_structs(layout, base, status, options.watchdog, times)]
         reset, window = programs.window()
         state, first = (base + layout.sections[name][0] for name in ("state", "first"))
-        bits = 4 * image.num_words * 4 * options.window + 4 * options.window + 36 * image.most_words
+        bits = 4 * image.num_words * 4 * options.window + 8 * options.window + 2 * 36 * image.most_words
         launches = [
             CudaLaunch(reset, (_RESET[0],), (_RESET[1],), 0, (np.uint64(state), np.uint64(first), len(image.state))),
             CudaLaunch(window, (1,), (32,), bits, (structs[0], image.most_words)),
@@ -95,16 +97,17 @@ class DeviceExecutor(GraphExecutor):
             worker = programs.worker(of.bodies)
             memory = 8 * of.arguments + of.memory
             launches.append(CudaLaunch(worker, (of.blocks,), (of.threads,), memory, (struct, of.arguments)))
-        self.built += 1
+        self._builder.built += 1
         handle = self._driver.build_graph(launches, [(), *((0,) for _ in launches[1:])], None)
         self._loaded[handle] = _Loaded(layout, block, launches)
         return handle
 
-    def _launch_run(self, calls: tuple[KernelCall, ...], first: int, recorder: Recorder | None) -> None:
+    def _launch_run(
+        self, calls: tuple[KernelCall, ...], first: int, behind: list[int], recorder: Recorder | None, trace: Trace
+    ) -> list[int]:
         self._check()
         if recorder is None:
-            super()._launch_run(calls, first, None)
-            return
+            return super()._launch_run(calls, first, behind, None, trace)
         handle = self._load(calls, times=recorder.times)
         try:
             began = perf_counter()
@@ -120,6 +123,7 @@ class DeviceExecutor(GraphExecutor):
             start = min(t for t, _ in found.times)
             for i, (a, b) in enumerate(found.times):
                 recorder.ran(first + i, began + (a - start) * 1e-9, began + (b - start) * 1e-9)
+        return []  # the host has seen them end
 
     def _wait(self) -> None:
         """Poll until the stream is empty or its list was given up."""

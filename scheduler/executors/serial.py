@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from ..calls import Emitter, KernelCall
+from ..calls import Emitter
 from ..driver import CudaDriver, Driver, EventPool
 from ..emission import Feeder
 from ..errors import call_failed
 from ..recorder import Recorder, start_recording
 from ..trace import Trace
 from .base import Options, finish_run, run_on_host
-from .cuda import CudaRun, issue_call, wait_for_home
+from .cuda import CudaRun, issue_call, wait_for
 
 
 class SerialExecutor:
@@ -36,7 +36,6 @@ class SerialExecutor:
             self._driver = options.driver if options.driver is not None else CudaDriver()
             self._pool = EventPool(self._driver)
             self._home = 0
-            self._latest: KernelCall | None = None
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Run the emitters' calls in program order."""
@@ -76,7 +75,7 @@ class SerialExecutor:
             return False
 
         self._pool.give_all()
-        with CudaRun(self.name, driver, (home,), self._latest) as run:
+        with CudaRun(self.name, driver, (home,)) as run:
             feeder = run.feeder = Feeder(emitters, mark_await)
             recorder = run.recorder = start_recording(trace, driver, home)
             while True:
@@ -94,7 +93,6 @@ class SerialExecutor:
                     self._resume(feeder, recorder, *awaited.popleft())
             if recorder is not None and recorder.times:
                 driver.synchronize(home)
-            self._latest = run.latest
             return finish_run(trace, feeder, recorder)
 
     def _resume(self, feeder: Feeder, recorder: Recorder | None, seq: int, event: int) -> None:
@@ -106,7 +104,7 @@ class SerialExecutor:
     def synchronize(self) -> None:
         """Block the host until the home stream of the last run is empty."""
         if self._driver is not None:
-            wait_for_home(self.name, self._driver, self._home, self._latest)
+            wait_for(self._home, self.name, self._driver)
 
     def close(self) -> None:
         """Destroy the events."""

@@ -27,14 +27,14 @@ from ..recorder import start_recording
 from ..trace import Trace
 from ..window import Window
 from .base import Options, finish_run
-from .cuda import CudaRun, Lanes, issue_call, release, wait_for_home
+from .cuda import CudaRun, Lanes, issue_call, release, wait_for
 
 
 class _Issuer(CudaRun):
     """The state of one run."""
 
-    def __init__(self, executor: PollingExecutor, trace: Trace) -> None:
-        super().__init__(executor.name, executor.driver, executor.lanes.handles, executor.latest)
+    def __init__(self, executor: PollingExecutor, trace: Trace, home: int) -> None:
+        super().__init__(executor.name, executor.driver, executor.lanes.handles)
         options = executor.options
         self.trace = trace
         self.lanes = executor.lanes
@@ -43,12 +43,12 @@ class _Issuer(CudaRun):
         self.window = executor.window
         self.free = list(range(options.streams - 1, -1, -1))
         self.flights: list[tuple[int, int, int]] = []  # (seq, stream, event)
-        self.first = self.window.following
+        self.home = home
 
-    def begin(self, home: int) -> None:
+    def start(self) -> None:
         """Put the run behind what the home stream holds."""
-        self.recorder = start_recording(self.trace, self.driver, home, self.first)
-        self.lanes.begin(home)
+        self.recorder = start_recording(self.trace, self.driver, self.home, self.window.following)
+        self.lanes.begin(self.home)
 
     def insert(self, call: KernelCall) -> None:
         """Take a call into the window, and time the hazard check if times are recorded."""
@@ -102,7 +102,6 @@ class PollingExecutor:
         self.lanes = Lanes(self.driver, options.streams)
         self.pool = EventPool(self.driver)
         self._home = 0
-        self.latest: KernelCall | None = None
         self._finalizer = weakref.finalize(self, release, self.pool, self.lanes)
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
@@ -111,8 +110,7 @@ class PollingExecutor:
         trace = Trace(self.name, self.options.record)
         self.pool.give_all()
         self.window.clear()
-        with _Issuer(self, trace) as run:
-            run.begin(home)
+        with _Issuer(self, trace, home) as run:
             window = self.window
             feeder = run.feeder = Feeder(emitters, lambda seq: seq not in window.calls, window.following)
             while True:
@@ -130,12 +128,11 @@ class PollingExecutor:
             self.lanes.join(home)
             if run.recorder is not None and run.recorder.times:
                 self.driver.synchronize(home)
-            self.latest = run.latest
             return finish_run(trace, feeder, run.recorder)
 
     def synchronize(self) -> None:
         """Block the host until the home stream of the last run is empty, and with it every call of the run."""
-        wait_for_home(self.name, self.driver, self._home, self.latest)
+        wait_for(self._home, self.name, self.driver)
 
     def close(self) -> None:
         """Destroy the streams and events."""

@@ -17,7 +17,7 @@ from simengine.kernels.kernel import Kernel
 
 _BLOCKS_A_MULTIPROCESSOR = 16  # blocks of one world that a multiprocessor is given before worlds share blocks
 
-_EXECUTORS = ("serial", "streams", "graph", "graph-cached", "device")
+_EXECUTORS = ("serial", "streams", "graph", "graph-cached", "pipeline", "device")
 _WARP = 32
 
 
@@ -147,15 +147,14 @@ class CudaBackend:
         columns: bool,
     ) -> CudaLaunch:
         """Groups of `lanes` threads, as many worlds a block as threads and shared memory allow."""
-        body = function.bodies[units > self._spread_blocks]
         if columns:
-            task = DeviceTask(body, units)
+            task = DeviceTask(function.body, units)
             launch = CudaLaunch(function.ptr, (units,), (cuda_build.SCAN_LANES,), 0, args, buffers, task)
         else:
             most = self._most_worlds(lanes, scratch_bytes)
             launch = CudaLaunch(function.ptr, (1,), (lanes, most), most * scratch_bytes, args, buffers)
             in_tile = max(1, _WARP // lanes)
-            task = DeviceTask(body, max(1, -(-units // in_tile)), in_tile * scratch_bytes)
+            task = DeviceTask(function.body, max(1, -(-units // in_tile)), in_tile * scratch_bytes)
             launch = launch.with_shape(*self._shape(units, lanes, scratch_bytes, self._spread_blocks), task)
         launch._keepalive = function
         return launch
@@ -202,10 +201,15 @@ class CudaBackend:
 
     def emission(self, executor: str) -> str:
         """A graph holds whole steps where it need not wait for counts."""
-        return "ahead" if executor in ("graph-cached", "device") else "counted"
+        return "ahead" if executor in ("graph-cached", "pipeline", "device") else "counted"
 
     def shards_for(self, num_worlds: int, executor: str) -> int:
-        """Two shards hide each other's count waits once each of them fills the GPU; below that one does better."""
+        """Two shards hide each other's count waits once each of them fills the GPU; below that one does better.
+
+        A pipeline of one shard would be no pipeline.
+        """
+        if executor == "pipeline":
+            return min(2, num_worlds)
         return 2 if executor == "streams" and num_worlds >= 16384 else 1
 
     def synchronize(self) -> None:

@@ -82,9 +82,9 @@ def kernel_lanes(kernel: Kernel, lanes: int) -> int:
     return {"column": SCAN_LANES, "slice": SLICE_LANES}.get(kernel.unit, wide)
 
 
+_SCAN_REGISTERS = 96
 _TASK_SCAN_LANES = 128  # threads of a worker that scans: larger blocks would leave no room for others
-_TASK_REGISTERS = {True: 255, False: 80}  # of a thread, for few worlds and for many
-"""For many worlds workers are as many as a kernel's blocks would be."""
+_TASK_REGISTERS = 168  # of a thread of other workers: with fewer, code that holds all bodies puts much on the stack
 
 
 def task_lanes(kernel: Kernel, lanes: int) -> int:
@@ -102,17 +102,14 @@ def compile_task(kernel: Kernel, dtype: str, own: int, arch: int) -> bytes:
         raise BackendError(str(error)) from error
 
 
-def device_body(kernel: Kernel, dtype: str, lanes: int, arch: int, few: bool) -> DeviceBody:
-    """The body of a kernel for workers of executor `device`, compiled or found in the cache when it is first linked.
-
-    For few worlds it may use all the registers that there are; for many, more workers are better.
-    """
-    return _device_body(kernel, dtype, task_lanes(kernel, lanes), arch, few)
+def device_body(kernel: Kernel, dtype: str, lanes: int, arch: int) -> DeviceBody:
+    """The body of a kernel for workers of executor `device`, compiled or found in the cache when it is first linked."""
+    return _device_body(kernel, dtype, task_lanes(kernel, lanes), arch)
 
 
 @cache
-def _device_body(kernel: Kernel, dtype: str, own: int, arch: int, few: bool) -> DeviceBody:
-    registers = 96 if kernel.unit == "column" else _TASK_REGISTERS[few]
+def _device_body(kernel: Kernel, dtype: str, own: int, arch: int) -> DeviceBody:
+    registers = _SCAN_REGISTERS if kernel.unit == "column" else _TASK_REGISTERS
 
     def code() -> bytes:
         version = str(_nvrtc().getVersion())
@@ -130,11 +127,11 @@ def keep_worker(key: str, make: Callable[[], bytes]) -> bytes:
 
 @dataclass(frozen=True)
 class CudaFunction:
-    """A loaded kernel: its handle, what keeps it loaded, and its bodies for workers, for few worlds and for many."""
+    """A loaded kernel: its handle, what keeps it loaded, and its body for workers."""
 
     ptr: int
     function: Any
-    bodies: tuple[DeviceBody, DeviceBody]
+    body: DeviceBody
 
 
 def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, CudaFunction]:
@@ -150,9 +147,6 @@ def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str,
         module = cupy.cuda.function.Module()
         module.load(path.read_bytes())
         function = module.get_function(kernel.name)
-        functions[kernel.name] = CudaFunction(
-            function.ptr,
-            function,
-            (device_body(kernel, dtype, lanes, arch, True), device_body(kernel, dtype, lanes, arch, False)),
-        )
+        body = device_body(kernel, dtype, lanes, arch)
+        functions[kernel.name] = CudaFunction(function.ptr, function, body)
     return functions

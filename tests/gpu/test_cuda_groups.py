@@ -14,7 +14,7 @@ from simengine.zoo import random_robot
 from tests.gpu.compare import to_host
 from tests.models import OWN, gymnasium_path
 
-EXECUTORS = ("serial", "streams", "graph", "graph-cached", "device")
+EXECUTORS = ("serial", "streams", "graph", "graph-cached", "pipeline", "device")
 ROBOTS = [random_robot(seed) for seed in range(3)]
 MIXED = [gymnasium_path("ant"), gymnasium_path("hopper"), gymnasium_path("humanoid"), OWN["pile"], *ROBOTS]
 

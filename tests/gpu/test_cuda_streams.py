@@ -50,8 +50,10 @@ EXECUTORS = [
     {"executor": "graph-cached", "shards": 3},
     {"executor": "graph", "shards": 2},
     {"executor": "device", "shards": 2},
+    {"executor": "pipeline", "shards": 3},
+    {"executor": "streams", "shards": 3, "emission": "ahead", "executor_options": {"stream_policy": "kesco"}},
 ]
-NAMES = ["serial", "events", "polling", "graph-cached", "graph", "device"]
+NAMES = ["serial", "events", "polling", "graph-cached", "graph", "device", "pipeline", "kesco"]
 executors = pytest.mark.parametrize("options", EXECUTORS, ids=NAMES)
 
 

@@ -14,7 +14,7 @@ from scheduler.emission import Feeder
 from scheduler.testing import FakeDevice
 
 HOST = ["serial", "shuffled", "threads"]
-DEVICE = ["serial", "streams", "polling", "graph", "graph-cached"]
+DEVICE = ["serial", "streams", "polling", "planned", "graph", "graph-cached", "pipeline"]
 
 
 def test_pull_asks_each_idle_emitter_once() -> None:
@@ -51,6 +51,8 @@ def test_idle_emitters_end_under_every_executor(name: str) -> None:
     kind = name.split()[0]
     if kind == "polling":
         kind, options["completion"] = "streams", "polling"
+    if kind == "planned":
+        kind, options["stream_policy"] = "streams", "kesco"
     executor = make_executor(kind, segments=table, record="order", workers=2, **options)
     ran: list[int] = []
 

@@ -11,7 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import AwaitCounts, CallError, KernelCall, PythonLaunch, Segments, make_executor, validate
+from scheduler import (
+    AwaitCounts,
+    CallError,
+    FixedList,
+    KernelCall,
+    PythonLaunch,
+    Segments,
+    make_executor,
+    run_repeatedly,
+    validate,
+)
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
 WINDOWS = st.sampled_from([1, 2, 32])
@@ -303,3 +313,11 @@ def test_options_are_checked() -> None:
         make_executor("serial", policy="fif")
     with pytest.raises(ValueError, match="executor 'threads' checks hazards and needs the segments table"):
         make_executor("threads")
+
+
+def test_lists_are_run_repeatedly_by_executors_without_a_way_of_their_own() -> None:
+    table, ran = Segments(), list[str]()
+    calls = FixedList([python_call(k, lambda k=k: ran.append(k), writes=(table.intern("a"),)) for k in "xy"])
+    trace = run_repeatedly(make_executor("threads", segments=table, workers=1, record="order"), [calls], 3)
+    assert ran == ["x", "y"] * 3
+    assert trace.order == list(calls)

@@ -15,7 +15,7 @@ from scheduler.testing import DeviceFault, FakeDevice
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
 HOST = ["shuffled", "threads"]
-DEVICE = ["streams", "polling", "graph", "graph-cached"]
+DEVICE = ["streams", "polling", "planned", "graph", "graph-cached", "pipeline"]
 EVERY = ["serial", *HOST, "serial on a device", *DEVICE]
 
 
@@ -69,7 +69,9 @@ def make(kind: str, emitters: list[list[Spec]], seed: int) -> tuple[Program, Exe
         options |= {"driver": device, "stream": 0, "device": "cuda"}
     if kind == "polling":
         options["completion"] = "polling"
-    name = {"polling": "streams", "serial on a device": "serial"}.get(kind, kind)
+    if kind == "planned":
+        options["stream_policy"] = "opara"
+    name = {"polling": "streams", "planned": "streams", "serial on a device": "serial"}.get(kind, kind)
 
     def call(launch: Any = None, writes: tuple[int, ...] = ()) -> KernelCall:
         made = launch or (PythonLaunch if device is None else device.launch)(lambda: None)
@@ -111,8 +113,10 @@ ON_A_DEVICE: dict[str, dict[str, Any]] = {
     "serial": {"device": "cuda"},
     "streams": {},
     "streams polling": {"completion": "polling"},
+    "streams planned": {"stream_policy": "kesco"},
     "graph": {},
     "graph-cached": {},
+    "pipeline": {},
 }
 
 
