@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from scheduler import EXECUTORS
+
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs" / "scheduler.md"
 
@@ -46,6 +48,11 @@ def test_the_guide_has_what_the_tests_look_for() -> None:
     assert set(fences) == {"python", "python gpu"}
     assert fences.count("python") >= 10
     assert fences.count("python gpu") >= 4
+
+
+def test_every_executor_is_in_the_guide() -> None:
+    named = set(re.findall(r"^\| `([\w-]+)` \|", GUIDE.read_text(encoding="utf-8"), flags=re.MULTILINE))
+    assert named == set(EXECUTORS)
 
 
 def test_lines_of_the_guide_fit_a_screen() -> None:
