@@ -7,7 +7,6 @@ last process that maps it.
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import mmap
 import os
 import tempfile
@@ -52,6 +51,8 @@ def _anonymous_file(nbytes: int) -> int:
         with tempfile.TemporaryFile() as file:
             file.truncate(nbytes)
             return os.dup(file.fileno())
+    import fcntl  # where there is memfd_create, there it is too; `import scheduler` must work without
+
     descriptor = os.memfd_create("scheduler", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, nbytes)
     # A client that could shrink the file would kill the owner at the next access.
