@@ -36,7 +36,10 @@ WORKLOADS = (
     "+".join(SIX) + "@64",
     "pile:mixed:30@64",
 )
-CUDA = ("serial", "streams", "streams:completion=polling", "graph", "graph-cached", "pipeline", "device")
+CUDA = (
+    *("serial", "streams", "streams:completion=polling", "streams:stream_policy=kesco", "streams:stream_policy=opara"),
+    *("graph", "graph-cached", "pipeline", "device"),
+)
 HOST = ("serial", "threads")
 _SETTLING_STEPS = 300
 _HOST_SECONDS_A_CALL = 30e-6

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -37,6 +37,11 @@ class Plan:
     traces: int = 3
     limit: float = 1.0
 
+    def __post_init__(self) -> None:
+        for name in ("warmup", "steps", "repeats", "traces"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"a plan with {name}={getattr(self, name)} measures nothing; give at least 1")
+
 
 @dataclass
 class Figures:
@@ -57,6 +62,7 @@ class Figures:
         parallelism: see `parallelism`.
         legal: what `validate` says of every recorded step; `violation` is the first.
         equal: whether the memory has the bits that `serial` leaves, before the timed steps and after each repeat.
+        counters: mean over the recorded steps of all that the executor counts.
     """
 
     executor: str
@@ -79,6 +85,7 @@ class Figures:
     legal: bool | None = None
     violation: str = ""
     equal: bool | None = None
+    counters: dict[str, float] = field(default_factory=dict)
 
     @property
     def good(self) -> bool:
@@ -168,6 +175,7 @@ def _explain(workload: Workload, traces: Sequence[Trace], figures: Figures) -> N
         values = [getattr(trace.counters, name) for trace in traces if hasattr(trace.counters, name)]
         return statistics.fmean(values) if values else None
 
+    figures.counters = {name: mean(name) or 0.0 for name in vars(traces[0].counters)}
     calls = mean("calls")
     durations = [event.end - event.start for trace in traces for event in trace.events]
     timed = [duration for duration in durations if duration == duration]  # NaN differs from itself

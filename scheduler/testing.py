@@ -123,7 +123,7 @@ class FakeDevice:
     ) -> int:
         """Remember a graph, with the arguments of today."""
         self._handles += 1
-        bodies = [launch.bound() if isinstance(launch, FakeLaunch) else launch.function for launch in launches]
+        bodies = [launch.bound() if isinstance(launch, FakeLaunch) else launch.node() for launch in launches]
         self.graphs[self._handles] = (bodies, tuple(map(tuple, waits)), events)
         return self._handles
 

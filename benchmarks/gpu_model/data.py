@@ -62,9 +62,8 @@ def predicted(recorded: RecordedList, executor: str, gpu: GpuSpec, repeats: int 
     simulated.run(recorded.emitters())
     simulated.synchronize()
     begin = simulated.now
-    if all(recorded.fixed):  # as the engine does, which sets controls between steps
-        for _ in range(repeats):
-            simulated.run(recorded.emitters())
+    if all(recorded.fixed):  # as the engine does
+        simulated.repeat(recorded.emitters(), repeats)
     else:
         simulated.run(recorded.emitters(repeats))
     simulated.synchronize()

@@ -20,8 +20,9 @@ class DeviceBody:
         name: of the function; two bodies of one list must not share it.
         code: its intermediate code (see `scheduler.compile_body`), or what returns that when asked.
         threads: of the block that calls it, as (threads, 1, 1); a multiple of 32.
-        registers: most registers a thread. Bodies of equal threads and registers share workers, so that light ones do
-            not pay for heavy ones.
+        registers: most registers a thread. Bodies of equal threads, registers and family share workers, so that light
+            ones do not pay for heavy ones.
+        family: what is built together: a worker's code is optimised as a whole, which takes longer the more it runs.
         address: where it is, for workers on the host.
     """
 
@@ -29,6 +30,7 @@ class DeviceBody:
     code: bytes | Callable[[], bytes] = b""
     threads: int = 32
     registers: int = 128
+    family: str = ""
     address: int = 0
 
     def __post_init__(self) -> None:

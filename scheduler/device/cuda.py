@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .body import DeviceBody
+from .image import Worker, just_these
 
 _HERE = Path(__file__).parent
 _OPTIONS = ("--std=c++17", "--fmad=false", "-lineinfo", f"-I{_HERE}")
@@ -159,6 +160,7 @@ class CudaPrograms:
         self.arch = int(device.compute_capability)
         self._keep: Keep = keep if keep is not None else lambda key, make: make()
         self._modules: dict[Any, Any] = {}
+        self._workers: dict[tuple[int, int, str], Worker] = {}
         self._set_up = cupy.cuda.Stream(non_blocking=True)
         attributes = device.attributes
         self.multiprocessors = int(attributes["MultiProcessorCount"])
@@ -172,17 +174,29 @@ class CudaPrograms:
         module = self._load("window", lambda: management(self.arch))
         return module.get_function("reset").ptr, module.get_function("window").ptr
 
-    def worker(self, bodies: tuple[DeviceBody, ...]) -> int:
-        """The worker that runs these bodies, by their numbers; all of one resource class."""
+    def worker_of(self, bodies: frozenset[DeviceBody]) -> Worker:
+        """The worker that runs some bodies of one class, which also runs all of the class that came before.
+
+        Lists of other calls then find it ready, if they bring no new bodies.
+        """
+        one = next(iter(bodies))
+        of_class = (one.threads, one.registers, one.family)
+        known = self._workers.get(of_class)
+        if known is None or not bodies <= set(known.bodies):
+            wanted = just_these(bodies.union(known.bodies if known else ()))
+            known = self._workers[of_class] = Worker(wanted.bodies, self._registers_of(self.function(wanted.bodies)))
+        return known
+
+    def function(self, bodies: tuple[DeviceBody, ...]) -> int:
+        """The kernel of a worker with these bodies, by their numbers."""
         threads, registers = bodies[0].threads, bodies[0].registers
         module = self._load(bodies, lambda: link_worker(bodies, threads, registers, self.arch, self._keep))
         return int(module.get_function("worker").ptr)
 
-    def registers_of(self, bodies: tuple[DeviceBody, ...]) -> int:
-        """Registers a thread that their worker takes."""
+    def _registers_of(self, function: int) -> int:
         from cupy.cuda import driver
 
-        return int(driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_NUM_REGS, self.worker(bodies)))
+        return int(driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_NUM_REGS, function))
 
     def _load(self, key: Any, code: Any) -> Any:
         if key not in self._modules:

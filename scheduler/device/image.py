@@ -34,6 +34,13 @@ TICKET = np.dtype([("task", "i4"), ("first", "i4")])
 STRIDE = 32
 
 
+class Worker(NamedTuple):
+    """A program for one resource class: its bodies by their numbers, and the registers that a thread takes."""
+
+    bodies: tuple[DeviceBody, ...]
+    registers: int
+
+
 class ResourceClass(NamedTuple):
     """Workers of one kind."""
 
@@ -92,7 +99,7 @@ def build_image(
     conflicts: Sequence[tuple[int, ...]],
     device: Multiprocessors,
     tiled: bool = True,
-    registers_of: Callable[[tuple[DeviceBody, ...]], int] | None = None,
+    worker_of: Callable[[frozenset[DeviceBody]], Worker] | None = None,
 ) -> Image:
     """Return the image of calls in program order.
 
@@ -100,7 +107,7 @@ def build_image(
         conflicts: those of the table that their segments come from.
         device: what workers share.
         tiled: whether calls wait for single parts where they may.
-        registers_of: registers a thread that the worker of some bodies takes.
+        worker_of: the worker that runs some bodies of one class, and maybe more; without it, one of just these.
 
     Raises:
         ValueError: a call cannot run on the device, or not all workers fit there.
@@ -108,7 +115,7 @@ def build_image(
     given = [task_of(call) for call in calls]
     words, spans, num_words = _all_words(calls, conflicts)
     arguments, places = _all_arguments(calls)
-    classes, of_body = _classes(given, [count for _, count in places], device, registers_of)
+    classes, of_body = _classes(given, [count for _, count in places], device, worker_of or just_these)
     tasks = np.zeros(len(calls), TASK)
     parts = 0
     for i, (call, task) in enumerate(zip(calls, given, strict=True)):
@@ -148,16 +155,15 @@ def _classes(
     tasks: Sequence[DeviceTask],
     arguments: Sequence[int],
     device: Multiprocessors,
-    registers_of: Callable[[tuple[DeviceBody, ...]], int] | None,
+    worker_of: Callable[[frozenset[DeviceBody]], Worker],
 ) -> tuple[list[ResourceClass], dict[DeviceBody, tuple[int, int]]]:
     """Resource classes of tasks with so many words of arguments; and of each body its class and its number there."""
-    found: dict[tuple[int, int], list[int]] = {}
+    found: dict[tuple[int, int, str], list[int]] = {}
     for i, task in enumerate(tasks):
-        found.setdefault((task.body.threads, task.body.registers), []).append(i)
+        found.setdefault((task.body.threads, task.body.registers, task.body.family), []).append(i)
     made, needs = [], []
-    for (threads, registers), own in sorted(found.items(), reverse=True):
-        bodies = _distinct({tasks[i].body for i in own})
-        taken = registers if registers_of is None else registers_of(bodies)
+    for (threads, registers, _), own in sorted(found.items(), reverse=True):
+        bodies, taken = worker_of(frozenset(tasks[i].body for i in own))
         memory = max(tasks[i].memory for i in own)
         words = -(-max(arguments[i] for i in own) // 2) * 2
         needs.append(Need(threads, taken, memory + 8 * words, sum(tasks[i].tiles for i in own)))
@@ -167,13 +173,13 @@ def _classes(
     return classes, {body: (c, i) for c, of in enumerate(classes) for i, body in enumerate(of.bodies)}
 
 
-def _distinct(bodies: set[DeviceBody]) -> tuple[DeviceBody, ...]:
-    """Bodies by name. Raises ValueError where two have the same."""
+def just_these(bodies: frozenset[DeviceBody]) -> Worker:
+    """A worker of these bodies, by name. Raises ValueError where two have the same."""
     ordered = sorted(bodies, key=lambda body: body.name)
     for body, following in pairwise(ordered):
         if body.name == following.name:
             raise ValueError(f"two bodies of a list are named {body.name!r}; use one body, or give them other names")
-    return tuple(ordered)
+    return Worker(tuple(ordered), ordered[0].registers)
 
 
 def _all_words(

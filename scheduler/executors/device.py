@@ -80,7 +80,7 @@ class DeviceExecutor(GraphExecutor):
     def _load(self, calls: Sequence[KernelCall], times: bool) -> int:
         """Put an image of calls on the device; returns the graph that runs it."""
         programs, options = self._programs, self._options
-        image = build_image(calls, self._conflicts, self._device, options.tiled, programs.registers_of)
+        image = build_image(calls, self._conflicts, self._device, options.tiled, programs.worker_of)
         layout = lay_out(image, options.window)
         block = programs.upload(layout.content)
         base = int(block.data.ptr)
@@ -94,7 +94,7 @@ class DeviceExecutor(GraphExecutor):
             CudaLaunch(window, (1,), (32,), bits, (structs[0], image.most_words)),
         ]
         for of, struct in zip(image.classes, structs, strict=True):
-            worker = programs.worker(of.bodies)
+            worker = programs.function(of.bodies)
             memory = 8 * of.arguments + of.memory
             launches.append(CudaLaunch(worker, (of.blocks,), (of.threads,), memory, (struct, of.arguments)))
         self._builder.built += 1

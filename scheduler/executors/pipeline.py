@@ -10,6 +10,8 @@ A job is what one emitter emits between two of its waits, or a call whose launch
 memory is the worker's, and its arguments are put in place of the job's before. Jobs that come again are launched as
 graphs, made once; those that do not are issued call by call.
 
+In traces a worker's stream has the worker's number w, and chain r of a graph on it the number w + r W.
+
 Invariants
     1. A worker is a stream. Its jobs run one after another; at most `depth` of them are in flight, so that the next one
        starts on the device without the host.

@@ -1,6 +1,6 @@
 """The simulated executor: runs lists in virtual time on a model of a GPU, under any way of executing them.
 
-    model "serial", "streams", "graph", "graph-cached": that executor itself, on a driver in virtual time
+    model "serial", "streams", "graph", "graph-cached", "pipeline": that executor itself, on a driver in virtual time
     model "device": the same with lists run by a persistent kernel, whose blocks take tickets
     model "acs-sw", "acs-hw": the window of the ACS paper on the host and on the GPU
 
@@ -13,12 +13,12 @@ Invariants
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from ..calls import Emitter
+from ..calls import Emitter, FixedList
 from ..errors import call_failed
 from ..gpu_model.clock import Clock
 from ..gpu_model.driver import VirtualDriver
@@ -27,10 +27,11 @@ from ..gpu_model.processors import Kernel
 from ..gpu_model.virtual import Twins
 from ..gpu_model.windowed import AcsHardware, AcsSoftware
 from ..trace import Event, Record, Trace
-from .base import Executor, Options, finish_run
+from .base import Executor, Options, finish_run, run_repeatedly
 
 # The executor that runs in virtual time; `device` hands over lists as cached graphs are.
-_DRIVEN = {name: name for name in ("serial", "streams", "graph", "graph-cached")} | {"device": "graph-cached"}
+_AS_THEY_ARE = ("serial", "streams", "graph", "graph-cached", "pipeline")
+_DRIVEN = {**{name: name for name in _AS_THEY_ARE}, "device": "graph-cached"}
 _PROCESSES: dict[str, Any] = {"acs-sw": AcsSoftware, "acs-hw": AcsHardware}
 MODELS = (*_DRIVEN, *_PROCESSES)
 
@@ -86,6 +87,18 @@ class SimulatedExecutor:
             rows = {step.seq: step.stream for step in trace.log if step.kind == "issue"}
             timed = self._options.record == "times"
             trace.events = [self._event(trace, seq, row, kernels[seq], begin, timed) for seq, row in rows.items()]
+        return trace
+
+    def repeat(self, lists: Sequence[FixedList], times: int) -> Trace:
+        """Run fixed lists so many times, as the modelled executor repeats them; returns the trace of the last run."""
+        if self._driver is None or self._options.record != "off":
+            for _ in range(times - 1):
+                self.run(lists)
+            return self.run(lists)
+        self._clock.advance(self._spec.host.run * times)
+        with self._explained(self._driver):
+            trace = run_repeatedly(self._inner, self._twins.emitters(lists), times)
+        trace.executor = self.name
         return trace
 
     def synchronize(self) -> None:

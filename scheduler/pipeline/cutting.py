@@ -2,7 +2,8 @@
 
 Each emitter has at most one open job, to which its calls are added as they come in program order. A job that another
 emitter's call must come after is closed at that moment: nothing is added to it any more. Jobs therefore depend on
-closed jobs only, a closed job depends on nothing new, and no two jobs can wait for each other.
+closed jobs only, a closed job depends on nothing new, and no two jobs can wait for each other. A job that has become
+very long is closed as well.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from ..calls import KernelCall
 from ..hazards import HazardTracker
 from ..launch import PythonLaunch
 from .kinds import JobLaunch
+
+_LONGEST = 1024  # calls of a job, so that the first ones start before the last ones are known
 
 
 class Job:
@@ -67,7 +70,7 @@ class JobCutter:
                     self._close(earlier.emitter)
         job.calls[seq] = call
         self.job_of[seq] = job
-        if whole:
+        if whole or len(job.calls) >= _LONGEST:
             self._close(emitter)
 
     def split_after(self, seq: int) -> None:

@@ -10,7 +10,7 @@ kind = JobKind("filter", build)
 jobs = [KernelCall("filter", kind.job(source=x, result=y), (x_id,), (y_id,)) for x, x_id, y, y_id in batches]
 
 A job is an ordinary launch: every executor that issues to streams or threads runs it. `pipeline` also takes it from
-one worker to another, and launches it as a graph.
+one worker to another, and launches it as a graph of its calls. It cannot be a node of a graph of other calls.
 """
 
 from __future__ import annotations
@@ -109,8 +109,9 @@ class Instance:
 class JobKind:
     """A kind of job. `build(arguments)` makes its calls; it is called once for each stream (and thread) that runs it.
 
-    Whatever memory `build` makes, such as CuPy arrays that its launches keep alive, is used by one job at a time. The
-    segments of its calls say how they depend on each other; the job's own call says what it reads and writes.
+    Whatever memory `build` makes, such as CuPy arrays that its launches keep alive, is used by one job at a time; what
+    `build` itself enqueues must have completed when it returns. The segments of its calls say how they depend on each
+    other; the job's own call says what it reads and writes.
     """
 
     def __init__(self, name: str, build: Callable[[JobArguments], Sequence[KernelCall]]) -> None:
@@ -152,3 +153,10 @@ class JobLaunch:
         """Issue the job's calls one after another, on the stream's own working memory."""
         for call in self.kind.instance(stream, self.values).calls:
             call.launch.issue(stream)
+
+    def node(self) -> Any:
+        """Raise TypeError: a job is many calls, on memory that depends on the stream."""
+        raise TypeError(
+            f"a job {self.kind.name!r} cannot be a node of a graph; run it by executor 'pipeline', 'streams' or "
+            f"'serial'"
+        )

@@ -63,6 +63,10 @@ class Memory:
         """Return random weights under which rectified sums keep their size (He et al. 2015)."""
         return self.constant((rng.standard_normal(shape) * np.sqrt(2.0 / fan_in)).astype(np.float32))
 
+    def layer(self, rng: np.random.Generator, inputs: int, outputs: int) -> tuple[Any, Any]:
+        """Return weights (inputs, outputs) and small biases (outputs,) of a dense layer."""
+        return self.weights(rng, inputs, outputs, fan_in=inputs), self.weights(rng, outputs, fan_in=100 * inputs)
+
     def field(self, name: str, values: np.ndarray) -> Any:
         """Return an array that starts with these values."""
         array = self.place.array(values)

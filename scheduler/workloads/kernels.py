@@ -19,6 +19,9 @@ THREADS = 256
 TILE = 16
 """Rows and columns of the outputs that a tile of `dense` makes."""
 
+LINEAR, RECTIFIED, BOUNDED = 0, 1, 2
+"""What `dense` does to its sums: nothing, no less than 0, or no less than -1 and no more than 1."""
+
 REGISTERS = 64
 """Most registers a thread of a body for workers of executor `device`."""
 
@@ -76,7 +79,7 @@ def module_source() -> str:
 
 
 def _activated(x: np.ndarray, kind: int) -> np.ndarray:
-    return np.maximum(x, 0) if kind == 1 else np.clip(x, -1, 1) if kind == 2 else x
+    return np.maximum(x, 0) if kind == RECTIFIED else np.clip(x, -1, 1) if kind == BOUNDED else x
 
 
 def _observe(x: Any, action: Any, rows: int, inputs: int, outputs: int) -> None:

@@ -18,13 +18,11 @@ import numpy as np
 
 from ..calls import AwaitCounts, Cost, Emitter, Item, KernelCall, Tag
 from .base import Memory, Network
-from .kernels import BUCKET, DENSE, OBSERVE, ROUTE, THREADS, TILE, Kernel, tiles_of
+from .kernels import BOUNDED, BUCKET, DENSE, OBSERVE, RECTIFIED, ROUTE, THREADS, TILE, Kernel, tiles_of
 from .places import Place
 
 WIDTHS = (0.25, 0.5, 0.75, 1.0)
 """Width of each expert of a group, of the group's own: those of slimmable networks (arXiv 1812.08928)."""
-
-_RECTIFIED, _BOUNDED = 1, 2
 
 
 class _Expert:
@@ -45,18 +43,15 @@ class _Expert:
         for layer in range(3):
             k, o = sizes[layer], sizes[layer + 1]
             source, target = fields[layer], fields[layer + 1]
-            args = (
-                *(places, count, group.arrays[source], memory.weights(rng, k, o, fan_in=k)),
-                *(memory.weights(rng, o, fan_in=100 * k), group.arrays[target]),
-                *(k, o, strides[layer], strides[layer + 1], _RECTIFIED),
-            )
-            whole = memory.segment(group.field(source), None if source == "x" else member)
+            layout = k, o, strides[layer], strides[layer + 1], RECTIFIED
+            args = places, count, group.arrays[source], *memory.layer(rng, k, o), group.arrays[target], *layout
+            read = memory.segment(group.field(source), None if source == "x" else member)
             call = group.call(
                 DENSE,
                 f"expert{number}_layer{layer + 1}",
                 tiles_of(rows, o),
                 args,
-                reads=(whole, *map(memory.segment, (group.field("lists"), group.field("counts")))),
+                reads=(read, *group.ids("lists", "counts")),
                 writes=(memory.segment(group.field(target), member),),
                 cost=Cost(2.0 * rows * k * o, 4.0 * (rows * (k + o) + k * o)),
             )
@@ -119,31 +114,38 @@ class _Group:
         tag = Tag((self.number,), self.number, stage)
         return KernelCall(f"{stage}_{self.number}", launch, tuple(reads), tuple(writes), tuple(updates), cost, tag)
 
-    def _ids(self, *names: str) -> tuple[int, ...]:
+    def ids(self, *names: str) -> tuple[int, ...]:
+        """Segments of fields."""
         return tuple(self.memory.segment(self.field(name)) for name in names)
 
     def _make_before(self, rng: np.random.Generator) -> tuple[KernelCall, KernelCall, KernelCall]:
         rows, inputs, arrays, experts = self.rows, self.inputs, self.arrays, len(WIDTHS)
         router = self.memory.weights(rng, inputs, experts, fan_in=inputs)
         observe = self.call(
-            *(OBSERVE, "observe", -(-rows * inputs // THREADS)),
+            OBSERVE,
+            "observe",
+            -(-rows * inputs // THREADS),
             (arrays["x"], arrays["action"], rows, inputs, self.outputs),
-            reads=self._ids("action"),
-            updates=self._ids("x"),
+            reads=self.ids("action"),
+            updates=self.ids("x"),
             cost=Cost(5.0 * rows * inputs, 8.0 * rows * inputs),
         )
         route = self.call(
-            *(ROUTE, "route", -(-rows // THREADS)),
+            ROUTE,
+            "route",
+            -(-rows // THREADS),
             (arrays["x"], router, arrays["chosen"], rows, inputs, experts),
-            reads=self._ids("x"),
-            writes=self._ids("chosen"),
+            reads=self.ids("x"),
+            writes=self.ids("chosen"),
             cost=Cost(2.0 * rows * inputs * experts, 4.0 * rows * (inputs + 1)),
         )
         bucket = self.call(
-            *(BUCKET, "bucket", experts),
+            BUCKET,
+            "bucket",
+            experts,
             (arrays["chosen"], arrays["lists"], arrays["counts"], self._seen.argument, rows),
-            reads=self._ids("chosen"),
-            writes=self._ids("lists", "counts"),
+            reads=self.ids("chosen"),
+            writes=self.ids("lists", "counts"),
             cost=Cost(0.0, 4.0 * rows * (experts + 1)),
         )
         return observe, route, bucket
@@ -151,14 +153,15 @@ class _Group:
     def _make_act(self, rng: np.random.Generator) -> KernelCall:
         memory, rows, k, o = self.memory, self.rows, self.features, self.outputs
         every = memory.constant(np.array([rows], np.int32))
-        args = (
-            *(None, every, self.arrays["features"], memory.weights(rng, k, o, fan_in=k)),
-            *(memory.weights(rng, o, fan_in=100 * k), self.arrays["action"], k, o, k, o, _BOUNDED),
-        )
+        source, target = self.arrays["features"], self.arrays["action"]
+        args = None, every, source, *memory.layer(rng, k, o), target, k, o, k, o, BOUNDED
         return self.call(
-            *(DENSE, "act", tiles_of(rows, o), args),
-            reads=self._ids("features"),
-            writes=self._ids("action"),
+            DENSE,
+            "act",
+            tiles_of(rows, o),
+            args,
+            reads=self.ids("features"),
+            writes=self.ids("action"),
             cost=Cost(2.0 * rows * k * o, 4.0 * (rows * (k + o) + k * o)),
         )
 

@@ -18,10 +18,9 @@ import numpy as np
 
 from ..calls import Cost, Emitter, FixedList, KernelCall, Tag
 from .base import Network
-from .kernels import DENSE, JOIN, MEAN, OBSERVE, THREADS, Kernel, tiles_of
+from .kernels import BOUNDED, DENSE, JOIN, LINEAR, MEAN, OBSERVE, THREADS, Kernel, tiles_of
 from .places import Place
 
-_BOUNDED = 2
 _CLASSES = 10
 _COLOURS = 3
 
@@ -147,10 +146,9 @@ class WiredNetwork(Network):
         count, channels, pixels = max(1, len(before)), given.channels, made.side * made.side
         joined, stride = between[1][node, : pixels * channels], 1 if before else 2
         weights = self.memory.constant(rng.dirichlet(np.ones(count)).astype(np.float32))
-        args = (
-            *(given.array, self._integers(before or [0]), weights, self.memory.weights(rng, 9, channels, fan_in=9)),
-            *(joined, count, channels, given.side, stride),
-        )
+        filters = self.memory.weights(rng, 9, channels, fan_in=9)
+        places = self._integers(before or [0])
+        args = given.array, places, weights, filters, joined, count, channels, given.side, stride
         reads = tuple(self.memory.segment(given.name, ("node", n)) for n in before) or self._ids(given.name)
         writes = (self.memory.segment(between[0], member),)
         size = pixels * channels
@@ -158,7 +156,7 @@ class WiredNetwork(Network):
         self._add(JOIN, f"{stage}.join{node}", _over(size), args, reads=reads, writes=writes, cost=cost)
         target = (self.memory.segment(made.name, member),)
         self._dense(
-            f"{stage}.dense{node}", joined, made.array[node], pixels, channels, made.channels, 0, writes, target
+            f"{stage}.dense{node}", joined, made.array[node], pixels, channels, made.channels, LINEAR, writes, target
         )
 
     def _classify(self, last: _Images) -> None:
@@ -169,7 +167,7 @@ class WiredNetwork(Network):
         cost = Cost(1.0 * pixels * channels, 4.0 * pixels * channels)
         ids = self._ids(last.name), self._ids("pooled")
         self._add(MEAN, "pool", _over(channels), args, reads=ids[0], writes=ids[1], cost=cost)
-        self._dense("classify", pooled, self._output, 1, channels, _CLASSES, _BOUNDED, ids[1], self._ids("output"))
+        self._dense("classify", pooled, self._output, 1, channels, _CLASSES, BOUNDED, ids[1], self._ids("output"))
 
     def _dense(
         self,
@@ -184,11 +182,7 @@ class WiredNetwork(Network):
         writes: tuple[int, ...],
     ) -> None:
         """Add a dense layer from k to o features of every row."""
-        weights, bias = (
-            self.memory.weights(self._rng, k, o, fan_in=k),
-            self.memory.weights(self._rng, o, fan_in=100 * k),
-        )
-        args = (None, self._integers([rows]), x, weights, bias, y, k, o, k, o, kind)
+        args = None, self._integers([rows]), x, *self.memory.layer(self._rng, k, o), y, k, o, k, o, kind
         cost = Cost(2.0 * rows * k * o, 4.0 * (rows * (k + o) + k * o))
         self._add(DENSE, name, tiles_of(rows, o), args, reads=reads, writes=writes, cost=cost)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any, NamedTuple
 
 from scheduler import Buffer, Cost, KernelCall, Segments, Tag
@@ -19,6 +20,7 @@ from simengine.state.fields import (
     NUM_COLUMNS,
     PAIR_ARENAS,
     PAIR_COLUMNS,
+    entry_shape,
 )
 
 _PROGRESS = ("progress", "progress_host")
@@ -152,7 +154,7 @@ class CallFactory:
             reads=reads,
             writes=writes,
             updates=(*updates, *self._scratch_ids(works_in)),
-            cost=self._cost(kernel, scratch),
+            cost=self._cost(kernel, kept, scratch),
             tag=Tag((shard.group,), shard.number, kernel.name),
             # a tile is the same worlds in all calls over all worlds, and touches what is theirs
             tiled=(*reads, *writes, *updates) if listed is None and kernel.unit == "world" else (),
@@ -258,10 +260,13 @@ class CallFactory:
             ids.append(self._segments.intern(name, self.shard.number, partition))
         return tuple(ids)
 
-    def _cost(self, kernel: Kernel, scratch: int) -> Cost:
-        sizes = self._store.model.sizes
-        flops = sum(stage.flops for stage in kernel.stages) * sizes["nv"] * self.shard.size
-        return Cost(flops, 0.0, scratch)
+    def _cost(self, kernel: Kernel, kept: Sequence[str], scratch: int) -> Cost:
+        """A hint: operations and bytes for all worlds of the shard, with one entry of each arena a world."""
+        sizes, worlds = self._store.model.sizes, self.shard.size
+        flops = sum(stage.flops for stage in kernel.stages) * sizes["nv"] * worlds
+        touched = [FIELD[kernel.stored_as(name)] for name in (*kernel.reads, *kept, *kernel.updates)]
+        word = {"int": 4, "real": 4 if self._store.dtype == "float32" else 8}
+        return Cost(flops, sum(word[f.kind] * prod(entry_shape(f, sizes)) for f in touched) * worlds, scratch)
 
 
 class SizedCall:

@@ -117,7 +117,7 @@ def _device_body(kernel: Kernel, dtype: str, own: int, arch: int) -> DeviceBody:
         made = cached(f"{kernel.name}-{key}.task", lambda path: _write(path, compile_task(kernel, dtype, own, arch)))
         return made.read_bytes()
 
-    return DeviceBody(task_name(kernel, dtype, own), code, max(32, own), registers)
+    return DeviceBody(task_name(kernel, dtype, own), code, max(32, own), registers, f"{own} {dtype}")
 
 
 def keep_worker(key: str, make: Callable[[], bytes]) -> bytes:

@@ -309,6 +309,10 @@ def test_options_are_checked() -> None:
         make_executor("serial", widow=3)
     with pytest.raises(ValueError, match="window=0 is too small"):
         make_executor("serial", window=0)
+    with pytest.raises(ValueError, match="depth=0 is too small"):
+        make_executor("serial", depth=0)
+    with pytest.raises(ValueError, match="stream_policy='kesko' is unknown; choose one of follow, .*kesco, opara"):
+        make_executor("serial", stream_policy="kesko")
     with pytest.raises(ValueError, match="policy='fif' is unknown; choose one of fifo"):
         make_executor("serial", policy="fif")
     with pytest.raises(ValueError, match="executor 'threads' checks hazards and needs the segments table"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler import AwaitCounts, KernelCall, Segments
@@ -39,6 +39,7 @@ def cut(program: Program) -> tuple[list[KernelCall], list[Job]]:
     return calls, jobs
 
 
+@settings(max_examples=50, deadline=None)
 @given(specs())
 def test_jobs_keep_to_the_hazards_and_never_wait_in_a_circle(emitters: list[list[Spec]]) -> None:
     program = Program(emitters)
@@ -105,6 +106,18 @@ def test_an_awaited_call_ends_its_job() -> None:
     jobs = cutter.take_closed()
     assert names(jobs) == [["scan"], ["smooth"]]
     assert jobs[1].before == {jobs[0].number}
+
+
+def test_very_long_lists_are_more_than_one_job() -> None:
+    table = Segments()
+    cutter = JobCutter(HazardTracker(table.conflicts), 2)
+    link = call(table, "link", "x")
+    for seq in range(1500):
+        cutter.add(seq, link, 0)
+    cutter.close_all()
+    first, second = cutter.take_closed()
+    assert (len(first.calls), len(second.calls)) == (1024, 476)
+    assert second.before == {first.number}
 
 
 def test_whole_jobs_are_dealt_out_one_by_one() -> None:

@@ -49,7 +49,7 @@ def test_figures_of_a_device() -> None:
     assert streams.check_us is not None
     assert streams.issue_us is not None
     assert streams.waits_inserted is not None
-    assert streams.waits_inserted > 0
+    assert streams.waits_inserted == streams.counters["waits_inserted"] > 0
     assert serial.concurrency is not None
     assert streams.concurrency is not None
     assert streams.concurrency > 1 >= serial.concurrency
@@ -130,6 +130,12 @@ def test_nothing_runs_after_the_context_is_lost(monkeypatch: pytest.MonkeyPatch)
     assert before.good
     assert fatal.error == "CallError: a CUDA fault ended the context"
     assert after.error == "not run: the CUDA context was lost before"
+
+
+@pytest.mark.parametrize("name", ["warmup", "steps", "repeats", "traces"])
+def test_plans_that_measure_nothing_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"a plan with {name}=0 measures nothing"):
+        Plan(**{name: 0})
 
 
 def test_parallelism_is_work_over_the_longest_chain() -> None:

@@ -35,7 +35,7 @@ def pipeline(device: FakeDevice, table: Segments, **options: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------- ordinary emitters
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     specs(),
     st.sampled_from(["order", "times"]),
@@ -59,11 +59,24 @@ def test_any_list(
 NOTHING = Spec((), (), ())
 A, B = (0, 0, 0), (1, 0, 0)
 PART_IN_THE_SECOND_ROUND = [
-    [NOTHING, NOTHING, Spec((A,), (), (B,)), NOTHING, Spec((A,), (), ()), Spec((), (), (A,)), Spec((A,), (), ())],
-    [Spec((), (B,), ()), NOTHING, NOTHING, NOTHING],
-    [NOTHING, Spec((), (A,), ()), Spec((), (A,), ())],
+    [*[NOTHING] * 2, Spec((A,), (), (B,)), NOTHING, Spec((A, A, A), (), ()), Spec((), (), (A,)), Spec((A,), (), ())]
+    + [NOTHING] * 5,
+    [Spec((), (B,), ()), *[NOTHING] * 3],
+    [NOTHING, Spec((), (A,), ()), Spec((), (A, A), ())],
 ]
 """Lists whose hazards, without those that earlier rounds imply, are others in the second round than in the first."""
+
+
+@settings(max_examples=25, deadline=None)
+@given(specs(), st.integers(1, 3), st.integers(0, 99))
+def test_one_emitter_gives_the_bits_of_serial(emitters: list[list[Spec]], streams: int, seed: int) -> None:
+    """With one emitter program order is fixed, awaits and branches included."""
+    expected = run_and_check(Program(emitters[:1]), make_executor("serial", record="order"))
+    device = FakeDevice(seed)
+    program = Program(emitters[:1], device.launch)
+    executor = pipeline(device, program.segments, streams=streams)
+    assert run_and_check(program, executor) == expected
+    executor.close()
 
 
 @settings(max_examples=25, deadline=None)
@@ -410,6 +423,16 @@ def test_arguments_of_jobs_are_checked() -> None:
     unknown = JobKind("unknown", lambda arguments: [arguments["x"]])  # type: ignore[list-item]
     with pytest.raises(CallError, match="jobs 'unknown' have no argument 'x'; they have y"):
         pipeline(device, filters.table).run([[KernelCall("c", unknown.job(y=1), (), ())]])
+
+
+@pytest.mark.parametrize("name", ["graph", "graph-cached"])
+def test_jobs_are_no_nodes_of_graphs(name: str) -> None:
+    device = FakeDevice()
+    filters = Filters(device)
+    executor = make_executor(name, segments=filters.table, driver=device, stream=0)
+    with pytest.raises(CallError, match="a job 'filter2' cannot be a node of a graph; run it by executor 'pipeline'"):
+        executor.run([[filters.job(1, 0, 1)]])
+    executor.close()
 
 
 class Refused:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler import Need, Profile
@@ -26,6 +26,7 @@ def work_of(before: Mapping[int, Sequence[int]], needs: Mapping[int, Need] | Non
     return Work({seq: (needs or {}).get(seq, LIGHT) for seq in before}, {s: list(b) for s, b in before.items()}, after)
 
 
+@settings(max_examples=50, deadline=None)
 @given(specs(awaits=False), st.sampled_from(sorted(PLANNERS)), st.integers(1, 4))
 def test_plans_keep_to_the_hazards(emitters: list[list[Spec]], name: str, streams: int) -> None:
     program = Program(emitters)
@@ -43,6 +44,7 @@ def test_plans_keep_to_the_hazards(emitters: list[list[Spec]], name: str, stream
     assert sum(map(len, plan.waits)) <= plan.asked
 
 
+@settings(max_examples=50, deadline=None)
 @given(specs(awaits=False), st.sampled_from(sorted(PLANNERS)))
 def test_chains_of_a_graph_add_no_waits(emitters: list[list[Spec]], name: str) -> None:
     calls = calls_of(program := Program(emitters))

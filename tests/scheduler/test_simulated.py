@@ -33,8 +33,9 @@ from scheduler.hazards import conflict
 from tests.scheduler.gpu_model.machines import US, Lists, machine, shaped, with_host
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
-WAYS = [*((model, {}) for model in MODELS), ("streams", {"completion": "polling"})]
-ways = pytest.mark.parametrize(("model", "options"), WAYS, ids=[f"{m}-{len(o)}" for m, o in WAYS])
+VARIANTS = [{"completion": "polling"}, {"stream_policy": "kesco"}, {"stream_policy": "opara"}]
+WAYS = [*((model, {}) for model in MODELS), *(("streams", options) for options in VARIANTS)]
+ways = pytest.mark.parametrize(("model", "options"), WAYS, ids=["-".join([m, *o.values()]) for m, o in WAYS])
 FREE = with_host(machine(multiprocessors=64, tiles=16), listed=1000)
 """A machine on which nothing costs anything and there is always room."""
 
@@ -99,7 +100,7 @@ def test_recorded_lists_obey_hazards_by_the_clock_and_repeat_themselves(
     assert traces[0].log == traces[1].log
 
 
-@pytest.mark.parametrize("model", [m for m in MODELS if m != "serial"])
+@pytest.mark.parametrize("model", [m for m in MODELS if m not in ("serial", "pipeline")])  # whose jobs are in order
 @settings(max_examples=10, deadline=None)
 @given(specs(awaits=False), st.lists(st.integers(0, 40), min_size=1, max_size=5))
 def test_without_costs_and_limits_a_list_takes_its_critical_path(
@@ -244,8 +245,12 @@ def test_runs_without_a_record_still_take_their_time(model: str, options: dict[s
     loud = simulated(recorded.segments, model, **options)
     loud.run(recorded.emitters())
     assert (trace.record, trace.events, trace.counters.calls) == ("off", [], 12)
-    assert quiet.now == pytest.approx(loud.now)
+    assert quiet.now == pytest.approx(loud.now, rel=0.05 if model == "pipeline" else 1e-6)  # which then makes no graphs
     assert quiet.now > 20 * US
+    begin = quiet.now
+    quiet.repeat(recorded.emitters(), 3)
+    quiet.synchronize()
+    assert 60 * US < quiet.now - begin < 3.2 * begin
 
 
 def test_graphs_are_kept_by_their_lists() -> None:

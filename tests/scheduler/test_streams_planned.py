@@ -22,7 +22,7 @@ def planned(device: FakeDevice, table: Segments, planner: str, **options: Any) -
     return make_executor(kind, segments=table, driver=device, stream=0, stream_policy=planner, **options)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     specs(),
     st.sampled_from(["streams", "graph", "graph-cached"]),
@@ -43,7 +43,18 @@ def test_any_list(
     executor.close()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
+@given(specs(), st.sampled_from(NAMES), st.integers(0, 99))
+def test_one_emitter_gives_the_bits_of_serial(emitters: list[list[Spec]], planner: str, seed: int) -> None:
+    expected = run_and_check(Program(emitters[:1]), make_executor("serial", record="order"))
+    device = FakeDevice(seed)
+    program = Program(emitters[:1], device.launch)
+    executor = planned(device, program.segments, planner, record="order")
+    assert run_and_check(program, executor) == expected
+    executor.close()
+
+
+@settings(max_examples=25, deadline=None)
 @given(specs(awaits=False), st.sampled_from(NAMES), st.integers(1, 4), st.integers(0, 99))
 def test_fixed_lists_are_planned_once_and_give_the_bits_of_serial(
     emitters: list[list[Spec]], planner: str, streams: int, seed: int
