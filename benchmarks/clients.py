@@ -188,15 +188,15 @@ def owner_process(work: Work, folder: str) -> Iterator[str]:
     """An owner in a process of its own; yields its address."""
     address = os.path.join(folder, "owner")
     command = [sys.executable, "-m", "scheduler.service", "--address", address, "--executor", work.executor]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        if not process.stdout.readline():
-            raise RuntimeError("the owner did not start")
-        yield address
-    finally:
-        process.terminate()
-        process.wait(60)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            if not process.stdout.readline():
+                raise RuntimeError("the owner did not start")
+            yield address
+        finally:
+            process.terminate()
+            process.wait(60)
 
 
 def span(outcomes: list[Outcome]) -> float:
