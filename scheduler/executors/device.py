@@ -70,7 +70,7 @@ class DeviceExecutor(GraphExecutor):
         self._device = Multiprocessors(of.multiprocessors, of.registers, of.shared, of.threads, of.blocks)
 
     def _make(self, calls: tuple[KernelCall, ...], keys: Any) -> BuiltGraph:
-        return BuiltGraph(calls, Shape((), (), (), 0), self._load(calls, times=False), keys)
+        return BuiltGraph(calls, Shape((), (), (), 0, 0), self._load(calls, times=False), keys)
 
     def _drop(self, handle: int) -> None:
         self._driver.synchronize(self._lanes.handles[0])  # the list may be running, in memory that is given back

@@ -27,7 +27,7 @@ from simengine.cli.machine import result_header
 from simengine.cli.output import write_json
 from simengine.cli.published import PUBLISHED
 from simengine.cli.settings import add_batch_options, positive, resolve
-from simengine.cli.workloads import WORKLOADS, family, make_workload
+from simengine.cli.workloads import WORKLOADS, family, is_fixed, make_workload
 
 COMMAND = "bench scheduler"
 DEFAULTS: dict[str, Any] = {
@@ -40,6 +40,7 @@ DEFAULTS: dict[str, Any] = {
     "steps": 60,
     "repeats": 3,
     "traces": 2,
+    "on_fixed_lists": [],
 }
 _FEWEST = 5  # steps of a repeat, however long they take
 _WARMUP = 20  # steps before those that are timed
@@ -69,6 +70,8 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command; the exit code: 1 if an executor failed, broke the order or changed bits."""
     settings = resolve(options, COMMAND, DEFAULTS, "scheduler")
+    if options.executors:
+        settings.on_fixed_lists = []  # what is asked for is measured
     backend = _backend(settings.backend)
     workloads = _specs(settings.workloads, backend)
     executors = _executors(settings.executors, backend)
@@ -136,8 +139,9 @@ def _measured(
             def tell(executor: str, spec: Spec = spec) -> None:
                 bar.update(task, description=f"{spec}, {executor}", advance=1)
 
+            chosen = [e for e in executors if is_fixed(spec) or e.name not in settings.on_fixed_lists]
             try:
-                found = _measure_workload(spec, executors, backend, settings, tell)
+                found = _measure_workload(spec, chosen, backend, settings, tell)
             except UsageError:
                 raise
             except Exception as error:  # the other lists are measured all the same

@@ -55,6 +55,11 @@ def make_workload(spec: Spec, backend: str, dtype: str = "float32", seed: int = 
         raise UsageError(f"workload {str(spec)!r} has an option that {spec.name!r} does not know: {error}") from error
 
 
+def is_fixed(spec: Spec) -> bool:
+    """Whether the workload's steps are the same list again and again, or parts of one."""
+    return spec.name in NETWORKS or spec.options.get("emission") == "ahead"
+
+
 def family(spec: Spec) -> Spec:
     """The spec without what changes the kernel list alone: one family steps the same worlds."""
     return Spec(spec.name, {name: value for name, value in spec.options.items() if name not in _OF_LISTS})
