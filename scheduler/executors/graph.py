@@ -94,7 +94,7 @@ class GraphExecutor:
             with CudaRun(self.name, self._driver, self._lanes.handles) as run:
                 run.latest = graph.calls[-1]
                 self._lanes.begin(home)
-                self._driver.launch_graph(graph.handle, self._lanes.use(0))
+                self._launch(graph.handle)
                 self._lanes.join(home)
         trace.counters.calls = len(graph.calls)
         trace.counters.add_waits(graph.shape.asked, graph.shape.edges)
@@ -130,11 +130,14 @@ class GraphExecutor:
         if recorder is not None:
             recorder.graph([seqs[i] for i in shape.order], behind, seqs, shape.waits, shape.rows)
         trace.counters.add_waits(shape.asked, shape.edges)
-        self._driver.launch_graph(handle, self._lanes.use(0))
+        self._launch(handle)
         if graph is None:
             self._driver.synchronize(self._lanes.handles[0])
             self._driver.destroy_graph(handle)
         return [] if recorder is None else [seqs[i] for i in shape.sinks()]
+
+    def _launch(self, handle: int) -> None:
+        self._driver.launch_graph(handle, self._lanes.use(0))
 
     def _wait(self) -> None:
         self._driver.record(self._done, self._lanes.use(0))
