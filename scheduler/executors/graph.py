@@ -28,7 +28,7 @@ from ..recorder import Recorder, start_recording
 from ..trace import Trace
 from .base import Options, finish_run
 from .built_graphs import BuiltGraph, GraphBuilder, GraphStore
-from .cuda import CudaRun, Lanes, release
+from .cuda import CudaRun, Lanes, release, wait_for
 
 
 class GraphExecutor:
@@ -146,7 +146,7 @@ class GraphExecutor:
 
     def synchronize(self) -> None:
         """Block the host until the home stream of the last run is empty."""
-        self._driver.synchronize(self._home)
+        wait_for(self._home, self.name, self._driver)
 
     def close(self) -> None:
         """Destroy graphs and events, once their work is done."""

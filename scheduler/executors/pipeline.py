@@ -40,7 +40,7 @@ from ..pipeline.queues import JobQueues
 from ..recorder import start_recording
 from ..trace import Trace
 from .base import Options, finish_run
-from .cuda import CudaRun, Lanes
+from .cuda import CudaRun, Lanes, wait_for
 from .pipeline_launch import JobLauncher
 
 _BACKLOG = 8  # jobs a worker that are pulled before they can be launched
@@ -64,8 +64,12 @@ class Flow(CudaRun):
         self.jobs: dict[int, Job] = {}  # in queues and in flight
         self.sinks: dict[int, list[int]] = {}  # the last calls of jobs in flight
         self.latest_sinks: list[list[int]] = [[] for _ in self.workers]  # of each worker's latest job
-        self.recorder = start_recording(trace, self.driver, home, first)
-        self.lanes.begin(home)
+        self.first = first
+
+    def start(self) -> None:
+        """Put the run behind what the home stream holds."""
+        self.recorder = start_recording(self.trace, self.driver, self.home, self.first)
+        self.lanes.begin(self.home)
 
     def put(self, job: Job) -> None:
         """Enter a job in its home worker's queue."""
@@ -290,7 +294,7 @@ class PipelineExecutor:
 
     def synchronize(self) -> None:
         """Block the host until the home stream of the last run is empty, and with it every call of the run."""
-        self.driver.synchronize(self._home)
+        wait_for(self._home, self.name, self.driver)
 
     def close(self) -> None:
         """Destroy streams, events and graphs, once their work is done."""
