@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -38,7 +38,7 @@ WORKLOADS = (
 )
 CUDA = (
     *("serial", "streams", "streams:completion=polling", "streams:stream_policy=kesco", "streams:stream_policy=opara"),
-    *("graph", "graph-cached", "pipeline", "device"),
+    *("graph", "graph-cached", "pipeline"),
 )
 HOST = ("serial", "threads")
 _SETTLING_STEPS = 300
@@ -148,32 +148,36 @@ class Workload:
         return pause, overhead
 
 
-def record(text: str, args: argparse.Namespace) -> dict[str, Any]:
-    """The lists of a workload and its times under each executor; an executor that fails says so in its row."""
+def record(text: str, args: argparse.Namespace, note: Callable[[dict[str, Any]], None]) -> None:
+    """Record a workload's lists, and its times under each executor; one that fails says so in its row.
+
+    `note` is given the result, which grows, after each executor: one that never returns loses no others.
+    """
     workload = Workload(text, args.backend)
     lists = {emission: workload.recorded(emission, args.steps, args.repeats) for emission in workload.emissions}
-    measured = []
+    measured: list[dict[str, Any]] = []
+    row = {"models": workload.models, "worlds": workload.worlds, "lists": lists, "measured": measured}
     for executor in args.executors or (CUDA if workload.sim.backend == "cuda" else HOST):
         if options_of(executor)[0] not in EXECUTORS:
             continue
         for emission in workload.emissions:
-            row: dict[str, Any] = {"executor": executor, "emission": emission}
+            found: dict[str, Any] = {"executor": executor, "emission": emission}
             try:
                 seconds = workload.seconds(executor, emission, args.steps, args.rounds)
-                row["us_per_step"] = round(1e6 * seconds, 2)
+                found["us_per_step"] = round(1e6 * seconds, 2)
             except Exception as error:
-                row["error"] = f"{type(error).__name__}: {error}"
-            measured.append(row)
-            print(" ", row, flush=True)
+                found["error"] = f"{type(error).__name__}: {error}"
+            measured.append(found)
+            print(" ", found, flush=True)
+        note(row)
     workload.sim.close()
-    return {"models": workload.models, "worlds": workload.worlds, "lists": lists, "measured": measured}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Record the workloads, and write what there is after each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workloads", nargs="+", default=list(WORKLOADS), metavar="MODEL+MODEL@WORLDS")
-    parser.add_argument("--executors", nargs="+", metavar="NAME:OPTION=VALUE", help="default: all there are")
+    parser.add_argument("--executors", nargs="+", metavar="NAME:OPTION=VALUE", help="default: all but device")
     parser.add_argument("--backend", default="auto")
     parser.add_argument("--steps", type=int, default=25, help="steps of a round, and before the first")
     parser.add_argument("--rounds", type=int, default=3)
@@ -182,16 +186,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     args.json.parent.mkdir(parents=True, exist_ok=True)
     costs: dict[str, float] = {}
-    rows = []
+    if args.backend in ("auto", "cuda") and not simengine.available_backends()["cuda"]:
+        from benchmarks.launch_costs import measured
+
+        costs = measured()
+    rows: list[dict[str, Any]] = []
+
+    def note(row: dict[str, Any]) -> None:
+        if not rows or rows[-1] is not row:
+            rows.append(row)
+        write_json(args.json, {**document("benchmarks.record_lists", rows), "costs": costs})
+
     for text in args.workloads:
         begin = time.perf_counter()
-        rows.append(record(text, args))
-        if rows[-1]["lists"]["counted"]["about"]["overhead"] and not costs:
-            from benchmarks.launch_costs import measured
-
-            costs = measured()
-        write_json(args.json, {**document("benchmarks.record_lists", rows), "costs": costs})
-        print(f"{rows[-1]['models']} x {rows[-1]['worlds']}: {time.perf_counter() - begin:.1f} s", flush=True)
+        record(text, args, note)
+        print(f"{text}: {time.perf_counter() - begin:.1f} s", flush=True)
     return 0
 
 

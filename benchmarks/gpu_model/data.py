@@ -17,6 +17,10 @@ REPEATS = 6
 """Steps that a prediction is taken over; as in the measurement, they are followed by one wait for the device."""
 
 
+KEPT = ("graph-cached", "pipeline", "device")
+"""What these do of a list by counts depends on whether it has come before: one recorded step does not tell."""
+
+
 class Measurement(NamedTuple):
     """A step of a workload under an executor: the list's name, the executor as text, and microseconds a step."""
 
@@ -48,11 +52,15 @@ def load(path: Path) -> tuple[list[Workload], dict[str, float], dict[str, Any]]:
         measured = tuple(
             Measurement(m["emission"], m["executor"], m["us_per_step"])
             for m in row["measured"]
-            if "us_per_step" in m and options_of(m["executor"])[0] in MODELS
+            if "us_per_step" in m and _can_be_predicted(m["emission"], options_of(m["executor"])[0])
         )
         workloads.append(Workload(short_name(row["models"], row["worlds"]), lists, measured))
     about = {key: data[key] for key in ("hardware", "versions", "date", "command")}
     return workloads, data["costs"], about
+
+
+def _can_be_predicted(emission: str, executor: str) -> bool:
+    return executor in MODELS and not (emission == "counted" and executor in KEPT)
 
 
 def predicted(recorded: RecordedList, executor: str, gpu: GpuSpec, repeats: int = REPEATS) -> float:

@@ -124,7 +124,8 @@ class VirtualDriver:
         """Return a graph of virtual launches. Raises ValueError for timed events: virtual time needs none."""
         if events is not None:
             raise ValueError("graphs of the GPU model have no timed events; run with record='order'")
-        self._spend((self.spec.host.build_node + self.spec.host.track) * len(launches))
+        host = self.spec.host
+        self._spend(host.build + (host.build_node + host.track) * len(launches))
         self._handles += 1
         self._graphs[self._handles] = Graph([launch.kernel for launch in launches], waits)
         return self._handles

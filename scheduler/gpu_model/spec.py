@@ -17,8 +17,8 @@ class HostSpec:
     """Costs on the host [s]. Those of one call each, unless said otherwise.
 
     launch, record, wait, query: the driver's functions. launch_graph, launch_node: a graph's launch, and what each of
-    its nodes adds. launch_workers: the launch of a list on persistent kernels. build_node: building and instantiating a
-    graph, for each node. emit: an emitter's making of a call.
+    its nodes adds. launch_workers: the launch of a list on persistent kernels. build, build_node: building and
+    instantiating a graph, and what each of its nodes adds. emit: an emitter's making of a call.
     keep: an executor's own work on a call. track: what the window, hazards and the choice of a stream add to it, or the
     dependencies of a graph that is built. run: a run of an executor.
     check: a hazard check of ACS against one call of its window. notify: a scheduler thread of ACS returns from its wait
@@ -33,6 +33,7 @@ class HostSpec:
     launch_graph: float = 3e-6
     launch_node: float = 0.0
     launch_workers: float = 9e-6
+    build: float = 0.0
     build_node: float = 2.5e-6
     emit: float = 0.0
     keep: float = 1e-6
