@@ -39,10 +39,11 @@ from simengine.backends.cuda import CudaBackend
 from simengine.backends.host import HostBackend
 from simengine.check.states import STATE_ARRAYS, Sampler
 from simengine.emission.calls import Listed
-from simengine.emission.evaluation import kernels_of
+from simengine.emission.selection import kernels_of
 from simengine.emission.shard import ShardEmitter
 from simengine.engine import ListEngine
 from simengine.kernels import catalogue
+from simengine.kernels.every_kernel import all_kernels
 from simengine.model.table import PAIR_TYPES
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELDS, ROW_CLASSES
@@ -204,10 +205,10 @@ def run_comb(model: simengine.Model, emission: str, args: argparse.Namespace, ru
 
 def run_single(sim: simengine.Simulation, kind: str, runs: Runs) -> None:
     """Each stage of a model's steps alone, after an evaluation; worlds of many trees have them in their steps."""
-    if sim.model.has_islands:
-        return
     engine = sim._engine
     assert isinstance(engine, ListEngine), "single stages need a backend with kernel lists: host or cuda"
+    if engine.stores[0].model.has_islands:
+        return
     for emitter in engine.emitters[0]:
         log: list[str] = []
         engine.executor.run([single_stages(emitter, log)])
@@ -282,7 +283,7 @@ def expected() -> list[str]:
     A lean `finish` must run once for each size class of the solver; the others in one.
     """
     names = []
-    for kernel in catalogue.all_kernels():
+    for kernel in all_kernels():
         if kernel.name.startswith("finish") and not kernel.name.endswith("_arena") and kernel.name in LEAN:
             names += [f"{kernel.name}_{bound}" for bound in ROW_CLASSES[1:]]
         else:

@@ -3,6 +3,9 @@
 Spheres, capsules, boxes or a mixture of them fall into a bin and come to rest on each other, so that a world is one
 large island. Phases are sums over the kernels of one traced step; beside them stands MuJoCo's C on one thread of the
 host, from the same states, with the times of its own functions for the same phases.
+
+Cells, such as `--cells 1000x256 2000x1` (bodies and worlds), are measured in their order, each within `--limit`
+seconds, kernels to be compiled aside. Where one fails its row says why. The file of results is written after each.
 """
 
 from __future__ import annotations
@@ -11,19 +14,25 @@ import argparse
 import json
 import math
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
 
 import simengine
+from simengine.cli.machine import result_header
 from simengine.zoo import PILES, pile_xml
 
 SETTLING = 8
 """Iterations of the solver while a pile falls."""
+
+STATE = ("qpos", "qvel", "qacc_warmstart")
 
 PHASES = ("position", "broadphase", "narrowphase", "smooth", "rows", "islands", "solver", "integration")
 _ROWS = ("constraint", "only_constraint")
@@ -33,11 +42,11 @@ _SMOOTH = ("crb", "factor", "com_vel", "passive", "rne", "actuation", "accelerat
 
 
 class Pile(NamedTuple):
-    """A pile and where it stands in time: arrays of one world."""
+    """A pile and where it stands in time: arrays of one world, after so many steps."""
 
     mj: mujoco.MjModel
-    data: mujoco.MjData
     state: dict[str, np.ndarray]
+    steps: int
 
 
 def settled(bodies: int, kind: str, steps: int) -> Pile:
@@ -48,7 +57,25 @@ def settled(bodies: int, kind: str, steps: int) -> Pile:
     mj.opt.solver, mj.opt.iterations = mujoco.mjtSolver.mjSOL_CG, SETTLING
     mujoco.mj_step(mj, data, steps)
     mj.opt.solver, mj.opt.iterations = solver, iterations
-    return Pile(mj, data, {name: getattr(data, name).copy() for name in ("qpos", "qvel", "qacc_warmstart")})
+    return Pile(mj, {name: getattr(data, name).copy() for name in STATE}, steps)
+
+
+@cache
+def settled_by_engine(bodies: int, kind: str, steps: int, seconds: float, backend: str, dtype: str) -> Pile:
+    """A pile after the engine let it fall for some steps, or for as many as it took in some seconds."""
+    mj = mujoco.MjModel.from_xml_string(pile_xml(bodies, kind))
+    sim = simengine.Simulation(mj, 1, backend=backend, dtype=dtype)
+    sim.step()  # the first one compiles
+    begin, done = time.perf_counter(), 1
+    while done < steps and time.perf_counter() - begin < seconds:
+        number = min(10, steps - done)
+        sim.step(number)
+        done += number
+        sim.synchronize()
+    group = sim.groups[0]
+    state = {name: group.to_host(group.field(name))[0].astype(float) for name in STATE}
+    sim.close()
+    return Pile(mj, state, done)
 
 
 def phase_of(kernel: str) -> str:
@@ -89,8 +116,8 @@ def timed(call: Callable[[], None], least: float) -> float:
     return (time.perf_counter() - begin) / number
 
 
-def mujoco_times(pile: Pile, least: float) -> dict[str, float]:
-    """Seconds of MuJoCo's functions on the pile, and of a step."""
+def mujoco_times(pile: Pile, least: float, limit: float) -> dict[str, float]:
+    """Seconds of MuJoCo's functions on the pile, and of a step; only the latter where there is no time for more."""
     mj, data = pile.mj, mujoco.MjData(pile.mj)
 
     def restore() -> None:
@@ -98,12 +125,16 @@ def mujoco_times(pile: Pile, least: float) -> dict[str, float]:
             getattr(data, name)[:] = values
 
     restore()
-    mujoco.mj_forward(mj, data)
+    step = timed(lambda: mujoco.mj_step(mj, data), 0.0)
+    if 6 * step > limit:
+        return {"step": step}
 
     def position() -> None:
         mujoco.mj_kinematics(mj, data)
         mujoco.mj_comPos(mj, data)
 
+    restore()
+    mujoco.mj_forward(mj, data)
     found = {
         "position": timed(position, least / 8),
         "collision": timed(lambda: mujoco.mj_collision(mj, data), least / 4),
@@ -118,13 +149,16 @@ def mujoco_times(pile: Pile, least: float) -> dict[str, float]:
 
 def measure(bodies: int, worlds: int, kind: str, args: argparse.Namespace) -> dict[str, Any]:
     """Times of one pile, in seconds."""
-    pile = settled(bodies, kind, args.settle)
+    if args.settle_by == "mujoco":
+        pile = settled(bodies, kind, args.settle)
+    else:
+        pile = settled_by_engine(bodies, kind, args.settle, args.limit / 3, args.backend, args.dtype)
     begin = time.perf_counter()
     model = simengine.load_model(pile.mj)
     loading = time.perf_counter() - begin
-    sim = simengine.Simulation(
-        model, worlds, backend=args.backend, dtype=args.dtype, executor="serial" if args.backend == "host" else "auto"
-    )
+    executor = "serial" if args.backend == "host" else "auto"
+    kept = ("solver_niter",)
+    sim = simengine.Simulation(model, worlds, backend=args.backend, dtype=args.dtype, executor=executor, keep=kept)
     sim.set_state(**pile.state)
     sim.step(3)
     sim.synchronize()
@@ -133,18 +167,32 @@ def measure(bodies: int, worlds: int, kind: str, args: argparse.Namespace) -> di
         sim.step()
         sim.synchronize()
 
-    seconds = timed(step, args.seconds)
-    by_phase = phases(sim, 3)
-    result: dict[str, Any] = {"kind": kind, "bodies": bodies, "worlds": worlds, "contacts": int(pile.data.ncon)}
-    result |= {"rows": int(pile.data.nefc), "nv": int(pile.mj.nv), "loading": loading, "step": seconds}
+    seconds = timed(step, min(args.seconds, args.limit / 3))
+    by_phase = phases(sim, max(1, min(3, int(args.limit / 6 / seconds))))
+    result: dict[str, Any] = {"kind": kind, "bodies": bodies, "worlds": worlds}
+    result |= {"contacts": sim.counts()["ncon"] // worlds, "rows": sim.counts()["nefc"] // worlds}
+    result |= {"nv": int(pile.mj.nv), "settled_steps": pile.steps, "loading": loading, "step": seconds}
     result |= {"phases": by_phase, "bytes": sim.nbytes(), "backend": args.backend, "dtype": args.dtype}
+    result |= {"executor": sim.executor, "solver_niter_max": int(sim.field("solver_niter").max())}
     sim.close()
-    return result | {"mujoco": {} if args.alone else mujoco_times(pile, args.seconds)}
+    alone = args.alone or bodies > args.mujoco_up_to
+    return result | {"mujoco": {} if alone else mujoco_times(pile, args.seconds, args.limit / 3)}
+
+
+def attempted(bodies: int, worlds: int, kind: str, args: argparse.Namespace) -> dict[str, Any]:
+    """A row of results, or why there is none."""
+    try:
+        return measure(bodies, worlds, kind, args)
+    except (simengine.BackendError, simengine.NonFiniteError, MemoryError) as error:
+        return {"kind": kind, "bodies": bodies, "worlds": worlds, "error": str(error)}
 
 
 def shown(result: dict[str, Any]) -> Iterator[str]:
     """Lines that tell of a measurement, in milliseconds of all worlds."""
     head = f"{result['kind']:8s}{result['bodies']:6d} bodies x {result['worlds']:4d}"
+    if "error" in result:
+        yield f"{head}  {result['error']}"
+        return
     yield f"{head}  contacts {result['contacts']:6d}  rows {result['rows']:6d}  loading {result['loading']:.2f} s"
     for who, step, parts in (
         ("simengine", result["step"], result["phases"]),
@@ -153,26 +201,47 @@ def shown(result: dict[str, Any]) -> Iterator[str]:
         yield f"    {who:10s} step {1e3 * step:10.3f} ms  " + "  ".join(f"{k} {1e3 * v:.3f}" for k, v in parts.items())
 
 
+def cell(text: str) -> tuple[int, int]:
+    """Bodies and worlds of a cell, such as 1000x256; raises ValueError."""
+    bodies, worlds = map(int, text.split("x"))
+    if bodies < 1 or worlds < 1:
+        raise ValueError(text)
+    return bodies, worlds
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write a file of results in one move, so that it is whole whenever the run may end."""
+    document = {**result_header("python -m benchmarks.piles " + " ".join(sys.argv[1:])), "rows": rows}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
 def main() -> None:
     """Measure every pile."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bodies", type=int, nargs="+", default=[10, 100, 1000])
     parser.add_argument("--worlds", type=int, nargs="+", default=[1])
+    parser.add_argument("--cells", type=cell, nargs="+", help="BODIESxWORLDS, instead of all bodies with all worlds")
     parser.add_argument("--kinds", nargs="+", default=list(PILES), choices=PILES)
     parser.add_argument("--backend", default="host", choices=["host", "cuda"])
     parser.add_argument("--dtype", default="float64", choices=["float32", "float64"])
-    parser.add_argument("--settle", type=int, default=300, help="steps that MuJoCo makes before")
+    parser.add_argument("--settle", type=int, default=300, help="steps before the measurement")
+    parser.add_argument("--settle-by", default="mujoco", choices=["mujoco", "engine"], help="who makes them")
     parser.add_argument("--seconds", type=float, default=1.0, help="least duration of a measurement")
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds for a cell, of which settling has a third")
     parser.add_argument("--alone", action="store_true", help="without MuJoCo's times")
-    parser.add_argument("--json", help="file for the results")
+    parser.add_argument("--mujoco-up-to", type=int, default=1000, help="bodies up to which MuJoCo is timed")
+    parser.add_argument("--json", type=Path, help="file for the results")
     args = parser.parse_args()
-    results = []
-    for kind, bodies, worlds in product(args.kinds, args.bodies, args.worlds):
-        results.append(measure(bodies, worlds, kind, args))
-        print("\n".join(shown(results[-1])), flush=True)
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as file:
-            json.dump(results, file, indent=1)
+    cells = args.cells or list(product(args.bodies, args.worlds))
+    rows: list[dict[str, Any]] = []
+    for kind, (bodies, worlds) in product(args.kinds, cells):
+        rows.append(attempted(bodies, worlds, kind, args))
+        print("\n".join(shown(rows[-1])), flush=True)
+        if args.json:
+            write(args.json, rows)
 
 
 if __name__ == "__main__":

@@ -292,6 +292,10 @@ class HostLaunch:
         self.function = function
         self._packed = PackedArguments(args, buffers if buffers is not None else BufferSet())
 
+    def slots(self) -> Any:
+        """The arguments, packed for today's buffers, as a ctypes array."""
+        return self._packed.current()[1]
+
     @property
     def buffers(self) -> BufferSet:
         """The set whose epoch tells when arguments must be packed again."""

@@ -14,12 +14,13 @@ from scheduler import Buffer, Emitter, Executor, Segments, Trace, make_executor
 from simengine.backends.base import Backend
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
 from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
-from simengine.emission.evaluation import kernels_of
-from simengine.emission.memory import require
+from simengine.emission.memory import Footprint, footprint, require
 from simengine.emission.params import GroupParameters
+from simengine.emission.room import Placement, class_bounds, lanes_of
+from simengine.emission.selection import kernels_of
 from simengine.emission.shard import ShardEmitter
 from simengine.emission.steps import Copier, advance
-from simengine.emission.store import GroupStore, class_bounds
+from simengine.emission.store import GroupStore
 from simengine.kernels.functions import KernelFunctions
 from simengine.model.blob import pack_models, with_integers
 from simengine.model.model import Model
@@ -28,9 +29,6 @@ from simengine.state.fields import COLUMNS, FIELD, FIELDS, LARGE_ISLANDS
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _TABLES = ("model_ints", "model_reals")
 _DISABLED = mujoco.mjtDisableBit
-
-_MOST_DOFS_OF_A_WARP = 256
-"""Worlds of more dofs, if they are solved by islands, are worked on by a whole block of threads on the GPU."""
 
 
 class ListEngine:
@@ -41,7 +39,7 @@ class ListEngine:
     Attributes:
         stores: memory of each group.
         emitters: emitters of each group's shards.
-        emission: "counted" or "ahead", see `simengine.emission.shard`.
+        emission: "counted", "ahead" or "whole", see `simengine.emission.shard`.
         valid: for each group, the derived fields that hold the latest evaluation.
         paused: groups that `step` leaves out.
         parameters: of groups whose worlds differ in some.
@@ -59,13 +57,14 @@ class ListEngine:
         executor_options: dict[str, Any],
     ):
         self.backend = backend
+        groups = [(backend.form_of(model), num_worlds) for model, num_worlds in groups]
+        self.segments = Segments()
+        self._chosen_options = {"segments": self.segments, "seed": seed, **executor_options}
         self._asked = executor, emission
         self._choose(model for model, _ in groups)
         backend.executor_options(self.executor_name, 1)  # refuses an executor this backend cannot run
-        self.segments = Segments()
         self._dtype = dtype
         self._shards = shards
-        self._chosen_options = {"segments": self.segments, "seed": seed, **executor_options}
         self.stores: dict[int, GroupStore] = {}
         self.emitters: dict[int, list[ShardEmitter]] = {}
         self.valid: dict[int, frozenset[str]] = {}
@@ -74,7 +73,7 @@ class ListEngine:
         self._following_group = 0
         self._following_shard = 0
         self._free_shards: list[int] = []
-        require(groups, backend, dtype)
+        require([(model, self._place(num_worlds)) for model, num_worlds in groups])
         for model, num_worlds in groups:
             self._make_group(model, num_worlds)
         self._make_executor()
@@ -83,7 +82,8 @@ class ListEngine:
     def add(self, model: Model, num_worlds: int) -> int:
         """Take in a group; returns its number. Raises BackendError where it does not fit; nothing is changed then."""
         self.backend.drain()
-        require([(model, num_worlds)], self.backend, self._dtype)
+        model = self.backend.form_of(model)
+        require([(model, self._place(num_worlds))])
         group = self._make_group(model, num_worlds)
         self.executor.close()
         self._make_executor()
@@ -100,11 +100,8 @@ class ListEngine:
 
     def _make_group(self, model: Model, num_worlds: int) -> int:
         group = self._following_group
-        count = min(num_worlds, self._shards or self.backend.shards_for(num_worlds, self.executor_name))
-        bounds = [num_worlds * i // count for i in range(count + 1)]
-        store = GroupStore(
-            f"group{group}", model, num_worlds, bounds, self.backend, self._dtype, self.emission == "ahead"
-        )
+        store = GroupStore(f"group{group}", model, self._place(num_worlds))
+        count = len(store.bounds) - 1
         # numbers of shards that went are used again, so that the table of segments does not grow with every change
         free = len(self._free_shards)
         numbers = [*self._free_shards[:count], *range(self._following_shard, self._following_shard + count - free)]
@@ -115,12 +112,29 @@ class ListEngine:
         del self._free_shards[:count]
         return group
 
+    def _place(self, num_worlds: int) -> Placement:
+        """Where a group of so many worlds is to be."""
+        count = min(num_worlds, self._shards or self.backend.shards_for(num_worlds, self.executor_name))
+        bounds = [num_worlds * i // count for i in range(count + 1)]
+        return Placement(self.backend, self._dtype, bounds, self.emission == "ahead")
+
+    def footprint(self, group: int, num_worlds: int, keep: frozenset[str]) -> Footprint:
+        """What so many worlds of a group's model take."""
+        return footprint(self.stores[group].model, self._place(num_worlds), keep)
+
     def _choose(self, models: Iterable[Model]) -> None:
         """Choose executor and emission where that was left to the backend."""
         executor, emission = self._asked
         by_islands = any(model.has_islands for model in models)
         self.executor_name = self.backend.executor_for(by_islands) if executor == "auto" else executor
-        self.emission = self.backend.emission(self.executor_name) if emission == "auto" else emission
+        if emission == "auto":
+            recorded = self._chosen_options.get("record", "off") != "off"
+            emission = self.backend.emission(self.executor_name, recorded)
+        self.emission = emission
+        if self.emission == "whole" and self.backend.name != "host":
+            raise ValueError(
+                f"emission 'whole' cannot be had on backend {self.backend.name!r}; choose counted or ahead"
+            )
 
     def _make_executor(self) -> None:
         self._choose(store.model for store in self.stores.values())
@@ -143,8 +157,7 @@ class ListEngine:
 
     def _make_emitters(self, store: GroupStore, group: int, numbers: Sequence[int]) -> list[ShardEmitter]:
         model = store.model
-        large = model.has_islands and model.nv > _MOST_DOFS_OF_A_WARP
-        lanes = self.backend.wide_lanes if large else self.backend.lanes(model.nv)
+        lanes = lanes_of(model, self.backend)
         functions = self._functions(lanes)
         functions.require(kernels_of(model, model.opt_integrator, frozenset()))
         dense = class_bounds(model)[:LARGE_ISLANDS]
@@ -175,10 +188,11 @@ class ListEngine:
             n: number of steps.
             keep: derived fields that must be valid afterwards.
             controls: of groups that have others in each step, (n, num_worlds, nu).
-            executor: what runs them, instead of the engine's own.
+            executor: what runs them, kernel by kernel, instead of the engine's own.
         """
         copiers = [self._copier(group, own) for group, own in controls.items()]
-        self.trace = self._advance(executor or self.executor, n, keep, copiers)
+        emission = "counted" if executor and self.emission == "whole" else self.emission
+        self.trace = self._advance(executor or self.executor, n, keep, copiers, emission)
         self._retire()
         self.valid.update(dict.fromkeys(self._active(), keep))
 
@@ -188,9 +202,11 @@ class ListEngine:
         )
         return self.backend.copier(self.stores[group].array("ctrl"), rows)
 
-    def _advance(self, executor: Executor, n: int, keep: frozenset[str], controls: Sequence[Copier]) -> Trace:
+    def _advance(
+        self, executor: Executor, n: int, keep: frozenset[str], controls: Sequence[Copier], emission: str
+    ) -> Trace:
         emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
-        return advance(executor, emitters, self.emission == "ahead", n, keep, controls)
+        return advance(executor, emitters, emission, n, keep, controls)
 
     def lists(self) -> list[Emitter]:
         """Emitters of one step of every shard, but for those of paused groups."""
@@ -221,8 +237,9 @@ class ListEngine:
         """One step recorded with times, by an executor of its own."""
         active = self._active()
         executor = make_executor(self.executor_name, **{**self._options, "record": "times"})
+        emission = "counted" if self.emission == "whole" else self.emission
         try:
-            trace = self._advance(executor, 1, keep, ())
+            trace = self._advance(executor, 1, keep, (), emission)
             executor.synchronize()
         finally:
             executor.close()
@@ -300,8 +317,9 @@ class ListEngine:
         return dict(zip(COLUMNS, totals, strict=True))
 
     def nbytes(self) -> int:
-        """Bytes of fields and arenas."""
-        return sum(store.nbytes() for store in self.stores.values())
+        """Bytes of models, parameters, fields and arenas."""
+        own = sum(parameters.nbytes() for parameters in self.parameters.values())
+        return own + sum(store.nbytes() for store in self.stores.values())
 
     def synchronize(self) -> None:
         """Wait until everything issued so far is done."""

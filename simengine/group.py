@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -13,6 +14,7 @@ from simengine.records import Constraints, Contacts
 from simengine.state.fields import FIELD, INTEGRATION_STATE, entry_shape
 
 if TYPE_CHECKING:
+    from simengine.emission.memory import Footprint
     from simengine.engine import ListEngine
     from simengine.jax_engine import JaxEngine
 
@@ -90,6 +92,18 @@ class Group:
     def num_shards(self) -> int:
         """Ranges into which the group's worlds are split."""
         return self._engine.num_shards(self.index)
+
+    def footprint(self, num_worlds: int | None = None, keep: Iterable[str] = ()) -> Footprint:
+        """Bytes that so many worlds of this model take here (all of the group's if None), before any is asked for.
+
+        Args:
+            num_worlds: how many worlds.
+            keep: derived fields that `step` leaves valid.
+
+        Raises:
+            BackendError: the backend leaves its memory to JAX.
+        """
+        return self._engine.footprint(self.index, num_worlds or self.num_worlds, frozenset(keep))
 
     def to_host(self, array: Any) -> np.ndarray:
         """A NumPy array of a backend array."""

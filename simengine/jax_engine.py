@@ -15,6 +15,7 @@ from simengine.model.model import Model
 from simengine.state.fields import FIELD, FIELDS, INTEGRATION_STATE, STATUS, entry_shape
 
 if TYPE_CHECKING:
+    from simengine.emission.memory import Footprint
     from simengine.math.row_layout import RowLayout
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
@@ -177,6 +178,10 @@ class JaxEngine:
         """Bytes of state and derived fields held."""
         held = [a for g in self._models for a in (*self._state[g].values(), *self._derived[g].values())]
         return sum(int(a.nbytes) for a in held)
+
+    def footprint(self, group: int, num_worlds: int, keep: frozenset[str]) -> Footprint:
+        """There is none."""
+        raise BackendError("backend 'jax' cannot tell what worlds will take; use backend='host' or 'cuda'")
 
     def synchronize(self) -> None:
         """Wait until everything issued so far is done."""

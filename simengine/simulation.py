@@ -23,7 +23,7 @@ from simengine.state.fields import FIELD, STATUS
 ModelSource: TypeAlias = str | os.PathLike[str] | mujoco.MjModel | Model
 
 _DTYPES = ("float32", "float64")
-_EMISSIONS = ("auto", "counted", "ahead")
+_EMISSIONS = ("auto", "counted", "ahead", "whole")
 _ON_NONFINITE = ("raise", "freeze", "reset")
 
 
@@ -44,7 +44,8 @@ class Simulation:
         on_nonfinite: what happens to a world whose state is no longer a number: "raise" freezes it and raises
             `NonFiniteError` once, "freeze" freezes it silently, "reset" resets it. Others are not touched.
         emission: "counted" emits what the contacts found need, once they are counted; "ahead" emits all that a step may
-            need at once, which spares small batches the wait. "auto" suits the executor; no result depends on it.
+            need at once, which spares small batches the wait; "whole" makes a step of a shard one call, on the host.
+            "auto" suits the executor; no result depends on it.
         executor_options: further options for `scheduler.make_executor`, such as window or streams.
 
     Raises:
@@ -310,7 +311,7 @@ class Simulation:
         return self._engine.counts(self.groups[group].index)
 
     def nbytes(self) -> int:
-        """Bytes of fields and arenas held."""
+        """Bytes held, of models, parameters, fields and arenas; `Group.footprint` says it beforehand."""
         return self._engine.nbytes()
 
     def synchronize(self) -> None:

@@ -9,9 +9,10 @@ from functools import cache
 import mujoco
 import numpy as np
 
-from simengine.emission.store import class_bounds
-from simengine.kernels import catalogue
+from simengine.emission.room import class_bounds
+from simengine.kernels import catalogue, island_kernels
 from simengine.kernels.kernel import Kernel
+from simengine.kernels.pairs import PAIR_KERNELS
 from simengine.model import Model, load_model
 from simengine.model.table import PAIR_TYPES
 from simengine.state.fields import (
@@ -171,10 +172,10 @@ Calls = Iterator[tuple[Kernel, list[Argument]]]
 
 def counting(memory: Memory) -> Calls:
     """The calls up to the first count."""
-    for kernel in (*catalogue.fitting(memory.model, catalogue.position(memory.model.general_position)),):
+    for kernel in (*island_kernels.fitting(memory.model, catalogue.position(memory.model.general_position)),):
         yield kernel, arguments(kernel, memory)
     if memory.model.finds_pairs:
-        yield from ((kernel, arguments(kernel, memory)) for kernel in catalogue.PAIR_KERNELS[:-1])
+        yield from ((kernel, arguments(kernel, memory)) for kernel in PAIR_KERNELS[:-1])
     yield catalogue.SCAN_KERNEL, arguments(catalogue.SCAN_KERNEL, memory)
 
 
@@ -182,10 +183,10 @@ def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
     """The calls of a step, each to be carried out before the next is asked for; up to the kernel `upto` at most."""
     model = memory.model
     yield from counting(memory)
-    *solution, scatter = catalogue.island_solution(model)
-    smooth = catalogue.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion))
+    *solution, scatter = island_kernels.island_solution(model)
+    smooth = island_kernels.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion))
     narrow: tuple[Kernel, ...] = tuple(catalogue.NARROW[PAIR_TYPES[code]] for code in model.pair_codes)
-    narrow = catalogue.PAIR_KERNELS[-1:] if model.finds_pairs else narrow
+    narrow = PAIR_KERNELS[-1:] if model.finds_pairs else narrow
     for kernel in (*smooth, *narrow):
         if kernel.name == upto:
             return
@@ -199,7 +200,7 @@ def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
             yield from ((kernel, over_islands(kernel, memory, c)) for c in range(LARGE_ISLANDS, NUM_ISLAND_CLASSES))
         else:
             yield kernel, arguments(kernel, memory)
-    for kernel in (scatter, *catalogue.island_integrator(integrator)):
+    for kernel in (scatter, *island_kernels.island_integrator(integrator)):
         yield kernel, arguments(kernel, memory)
 
 

@@ -33,12 +33,19 @@ SETTINGS: dict[str, dict[str, Any]] = {
         for window in (1, 2, 8, 32)
     },
     **{
-        f"threads, {workers} workers": {"executor": "threads", "shards": 7, "executor_options": {"workers": workers}}
+        f"threads, {workers} workers": {
+            "executor": "threads",
+            "emission": "counted",
+            "shards": 7,
+            "executor_options": {"workers": workers},
+        }
         for workers in (1, 2, 3, 4)
     },
+    "whole steps, 7 shards": {"executor": "threads", "emission": "whole", "shards": 7},
     **{
         f"threads, window {window}": {
             "executor": "threads",
+            "emission": "counted",
             "shards": 3,
             "executor_options": {"workers": 2, "window": window},
         }

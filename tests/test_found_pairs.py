@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 from benchmarks.piles import settled
 from simengine import Simulation, UnsupportedModelError, check_model
+from simengine.backends.host import HostBackend
 from simengine.emission.memory import footprint
+from simengine.emission.room import Placement
 from simengine.kernels.codegen import body_signature
 from simengine.model import Model, load_model
 from simengine.model.blob import pack_models
@@ -230,7 +232,7 @@ def test_a_model_of_many_geoms_is_small_and_loads_at_once() -> None:
     assert time.perf_counter() - begin < 5
     _, ints, reals = pack_models([model], "float32")
     assert ints.nbytes + reals.nbytes < 4e6
-    assert footprint(model, "float32", frozenset()).world < 4e6
+    assert footprint(model, Placement(HostBackend(), "float32", (0, 1), False), frozenset()).world < 4e6
     with pytest.raises(UnsupportedModelError, match=r"pile_mixed_1200.*pairs of geoms in JAX"):
         Simulation(model, 1, backend="jax")
 

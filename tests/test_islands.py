@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, check_model
-from simengine.emission.evaluation import kernels_of
-from simengine.kernels import catalogue
+from simengine.emission.selection import kernels_of
+from simengine.kernels import island_kernels
 from simengine.kernels.codegen import body_signature
 from simengine.model import Model, load_model
 from simengine.stages.stage import Stage
@@ -47,7 +47,7 @@ def bodies_by_island(labels: np.ndarray) -> set[frozenset[int]]:
     return {frozenset(np.flatnonzero(labels == label).tolist()) for label in np.unique(labels[labels >= 0])}
 
 
-@pytest.mark.parametrize("stage", catalogue.ISLAND_STAGES, ids=lambda s: s.name)
+@pytest.mark.parametrize("stage", island_kernels.ISLAND_STAGES, ids=lambda s: s.name)
 def test_the_body_has_the_declared_signature(stage: Stage) -> None:
     source = re.sub(r"//.*", "", stage.source.read_text())
     found = re.findall(rf"DEVICE void {stage.name}\([^)]*\)", source)
@@ -71,7 +71,7 @@ def test_blocks_are_trees_and_what_tendons_join() -> None:
 def test_nothing_dense_is_read() -> None:
     everything = frozenset(f.name for f in FIELDS)
     kernels = kernels_of(model(), "euler", everything)
-    assert catalogue.SENSE_MOTION_BLOCKS in kernels
+    assert island_kernels.SENSE_MOTION_BLOCKS in kernels
     for kernel in kernels:
         assert not {"qM", "qLD", "efc_J"} & {kernel.stored_as(name) for name in kernel.reads}, kernel.name
 

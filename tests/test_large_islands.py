@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, check_model
-from simengine.emission.evaluation import kernels_of
-from simengine.kernels import catalogue
+from simengine.emission.selection import kernels_of
+from simengine.kernels import island_kernels
 from simengine.model import Model, load_model
 from simengine.state.fields import FIELDS
 from tests.islands import dropped, every_row, heap, pile, roped
@@ -132,7 +132,7 @@ def test_dense_and_large_solutions_agree(dtype: str) -> None:
 
 
 def test_large_worlds_have_kernels_for_blocks_of_threads() -> None:
-    everything, large = frozenset(f.name for f in FIELDS), set(catalogue.of_large_worlds())
+    everything, large = frozenset(f.name for f in FIELDS), set(island_kernels.of_large_worlds())
     for xml in (EVERY_ROW, heap(12, integrator="RK4"), heap(12, integrator="implicit")):
         for solver in ("Newton", "PGS"):
             model = load_model(xml.replace("<option", f'<option solver="{solver}"', 1))

@@ -9,6 +9,7 @@ import numpy as np
 
 from scheduler import BufferSet, Launch
 from simengine.kernels.kernel import Kernel
+from simengine.model.model import Model
 
 LANE_CLASSES: tuple[int, ...] = (8, 16, 32)
 
@@ -26,6 +27,10 @@ class Backend(Protocol):
     """Lanes of the group of a large world: a whole block on the GPU."""
     island_lanes: tuple[int, int]
     """Lanes of the group of a large and of a huge island, likewise."""
+
+    def form_of(self, model: Model) -> Model:
+        """The form of a model that suits the processor."""
+        ...
 
     def lanes(self, nv: int) -> int:
         """Lanes of a world's group for nv dofs."""
@@ -105,8 +110,11 @@ class Backend(Protocol):
         """The executor that serves best, where some model is solved by islands or none."""
         ...
 
-    def emission(self, executor: str) -> str:
-        """Whether an executor does best with steps "counted" or "ahead" of their counts."""
+    def emission(self, executor: str, recorded: bool) -> str:
+        """Whether an executor does best with steps "counted", "ahead" of their counts, or "whole".
+
+        `recorded` says that traces are wanted of its runs.
+        """
         ...
 
     def shards_for(self, num_worlds: int, executor: str) -> int:

@@ -14,6 +14,7 @@ from simengine.backends.base import lanes_for
 from simengine.errors import BackendError
 from simengine.kernels import cuda_build
 from simengine.kernels.kernel import Kernel
+from simengine.model.model import Model
 
 _BLOCKS_A_MULTIPROCESSOR = 16  # blocks of one world that a multiprocessor is given before worlds share blocks
 
@@ -59,6 +60,10 @@ class CudaBackend:
         # Memory is made and filled on a stream of its own, for which the host waits: a run may ask for memory when its
         # kernels are spread over streams already, and the caller's stream may be busy with other work.
         self._setup = cupy.cuda.Stream(non_blocking=True)
+
+    def form_of(self, model: Model) -> Model:
+        """The model as it is."""
+        return model
 
     def lanes(self, nv: int) -> int:
         """Lanes by the size class of nv."""
@@ -199,7 +204,7 @@ class CudaBackend:
         """
         return "streams" if by_islands or not _can_build_graphs() else "graph-cached"
 
-    def emission(self, executor: str) -> str:
+    def emission(self, executor: str, recorded: bool) -> str:
         """A graph holds whole steps where it need not wait for counts."""
         return "ahead" if executor in ("graph-cached", "pipeline", "device") else "counted"
 

@@ -12,6 +12,7 @@ import numpy as np
 from scheduler import BufferSet, HostLaunch
 from simengine.kernels import host_build
 from simengine.kernels.kernel import Kernel
+from simengine.model.model import Model
 
 _WORLDS_A_SHARD = 64  # a shard's working set then stays in a core's second-level cache
 _ALIGNMENT = 64  # bytes
@@ -28,6 +29,10 @@ class HostBackend:
 
     def __init__(self) -> None:
         host_build.compiler()
+
+    def form_of(self, model: Model) -> Model:
+        """That for a CPU."""
+        return model.on_a_cpu()
 
     def lanes(self, nv: int) -> int:
         """One lane: a plain loop."""
@@ -122,9 +127,9 @@ class HostBackend:
         """Threads: nothing else uses more than one core."""
         return "threads"
 
-    def emission(self, executor: str) -> str:
-        """Counts cost no wait here."""
-        return "counted"
+    def emission(self, executor: str, recorded: bool) -> str:
+        """Whole steps, but where kernels are to be seen one by one, or in any order."""
+        return "counted" if recorded or executor == "shuffled" else "whole"
 
     def shards_for(self, num_worlds: int, executor: str) -> int:
         """Enough shards to keep every core busy and each shard in cache."""

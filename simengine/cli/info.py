@@ -13,7 +13,6 @@ from simengine.cli.machine import hardware, versions
 from simengine.cli.models import asset_names, model_path
 from simengine.cli.output import as_json, console
 from simengine.cli.settings import positive, presets_of
-from simengine.emission.memory import footprint
 from simengine.kernels.cache import cache_dir
 
 SIZES = ("nq", "nv", "nu", "nbody", "njnt", "ngeom", "ncand")
@@ -60,13 +59,8 @@ def _model_facts(model: Model, worlds: int) -> dict[str, Any]:
     if sim.backend != "jax":
         sim.step()
         facts["calls"] = list(dict.fromkeys(call.name for call in sim.last_kernel_list))
-        needs = footprint(model, sim.dtype, frozenset())
-        facts["bytes"] = {
-            **needs._asdict(),
-            "worlds": worlds,
-            "without_contacts": worlds * needs.world,
-            "at_most": needs.most(model, worlds),
-        }
+        needs = sim.groups[0].footprint(worlds)
+        facts["bytes"] = {**needs._asdict(), "at_first": needs.at_first, "at_most": needs.at_most}
     sim.close()
     return facts
 
@@ -96,9 +90,8 @@ def _add_model(table: Table, model: dict[str, Any]) -> None:
     if "calls" in model:
         table.add_row(f"calls of the first step on {model['backend']}", ", ".join(model["calls"]))
         needs = model["bytes"]
-        table.add_row(
-            "memory, float32",
-            f"{needs['world']:,} bytes a world, {needs['contact']:,} a contact, {needs['row']:,} a row of constraints",
-        )
-        without, most = (needs[name] / 2**20 for name in ("without_contacts", "at_most"))
-        table.add_row(f"{needs['worlds']:,} worlds", f"{without:,.1f} MiB without contacts, at most {most:,.1f} MiB")
+        world = needs["world"] + needs["scratch"]
+        each = f"{world:,} bytes a world, {needs['contact']:,} a contact, {needs['row']:,} a row of constraints"
+        table.add_row("memory, float32", each)
+        first, most = (needs[name] / 2**20 for name in ("at_first", "at_most"))
+        table.add_row(f"{needs['worlds']:,} worlds", f"{first:,.1f} MiB at first, at most {most:,.1f} MiB")

@@ -8,7 +8,8 @@ from math import prod
 from typing import Any, NamedTuple
 
 from scheduler import Buffer, Cost, KernelCall, Segments, Tag
-from simengine.emission.store import GroupStore, class_bounds
+from simengine.emission.room import class_bounds, memory_words, plan, works_in_memory
+from simengine.emission.store import GroupStore
 from simengine.kernels.cuda_build import kernel_lanes
 from simengine.kernels.functions import KernelFunctions
 from simengine.kernels.kernel import Kernel, ScratchPlan
@@ -24,9 +25,6 @@ from simengine.state.fields import (
 )
 
 _PROGRESS = ("progress", "progress_host")
-
-_LANES_OF_A_WARP = 32
-"""Larger groups work in memory of the store, not in shared memory, which large worlds outgrow."""
 
 
 class EmittedCall(NamedTuple):
@@ -119,22 +117,22 @@ class CallFactory:
         """
         store, shard = self._store, self.shard
         sizes = {**store.model.sizes, "nv": self._most_dofs()}
-        plan = kernel.plan_scratch(sizes, nrow, store.backend.registers(sizes["nv"]))
+        places = plan(kernel, sizes, nrow, store.backend)
         kept = [n for n in kernel.produced if n not in kernel.in_scratch or n in stored]
         if kernel.unit == "column":
             args = [*self._fields(kernel, {*kept, *(_PROGRESS if ahead else ())}), *self._of_shard(kernel)]
         else:
             prefix = self._slices() if kernel.unit == "slice" else self._prefix(listed)
             head = [*prefix, self._argument("progress") if ahead else None]
-            args = [*head, *self._fields(kernel, set(kept)), *self._tail(kernel, plan, scalars or {})]
+            args = [*head, *self._fields(kernel, set(kept)), *self._tail(kernel, places, scalars or {})]
         word = 4 if store.dtype == "float32" else 8
         lanes = kernel_lanes(kernel, self._lanes)
         column = lanes if store.backend.name == "cuda" and lanes <= 32 else 4  # COLUMN_WORDS of dialect.cuh
-        scratch = word * (plan.words + column)
+        scratch = word * (places.words + column)
         works_in = None
-        if kernel.unit == "world" and lanes > _LANES_OF_A_WARP and store.backend.name == "cuda":
+        if works_in_memory(kernel, self._lanes, store.backend):
             # one after another in the same memory
-            works_in = store.scratch(shard.place, plan.words + 4) if plan.words else None
+            works_in = store.scratch(shard.place, memory_words(places)) if places.words else None
             args, scratch = [*args, works_in], 0
         launch = store.backend.launch(
             self.functions[kernel],
@@ -159,7 +157,7 @@ class CallFactory:
             # a tile is the same worlds in all calls over all worlds, and touches what is theirs
             tiled=(*reads, *writes, *updates) if listed is None and kernel.unit == "world" else (),
         )
-        return SizedCall(call, store, lanes, scratch, ahead)
+        return SizedCall(call, store, lanes, scratch, ahead, kernel.unit == "column")
 
     def _scratch_ids(self, works_in: Buffer | None) -> tuple[int, ...]:
         return () if works_in is None else (self._segments.intern("scratch", self.shard.number, None),)
@@ -243,12 +241,12 @@ class CallFactory:
             return (self._store.buffer(name), 4 * len(COLUMNS_OF[space]) * first)
         return self._store.buffer(name)
 
-    def _tail(self, kernel: Kernel, plan: ScratchPlan, scalars: Mapping[str, int]) -> list[int]:
+    def _tail(self, kernel: Kernel, places: ScratchPlan, scalars: Mapping[str, int]) -> list[int]:
         values = {"shard_size": self.shard.size, **scalars}
         return [
             *(values[name] for name in kernel.scalars),
-            *(plan.offsets[item.name] for item in kernel.scratch_items),
-            plan.words,
+            *(places.offsets[item.name] for item in kernel.scratch_items),
+            places.words,
         ]
 
     def _ids(self, names: Any, listed: Listed | None) -> tuple[int, ...]:
@@ -270,12 +268,13 @@ class CallFactory:
 
 
 class SizedCall:
-    """A prebuilt call, and its copies for other numbers of worlds."""
+    """A prebuilt call, and its copies for other numbers of worlds; that of a scan is the same for all."""
 
-    __slots__ = ("_by_units", "_lanes", "_packed", "_scratch", "_store", "call")
+    __slots__ = ("_by_units", "_lanes", "_packed", "_scan", "_scratch", "_store", "call")
 
-    def __init__(self, call: KernelCall, store: GroupStore, lanes: int, scratch: int, packed: bool = False):
+    def __init__(self, call: KernelCall, store: GroupStore, lanes: int, scratch: int, packed: bool, scan: bool):
         self.call = call
+        self._scan = scan
         self._store = store
         self._lanes = lanes
         self._scratch = scratch
@@ -284,6 +283,8 @@ class SizedCall:
 
     def sized(self, units: int) -> KernelCall:
         """The call over `units` worlds."""
+        if self._scan:
+            return self.call
         call = self._by_units.get(units)
         if call is None:
             launch = self._store.backend.resize(self.call.launch, units, self._lanes, self._scratch, self._packed)

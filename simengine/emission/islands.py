@@ -9,72 +9,52 @@ this only, that inertia is stored by blocks and that stages are not fused, since
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
-from scheduler import AwaitCounts
-from scheduler.calls import Item
-from simengine.emission.calls import CallFactory, EmittedCall, Listed, SizedCall
-from simengine.emission.store import GroupStore
-from simengine.kernels import catalogue
+from simengine.emission.calls import CallFactory, Listed, SizedCall
+from simengine.emission.plan import Count, Plan, Room, Work
+from simengine.kernels import island_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.model.model import Model
-from simengine.state.fields import FIELDS, HUGE_ISLANDS, ISLAND_COLUMNS, LARGE_ISLANDS, NUM_ISLAND_CLASSES
+from simengine.state.fields import (
+    FIELDS,
+    HUGE_ISLANDS,
+    ISLAND_ARENAS,
+    ISLAND_COLUMNS,
+    LARGE_ISLANDS,
+    NUM_ISLAND_CLASSES,
+)
 
 _STORED = frozenset(f.name for f in FIELDS)
+_TABLE = "island_totals_host"
+_NEEDS = (
+    (ISLAND_ARENAS[0], Count(_TABLE, 0, NUM_ISLAND_CLASSES)),
+    *((space, Count(_TABLE, NUM_ISLAND_CLASSES + i)) for i, space in enumerate(ISLAND_ARENAS[1:])),
+)
 
 
-@dataclass(frozen=True)
-class IslandSolution:
-    """The prebuilt calls of one shard, in their order; the solver's over islands by their class, or over worlds."""
+def island_solution(model: Model, over_worlds: CallFactory, of_class: tuple[CallFactory, ...]) -> Plan:
+    """The plan of one shard; `of_class` makes calls over the islands of each class."""
+    constraint, islands, scan, gather, *solver, scatter = island_kernels.island_solution(model)
+    worlds = over_worlds.shard.size
 
-    rows: tuple[SizedCall, ...]
-    scan: SizedCall
-    gather: SizedCall
-    solve: tuple[tuple[SizedCall, ...], ...]
-    scatter: SizedCall
+    def make(kernel: Kernel) -> Work:
+        return Work(over_worlds.make(kernel, _STORED), worlds)
 
-    @staticmethod
-    def build(model: Model, over_worlds: CallFactory, of_class: tuple[CallFactory, ...]) -> IslandSolution:
-        """The calls; `of_class` makes those over the islands of each class."""
-        constraint, islands, scan, gather, *solver, scatter = catalogue.island_solution(model)
+    def of(kernel: Kernel, c: int) -> SizedCall:
+        suffix = ISLAND_COLUMNS[c].removeprefix("islands")
+        return of_class[c].make(kernel, _STORED, Listed("", "island class", c, True), suffix=suffix)
 
-        def make(kernel: Kernel) -> SizedCall:
-            return over_worlds.make(kernel, _STORED)
+    def by_class(kernel: Kernel) -> tuple[Work, ...]:
+        large = island_kernels.LARGE_FORMS.get(kernel.name)
+        calls = [of(kernel, c) for c in range(LARGE_ISLANDS)]
+        calls += [] if large is None else [of(large, LARGE_ISLANDS), of(large, HUGE_ISLANDS)]
+        # the class that takes longest is issued first
+        return tuple(Work(call, worlds, Count(_TABLE, c)) for c, call in reversed(list(enumerate(calls))))
 
-        def of(kernel: Kernel, c: int) -> SizedCall:
-            suffix = ISLAND_COLUMNS[c].removeprefix("islands")
-            return of_class[c].make(kernel, _STORED, Listed("", "island class", c, True), suffix=suffix)
-
-        def by_class(kernel: Kernel) -> tuple[SizedCall, ...]:
-            large = catalogue.LARGE_FORMS.get(kernel.name)
-            dense = tuple(of(kernel, c) for c in range(LARGE_ISLANDS))
-            return dense if large is None else (*dense, of(large, LARGE_ISLANDS), of(large, HUGE_ISLANDS))
-
-        by_form = (kernel for kernel in solver if kernel.unit != "large island")
-        solve = tuple(by_class(kernel) if kernel.unit == "island" else (make(kernel),) for kernel in by_form)
-        return IslandSolution((make(constraint), make(islands)), make(scan), make(gather), solve, make(scatter))
-
-    def emit(self, worlds: int, store: GroupStore, place: int, log: list[EmittedCall]) -> Iterator[Item]:
-        """Emit the solution of the `worlds` of shard `place`, whose arenas of contacts and rows are made."""
-
-        def of(call: SizedCall, units: int) -> Item:
-            log.append(EmittedCall(call.sized(units), units))
-            return log[-1].call
-
-        yield from (of(call, worlds) for call in self.rows)
-        log.append(EmittedCall(self.scan.call, len(ISLAND_COLUMNS)))
-        yield self.scan.call
-        yield AwaitCounts(self.scan.call)
-        counts = store.island_totals_host[place].tolist()
-        needs = (sum(counts[:NUM_ISLAND_CLASSES]), *counts[NUM_ISLAND_CLASSES:])
-        for arenas, need in zip(store.islands.values(), needs, strict=True):
-            arenas[place].reserve(need)
-        yield of(self.gather, worlds)
-        for calls in self.solve:
-            units = [worlds] if len(calls) == 1 else counts
-            # the class that takes longest is issued first
-            for call, number in reversed(list(zip(calls, units, strict=False))):
-                if number:
-                    yield of(call, number)
-        yield of(self.scatter, worlds)
+    counted = Work(over_worlds.make(scan, _STORED), len(ISLAND_COLUMNS))
+    by_form = (kernel for kernel in solver if kernel.unit != "large island")
+    solve = (by_class(kernel) if kernel.unit == "island" else (make(kernel),) for kernel in by_form)
+    return (
+        *(make(constraint), make(islands), counted, Room(counted.call, _NEEDS), make(gather)),
+        *(work for works in solve for work in works),
+        make(scatter),
+    )

@@ -7,77 +7,154 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simengine.backends.base import Backend
-from simengine.emission.evaluation import fields_needed, kernels_of
-from simengine.emission.store import arena_fields
+from simengine.emission.room import (
+    Placement,
+    arena_fields,
+    first_entries,
+    lanes_of,
+    memory_words,
+    most_entries,
+    plan,
+    works_in_memory,
+)
+from simengine.emission.selection import few_worlds, fields_needed, launched_by
 from simengine.errors import BackendError
+from simengine.kernels.kernel import Kernel
+from simengine.model.blob import pack_models
 from simengine.model.model import Model
-from simengine.state.fields import COLUMNS_OF, FIELD, INTEGRATION_STATE, Field, entry_shape
-
-_WORD = {"float32": 4, "float64": 8}
+from simengine.state.fields import (
+    COLUMNS_OF,
+    FIELD,
+    INTEGRATION_STATE,
+    ISLAND_ARENAS,
+    PAIR_ARENAS,
+    Field,
+    entry_shape,
+)
 
 
 class Footprint(NamedTuple):
-    """Bytes that a model takes.
+    """Bytes that a group takes once it has been stepped, but for the words that kernels write for the host.
 
     Attributes:
+        worlds: how many they are.
         world: of each world, whatever happens in it.
-        contact: of each contact; arenas grow to the most that a shard has had, and by doubling. Where steps go ahead of
-            their counts, a shard's start with room for 2^17 or 16 a world, or for all there can be if that is less.
-        row: of each constraint row, likewise; matrices of islands come on top.
+        scratch: of each world, what kernels work in that are too large for the GPU's shared memory.
+        table: of the model, and sums of the counts of shards.
+        contact: of each contact; arenas grow to the most that a shard has had, and by doubling.
+        row: of each constraint row, likewise.
         pair: of each pair of geoms that the broadphase finds, likewise, and `slot` of each contact that such pairs may
             have; zero where candidates are listed.
+        first: of the arenas of all shards as they are made. Where steps go ahead of their counts, they have room for
+            2^17 contacts and rows or 16 a world, or for all there can be if that is less.
+        full: of arenas with room for all that there can be; matrices of islands come on top.
     """
 
+    worlds: int
     world: int
+    scratch: int
+    table: int
     contact: int
     row: int
-    pair: int = 0
-    slot: int = 0
+    pair: int
+    slot: int
+    first: int
+    full: int
 
-    def most(self, model: Model, worlds: int) -> int:
-        """Bytes of `worlds` worlds of which each has as many contacts and rows as the model can have."""
-        pairs = self.pair * model.npair_max + self.slot * model.ncon_max
-        return worlds * (self.world + self.contact * model.ncon_max + self.row * model.nefc_max + pairs)
+    @property
+    def at_first(self) -> int:
+        """Bytes before an arena has grown."""
+        return self.worlds * (self.world + self.scratch) + self.table + self.first
+
+    @property
+    def at_most(self) -> int:
+        """Bytes where each world has as many contacts and rows as the model can have."""
+        return self.at_first - self.first + self.full
 
 
-def require(groups: Sequence[tuple[Model, int]], backend: Backend, dtype: str) -> None:
-    """Refuse groups whose worlds take more than the backend has, contacts and rows aside.
+def require(groups: Sequence[tuple[Model, Placement]]) -> None:
+    """Refuse groups whose worlds take more than their backend has, before arenas grow.
 
     Raises:
         BackendError: with the figures.
     """
+    backend = groups[0][1].backend
     free = backend.free_memory()
-    needs = [worlds * footprint(model, dtype, frozenset()).world for model, worlds in groups]
-    if free is None or sum(needs) <= free:
+    if free is None:
         return
-    largest = int(np.argmax(needs))
-    model, worlds = groups[largest]
-    of_largest = f"{worlds} worlds of model {model.name!r} take {needs[largest] // worlds} bytes each"
+    needs = [footprint(model, placement, frozenset()) for model, placement in groups]
+    total = sum(need.at_first for need in needs)
+    if total <= free:
+        return
+    largest = int(np.argmax([need.at_first for need in needs]))
+    model, need = groups[largest][0], needs[largest]
+    of_largest = f"{need.worlds} worlds of model {model.name!r} take {need.world + need.scratch} bytes each"
     raise BackendError(
-        f"{of_largest}, all worlds together {sum(needs) / 2**30:.2f} GiB before any contact, and the {backend.name} "
-        f"backend has {free / 2**30:.2f} GiB free; use fewer worlds"
+        f"{of_largest}, all worlds and the first room for their contacts {total / 2**30:.2f} GiB together, and the "
+        f"{backend.name} backend has {free / 2**30:.2f} GiB free; use fewer worlds"
     )
 
 
-def footprint(model: Model, dtype: str, keep: frozenset[str]) -> Footprint:
-    """What a model takes with these fields kept by `step`; `forward`, which stores every field, takes more."""
-    kernels = kernels_of(model, model.opt_integrator, keep)
-    stored = keep | fields_needed(kernels)
+def footprint(model: Model, placement: Placement, keep: frozenset[str]) -> Footprint:
+    """What a group takes with these fields kept by `step`; `forward`, which stores every field, takes more."""
+    sizes = placement.shard_sizes()
+    kernels: dict[str, Kernel] = {}
     used = set(INTEGRATION_STATE)
-    for kernel in kernels:
-        kept = [n for n in kernel.produced if n not in kernel.in_scratch or n in stored]
-        used.update(map(kernel.stored_as, (*kernel.reads, *kernel.updates, *kept)), kernel.addresses)
+    for few in {few_worlds(model, size, placement.ahead) for size in sizes}:
+        launched = launched_by(model, model.opt_integrator, keep, few)
+        kernels.update((kernel.name, kernel) for kernel in launched)
+        stored = keep | fields_needed(launched)
+        for kernel in launched:
+            kept = [n for n in kernel.produced if n not in kernel.in_scratch or n in stored]
+            used.update(map(kernel.stored_as, (*kernel.reads, *kernel.updates, *kept)), kernel.addresses)
+    if not placement.ahead or model.has_islands:
+        used.discard("progress")
+    fields = [FIELD[name] for name in used]
 
-    def size(field: Field) -> int:
-        number = int(np.prod(entry_shape(field, model.sizes)))
-        return number * (4 if field.kind == "int" else _WORD[dtype])
+    def entry(space: str) -> int:
+        return sum(_bytes(field, model, placement) for field in arena_fields(model, space))
 
-    world = sum(size(FIELD[name]) for name in used if FIELD[name].space in ("world", "block"))
-    columns = [FIELD[name] for name in used if FIELD[name].space.endswith("column")]
-    world += sum(4 * len(COLUMNS_OF[field.space]) for field in columns)
-    contact, row = (sum(map(size, arena_fields(model, space))) for space in ("contact", "row"))
-    if not model.finds_pairs:
-        return Footprint(world, contact, row)
-    pair, slot = (sum(map(size, arena_fields(model, space))) for space in ("pair", "slot"))
-    return Footprint(world, contact, row, pair, slot)
+    of_columns = sum(4 * len(COLUMNS_OF[field.space]) for field in fields if field.space.endswith("column"))
+    of_shards = sum(4 * len(COLUMNS_OF[f.space]) for f in fields if _is_of_shard(f))
+    own = [(space, entry(space)) for space in ("contact", "row")]
+    own += [(space, entry(space)) for space in PAIR_ARENAS if model.finds_pairs]
+    own += [(space, entry(space)) for space in ISLAND_ARENAS if model.has_islands]
+    each = dict(own)
+    first = full = 0
+    for space, size in own:
+        for worlds in sizes:
+            room = first_entries(model, space, worlds, placement.ahead)
+            first += size * room
+            full += size * max(room, most_entries(model, space, worlds) or 0)
+    _, *blobs = pack_models([model], placement.dtype)
+    return Footprint(
+        worlds=placement.num_worlds,
+        world=sum(_bytes(f, model, placement) for f in fields if f.space in ("world", "block")) + of_columns,
+        scratch=_scratch(model, placement, tuple(kernels.values())),
+        table=sum(blob.nbytes for blob in blobs) + of_shards * len(sizes),
+        contact=each["contact"],
+        row=each["row"],
+        pair=each.get("pair", 0),
+        slot=each.get("slot", 0),
+        first=first,
+        full=full,
+    )
+
+
+def _bytes(field: Field, model: Model, placement: Placement) -> int:
+    """Bytes of an entry of a field."""
+    number = int(np.prod(entry_shape(field, model.sizes)))
+    return number * (4 if field.kind == "int" else placement.word)
+
+
+def _is_of_shard(field: Field) -> bool:
+    """Whether a field has an entry for each shard, which is not in memory of the host."""
+    of_shard = field.space in COLUMNS_OF and not field.space.endswith("column")
+    return of_shard and not field.name.endswith("_host")
+
+
+def _scratch(model: Model, placement: Placement, kernels: Sequence[Kernel]) -> int:
+    """Bytes of each world for kernels to work in, which take turns."""
+    backend, lanes = placement.backend, lanes_of(model, placement.backend)
+    there = (kernel for kernel in kernels if works_in_memory(kernel, lanes, backend))
+    return placement.word * max((memory_words(plan(k, model.sizes, 0, backend)) for k in there), default=0)

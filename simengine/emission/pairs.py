@@ -7,55 +7,32 @@ How many pairs there are is known before any is written, and how many contacts b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from scheduler import AwaitCounts
-from scheduler.calls import Item
-from simengine.emission.calls import CallFactory, EmittedCall, SizedCall
-from simengine.emission.store import GroupStore
+from simengine.emission.calls import CallFactory
+from simengine.emission.plan import Count, Plan, Room, Work
 from simengine.kernels.pairs import PAIR_KERNELS
-from simengine.state.fields import PAIR_COLUMNS
+from simengine.state.fields import PAIR_ARENAS, PAIR_COLUMNS
 
-_SLICES = PAIR_COLUMNS.index("slices")
+_TABLE = "pair_totals_host"
 
 
-@dataclass(frozen=True)
-class FoundPairs:
-    """The prebuilt calls of one shard, in their order."""
+class FoundPairs(NamedTuple):
+    """Parts of a shard's plan: the pairs are counted, then found and collided, then their contacts are placed."""
 
-    broadphase: SizedCall
-    scan: SizedCall
-    find: SizedCall
-    collide: SizedCall
-    count: SizedCall
-    place: SizedCall
+    search: Plan
+    find: Plan
+    place: Plan
 
-    @staticmethod
-    def build(factory: CallFactory, stored: frozenset[str]) -> FoundPairs:
-        """The calls over the factory's worlds."""
-        return FoundPairs(*(factory.make(kernel, stored) for kernel in PAIR_KERNELS))
 
-    def count_pairs(self, worlds: int, log: list[EmittedCall]) -> Iterator[Item]:
-        """Emit the broadphase of the worlds of a shard and the count of what it finds."""
-        for call, units in ((self.broadphase, worlds), (self.scan, len(PAIR_COLUMNS))):
-            log.append(EmittedCall(call.sized(units) if call is self.broadphase else call.call, units))
-            yield log[-1].call
-
-    def find_contacts(self, worlds: int, store: GroupStore, place: int, log: list[EmittedCall]) -> Iterator[Item]:
-        """Emit the pairs of shard `place`, their contacts and the count of these."""
-        yield AwaitCounts(self.scan.call)
-        needs = store.pair_totals_host[place].tolist()
-        for arenas, need in zip(store.pairs.values(), needs, strict=True):
-            arenas[place].reserve(need)
-        for call, units in ((self.find, worlds), (self.collide, needs[_SLICES]), (self.count, worlds)):
-            if units:
-                log.append(EmittedCall(call.sized(units), units))
-                yield log[-1].call
-
-    def place_contacts(self, store: GroupStore, place: int, log: list[EmittedCall]) -> Iterator[Item]:
-        """Emit what puts the contacts of shard `place` in their places, whose arena is made."""
-        slices = int(store.pair_totals_host[place][_SLICES])
-        if slices:
-            log.append(EmittedCall(self.place.sized(slices), slices))
-            yield log[-1].call
+def found_pairs(factory: CallFactory, stored: frozenset[str]) -> FoundPairs:
+    """The plan over the factory's worlds."""
+    worlds = factory.shard.size
+    broadphase, scan, find, collide, count, place = (factory.make(kernel, stored) for kernel in PAIR_KERNELS)
+    slices = Count(_TABLE, PAIR_COLUMNS.index("slices"))
+    needs = tuple((space, Count(_TABLE, column)) for column, space in enumerate(PAIR_ARENAS))
+    return FoundPairs(
+        (Work(broadphase, worlds), Work(scan, len(PAIR_COLUMNS))),
+        (Room(scan, needs), Work(find, worlds), Work(collide, worlds, slices), Work(count, worlds)),
+        (Work(place, worlds, slices),),
+    )

@@ -56,3 +56,8 @@ class GroupParameters:
         for field, entries in self._meaning.derive(self._backend.arrays, given).items():
             first, number = self._meaning.places[field]
             self.table[chosen, first : first + number] = entries
+
+    def nbytes(self) -> int:
+        """Bytes of the parameters and of what follows from them."""
+        held = (*self._given.values(), *(() if self.table is None else (self.table,)))
+        return sum(int(array.nbytes) for array in held)

@@ -12,6 +12,8 @@ Few worlds take less time than the wait, and are stepped *ahead* of the counts: 
 once, as one fixed list, with one `finish` for the worlds of all bounded classes. Calls for which there is no work end
 at once. Where arenas turn out to lack room for what was counted, everything after the count does nothing, so that the
 host finds the shard as it was, makes room, and has the remaining evaluations emitted by their counts.
+
+On the host a step may also be one call, *whole*: what is emitted by the counts runs without Python in between.
 """
 
 from __future__ import annotations
@@ -20,12 +22,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from scheduler import AwaitCounts, FixedList
+from scheduler import AwaitCounts, FixedList, KernelCall
 from scheduler.calls import Item
-from simengine.emission.calls import CallFactory, EmittedCall, Shard, SizedCall
-from simengine.emission.evaluation import ALL_FIELDS, COLUMN, Evaluation, EvaluationBuilder
+from simengine.emission.calls import CallFactory, EmittedCall, Shard
+from simengine.emission.evaluation import ALL_FIELDS, COLUMN, EvaluationBuilder
+from simengine.emission.plan import Plan, Room, Work
 from simengine.emission.store import GroupStore
-from simengine.state.fields import COLUMNS, SENSED
+from simengine.emission.whole import WholeStep, whole_step
+from simengine.state.fields import SENSED
 
 
 class ShardEmitter:
@@ -33,7 +37,6 @@ class ShardEmitter:
 
     Attributes:
         factory: makes calls over worlds of the shard.
-        log: calls of the latest step, in program order.
         bad_worlds: frozen worlds at the latest count.
     """
 
@@ -44,14 +47,24 @@ class ShardEmitter:
         self.factory = factory
         self._builder = EvaluationBuilder(store, factory, island_factories)
         self.shard = shard
-        self.log: list[EmittedCall] = []
+        self._log: list[EmittedCall] = []
+        self._latest_whole: WholeStep | None = None
         self.bad_worlds = 0
         self._totals: np.ndarray = store.totals_host[shard.place]
-        self._evaluations: dict[tuple[str, int, frozenset[str], bool], Evaluation] = {}
+        self._plans: dict[tuple[str, int, frozenset[str], bool], Plan] = {}
+        self._whole_steps: dict[frozenset[str], WholeStep] = {}
         self._lists: dict[frozenset[str], tuple[FixedList, list[EmittedCall]]] = {}
         self._progress: np.ndarray = store.progress_host[shard.place]
         self._passed: tuple[int, int] = (0, 0)
         self._note_passed()
+
+    @property
+    def log(self) -> list[EmittedCall]:
+        """Calls of the latest step, in program order."""
+        return self._log if self._latest_whole is None else self._latest_whole.log()
+
+    def _begin_log(self, log: list[EmittedCall]) -> None:
+        self._log, self._latest_whole = log, None
 
     @property
     def stages(self) -> int:
@@ -67,9 +80,9 @@ class ShardEmitter:
         for number in range(done, n * self.stages):
             step, rk_stage = divmod(number, self.stages)
             if rk_stage == 0 or number == done:
-                self.log = []
+                self._begin_log([])
             wanted = self._wanted(keep, rk_stage) if step == n - 1 else frozenset()
-            yield from self._evaluate(self._evaluation(integrator, rk_stage, wanted))
+            yield from self._evaluate(self._plan(integrator, rk_stage, wanted))
 
     def _wanted(self, keep: frozenset[str], rk_stage: int) -> frozenset[str]:
         """What of `keep` an evaluation of a step is to store."""
@@ -87,11 +100,25 @@ class ShardEmitter:
             integrator, worlds = self._store.model.opt_integrator, self.shard.size
             calls = []
             for rk_stage in range(self.stages):
-                evaluation = self._evaluation(integrator, rk_stage, self._wanted(keep, rk_stage), True)
-                calls += [sized.call if scan else sized.sized(worlds) for sized, scan in evaluation.in_order()]
+                plan = self._plan(integrator, rk_stage, self._wanted(keep, rk_stage), True)
+                calls += [item.call.sized(worlds) for item in plan if isinstance(item, Work)]
             self._lists[keep] = FixedList(calls), [EmittedCall(call, worlds) for call in calls]
-        fixed, self.log = self._lists[keep]
+        fixed, log = self._lists[keep]
+        self._begin_log(log)
         return fixed
+
+    def whole(self, keep: frozenset[str]) -> KernelCall:
+        """A step as one call, on the host; `arrive_whole` takes notice of what it found."""
+        if keep not in self._whole_steps:
+            integrator = self._store.model.opt_integrator
+            plans = [self._plan(integrator, stage, self._wanted(keep, stage)) for stage in range(self.stages)]
+            self._whole_steps[keep] = whole_step(self._store, self.shard, plans)
+        self._latest_whole = self._whole_steps[keep]
+        return self._latest_whole.call
+
+    def arrive_whole(self) -> None:
+        """After whole steps: note the worlds that are frozen."""
+        self.bad_worlds = int(self._totals[COLUMN["bad"]])
 
     def arrive(self) -> int:
         """After steps ahead of their counts: how many evaluations are done, since this was last asked.
@@ -99,11 +126,12 @@ class ShardEmitter:
         Where that is not all of them, arenas have room for those that come next, and the shard may go on.
         """
         passed, full = self._note_passed()
+        self.bad_worlds = int(self._totals[COLUMN["bad"]])
         if full:
-            self._note_counts()
+            totals = self._totals.tolist()
+            self._store.arena("contact", self.shard.place).reserve(totals[COLUMN["ncon"]])
+            self._store.arena("row", self.shard.place).reserve(totals[COLUMN["nefc"]])
             self._store.array("progress")[self.shard.place, :2] = 0
-        else:
-            self.bad_worlds = int(self._totals[COLUMN["bad"]])
         return passed
 
     def _note_passed(self) -> tuple[int, bool]:
@@ -114,60 +142,29 @@ class ShardEmitter:
         passed = min((contacts - before[0]) % 2**32, (rows - before[1]) % 2**32)
         return passed, bool(contacts_full or rows_full)
 
-    def _note_counts(self) -> list[int]:
-        """Take notice of the latest counts, and make room for contacts and rows."""
-        totals: list[int] = self._totals.tolist()
-        self.bad_worlds = totals[COLUMN["bad"]]
-        self._store.contacts[self.shard.place].reserve(totals[0])
-        self._store.rows[self.shard.place].reserve(totals[1])
-        return totals
-
     def forward(self) -> Iterator[Item]:
         """Emit one evaluation that stores every field and integrates nothing."""
-        self.log = []
-        yield from self._evaluate(self._evaluation("", 0, ALL_FIELDS))
+        self._begin_log([])
+        yield from self._evaluate(self._plan("", 0, ALL_FIELDS))
 
-    def _emit(self, sized: SizedCall, units: int) -> Item:
-        call = sized.sized(units)
-        self.log.append(EmittedCall(call, units))
-        return call
+    def _evaluate(self, plan: Plan) -> Iterator[Item]:
+        place, counts = self.shard.place, dict[str, list[int]]()
+        for item in plan:
+            if isinstance(item, Room):
+                yield AwaitCounts(item.scan.call)
+                for space, (table, first, number) in item.needs:
+                    counts[table] = self._store.host_counts(table)[place].tolist()
+                    self._store.arena(space, place).reserve(sum(counts[table][first : first + number]))
+                self.bad_worlds = int(self._totals[COLUMN["bad"]])
+                continue
+            units = item.units if item.counted is None else counts[item.counted.table][item.counted.first]
+            if units:
+                call = item.call.sized(units)
+                self._log.append(EmittedCall(call, units))
+                yield call
 
-    def _counted(self, scan: SizedCall) -> Item:
-        self.log.append(EmittedCall(scan.call, len(COLUMNS)))
-        return scan.call
-
-    def _evaluate(self, calls: Evaluation) -> Iterator[Item]:
-        worlds = self.shard.size
-        for call in calls.position:
-            yield self._emit(call, worlds)
-        if calls.pairs is None:
-            yield self._counted(calls.scan)
-        else:
-            yield from calls.pairs.count_pairs(worlds, self.log)
-        for call in () if calls.on_contacts else calls.motion:
-            yield self._emit(call, worlds)
-        if calls.pairs is not None:
-            yield from calls.pairs.find_contacts(worlds, self._store, self.shard.place, self.log)
-            yield self._counted(calls.scan)
-        yield AwaitCounts(calls.scan.call)
-        totals = self._note_counts()
-        if calls.pairs is not None and totals[0]:
-            yield from calls.pairs.place_contacts(self._store, self.shard.place, self.log)
-        for column, call in calls.narrow:
-            if column is None or totals[column]:
-                yield self._emit(call, worlds if column is None else totals[column])
-        for call in calls.motion if calls.on_contacts else ():
-            yield self._emit(call, worlds)
-        for column, call in calls.finish:
-            if totals[column]:
-                yield self._emit(call, totals[column])
-        if calls.islands is not None:
-            yield from calls.islands.emit(worlds, self._store, self.shard.place, self.log)
-        for call in calls.after:
-            yield self._emit(call, worlds)
-
-    def _evaluation(self, integrator: str, rk_stage: int, keep: frozenset[str], ahead: bool = False) -> Evaluation:
+    def _plan(self, integrator: str, rk_stage: int, keep: frozenset[str], ahead: bool = False) -> Plan:
         key = (integrator, rk_stage, keep, ahead)
-        if key not in self._evaluations:
-            self._evaluations[key] = self._builder.build(*key)
-        return self._evaluations[key]
+        if key not in self._plans:
+            self._plans[key] = self._builder.build(*key)
+        return self._plans[key]

@@ -1,4 +1,4 @@
-"""Steps of many shards through one executor, counted or ahead of their counts; see `simengine.emission.shard`."""
+"""Steps of many shards through one executor: counted, ahead of their counts, or whole (`simengine.emission.shard`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Copier = Callable[[int], None]
 def advance(
     executor: Executor,
     emitters: Sequence[ShardEmitter],
-    ahead: bool,
+    emission: str,
     n: int,
     keep: frozenset[str],
     controls: Sequence[Copier],
@@ -24,7 +24,7 @@ def advance(
     Args:
         executor: runs the calls.
         emitters: of the shards.
-        ahead: whether steps are issued ahead of their counts, where a shard's can be.
+        emission: "counted"; "ahead" of the counts, where a shard's steps can be; or "whole".
         n: number of steps.
         keep: derived fields that must be valid afterwards.
         controls: what sets those of each step.
@@ -32,6 +32,9 @@ def advance(
     Returns:
         the trace of the executor's last run, which is of all steps where nothing has to happen between them.
     """
+    if emission == "whole":
+        return _advance_whole(executor, emitters, n, keep, controls)
+    ahead = emission == "ahead"
     early = [emitter for emitter in emitters if ahead and emitter.can_go_ahead]
     if not early and not controls:
         return executor.run([emitter.steps(n, keep) for emitter in emitters])
@@ -49,6 +52,22 @@ def advance(
             copy(step)
         trace = executor.run([*lists, *(emitter.steps(1, kept) for emitter in late)])
     return (_catch_up(executor, early, n, keep, controls) if early else None) or trace
+
+
+def _advance_whole(
+    executor: Executor, emitters: Sequence[ShardEmitter], n: int, keep: frozenset[str], controls: Sequence[Copier]
+) -> Trace:
+    """Run steps of shards, each step of each as one call."""
+    steps = [frozenset[str]()] * (n - 1) + [keep]
+    trace = None
+    for number, kept in enumerate(steps if controls else ()):
+        for copy in controls:
+            copy(number)
+        trace = executor.run([[emitter.whole(kept)] for emitter in emitters])
+    trace = trace or executor.run([[emitter.whole(kept) for kept in steps] for emitter in emitters])
+    for emitter in emitters:
+        emitter.arrive_whole()
+    return trace
 
 
 def _catch_up(

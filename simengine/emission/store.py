@@ -6,23 +6,20 @@ an old arena is kept until the work that may still use it is known to be done.
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from scheduler import Buffer, BufferSet, Number
-from simengine.backends.base import Backend
+from simengine.emission.room import Placement, arena_fields, first_entries, most_entries
 from simengine.errors import BackendError
-from simengine.kernels import catalogue
 from simengine.model.model import Model
 from simengine.state.fields import (
     COLUMNS_OF,
     FIELD,
-    FIELDS,
     ISLAND_ARENAS,
-    ISLAND_CLASSES,
     ISLAND_COLUMNS,
-    MOST_LARGE_DOFS,
     NUM_COLUMNS,
     PAIR_ARENAS,
     PAIR_COLUMNS,
@@ -31,30 +28,8 @@ from simengine.state.fields import (
     entry_shape,
 )
 
-_FIRST_CAPACITY = 64  # contacts or rows of a shard's arena when it is made
-_AHEAD_CAPACITY = 2**17  # and at most where steps are issued ahead of their counts, but at least so many a world:
-_AHEAD_A_WORLD = 16
-
-
-def arena_fields(model: Model, space: str) -> tuple[Field, ...]:
-    """The fields of an arena that kernels of a model use; solvers have large working fields of their own."""
-    kernels = catalogue.step_kernels(model.opt_integrator, model.solver)
-    if model.has_islands:
-        kept = [kernel for kernel in kernels if catalogue.CONSTRAINT not in kernel.stages]
-        kernels = (*kept, *catalogue.island_solution(model))
-    if model.finds_pairs:
-        kernels = (*kernels, *catalogue.PAIR_KERNELS)
-    kernels = (*kernels, catalogue.NOSLIP_KERNEL) if model.opt_noslip_iterations else kernels
-    used = {kernel.stored_as(name) for kernel in kernels for stage in kernel.stages for name in stage.fields}
-    used |= {name for kernel in kernels for name in kernel.island_scratch}
-    return tuple(f for f in FIELDS if f.space == space and f.name in used)
-
-
-def class_bounds(model: Model) -> tuple[int, ...]:
-    """The most dofs of an island of each class; none where a world is solved as one problem."""
-    dense = model.large_island
-    bounds = (*ISLAND_CLASSES, dense, MOST_LARGE_DOFS, model.nv)
-    return tuple(min(model.nv, bound) for bound in bounds) if model.has_islands else ()
+HOST_FIELDS = ("totals_host", "island_totals_host", "pair_totals_host", "progress_host")
+"""Fields that the host reads while kernels run."""
 
 
 class Arena:
@@ -73,24 +48,16 @@ class Arena:
         self.room = Number(0)
         self.arrays: dict[str, Any] = {}
         self.buffers: dict[str, Buffer] = {}
-        self._grow(self._first_capacity())
-
-    def _first_capacity(self) -> int:
-        """Entries for which there is room at first: where it costs little, for all that there can be.
-
-        Steps that are issued ahead of their counts are slow where they find no room.
-        """
-        model, bounds = self._store.model, self._store.bounds
-        if not self._store.ahead or self._space not in ("contact", "row") or model.has_islands:
-            return _FIRST_CAPACITY
-        worlds = bounds[self._shard + 1] - bounds[self._shard]
-        most = model.ncon_max if self._space == "contact" else model.nefc_max
-        return max(_FIRST_CAPACITY, worlds * min(most, max(_AHEAD_A_WORLD, _AHEAD_CAPACITY // worlds)))
+        worlds = store.bounds[shard + 1] - store.bounds[shard]
+        self._most = most_entries(store.model, space, worlds)
+        self._grow(first_entries(store.model, space, worlds, store.ahead))
 
     def reserve(self, need: int) -> None:
         """Make room for `need` entries; what the arena held is lost if it moves."""
         if need > self.capacity:
-            self._grow(max(need, 2 * self.capacity))
+            twice = 2 * self.capacity
+            with self._store.growing:
+                self._grow(max(need, twice if self._most is None else min(twice, self._most)))
 
     def _grow(self, capacity: int) -> None:
         store = self._store
@@ -116,25 +83,25 @@ class GroupStore:
         bounds: first world of each shard, and the number of worlds at the end.
         ahead: whether steps are issued ahead of their counts.
         retired: arrays that calls already issued may still use.
+        growing: held while an arena moves: threads that run whole steps make room for themselves.
     """
 
-    def __init__(
-        self, name: str, model: Model, num_worlds: int, bounds: list[int], backend: Backend, dtype: str, ahead: bool
-    ):
+    def __init__(self, name: str, model: Model, placement: Placement):
         self.name = name
         self.model = model
-        self.num_worlds = num_worlds
-        self.bounds = bounds
-        self.backend = backend
-        self.dtype = dtype
-        self.ahead = ahead
+        self.num_worlds = placement.num_worlds
+        self.bounds = placement.bounds
+        self.backend = backend = placement.backend
+        self.dtype = placement.dtype
+        self.ahead = placement.ahead
         self.buffers = BufferSet()
         self.retired: list[Any] = []
+        self.growing = Lock()
         self._tables: dict[str, Any] = {}
         self._arrays: dict[str, Any] = {}
         self._buffers: dict[str, Buffer] = {}
         self._scratch: dict[int, Any] = {}
-        shards = range(len(bounds) - 1)
+        shards = range(len(self.bounds) - 1)
         self.totals_host = backend.host_visible(NUM_COLUMNS * len(shards)).reshape(-1, NUM_COLUMNS)
         self.progress_host = backend.host_visible(len(PROGRESS) * len(shards)).reshape(-1, len(PROGRESS))
         self.contacts = [Arena(self, "contact", shard) for shard in shards]
@@ -164,7 +131,7 @@ class GroupStore:
     def array(self, name: str) -> Any:
         """The array of a world, column or shard field, (num_worlds, ...) for world fields; allocated at first use."""
         if name not in self._arrays:
-            if name in ("totals_host", "island_totals_host", "pair_totals_host", "progress_host"):
+            if name in HOST_FIELDS:
                 self._arrays[name] = getattr(self, name)
             else:
                 self._arrays[name] = self.allocate(self._shape(FIELD[name]), FIELD[name], "field")
@@ -189,6 +156,16 @@ class GroupStore:
                 self._buffers[name].rebind(pointer, array.nbytes)
         return self._buffers[f"scratch.{shard}"]
 
+    def arena(self, space: str, shard: int) -> Arena:
+        """The arena of a shard for contacts, rows, or parts of islands or pairs."""
+        arenas = {"contact": self.contacts, "row": self.rows}.get(space) or self.islands.get(space) or self.pairs[space]
+        return arenas[shard]
+
+    def host_counts(self, table: str) -> np.ndarray:
+        """The counts of the shards that kernels write for the host, (shards, columns)."""
+        counts: np.ndarray = getattr(self, table)
+        return counts
+
     def has(self, name: str) -> bool:
         """Whether a field has been allocated."""
         return name in self._arrays
@@ -207,7 +184,9 @@ class GroupStore:
         return self._buffers[name]
 
     def nbytes(self) -> int:
-        """Bytes held by fields and arenas."""
+        """Bytes held by the model's table, fields and arenas, but for the words that kernels write for the host."""
         others = [arena for arenas in (*self.islands.values(), *self.pairs.values()) for arena in arenas]
         arenas = [a for arena in (*self.contacts, *self.rows, *others) for a in arena.arrays.values()]
-        return sum(int(a.nbytes) for a in (*self._arrays.values(), *arenas, *self._scratch.values()))
+        fields = (array for name, array in self._arrays.items() if name not in HOST_FIELDS)
+        held = (*self._tables.values(), *fields, *arenas, *self._scratch.values())
+        return sum(int(array.nbytes) for array in held)

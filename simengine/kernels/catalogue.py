@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 
 from simengine.kernels.kernel import Kernel
-from simengine.kernels.pairs import MIXING, MIXING_STAGES, PAIR_KERNELS, mixing
-from simengine.model.model import Model
+from simengine.kernels.pairs import MIXING_STAGES
 from simengine.model.table import PAIRS
 from simengine.stages.acc_bias import ACC_BIAS
 from simengine.stages.acceleration import ACCELERATION
@@ -15,17 +13,6 @@ from simengine.stages.activation import ACTIVATION
 from simengine.stages.actuation import ACTUATION
 from simengine.stages.actuation_any import ACTUATION_ANY
 from simengine.stages.adhesion import ADHESION
-from simengine.stages.blocks import (
-    ACCELERATION_BLOCKS,
-    CRB_BLOCKS,
-    ENERGY_BLOCKS,
-    EULER_ANY_BLOCKS,
-    EULER_BLOCKS,
-    FACTOR_BLOCKS,
-    IMPLICIT_BLOCKS,
-    IMPLICITFAST_BLOCKS,
-    SENSOR_VEL_BLOCKS,
-)
 from simengine.stages.body_forces import BODY_FORCES
 from simengine.stages.collision import COLLISION, COLLISION_ANY
 from simengine.stages.com_pos import COM_POS
@@ -43,13 +30,12 @@ from simengine.stages.fluid_any import FLUID_ANY
 from simengine.stages.gravcomp import GRAVCOMP
 from simengine.stages.guard import GUARD
 from simengine.stages.implicit import IMPLICIT, IMPLICITFAST
-from simengine.stages.islands import CONSTRAINT_BLOCKS, GATHER, ISLANDS, SCAN_ISLANDS, SCATTER
+from simengine.stages.islands import SCAN_ISLANDS
 from simengine.stages.kinematics import KINEMATICS
 from simengine.stages.narrowphase import NARROWPHASE
 from simengine.stages.noslip import NOSLIP
 from simengine.stages.passive import PASSIVE
 from simengine.stages.passive_any import PASSIVE_ANY
-from simengine.stages.pgs_islands import PGS_DESCEND, PGS_DESCEND_LARGE, PGS_START, PGS_START_LARGE, PGS_WARM
 from simengine.stages.rk4 import RK4
 from simengine.stages.rne import RNE
 from simengine.stages.rne_post import RNE_POST, RNE_POST_GENERAL
@@ -60,7 +46,6 @@ from simengine.stages.sensor_vel import SENSOR_VEL
 from simengine.stages.sites import SITES
 from simengine.stages.solve import SOLVE
 from simengine.stages.solve_cg import SOLVE_CG
-from simengine.stages.solve_large import SOLVE_LARGE
 from simengine.stages.solve_newton import SOLVE_NEWTON
 from simengine.stages.solve_pgs import SOLVE_PGS
 from simengine.stages.stage import Stage
@@ -212,9 +197,7 @@ ASKED_FOR: tuple[Kernel, ...] = tuple(
 )
 """Kernels that run, in this order and before the integrator, where what they produce is wanted and nothing else
 produces it."""
-ENERGY_BY_BLOCKS = Kernel("energy_blocks", (ENERGY_BLOCKS,))
 SENSE_MOTION = Kernel("sense_motion", (SUBTREE_VEL, ACC_BIAS, SENSOR_POS, SENSOR_VEL))
-SENSE_MOTION_BLOCKS = Kernel("sense_motion_blocks", (*SENSE_MOTION.stages[:-1], SENSOR_VEL_BLOCKS))
 SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
 
 
@@ -243,16 +226,6 @@ def smooth(general: bool, has_fluid: bool, adhesion: bool) -> Kernel:
     if general:
         return SMOOTH_GENERAL
     return SMOOTH_FLUID if has_fluid else SMOOTH
-
-
-def asked_for(by_blocks: bool) -> tuple[Kernel, ...]:
-    """ASKED_FOR, with inertia by blocks or not."""
-    return (*ASKED_FOR[:-1], ENERGY_BY_BLOCKS) if by_blocks else ASKED_FOR
-
-
-def sense_motion(by_blocks: bool) -> Kernel:
-    """Sensors of positions and velocities, with inertia by blocks or not."""
-    return SENSE_MOTION_BLOCKS if by_blocks else SENSE_MOTION
 
 
 def is_fused(integrator: str, solver: str) -> bool:
@@ -320,102 +293,3 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
         SENSE_FORCES,
         *integrate(integrator, solver),
     )
-
-
-# The forms of stages for worlds that are solved island by island, whose inertia is stored by blocks.
-BY_BLOCKS: dict[str, Stage] = {
-    "crb": CRB_BLOCKS,
-    "crb_near": CRB_BLOCKS,
-    "factor_m": FACTOR_BLOCKS,
-    "acceleration": ACCELERATION_BLOCKS,
-    "constraint": CONSTRAINT_BLOCKS,
-    "euler": EULER_BLOCKS,
-}
-ISLAND_STAGES: tuple[Stage, ...] = (
-    *dict.fromkeys(BY_BLOCKS.values()),
-    ISLANDS,
-    SCAN_ISLANDS,
-    GATHER,
-    PGS_WARM,
-    SCATTER,
-)
-
-
-def _over_islands(stage: Stage) -> Kernel:
-    return Kernel(f"{stage.name}_islands", (stage,), unit="island", resident=6)
-
-
-ISLAND_SOLVERS: dict[str, tuple[Kernel, ...]] = {
-    **{stage.name: (_over_islands(stage),) for stage in (SOLVE, SOLVE_NEWTON, SOLVE_CG)},
-    "solve_pgs": (_over_islands(PGS_START), single(PGS_WARM), _over_islands(PGS_DESCEND)),
-}
-"""What solves the islands, by solver; kernels of the unit island are launched once for each size class."""
-
-SOLVE_LARGE_ISLANDS = Kernel("solve_large_islands", (SOLVE_LARGE,), unit="large island", wide=True)
-LARGE_FORMS: dict[str, Kernel] = {
-    **{ISLAND_SOLVERS[solver][0].name: SOLVE_LARGE_ISLANDS for solver in ("solve", "solve_newton", "solve_cg")},
-    **{
-        _over_islands(stage).name: Kernel(f"{large.name}_islands", (large,), unit="large island")
-        for stage, large in ((PGS_START, PGS_START_LARGE), (PGS_DESCEND, PGS_DESCEND_LARGE))
-    },
-}
-"""What is launched beside a solver's kernel for large islands, by its name."""
-
-ISLAND_INTEGRATORS: dict[str, Kernel] = {
-    "euler": single(EULER_BLOCKS),
-    "rk4": single(RK4),
-    **{
-        stage.name: Kernel(f"{stage.name}_blocks", (stage,))
-        for stage in (EULER_ANY_BLOCKS, IMPLICIT_BLOCKS, IMPLICITFAST_BLOCKS)
-    },
-}
-ISLAND_KERNELS: tuple[Kernel, ...] = (
-    *PAIR_KERNELS,
-    *MIXING.values(),
-    ENERGY_BY_BLOCKS,
-    SENSE_MOTION_BLOCKS,
-    *(kernel for kernels in ISLAND_SOLVERS.values() for kernel in kernels if kernel.unit == "island"),
-    *dict.fromkeys(LARGE_FORMS.values()),
-    *map(single, ISLAND_STAGES),
-    *(kernel for kernel in ISLAND_INTEGRATORS.values() if kernel.name.endswith("_blocks")),
-)
-"""Kernels that only models launch which are solved island by island."""
-
-
-def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
-    """The kernel, or its stages one by one on inertia by blocks: large worlds do not fit in scratch."""
-    if not model.has_islands:
-        return (kernel,)
-    stages = (stage for stage in kernel.stages if not (model.finds_pairs and stage in (COLLISION, COLLISION_ANY)))
-    return tuple(mixing(model, single(BY_BLOCKS.get(stage.name, stage))) for stage in stages)
-
-
-def island_solution(model: Model) -> tuple[Kernel, ...]:
-    """Rows and solution of worlds that are solved island by island."""
-    before, after = (CONSTRAINT_BLOCKS, ISLANDS, SCAN_ISLANDS, GATHER), (SCATTER,)
-    solver = (form for k in ISLAND_SOLVERS[model.solver] for form in (k, LARGE_FORMS.get(k.name)) if form is not None)
-    return (*map(single, before), *solver, *map(single, after))
-
-
-def island_integrator(integrator: str) -> tuple[Kernel, ...]:
-    """The integrator of such worlds alone; none without a name."""
-    return (ISLAND_INTEGRATORS[integrator],) if integrator else ()
-
-
-def of_large_worlds() -> tuple[Kernel, ...]:
-    """Kernels over worlds that models of many dofs and islands launch, for which a world has a block of threads."""
-    alone = (*POSITION_GENERAL.stages, *SMOOTH_ADHESION.stages, *POSITION.stages, *SMOOTH_FLUID.stages, ACTUATION)
-    kernels = (
-        *(single(BY_BLOCKS.get(stage.name, stage)) for stage in alone),
-        *(*ISLAND_KERNELS, *NARROW.values(), *ASKED_FOR[:-1], *ISLAND_INTEGRATORS.values()),
-        *(POST, POST_GENERAL, TENDON_POST, SENSE_FORCES, ACTIVATION_KERNEL),
-    )
-    return tuple({kernel.name: kernel for kernel in kernels if kernel.unit == "world"}.values())
-
-
-def all_kernels() -> tuple[Kernel, ...]:
-    """Every kernel of the engine, each once."""
-    kernels = [*ISLAND_KERNELS, NOSLIP_KERNEL, *map(single, STAGES)]
-    for integrator, solver in product(("", *INTEGRATORS), SOLVERS):
-        kernels += step_kernels(integrator, solver)
-    return tuple({kernel.name: kernel for kernel in kernels}.values())

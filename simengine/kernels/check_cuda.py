@@ -7,8 +7,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from simengine.errors import BackendError
-from simengine.kernels.catalogue import all_kernels, of_large_worlds
 from simengine.kernels.cuda_build import ISLAND_LANES, WIDE_LANES, compile_cubin, kernel_lanes
+from simengine.kernels.every_kernel import all_kernels
+from simengine.kernels.island_kernels import of_large_worlds
 
 
 def main() -> int:

@@ -18,6 +18,7 @@ from simengine.kernels.codegen import kernel_source
 from simengine.kernels.kernel import Kernel
 
 HostFunction = Callable[[object], None]
+Runner = Callable[[int, int, int, int], int]
 
 # GCC contracts the pairs of products that its SLP vectoriser finds, such as a quaternion's, though told not to.
 NO_CONTRACTION = ("-ffp-contract=off", "-fno-tree-slp-vectorize")
@@ -69,9 +70,12 @@ def build_kernel(kernel: Kernel, dtype: str, lanes: int = 1, extra_flags: tuple[
     Raises:
         BackendError: no compiler, or it failed.
     """
+    return _build(kernel.name, kernel_source(kernel, "host"), [*defines(dtype, lanes), *extra_flags])
+
+
+def _build(name: str, source: str, options: list[str]) -> Path:
     path, version = compiler()
-    source = kernel_source(kernel, "host")
-    flags = [*_FLAGS, *_native(), *defines(dtype, lanes), *extra_flags]
+    flags = [*_FLAGS, *_native(), *options]
     key = digest(source, path, version, " ".join(flags), _cpu_features())
 
     def build(target: Path) -> None:
@@ -79,11 +83,9 @@ def build_kernel(kernel: Kernel, dtype: str, lanes: int = 1, extra_flags: tuple[
         answer = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
         if answer.returncode:
             first = next((line for line in answer.stderr.splitlines() if "error" in line), answer.stderr[:300])
-            raise BackendError(
-                f"{path} could not compile kernel {kernel.name}: {first}; try another compiler with CXX="
-            )
+            raise BackendError(f"{path} could not compile kernel {name}: {first}; try another compiler with CXX=")
 
-    return cached(f"{kernel.name}-{key}.so", build)
+    return cached(f"{name}-{key}.so", build)
 
 
 def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int = 1) -> dict[str, HostFunction]:
@@ -98,3 +100,14 @@ def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int = 1) -> dict[
         function.restype = None
         functions[kernel.name] = function
     return functions
+
+
+@lru_cache(maxsize=1)
+def load_runner() -> Runner:
+    """What runs the ops of a program: their address and number, the first to run, and where to note what they did."""
+    source = (Path(__file__).parent / "host_program.h").read_text()
+    function = ctypes.CDLL(str(_build("run_program", source, []))).run_program
+    function.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
+    function.restype = ctypes.c_int64
+    runner: Runner = function
+    return runner

@@ -41,6 +41,14 @@ DEVICE void flag_world(int* world_status, int status) {
   lane_sync();
 }
 
+// Whether a world may be integrated: it is healthy, and so is its acceleration; otherwise the world is flagged.
+DEVICE bool may_advance(const Model& m, const real* qacc_smooth, const real* qacc, int* world_status) {
+  if (world_status[0] != STATUS_HEALTHY) return false;
+  const int status = acceleration_status(m, qacc_smooth, qacc);
+  if (status != STATUS_HEALTHY) flag_world(world_status, status);
+  return status == STATUS_HEALTHY;
+}
+
 // The end of an Euler step of length h: next_qvel holds the acceleration to be integrated and next_qpos the
 // coordinates; a world whose new state is not finite stays as it is.
 DEVICE void semi_implicit(const Model& m, real h, const real* qacc, real* qpos, real* qvel, real* qacc_warmstart,

@@ -56,3 +56,15 @@ DEVICE real tendon_pull(const Model& m, int t, real length, real velocity) {
   const real rate = rate_at(m.tendon_stiffness()[t], m.tendon_stiffnesspoly() + 2 * t, stretch);
   return -(rate * stretch) + damper_force(m.tendon_damping()[t], m.tendon_dampingpoly() + 2 * t, velocity);
 }
+
+// Add to the forces of dofs their shares of the forces along tendons.
+DEVICE void add_tendon_forces(const Model& m, const real* ten_force, real* force) {
+  DOF_FOR(v, m.nv()) {
+    const int j = m.dof_jntid()[v], begin = m.jnt_wrapadr()[j], end = begin + m.jnt_wrapnum()[j];
+    ROLLED for (int i = begin; i < end; ++i) {
+      const int k = m.wrap_byjnt()[i];
+      force[v] = fma_(m.wrap_prm()[k], ten_force[m.wrap_tenid()[k]], force[v]);
+    }
+  }
+  lane_sync();
+}

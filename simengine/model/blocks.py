@@ -11,22 +11,27 @@ import numpy as np
 
 _PGS = mujoco.mjtSolver.mjSOL_PGS
 _NO_ISLANDS = int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
-_FEWEST_DOFS = 65
+FEWEST_DOFS = 65
 """Smaller worlds are solved as one dense problem: finding their islands costs more than it saves."""
+
+FEWEST_DOFS_ON_A_CPU = 17
+"""The same where calls cost next to nothing and a world has one thread, which the cube of its dofs keeps busy."""
 
 MOST_DENSE_DOFS = 64
 """Islands of more dofs are solved without dense matrices, which then costs less."""
 
 
-def worth_blocks(mj: mujoco.MjModel) -> bool:
+def worth_blocks(mj: mujoco.MjModel, fewest: int = FEWEST_DOFS) -> bool:
     """Whether a model has enough dofs, in enough trees, to be handled block by block.
 
     What does not converge depends on what is solved together, and MuJoCo's islands are of trees, or are switched off:
-    PGS needs a block for each tree.
+    PGS needs a block for each tree. Sweeps without slip go over all rows of a world.
     """
+    if mj.opt.noslip_iterations:
+        return False
     blocks = len(_boundaries(mj)) - 1
     as_mujoco = blocks == mj.ntree and not mj.opt.disableflags & _NO_ISLANDS
-    return bool(mj.nv >= _FEWEST_DOFS and blocks > 1 and (mj.opt.solver != _PGS or as_mujoco))
+    return bool(mj.nv >= fewest and blocks > 1 and (mj.opt.solver != _PGS or as_mujoco))
 
 
 def block_table(mj: mujoco.MjModel, split: bool) -> tuple[dict[str, np.ndarray], dict[str, int]]:

@@ -10,25 +10,19 @@ import mujoco
 import numpy as np
 
 from simengine.errors import ModelError, UnsupportedModelError
-from simengine.model.actuators import actuator_table, needs_general_actuation
-from simengine.model.blocks import MOST_DENSE_DOFS, block_table, worth_blocks
+from simengine.model.actuators import needs_general_actuation
+from simengine.model.blocks import FEWEST_DOFS_ON_A_CPU, block_table, worth_blocks
+from simengine.model.build import build_arrays, build_options, build_sizes, initial_state, typed
 from simengine.model.colliders import MOST_LISTED, Census, collider_table, most_slots, take_census
-from simengine.model.fluid import fluid_table
-from simengine.model.frames import frame_table
-from simengine.model.gravcomp import LIMITED, gravcomp_table
-from simengine.model.hfields import geom_hfields, most_cells
+from simengine.model.hfields import most_cells
 from simengine.model.inertia import has_small_far_bodies
-from simengine.model.lengths import length_table
-from simengine.model.meshes import hull_table
-from simengine.model.pairs import Candidate, Parameters, can_lie, geom_pairs, pair_table, unsupported_pairs
+from simengine.model.pairs import Parameters, geom_pairs, pair_table, unsupported_pairs
 from simengine.model.rows import needs_general_rows, row_table
-from simengine.model.sensors import senses_forces, sensor_names, sensor_table
+from simengine.model.sensors import senses_forces, sensor_names
 from simengine.model.springs import has_polynomials
 from simengine.model.support import INTEGRATORS, unsupported_features
-from simengine.model.table import HEAVY_PAIRS, INT_OPTIONS, PAIR_TYPES, SIZES, TABLE, TABLE_BY_NAME, resolve
-from simengine.model.tendons import path_table
+from simengine.model.table import HEAVY_PAIRS, PAIR_TYPES, TABLE, resolve
 
-_DISABLE = mujoco.mjtDisableBit
 _MOST_IN_JAX = 20000  # candidate pairs: each has slots for its contacts, whether it touches or not
 _SOLVERS = {
     int(mujoco.mjtSolver.mjSOL_PGS): "solve_pgs",
@@ -69,7 +63,7 @@ class Model:
 
     def __init__(self, mj: mujoco.MjModel):
         name = mj.names[: mj.names.find(b"\0")].decode() or "unnamed"
-        by_islands = worth_blocks(mj) and not mj.opt.noslip_iterations
+        by_islands = worth_blocks(mj)
         override = mj.opt.enableflags & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
         many = by_islands and not override and mj.ngeom * (mj.ngeom - 1) // 2 + mj.npair > MOST_LISTED
         census = take_census(mj) if many else None
@@ -87,10 +81,10 @@ class Model:
         self.has_general_rows = needs_general_rows(mj, [parameters.of(pair).condim for pair in pairs])
         lean = mj.opt.solver == mujoco.mjtSolver.mjSOL_NEWTON and not self.has_general_rows
         self.solver: str = "solve" if lean else _SOLVERS[int(mj.opt.solver)]
-        self.arrays = _build_arrays(mj, pairs, census)
-        self.sizes = _build_sizes(mj, self.arrays)
-        self.options = _build_options(mj)
-        self.initial = _initial_state(mj)
+        self.arrays = build_arrays(mj, pairs, census)
+        self.sizes = build_sizes(mj, self.arrays)
+        self.options = build_options(mj)
+        self.initial = initial_state(mj)
         self.pair_codes: tuple[int, ...] = tuple(sorted(set(self.arrays["cand_type"].tolist())))
         self._note_most(census)
         self.has_convex: bool = any(PAIR_TYPES.index(name) in self.pair_codes for name in ("convex", "hfield"))
@@ -112,7 +106,8 @@ class Model:
         self.general_position = bool(heavy or self.neq or self.nfriction or self.general_smooth)
         self.examples = {name: self.arrays[f"cand_{name}"] for name in ("geom1", "geom2", "type")}
         self.finds_pairs = False
-        self.solve_by_islands(by_islands)
+        self._split(by_islands)
+        self._split_was_chosen = False
         if census:
             self.find_pairs(True)
         self._check_shapes()
@@ -131,6 +126,10 @@ class Model:
 
     def solve_by_islands(self, wanted: bool) -> None:
         """Choose the solution island by island, or as one dense problem; before the model is simulated."""
+        self._split(wanted)
+        self._split_was_chosen = True
+
+    def _split(self, wanted: bool) -> None:
         self.has_islands = wanted
         if self.finds_pairs and not wanted:
             self.find_pairs(False)
@@ -153,7 +152,7 @@ class Model:
         table["cand_rows"] = row_table(self.mj, *(table[f"cand_{name}"] for name in ("condim", "geom1", "geom2")))[
             "cand_rows"
         ]
-        self.arrays |= arrays | {name: _typed(name, values) for name, values in table.items()}
+        self.arrays |= arrays | {name: typed(name, values) for name, values in table.items()}
         self.sizes |= sizes | {"ncand": len(pairs), "nslot": len(table["slot_cand"])}
         self.finds_pairs = wanted
         if not wanted:
@@ -181,6 +180,18 @@ class Model:
         other = copy(self)
         other.arrays, other.sizes = dict(self.arrays), dict(self.sizes)
         other.find_pairs(False)
+        return other
+
+    def on_a_cpu(self) -> Model:
+        """The model in the form that costs a CPU least: smaller worlds, too, are solved island by island there.
+
+        What `solve_by_islands` chose is kept.
+        """
+        if self.has_islands or self._split_was_chosen or not worth_blocks(self.mj, FEWEST_DOFS_ON_A_CPU):
+            return self
+        other = copy(self)
+        other.arrays, other.sizes = dict(self.arrays), dict(self.sizes)
+        other._split(True)
         return other
 
     def solve_dense_up_to(self, dofs: int) -> None:
@@ -238,114 +249,3 @@ def _compile(source: str | os.PathLike[str]) -> mujoco.MjModel:
         where = "the given MJCF text" if is_text else repr(text)
         reason = " ".join(str(error).split())
         raise ModelError(f"MuJoCo could not compile {where}: {reason}; correct the model") from error
-
-
-def _initial_state(mj: mujoco.MjModel) -> dict[str, np.ndarray]:
-    """State fields that do not begin at zero, as after mj_resetData."""
-    mocap = np.argsort(mj.body_mocapid)[mj.nbody - mj.nmocap :]
-    poses = {"mocap_pos": mj.body_pos[mocap], "mocap_quat": mj.body_quat[mocap]}
-    return {"qpos": mj.qpos0.copy(), "eq_active": mj.eq_active0.astype(np.int32), **poses}
-
-
-def _levels(mj: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray]:
-    depth = np.zeros(mj.nbody, dtype=np.int32)
-    for body in range(1, mj.nbody):
-        depth[body] = depth[mj.body_parentid[body]] + 1
-    order = np.argsort(depth[1:], kind="stable") + 1
-    counts = np.bincount(depth[1:], minlength=1)[1:] if mj.nbody > 1 else np.zeros(0, dtype=np.int64)
-    return np.concatenate(([0], np.cumsum(counts))), np.append(order, 0)
-
-
-def _subtree_ends(mj: mujoco.MjModel) -> np.ndarray:
-    last = np.arange(mj.nbody)
-    for body in range(mj.nbody - 1, 0, -1):
-        parent = mj.body_parentid[body]
-        last[parent] = max(last[parent], last[body])
-    return last
-
-
-def _build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], census: Census | None) -> dict[str, np.ndarray]:
-    """Copy MuJoCo's fields, add the derived ones, and fold the disable flags into them."""
-    disabled = int(mj.opt.disableflags)
-    values: dict[str, Any] = pair_table(mj, pairs) | block_table(mj, False)[0] | collider_table(mj, False)[0]
-    values["level_adr"], values["level_body"] = _levels(mj)
-    values["body_last"] = _subtree_ends(mj)
-    values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
-    touching = {g for c in pairs for g in c[:2]} if census is None else census.geoms
-    flat = {g for c in pairs if can_lie(mj, c) for g in c[:2]}
-    of_plane = {c.geom2 for c in pairs if mj.geom_type[c.geom1] == mujoco.mjtGeom.mjGEOM_PLANE}
-    values |= hull_table(mj, touching, flat, of_plane if census is None else touching)
-    values |= length_table(mj) | path_table(mj) | actuator_table(mj) | sensor_table(mj)
-    values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
-    values["stat_meaninertia"] = mj.stat.meaninertia
-    values |= fluid_table(mj) | gravcomp_table(mj) | frame_table(mj)
-    values["geom_hfieldid"] = geom_hfields(mj)
-    for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "noslip_tolerance", "impratio"):
-        values[f"opt_{option}"] = getattr(mj.opt, option)
-    values["opt_leastref"] = 0.0 if disabled & int(_DISABLE.mjDSBL_REFSAFE) else 2.0 * mj.opt.timestep
-    values["dof_treeid"] = np.zeros(mj.nv) if disabled & int(_DISABLE.mjDSBL_ISLAND) else mj.dof_treeid
-    arrays = {}
-    for field in TABLE:
-        arrays[field.name] = _typed(field.name, values[field.name] if field.name in values else getattr(mj, field.name))
-    if disabled & int(_DISABLE.mjDSBL_GRAVITY):
-        arrays["opt_gravity"][:] = 0
-    if disabled & int(_DISABLE.mjDSBL_SPRING):
-        for name in ("jnt_stiffness", "jnt_stiffnesspoly", "tendon_stiffness", "tendon_stiffnesspoly"):
-            arrays[name][:] = 0
-    if disabled & int(_DISABLE.mjDSBL_DAMPER):
-        for name in ("dof_damping", "dof_dampingpoly", "tendon_damping", "tendon_dampingpoly"):
-            arrays[name][:] = 0
-    if disabled & int(_DISABLE.mjDSBL_CLAMPCTRL):
-        arrays["actuator_ctrllimited"][:] = 0
-    # a limit of the sum of both acts where they meet
-    arrays["jnt_actfrclimited"][arrays["jnt_gravcomp"] == LIMITED] = 0
-    if disabled & int(_DISABLE.mjDSBL_ACTUATION):
-        arrays["actuator_forcelimited"][:] = 0  # a range without zero would bring a force back
-        arrays["jnt_actfrclimited"][:] = 0
-    return arrays
-
-
-def _typed(name: str, values: Any) -> np.ndarray:
-    """The values of a field of the table in its type."""
-    return np.array(values, dtype=np.int32 if TABLE_BY_NAME[name].kind == "int" else np.float64)
-
-
-def _build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, int]:
-    derived = {
-        "ngravcomp": int(np.count_nonzero(arrays["body_gravcomp"])),
-        "nlevel": len(arrays["level_adr"]) - 1,
-        "nroot": len(arrays["root_body"]),
-        "ncand": len(arrays["cand_type"]),
-        "nslot": len(arrays["slot_cand"]),
-        "nlimit": len(arrays["limit_id"]),
-        "nmoment": len(arrays["moment"]),
-        "nwrap": len(arrays["wrap_tenid"]),
-        "npath": len(arrays["path_geom"]),
-        **block_table(mj, False)[1],
-        **collider_table(mj, False)[1],
-        "ntree": int(arrays["dof_treeid"].max(initial=-1)) + 1,
-        "nfriction": len(arrays["friction_id"]),
-        "nhullvert": len(arrays["hull_vert"]),
-        "nface": len(arrays["face_normal"]),
-        "nfacevert": len(arrays["face_vert"]),
-    }
-    return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
-
-
-def _build_options(mj: mujoco.MjModel) -> dict[str, int]:
-    disabled = int(mj.opt.disableflags)
-    damped = bool((mj.dof_damping > 0).any() or mj.dof_dampingpoly.any()) and not disabled & int(_DISABLE.mjDSBL_DAMPER)
-    values = {
-        "opt_iterations": int(mj.opt.iterations),
-        "opt_ls_iterations": int(mj.opt.ls_iterations),
-        "opt_eulerdamp": int(damped and not disabled & int(_DISABLE.mjDSBL_EULERDAMP)),
-        "opt_solver": int(mj.opt.solver),
-        "opt_warmstart": int(not disabled & int(_DISABLE.mjDSBL_WARMSTART)),
-        "opt_actuation": int(not disabled & int(_DISABLE.mjDSBL_ACTUATION)),
-        "opt_multiccd": int(not disabled & int(_DISABLE.mjDSBL_MULTICCD)),
-        "opt_cone": int(mj.opt.cone),
-        "opt_noslip_iterations": int(mj.opt.noslip_iterations),
-        "opt_midphase": int(not disabled & int(_DISABLE.mjDSBL_MIDPHASE)),
-        "large_island": MOST_DENSE_DOFS,
-    }
-    return {name: values[name] for name in INT_OPTIONS}

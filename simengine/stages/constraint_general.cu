@@ -70,11 +70,15 @@ DEVICE int friction_rows(const Model& m, int rows, const real* ten_J, const Rows
 // plus and minus each of the others times its friction.
 DEVICE void contact_columns(const Model& m, int v, int k, int c, const real* subtree_com, const real* cdof,
                             const real* contact_pos, const real* contact_frame, int stride, real* out) {
-  const int dim = m.cand_condim()[c];
+  const int dim = m.cand_condim()[c], rows = rows_of(m, c);
+  if (v >= m.nv()) {  // a column beyond the dofs of the row's blocks
+    ROLLED for (int i = 0; i < rows; ++i) out[i * stride] = 0;
+    return;
+  }
   real linear[3] = {0, 0, 0}, angular[3] = {0, 0, 0}, column[3], along[6];
   for (int side = 0; side < 2; ++side) {
     const int b = m.geom_bodyid()[side ? m.cand_geom2()[c] : m.cand_geom1()[c]];
-    if (v >= m.nv() || !moves(m, v, b)) continue;
+    if (!moves(m, v, b)) continue;
     const real sign = side ? R(1.0) : R(-1.0);
     point_jacobian(m, v, b, contact_pos + 3 * k, subtree_com, cdof, column);
     for (int i = 0; i < 3; ++i) {

@@ -6,12 +6,7 @@ DEVICE void euler(const Model& m, const real* qM, const real* qfrc_smooth, const
                   int* nstep, int* world_status, real* force, real* next_qvel, real* next_qpos, real* hessian) {
   const int nv = m.nv();
   const real h = m.opt_timestep()[0];
-  if (world_status[0] != STATUS_HEALTHY) return;
-  const int status = acceleration_status(m, qacc_smooth, qacc);
-  if (status != STATUS_HEALTHY) {
-    flag_world(world_status, status);
-    return;
-  }
+  if (!may_advance(m, qacc_smooth, qacc, world_status)) return;
   // (1) acceleration with damping at the end of the step: (M + h B) a = M qacc
   DOF_FOR(v, nv) {
     force[v] = qfrc_smooth[v] + qfrc_constraint[v];

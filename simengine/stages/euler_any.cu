@@ -4,12 +4,7 @@ DEVICE void euler_any(const Model& m, const real* qM, const real* qfrc_smooth, c
                       const real* qfrc_constraint, const real* qacc, real* qpos, real* qvel, real* qacc_warmstart,
                       int* nstep, int* world_status, real* matrix, real* next_qvel, real* next_qpos) {
   const real h = m.opt_timestep()[0];
-  if (world_status[0] != STATUS_HEALTHY) return;
-  const int status = acceleration_status(m, qacc_smooth, qacc);
-  if (status != STATUS_HEALTHY) {
-    flag_world(world_status, status);
-    return;
-  }
+  if (!may_advance(m, qacc_smooth, qacc, world_status)) return;
   // (1) acceleration with damping at the end of the step: (M + h B) a = all forces, -B the dampers' derivative
   LANE_FOR(i, m.nq()) next_qpos[i] = qpos[i];
   DOF_FOR(v, m.nv()) next_qvel[v] = m.opt_eulerdamp() ? qfrc_smooth[v] + qfrc_constraint[v] : qacc[v];

@@ -51,10 +51,9 @@ DEVICE void gather_matrices(const Model& m, const int* block_island, const int* 
     const Block block = block_of(m, b);
     const int n = island_size[4 * island], place = block_place[b], i = v - block.dof;
     real* row = matrices + size_t(4) * island_record[ISLAND_RECORD * island_index[island] + 5] + (place + i) * n;
-    ROLLED for (int j = 0; j < n; ++j) {
-      const int k = j - place;
-      row[j] = k >= 0 && k < block.n ? blocks[block.at + i * block.n + k] : R(0.0);
-    }
+    ROLLED for (int j = 0; j < place; ++j) row[j] = 0;
+    ROLLED for (int k = 0; k < block.n; ++k) row[place + k] = blocks[block.at + i * block.n + k];
+    ROLLED for (int j = place + block.n; j < n; ++j) row[j] = 0;
   }
 }
 
@@ -76,12 +75,9 @@ DEVICE void gather_row(const Model& m, int r, int place, const int* efc_block, c
   }
   const DofsOfBlocks blocks = dofs_of_blocks(m, b1, b2);
   const int place1 = block_place[b1], place2 = blocks.n2 ? block_place[b2] : 0;
-  ROLLED for (int j = 0; j < stride; ++j) {
-    const int k1 = j - place1, k2 = j - place2;
-    real x = k1 >= 0 && k1 < blocks.n1 ? J[k1] : R(0.0);
-    if (k2 >= 0 && k2 < blocks.n2) x = J[blocks.n1 + k2];
-    row[j] = x;
-  }
+  ROLLED for (int j = 0; j < stride; ++j) row[j] = 0;
+  ROLLED for (int k = 0; k < blocks.n1; ++k) row[place1 + k] = J[k];
+  ROLLED for (int k = 0; k < blocks.n2; ++k) row[place2 + k] = J[blocks.n1 + k];
 }
 
 // (4) blocks in the order of the islands

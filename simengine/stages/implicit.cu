@@ -13,12 +13,7 @@ DEVICE void implicit(const Model& m, const real* qM, const real* qfrc_smooth, co
   const Moving moving = {qvel, xipos, ximat, geom_xpos, geom_xmat, subtree_com, cinert, crb, cdof, cvel, cdof_dot,
                          ten_J, ctrl, act, act_dot, actuator_length, actuator_velocity, actuator_moment,
                          actuator_force, qfrc_actuator};
-  if (world_status[0] != STATUS_HEALTHY) return;
-  const int status = acceleration_status(m, qacc_smooth, qacc);
-  if (status != STATUS_HEALTHY) {
-    flag_world(world_status, status);
-    return;
-  }
+  if (!may_advance(m, qacc_smooth, qacc, world_status)) return;
   // (1) M - h D, D the derivative of the smooth forces by the velocity
   implicit_matrix(m, moving, qM, true, slope, maps, drift, matrix);
   // (2) acceleration with the forces at the end of the step: (M - h D) a = all forces

@@ -22,12 +22,5 @@ DEVICE void passive(const Model& m, const real* qpos, const real* qvel, real* qf
   // (3) tendons: force of each, then their share along each dof
   LANE_FOR(t, m.ntendon()) ten_force[t] = tendon_force(m, t, qpos, qvel);
   lane_sync();
-  DOF_FOR(v, m.nv()) {
-    const int j = m.dof_jntid()[v], begin = m.jnt_wrapadr()[j], end = begin + m.jnt_wrapnum()[j];
-    ROLLED for (int i = begin; i < end; ++i) {
-      const int k = m.wrap_byjnt()[i];
-      qfrc_passive[v] = fma_(m.wrap_prm()[k], ten_force[m.wrap_tenid()[k]], qfrc_passive[v]);
-    }
-  }
-  lane_sync();
+  add_tendon_forces(m, ten_force, qfrc_passive);
 }

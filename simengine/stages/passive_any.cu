@@ -20,12 +20,5 @@ DEVICE void passive_any(const Model& m, const real* qpos, const real* qvel, real
     ten_force[t] = tendon_pull(m, t, tendon_length(m, t, qpos), tendon_velocity(m, t, qvel));
   }
   lane_sync();
-  DOF_FOR(v, m.nv()) {
-    const int j = m.dof_jntid()[v], begin = m.jnt_wrapadr()[j], end = begin + m.jnt_wrapnum()[j];
-    ROLLED for (int i = begin; i < end; ++i) {
-      const int k = m.wrap_byjnt()[i];
-      qfrc_passive[v] = fma_(m.wrap_prm()[k], ten_force[m.wrap_tenid()[k]], qfrc_passive[v]);
-    }
-  }
-  lane_sync();
+  add_tendon_forces(m, ten_force, qfrc_passive);
 }

@@ -2,41 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from simengine import Simulation
-from simengine.emission import store
-from simengine.state.fields import FIELD
-from tests.models import ALL, OWN, gymnasium_path
-from tests.oracle import sample
-
-WORLDS = 5
-STATE = ("qpos", "qvel", "act", "qacc_warmstart", "nstep", "world_status")
-KEEP = ("cfrc_ext", "sensordata", "qfrc_actuator", "energy", "cacc", "subtree_linvel", "qacc", "solver_niter")
-
-
-def source(name: str) -> Any:
-    return OWN.get(name) or gymnasium_path(name)
-
-
-def batch(names: tuple[str, ...], **options: Any) -> Simulation:
-    sim = Simulation([(source(name), WORLDS) for name in names], backend="host", on_nonfinite="freeze", **options)
-    for name, group in zip(names, sim.groups, strict=True):
-        states = sample(name)
-        group.set_state(qpos=states.qpos[:WORLDS], qvel=states.qvel[:WORLDS])
-    return sim
-
-
-def bits(sim: Simulation, fields: tuple[str, ...] = STATE) -> list[bytes]:
-    return [g.to_host(g.field(n)).tobytes() for g in sim.groups for n in fields if FIELD[n].space == "world"]
-
-
-def with_room(monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
-    """Let arenas start with room for so many contacts and rows."""
-    monkeypatch.setattr(store.Arena, "_first_capacity", lambda arena: entries)
+from simengine.engine import ListEngine
+from tests.emission.batches import KEEP, STATE, WORLDS, batch, bits, source, with_room
+from tests.models import ALL, gymnasium_path
 
 
 @pytest.mark.parametrize(("executor", "room"), [("serial", 1), ("threads", 1), ("shuffled", 64)])
@@ -53,8 +25,10 @@ def test_steps_are_those_of_counted_emission(executor: str, room: int, monkeypat
     for one, other in zip(counted.groups, ahead.groups, strict=True):
         assert counted.counts(one.index) == ahead.counts(other.index)
     for name, group in zip(names, ahead.groups, strict=True):
-        emitter = ahead._engine.emitters[group.index][0]  # type: ignore[union-attr]
-        assert emitter.can_go_ahead == (not group.model.has_islands), name
+        engine = ahead._engine
+        assert isinstance(engine, ListEngine)
+        islands = engine.stores[group.index].model.has_islands
+        assert engine.emitters[group.index][0].can_go_ahead == (not islands), name
 
 
 def test_a_shard_without_room_stands_still_and_goes_on_where_it_stood(monkeypatch: pytest.MonkeyPatch) -> None:

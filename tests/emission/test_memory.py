@@ -2,64 +2,144 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
 import pytest
 
+from scheduler import HostLaunch
 from simengine import BackendError, Simulation, load_model
+from simengine.backends.base import lanes_for
+from simengine.backends.cuda import CudaBackend
 from simengine.backends.host import HostBackend
 from simengine.emission.memory import footprint
+from simengine.emission.room import Placement, first_entries
+from simengine.emission.store import Arena, GroupStore
 from simengine.engine import ListEngine
+from simengine.kernels.kernel import Kernel
+from simengine.model import Model
+from simengine.state.fields import INTEGRATION_STATE
 from tests.islands import heap
 from tests.models import OWN
 
 WORLDS = 6
-MODELS = {name: OWN[name] for name in ("two_arms", "dual", "ropes")} | {"heap": heap(12)}
+MODELS = {name: OWN[name] for name in ("two_arms", "dual", "ropes", "crates")} | {"heap": heap(12)}
+LARGE = heap(45)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+class GpuOnPaper(HostBackend):
+    """The groups and the memory of the CUDA backend, with kernels that do nothing and memory of the host."""
+
+    name = "cuda"
+    wide_lanes = CudaBackend.wide_lanes
+    island_lanes = CudaBackend.island_lanes
+
+    def form_of(self, model: Model) -> Model:
+        return model
+
+    def lanes(self, nv: int) -> int:
+        return lanes_for(nv)
+
+    def registers(self, nv: int) -> bool:
+        return nv <= lanes_for(nv)
+
+    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:
+        return {kernel.name: lambda slots: None for kernel in kernels}
+
+    def resize(self, launch: HostLaunch, units: int, lanes: int, scratch_bytes: int, packed: bool) -> HostLaunch:
+        return launch
+
+
+def arenas(store: GroupStore) -> Iterable[tuple[str, int, Arena]]:
+    """Arenas with their space and shard."""
+    spaces = {"contact": store.contacts, "row": store.rows, **store.islands, **store.pairs}
+    return ((space, shard, arena) for space, shards in spaces.items() for shard, arena in enumerate(shards))
+
+
+@pytest.mark.parametrize(("dtype", "emission", "shards"), [("float32", "ahead", 2), ("float32", "counted", 1)])
 @pytest.mark.parametrize("name", MODELS)
-def test_the_footprint_is_what_a_step_allocates(name: str, dtype: str) -> None:
-    model = load_model(MODELS[name])
-    sim = Simulation(model, WORLDS, backend="host", dtype=dtype, shards=1)
+def test_the_footprint_is_what_a_step_allocates(name: str, dtype: str, emission: str, shards: int) -> None:
+    sim = Simulation(load_model(MODELS[name]), WORLDS, backend="host", dtype=dtype, shards=shards, emission=emission)
     sim.step(2)
     engine = sim._engine
     assert isinstance(engine, ListEngine)
     store = engine.stores[0]
-    needs = footprint(model, dtype, frozenset())
-    arenas = {"contact": (store.contacts[0], needs.contact), "row": (store.rows[0], needs.row)}
-    of_arenas = 0
-    for arena, each in arenas.values():
-        held = sum(array.nbytes for array in arena.arrays.values())
-        assert held == arena.capacity * each
-        of_arenas += held
-    of_islands = sum(a.nbytes for arenas in store.islands.values() for arena in arenas for a in arena.arrays.values())
-    shards = sum(store.array(name).nbytes for name in ("totals", "totals_host", "island_totals") if store.has(name))
-    shards += store.island_totals_host.nbytes
-    assert sim.nbytes() - of_arenas - of_islands - shards == WORLDS * needs.world
+    needs = sim.groups[0].footprint()
+    grown = 0
+    for space, shard, arena in arenas(store):
+        worlds = store.bounds[shard + 1] - store.bounds[shard]
+        each = sum(int(array.nbytes) for array in arena.arrays.values()) // arena.capacity
+        assert space not in ("contact", "row") or each == getattr(needs, space)
+        grown += each * (arena.capacity - first_entries(store.model, space, worlds, store.ahead))
+    assert sim.nbytes() - grown == needs.at_first
+    assert sim.nbytes() <= needs.at_most or store.islands
 
 
-def test_pairs_that_are_found_have_arenas_of_their_own() -> None:
-    model = load_model(heap(12))
-    model.find_pairs(True)
-    sim = Simulation(model, WORLDS, backend="host", dtype="float32", shards=1)
-    sim.step(2)
-    store, needs = sim._engine.stores[0], footprint(model, "float32", frozenset())
-    assert footprint(load_model(heap(12)), "float32", frozenset()).pair == 0
-    for space in ("pair", "slot"):
-        arena = store.pairs[space][0]
-        assert sum(array.nbytes for array in arena.arrays.values()) == arena.capacity * getattr(needs, space) > 0
-    assert needs.most(model, 1) > needs.world + needs.slot * model.ncon_max
+@pytest.mark.parametrize(("emission", "worlds"), [("ahead", 6), ("ahead", 3000), ("counted", 6)])
+@pytest.mark.parametrize("name", [*MODELS, "large", "found pairs"])
+def test_the_footprint_on_the_gpu_is_what_the_calls_of_a_step_ask_for(name: str, emission: str, worlds: int) -> None:
+    model = load_model(MODELS.get(name, LARGE))
+    if name == "found pairs":
+        model.find_pairs(True)
+    keep = frozenset({"cfrc_ext"})
+    engine = ListEngine([(model, worlds)], GpuOnPaper(), "serial", "float32", 0, 2, emission, {})
+    for field in INTEGRATION_STATE:
+        engine.get(0, field)
+    for emitter in engine.emitters[0]:
+        list(emitter.ahead(keep) if engine.emission == "ahead" and emitter.can_go_ahead else emitter.steps(1, keep))
+    needs = engine.footprint(0, worlds, keep)
+    assert engine.nbytes() == needs.at_first
+    assert (needs.scratch > 0) == (model.nv > 256)
+    assert (needs.pair > 0) == model.finds_pairs
+    assert needs.at_most >= needs.at_first - needs.first + worlds * needs.row * model.nefc_max
+
+
+def test_arenas_grow_by_doubling_but_not_beyond_all_there_can_be() -> None:
+    model = load_model(OWN["two_arms"])
+    store = GroupStore("group", model, Placement(HostBackend(), "float32", (0, 40), False))
+    arena, most = store.rows[0], 40 * model.nefc_max
+    first = arena.capacity
+    arena.reserve(first + 1)
+    assert arena.capacity == min(2 * first, most)
+    arena.reserve(most)
+    arena.reserve(most - 1)
+    assert arena.capacity == most
+
+
+def test_parameters_of_worlds_are_counted() -> None:
+    sim = Simulation(load_model(OWN["two_arms"]), WORLDS, backend="host")
+    before = sim.nbytes()
+    sim.set_params(gravity=np.tile([0.0, 0.0, -5.0], (WORLDS, 1)))
+    assert sim.nbytes() - before > WORLDS * 3 * 8
 
 
 def test_worlds_that_do_not_fit_are_refused_before_anything_is_allocated(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load_model(OWN["two_arms"])
-    each = footprint(model, "float32", frozenset()).world
-    monkeypatch.setattr(HostBackend, "free_memory", lambda self: 10 * each)
+    needs = Simulation(model, 10, backend="host", executor="serial").groups[0].footprint()
+    monkeypatch.setattr(HostBackend, "free_memory", lambda self: needs.at_first)
     monkeypatch.setattr(HostBackend, "zeros", lambda *_: pytest.fail("memory was asked for"))
-    with pytest.raises(BackendError, match=rf"11 worlds of model 'two_arms' take {each} bytes each"):
-        Simulation(model, 11, backend="host")
+    with pytest.raises(BackendError, match=rf"11 worlds of model 'two_arms' take {needs.world} bytes each"):
+        Simulation(model, 11, backend="host", executor="serial")
     monkeypatch.undo()
-    monkeypatch.setattr(HostBackend, "free_memory", lambda self: 11 * each)
-    Simulation(model, 11, backend="host").step()
+    monkeypatch.setattr(HostBackend, "free_memory", lambda self: needs.at_first)
+    Simulation(model, 10, backend="host", executor="serial").step()
+
+
+def test_the_first_room_of_arenas_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = load_model(OWN["two_arms"])
+    place = [Placement(HostBackend(), "float32", (0, WORLDS), ahead) for ahead in (False, True)]
+    counted, ahead = (footprint(model, p, frozenset()).at_first for p in place)
+    assert ahead > counted
+    monkeypatch.setattr(HostBackend, "free_memory", lambda self: (counted + ahead) // 2)
+    Simulation(model, WORLDS, backend="host", executor="serial", emission="counted", shards=1)
+    with pytest.raises(BackendError, match="the first room for their contacts"):
+        Simulation(model, WORLDS, backend="host", executor="serial", emission="ahead", shards=1)
+
+
+def test_the_jax_backend_cannot_tell() -> None:
+    with pytest.raises(BackendError, match="use backend='host'"):
+        Simulation(load_model(OWN["two_arms"]), 1, backend="jax").groups[0].footprint()
 
 
 def test_the_machine_tells_how_much_is_free() -> None:

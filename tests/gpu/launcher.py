@@ -14,7 +14,7 @@ import numpy as np
 from scheduler import CudaLaunch
 from simengine.backends.base import lanes_for
 from simengine.kernels import cuda_build
-from simengine.kernels.catalogue import all_kernels
+from simengine.kernels.every_kernel import all_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.state.fields import NUM_COLUMNS
 from tests.stages.harness import GUARD_BYTES, GUARD_VALUE, Argument, Memory, Place, functions

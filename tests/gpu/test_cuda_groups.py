@@ -54,7 +54,7 @@ def test_groups_come_and_go_while_the_others_go_on(executor: str) -> None:
 @pytest.mark.parametrize("executor", EXECUTORS[:-1])
 def test_every_group_of_a_mixed_batch_is_its_model_alone(executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where arenas start so small that they have to grow in the middle of a step."""
-    monkeypatch.setattr(store.Arena, "_first_capacity", lambda arena: 2)
+    monkeypatch.setattr(store, "first_entries", lambda *_: 2)
     sim = Simulation([(model, 20) for model in MIXED], backend="cuda", executor=executor)
     for _ in range(4):
         sim.step(10)

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simengine.kernels import catalogue
-from simengine.kernels.catalogue import INTEGRATORS, SOLVERS, STAGES, all_kernels, finish, single, step_kernels
+from simengine.kernels import island_kernels
+from simengine.kernels.catalogue import INTEGRATORS, SOLVERS, STAGES, finish, single, step_kernels
 from simengine.kernels.codegen import body_signature, kernel_source, parameters, stage_sources
+from simengine.kernels.every_kernel import all_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.model.table import SIZES
 from simengine.stages.broadphase import PAIR_STAGES
@@ -149,11 +150,11 @@ def test_a_declaration_names_known_fields_once() -> None:
 
 
 def test_every_field_has_a_writer_or_is_state() -> None:
-    solvers = [kernel for kernels in catalogue.ISLAND_SOLVERS.values() for kernel in kernels]
-    solvers += catalogue.LARGE_FORMS.values()
+    solvers = [kernel for kernels in island_kernels.ISLAND_SOLVERS.values() for kernel in kernels]
+    solvers += island_kernels.LARGE_FORMS.values()
     written = {n for kernel in solvers for n in (*map(kernel.stored_as, kernel.produced), *kernel.island_scratch)}
     written |= {
-        n for stage in (*STAGES, *catalogue.ISLAND_STAGES, *PAIR_STAGES) for n in (*stage.writes, *stage.updates)
+        n for stage in (*STAGES, *island_kernels.ISLAND_STAGES, *PAIR_STAGES) for n in (*stage.writes, *stage.updates)
     }
     inputs = {"ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat", "eq_active"}
     assert {f.name for f in FIELDS} - written == inputs

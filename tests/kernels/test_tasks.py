@@ -8,6 +8,7 @@ from scheduler.device.body import DeviceBody
 from scheduler.device.cuda import compile_body, link_worker
 from simengine.kernels import catalogue
 from simengine.kernels.cuda_build import compile_task, device_body, keep_worker, task_lanes
+from simengine.kernels.every_kernel import all_kernels
 
 pytest.importorskip("cuda.bindings.nvjitlink")
 ARCH = 90
@@ -31,7 +32,7 @@ def test_what_a_body_is_called_tells_it_from_all_others() -> None:
 
 @pytest.mark.parametrize("unit", ["column", "slice", "island", "large island"])
 def test_kernels_of_every_unit_are_bodies(unit: str) -> None:
-    kernel = next(kernel for kernel in catalogue.all_kernels() if kernel.unit == unit)
+    kernel = next(kernel for kernel in all_kernels() if kernel.unit == unit)
     assert compile_task(kernel, "float32", task_lanes(kernel, 16), ARCH)
 
 

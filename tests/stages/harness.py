@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simengine.kernels.catalogue import all_kernels
+from simengine.kernels.every_kernel import all_kernels
 from simengine.kernels.host_build import HostFunction, load_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from simengine.kernels import catalogue
-from simengine.kernels.catalogue import ISLAND_KERNELS, all_kernels
+from simengine.kernels.every_kernel import all_kernels
+from simengine.kernels.island_kernels import ISLAND_KERNELS
 from simengine.model import load_model
 from simengine.state.fields import FIELD
 from tests.islands import counting, dropped, filled

@@ -1,0 +1,66 @@
+"""A step of a shard as one call of the host, whose counts are read without Python; see `simengine.emission.plan`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler import HostLaunch, KernelCall, Tag
+from simengine.backends.host_program import CallOp, HostProgram, RoomOp
+from simengine.emission.calls import EmittedCall, Shard
+from simengine.emission.plan import Count, Plan, Room, Work
+from simengine.emission.store import GroupStore
+
+NAME = "step"
+
+
+class WholeStep(NamedTuple):
+    """The call of a step, and how to tell what it did.
+
+    Attributes:
+        call: runs the plans of all evaluations.
+        program: its launch.
+        works: calls of the program by their places in it.
+    """
+
+    call: KernelCall
+    program: HostProgram
+    works: tuple[tuple[int, Work], ...]
+
+    def log(self) -> list[EmittedCall]:
+        """The calls that the latest run made."""
+        over = self.program.over.tolist()
+        return [EmittedCall(work.call.sized(over[at]), over[at]) for at, work in self.works if over[at]]
+
+
+def whole_step(store: GroupStore, shard: Shard, plans: Sequence[Plan]) -> WholeStep:
+    """The plans of a step's evaluations on a shard as one call."""
+    ops: list[CallOp | RoomOp] = []
+    works: list[tuple[int, Work]] = []
+    for item in (item for plan in plans for item in plan):
+        if isinstance(item, Room):
+            ops += _rooms(store, shard.place, item)
+            continue
+        works.append((len(ops), item))
+        launch = item.call.call.launch
+        assert isinstance(launch, HostLaunch)
+        counts = None if item.counted is None else _columns(store, shard.place, item.counted)
+        ops.append(CallOp(launch, item.units, counts))
+    program = HostProgram(ops, store.buffers)
+    calls = [work.call.call for _, work in works]
+    written = {s for call in calls for s in (*call.writes, *call.updates)}
+    reads = {s for call in calls for s in call.reads} - written
+    tag = Tag((shard.group,), shard.number, NAME)
+    call = KernelCall(NAME, program, tuple(sorted(reads)), (), tuple(sorted(written)), tag=tag)
+    return WholeStep(call, program, tuple(works))
+
+
+def _columns(store: GroupStore, place: int, count: Count) -> np.ndarray:
+    return store.host_counts(count.table)[place, count.first : count.first + count.number]
+
+
+def _rooms(store: GroupStore, place: int, room: Room) -> Iterator[RoomOp]:
+    for space, count in room.needs:
+        yield RoomOp(_columns(store, place, count), store.arena(space, place))

@@ -1,0 +1,17 @@
+"""Every kernel of the engine."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from simengine.kernels.catalogue import INTEGRATORS, NOSLIP_KERNEL, SOLVERS, STAGES, single, step_kernels
+from simengine.kernels.island_kernels import ISLAND_KERNELS
+from simengine.kernels.kernel import Kernel
+
+
+def all_kernels() -> tuple[Kernel, ...]:
+    """Every kernel of the engine, each once."""
+    kernels = [*ISLAND_KERNELS, NOSLIP_KERNEL, *map(single, STAGES)]
+    for integrator, solver in product(("", *INTEGRATORS), SOLVERS):
+        kernels += step_kernels(integrator, solver)
+    return tuple({kernel.name: kernel for kernel in kernels}.values())

@@ -1,0 +1,138 @@
+"""What a compiled MuJoCo model brings to the table: its arrays, sizes, options and first state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from simengine.model.actuators import actuator_table
+from simengine.model.blocks import MOST_DENSE_DOFS, block_table
+from simengine.model.colliders import Census, collider_table
+from simengine.model.fluid import fluid_table
+from simengine.model.frames import frame_table
+from simengine.model.gravcomp import LIMITED, gravcomp_table
+from simengine.model.hfields import geom_hfields
+from simengine.model.lengths import length_table
+from simengine.model.meshes import hull_table
+from simengine.model.pairs import Candidate, can_lie, pair_table
+from simengine.model.rows import row_table
+from simengine.model.sensors import sensor_table
+from simengine.model.table import INT_OPTIONS, SIZES, TABLE, TABLE_BY_NAME
+from simengine.model.tendons import path_table
+
+_DISABLE = mujoco.mjtDisableBit
+
+
+def initial_state(mj: mujoco.MjModel) -> dict[str, np.ndarray]:
+    """State fields that do not begin at zero, as after mj_resetData."""
+    mocap = np.argsort(mj.body_mocapid)[mj.nbody - mj.nmocap :]
+    poses = {"mocap_pos": mj.body_pos[mocap], "mocap_quat": mj.body_quat[mocap]}
+    return {"qpos": mj.qpos0.copy(), "eq_active": mj.eq_active0.astype(np.int32), **poses}
+
+
+def _levels(mj: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray]:
+    depth = np.zeros(mj.nbody, dtype=np.int32)
+    for body in range(1, mj.nbody):
+        depth[body] = depth[mj.body_parentid[body]] + 1
+    order = np.argsort(depth[1:], kind="stable") + 1
+    counts = np.bincount(depth[1:], minlength=1)[1:] if mj.nbody > 1 else np.zeros(0, dtype=np.int64)
+    return np.concatenate(([0], np.cumsum(counts))), np.append(order, 0)
+
+
+def _subtree_ends(mj: mujoco.MjModel) -> np.ndarray:
+    last = np.arange(mj.nbody)
+    for body in range(mj.nbody - 1, 0, -1):
+        parent = mj.body_parentid[body]
+        last[parent] = max(last[parent], last[body])
+    return last
+
+
+def build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], census: Census | None) -> dict[str, np.ndarray]:
+    """Copy MuJoCo's fields, add the derived ones, and fold the disable flags into them."""
+    disabled = int(mj.opt.disableflags)
+    values: dict[str, Any] = pair_table(mj, pairs) | block_table(mj, False)[0] | collider_table(mj, False)[0]
+    values["level_adr"], values["level_body"] = _levels(mj)
+    values["body_last"] = _subtree_ends(mj)
+    values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
+    touching = {g for c in pairs for g in c[:2]} if census is None else census.geoms
+    flat = {g for c in pairs if can_lie(mj, c) for g in c[:2]}
+    of_plane = {c.geom2 for c in pairs if mj.geom_type[c.geom1] == mujoco.mjtGeom.mjGEOM_PLANE}
+    values |= hull_table(mj, touching, flat, of_plane if census is None else touching)
+    values |= length_table(mj) | path_table(mj) | actuator_table(mj) | sensor_table(mj)
+    values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
+    values["stat_meaninertia"] = mj.stat.meaninertia
+    values |= fluid_table(mj) | gravcomp_table(mj) | frame_table(mj)
+    values["geom_hfieldid"] = geom_hfields(mj)
+    for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "noslip_tolerance", "impratio"):
+        values[f"opt_{option}"] = getattr(mj.opt, option)
+    values["opt_leastref"] = 0.0 if disabled & int(_DISABLE.mjDSBL_REFSAFE) else 2.0 * mj.opt.timestep
+    values["dof_treeid"] = np.zeros(mj.nv) if disabled & int(_DISABLE.mjDSBL_ISLAND) else mj.dof_treeid
+    arrays = {}
+    for field in TABLE:
+        arrays[field.name] = typed(field.name, values[field.name] if field.name in values else getattr(mj, field.name))
+    if disabled & int(_DISABLE.mjDSBL_GRAVITY):
+        arrays["opt_gravity"][:] = 0
+    if disabled & int(_DISABLE.mjDSBL_SPRING):
+        for name in ("jnt_stiffness", "jnt_stiffnesspoly", "tendon_stiffness", "tendon_stiffnesspoly"):
+            arrays[name][:] = 0
+    if disabled & int(_DISABLE.mjDSBL_DAMPER):
+        for name in ("dof_damping", "dof_dampingpoly", "tendon_damping", "tendon_dampingpoly"):
+            arrays[name][:] = 0
+    if disabled & int(_DISABLE.mjDSBL_CLAMPCTRL):
+        arrays["actuator_ctrllimited"][:] = 0
+    # a limit of the sum of both acts where they meet
+    arrays["jnt_actfrclimited"][arrays["jnt_gravcomp"] == LIMITED] = 0
+    if disabled & int(_DISABLE.mjDSBL_ACTUATION):
+        arrays["actuator_forcelimited"][:] = 0  # a range without zero would bring a force back
+        arrays["jnt_actfrclimited"][:] = 0
+    return arrays
+
+
+def typed(name: str, values: Any) -> np.ndarray:
+    """The values of a field of the table in its type."""
+    return np.array(values, dtype=np.int32 if TABLE_BY_NAME[name].kind == "int" else np.float64)
+
+
+def build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, int]:
+    """Sizes of the table."""
+    derived = {
+        "ngravcomp": int(np.count_nonzero(arrays["body_gravcomp"])),
+        "nlevel": len(arrays["level_adr"]) - 1,
+        "nroot": len(arrays["root_body"]),
+        "ncand": len(arrays["cand_type"]),
+        "nslot": len(arrays["slot_cand"]),
+        "nlimit": len(arrays["limit_id"]),
+        "nmoment": len(arrays["moment"]),
+        "nwrap": len(arrays["wrap_tenid"]),
+        "npath": len(arrays["path_geom"]),
+        **block_table(mj, False)[1],
+        **collider_table(mj, False)[1],
+        "ntree": int(arrays["dof_treeid"].max(initial=-1)) + 1,
+        "nfriction": len(arrays["friction_id"]),
+        "nhullvert": len(arrays["hull_vert"]),
+        "nface": len(arrays["face_normal"]),
+        "nfacevert": len(arrays["face_vert"]),
+    }
+    return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
+
+
+def build_options(mj: mujoco.MjModel) -> dict[str, int]:
+    """Options of the table, with the disable flags folded in."""
+    disabled = int(mj.opt.disableflags)
+    damped = bool((mj.dof_damping > 0).any() or mj.dof_dampingpoly.any()) and not disabled & int(_DISABLE.mjDSBL_DAMPER)
+    values = {
+        "opt_iterations": int(mj.opt.iterations),
+        "opt_ls_iterations": int(mj.opt.ls_iterations),
+        "opt_eulerdamp": int(damped and not disabled & int(_DISABLE.mjDSBL_EULERDAMP)),
+        "opt_solver": int(mj.opt.solver),
+        "opt_warmstart": int(not disabled & int(_DISABLE.mjDSBL_WARMSTART)),
+        "opt_actuation": int(not disabled & int(_DISABLE.mjDSBL_ACTUATION)),
+        "opt_multiccd": int(not disabled & int(_DISABLE.mjDSBL_MULTICCD)),
+        "opt_cone": int(mj.opt.cone),
+        "opt_noslip_iterations": int(mj.opt.noslip_iterations),
+        "opt_midphase": int(not disabled & int(_DISABLE.mjDSBL_MIDPHASE)),
+        "large_island": MOST_DENSE_DOFS,
+    }
+    return {name: values[name] for name in INT_OPTIONS}

@@ -1,0 +1,95 @@
+"""A program of host calls: order, calls over nothing, room, and buffers that move while it runs."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from scheduler import Buffer, BufferSet, HostLaunch
+from simengine.backends.host_program import CallOp, HostProgram, RoomOp
+
+FUNCTION = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_uint64))
+
+
+class Shelf:
+    """An arena of no content; its buffer moves with its capacity."""
+
+    def __init__(self, buffers: BufferSet) -> None:
+        self.capacity = 2
+        self.asked: list[int] = []
+        self.buffer: Buffer = buffers.add("shelf", 2, 2)
+
+    def reserve(self, need: int) -> None:
+        self.asked.append(need)
+        self.capacity = need
+        self.buffer.rebind(need, need)
+
+
+@pytest.fixture
+def buffers() -> BufferSet:
+    return BufferSet()
+
+
+def test_calls_run_in_order_and_those_over_nothing_are_left_out(buffers: BufferSet) -> None:
+    seen: list[int] = []
+    note = FUNCTION(lambda slots: seen.append(slots[0]))
+    counts = np.array([0, 7], np.int32)
+    ops = [
+        CallOp(HostLaunch(note, [10], buffers), 3, None),
+        CallOp(HostLaunch(note, [11], buffers), 3, counts[:1]),
+        CallOp(HostLaunch(note, [12], buffers), 3, counts[1:]),
+        CallOp(HostLaunch(note, [13], buffers), 0, None),
+    ]
+    program = HostProgram(ops, buffers)
+    program.issue(0)
+    assert seen == [10, 12]
+    assert program.over.tolist() == [3, 0, 7, 0]
+    counts[:] = 5, 0
+    program.issue(0)
+    assert seen == [10, 12, 10, 11]
+    assert program.over.tolist() == [3, 5, 0, 0]
+
+
+def test_a_program_makes_room_for_what_it_counts_and_goes_on_with_what_has_moved(buffers: BufferSet) -> None:
+    shelf = Shelf(buffers)
+    counts = np.zeros(3, np.int32)
+    seen: list[tuple[str, int]] = []
+
+    def count(slots: object) -> None:
+        seen.append(("count", 0))
+        counts[:] = 4, 5, 1
+
+    counting = FUNCTION(count)
+    use = FUNCTION(lambda slots: seen.append(("use", slots[0])))
+    ops = [
+        CallOp(HostLaunch(counting, [], buffers), 1, None),
+        RoomOp(counts[:2], shelf),
+        RoomOp(counts[2:], shelf),
+        CallOp(HostLaunch(use, [shelf.buffer], buffers), 1, None),
+    ]
+    program = HostProgram(ops, buffers)
+    program.issue(0)
+    assert shelf.asked == [9]
+    assert seen == [("count", 0), ("use", 9)]
+    program.issue(0)
+    assert shelf.asked == [9]
+    shelf.buffer.rebind(77, 9)  # moved by someone else
+    program.issue(0)
+    assert seen[-1] == ("use", 77)
+
+
+def test_what_fails_to_make_room_ends_the_program(buffers: BufferSet) -> None:
+    class Full(Shelf):
+        def reserve(self, need: int) -> None:
+            raise MemoryError(f"no room for {need}")
+
+    ran: list[int] = []
+    note = FUNCTION(lambda slots: ran.append(slots[0]))
+    counts = np.array([3], np.int32)
+    ops = [RoomOp(counts, Full(buffers)), CallOp(HostLaunch(note, [1], buffers), 1, None)]
+    program = HostProgram(ops, buffers)
+    with pytest.raises(MemoryError, match="no room for 3"):
+        program.issue(0)
+    assert ran == []
