@@ -139,6 +139,22 @@ def test_capsules_whose_axes_almost_meet_have_exact_normals_in_float32(gap: floa
         assert difference(ours, theirs) <= 1e-5
 
 
+@pytest.mark.parametrize(("beyond", "contacts"), [(1e-6, 5), (6.5e-8, 5), (6.2e-8, 4), (1e-9, 4)])
+@pytest.mark.parametrize("side", range(4))
+def test_two_corners_of_a_face_almost_in_one_place_are_one_contact(beyond: float, contacts: int, side: int) -> None:
+    """A corner of the upper box is just beyond a side of the lower one's face, which cuts it into two corners: one for
+    MuJoCo where they are nearer than 1e-7 of the half diagonal of that face."""
+    mj = two_bodies('type="box" size="0.9 0.9 0.1"', 'type="box" size="0.1 0.1 0.1"', 0.0)
+    pose = np.zeros(14)
+    pose[3], pose[9], pose[10], pose[13] = 1.0, 0.19, np.cos(np.pi / 8), np.sin(np.pi / 8)
+    along = (1.0, -1.0)[side // 2]
+    pose[7:9] = np.where(np.arange(2) == side % 2, along * (0.9 - 0.1 * 2**0.5 + beyond), 0.3)
+    ours, theirs = by_kernels(mj, pose[None], "float64")[0], by_mujoco(mj, pose[None])[0]
+    assert len(theirs[0]) == contacts
+    assert len(ours[0]) == contacts
+    assert difference(ours, theirs) <= 1e-8
+
+
 def test_flush_boxes_touch_in_the_corners_of_what_they_share() -> None:
     """Equal boxes, shifted along one axis and turned a little about another, whose ends stay flush: rounding must not
     put a corner beyond these, nor leave one out."""
