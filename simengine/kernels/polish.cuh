@@ -246,11 +246,11 @@ DEVICE bool is_strict(const Shape& s) {
 }
 
 // Witness points of both cores: p1 - p2 = h n. What is left across n is taken up by the edges of the active kinks.
-DEVICE void witnesses(const Difference& d, const Simplex& s, const real* n, const Kinks& kinks, real* p1, real* p2) {
+DEVICE void witnesses(const Difference& d, const Simplex& s, const real* n, real h, const Kinks& kinks, real* p1,
+                      real* p2) {
   const bool certain1 = witness(d.a, s, R(1.0), n, p1), certain2 = witness(d.b, s, R(-1.0), n, p2);
   const bool strict1 = is_strict(d.a) || (certain1 && !certain2), strict2 = is_strict(d.b) || (certain2 && !certain1);
   if (strict1 || strict2) {  // its point is certain, and says where the other's is
-    const real h = (p1[0] - p2[0]) * n[0] + (p1[1] - p2[1]) * n[1] + (p1[2] - p2[2]) * n[2];
     for (int i = 0; i < 3; ++i) {
       if (strict2) p1[i] = fma_(h, n[i], p2[i]);
       else p2[i] = fma_(-h, n[i], p1[i]);
@@ -260,8 +260,8 @@ DEVICE void witnesses(const Difference& d, const Simplex& s, const real* n, cons
   if (!kinks.number) return;
   real rest[3], share[2] = {R(0.0), R(0.0)};
   for (int i = 0; i < 3; ++i) rest[i] = p1[i] - p2[i];
-  const real h = dot3(rest, n);
-  for (int i = 0; i < 3; ++i) rest[i] = fma_(-h, n[i], rest[i]);
+  const real along = dot3(rest, n);
+  for (int i = 0; i < 3; ++i) rest[i] = fma_(-along, n[i], rest[i]);
   const real r0 = dot3(rest, kinks.edge[0]), r1 = kinks.number == 2 ? dot3(rest, kinks.edge[1]) : R(0.0);
   const real c = kinks.number == 2 ? dot3(kinks.edge[0], kinks.edge[1]) : R(0.0), det = 1 - c * c;
   share[0] = (r0 - c * r1) / det;

@@ -216,15 +216,14 @@ def _is_strict(s: Shape) -> jax.Array:
     return (box == 0).all() & (_still(s.vert) == 0).all() & (curved == curved[0]).all()
 
 
-def witnesses(p: Pair, s: Simplex, n: jax.Array, kinks: Kinks) -> tuple[jax.Array, jax.Array]:
-    """Witness points (3,), (3,) of both cores, from a's centre: they differ along n only. What is left across it is
-    taken up by the edges of the active kinks."""
+def witnesses(p: Pair, s: Simplex, n: jax.Array, h: jax.Array, kinks: Kinks) -> tuple[jax.Array, jax.Array]:
+    """Witness points (3,), (3,) of both cores, from a's centre: they differ by h along n only. What is left across
+    it is taken up by the edges of the active kinks."""
     p1, certain1 = _witness(p.a, p.mat_a, s, s.dir, n)
     p2, certain2 = _witness(p.b, p.mat_b, s, -s.dir, -n)
     p2 = p2 + p.offset
     rest = p1 - p2
-    h = dot(rest, n)
-    rest = rest - h * n
+    rest = rest - dot(rest, n) * n
     two = kinks.number == 2
     r0, r1 = dot(rest, kinks.edge[0]), jnp.where(two, dot(rest, kinks.edge[1]), 0.0)
     c = jnp.where(two, dot(kinks.edge[0], kinks.edge[1]), 0.0)
