@@ -113,11 +113,15 @@ def _over_cap(p: Pair, axis: jax.Array, body: int) -> jax.Array:
     return (other.round[2] <= 0) | (local[0] ** 2 + local[1] ** 2 <= s.round[0] ** 2)
 
 
-def _cap(s: Shape, mat: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Normal (3,) of a cylinder's cap that faces along n or against it, and whether n is near it."""
-    axis = mat[:, 2]
-    along = dot(_still(axis), n)
-    return jnp.where(along > 0, axis, -axis), s.disc & (jnp.abs(along) >= 0.998)
+def _face(s: Shape, mat: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Normal (3,) of a cylinder's cap, or of the side of a box, that faces along n or against it; two edges (2, 3) that
+    span it; and whether there is one, and n near it."""
+    local = _still(n @ mat)
+    up = jnp.where(s.disc, 2, jnp.argmax(jnp.abs(local)))
+    column = (up + jnp.arange(3, dtype=up.dtype)) % 3
+    axis, *edges = mat.T[column]
+    near = (s.disc | (s.box[0] > 0)) & (jnp.abs(local[up]) >= 0.998)
+    return jnp.where(local[up] > 0, axis, -axis), jnp.stack(edges), near
 
 
 def _choices(kinks: Kinks) -> tuple[Kinks, jax.Array]:
@@ -174,13 +178,14 @@ def polish(p: Pair, s: Simplex, n: jax.Array) -> tuple[jax.Array, Kinks]:
     ok = (pick >= 0) & (reach(still, _still(last)) <= h + slack)
     n = jnp.where(ok, last, start)
     kinks = jax.tree.map(lambda a, b: jnp.where(pick >= 0, a, b), chosen, kinks)
-    # (3) caps
+    # (3) caps, and sides of boxes where these are better
     for body, (shape, mat) in enumerate(((p.a, p.mat_a), (p.b, p.mat_b))):
-        cap, near = _cap(shape, mat, _still(n))
-        other = reach(still, _still(cap))
-        ok = near & (other <= h + 0.25 * slack) & _over_cap(still, _still(cap), body)
-        h, n = jnp.where(ok, other, h), jnp.where(ok, cap, n)
-        plane = Kinks(jnp.full_like(kinks.number, 2), mat.T[:2], jnp.full_like(kinks.body, body))
+        face, edges, near = _face(shape, mat, n)
+        other = reach(still, _still(face))
+        bound = h + jnp.where(shape.disc, 0.25, -0.25) * slack
+        ok = near & (other <= bound) & (_over_cap(still, _still(face), body) | ~shape.disc)
+        h, n = jnp.where(ok, other, h), jnp.where(ok, face, n)
+        plane = Kinks(jnp.full_like(kinks.number, 2), edges, jnp.full_like(kinks.body, body))
         kinks = jax.tree.map(lambda a, b, ok=ok: jnp.where(ok, a, b), plane, kinks)
     return n, kinks
 

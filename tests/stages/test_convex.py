@@ -114,6 +114,28 @@ def test_single_contacts_are_half_way_between_the_surfaces() -> None:
     assert min(met[k] for k, pair in enumerate(PAIRS) if "plane" not in pair) > 100, met
 
 
+def test_what_hovers_above_a_wide_box_is_above_its_side_in_float32() -> None:
+    """Points of cores that almost touch differ by little more than rounding, so their difference is no good normal."""
+    mj = mujoco.MjModel.from_xml_string(
+        "<mujoco><default><geom margin='0.01'/></default><worldbody><geom type='box' size='1 1 0.02'/>"
+        "<body><freejoint/><geom type='cylinder' size='0.05 0.06'/></body></worldbody></mujoco>"
+    )
+    rng, qpos = np.random.default_rng(0), np.zeros((300, 7))
+    for q in qpos:
+        tilt = rng.uniform(-0.01, 0.01)
+        mujoco.mju_euler2Quat(q[3:], np.array([rng.uniform(-3, 3), np.pi / 2 + tilt, 0.0]), "XYZ")
+        q[:3] = *rng.uniform(-0.7, 0.7, size=2), 0.07 + 0.06 * abs(tilt) + 10 ** rng.uniform(-5, -3)
+    qpos = qpos.astype(np.float32).astype(np.float64)
+    data = mujoco.MjData(mj)
+    for q, (_, dist, _, frame) in zip(qpos, by_host(mj, qpos, "float32"), strict=True):
+        data.qpos[:] = q
+        mujoco.mj_kinematics(mj, data)
+        gap = -reach(mj, data, 1, np.array([0.0, 0.0, -1.0])) - 0.02
+        assert 0 < gap < 2e-3
+        assert abs(dist.min() - gap) < 1e-6
+        assert (frame[:, 2] < 1e-7 - 1).all()
+
+
 def test_the_contacts_of_a_capsule_come_in_mujocos_order() -> None:
     lines = {i for i, pair in enumerate(PAIRS) if "capsule" in pair and {*pair} & {"cylinder", "mesh"}}
     several = 0
