@@ -7,8 +7,7 @@ from pathlib import Path
 import gymnasium
 import mujoco
 
-from benchmarks.piles import pile_xml
-from simengine.zoo import random_robot
+from simengine.zoo import pile_xml, random_robot
 
 ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 

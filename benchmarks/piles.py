@@ -20,15 +20,7 @@ import mujoco
 import numpy as np
 
 import simengine
-
-SHAPES = {
-    "sphere": 'type="sphere" size="0.1"',
-    "capsule": 'type="capsule" size="0.07 0.08"',
-    "box": 'type="box" size="0.1 0.08 0.06"',
-}
-KINDS = (*SHAPES, "mixed")
-SPACING = 0.3
-"""Distance of neighbours before they fall [m]."""
+from simengine.zoo import PILES, pile_xml
 
 SETTLING = 8
 """Iterations of the solver while a pile falls."""
@@ -46,31 +38,6 @@ class Pile(NamedTuple):
     mj: mujoco.MjModel
     data: mujoco.MjData
     state: dict[str, np.ndarray]
-
-
-def pile_xml(bodies: int, kind: str) -> str:
-    """Free bodies on a lattice in a bin whose floor has about as many places as a cube of them has a side squared."""
-    rng = np.random.default_rng(bodies)
-    side = max(2, math.ceil(bodies ** (1 / 3)))
-    names = [kind] if kind != "mixed" else list(SHAPES)
-    parts = []
-    for i in range(bodies):
-        level, place = divmod(i, side * side)
-        x, y = SPACING * (np.array(divmod(place, side)) - (side - 1) / 2) + rng.uniform(-0.02, 0.02, 2)
-        angles = " ".join(f"{angle:.1f}" for angle in rng.uniform(0, 360, 3))
-        where = f'pos="{x:.4f} {y:.4f} {0.2 + SPACING * level:.4f}" euler="{angles}"'
-        parts.append(f"<body {where}><freejoint/><geom {SHAPES[names[i % len(names)]]}/></body>")
-    wall = SPACING * (side + 1) / 2
-    walls = "".join(
-        f'<geom type="plane" size="9 9 1" pos="{-wall * x} {-wall * y} 0" zaxis="{x} {y} 0"/>'
-        for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1))
-    )
-    return f"""
-<mujoco model="pile_{kind}_{bodies}">
-  <option timestep="0.004"/><size memory="1G"/>
-  <worldbody><geom type="plane" size="9 9 1"/>{walls}{"".join(parts)}</worldbody>
-</mujoco>
-"""
 
 
 def settled(bodies: int, kind: str, steps: int) -> Pile:
@@ -191,7 +158,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bodies", type=int, nargs="+", default=[10, 100, 1000])
     parser.add_argument("--worlds", type=int, nargs="+", default=[1])
-    parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
+    parser.add_argument("--kinds", nargs="+", default=list(PILES), choices=PILES)
     parser.add_argument("--backend", default="host", choices=["host", "cuda"])
     parser.add_argument("--dtype", default="float64", choices=["float32", "float64"])
     parser.add_argument("--settle", type=int, default=300, help="steps that MuJoCo makes before")

@@ -8,9 +8,15 @@ trace = executor.run([[call]])
 """
 
 from .calls import AwaitCounts, Cost, Emitter, FixedList, Item, KernelCall, Launch, Tag
+from .device.body import DeviceBody, DeviceTask, Tiling
+from .device.cuda import compile_body
 from .errors import CallError
-from .executors import EXECUTORS, Executor, Options, make_executor
+from .executors import EXECUTORS, Executor, Options, make_executor, run_repeatedly
 from .launch import Buffer, BufferSet, CudaLaunch, HostLaunch, Number, PythonLaunch
+from .list_recorder import ListRecorder
+from .pipeline.kinds import JobArguments, JobKind, JobLaunch
+from .profiles import Need, Profile
+from .recording import LaunchShape, RecordedList
 from .segments import Segments
 from .trace import Counters, Event, Step, Trace
 from .validation import validate
@@ -25,22 +31,35 @@ __all__ = [
     "Cost",
     "Counters",
     "CudaLaunch",
+    "DeviceBody",
+    "DeviceTask",
     "Emitter",
     "Event",
     "Executor",
     "FixedList",
     "HostLaunch",
     "Item",
+    "JobArguments",
+    "JobKind",
+    "JobLaunch",
     "KernelCall",
     "Launch",
+    "LaunchShape",
+    "ListRecorder",
+    "Need",
     "Number",
     "Options",
+    "Profile",
     "PythonLaunch",
+    "RecordedList",
     "Segments",
     "Step",
     "Tag",
+    "Tiling",
     "Trace",
     "Window",
+    "compile_body",
     "make_executor",
+    "run_repeatedly",
     "validate",
 ]

@@ -49,7 +49,8 @@ class KernelCall:
     """One kernel launch with the segments it touches. Prebuild it, and yield the same object as often as it is due.
 
     `reads`, `writes` and `updates` are ids of a `Segments` table; an update is a read and a write through one pointer.
-    A call is equal only to itself.
+    Of those that are also `tiled`, each tile of the call touches its own part only (see `scheduler.Tiling`), so that
+    executor `device` lets calls wait for one another tile by tile. A call is equal only to itself.
     """
 
     name: str
@@ -59,6 +60,7 @@ class KernelCall:
     updates: tuple[int, ...] = ()
     cost: Cost = _NO_COST
     tag: Tag = _NO_TAG
+    tiled: tuple[int, ...] = ()
     _plan: Any = field(default=_UNPLANNED, init=False, repr=False)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 
 def _driver() -> Any:
@@ -24,6 +24,14 @@ def _checked(result: tuple[Any, ...]) -> Any:
     return result[1] if len(result) > 1 else None
 
 
+class Template(NamedTuple):
+    """What an executable graph was made from: the graph, and its kernel nodes and their parameters by launch."""
+
+    graph: Any
+    nodes: list[Any]
+    parameters: list[Any]
+
+
 def build(
     launches: Sequence[Any], waits: Sequence[Sequence[int]], events: Sequence[tuple[int, int]] | None = None
 ) -> int:
@@ -34,21 +42,80 @@ def build(
         waits: for each the earlier ones, by position, that must have ended before it starts.
         events: for each a pair of timed events to record at its start and end, or None.
     """
+    handle, template = build_updatable(launches, waits, events)
+    _driver().cuGraphDestroy(template.graph)
+    return handle
+
+
+def build_updatable(
+    launches: Sequence[Any], waits: Sequence[Sequence[int]], events: Sequence[tuple[int, int]] | None = None
+) -> tuple[int, Template]:
+    """Return the handle of an executable graph, and the template that `update` needs; it must outlive the graph."""
     driver = _driver()
-    graph = _checked(driver.cuGraphCreate(0))
+    template = Template(_checked(driver.cuGraphCreate(0)), [], [])
     try:
         ends: list[Any] = []
         for i, (launch, before) in enumerate(zip(launches, waits, strict=True)):
             behind = [ends[other] for other in before]
             if events is not None:
-                behind = [_mark(driver, graph, behind, events[i][0])]
-            node = _checked(
-                driver.cuGraphAddKernelNode(graph, behind or None, len(behind), _parameters(driver, launch))
-            )
-            ends.append(node if events is None else _mark(driver, graph, [node], events[i][1]))
-        return int(_checked(driver.cuGraphInstantiate(graph, 0)))
+                behind = [_mark(driver, template.graph, behind, events[i][0])]
+            parameters = _parameters(driver, launch)
+            node = _checked(driver.cuGraphAddKernelNode(template.graph, behind or None, len(behind), parameters))
+            template.nodes.append(node)
+            template.parameters.append(parameters)
+            ends.append(node if events is None else _mark(driver, template.graph, [node], events[i][1]))
+        return int(_checked(driver.cuGraphInstantiate(template.graph, 0))), template
+    except BaseException:
+        driver.cuGraphDestroy(template.graph)
+        raise
+
+
+def build_overlapping(launches: Sequence[Any], ordered: int) -> int:
+    """Return the handle of an executable graph of launches in a row, of which all but the first `ordered` run together.
+
+    Each of those starts once every block of the one before it runs and has said so (griddepcontrol.launch_dependents):
+    none waits for room or for a queue that others hold, as branches of a graph may. Needs compute capability 9.
+    """
+    driver = _driver()
+    stream = _checked(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
+    try:
+        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        _checked(driver.cuStreamBeginCapture(stream, mode))
+        try:
+            for i, launch in enumerate(launches):
+                config = _configuration(driver, launch, stream, overlapping=i >= ordered)
+                function, *_, table = launch.node()
+                _checked(driver.cuLaunchKernelEx(config, driver.CUfunction(function), table, 0))
+        finally:
+            graph = _checked(driver.cuStreamEndCapture(stream))
+        try:
+            return int(_checked(driver.cuGraphInstantiate(graph, 0)))
+        finally:
+            driver.cuGraphDestroy(graph)
     finally:
-        driver.cuGraphDestroy(graph)
+        driver.cuStreamDestroy(stream)
+
+
+def _configuration(driver: Any, launch: Any, stream: Any, overlapping: bool) -> Any:
+    _, grid, block, shared, _ = launch.node()
+    config = driver.CUlaunchConfig()
+    config.gridDimX, config.gridDimY, config.gridDimZ = grid
+    config.blockDimX, config.blockDimY, config.blockDimZ = block
+    config.sharedMemBytes = shared
+    config.hStream = stream
+    attribute = driver.CUlaunchAttribute()
+    attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+    attribute.value.programmaticStreamSerializationAllowed = 1
+    config.attrs = [attribute] if overlapping else []
+    config.numAttrs = int(overlapping)
+    return config
+
+
+def update(graph: int, template: Template, node: int, launch: Any) -> None:
+    """Give a node, by its position, its launch's present arguments; launches of the graph under way keep theirs."""
+    driver, parameters = _driver(), template.parameters[node]
+    parameters.kernelParams = launch.node()[-1]
+    _checked(driver.cuGraphExecKernelNodeSetParams(driver.CUgraphExec(graph), template.nodes[node], parameters))
 
 
 def _mark(driver: Any, graph: Any, behind: list[Any], event: int) -> Any:
@@ -66,7 +133,9 @@ def _parameters(driver: Any, launch: Any) -> Any:
     return parameters
 
 
-def destroy(graph: int) -> None:
-    """Destroy an executable graph."""
+def destroy(graph: int, template: Template | None = None) -> None:
+    """Destroy an executable graph, and the template it was made from if that was kept."""
     driver = _driver()
     _checked(driver.cuGraphExecDestroy(driver.CUgraphExec(graph)))
+    if template is not None:
+        _checked(driver.cuGraphDestroy(template.graph))

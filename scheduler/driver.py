@@ -62,6 +62,14 @@ class Driver(Protocol):
         """Return a graph of launches, each behind the earlier ones that `waits` gives, between two events if given."""
         ...
 
+    def build_updatable_graph(self, launches: Sequence[Any], waits: Sequence[Sequence[int]]) -> int:
+        """Return a graph like `build_graph` whose nodes may be given other arguments."""
+        ...
+
+    def update_graph(self, graph: int, node: int, launch: Any) -> None:
+        """Give a node of an updatable graph, by position, its launch's present arguments, from the next launch on."""
+        ...
+
     def launch_graph(self, graph: int, stream: int) -> None:
         """Put a graph on a stream."""
         ...
@@ -98,6 +106,7 @@ class CudaDriver:
         self._runtime: Any = runtime
         self._cuda: Any = cupy.cuda
         self._event_query: Callable[[int], int] = runtime.eventQuery
+        self._templates: dict[int, Any] = {}  # of graphs that may be updated
         # Bound straight to CuPy's functions: a Python wrapper would cost 60 ns a call.
         self.record: Callable[[int, int], None] = runtime.eventRecord
         self.wait: Callable[[int, int], None] = runtime.streamWaitEvent
@@ -153,11 +162,25 @@ class CudaDriver:
 
         return build(launches, waits, events)
 
+    def build_updatable_graph(self, launches: Sequence[Any], waits: Sequence[Sequence[int]]) -> int:
+        """Return an executable graph of kernel nodes that `update_graph` may change."""
+        from .cuda_graph import build_updatable
+
+        graph, self._templates[graph] = build_updatable(launches, waits)
+        return graph
+
+    def update_graph(self, graph: int, node: int, launch: Any) -> None:
+        """Set the arguments of a kernel node."""
+        from .cuda_graph import update
+
+        update(graph, self._templates[graph], node, launch)
+
     def destroy_graph(self, graph: int) -> None:
         """Destroy an executable graph."""
         from .cuda_graph import destroy
 
-        self._destroy(destroy, graph)
+        template = self._templates.pop(graph, None)
+        self._destroy(lambda handle: destroy(handle, template), graph)
 
     def is_fault(self, error: BaseException) -> bool:
         """Return whether an error's CUDA status ends the context."""

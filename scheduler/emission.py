@@ -13,11 +13,12 @@ from .calls import AwaitCounts, Emitter, Item, KernelCall
 
 
 class _Source:
-    """One emitter, and the sequence number of its latest instance of each call."""
+    """One emitter, its place among them, and the sequence number of its latest instance of each call."""
 
-    __slots__ = ("items", "latest")
+    __slots__ = ("index", "items", "latest")
 
-    def __init__(self, items: Iterator[Item]) -> None:
+    def __init__(self, index: int, items: Iterator[Item]) -> None:
+        self.index = index
         self.items = items
         self.latest: dict[KernelCall, int] = {}
 
@@ -47,12 +48,17 @@ class Feeder:
                     f"emitter {index} given to run() is a {type(emitter).__name__}, not a generator or list of calls; "
                     f"wrap a plain list of calls once more: run([calls])"
                 )
-            self._turns.append(_Source(iter(emitter)))
+            self._turns.append(_Source(index, iter(emitter)))
 
     @property
     def calls(self) -> int:
         """How many calls have been pulled."""
         return self.latest + 1 - self._first
+
+    @property
+    def emitter(self) -> int:
+        """The place of the emitter from which the latest call was pulled; ask before the next pull."""
+        return self._turns[-1].index
 
     @property
     def exhausted(self) -> bool:

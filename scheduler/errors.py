@@ -42,3 +42,13 @@ def device_fault(call: KernelCall, executor: str, cause: BaseException) -> CallE
         cause,
         fatal=True,
     )
+
+
+def call_stuck(call: KernelCall, executor: str, why: str) -> CallError:
+    """Describe a list that the device gave up, because somebody waited too long."""
+    return CallError(
+        f"executor {executor!r} gave up its list: {why}; what the list writes is undefined, so set the state anew, or "
+        f"rerun with executor='serial', check_each=True to see which call does not end",
+        call,
+        TimeoutError(why),
+    )

@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from .calls import KernelCall
 from .hazards import HazardTracker
 
 
-def dependencies(calls: Sequence[KernelCall], conflicts: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """For each call, by position, the earlier calls that it must come directly after, newest first.
+def upstream_of(calls: Sequence[KernelCall], conflicts: list[tuple[int, ...]]) -> list[set[int]]:
+    """For each call, by position, the earlier calls that the hazard check has it wait for.
 
-    The transitive reduction of the hazards: a wait is left out where another one implies it.
+    Of calls with one set of segments that writes, only the newest is named; see `HazardTracker`.
     """
     tracker = HazardTracker(conflicts)
+    return [tracker.add(seq, call) for seq, call in enumerate(calls)]
+
+
+def reduced(upstream: Sequence[Iterable[int]]) -> list[tuple[int, ...]]:
+    """The transitive reduction: for each call those that it must come directly after, newest first.
+
+    A wait is left out where another one implies it.
+    """
     behind: list[int] = []  # bit sets of all calls that a call comes after
     found = []
-    for seq, call in enumerate(calls):
+    for others in upstream:
         reached, direct = 0, list[int]()
-        for other in sorted(tracker.add(seq, call), reverse=True):
+        for other in sorted(others, reverse=True):
             if not reached >> other & 1:
                 direct.append(other)
                 reached |= behind[other] | 1 << other
         behind.append(reached)
         found.append(tuple(direct))
     return found
+
+
+def dependencies(calls: Sequence[KernelCall], conflicts: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """For each call, by position, the earlier calls that it must come directly after, newest first."""
+    return reduced(upstream_of(calls, conflicts))
 
 
 def chains(waits: Sequence[tuple[int, ...]]) -> list[int]:

@@ -259,10 +259,20 @@ class HazardTracker:
 
 def conflict(earlier: KernelCall, later: KernelCall, conflicts: Sequence[tuple[int, ...]]) -> bool:
     """Whether `later` must wait for `earlier`, by comparing every pair of their segments."""
+    return any(b in conflicts[a] for a, b in _pairs(earlier, later))
+
+
+def conflict_whole(earlier: KernelCall, later: KernelCall, conflicts: Sequence[tuple[int, ...]]) -> bool:
+    """Whether `later` must wait for all of `earlier`: for more than the tiles that touch the same part of a segment."""
+    tiled = set(earlier.tiled).intersection(later.tiled)
+    return any(b in conflicts[a] and not (a == b and a in tiled) for a, b in _pairs(earlier, later))
+
+
+def _pairs(earlier: KernelCall, later: KernelCall) -> list[tuple[int, int]]:
+    """Pairs of segments of the two calls of which at least one is written."""
     earlier_writes = earlier.writes + earlier.updates
     later_writes = later.writes + later.updates
     pairs = [(a, b) for a in earlier_writes for b in later.reads]  # RAW
     pairs += [(a, b) for a in earlier.reads for b in later_writes]  # WAR
-    pairs += [(a, b) for a in earlier_writes for b in later_writes]  # WAW
-    # An update reads too; its reads conflict with writes only, and those pairs are already among the above.
-    return any(b in conflicts[a] for a, b in pairs)
+    # An update reads too; its reads conflict with writes only, and those pairs are among these.
+    return pairs + [(a, b) for a in earlier_writes for b in later_writes]  # WAW

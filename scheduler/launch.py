@@ -22,6 +22,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from .device.body import DeviceTask
+
 _DEFAULT_SHARED_LIMIT = 48 * 1024  # bytes a block may ask for before the function must be told to allow more
 
 
@@ -82,6 +84,11 @@ def _address(buffer: Buffer, offset: int) -> int:
     return buffer.ptr + offset
 
 
+def address_of(place: Any) -> int:
+    """The address of a buffer, a (buffer, byte offset) pair or a CuPy array."""
+    return int(struct.unpack("<Q", _slot(0, place))[0])
+
+
 def _slot(position: int, argument: Any) -> bytes:
     """Return one argument as 8 bytes, little endian, its value in the low bytes; a structure as a multiple of them."""
     if argument is None:
@@ -134,6 +141,10 @@ class PackedArguments:
         table = (ctypes.c_void_p * len(parts))(*starts)
         return epoch, slots, table, ctypes.addressof(table)
 
+    def words(self) -> np.ndarray:
+        """The slots for today's buffers, as a uint64 array."""
+        return np.array(self.current()[1], np.uint64)
+
     def current(self) -> tuple[int, Any, Any, int]:
         """Return (epoch, slots, table of pointers to the slots, the table's address), packed for today's buffers."""
         bound = self._bound
@@ -155,9 +166,10 @@ class CudaLaunch:
     """A CUDA kernel bound to grid, block and arguments.
 
     `function` is a CUfunction handle, `shared` the dynamic shared memory a block [bytes]. `issue` costs about 3 us.
+    `task` says how workers of executor `device` run it, if they can.
     """
 
-    __slots__ = ("_allowed", "_dims", "_keepalive", "_launch", "_packed", "block", "function", "grid", "shared")
+    __slots__ = ("_allowed", "_dims", "_keepalive", "_launch", "_packed", "block", "function", "grid", "shared", "task")
 
     def __init__(
         self,
@@ -167,12 +179,14 @@ class CudaLaunch:
         shared: int = 0,
         args: Sequence[Any] = (),
         buffers: BufferSet | None = None,
+        task: DeviceTask | None = None,
     ) -> None:
         from cupy.cuda import driver
 
         self._launch = cast(Callable[..., None], driver.launchKernel)
         self._packed = PackedArguments(args, buffers if buffers is not None else BufferSet())
         self._keepalive: Any = None
+        self.task = task
         self.function = int(function)
         self.block = _three("block", block)
         self.shared = int(shared)
@@ -192,9 +206,10 @@ class CudaLaunch:
         args: Sequence[Any] = (),
         shared: int = 0,
         buffers: BufferSet | None = None,
+        task: DeviceTask | None = None,
     ) -> CudaLaunch:
         """Bind a `cupy.RawKernel`; the launch keeps it alive."""
-        launch = cls(kernel.kernel.ptr, grid, block, shared, args, buffers)
+        launch = cls(kernel.kernel.ptr, grid, block, shared, args, buffers, task)
         launch._keepalive = kernel
         return launch
 
@@ -203,9 +218,26 @@ class CudaLaunch:
         """The set whose epoch tells when arguments must be packed again."""
         return self._packed.buffers
 
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """The arguments, as they were given."""
+        return self._packed.args
+
     def node(self) -> tuple[int, tuple[int, int, int], tuple[int, int, int], int, int]:
         """What a graph's node needs: function, grid, block, shared bytes, address of the table of packed arguments."""
         return self.function, self.grid, self.block, self.shared, self._packed.current()[3]
+
+    def resources(self) -> tuple[int, int]:
+        """Registers a thread and static shared memory a block [bytes] of the compiled function."""
+        from cupy.cuda import driver
+
+        numbers = driver.CU_FUNC_ATTRIBUTE_NUM_REGS, driver.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
+        registers, shared = (int(driver.funcGetAttribute(number, self.function)) for number in numbers)
+        return registers, shared
+
+    def packed_arguments(self) -> np.ndarray:
+        """The arguments as 8-byte words."""
+        return self._packed.words()
 
     def _set_grid(self, grid: Sequence[int]) -> None:
         self.grid = _three("grid", grid)
@@ -215,10 +247,13 @@ class CudaLaunch:
         """Return a launch of another grid that shares the packed arguments."""
         return self.with_shape(grid, self.block, self.shared)
 
-    def with_shape(self, grid: Sequence[int], block: Sequence[int], shared: int) -> CudaLaunch:
+    def with_shape(
+        self, grid: Sequence[int], block: Sequence[int], shared: int, task: DeviceTask | None = None
+    ) -> CudaLaunch:
         """Return a launch of another grid, block and shared memory [bytes] that shares the packed arguments.
 
-        `shared` is at most that of the launch first made, which has told the function how much to allow.
+        `shared` is at most that of the launch first made, which has told the function how much to allow. `task` must
+        fit the new shape.
         """
         if shared > self._allowed:
             raise ValueError(
@@ -227,6 +262,7 @@ class CudaLaunch:
         copy = object.__new__(CudaLaunch)
         for name in ("_allowed", "_launch", "_packed", "_keepalive", "function"):
             setattr(copy, name, getattr(self, name))
+        copy.task = task
         copy.block = _three("block", block)
         copy.shared = int(shared)
         copy._set_grid(grid)
@@ -255,6 +291,15 @@ class HostLaunch:
     ) -> None:
         self.function = function
         self._packed = PackedArguments(args, buffers if buffers is not None else BufferSet())
+
+    @property
+    def buffers(self) -> BufferSet:
+        """The set whose epoch tells when arguments must be packed again."""
+        return self._packed.buffers
+
+    def packed_arguments(self) -> np.ndarray:
+        """The arguments as 8-byte words."""
+        return self._packed.words()
 
     def issue(self, stream: int) -> None:
         """Run the function to its end; the stream is not used."""

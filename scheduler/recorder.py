@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from time import perf_counter
 
 from .calls import KernelCall
@@ -30,7 +30,6 @@ class Recorder:
         self._driver = driver
         self._pool = EventPool(driver, timing=True) if driver is not None and self.times else None
         self._zero = 0
-        self._sinks: list[int] = []  # calls of the latest graph that no other of its calls waits for
         if self._pool is not None and driver is not None:
             self._zero = self._pool.take()
             driver.record(self._zero, home)
@@ -71,22 +70,51 @@ class Recorder:
             self.trace.counters.issue_seconds += perf_counter() - self._origin - issue
             self._device[seq - self._first] = (issue, start, end)
 
-    def graph(self, first: int, waits: Sequence[tuple[int, ...]], rows: Sequence[int]) -> None:
-        """A graph of calls numbered from `first` is launched: behind the one before, and each call behind its waits."""
-        start, waited = first - self._first, {other for direct in waits for other in direct}
+    def graph(
+        self,
+        order: Iterable[int],
+        behind: Sequence[int],
+        seqs: Sequence[int],
+        waits: Sequence[tuple[int, ...]],
+        rows: Sequence[int],
+    ) -> None:
+        """A graph is launched behind some calls.
+
+        Args:
+            order: its calls, in an order that comes after what each waits for.
+            behind: calls that all of it comes after.
+            seqs, waits, rows: of each position in the graph the call, the positions it comes after, and its row.
+        """
+        place = {seq: position for position, seq in enumerate(seqs)}
+        for seq in order:
+            position = place[seq]
+            before = [seqs[other] for other in waits[position]] or behind
+            self.trace.log += [Step("wait", other - self._first, rows[position]) for other in before]
+            self.trace.log.append(Step("issue", seq - self._first, rows[position]))
+
+    def device_list(
+        self, first: int, waits: Sequence[tuple[int, ...]], rows: Sequence[int], retired: Sequence[int]
+    ) -> None:
+        """The device has run calls numbered from `first`: each behind its waits, and behind those retired before it.
+
+        `retired[i]` is the first call that was admitted after the i-th was seen to have ended.
+        """
+        start, ended = first - self._first, dict[int, list[int]]()
+        for number, by in enumerate(retired):
+            ended.setdefault(by, []).append(number)
         for number, (direct, row) in enumerate(zip(waits, rows, strict=True)):
-            before = [start + other for other in direct] if direct else self._sinks
-            self.trace.log += [Step("wait", other, row) for other in before]
+            self.trace.log += [Step("observe", start + other, -1) for other in ended.get(number, ())]
+            self.trace.log += [Step("wait", start + other, row) for other in direct]
             self.trace.log.append(Step("issue", start + number, row))
             self.trace.counters.waits_inserted += len(direct)
-        self._sinks = [start + number for number in range(len(waits)) if number not in waited]
+        self.trace.log += [Step("observe", start + other, -1) for other in ended.get(len(waits), ())]
 
-    def graph_events(self, first: int, count: int) -> list[tuple[int, int]]:
+    def graph_events(self, seqs: Sequence[int]) -> list[tuple[int, int]]:
         """Events for the start and the end of each call of a graph; called where times are kept."""
         assert self._pool is not None
         issue = perf_counter() - self._origin
-        pairs = [(self._pool.take(), self._pool.take()) for _ in range(count)]
-        self._device |= {first - self._first + i: (issue, *pair) for i, pair in enumerate(pairs)}
+        pairs = [(self._pool.take(), self._pool.take()) for _ in seqs]
+        self._device |= {seq - self._first: (issue, *pair) for seq, pair in zip(seqs, pairs, strict=True)}
         return pairs
 
     def finish(self) -> None:

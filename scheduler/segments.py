@@ -6,7 +6,9 @@ or a plain byte range. `conflicts[s]` lists every segment that shares memory wit
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +89,46 @@ class Segments:
             self._ranges.append(segment)
         return segment
 
+    def buffer(self, segment: int) -> str:
+        """Return the name of the buffer, or of the range, that a segment is a piece of."""
+        piece = self._piece(segment)
+        return piece.name if isinstance(piece, _Range) else piece.buffer
+
     def describe(self, segment: int) -> str:
         """Return a segment as people write it: `qpos`, `efc_J#1`, `efc_J#1[size 2]`, `image[0x100:0x140]`."""
-        if not 0 <= segment < len(self._pieces):
-            raise ValueError(f"segment {segment} is not in this table of {len(self._pieces)}; intern it here first")
-        piece = self._pieces[segment]
+        piece = self._piece(segment)
         if isinstance(piece, _Range):
             return f"{piece.name}[{piece.start:#x}:{piece.start + piece.nbytes:#x}]"
         shard = f"#{piece.shard}" if piece.shard else ""
         member = f"[{piece.partition[0]} {piece.partition[1]}]" if piece.partition else ""
         return f"{piece.buffer}{shard}{member}"
+
+    def to_data(self, used: Iterable[int]) -> list[dict[str, Any]]:
+        """Return the pieces of some segments, in the order given, as plain data."""
+        pieces = [self._pieces[segment] for segment in used]
+        return [
+            {"range": piece.name, "start": piece.start, "nbytes": piece.nbytes}
+            if isinstance(piece, _Range)
+            else {"buffer": piece.buffer, "shard": piece.shard, "partition": piece.partition}
+            for piece in pieces
+        ]
+
+    @classmethod
+    def from_data(cls, pieces: Iterable[Mapping[str, Any]]) -> Segments:
+        """Return a table of pieces given by `to_data`: the n-th is segment n, if no two of them are the same."""
+        table = cls()
+        for piece in pieces:
+            if "range" in piece:
+                table.register_range(piece["range"], piece["start"], piece["nbytes"])
+            else:
+                partition = piece["partition"]
+                table.intern(piece["buffer"], piece["shard"], None if partition is None else tuple(partition))
+        return table
+
+    def _piece(self, segment: int) -> _Named | _Range:
+        if not 0 <= segment < len(self._pieces):
+            raise ValueError(f"segment {segment} is not in this table of {len(self._pieces)}; intern it here first")
+        return self._pieces[segment]
 
     def _register(self, piece: _Named | _Range, overlapping: list[int]) -> int:
         segment = len(self._pieces)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from .launch import PythonLaunch
+from .launch import Buffer, BufferSet, Number, PythonLaunch
 
 
 class DeviceFault(RuntimeError):
@@ -33,14 +34,22 @@ class FakeDevice:
         self._executed: dict[int, set[int]] = {}  # event -> those of them that have been executed
         self._stamps: dict[int, int] = {}
         self.graphs: dict[int, tuple[Any, Any, Any]] = {}
+        self.updates = 0  # nodes of graphs that were given other arguments
+        self._updatable: set[int] = set()
         self._of_graphs: set[int] = set()  # streams that calls of graphs run on
         self._clock = 0
         self._handles = 1000
         self._fault: BaseException | None = None
 
-    def launch(self, body: Callable[[], None]) -> FakeLaunch:
-        """Return a launch that runs a Python body on this device."""
-        return FakeLaunch(self, body)
+    def launch(
+        self, body: Callable[..., None], arguments: Sequence[Any] = (), buffers: BufferSet | None = None
+    ) -> FakeLaunch:
+        """Return a launch that runs a Python body on this device.
+
+        The body gets addresses for `Buffer`s and values for `Number`s, as they are when the launch is issued or built
+        into a graph, and other arguments as they are.
+        """
+        return FakeLaunch(self, body, arguments, buffers)
 
     def enqueue(self, stream: int, body: Callable[[], None]) -> None:
         """Put a kernel on a stream."""
@@ -112,26 +121,40 @@ class FakeDevice:
     def build_graph(
         self, launches: Sequence[Any], waits: Sequence[Sequence[int]], events: Sequence[tuple[int, int]] | None
     ) -> int:
-        """Remember a graph."""
+        """Remember a graph, with the arguments of today."""
         self._handles += 1
-        self.graphs[self._handles] = (tuple(launches), tuple(map(tuple, waits)), events)
+        bodies = [launch.bound() if isinstance(launch, FakeLaunch) else launch.node() for launch in launches]
+        self.graphs[self._handles] = (bodies, tuple(map(tuple, waits)), events)
         return self._handles
+
+    def build_updatable_graph(self, launches: Sequence[Any], waits: Sequence[Sequence[int]]) -> int:
+        """Remember a graph."""
+        graph = self.build_graph(launches, waits, None)
+        self._updatable.add(graph)
+        return graph
+
+    def update_graph(self, graph: int, node: int, launch: Any) -> None:
+        """Give a node other arguments. Raises ValueError for a graph that is not updatable, as CUDA would fail."""
+        if graph not in self._updatable:
+            raise ValueError(f"graph {graph} was not built to be updated")
+        self.updates += 1
+        self.graphs[graph][0][node] = launch.bound()
 
     def launch_graph(self, graph: int, stream: int) -> None:
         """Put each launch on a stream of its own behind what it waits for; `stream` is ahead and behind of all."""
         self._check()
         self._queues = {s: q for s, q in self._queues.items() if q or s in self._running or s not in self._of_graphs}
-        launches, waits, events = self.graphs[graph]
+        bodies, waits, events = self.graphs[graph]
         fork, ends = self.create_event(False), list[int]()
         self.record(fork, stream)
-        for i, (launch, before) in enumerate(zip(launches, waits, strict=True)):
+        for i, (body, before) in enumerate(zip(bodies, waits, strict=True)):
             own = self.create_stream()
             self._of_graphs.add(own)
             for event in (fork, *(ends[other] for other in before)):
                 self.wait(own, event)
             if events is not None:
                 self.record(events[i][0], own)
-            self._queues[own].append(("kernel", launch.function))
+            self._queues[own].append(("kernel", body))
             if events is not None:
                 self.record(events[i][1], own)
             ends.append(self.create_event(False))
@@ -204,12 +227,25 @@ class FakeDevice:
 class FakeLaunch(PythonLaunch):
     """A Python body that a FakeDevice runs when its stream gets there."""
 
-    __slots__ = ("_device",)
+    __slots__ = ("_device", "arguments", "buffers")
 
-    def __init__(self, device: FakeDevice, body: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        device: FakeDevice,
+        body: Callable[..., None],
+        arguments: Sequence[Any] = (),
+        buffers: BufferSet | None = None,
+    ) -> None:
         super().__init__(body)
         self._device = device
+        self.arguments = tuple(arguments)
+        self.buffers = buffers
+
+    def bound(self) -> Callable[[], None]:
+        """The body with the arguments of today."""
+        values = {Buffer: lambda b: b.ptr, Number: lambda n: n.value}
+        return partial(self.function, *(values.get(type(a), lambda other: other)(a) for a in self.arguments))
 
     def issue(self, stream: int) -> None:
         """Put the body on a stream."""
-        self._device.enqueue(stream, self.function)
+        self._device.enqueue(stream, self.bound())

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from .calls import KernelCall, Tag
+from .segments import Segments
 
 Record = Literal["off", "order", "times"]
+By = Literal["stream", "kernel"]
 
 
 class Event(NamedTuple):
@@ -42,7 +43,15 @@ class Step(NamedTuple):
 
 @dataclass
 class Counters:
-    """Totals of a run. `issue_seconds` and `check_seconds` are measured only when times are recorded."""
+    """Totals of a run. `issue_seconds` and `check_seconds` are measured only when times are recorded.
+
+    Waits are those of a call for one on another stream, by an event, or the edges of a graph. `waits_asked` says how
+    many the hazard check asked for: one for each call it names that had not been seen complete. Those that stream
+    order and other waits imply were removed, the rest inserted.
+
+    `jobs` and `stolen` count the jobs of `pipeline` and those that another worker took; `launches` the calls and graphs
+    that it launched for them, and `job_seconds` the host's time for that.
+    """
 
     calls: int = 0
     awaits: int = 0
@@ -50,6 +59,20 @@ class Counters:
     waits_removed: int = 0
     issue_seconds: float = 0.0
     check_seconds: float = 0.0
+    jobs: int = 0
+    stolen: int = 0
+    launches: int = 0
+    job_seconds: float = 0.0
+
+    @property
+    def waits_asked(self) -> int:
+        """Waits before those that others imply were removed."""
+        return self.waits_inserted + self.waits_removed
+
+    def add_waits(self, asked: int, inserted: int) -> None:
+        """Count the waits of some calls."""
+        self.waits_inserted += inserted
+        self.waits_removed += asked - inserted
 
 
 @dataclass
@@ -78,37 +101,45 @@ class Trace:
         span = self.span()
         return 1.0 - sum(end - start for start, end in self._busy()) / span if span > 0 else 0.0
 
-    def to_chrome(self, path: str | Path) -> None:
-        """Write the events as Chrome trace JSON, for chrome://tracing or Perfetto; microseconds, one row a stream."""
-        rows = [
-            {
-                "name": e.name,
-                "cat": e.tag.stage or "call",
-                "ph": "X",
-                "pid": 0,
-                "tid": e.stream,
-                "ts": e.start * 1e6,
-                "dur": (e.end - e.start) * 1e6,
-                "args": {"seq": e.seq, "shard": e.tag.shard, "groups": list(e.tag.groups), "issue_us": e.issue * 1e6},
-            }
-            for e in self._needs_times("to_chrome")
-        ]
-        names = [
-            {"name": "thread_name", "ph": "M", "pid": 0, "tid": s, "args": {"name": f"{self.executor} {s}"}}
-            for s in sorted({e.stream for e in self.events})
-        ]
-        Path(path).write_text(json.dumps({"traceEvents": names + rows, "displayTimeUnit": "ns"}), encoding="utf-8")
+    def to_chrome(self, path: str | Path, segments: Segments | None = None, by: By = "stream") -> None:
+        """Write Chrome trace JSON, for ui.perfetto.dev or chrome://tracing, in microseconds.
 
-    def plot(self, path: str | Path) -> None:
-        """Write a PNG timeline: a row for each stream, a colour for each stage, milliseconds. Needs matplotlib."""
+        Args:
+            path: the file.
+            segments: the table of the calls' segments; with it each call says what it touches and what it waited for,
+                and arrows show the hazards.
+            by: a track for each "stream", or for each "kernel".
+
+        Raises:
+            ValueError: the run did not record times, or `by` is neither.
+        """
+        from .perfetto import write_chrome
+
+        write_chrome(self, self._needs_times("to_chrome", by), path, segments, by)
+
+    def plot(self, path: str | Path, segments: Segments | None = None, by: By = "stream") -> None:
+        """Write a PNG timeline: rows by stream and colours by stage, or by kernel and stream; grey where none runs.
+
+        Args:
+            path: the file.
+            segments: the table of the calls' segments; with it arrows show the hazards between rows, bold where the
+                later call waited for the earlier one.
+            by: a row for each "stream", or for each "kernel".
+
+        Raises:
+            ValueError: the run did not record times, or `by` is neither.
+            RuntimeError: matplotlib is not installed.
+        """
         from .timeline import plot_timeline
 
-        plot_timeline(self._needs_times("plot"), self.executor, path)
+        plot_timeline(self, self._needs_times("plot", by), path, segments, by)
 
     def _timed(self) -> list[Event]:
         return [e for e in self.events if e.end == e.end]  # NaN differs from itself
 
-    def _needs_times(self, method: str) -> list[Event]:
+    def _needs_times(self, method: str, by: str) -> list[Event]:
+        if by not in get_args(By):
+            raise ValueError(f"Trace.{method}(by={by!r}) is unknown; choose one of {', '.join(get_args(By))}")
         timed = self._timed()
         if not timed:
             raise ValueError(f"Trace.{method}() needs times, but the run kept {self.record!r}; run with record='times'")

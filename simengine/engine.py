@@ -10,7 +10,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from scheduler import Buffer, Executor, Segments, Trace, make_executor
+from scheduler import Buffer, Emitter, Executor, Segments, Trace, make_executor
 from simengine.backends.base import Backend
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
 from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
@@ -128,6 +128,11 @@ class ListEngine:
         self._options = {**self.backend.executor_options(self.executor_name, shards), **self._chosen_options}
         self.executor = make_executor(self.executor_name, **self._options)
 
+    def needed_options(self) -> dict[str, Any]:
+        """Options without which executors cannot run this engine's lists."""
+        shards = sum(len(emitters) for emitters in self.emitters.values())
+        return {**self.backend.executor_options(self.executor_name, shards), "segments": self.segments}
+
     def _functions(self, lanes: int) -> KernelFunctions:
         return KernelFunctions(lambda kernels: self.backend.load(kernels, self._dtype, lanes))
 
@@ -163,16 +168,17 @@ class ListEngine:
             emitters.append(ShardEmitter(store, shard, factory, of_class))
         return emitters
 
-    def step(self, n: int, keep: frozenset[str], controls: Mapping[int, Any]) -> None:
+    def step(self, n: int, keep: frozenset[str], controls: Mapping[int, Any], executor: Executor | None = None) -> None:
         """Advance every world by `n` steps, but for those of paused groups.
 
         Args:
             n: number of steps.
             keep: derived fields that must be valid afterwards.
             controls: of groups that have others in each step, (n, num_worlds, nu).
+            executor: what runs them, instead of the engine's own.
         """
         copiers = [self._copier(group, own) for group, own in controls.items()]
-        self.trace = self._advance(self.executor, n, keep, copiers)
+        self.trace = self._advance(executor or self.executor, n, keep, copiers)
         self._retire()
         self.valid.update(dict.fromkeys(self._active(), keep))
 
@@ -185,6 +191,12 @@ class ListEngine:
     def _advance(self, executor: Executor, n: int, keep: frozenset[str], controls: Sequence[Copier]) -> Trace:
         emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
         return advance(executor, emitters, self.emission == "ahead", n, keep, controls)
+
+    def lists(self) -> list[Emitter]:
+        """Emitters of one step of every shard, but for those of paused groups."""
+        emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
+        kept, ahead = frozenset[str](), self.emission == "ahead"
+        return [e.ahead(kept) if ahead and e.can_go_ahead else e.steps(1, kept) for e in emitters]
 
     def forward(self) -> None:
         """Fill every derived field from the state."""

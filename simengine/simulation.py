@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import mujoco
 import numpy as np
 
-from scheduler import Trace
+from scheduler import Emitter, Executor, Segments, Trace
 from simengine.backends.select import make_backend
 from simengine.emission.calls import EmittedCall
 from simengine.engine import ListEngine
@@ -141,11 +141,28 @@ class Simulation:
             ValueError: a bad number of steps, control shape, or a control that is not a number.
             NonFiniteError: worlds were found whose state is not finite (with on_nonfinite="raise").
         """
-        if not is_positive(n):
-            shown = repr(n) if np.isscalar(n) else type(n).__name__
-            raise ValueError(f"step(n) takes a positive number of steps, got {shown}; pass controls as step(ctrl=...)")
-        self._engine.step(int(n), self.keep, {} if ctrl is None else self._controls(int(n), ctrl))
+        self._engine.step(_steps(n), self.keep, {} if ctrl is None else self._controls(int(n), ctrl))
         self._check_worlds()
+
+    def step_through(self, executor: Executor, n: int = 1, ctrl: Any = None) -> Trace:
+        """Advance every world as `step` does, through an executor of the caller's.
+
+        Args:
+            executor: one of `scheduler.make_executor(name, **sim.executor_options)`.
+            n, ctrl: as for `step`.
+
+        Returns:
+            The trace of the executor's last run, which is of one step where controls change or steps go ahead of their
+            counts, else of all.
+
+        Raises:
+            BackendError: backend "jax" has no kernel list.
+            ValueError, NonFiniteError: as for `step`.
+        """
+        engine = self._list_engine("trace")
+        engine.step(_steps(n), self.keep, {} if ctrl is None else self._controls(int(n), ctrl), executor)
+        self._check_worlds()
+        return engine.trace
 
     def _controls(self, n: int, ctrl: Any) -> dict[int, Any]:
         """Controls of each of `n` steps, (n, num_worlds, nu), by the group's number; sets those that are the same."""
@@ -264,11 +281,23 @@ class Simulation:
         """The calls of the latest step (the last one of `step(n)`), shard after shard, with their sizes."""
         return self._engine.last_kernel_list()
 
+    @property
+    def segments(self) -> Segments:
+        """The table of the kernel list's segments."""
+        return self._list_engine("segments").segments
+
+    @property
+    def executor_options(self) -> dict[str, Any]:
+        """What `scheduler.make_executor` needs for an executor to `step_through`: segments, device and others."""
+        return self._list_engine("executor").needed_options()
+
+    def emitters(self) -> list[Emitter]:
+        """Emitters of the kernel list of one step, to look at; `step_through` runs it."""
+        return self._list_engine("kernel list").lists()
+
     def trace(self) -> Trace:
         """Take one step with recording on and return what ran when (`to_chrome`, `plot`)."""
-        if isinstance(self._engine, JaxEngine):
-            raise BackendError("backend 'jax' runs no kernel list, so it has no trace; use backend='host' or 'cuda'")
-        trace = self._engine.traced_step(self.keep)
+        trace = self._list_engine("trace").traced_step(self.keep)
         self._check_worlds()
         return trace
 
@@ -292,6 +321,11 @@ class Simulation:
         """Give back threads and streams; the simulation cannot step afterwards."""
         self._engine.close()
 
+    def _list_engine(self, what: str) -> ListEngine:
+        if isinstance(self._engine, JaxEngine):
+            raise BackendError(f"backend 'jax' runs no kernel list, so it has no {what}; use backend='host' or 'cuda'")
+        return self._engine
+
     def _single(self, what: str) -> Group:
         if len(self.groups) != 1:
             raise ValueError(f"{what} needs to know the group of a simulation of several models; use sim.groups[i]")
@@ -301,6 +335,14 @@ class Simulation:
 def is_positive(n: Any) -> bool:
     """Whether something is a whole number of at least one."""
     return isinstance(n, (int, np.integer)) and not isinstance(n, bool) and bool(n >= 1)
+
+
+def _steps(n: Any) -> int:
+    """A number of steps. Raises ValueError for what is none."""
+    if not is_positive(n):
+        shown = repr(n) if np.isscalar(n) else type(n).__name__
+        raise ValueError(f"step(n) takes a positive number of steps, got {shown}; pass controls as step(ctrl=...)")
+    return int(n)
 
 
 def _groups(model: Any, num_worlds: int | None) -> list[tuple[Model, int]]:

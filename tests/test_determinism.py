@@ -44,6 +44,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
         }
         for window in (1, 2, 8, 32)
     },
+    **{
+        f"simulated, {model}": {"executor": "simulated", "shards": 3, "executor_options": {"model": model}}
+        for model in ("streams", "acs-hw")
+    },
     "by default": {},
 }
 
@@ -132,7 +136,7 @@ def test_several_steps_in_one_call_are_single_steps() -> None:
     assert snapshot(sims[0]) == snapshot(sims[1])
 
 
-@pytest.mark.parametrize("executor", ["serial", "threads", "shuffled"])
+@pytest.mark.parametrize("executor", ["serial", "threads", "shuffled", "simulated"])
 def test_a_recorded_run_is_legal(executor: str) -> None:
     options = {"record": "order", "workers": 4}
     sim = host(ant(), WORLDS, executor=executor, shards=4, executor_options=options)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.piles import pile_xml, settled
+from benchmarks.piles import settled
 from simengine import Simulation, UnsupportedModelError, check_model
 from simengine.emission.memory import footprint
 from simengine.kernels.codegen import body_signature
@@ -21,6 +21,7 @@ from simengine.model import Model, load_model
 from simengine.model.blob import pack_models
 from simengine.stages.broadphase import PAIR_STAGES
 from simengine.stages.stage import Stage
+from simengine.zoo import pile_xml
 from tests.generated import models
 from tests.medley import medley
 from tests.models import OWN

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from scheduler import Cost
 from simengine import Model, Simulation, load_model
 from simengine.emission.calls import EmittedCall
 from simengine.model.table import PAIR_TYPES
@@ -193,6 +194,20 @@ def test_each_shard_emits_for_its_own_worlds() -> None:
     touching = {e.call.tag.shard for e in sim.last_kernel_list if e.name == "plane_sphere"}
     assert touching == {2}
     assert {e.call.tag.shard for e in sim.last_kernel_list if e.name == "position"} == {0, 1, 2}
+
+
+def test_cost_hints_grow_with_worlds_and_precision() -> None:
+    def costs(worlds: int, dtype: str) -> dict[str, Cost]:
+        sim = host(ant(), worlds, shards=1, dtype=dtype)
+        sim.forward()
+        return {e.name: e.call.cost for e in sim.last_kernel_list if e.name in FIXED}
+
+    few, many, precise = costs(4, "float32"), costs(12, "float32"), costs(4, "float64")
+    assert sorted(few) == sorted(FIXED)
+    for name, cost in few.items():
+        assert many[name].flops == 3 * cost.flops > 0
+        assert many[name].bytes == 3 * cost.bytes > 0
+        assert cost.bytes < precise[name].bytes <= 2 * cost.bytes or name == "scan"  # which touches integers only
 
 
 def test_frozen_worlds_cause_no_calls() -> None:

@@ -6,24 +6,39 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from .base import Executor, Options
+from ..planning import PLANNERS
+from .base import Executor, Options, run_repeatedly
+from .device import DeviceExecutor
 from .graph import GraphExecutor
+from .pipeline import PipelineExecutor
 from .serial import SerialExecutor
 from .shuffled import ShuffledExecutor
+from .simulated import SimulatedExecutor
 from .streams import StreamsExecutor
+from .streams_planned import PlannedExecutor
 from .streams_polling import PollingExecutor
 from .threads import ThreadsExecutor
 
 
 def _streams(options: Options) -> Executor:
+    if options.stream_policy in PLANNERS:
+        if options.completion == "polling":
+            raise ValueError(
+                f"stream_policy={options.stream_policy!r} plans calls that wait on the device; "
+                f"give completion='events', or a policy of single calls"
+            )
+        return PlannedExecutor(options)
     return PollingExecutor(options) if options.completion == "polling" else StreamsExecutor(options)
 
 
 EXECUTORS: dict[str, Callable[[Options], Executor]] = {
+    "device": DeviceExecutor,
     "graph": lambda options: GraphExecutor(options, cached=False),
     "graph-cached": lambda options: GraphExecutor(options, cached=True),
+    "pipeline": PipelineExecutor,
     "serial": SerialExecutor,
     "shuffled": ShuffledExecutor,
+    "simulated": lambda options: SimulatedExecutor(options, lambda name, inner: EXECUTORS[name](inner)),
     "streams": _streams,
     "threads": ThreadsExecutor,
 }
@@ -43,4 +58,4 @@ def make_executor(name: str, **options: Any) -> Executor:
     return EXECUTORS[name](Options(**options))
 
 
-__all__ = ["EXECUTORS", "Executor", "Options", "make_executor"]
+__all__ = ["EXECUTORS", "Executor", "Options", "make_executor", "run_repeatedly"]

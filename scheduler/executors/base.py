@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal, Protocol, get_args
 
-from ..calls import Emitter, KernelCall
+from ..calls import Emitter, FixedList, KernelCall
 from ..driver import Driver
 from ..emission import Feeder
+from ..gpu_model.spec import GpuSpec
+from ..planning import PLANNERS
 from ..policies import ORDER_POLICIES, STREAM_POLICIES
+from ..profiles import Profile
 from ..recorder import Recorder
 from ..segments import Segments
 from ..trace import Record, Trace
@@ -46,13 +49,21 @@ class Options:
     """Options of `make_executor`. Every executor accepts all of them and uses those that concern it.
 
     segments: the table that calls' segments come from; needed by every executor but `serial`.
-    window: calls in flight at most. streams: CUDA worker streams. workers: host threads, default one a core up to 8.
-    policy: order policy. stream_policy: stream policy, for completion by events. seed: of `shuffled`.
+    window: calls in flight at most; planners, graphs and `pipeline` look at whole runs of calls instead.
+    streams: CUDA worker streams. workers: host threads, default one a core up to 8.
+    policy: order policy. seed: of `shuffled`.
+    stream_policy: stream policy, for completion by events; or a planner of whole runs of calls, which also gives their
+    order, for completion by events and for graphs. profile: what calls take, for planners; by default from their hints.
     record: `off`, `order` (what `validate` needs) or `times` (with time stamps; CUDA runs then end synchronised).
     completion: `events` chains calls on the device, `polling` issues a call only once all before it are seen complete.
     device: of `serial`. stream: handle of the CUDA home stream; None takes CuPy's current stream at each run.
-    check_each: `serial` waits for each call, so that a fault names it. graphs: how many `graph-cached` keeps.
+    check_each: `serial` waits for each call, so that a fault names it.
+    graphs: how many graphs, or plans of fixed lists, are kept. depth: jobs of `pipeline` in flight on a stream at most.
+    tiled: `device` lets calls wait for one another tile by tile where they may. watchdog: seconds after which it takes
+    a call that waits to be stuck. keep: keeps the programs that it links, as `keep(key, make)` returns what is kept
+    under a key or else `make()`.
     driver: replaces CUDA, e.g. by a fake device.
+    model, gpu: of `simulated`: the way of executing, and the GPU, a name or a GpuSpec; see scheduler/gpu_model.
     """
 
     segments: Segments | None = None
@@ -61,6 +72,7 @@ class Options:
     workers: int | None = None
     policy: str = "fifo"
     stream_policy: str = "follow"
+    profile: Profile | None = None
     seed: int = 0
     record: Record = "off"
     completion: Completion = "events"
@@ -68,16 +80,24 @@ class Options:
     stream: int | None = None
     check_each: bool = False
     graphs: int = 64
+    depth: int = 2
+    tiled: bool = True
+    watchdog: float = 10.0
+    keep: Callable[[str, Callable[[], bytes]], bytes] | None = None
     driver: Driver | None = None
+    model: str = "streams"
+    gpu: str | GpuSpec = "h200"
 
     def __post_init__(self) -> None:
-        for name in ("window", "streams", "workers", "graphs"):
+        for name in ("window", "streams", "workers", "graphs", "depth"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"executor option {name}={value} is too small; give at least 1")
+        if not self.watchdog > 0:
+            raise ValueError(f"executor option watchdog={self.watchdog} is no time to wait; give seconds above 0")
         choices = {
             "policy": tuple(ORDER_POLICIES),
-            "stream_policy": tuple(STREAM_POLICIES),
+            "stream_policy": (*STREAM_POLICIES, *PLANNERS),
             "record": get_args(Record),
             "completion": get_args(Completion),
             "device": get_args(Device),
@@ -103,6 +123,19 @@ def run_on_host(call: KernelCall, seq: int, recorder: Recorder | None) -> None:
     start = perf_counter()
     call.launch.issue(0)
     recorder.ran(seq, start, perf_counter())
+
+
+def run_repeatedly(executor: Executor, lists: Sequence[FixedList], times: int) -> Trace:
+    """Run fixed lists so many times, at least once; return the trace of the last run.
+
+    An executor with a `repeat` of its own may let a list go on to its next round while others are in an earlier one.
+    """
+    repeat = getattr(executor, "repeat", None)
+    if repeat is not None:
+        return repeat(lists, times)
+    for _ in range(times - 1):
+        executor.run(lists)
+    return executor.run(lists)
 
 
 def finish_run(trace: Trace, feeder: Feeder, recorder: Recorder | None) -> Trace:

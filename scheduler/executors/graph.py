@@ -8,6 +8,7 @@ lists made as `FixedList`s finds its graph without looking at a single call.
 
 Invariants
     1. A node waits for exactly those earlier calls of its graph that conflict with it, but for waits that others imply.
+       A planner gives the order in which nodes are made, and which of them form a chain; it adds no waits.
     2. Graphs of a run are launched on one stream, so each comes after the one before. It waits for the home stream
        before the first, and the home stream waits for it after the last.
     3. An awaited call has completed once its graph has; the host polls an event behind the graph.
@@ -17,38 +18,17 @@ Invariants
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from time import perf_counter
 from typing import Any
 
 from ..calls import Emitter, FixedList, KernelCall
 from ..driver import CudaDriver, Driver, EventPool
 from ..emission import Feeder
-from ..errors import CallError
-from ..graphs import chains, dependencies
 from ..recorder import Recorder, start_recording
 from ..trace import Trace
 from .base import Options, finish_run
+from .built_graphs import BuiltGraph, GraphBuilder, GraphStore
 from .cuda import CudaRun, Lanes, release
-
-
-class _Graph:
-    """A built graph, and what tells whether it may still be launched."""
-
-    __slots__ = ("calls", "epochs", "handle", "keys", "waits")
-
-    def __init__(self, calls: tuple[KernelCall, ...], waits: list[tuple[int, ...]], handle: int, keys: Any) -> None:
-        self.calls = calls
-        self.waits = waits
-        self.handle = handle
-        self.keys = keys  # kept alive, so that no other object takes their identity
-        sets = {id(s): s for call in calls if (s := getattr(call.launch, "buffers", None)) is not None}
-        self.epochs = [(s, s.epoch) for s in sets.values()]
-
-    def is_current(self) -> bool:
-        """Whether no buffer has moved since it was built."""
-        return all(buffers.epoch == epoch for buffers, epoch in self.epochs)
 
 
 class GraphExecutor:
@@ -57,17 +37,21 @@ class GraphExecutor:
     def __init__(self, options: Options, cached: bool) -> None:
         self.name = "graph-cached" if cached else "graph"
         self._options = options
-        self._most = options.graphs if cached else 1
         self._cached = cached
         self._conflicts = options.table(self.name).conflicts
         self._driver: Driver = options.driver if options.driver is not None else CudaDriver()
+        self._builder = GraphBuilder(self.name, options, self._driver)
+        self._store = GraphStore(options.graphs if cached else 1)
         self._pool = EventPool(self._driver)
         self._done = self._pool.take()
         self._lanes = Lanes(self._driver, 1)
-        self._graphs: OrderedDict[tuple[int, ...], _Graph] = OrderedDict()
         self._home = 0
-        self.built = 0
-        self._finalizer = weakref.finalize(self, _release, self._pool, self._lanes, self._graphs, self._driver)
+        self._finalizer = weakref.finalize(self, _release, self._pool, self._lanes, self._store, self._driver)
+
+    @property
+    def built(self) -> int:
+        """How many graphs were built."""
+        return self._builder.built
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Launch the emitters' calls; on return they are all on the home stream."""
@@ -79,6 +63,7 @@ class GraphExecutor:
             self._lanes.begin(home)
             feeder = run.feeder = Feeder(emitters, lambda seq: False)
             recorder = run.recorder = start_recording(trace, self._driver, home)
+            sinks: list[int] = []  # calls of the latest graph that no other of its calls waits for
             while True:
                 first, calls = feeder.latest + 1, list[KernelCall]()
                 while (call := feeder.pull()) is not None:
@@ -87,7 +72,7 @@ class GraphExecutor:
                         recorder.enter(call)
                 if calls:
                     run.latest = calls[-1]
-                    self._launch_run(tuple(calls), first, recorder)
+                    sinks = self._launch_run(tuple(calls), first, sinks, recorder, trace)
                 if feeder.exhausted:
                     break
                 self._wait()
@@ -102,71 +87,57 @@ class GraphExecutor:
 
     def _run_lists(self, lists: Sequence[FixedList], home: int, trace: Trace) -> Trace:
         key = tuple(map(id, lists))
-        graph = self._graphs.get(key)
-        if graph is None or not self._cached or not graph.is_current():
+        graph = self._find(key)
+        if graph is None:
             graph = self._build(key, tuple(iter(Feeder(lists, lambda seq: True).pull, None)), lists)
-        else:
-            self._graphs.move_to_end(key)
         if graph.calls:
             with CudaRun(self.name, self._driver, self._lanes.handles) as run:
                 run.latest = graph.calls[-1]
                 self._lanes.begin(home)
-                self._driver.launch_graph(graph.handle, self._lanes.use(0))
+                self._launch(graph.handle)
                 self._lanes.join(home)
         trace.counters.calls = len(graph.calls)
+        trace.counters.add_waits(graph.shape.asked, graph.shape.edges)
         return trace
 
-    def _launch_run(self, calls: tuple[KernelCall, ...], first: int, recorder: Recorder | None) -> None:
-        """Launch calls that are numbered from `first`, recorded with times in a graph of its own."""
-        if recorder is not None and recorder.times:
-            self._launch_timed(calls, first, recorder)
-            return
-        key = tuple(map(id, calls))
-        graph = self._graphs.get(key)
-        if graph is None or not self._cached or not graph.is_current():
-            graph = self._build(key, calls, calls)
-        else:
-            self._graphs.move_to_end(key)
-        if recorder is not None:
-            recorder.graph(first, graph.waits, chains(graph.waits))
-        self._driver.launch_graph(graph.handle, self._lanes.use(0))
+    def _find(self, key: tuple[int, ...]) -> BuiltGraph | None:
+        return self._store.find(key) if self._cached else None
 
-    def _build(self, key: tuple[int, ...], calls: tuple[KernelCall, ...], keys: Any) -> _Graph:
+    def _build(self, key: tuple[int, ...], calls: tuple[KernelCall, ...], keys: Any) -> BuiltGraph:
         """Build the graph of a run of calls and keep it, instead of the one that was not used for longest."""
-        old = self._graphs.pop(key, None)
-        if old is not None:
-            self._driver.destroy_graph(old.handle)
-        waits = dependencies(calls, self._conflicts)
-        graph = _Graph(calls, waits, 0, keys)
-        graph.handle = self._instantiate(calls, waits, None)
-        self._graphs[key] = graph
-        while len(self._graphs) > self._most:
-            _, dropped = self._graphs.popitem(last=False)
-            self._driver.destroy_graph(dropped.handle)
-        return graph
+        return self._store.add(key, lambda: self._make(calls, keys), self._drop)
 
-    def _instantiate(self, calls: Sequence[KernelCall], waits: Any, events: list[tuple[int, int]] | None) -> int:
-        self.built += 1
-        try:
-            return self._driver.build_graph([call.launch for call in calls], waits, events)
-        except Exception as error:
-            raise CallError(
-                f"executor {self.name!r} could not build a graph of {len(calls)} calls that ends with "
-                f"{calls[-1].name!r}: {type(error).__name__}: {error}",
-                calls[-1],
-                error,
-            ) from error
+    def _make(self, calls: tuple[KernelCall, ...], keys: Any) -> BuiltGraph:
+        return self._builder.make(calls, keys)
 
-    def _launch_timed(self, calls: tuple[KernelCall, ...], first: int, recorder: Recorder) -> None:
-        began = perf_counter()
-        waits = dependencies(calls, self._conflicts)
-        recorder.trace.counters.check_seconds += perf_counter() - began
-        events = recorder.graph_events(first, len(calls))
-        handle = self._instantiate(calls, waits, events)
-        recorder.graph(first, waits, chains(waits))
-        self._driver.launch_graph(handle, self._lanes.use(0))
-        self._driver.synchronize(self._lanes.handles[0])
+    def _drop(self, handle: int) -> None:
         self._driver.destroy_graph(handle)
+
+    def _launch_run(
+        self, calls: tuple[KernelCall, ...], first: int, behind: list[int], recorder: Recorder | None, trace: Trace
+    ) -> list[int]:
+        """Launch calls that are numbered from `first`, behind those of the graph before; return the last of these.
+
+        Calls recorded with times have a graph of their own.
+        """
+        timed = recorder is not None and recorder.times
+        key = tuple(map(id, calls))
+        graph = None if timed else self._find(key) or self._build(key, calls, calls)
+        shape = graph.shape if graph is not None else self._builder.shape(calls, recorder)
+        seqs = range(first, first + len(calls))
+        events = recorder.graph_events(seqs) if recorder is not None and timed else None
+        handle = graph.handle if graph is not None else self._builder.instantiate(calls, shape, events)
+        if recorder is not None:
+            recorder.graph([seqs[i] for i in shape.order], behind, seqs, shape.waits, shape.rows)
+        trace.counters.add_waits(shape.asked, shape.edges)
+        self._launch(handle)
+        if graph is None:
+            self._driver.synchronize(self._lanes.handles[0])
+            self._driver.destroy_graph(handle)
+        return [] if recorder is None else [seqs[i] for i in shape.sinks()]
+
+    def _launch(self, handle: int) -> None:
+        self._driver.launch_graph(handle, self._lanes.use(0))
 
     def _wait(self) -> None:
         self._driver.record(self._done, self._lanes.use(0))
@@ -182,8 +153,6 @@ class GraphExecutor:
         self._finalizer()
 
 
-def _release(pool: EventPool, lanes: Lanes, graphs: OrderedDict[tuple[int, ...], _Graph], driver: Driver) -> None:
+def _release(pool: EventPool, lanes: Lanes, store: GraphStore, driver: Driver) -> None:
     release(pool, lanes)
-    for graph in graphs.values():
-        driver.destroy_graph(graph.handle)
-    graphs.clear()
+    store.close(driver)

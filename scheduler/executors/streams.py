@@ -9,8 +9,7 @@
 Invariants
     1. A call is issued as soon as it enters the window, in program order, on one stream.
     2. Each call is followed by its event. Before a call is issued, its stream waits for the events of its upstream
-       calls that are on other streams, unless it is known to be behind them already: `seen[s][t]` is the newest call
-       on stream t that stream s is behind, counting what it is behind through third streams.
+       calls that are on other streams, unless it is known to be behind them already; see `scheduler/clocks.py`.
     3. A call leaves the window when the host has seen its event complete; with N calls in the window the host waits for
        the oldest. Completion is looked for only then, and for awaited calls.
     4. Waits point to earlier calls only, so streams cannot block each other in a circle.
@@ -29,6 +28,7 @@ from collections.abc import Iterable
 from time import perf_counter
 
 from ..calls import Emitter, KernelCall
+from ..clocks import StreamClocks
 from ..driver import CudaDriver, Driver, EventPool
 from ..emission import Feeder
 from ..hazards import HazardTracker
@@ -39,32 +39,21 @@ from .base import Options, finish_run
 from .cuda import CudaRun, Lanes, issue_call, release
 
 
-class _Flight:
-    """A call in the window: its stream, its event, and what its stream was behind when it was issued."""
-
-    __slots__ = ("event", "seen", "stream")
-
-    def __init__(self, stream: int, event: int, seen: tuple[int, ...]) -> None:
-        self.stream = stream
-        self.event = event
-        self.seen = seen
-
-
-class _Issuer(CudaRun):
+class Issuer(CudaRun):
     """The state of one run."""
 
     def __init__(self, executor: StreamsExecutor, trace: Trace, home: int) -> None:
         super().__init__(executor.name, executor.driver, executor.lanes.handles)
+        self.pool = executor.pool
+        self.pool.give_all()
         options = executor.options
         self.trace = trace
         self.lanes = executor.lanes
-        self.pool = executor.pool
-        self.window = options.window
-        self.choose = STREAM_POLICIES[options.stream_policy]
         self.tracker = executor.tracker
-        self.flights: dict[int, _Flight] = {}  # oldest first
+        self.tracker.clear()
+        self.clocks = StreamClocks(options.streams)
+        self.flights = self.clocks.places
         self.state = StreamState.of(options.streams)
-        self.seen = [(-1,) * options.streams] * options.streams
         self.recorder = start_recording(trace, self.driver, home, executor.following)
         self.lanes.begin(home)
 
@@ -88,6 +77,53 @@ class _Issuer(CudaRun):
         if self.recorder is not None:
             self.recorder.observe(seq, flight.stream)
 
+    def check(self, seq: int, call: KernelCall) -> set[int]:
+        """Return the calls in flight that a call must come after."""
+        if self.recorder is None or not self.recorder.times:
+            return self.tracker.add(seq, call)
+        began = perf_counter()
+        upstream = self.tracker.add(seq, call)
+        self.trace.counters.check_seconds += perf_counter() - began
+        return upstream
+
+    def wait_for(self, calls: Iterable[int], stream: int, handle: int) -> None:
+        """Make a stream wait for calls on others."""
+        for seq in calls:
+            self.driver.wait(handle, self.flights[seq].event)
+            if self.recorder is not None:
+                self.recorder.wait(seq, stream)
+
+    def note(self, seq: int, stream: int) -> None:
+        """Tell the stream policies of a call in flight."""
+        state = self.state
+        state.stream_of[seq] = stream
+        state.tail[stream] = seq
+        state.load[stream] += 1
+        state.issued += 1
+
+    def poll_awaited(self, feeder: Feeder) -> None:
+        """Let emitters go on whose awaited calls have completed."""
+        for seq in list(feeder.waiting):
+            if self.is_complete(seq):
+                feeder.release(seq)
+
+    def finish(self, feeder: Feeder, home: int) -> Trace:
+        """Join the streams and complete the trace."""
+        self.lanes.join(home)
+        self.trace.counters.add_waits(self.clocks.asked, self.clocks.needed)
+        if self.recorder is not None and self.recorder.times:
+            self.driver.synchronize(home)
+        return finish_run(self.trace, feeder, self.recorder)
+
+
+class _ByPolicy(Issuer):
+    """Issues each call on the stream that a policy chooses, as soon as the window has room for it."""
+
+    def __init__(self, executor: StreamsExecutor, trace: Trace, home: int) -> None:
+        super().__init__(executor, trace, home)
+        self.window = executor.options.window
+        self.choose = STREAM_POLICIES[executor.options.stream_policy]
+
     def make_room(self) -> None:
         """Wait until the window can take a call."""
         while len(self.flights) >= self.window:
@@ -97,53 +133,17 @@ class _Issuer(CudaRun):
             self.retire(oldest)
 
     def issue(self, seq: int, call: KernelCall) -> None:
-        """Put a call on a stream, behind what it depends on."""
-        if self.recorder is not None and self.recorder.times:
-            began = perf_counter()
-            upstream = self.tracker.add(seq, call)
-            self.trace.counters.check_seconds += perf_counter() - began
-        else:
-            upstream = self.tracker.add(seq, call)
-        state = self.state
-        stream = self.choose(upstream, state)
+        """Put a call on a stream, behind what it depends on, and an event behind it."""
+        upstream = self.check(seq, call)
+        stream = self.choose(upstream, self.state)
         handle = self.lanes.use(stream)
-        if upstream:
-            self.wait_for(upstream, stream, handle)
+        if upstream and (waits := self.clocks.waits(upstream, stream)):
+            self.wait_for(waits, stream, handle)
         issue_call(self, call, seq, handle, stream)
         event = self.pool.take()
         self.driver.record(event, handle)
-        self.flights[seq] = _Flight(stream, event, self.seen[stream])
-        state.stream_of[seq] = stream
-        state.tail[stream] = seq
-        state.load[stream] += 1
-        state.issued += 1
-
-    def wait_for(self, upstream: set[int], stream: int, handle: int) -> None:
-        """Let a stream wait for upstream calls on other streams, the newest first: it may imply the others."""
-        counters = self.trace.counters
-        seen = self.seen[stream]
-        for seq in sorted(upstream, reverse=True):
-            flight = self.flights[seq]
-            other = flight.stream
-            if other == stream:
-                continue
-            if seq <= seen[other]:
-                counters.waits_removed += 1
-                continue
-            self.driver.wait(handle, flight.event)
-            counters.waits_inserted += 1
-            if self.recorder is not None:
-                self.recorder.wait(seq, stream)
-            merged = list(map(max, seen, flight.seen))
-            merged[other] = seq
-            seen = tuple(merged)
-        self.seen[stream] = seen
-
-    def poll_awaited(self, feeder: Feeder) -> None:
-        """Let emitters go on whose awaited calls have completed."""
-        for seq in list(feeder.waiting):
-            if self.is_complete(seq):
-                feeder.release(seq)
+        self.clocks.put(seq, stream, event)
+        self.note(seq, stream)
 
 
 class StreamsExecutor:
@@ -163,11 +163,9 @@ class StreamsExecutor:
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Issue the emitters' calls; on return the home stream waits for all of them."""
-        home = self._home = self.driver.current_stream() if self.options.stream is None else self.options.stream
+        home = self._begin()
         trace = Trace(self.name, self.options.record)
-        self.pool.give_all()
-        self.tracker.clear()
-        with _Issuer(self, trace, home) as run:
+        with _ByPolicy(self, trace, home) as run:
             feeder = run.feeder = Feeder(emitters, run.is_complete, self.following)
             while True:
                 call = feeder.pull()
@@ -182,10 +180,12 @@ class StreamsExecutor:
                     break
                 if feeder.waiting:
                     run.poll_awaited(feeder)
-            self.lanes.join(home)
-            if run.recorder is not None and run.recorder.times:
-                self.driver.synchronize(home)
-            return finish_run(trace, feeder, run.recorder)
+            return run.finish(feeder, home)
+
+    def _begin(self) -> int:
+        """Return the home stream of a run."""
+        self._home = self.driver.current_stream() if self.options.stream is None else self.options.stream
+        return self._home
 
     def synchronize(self) -> None:
         """Block the host until the home stream of the last run is empty, and with it every call of the run."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from scheduler import BufferSet, CudaLaunch
+from scheduler import BufferSet, CudaLaunch, DeviceTask
 from simengine.backends.base import lanes_for
 from simengine.errors import BackendError
 from simengine.kernels import cuda_build
@@ -16,7 +17,8 @@ from simengine.kernels.kernel import Kernel
 
 _BLOCKS_A_MULTIPROCESSOR = 16  # blocks of one world that a multiprocessor is given before worlds share blocks
 
-_EXECUTORS = ("serial", "streams", "graph", "graph-cached")
+_EXECUTORS = ("serial", "streams", "graph", "graph-cached", "pipeline", "device")
+_WARP = 32
 
 
 def _can_build_graphs() -> bool:
@@ -146,11 +148,14 @@ class CudaBackend:
     ) -> CudaLaunch:
         """Groups of `lanes` threads, as many worlds a block as threads and shared memory allow."""
         if columns:
-            launch = CudaLaunch(function.ptr, (units,), (cuda_build.SCAN_LANES,), 0, args, buffers)
+            task = DeviceTask(function.body, units)
+            launch = CudaLaunch(function.ptr, (units,), (cuda_build.SCAN_LANES,), 0, args, buffers, task)
         else:
             most = self._most_worlds(lanes, scratch_bytes)
             launch = CudaLaunch(function.ptr, (1,), (lanes, most), most * scratch_bytes, args, buffers)
-            launch = launch.with_shape(*self._shape(units, lanes, scratch_bytes, self._spread_blocks))
+            in_tile = max(1, _WARP // lanes)
+            task = DeviceTask(function.body, max(1, -(-units // in_tile)), in_tile * scratch_bytes)
+            launch = launch.with_shape(*self._shape(units, lanes, scratch_bytes, self._spread_blocks), task)
         launch._keepalive = function
         return launch
 
@@ -176,13 +181,15 @@ class CudaBackend:
 
     def resize(self, launch: CudaLaunch, units: int, lanes: int, scratch_bytes: int, packed: bool) -> CudaLaunch:
         """The same kernel and arguments on a grid for `units` worlds."""
-        return launch.with_shape(*self._shape(units, lanes, scratch_bytes, 1 if packed else self._spread_blocks))
+        tiles = max(1, -(-units // max(1, _WARP // lanes)))
+        task = None if launch.task is None else replace(launch.task, tiles=tiles)
+        return launch.with_shape(*self._shape(units, lanes, scratch_bytes, 1 if packed else self._spread_blocks), task)
 
     def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:
         """Options for the CUDA executors."""
         if name not in _EXECUTORS:
             raise ValueError(f"executor {name!r} cannot run on backend 'cuda'; choose one of {', '.join(_EXECUTORS)}")
-        return {"device": "cuda"}
+        return {"device": "cuda", "keep": cuda_build.keep_worker}
 
     def executor_for(self, by_islands: bool) -> str:
         """Cached graphs of whole steps: faster than streams for 64 to 8192 worlds, within 4 % of them for 32768.
@@ -194,10 +201,15 @@ class CudaBackend:
 
     def emission(self, executor: str) -> str:
         """A graph holds whole steps where it need not wait for counts."""
-        return "ahead" if executor == "graph-cached" else "counted"
+        return "ahead" if executor in ("graph-cached", "pipeline", "device") else "counted"
 
     def shards_for(self, num_worlds: int, executor: str) -> int:
-        """Two shards hide each other's count waits once each of them fills the GPU; below that one does better."""
+        """Two shards hide each other's count waits once each of them fills the GPU; below that one does better.
+
+        A pipeline of one shard would be no pipeline.
+        """
+        if executor == "pipeline":
+            return min(2, num_worlds)
         return 2 if executor == "streams" and num_worlds >= 16384 else 1
 
     def synchronize(self) -> None:

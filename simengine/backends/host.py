@@ -16,6 +16,7 @@ from simengine.kernels.kernel import Kernel
 _WORLDS_A_SHARD = 64  # a shard's working set then stays in a core's second-level cache
 _ALIGNMENT = 64  # bytes
 _MEMORY = Path("/proc/meminfo")
+_EXECUTORS = ("serial", "shuffled", "threads", "simulated")
 
 
 class HostBackend:
@@ -113,8 +114,8 @@ class HostBackend:
 
     def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:
         """Options for the host executors."""
-        if name not in ("serial", "shuffled", "threads"):
-            raise ValueError(f"executor {name!r} cannot run on backend 'host'; choose serial, shuffled or threads")
+        if name not in _EXECUTORS:
+            raise ValueError(f"executor {name!r} cannot run on backend 'host'; choose one of {', '.join(_EXECUTORS)}")
         return {"device": "host", "window": max(32, 4 * num_shards)}
 
     def executor_for(self, by_islands: bool) -> str:

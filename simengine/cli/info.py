@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
         "versions": versions(),
         "backends": available_backends(),
         "kernel_cache": str(cache_dir()),
-        "presets": {"run": presets_of("run"), "bench": presets_of("bench")},
+        "presets": {"run": presets_of("run"), "bench": [*presets_of("bench stepping"), *presets_of("bench scheduler")]},
         "models": asset_names(),
     }
     if options.model:

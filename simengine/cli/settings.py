@@ -8,6 +8,7 @@ from typing import Any
 
 from configs import load_preset, preset_names
 from scheduler import EXECUTORS
+from scheduler.specs import Spec, offered
 from simengine.backends.select import BACKENDS
 from simengine.cli.errors import UsageError
 
@@ -52,6 +53,18 @@ def resolve(options: argparse.Namespace, command: str, defaults: dict[str, Any],
         raise UsageError(f"preset {preset!r} has unknown setting(s) {', '.join(unknown)}; remove them from its file")
     typed = {name: value for name, value in vars(options).items() if name in defaults and value is not None}
     return SimpleNamespace(**{**defaults, **stored, **typed})
+
+
+def executor_spec(text: str) -> Spec:
+    """An executor as typed: `auto`, or a name with options. Raises UsageError if there is no such one."""
+    try:
+        spec = Spec.parse(text)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    reason = "" if text == "auto" else offered(spec)
+    if reason:
+        raise UsageError(reason)
+    return spec
 
 
 def presets_of(command: str) -> list[str]:

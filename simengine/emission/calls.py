@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any, NamedTuple
 
 from scheduler import Buffer, Cost, KernelCall, Segments, Tag
@@ -19,6 +20,7 @@ from simengine.state.fields import (
     NUM_COLUMNS,
     PAIR_ARENAS,
     PAIR_COLUMNS,
+    entry_shape,
 )
 
 _PROGRESS = ("progress", "progress_host")
@@ -143,14 +145,19 @@ class CallFactory:
             store.buffers,
             kernel.unit == "column",
         )
+        reads = self._ids(self._read(kernel, listed, ahead), None)
+        writes = self._ids((*map(kernel.stored_as, kept), *kernel.island_scratch), listed)
+        updates = self._updated(kernel, listed, ahead)
         call = KernelCall(
             name=kernel.name + suffix,
             launch=launch,
-            reads=self._ids(self._read(kernel, listed, ahead), None),
-            writes=self._ids((*map(kernel.stored_as, kept), *kernel.island_scratch), listed),
-            updates=(*self._updated(kernel, listed, ahead), *self._scratch_ids(works_in)),
-            cost=self._cost(kernel, scratch),
+            reads=reads,
+            writes=writes,
+            updates=(*updates, *self._scratch_ids(works_in)),
+            cost=self._cost(kernel, kept, scratch),
             tag=Tag((shard.group,), shard.number, kernel.name),
+            # a tile is the same worlds in all calls over all worlds, and touches what is theirs
+            tiled=(*reads, *writes, *updates) if listed is None and kernel.unit == "world" else (),
         )
         return SizedCall(call, store, lanes, scratch, ahead)
 
@@ -253,10 +260,13 @@ class CallFactory:
             ids.append(self._segments.intern(name, self.shard.number, partition))
         return tuple(ids)
 
-    def _cost(self, kernel: Kernel, scratch: int) -> Cost:
-        sizes = self._store.model.sizes
-        flops = sum(stage.flops for stage in kernel.stages) * sizes["nv"] * self.shard.size
-        return Cost(flops, 0.0, scratch)
+    def _cost(self, kernel: Kernel, kept: Sequence[str], scratch: int) -> Cost:
+        """A hint: operations and bytes for all worlds of the shard, with one entry of each arena a world."""
+        sizes, worlds = self._store.model.sizes, self.shard.size
+        flops = sum(stage.flops for stage in kernel.stages) * sizes["nv"] * worlds
+        touched = [FIELD[kernel.stored_as(name)] for name in (*kernel.reads, *kept, *kernel.updates)]
+        word = {"int": 4, "real": 4 if self._store.dtype == "float32" else 8}
+        return Cost(flops, sum(word[f.kind] * prod(entry_shape(f, sizes)) for f in touched) * worlds, scratch)
 
 
 class SizedCall:

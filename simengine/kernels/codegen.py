@@ -266,6 +266,42 @@ def _cuda_entry(kernel: Kernel) -> str:
     )
 
 
+def task_name(kernel: Kernel, dtype: str, lanes: int) -> str:
+    """Name of the device function that runs a tile of a kernel; unique among all that may be linked together."""
+    return f"{kernel.name}_{dtype}_{lanes}_task"
+
+
+def _task_entry(kernel: Kernel) -> str:
+    """The body for workers of executor `device`: a tile is as many units as groups fit in a warp, or one."""
+    call = ", ".join(p.split()[-1].lstrip("*") for p in parameters(kernel))
+    lines = [
+        'extern "C" __device__ void TASK_NAME(const unsigned long long*, int tile, char* memory) {',
+        "  // workers keep the arguments at the start of their memory; so the compiler knows where they are",
+        "  extern __shared__ __align__(16) unsigned long long task_memory[];",
+        "  const unsigned long long* slots = task_memory;",
+        *_host_unpack(kernel),
+    ]
+    if kernel.unit == "column":
+        return "\n".join([*lines, f"  {kernel.stages[0].name}(tile, {call});", "}"]) + "\n"
+    own = "reinterpret_cast<real*>(memory)"
+    if kernel.unit == "world":
+        far = f"reinterpret_cast<real*>(slots[{len(parameters(kernel)) - 1}])"
+        lines += ["#if LANES > 32", f"  real* const work = {far};", "#else", f"  real* const work = {own};", "#endif"]
+    else:
+        lines.append(f"  real* const work = {own};")
+    place = "LANES > 32 ? slot : group_in_block()" if kernel.unit == "world" else "LANES > 32 ? 0 : group_in_block()"
+    lines += [
+        "  if (full && (full[0] | full[1])) return;",
+        "  const int slot = LANES > 32 ? tile : tile * (32 / LANES) + group_in_block();",
+        "  if (slot >= (worlds ? *num_listed : n)) return;",
+        f"  const int world = {_unit(kernel)};",
+        f"  real* scratch = work + size_t({place}) * (scratch_words + COLUMN_WORDS);",
+        f"  {kernel.name}_world({call}, world, scratch);",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def _host_unpack(kernel: Kernel) -> list[str]:
     lines = []
     received = parameters(kernel)
@@ -275,7 +311,7 @@ def _host_unpack(kernel: Kernel) -> list[str]:
         received = received[1:]
     for i, parameter in enumerate(received):
         kind, name = parameter.rsplit(" ", 1)
-        value = f"({kind})slots[{i}]" if "*" in kind else f"(int)(int64_t)slots[{i}]"
+        value = f"({kind})slots[{i}]" if "*" in kind else f"(int)(long long)slots[{i}]"
         lines.append(f"  {parameter} = {value};" if "*" in kind else f"  const int {name} = {value};")
     return lines
 
@@ -335,8 +371,12 @@ def body_sources(paths: Iterable[Path]) -> list[str]:
 
 
 def kernel_source(kernel: Kernel, target: str) -> str:
-    """Complete source of a kernel for "cuda" or "host"; the build defines REAL, REAL_IS_FLOAT and LANES."""
-    parts = [(_HERE / "dialect.cuh").read_text(), constants()]
+    """Complete source of a kernel for "cuda", "host", or "task", a body for workers of executor `device`.
+
+    The build defines REAL, REAL_IS_FLOAT and LANES, and TASK_NAME for tasks.
+    """
+    parts = ["#define AS_TASK"] if target == "task" else []
+    parts += [(_HERE / "dialect.cuh").read_text(), constants()]
     if kernel.unit != "column":
         parts += ["#define UNIT_ISLAND"] if kernel.on_islands else []
         parts.append(model_struct(kernel))
@@ -346,5 +386,6 @@ def kernel_source(kernel: Kernel, target: str) -> str:
     parts += body_sources(stage_sources(kernel))
     if kernel.unit != "column":
         parts.append(_world_function(kernel))
-    parts.append(_cuda_entry(kernel) if target == "cuda" else _host_entry(kernel))
+    entry = {"cuda": _cuda_entry, "host": _host_entry, "task": _task_entry}[target]
+    parts.append(entry(kernel))
     return "\n".join(part.replace("#pragma once\n", "") for part in parts)

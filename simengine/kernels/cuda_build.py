@@ -6,14 +6,17 @@ Compiling needs no GPU, so every kernel is checked for each architecture on mach
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from scheduler import DeviceBody, compile_body
 from simengine.errors import BackendError
 from simengine.kernels.cache import cached, digest
-from simengine.kernels.codegen import kernel_source
+from simengine.kernels.codegen import kernel_source, task_name
 from simengine.kernels.host_build import defines
 from simengine.kernels.kernel import Kernel
 
@@ -79,8 +82,60 @@ def kernel_lanes(kernel: Kernel, lanes: int) -> int:
     return {"column": SCAN_LANES, "slice": SLICE_LANES}.get(kernel.unit, wide)
 
 
-def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:
-    """CUDA functions of kernels by name (objects with `.ptr`), for the current device."""
+_SCAN_REGISTERS = 96
+_TASK_SCAN_LANES = 128  # threads of a worker that scans: larger blocks would leave no room for others
+_TASK_REGISTERS = 168  # of a thread of other workers: with fewer, code that holds all bodies puts much on the stack
+
+
+def task_lanes(kernel: Kernel, lanes: int) -> int:
+    """Lanes of a kernel's body for workers of executor `device`."""
+    return _TASK_SCAN_LANES if kernel.unit == "column" else kernel_lanes(kernel, lanes)
+
+
+def compile_task(kernel: Kernel, dtype: str, own: int, arch: int) -> bytes:
+    """Intermediate code of a kernel's body for workers. Raises BackendError where it cannot be compiled."""
+    name = task_name(kernel, dtype, own)
+    options = [*defines(dtype, own), f"-DBLOCK={BLOCK}", f"-DTASK_NAME={name}"]
+    try:
+        return compile_body(kernel_source(kernel, "task"), name, arch, options)
+    except RuntimeError as error:
+        raise BackendError(str(error)) from error
+
+
+def device_body(kernel: Kernel, dtype: str, lanes: int, arch: int) -> DeviceBody:
+    """The body of a kernel for workers of executor `device`, compiled or found in the cache when it is first linked."""
+    return _device_body(kernel, dtype, task_lanes(kernel, lanes), arch)
+
+
+@cache
+def _device_body(kernel: Kernel, dtype: str, own: int, arch: int) -> DeviceBody:
+    registers = _SCAN_REGISTERS if kernel.unit == "column" else _TASK_REGISTERS
+
+    def code() -> bytes:
+        version = str(_nvrtc().getVersion())
+        key = digest(kernel_source(kernel, "task"), version, dtype, str(own), str(arch), str(BLOCK))
+        made = cached(f"{kernel.name}-{key}.task", lambda path: _write(path, compile_task(kernel, dtype, own, arch)))
+        return made.read_bytes()
+
+    return DeviceBody(task_name(kernel, dtype, own), code, max(32, own), registers, f"{own} {dtype}")
+
+
+def keep_worker(key: str, make: Callable[[], bytes]) -> bytes:
+    """Linked workers of executor `device`, in the cache of kernels."""
+    return cached(key, lambda path: _write(path, make())).read_bytes()
+
+
+@dataclass(frozen=True)
+class CudaFunction:
+    """A loaded kernel: its handle, what keeps it loaded, and its body for workers."""
+
+    ptr: int
+    function: Any
+    body: DeviceBody
+
+
+def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, CudaFunction]:
+    """CUDA functions of kernels by name, for the current device."""
     import cupy
 
     wanted = list(kernels)
@@ -91,5 +146,7 @@ def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str,
     for kernel, path in zip(wanted, paths, strict=True):
         module = cupy.cuda.function.Module()
         module.load(path.read_bytes())
-        functions[kernel.name] = module.get_function(kernel.name)
+        function = module.get_function(kernel.name)
+        body = device_body(kernel, dtype, lanes, arch)
+        functions[kernel.name] = CudaFunction(function.ptr, function, body)
     return functions

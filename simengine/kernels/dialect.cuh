@@ -4,7 +4,8 @@
 // reductions have a fixed order, so that results never depend on timing. Built with fused multiply-add contraction off:
 // the same expression then rounds the same in every kernel, and fma_() is written where it is wanted.
 //
-//   GPU          LANES of a warp, block = (LANES, worlds), collectives masked to the group; LANES > 32 is a whole block
+//   GPU          LANES of a warp, block = (LANES, worlds), collectives masked to the group; LANES > 32 is a whole block;
+//                as a task of executor `device`, block = (32 or LANES), and 32 / LANES worlds a tile
 //   host, 1      a plain loop, collectives are the identity
 //   host, more   one thread per lane with barriers, for the thread sanitizer
 //
@@ -19,8 +20,14 @@
 typedef REAL real;
 
 #if defined(__CUDACC__)
+// Bodies for workers are linked with those of other numbers of lanes: what they share by name must not be shared.
+#ifdef AS_TASK
+#define DEVICE static __device__ __forceinline__
+#define DEVICE_CALL static __device__ __noinline__
+#else
 #define DEVICE __device__ __forceinline__
 #define DEVICE_CALL __device__ __noinline__
+#endif
 #define DEVICE_METHOD __device__ __forceinline__
 #define GRID_CONSTANT __grid_constant__
 #define SIMENGINE_GPU 1
@@ -57,14 +64,20 @@ typedef REAL real;
 
 #if SIMENGINE_GPU  // ------------------------------------------------------------------------------------ GPU
 
+#if defined(AS_TASK) && LANES < 32  // the blocks of workers are a warp in one row
+DEVICE int lane() { return threadIdx.x % LANES; }
+DEVICE int group_in_block() { return threadIdx.x / LANES; }
+#else
 DEVICE int lane() { return threadIdx.x; }
+DEVICE int group_in_block() { return threadIdx.y; }
+#endif
 
 #if LANES <= 32
 DEVICE unsigned lane_mask() {
 #if LANES == 32
   return 0xffffffffu;
 #else
-  return ((1u << LANES) - 1u) << ((threadIdx.y * LANES) & 31);
+  return ((1u << LANES) - 1u) << ((group_in_block() * LANES) & 31);
 #endif
 }
 DEVICE void lane_sync() { __syncwarp(lane_mask()); }

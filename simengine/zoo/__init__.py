@@ -1,4 +1,4 @@
-"""Models of our own as MJCF: files, and robots drawn at random, which may be mutated and bred.
+"""Models of our own as MJCF: files, piles, and robots drawn at random, which may be mutated and bred.
 
 Nothing here needs the engine; what is made can be given to `simengine.load_model`, to MuJoCo, or to a file.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from simengine.zoo.piles import PILES, pile_xml
 from simengine.zoo.robots import Limb, Robot, Segment, random_robot
 
-__all__ = ["MODELS", "Limb", "Robot", "Segment", "model_path", "random_robot"]
+__all__ = ["MODELS", "PILES", "Limb", "Robot", "Segment", "model_path", "pile_xml", "random_robot"]
 
 MODELS = ("grasp",)
 """Models that are files: `grasp`, a hand of three fingers on a gantry, and a box to take up."""

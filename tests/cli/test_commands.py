@@ -89,6 +89,32 @@ def test_trace_writes_events_and_picture(executor: str, tmp_path: Path, capsys: 
     assert (out / "trace.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.skipif("host" not in BACKENDS, reason="needs a C++ compiler")
+def test_trace_by_kernel_and_access(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--executor", "threads:workers=2,window=8", "--backend", "host", "--out", str(tmp_path), "--json"]
+    result = call_json(
+        capsys, "trace", "half_cheetah", *SMALL, *options, "--by", "kernel", "--access", str(tmp_path / "who")
+    )
+    rows = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    names = [row["args"]["name"] for row in rows if row["name"] == "thread_name"]
+    assert {"position", "smooth"} <= set(names)
+    assert any(row["ph"] == "f" for row in rows)
+    table = (tmp_path / "who" / "access.md").read_text()
+    assert "| qpos | r |" in table
+    assert result["access"] == [str(tmp_path / "who" / name) for name in ("access.md", "access.png")]
+    assert (tmp_path / "who" / "access.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_trace_of_a_network(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = "population:rows=4,policies=2,most=8"
+    result = call_json(capsys, "trace", spec, "--backend", "host", "--out", str(tmp_path), "--json")
+    assert (result["list"], result["executor"]) == (spec, "threads")
+    events = [e for e in json.loads((tmp_path / "trace.json").read_text())["traceEvents"] if e["ph"] == "X"]
+    assert len(events) == result["calls"] >= 10
+    assert main(["trace", spec, "--backend", "jax", "--out", str(tmp_path)]) == 2
+    assert "backend 'jax' runs no kernel list" in capsys.readouterr().err
+
+
 def test_trace_needs_a_kernel_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", "hopper", *SMALL, "--backend", "jax", "--out", str(tmp_path)]) == 1
     assert "backend 'jax' runs no kernel list" in capsys.readouterr().err
@@ -122,6 +148,9 @@ def test_info_prints_every_backend(capsys: pytest.CaptureFixture[str]) -> None:
         (["bench", "nothing"], "invalid choice: 'nothing'"),
         (["bench", "stepping", "--model", "ant", "no_such_model"], "no model file 'no_such_model'"),
         (["trace"], "the following arguments are required: model"),
+        (["trace", "wired", "--worlds", "4"], "'wired' is a list; write its size with it"),
+        (["trace", "ant", "--executor", "magic"], "unknown executor 'magic'"),
+        (["trace", "ant", "--executor", "threads:widow=3"], "unexpected keyword argument 'widow'"),
         ([], "the following arguments are required: COMMAND"),
     ],
 )

@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import configs
-from simengine.cli import bench, run, train
+from simengine.cli import bench_scheduler, bench_stepping, run, train
 from simengine.cli.errors import UsageError
 from simengine.cli.models import asset_names, model_path
 from simengine.cli.settings import positive, presets_of, resolve
 
+COMMANDS = ("run", bench_stepping.COMMAND, bench_scheduler.COMMAND, "train")
 DEFAULTS = {"model": None, "worlds": 3, "steps": 4, "backend": "auto"}
 
 
@@ -55,7 +56,7 @@ def test_without_preset_the_defaults_hold() -> None:
 
 
 def test_preset_of_another_command_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"preset 'stepping' is for `simengine bench`"):
+    with pytest.raises(UsageError, match=r"preset 'stepping' is for `simengine bench stepping`"):
         resolve(parsed(), "run", DEFAULTS, "stepping")
 
 
@@ -65,7 +66,13 @@ def test_preset_with_unknown_setting_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "defaults"), [("run", run.DEFAULTS), ("bench", bench.DEFAULTS), ("train", train.DEFAULTS)]
+    ("command", "defaults"),
+    [
+        ("run", run.DEFAULTS),
+        (bench_stepping.COMMAND, bench_stepping.DEFAULTS),
+        (bench_scheduler.COMMAND, bench_scheduler.DEFAULTS),
+        ("train", train.DEFAULTS),
+    ],
 )
 def test_every_preset_fits_its_command(command: str, defaults: dict[str, object]) -> None:
     names = presets_of(command)
@@ -75,11 +82,11 @@ def test_every_preset_fits_its_command(command: str, defaults: dict[str, object]
 
 
 def test_every_preset_is_for_some_command() -> None:
-    assert sorted(presets_of("run") + presets_of("bench") + presets_of("train")) == configs.preset_names()
+    assert sorted(name for command in COMMANDS for name in presets_of(command)) == configs.preset_names()
 
 
 def test_unknown_preset_names_those_there_are() -> None:
-    with pytest.raises(ValueError, match=r"there is no preset 'nothing'; the presets are ant, stepping"):
+    with pytest.raises(ValueError, match=r"there is no preset 'nothing'; the presets are ant, scheduler, stepping"):
         configs.load_preset("nothing")
 
 

@@ -29,6 +29,11 @@ def streams(completion: str, window: int, count: int, shards: int) -> Setting:
     return {"executor": "streams", "shards": shards, "executor_options": options}
 
 
+def planned(name: str, planner: str, emission: str = "counted") -> Setting:
+    """Options of a simulation whose runs of calls are planned."""
+    return {"executor": name, "emission": emission, "shards": 3, "executor_options": {"stream_policy": planner}}
+
+
 ON_HOST: dict[str, Setting] = {
     "serial, 3 shards": {"executor": "serial", "shards": 3},
     "shuffled": {"executor": "shuffled", "shards": 4, "seed": 3},
@@ -71,6 +76,41 @@ ON_CUDA: dict[str, Setting] = {
         }
         for emission in ("ahead", "counted")
         for shards in (1, 2, 3)
+    },
+    **{
+        f"device, window {window}, {'tiled, ' if tiled else ''}{emission}, {shards} shards": {
+            "executor": "device",
+            "emission": emission,
+            "shards": shards,
+            "executor_options": {"window": window, "tiled": tiled},
+        }
+        for emission, shards, window, tiled in (
+            ("ahead", 1, 32, True),
+            ("ahead", 1, 32, False),
+            ("ahead", 3, 3, True),
+            ("ahead", 3, 64, True),
+            ("counted", 2, 32, True),
+        )
+    },
+    **{
+        f"pipeline, {emission}, {count} streams, {depth} deep, {shards} shards": {
+            "executor": "pipeline",
+            "emission": emission,
+            "shards": shards,
+            "executor_options": {"streams": count, "depth": depth},
+        }
+        for emission in ("ahead", "counted")
+        for count, depth, shards in ((8, 2, 1), (8, 2, 3), (2, 1, 5))
+    },
+    **{
+        f"{name} planned by {planner}, {emission}": planned(name, planner, emission)
+        for planner in ("kesco", "opara")
+        for name, emission in (
+            ("streams", "ahead"),
+            ("streams", "counted"),
+            ("graph-cached", "ahead"),
+            ("graph-cached", "counted"),
+        )
     },
     "by default": {},
     "by default again": {},
@@ -187,6 +227,26 @@ def test_several_steps_in_one_call_are_single_steps(backend: str) -> None:
     assert state_bits(once) == state_bits(often)
 
 
+@cuda_only
+@pytest.mark.parametrize("executor", ["graph-cached", "pipeline"])
+@pytest.mark.parametrize("keep", [(), ("xpos",)])
+def test_steps_that_shards_take_on_their_own_are_single_steps(
+    backend: str, executor: str, keep: tuple[str, ...]
+) -> None:
+    """Shards of a pipeline drift apart by whole steps, also where arenas have to grow in between."""
+    once = fresh(backend, WORLDS, executor=executor, shards=5, emission="ahead", keep=keep)
+    once.set_state(**ant_start(WORLDS)._asdict(), ctrl=controls(WORLDS)[0])
+    often = fresh(backend, WORLDS, executor="serial", shards=1, keep=keep)
+    often.set_state(**ant_start(WORLDS)._asdict(), ctrl=controls(WORLDS)[0])
+    for _ in range(2):
+        once.step(STEPS)
+        for _ in range(STEPS):
+            often.step()
+    assert state_bits(once) == state_bits(often)
+    for name in keep:
+        assert to_host(once.field(name)).tobytes() == to_host(often.field(name)).tobytes()
+
+
 @both
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_reported_fields_agree_between_executors(backend: str, dtype: str) -> None:
@@ -211,6 +271,9 @@ RECORDED = {
     "cuda": [
         {"executor": "serial"},
         *(streams(completion, n, count, 3) for completion in ("events", "polling") for n, count in ((32, 8), (2, 2))),
+        *({"executor": name} for name in ("graph", "graph-cached", "device")),
+        *({"executor": "pipeline", "emission": emission} for emission in ("ahead", "counted")),
+        *(planned(name, planner) for name in ("streams", "graph") for planner in ("kesco", "opara")),
     ],
 }
 

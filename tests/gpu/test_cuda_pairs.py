@@ -6,8 +6,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from benchmarks.piles import pile_xml
 from simengine import Simulation, check_model, load_model
+from simengine.zoo import pile_xml
 from tests.gpu.compare import cuda_only
 from tests.medley import medley
 from tests.test_found_pairs import assert_same_contacts, dropped, evaluated, forced, heap

@@ -49,8 +49,12 @@ EXECUTORS = [
     {"executor": "streams", "shards": 3, "executor_options": {"completion": "polling"}},
     {"executor": "graph-cached", "shards": 3},
     {"executor": "graph", "shards": 2},
+    {"executor": "device", "shards": 2},
+    {"executor": "pipeline", "shards": 3},
+    {"executor": "streams", "shards": 3, "emission": "ahead", "executor_options": {"stream_policy": "kesco"}},
 ]
-executors = pytest.mark.parametrize("options", EXECUTORS, ids=["serial", "events", "polling", "graph-cached", "graph"])
+NAMES = ["serial", "events", "polling", "graph-cached", "graph", "device", "pipeline", "kesco"]
+executors = pytest.mark.parametrize("options", EXECUTORS, ids=NAMES)
 
 
 @cuda_only

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scheduler import BufferSet, CallError, FixedList, KernelCall, Segments, make_executor
 from scheduler.graphs import chains, dependencies
 from scheduler.hazards import conflict
-from scheduler.testing import FakeDevice, FakeLaunch
+from scheduler.testing import FakeDevice
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
 GRAPHS = ["graph", "graph-cached"]
@@ -50,20 +50,10 @@ def test_any_list(emitters: list[list[Spec]], name: str, record: str, graphs: in
     executor.close()
 
 
-class Moving(FakeLaunch):
-    """A launch whose buffers may move."""
-
-    __slots__ = ("buffers",)
-
-    def __init__(self, device: FakeDevice, body: Any, buffers: BufferSet) -> None:
-        super().__init__(device, body)
-        self.buffers = buffers
-
-
 def fixed_lists(device: FakeDevice, table: Segments, done: list[str], buffers: BufferSet) -> list[FixedList]:
     def call(name: str, segment: str) -> KernelCall:
         ids = (table.intern(segment),)
-        return KernelCall(name, Moving(device, lambda: done.append(name), buffers), (), ids)
+        return KernelCall(name, device.launch(lambda: done.append(name), (), buffers), (), ids)
 
     return [FixedList([call(f"a{i}", "x") for i in range(3)]), FixedList([call(f"b{i}", "y") for i in range(2)])]
 

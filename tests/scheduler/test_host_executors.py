@@ -11,7 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import AwaitCounts, CallError, KernelCall, PythonLaunch, Segments, make_executor, validate
+from scheduler import (
+    AwaitCounts,
+    CallError,
+    FixedList,
+    KernelCall,
+    PythonLaunch,
+    Segments,
+    make_executor,
+    run_repeatedly,
+    validate,
+)
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
 WINDOWS = st.sampled_from([1, 2, 32])
@@ -293,13 +303,25 @@ def test_a_dropped_threads_executor_ends_its_threads() -> None:
 
 
 def test_options_are_checked() -> None:
-    with pytest.raises(ValueError, match="unknown executor 'graf'; choose one of graph, graph-cached, serial, "):
+    with pytest.raises(ValueError, match="unknown executor 'graf'; choose one of device, graph, graph-cached, "):
         make_executor("graf")
     with pytest.raises(TypeError, match="unknown executor option 'widow'; the options are segments, window"):
         make_executor("serial", widow=3)
     with pytest.raises(ValueError, match="window=0 is too small"):
         make_executor("serial", window=0)
+    with pytest.raises(ValueError, match="depth=0 is too small"):
+        make_executor("serial", depth=0)
+    with pytest.raises(ValueError, match="stream_policy='kesko' is unknown; choose one of follow, .*kesco, opara"):
+        make_executor("serial", stream_policy="kesko")
     with pytest.raises(ValueError, match="policy='fif' is unknown; choose one of fifo"):
         make_executor("serial", policy="fif")
     with pytest.raises(ValueError, match="executor 'threads' checks hazards and needs the segments table"):
         make_executor("threads")
+
+
+def test_lists_are_run_repeatedly_by_executors_without_a_way_of_their_own() -> None:
+    table, ran = Segments(), list[str]()
+    calls = FixedList([python_call(k, lambda k=k: ran.append(k), writes=(table.intern("a"),)) for k in "xy"])
+    trace = run_repeatedly(make_executor("threads", segments=table, workers=1, record="order"), [calls], 3)
+    assert ran == ["x", "y"] * 3
+    assert trace.order == list(calls)

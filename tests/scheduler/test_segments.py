@@ -58,6 +58,7 @@ def test_descriptions() -> None:
     assert table.describe(table.intern("qpos")) == "qpos"
     assert table.describe(table.intern("efc_J", 2, ("size", 1))) == "efc_J#2[size 1]"
     assert table.describe(table.register_range("image", 256, 64)) == "image[0x100:0x140]"
+    assert [table.buffer(segment) for segment in range(3)] == ["qpos", "efc_J", "image"]
 
 
 def test_refusals() -> None:
@@ -66,5 +67,7 @@ def test_refusals() -> None:
         table.register_range("empty", 16, 0)
     with pytest.raises(ValueError, match="segment 7 is not in this table of 0"):
         table.describe(7)
+    with pytest.raises(ValueError, match="segment -1 is not in this table of 0"):
+        table.buffer(-1)
     with pytest.raises(ValueError, match="not a \\(family name, member number\\) pair"):
         table.intern("efc", 0, ("size",))  # type: ignore[arg-type]

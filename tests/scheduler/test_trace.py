@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from scheduler import Cost, Event, KernelCall, PythonLaunch, Tag, Trace, make_executor
+from scheduler import Cost, Event, KernelCall, PythonLaunch, Segments, Tag, Trace, make_executor, timeline
+from scheduler.holds import Hazard, holds, idle_spans
 from scheduler.policies import StreamState, critical, fifo, follow, least_loaded, lifo, round_robin
 
 
@@ -27,6 +29,50 @@ def test_concurrency_and_idle_share() -> None:
     assert Trace("serial").concurrency() == Trace("serial").idle_share() == 0.0
 
 
+def two_streams() -> tuple[Trace, Segments]:
+    """A write of x on stream 0; on stream 1 an unrelated call, and a read of x that waited for the write."""
+    table = Segments()
+    x, y = table.intern("x"), table.intern("y", 1, ("half", 0))
+    launch = PythonLaunch(lambda: None)
+    order = [
+        KernelCall("write", launch, (), (x,), tag=Tag((0,), 0, "make")),
+        KernelCall("other", launch, (), (), (y,), tag=Tag((0,), 1, "make")),
+        KernelCall("read", launch, (x,), (y,), tag=Tag((0,), 1, "take")),
+        KernelCall("again", launch, (x,), (), tag=Tag((0,), 1, "take")),
+    ]
+    spans = [(0, 0.0, 5e-3), (1, 0.0, 2e-3), (1, 6e-3, 7e-3), (1, 9e-3, 9.5e-3)]
+    events = [Event(k, c.name, s, 0.0, a, b, c.tag) for k, (c, (s, a, b)) in enumerate(zip(order, spans, strict=True))]
+    return Trace("streams", "times", order=order, events=events), table
+
+
+def test_what_held_each_call() -> None:
+    found, hazards = holds(*two_streams())
+    assert [(hold.seq, hold.kind, hold.by) for hold in found] == [
+        (0, "start", -1),
+        (1, "start", -1),
+        (2, "hazard", 0),
+        (3, "stream", 2),
+    ]
+    assert [hold.idle for hold in found] == pytest.approx([0, 0, 1e-3, 2e-3])
+    assert sorted(hazards) == [Hazard(0, 2, True), Hazard(0, 3, False), Hazard(1, 2, False)]
+
+
+def test_idle_spans_are_what_concurrency_leaves() -> None:
+    spans = list(idle_spans(trace().events))
+    assert spans == [(4.0, 8.0)]
+    assert sum(end - start for start, end in spans) == pytest.approx(trace().idle_share() * trace().span())
+
+
+def chrome(tmp_path: Path, **options: Any) -> dict[str, list[dict[str, Any]]]:
+    """Rows of a file by their phase."""
+    recorded, table = two_streams()
+    recorded.to_chrome(tmp_path / "trace.json", table, **options)
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for row in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]:
+        rows.setdefault(row["ph"], []).append(row)
+    return rows
+
+
 def test_chrome_json(tmp_path: Path) -> None:
     trace().to_chrome(tmp_path / "trace.json")
     written = json.loads((tmp_path / "trace.json").read_text())
@@ -36,13 +82,67 @@ def test_chrome_json(tmp_path: Path) -> None:
         ("k1", 1, 2e6, 2e6, "t"),
         ("k2", 0, 8e6, 1e6, "s"),
     ]
-    names = [e["args"]["name"] for e in written["traceEvents"] if e["ph"] == "M"]
-    assert names == ["threads 0", "threads 1"]
+    names = [e["args"]["name"] for e in written["traceEvents"] if e["ph"] == "M" and e["name"] == "thread_name"]
+    assert names == ["threads 0", "threads 1", "issue"]
+    assert not [e for e in written["traceEvents"] if e["ph"] in "sf"]
 
 
-def test_picture(tmp_path: Path) -> None:
-    trace().plot(tmp_path / "trace.png")
+def test_chrome_json_with_segments(tmp_path: Path) -> None:
+    rows = chrome(tmp_path)
+    read = rows["X"][2]
+    assert (read["tid"], read["args"]["reads"], read["args"]["writes"]) == (1, ["x"], ["y#1[half 0]"])
+    assert (read["args"]["held_by"], read["args"]["held_by_call"]) == ("hazard", "write")
+    assert read["args"]["started_us_later"] == pytest.approx(1000)
+    starts, ends = rows["s"], {row["id"]: row for row in rows["f"]}
+    assert [row["name"] for row in starts].count("held") == 1
+    slices = {(row["tid"], row["name"]): row for row in rows["X"]}
+    for start in starts:  # ends of an arrow lie in slices, else viewers drop it
+        inside = [
+            r for r in slices.values() if r["tid"] == start["tid"] and r["ts"] <= start["ts"] < r["ts"] + r["dur"]
+        ]
+        assert len(inside) == 1
+        assert any(r["ts"] == ends[start["id"]]["ts"] for r in slices.values())
+    running = [(row["ts"], row["args"]["running"]) for row in rows["C"]]
+    assert max(count for _, count in running) == 2
+    assert running[-1] == (pytest.approx(9500), 0)
+
+
+def test_chrome_json_by_kernel(tmp_path: Path) -> None:
+    rows = chrome(tmp_path, by="kernel")
+    assert [row["tid"] for row in rows["X"]] == [0, 0, 1, 1]
+    names = [row["args"]["name"] for row in rows["M"] if row["name"] == "thread_name" and row["pid"] == 0]
+    assert names == ["make", "take"]
+
+
+@pytest.mark.parametrize("by", ["stream", "kernel"])
+@pytest.mark.parametrize("with_segments", [False, True])
+def test_picture(by: Any, with_segments: bool, tmp_path: Path) -> None:
+    recorded, table = two_streams()
+    recorded.plot(tmp_path / "trace.png", table if with_segments else None, by)
     assert (tmp_path / "trace.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_picture_shows_hazards_and_gaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Red lines join the end of the write to the read that it held; gaps of the stream are red, then blue."""
+    drawn: list[tuple[list[Any], str, float]] = []
+    monkeypatch.setattr(
+        timeline, "_draw_lines", lambda axes, lines, colour, width: drawn.append((lines, colour, width))
+    )
+    recorded, table = two_streams()
+    recorded.plot(tmp_path / "trace.png", table)
+    thin, bold, waiting, starting = (lines for lines, _, _ in drawn)
+    assert bold == [[(pytest.approx(5000), 0), (pytest.approx(6000), 1)]]
+    assert thin == [[(pytest.approx(5000), 0), (pytest.approx(9000), 1)]]
+    assert waiting == [[(pytest.approx(2000), 1), (pytest.approx(5000), 1)]]
+    assert starting == [
+        [(pytest.approx(5000), 1), (pytest.approx(6000), 1)],
+        [(pytest.approx(7000), 1), (pytest.approx(9000), 1)],
+    ]
+
+
+def test_unknown_rows_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"Trace.plot\(by='row'\) is unknown; choose one of stream, kernel"):
+        trace().plot(tmp_path / "x", by="row")  # type: ignore[arg-type]
 
 
 def test_pictures_need_times(tmp_path: Path) -> None:

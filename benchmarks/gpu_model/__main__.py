@@ -1,0 +1,85 @@
+"""The GPU model: `python -m benchmarks.gpu_model fit LISTS`, then `python -m benchmarks.gpu_model report LISTS`.
+
+LISTS is what `python -m benchmarks.record_lists` wrote on the GPU. `fit` prints a preset, to be committed by hand in
+scheduler/gpu_model/presets.py. `report` checks the preset against every workload, asks for the ratios of the ACS
+paper, and answers what-if questions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.gpu_model import paper
+from benchmarks.gpu_model.data import Workload, load
+from benchmarks.gpu_model.fit import fit, from_costs
+from benchmarks.gpu_model.report import plot, table, validation_table
+from benchmarks.gpu_model.validation import validate_workload
+from benchmarks.gpu_model.whatif import what_if
+from scheduler.gpu_model import gpu_named
+
+FITTED = ("ant x 64", "6 models x 64")
+ASKED = ("6 models x 64", "ant x 2048")
+
+
+def chosen(workloads: list[Workload], names: list[str]) -> list[Workload]:
+    """The workloads of these names. Raises SystemExit for one that is not there."""
+    by_name = {workload.name: workload for workload in workloads}
+    for name in names:
+        if name not in by_name:
+            sys.exit(f"there is no workload {name!r}; choose from {', '.join(map(repr, by_name))}")
+    return [by_name[name] for name in names]
+
+
+def fitting(args: argparse.Namespace) -> int:
+    """Print the machine that fits."""
+    workloads, costs, _ = load(args.lists)
+    gpu = from_costs(gpu_named(args.gpu), costs)
+    found = fit(gpu, chosen(workloads, args.fitted), progress=lambda text: print(text, file=sys.stderr, flush=True))
+    print(json.dumps(asdict(found), indent=1))
+    return 0
+
+
+def reporting(args: argparse.Namespace) -> int:
+    """Check the preset, ask, and print or write what was found."""
+    workloads, _, about = load(args.lists)
+    gpu = gpu_named(args.gpu)
+    result: dict[str, Any] = {"measured": about, "gpu": asdict(gpu)}
+    result["validation"] = [validate_workload(workload, gpu, workload.name in args.fitted) for workload in workloads]
+    print(validation_table(result["validation"]), "\n", flush=True)
+    if args.plot:
+        plot(result["validation"], args.plot)
+    if not args.quick:
+        result["paper"] = list(paper.rows(workloads))
+        print(table(result["paper"]), "\n", flush=True)
+        result["what_if"] = [row for workload in chosen(workloads, args.asked) for row in what_if(workload, gpu)]
+        print(table(result["what_if"]))
+    if args.json:
+        args.json.write_text(json.dumps(result, indent=1) + "\n")
+    return 0
+
+
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    for name, run in (("fit", fitting), ("report", reporting)):
+        command = commands.add_parser(name)
+        command.add_argument("lists", type=Path)
+        command.add_argument("--gpu", default="h200", help="preset to start from, or to check")
+        command.add_argument("--fitted", nargs="+", default=list(FITTED), help="names of the workloads fitted on")
+        command.set_defaults(run=run)
+    command.add_argument("--asked", nargs="+", default=list(ASKED), help="workloads of the what-if tables")
+    command.add_argument("--quick", action="store_true", help="the check alone")
+    command.add_argument("--json", type=Path)
+    command.add_argument("--plot", type=Path)
+    args = parser.parse_args()
+    return int(args.run(args))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

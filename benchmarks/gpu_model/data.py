@@ -1,0 +1,84 @@
+"""Measured workloads, as `benchmarks.record_lists` writes them, and what the model predicts for each measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.record_lists import options_of
+from scheduler import RecordedList, make_executor
+from scheduler.executors.simulated import MODELS
+from scheduler.gpu_model import GpuSpec
+from scheduler.recording import read_json
+
+REPEATS = 6
+"""Steps that a prediction is taken over; as in the measurement, they are followed by one wait for the device."""
+
+
+KEPT = ("graph-cached", "pipeline", "device")
+"""What these do of a list by counts depends on whether it has come before: one recorded step does not tell."""
+
+
+class Measurement(NamedTuple):
+    """A step of a workload under an executor: the list's name, the executor as text, and microseconds a step."""
+
+    emission: str
+    executor: str
+    us: float
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Lists of one simulation by emission, and what was measured of them."""
+
+    name: str
+    lists: dict[str, RecordedList]
+    measured: tuple[Measurement, ...]
+
+
+def short_name(models: Sequence[str], worlds: int) -> str:
+    """A name for tables: the model, or how many there are, and the worlds of each."""
+    return f"{models[0].replace('/', ' ') if len(models) == 1 else f'{len(models)} models'} x {worlds}"
+
+
+def load(path: Path) -> tuple[list[Workload], dict[str, float], dict[str, Any]]:
+    """The workloads of a file, the costs [s] measured beside them, and what they were measured on."""
+    data = read_json(path)
+    workloads = []
+    for row in data["rows"]:
+        lists = {emission: RecordedList.from_data(found) for emission, found in row["lists"].items()}
+        measured = tuple(
+            Measurement(m["emission"], m["executor"], m["us_per_step"])
+            for m in row["measured"]
+            if "us_per_step" in m and _can_be_predicted(m["emission"], options_of(m["executor"])[0])
+        )
+        workloads.append(Workload(short_name(row["models"], row["worlds"]), lists, measured))
+    about = {key: data[key] for key in ("hardware", "versions", "date", "command")}
+    return workloads, data["costs"], about
+
+
+def _can_be_predicted(emission: str, executor: str) -> bool:
+    return executor in MODELS and not (emission == "counted" and executor in KEPT)
+
+
+def predicted(recorded: RecordedList, executor: str, gpu: GpuSpec, repeats: int = REPEATS) -> float:
+    """Microseconds a step of a list takes under an executor, after one that is not counted."""
+    name, options = options_of(executor)
+    simulated: Any = make_executor("simulated", segments=recorded.segments, model=name, gpu=gpu, **options)
+    simulated.run(recorded.emitters())
+    simulated.synchronize()
+    begin = simulated.now
+    if all(recorded.fixed):  # as the engine does
+        simulated.repeat(recorded.emitters(), repeats)
+    else:
+        simulated.run(recorded.emitters(repeats))
+    simulated.synchronize()
+    simulated.close()
+    return float(1e6 * (simulated.now - begin) / repeats)
+
+
+def with_host(gpu: GpuSpec, **costs: Any) -> GpuSpec:
+    """The same GPU with other costs on the host."""
+    return replace(gpu, host=replace(gpu.host, **costs))

@@ -1,0 +1,51 @@
+"""What if: other windows, numbers of streams, sizes of the GPU and costs of a launch. Microseconds a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from benchmarks.gpu_model.data import Workload, predicted, with_host
+from scheduler.gpu_model import GpuSpec
+
+WINDOWS = (8, 16, 32, 64, 128)
+STREAMS = (1, 2, 4, 8, 16, 32)
+SIZES = (0.25, 0.5, 1.0, 2.0)
+LAUNCHES = (0.0, 1.0, 2.0, 3.0, 5.0)
+MODELS = ("serial", "streams", "graph-cached", "acs-sw", "acs-hw", "device")
+
+
+def larger(gpu: GpuSpec, factor: float) -> GpuSpec:
+    """A GPU of more (or fewer) multiprocessors of the same kind."""
+    return replace(gpu, multiprocessors=max(1, round(factor * gpu.multiprocessors)), reference=gpu)
+
+
+def faster_launches(gpu: GpuSpec, us: float) -> GpuSpec:
+    """A host whose launches take so many microseconds, of kernels and of graphs, and whose queues a sixth of it."""
+    return with_host(gpu, launch=1e-6 * us, launch_graph=1e-6 * us, launch_workers=3e-6 * us, send=1e-6 * us / 6)
+
+
+def questions(gpu: GpuSpec) -> Iterator[tuple[str, float, GpuSpec, str]]:
+    """What is asked: name of the table, value, machine, options of the executor."""
+    for window in WINDOWS:
+        yield "window", window, gpu, f"window={window}"
+    for streams in STREAMS:
+        yield "streams", streams, gpu, f"streams={streams}"
+    for size in SIZES:
+        yield "multiprocessors", max(1, round(size * gpu.multiprocessors)), larger(gpu, size), ""
+    for us in LAUNCHES:
+        yield "launch_us", us, faster_launches(gpu, us), ""
+
+
+def what_if(workload: Workload, gpu: GpuSpec, models: Sequence[str] = MODELS) -> list[dict[str, Any]]:
+    """A row for each question, with the time of a step under each model."""
+    recorded = workload.lists.get("ahead") or workload.lists["counted"]
+    rows = []
+    for table, value, machine, options in questions(gpu):
+        row: dict[str, Any] = {"workload": workload.name, "what": table, "value": value}
+        for model in models:
+            text = f"{model}:{options}" if options else model
+            row[model] = round(predicted(recorded, text, machine, 3), 1)
+        rows.append(row)
+    return rows

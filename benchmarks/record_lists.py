@@ -1,0 +1,208 @@
+"""Kernel lists as data, and their times under each executor: `python -m benchmarks.record_lists --json lists.json.gz`.
+
+Of each workload the list by counts and, where there is one, the list ahead of them, with durations of the kernels alone
+on the device (how: `scheduler/list_recorder.py`), and the time of a step under each executor from the same states in
+the same process. Executors are written as for `simengine bench scheduler`: a name, then options. `benchmarks.gpu_model`
+fits and checks the GPU model on the result. On the host it runs as well, with the host's durations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+import simengine
+from benchmarks.mixed import SIX
+from benchmarks.models import compiled, short
+from benchmarks.piles import settled
+from benchmarks.stepping import document, group_controls, scatter_group
+from scheduler import EXECUTORS, KernelCall, ListRecorder, make_executor
+from scheduler.recording import write_json
+
+GRASP = str(Path(simengine.__file__).parent / "zoo" / "grasp.xml")
+WORKLOADS = (
+    "ant@64",
+    "ant@2048",
+    "humanoid@64",
+    "half_cheetah@64",
+    "walker2d_v5@64",
+    f"{GRASP}@64",
+    "+".join(SIX) + "@64",
+    "pile:mixed:30@64",
+)
+CUDA = (
+    *("serial", "streams", "streams:completion=polling", "streams:stream_policy=kesco", "streams:stream_policy=opara"),
+    *("graph", "graph-cached", "pipeline"),
+)
+HOST = ("serial", "threads")
+_SETTLING_STEPS = 300
+_HOST_SECONDS_A_CALL = 30e-6
+"""More than the host takes to issue a call between two events."""
+
+
+def options_of(text: str) -> tuple[str, dict[str, Any]]:
+    """An executor's name and options from `name:option=value,option=value`."""
+    name, _, rest = text.partition(":")
+    pairs = (part.split("=", 1) for part in rest.split(",") if part)
+    return name, {key: int(value) if value.isdigit() else value for key, value in pairs}
+
+
+def _settled(name: str) -> dict[str, np.ndarray]:
+    """The state of a pile that has come to rest."""
+    _, kind, bodies = name.split(":")
+    return settled(int(bodies), kind, _SETTLING_STEPS).state
+
+
+class Workload:
+    """A simulation whose executor and way of emission are changed between measurements.
+
+    Args:
+        text: models joined by +, @, worlds of each.
+        backend: of the simulation.
+    """
+
+    def __init__(self, text: str, backend: str) -> None:
+        names, _, worlds = text.rpartition("@")
+        self.models = [short(name) for name in names.split("+")]
+        self._piles = [_settled(name) if name.startswith("pile:") else None for name in names.split("+")]
+        self.worlds = int(worlds)
+        pairs = [(simengine.load_model(compiled(name)), self.worlds) for name in names.split("+")]
+        self.sim = simengine.Simulation(pairs, backend=backend, executor="serial", emission="ahead")
+        self.engine = cast(Any, self.sim._engine)
+        self.start()
+        self.home = self.engine.executor
+        self.emissions = ["counted", "ahead"] if self._goes_ahead() else ["counted"]
+
+    def start(self) -> None:
+        """Scattered states under random controls; piles lie."""
+        for number, (group, pile) in enumerate(zip(self.sim.groups, self._piles, strict=True)):
+            group.reset()
+            if pile is None:
+                scatter_group(group, number)
+            else:
+                group.set_state(**{name: np.tile(value, (group.num_worlds, 1)) for name, value in pile.items()})
+            group.set_state(ctrl=group_controls(self.sim, group, number)[0])
+
+    def _goes_ahead(self) -> bool:
+        return all(emitter.can_go_ahead for shards in self.engine.emitters.values() for emitter in shards)
+
+    def executor(self, text: str, **more: Any) -> Any:
+        """An executor on the simulation's segments and device."""
+        name, options = options_of(text)
+        usual = self.engine.backend.executor_options(name, len(self.sim.groups))
+        return make_executor(name, **{**usual, "segments": self.engine.segments, **options, **more})
+
+    def seconds(self, text: str, emission: str, steps: int, rounds: int) -> float:
+        """Seconds a step takes under an executor, the median over rounds, from the same states every time."""
+        self.start()
+        self.engine.emission = emission
+        self.engine.executor = self.executor(text)
+        try:
+            self.sim.step(steps)
+            found = []
+            for _ in range(rounds):
+                self.sim.synchronize()
+                begin = time.perf_counter()
+                self.sim.step(steps)
+                self.sim.synchronize()
+                found.append((time.perf_counter() - begin) / steps)
+        finally:
+            self.sim.synchronize()
+            self.engine.executor.close()
+            self.engine.executor = self.home
+        return float(np.median(found))
+
+    def recorded(self, emission: str, steps: int, repeats: int) -> dict[str, Any]:
+        """The list of a step, as data, after as many steps as `seconds` takes in the middle."""
+        self.start()
+        self.engine.emission = emission
+        self.sim.step(steps)
+        inner = self.executor("serial", record="times")
+        calls = len(self.sim.last_kernel_list)
+        pause, overhead = self._pause(calls) if self.sim.backend == "cuda" else (None, 0.0)
+        recorder = ListRecorder(inner, self.engine.segments, pause, overhead)
+        for _ in range(repeats):
+            self.engine._advance(recorder, 1, frozenset(), ())
+            self.sim.synchronize()
+        result = recorder.result(models=self.models, worlds=self.worlds, emission=emission, overhead=overhead)
+        recorder.close()
+        return result.to_data()
+
+    def _pause(self, calls: int) -> tuple[KernelCall, float]:
+        """A kernel for as long as a list takes to issue, and what the recorder shows around an empty kernel."""
+        from benchmarks.launch_costs import launches
+
+        empty, waiting = launches(min(5e-3, calls * _HOST_SECONDS_A_CALL))
+        pause = KernelCall("pause", waiting, (), ())
+        recorder = ListRecorder(self.executor("serial", record="times"), self.engine.segments, pause)
+        for _ in range(10):
+            recorder.run([[KernelCall("empty", empty, (), ())] * 50])
+        overhead = float(np.mean(recorder.durations()))
+        recorder.close()
+        return pause, overhead
+
+
+def record(text: str, args: argparse.Namespace, note: Callable[[dict[str, Any]], None]) -> None:
+    """Record a workload's lists, and its times under each executor; one that fails says so in its row.
+
+    `note` is given the result, which grows, after each executor: one that never returns loses no others.
+    """
+    workload = Workload(text, args.backend)
+    lists = {emission: workload.recorded(emission, args.steps, args.repeats) for emission in workload.emissions}
+    measured: list[dict[str, Any]] = []
+    row = {"models": workload.models, "worlds": workload.worlds, "lists": lists, "measured": measured}
+    for executor in args.executors or (CUDA if workload.sim.backend == "cuda" else HOST):
+        if options_of(executor)[0] not in EXECUTORS:
+            continue
+        for emission in workload.emissions:
+            found: dict[str, Any] = {"executor": executor, "emission": emission}
+            try:
+                seconds = workload.seconds(executor, emission, args.steps, args.rounds)
+                found["us_per_step"] = round(1e6 * seconds, 2)
+            except Exception as error:
+                found["error"] = f"{type(error).__name__}: {error}"
+            measured.append(found)
+            print(" ", found, flush=True)
+        note(row)
+    workload.sim.close()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Record the workloads, and write what there is after each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--workloads", nargs="+", default=list(WORKLOADS), metavar="MODEL+MODEL@WORLDS")
+    parser.add_argument("--executors", nargs="+", metavar="NAME:OPTION=VALUE", help="default: all but device")
+    parser.add_argument("--backend", default="auto")
+    parser.add_argument("--steps", type=int, default=25, help="steps of a round, and before the first")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=16, help="steps recorded")
+    parser.add_argument("--json", type=Path, required=True, help="result; compressed if it ends in .gz")
+    args = parser.parse_args(arguments)
+    args.json.parent.mkdir(parents=True, exist_ok=True)
+    costs: dict[str, float] = {}
+    if args.backend in ("auto", "cuda") and not simengine.available_backends()["cuda"]:
+        from benchmarks.launch_costs import measured
+
+        costs = measured()
+    rows: list[dict[str, Any]] = []
+
+    def note(row: dict[str, Any]) -> None:
+        if not rows or rows[-1] is not row:
+            rows.append(row)
+        write_json(args.json, {**document("benchmarks.record_lists", rows), "costs": costs})
+
+    for text in args.workloads:
+        begin = time.perf_counter()
+        record(text, args, note)
+        print(f"{text}: {time.perf_counter() - begin:.1f} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,238 @@
+"""Programs for workers on a GPU: bodies compiled by NVRTC one by one, linked and optimised by nvJitLink.
+
+Compiling and linking need no GPU. Bodies are kept as intermediate code and become machine code when they are linked,
+all that a worker runs at once: as separate functions they would keep what kernels have in constant memory, and what
+calls may overwrite, on the stack, and take a third longer. That costs some ten seconds for a new set of bodies, and
+its result is kept where the caller says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from .body import DeviceBody
+from .image import Worker, just_these
+
+_HERE = Path(__file__).parent
+_OPTIONS = ("--std=c++17", "--fmad=false", "-lineinfo", f"-I{_HERE}")
+_LINK = ("-lto", "-fma=0", "-lineinfo")
+_CARVEOUT = 9  # CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, percent
+_REGISTERS = 65536  # of a multiprocessor
+_SIGNATURE = 'extern "C" __device__ void {}(const unsigned long long*, int, char*);'
+
+Keep = Callable[[str, Callable[[], bytes]], bytes]
+"""Returns what is kept under a key, made by the function where nothing is."""
+
+
+def _bindings(name: str) -> Any:
+    try:
+        return import_module(f"cuda.bindings.{name}")
+    except ImportError as error:
+        raise RuntimeError(
+            f"executor 'device' builds its workers with cuda-bindings, whose {name} cannot be imported ({error}); "
+            f"install simengine[cuda13] or simengine[cuda12], or choose executor 'graph-cached'"
+        ) from error
+
+
+def compile_body(source: str, name: str, arch: int, options: Sequence[str] = ()) -> bytes:
+    """Intermediate code of a source with the device function `name`, for `DeviceBody.code`.
+
+    Args:
+        source: CUDA C++ text.
+        arch: architecture such as 90.
+        options: further options of NVRTC.
+
+    Raises:
+        RuntimeError: no NVRTC, or it refused the source.
+    """
+    return _compile(source, f"{name}.cu", arch, options)
+
+
+def _compile(source: str, name: str, arch: int, options: Sequence[str]) -> bytes:
+    nvrtc = _bindings("nvrtc")
+    flags = [f"--gpu-architecture=sm_{arch}", "-dlto", "--relocatable-device-code=true", *_OPTIONS, *options]
+    program = _checked(nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), 0, [], []))
+    try:
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
+        if int(status) != 0:
+            log = b" " * _checked(nvrtc.nvrtcGetProgramLogSize(program))
+            nvrtc.nvrtcGetProgramLog(program, log)
+            first = next((line for line in log.decode().splitlines() if "error" in line), status.name)
+            raise RuntimeError(f"NVRTC could not compile {name} for sm_{arch}: {first}")
+        code = b" " * _checked(nvrtc.nvrtcGetLTOIRSize(program))
+        _checked(nvrtc.nvrtcGetLTOIR(program, code))
+        return code
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _checked(result: tuple[Any, ...]) -> Any:
+    if int(result[0]) != 0:
+        raise RuntimeError(f"NVRTC reports {result[0].name}")
+    return result[1] if len(result) > 1 else None
+
+
+def code_of(body: DeviceBody) -> bytes:
+    """Intermediate code of a body, made now if it was not yet."""
+    return body.code() if callable(body.code) else body.code
+
+
+@cache
+def management(arch: int) -> bytes:
+    """Machine code of `reset` and `window`."""
+    return _link({"window": _compile((_HERE / "worker.cu").read_text(), "window.cu", arch, ())}, arch)
+
+
+def worker_source(names: Sequence[str], threads: int, registers: int) -> str:
+    """Source of the worker that runs bodies of these names, by their numbers."""
+    cases = [f"    case {i}: {name}(arguments, tile, memory); break;" for i, name in enumerate(names)]
+    return "\n".join(
+        [
+            f"#define THREADS {threads}",
+            f"#define BLOCKS {max(1, _REGISTERS // (threads * (registers + 1)))}",
+            *(_SIGNATURE.format(name) for name in names),
+            "static __device__ __forceinline__ void run_body(",
+            "    int body, const unsigned long long* arguments, int tile, char* memory) {",
+            "  switch (body) {",
+            *cases,
+            "  }",
+            "}",
+            "#define RUN_BODY run_body",
+            (_HERE / "worker.cu").read_text(),
+        ]
+    )
+
+
+def link_worker(bodies: Sequence[DeviceBody], threads: int, registers: int, arch: int, keep: Keep) -> bytes:
+    """Machine code of a worker with its bodies.
+
+    Raises:
+        RuntimeError: no NVRTC or nvJitLink, or a body is missing, or stands there twice.
+    """
+    source = worker_source([body.name for body in bodies], threads, registers)
+    parts = {body.name: code_of(body) for body in bodies}
+    key = sha256(source.encode() + (_HERE / "protocol.cuh").read_bytes())
+    for part in (str((arch, _bindings("nvjitlink").version(), _LINK)).encode(), *parts.values()):
+        key.update(sha256(part).digest())
+    return keep(f"worker-{key.hexdigest()[:32]}.cubin", lambda: _link_with(source, parts, arch))
+
+
+def _link_with(source: str, parts: dict[str, bytes], arch: int) -> bytes:
+    return _link({"worker": _compile(source, "worker.cu", arch, ()), **parts}, arch)
+
+
+def _link(parts: dict[str, bytes], arch: int) -> bytes:
+    nvjitlink = _bindings("nvjitlink")
+    options = [f"-arch=sm_{arch}", *_LINK]
+    linker = nvjitlink.create(len(options), options)
+    try:
+        for name, code in parts.items():
+            nvjitlink.add_data(linker, nvjitlink.InputType.LTOIR, code, len(code), name)
+        nvjitlink.complete(linker)
+        linked = bytearray(nvjitlink.get_linked_cubin_size(linker))
+        nvjitlink.get_linked_cubin(linker, linked)
+    except nvjitlink.nvJitLinkError as error:
+        log = bytearray(nvjitlink.get_error_log_size(linker))
+        nvjitlink.get_error_log(linker, log)
+        why = log.decode(errors="replace").strip("\0 \n").splitlines()
+        raise RuntimeError(f"nvJitLink could not link {', '.join(parts)}: {' '.join(why[:1]) or error}") from error
+    finally:
+        nvjitlink.destroy(linker)
+    return bytes(linked)
+
+
+class CudaPrograms:
+    """Loaded kernels for the current device: `reset` and `window`, and workers by their bodies.
+
+    Args:
+        keep: where linked workers are kept; None links them anew in every process.
+    """
+
+    def __init__(self, keep: Keep | None) -> None:
+        import cupy  # type: ignore[import-untyped]
+
+        device = cupy.cuda.Device()
+        self._cupy = cupy
+        self.arch = int(device.compute_capability)
+        self._keep: Keep = keep if keep is not None else lambda key, make: make()
+        self._modules: dict[Any, Any] = {}
+        self._workers: dict[tuple[int, int, str], Worker] = {}
+        self._set_up = cupy.cuda.Stream(non_blocking=True)
+        attributes = device.attributes
+        self.multiprocessors = int(attributes["MultiProcessorCount"])
+        self.registers = int(attributes["MaxRegistersPerMultiprocessor"])
+        self.shared = int(attributes["MaxSharedMemoryPerMultiprocessor"])
+        self.threads = int(attributes["MaxThreadsPerMultiProcessor"])
+        self.blocks = int(attributes.get("MaxBlocksPerMultiprocessor", 32))
+
+    def window(self) -> tuple[int, int]:
+        """The functions `reset` and `window`."""
+        module = self._load("window", lambda: management(self.arch))
+        return module.get_function("reset").ptr, self._all_shared(module.get_function("window").ptr)
+
+    def worker_of(self, bodies: frozenset[DeviceBody]) -> Worker:
+        """The worker that runs some bodies of one class, which also runs all of the class that came before.
+
+        Lists of other calls then find it ready, if they bring no new bodies.
+        """
+        one = next(iter(bodies))
+        of_class = (one.threads, one.registers, one.family)
+        known = self._workers.get(of_class)
+        if known is None or not bodies <= set(known.bodies):
+            wanted = just_these(bodies.union(known.bodies if known else ()))
+            known = self._workers[of_class] = Worker(wanted.bodies, self._registers_of(self.function(wanted.bodies)))
+        return known
+
+    def function(self, bodies: tuple[DeviceBody, ...]) -> int:
+        """The kernel of a worker with these bodies, by their numbers."""
+        threads, registers = bodies[0].threads, bodies[0].registers
+        module = self._load(bodies, lambda: link_worker(bodies, threads, registers, self.arch, self._keep))
+        return self._all_shared(module.get_function("worker").ptr)
+
+    def _all_shared(self, function: int) -> int:
+        """The function, once it has been said that it wants a multiprocessor's memory as shared memory.
+
+        The kernel that comes first to a multiprocessor decides that; with less, others might find no room beside it.
+        """
+        from cupy.cuda import driver
+
+        driver.funcSetAttribute(int(function), _CARVEOUT, 100)
+        return int(function)
+
+    def _registers_of(self, function: int) -> int:
+        from cupy.cuda import driver
+
+        return int(driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_NUM_REGS, function))
+
+    def _load(self, key: Any, code: Any) -> Any:
+        if key not in self._modules:
+            module = self._cupy.cuda.function.Module()
+            module.load(code())
+            self._modules[key] = module
+        return self._modules[key]
+
+    def upload(self, array: Any) -> Any:
+        """A copy on the device, ready for every stream."""
+        with self._set_up:
+            copy = self._cupy.asarray(array)
+        self._set_up.synchronize()
+        return copy
+
+    def download(self, array: Any) -> Any:
+        """A copy on the host, once all work of the device is done that was issued before."""
+        self._cupy.cuda.Device().synchronize()
+        return array.get()
+
+    def pinned(self, count: int) -> Any:
+        """Host memory of int32 at the same address on the device."""
+        import numpy as np
+
+        memory = self._cupy.cuda.alloc_pinned_memory(4 * count)
+        view = np.frombuffer(memory, np.int32, count)
+        view[...] = 0
+        return view

@@ -1,0 +1,251 @@
+"""The image of a list: its calls as the arrays that the window and the workers on the device read (protocol.cuh).
+
+Segments are numbered afresh within the list and stand as bits in words of 32. What a call conflicts with is known
+beforehand and lies in the words too, so that a hazard check is a few ANDs of a call's words with a slot's bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..calls import KernelCall
+from ..launch import address_of
+from .body import DeviceBody, DeviceTask
+from .occupancy import Multiprocessors, Need, joint_grids
+
+WORD = np.dtype(
+    [("at", "i4")]
+    + [(name, "u4") for name in ("touched", "written", "touched_whole", "written_whole")]
+    + [(f"against_{name}", "u4") for name in ("written", "touched", "written_whole", "touched_whole")]
+)
+TASK = np.dtype(
+    [
+        *((name, "i4") for name in ("body", "arguments", "num_arguments", "tiles", "run", "first_word", "num_words")),
+        *((name, "i4") for name in ("first_part", "parts", "strided", "size", "units")),
+        ("count", "u8"),
+    ]
+)
+TICKET = np.dtype([("task", "i4"), ("first", "i4")])
+STRIDE = 32
+_KINDS = 4  # of bits kept for a slot
+
+
+WINDOW_THREADS = 32
+_WINDOW_REGISTERS = 128  # of a thread, at most
+
+
+def window_memory(num_words: int, window: int, most_words: int) -> int:
+    """Shared memory of the window [bytes]: bits of its slots, two numbers a slot, and the words of two tasks."""
+    return _KINDS * 4 * num_words * window + 8 * window + 2 * WORD.itemsize * most_words
+
+
+class Worker(NamedTuple):
+    """A program for one resource class: its bodies by their numbers, and the registers that a thread takes."""
+
+    bodies: tuple[DeviceBody, ...]
+    registers: int
+
+
+class ResourceClass(NamedTuple):
+    """Workers of one kind."""
+
+    threads: int
+    registers: int
+    memory: int  # shared, of a block, beside the arguments [bytes]
+    arguments: int  # most 8-byte words of a task, rounded up to an even number
+    bodies: tuple[DeviceBody, ...]
+    blocks: int
+    tickets: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """The arrays of one list.
+
+    Attributes:
+        state: int32 that the list starts with. STRIDE apart, so that looks at one do not slow others: `admitted`,
+            `stop`, the next ticket of each class, by task the tickets that remain. Then by part the tiles that have
+            ended, by task the number of upstream tasks, and by task which one was admitted first after its end.
+        remaining, ended, upstream_count, retired: where these start in it.
+        num_words: words of all segments.
+    """
+
+    calls: tuple[KernelCall, ...]
+    classes: tuple[ResourceClass, ...]
+    tasks: np.ndarray
+    words: np.ndarray
+    arguments: np.ndarray
+    state: np.ndarray
+    remaining: int
+    ended: int
+    upstream_count: int
+    retired: int
+    num_words: int
+
+    @property
+    def most_words(self) -> int:
+        """Most words of a task."""
+        return int(self.tasks["num_words"].max(initial=0))
+
+
+def task_of(call: KernelCall) -> DeviceTask:
+    """How workers run a call. Raises ValueError where its launch does not say."""
+    task: DeviceTask | None = getattr(call.launch, "task", None)
+    if task is None:
+        raise ValueError(
+            f"executor 'device' cannot run call {call.name!r}, whose launch has no body for workers; give its launch a "
+            f"DeviceTask, or choose executor 'graph-cached'"
+        )
+    return task
+
+
+def build_image(
+    calls: Sequence[KernelCall],
+    conflicts: Sequence[tuple[int, ...]],
+    device: Multiprocessors,
+    window: int,
+    tiled: bool = True,
+    worker_of: Callable[[frozenset[DeviceBody]], Worker] | None = None,
+) -> Image:
+    """Return the image of calls in program order.
+
+    Args:
+        conflicts: those of the table that their segments come from.
+        device: what workers share.
+        window: its slots.
+        tiled: whether calls wait for single parts where they may.
+        worker_of: the worker that runs some bodies of one class, and maybe more; without it, one of just these.
+
+    Raises:
+        ValueError: a call cannot run on the device, or not all workers fit there.
+    """
+    given = [task_of(call) for call in calls]
+    words, spans, num_words = _all_words(calls, conflicts)
+    arguments, places = _all_arguments(calls)
+    most_words = max((count for _, count in spans), default=0)
+    of_window = Need(WINDOW_THREADS, _WINDOW_REGISTERS, window_memory(num_words, window, most_words), 1)
+    words_of = [count for _, count in places]
+    classes, of_body = _classes(given, words_of, device, worker_of or just_these, of_window)
+    tasks = np.zeros(len(calls), TASK)
+    parts = 0
+    for i, (call, task) in enumerate(zip(calls, given, strict=True)):
+        c, body = of_body[task.body]
+        own = task.tiling.parts(task.tiles) if tiled and call.tiled else 0
+        run = -(-task.tiles // classes[c].blocks)  # a ticket costs some 13 ns, one after another
+        count = 0 if task.count is None else address_of(task.count)
+        part = (parts, own, task.tiling.kind == "strided", task.tiling.size)
+        tasks[i] = (body, *places[i], task.tiles, run, *spans[i], *part, task.units, count)
+        parts += own
+    tickets: list[list[tuple[int, int]]] = [[] for _ in classes]
+    for i, task in enumerate(given):
+        tickets[of_body[task.body][0]] += [(i, first) for first in range(0, task.tiles, int(tasks["run"][i]))]
+    remaining = -(-tasks["tiles"] // tasks["run"])
+    n = len(calls)
+    head = STRIDE * (2 + len(classes))
+    ended = head + n * STRIDE
+    state = np.zeros(ended + parts + 2 * n, np.int32)
+    state[head:ended:STRIDE] = remaining
+    state[ended + parts + n :] = n
+    return Image(
+        tuple(calls),
+        tuple(of._replace(tickets=np.array(own, TICKET)) for of, own in zip(classes, tickets, strict=True)),
+        tasks,
+        words,
+        arguments,
+        state,
+        head,
+        ended,
+        ended + parts,
+        ended + parts + n,
+        num_words,
+    )
+
+
+def _classes(
+    tasks: Sequence[DeviceTask],
+    arguments: Sequence[int],
+    device: Multiprocessors,
+    worker_of: Callable[[frozenset[DeviceBody]], Worker],
+    of_window: Need,
+) -> tuple[list[ResourceClass], dict[DeviceBody, tuple[int, int]]]:
+    """Resource classes of tasks with so many words of arguments; and of each body its class and its number there."""
+    found: dict[tuple[int, int, str], list[int]] = {}
+    for i, task in enumerate(tasks):
+        found.setdefault((task.body.threads, task.body.registers, task.body.family), []).append(i)
+    made, needs = [], []
+    for (threads, registers, _), own in sorted(found.items(), reverse=True):
+        bodies, taken = worker_of(frozenset(tasks[i].body for i in own))
+        memory = max(tasks[i].memory for i in own)
+        words = -(-max(arguments[i] for i in own) // 2) * 2
+        needs.append(Need(threads, taken, memory + 8 * words, sum(tasks[i].tiles for i in own)))
+        made.append(ResourceClass(threads, registers, memory, words, bodies, 0, np.zeros(0, TICKET)))
+    _, *grids = joint_grids([of_window, *needs], device)
+    classes = [of._replace(blocks=blocks) for of, blocks in zip(made, grids, strict=True)]
+    return classes, {body: (c, i) for c, of in enumerate(classes) for i, body in enumerate(of.bodies)}
+
+
+def just_these(bodies: frozenset[DeviceBody]) -> Worker:
+    """A worker of these bodies, by name. Raises ValueError where two have the same."""
+    ordered = sorted(bodies, key=lambda body: body.name)
+    for body, following in pairwise(ordered):
+        if body.name == following.name:
+            raise ValueError(f"two bodies of a list are named {body.name!r}; use one body, or give them other names")
+    return Worker(tuple(ordered), ordered[0].registers)
+
+
+def _all_words(
+    calls: Sequence[KernelCall], conflicts: Sequence[tuple[int, ...]]
+) -> tuple[np.ndarray, list[tuple[int, int]], int]:
+    """Words of all calls, where those of each start and how many they are, and words of all segments."""
+    used = sorted({s for call in calls for s in (*call.reads, *call.writes, *call.updates)})
+    local = {segment: i for i, segment in enumerate(used)}
+    known: dict[Any, tuple[int, int]] = {}
+    rows: list[tuple[int, ...]] = []
+    spans = []
+    for call in calls:
+        key = (call.reads, call.writes, call.updates, call.tiled)
+        if key not in known:
+            own = _words(call, local, conflicts)
+            known[key] = (len(rows), len(own))
+            rows += own
+        spans.append(known[key])
+    return np.array(rows, WORD), spans, -(-len(used) // 32)
+
+
+def _words(call: KernelCall, local: dict[int, int], conflicts: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    touched = {*call.reads, *call.writes, *call.updates}
+    written = {*call.writes, *call.updates}
+    whole = touched - set(call.tiled)
+    sets = [touched, written, whole, written & whole]
+    # a hazard: what it touches with what another writes, and what it writes with what another touches
+    sets += [{c for s in of for c in conflicts[s]} for of in (touched, written)]
+    # the same without tiled uses of one segment, which are compared by their parts
+    sets += [{c for s in of for c in conflicts[s] if c != s or s in whole} for of in (touched, written)]
+    bits: dict[int, list[int]] = {}
+    for kind, of in enumerate(sets):
+        for segment in of:
+            if segment in local:
+                at, bit = divmod(local[segment], 32)
+                bits.setdefault(at, [0] * 8)[kind] |= 1 << bit
+    return [(at, *bits[at]) for at in sorted(bits)]
+
+
+def _all_arguments(calls: Sequence[KernelCall]) -> tuple[np.ndarray, list[tuple[int, int]]]:
+    """8-byte words of the arguments of all calls, equal ones once; and where those of each start, and their number."""
+    known: dict[bytes, tuple[int, int]] = {}
+    parts: list[np.ndarray] = []
+    places, end = [], 0
+    for call in calls:
+        words = call.launch.packed_arguments()  # type: ignore[attr-defined]
+        key = words.tobytes()
+        if key not in known:
+            known[key] = (end, len(words))
+            parts.append(words)
+            end += len(words)
+        places.append(known[key])
+    return np.concatenate(parts) if parts else np.zeros(0, np.uint64), places

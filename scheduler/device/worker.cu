@@ -1,0 +1,70 @@
+// The kernels of the device executor: `reset`, `window`, and a worker for each resource class, for which the build
+// defines THREADS, BLOCKS (that a multiprocessor shall hold), and RUN_BODY(body, arguments, tile, memory) to run a tile.
+#include "protocol.cuh"
+
+// The next class of workers starts once all blocks of this kernel run, so that all classes run together in one stream;
+// and no kernel ends before the one that started it, so that what follows in the stream follows all of them.
+static __device__ __forceinline__ void let_next_start() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+static __device__ __forceinline__ void end_after_previous() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+#if defined(RUN_BODY)
+
+// `argument_words` of the block's memory are the arguments, where looks at them survive what waits do to the first cache.
+static __device__ __forceinline__ void work(const List& list, int argument_words) {
+  extern __shared__ __align__(16) unsigned long long arguments[];
+  __shared__ int taken, go;
+  char* const memory = reinterpret_cast<char*>(arguments + argument_words);
+  for (;;) {
+    if (threadIdx.x == 0) taken = take(list.next);
+    __syncthreads();
+    if (taken >= list.num_tickets) return;
+    const Ticket ticket = list.tickets[taken];
+    const Task& task = list.tasks[ticket.task];
+    const int end = min(task.tiles, ticket.first + task.run);
+    for (int i = threadIdx.x; i < task.num_arguments; i += THREADS) arguments[i] = list.arguments[task.arguments + i];
+    if (threadIdx.x < 32) {
+      const bool ok = wait_for_upstream(list, task, ticket.task, ticket.first, end);
+      if (threadIdx.x == 0) go = ok;
+    }
+    __syncthreads();
+    if (!go) return;
+    const long long began = list.times ? now() : 0;
+    const int with_work = min(end, tiles_at_work(task));
+    for (int tile = ticket.first; tile < with_work; ++tile) {
+      RUN_BODY(task.body, arguments, tile, memory);
+      __syncthreads();
+    }
+    if (threadIdx.x == 0) note_ended(list, task, ticket.task, ticket.first, end, began);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    worker(const __grid_constant__ List list, int argument_words) {
+  let_next_start();
+  work(list, argument_words);
+  end_after_previous();
+}
+
+#else
+
+// Copies what the state of a list is at its start: zeros but for the tickets that remain of each task.
+extern "C" __global__ void reset(int* state, const int* first, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) state[i] = first[i];
+}
+
+extern "C" __global__ void __launch_bounds__(32) window(const __grid_constant__ List list, int most_words) {
+  extern __shared__ __align__(16) unsigned bits[];
+  let_next_start();
+  int* slots = reinterpret_cast<int*>(bits + list.num_words * KINDS * list.window);
+  run_window(list, bits, slots, reinterpret_cast<Word*>(slots + 2 * list.window), most_words);
+}
+
+#endif

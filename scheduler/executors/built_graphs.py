@@ -1,0 +1,149 @@
+"""Executable graphs of runs of calls, kept as long as they may be launched again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from ..calls import KernelCall
+from ..driver import Driver
+from ..errors import CallError
+from ..graphs import chains, reduced, upstream_of
+from ..planning import PLANNERS, plan_chains
+from ..profiles import Profile
+from ..recorder import Recorder
+from .base import Options
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The graph of a run of calls, by their positions in program order.
+
+    `order`: that in which nodes are made. `waits`: calls that each comes directly after. `rows`: chains of the graph.
+    `asked`: edges that the hazards ask for, before those that others imply are left out; `edges` are left.
+    """
+
+    order: tuple[int, ...]
+    waits: tuple[tuple[int, ...], ...]
+    rows: tuple[int, ...]
+    asked: int
+    edges: int
+
+    def sinks(self) -> list[int]:
+        """Calls that no others wait for."""
+        waited = {other for direct in self.waits for other in direct}
+        return [seq for seq in range(len(self.waits)) if seq not in waited]
+
+
+class BuiltGraph:
+    """A built graph, and what tells whether it may still be launched."""
+
+    __slots__ = ("calls", "epochs", "handle", "keys", "shape")
+
+    def __init__(self, calls: tuple[KernelCall, ...], shape: Shape, handle: int, keys: Any) -> None:
+        self.calls = calls
+        self.shape = shape
+        self.handle = handle
+        self.keys = keys  # kept alive, so that no other object takes their identity
+        sets = {id(s): s for call in calls if (s := getattr(call.launch, "buffers", None)) is not None}
+        self.epochs = [(s, s.epoch) for s in sets.values()]
+
+    def is_current(self) -> bool:
+        """Whether no buffer has moved since it was built."""
+        return all(buffers.epoch == epoch for buffers, epoch in self.epochs)
+
+
+class GraphStore:
+    """Keeps the `most` graphs used latest, by key."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._graphs: OrderedDict[tuple[int, ...], BuiltGraph] = OrderedDict()
+
+    def find(self, key: tuple[int, ...]) -> BuiltGraph | None:
+        """Return the graph kept under a key, unless a buffer of it has moved."""
+        graph = self._graphs.get(key)
+        if graph is None or not graph.is_current():
+            return None
+        self._graphs.move_to_end(key)
+        return graph
+
+    def add(self, key: tuple[int, ...], make: Callable[[], BuiltGraph], drop: Callable[[int], None]) -> BuiltGraph:
+        """Keep a graph that `make` returns, and `drop` its predecessor and those that were not used for longest."""
+        old = self._graphs.pop(key, None)
+        if old is not None:
+            drop(old.handle)
+        graph = self._graphs[key] = make()
+        while len(self._graphs) > self._most:
+            drop(self._graphs.popitem(last=False)[1].handle)
+        return graph
+
+    def close(self, driver: Driver) -> None:
+        """Destroy the graphs."""
+        for graph in self._graphs.values():
+            driver.destroy_graph(graph.handle)
+        self._graphs.clear()
+
+
+class GraphBuilder:
+    """Builds graphs of calls. `built` counts them."""
+
+    def __init__(self, executor: str, options: Options, driver: Driver) -> None:
+        self.built = 0
+        self._executor = executor
+        self._conflicts = options.table(executor).conflicts
+        self._planner = PLANNERS.get(options.stream_policy)
+        self._profile = options.profile if options.profile is not None else Profile()
+        self._driver = driver
+
+    def make(self, calls: tuple[KernelCall, ...], keys: Any, updatable: bool = False) -> BuiltGraph:
+        """Build the graph of a run of calls; `keys` are kept alive with it."""
+        shape = self.shape(calls)
+        return BuiltGraph(calls, shape, self.instantiate(calls, shape, updatable=updatable), keys)
+
+    def shape(self, calls: Sequence[KernelCall], recorder: Recorder | None = None) -> Shape:
+        """Work out the graph of a run of calls; the time counts as the recorder's check."""
+        began = perf_counter()
+        upstream = upstream_of(calls, self._conflicts)
+        waits = tuple(reduced(upstream))
+        if self._planner is None:
+            order, rows = tuple(range(len(calls))), tuple(chains(waits))
+        else:
+            order, rows = plan_chains(self._planner, calls, waits, self._profile)
+        if recorder is not None:
+            recorder.trace.counters.check_seconds += perf_counter() - began
+        return Shape(order, waits, rows, sum(map(len, upstream)), sum(map(len, waits)))
+
+    def instantiate(
+        self,
+        calls: Sequence[KernelCall],
+        shape: Shape,
+        events: Sequence[tuple[int, int]] | None = None,
+        updatable: bool = False,
+    ) -> int:
+        """Return the handle of a graph that is not kept. Raises CallError if it is refused.
+
+        Args:
+            calls, shape: what to build.
+            events: for each call a pair of events for its start and end, in a graph that is not updatable.
+            updatable: whether its nodes may be given other arguments.
+        """
+        self.built += 1
+        place = {seq: number for number, seq in enumerate(shape.order)}
+        launches = [calls[seq].launch for seq in shape.order]
+        waits = [tuple(place[other] for other in shape.waits[seq]) for seq in shape.order]
+        try:
+            if updatable:
+                return self._driver.build_updatable_graph(launches, waits)
+            timed = None if events is None else [events[seq] for seq in shape.order]
+            return self._driver.build_graph(launches, waits, timed)
+        except Exception as error:
+            raise CallError(
+                f"executor {self._executor!r} could not build a graph of {len(calls)} calls that ends with "
+                f"{calls[-1].name!r}: {type(error).__name__}: {error}",
+                calls[-1],
+                error,
+            ) from error

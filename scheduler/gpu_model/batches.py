@@ -1,0 +1,71 @@
+"""Lists launched at once: what is the same for graphs and for persistent kernels, and how graphs run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from .clock import Clock
+from .processors import Kernel
+from .spec import GpuSpec
+
+
+class Runner(Protocol):
+    """What a batch runs on."""
+
+    spec: GpuSpec
+    clock: Clock
+
+    def start(self, kernel: Kernel, done: Callable[[], None]) -> None:
+        """Run a kernel by the block scheduler; `done` is called behind its body."""
+        ...
+
+    def complete(self, kernel: Kernel) -> bool:
+        """Run the body of a kernel that has ended; return whether nothing has failed so far."""
+        ...
+
+
+class Batch:
+    """A launched list: kernels, how many each still waits for, and which wait for it."""
+
+    def __init__(self, kernels: list[Kernel], waits: Sequence[Sequence[int]]) -> None:
+        self.kernels = kernels
+        self.left = len(kernels)
+        self.upstream = [len(direct) for direct in waits]
+        self.behind: list[list[int]] = [[] for _ in kernels]
+        for later, direct in enumerate(waits):
+            for earlier in direct:
+                self.behind[earlier].append(later)
+
+    def begin(self, runner: Runner, done: Callable[[], None]) -> None:
+        """Run on a device from now on; `done` is called at the end of the last kernel."""
+        raise NotImplementedError
+
+    def freed(self, number: int) -> list[int]:
+        """A kernel has ended; return those that wait for nothing any more."""
+        self.left -= 1
+        free = []
+        for later in self.behind[number]:
+            self.upstream[later] -= 1
+            if not self.upstream[later]:
+                free.append(later)
+        return free
+
+
+class NodeBatch(Batch):
+    """A CUDA graph: each kernel starts `node` after the last that it waits for."""
+
+    def begin(self, runner: Runner, done: Callable[[], None]) -> None:
+        """Start the kernels that wait for nothing, and each other one in its turn."""
+
+        def start(number: int) -> None:
+            runner.start(self.kernels[number], lambda: end(number))
+
+        def end(number: int) -> None:
+            for later in self.freed(number):
+                runner.clock.at(runner.clock.now + runner.spec.node, lambda later=later: start(later))  # type: ignore[misc]
+            if not self.left:
+                done()
+
+        for number in [n for n, upstream in enumerate(self.upstream) if not upstream]:
+            start(number)

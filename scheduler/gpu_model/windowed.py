@@ -1,0 +1,174 @@
+"""ACS as its paper has it (arXiv 2401.12377), in virtual time: the window on the host, and the window on the GPU.
+
+    ACS-SW   emitters --check--> window --ready--> scheduler thread k: launch, wait for its stream, update the window
+    ACS-HW   emitters --check, send--> interconnect --> window of the GPU --ready--> multiprocessors
+                 ^ at most `listed` calls not known to have ended <-- interconnect -- ends
+
+Invariants
+    1. A call starts once everything before it that conflicts has left the window: it was seen to end there.
+    2. ACS-SW: a scheduler thread has one kernel in flight on a stream of its own, and the host learns of its end by
+       that thread's wait. One more thread takes calls in, each for its hazard check against the calls in the window.
+    3. ACS-HW: the host checks against a list that may still hold calls that have ended; those do no harm, since the
+       GPU drops them. It sends while its list has room. The GPU takes a call into a slot when one is free, and neither
+       a start nor an end needs the host. Emitters that await a call learn of its end as the host does.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from ..calls import Emitter
+from ..emission import Feeder
+from ..executors.base import Options
+from ..policies import ORDER_POLICIES
+from ..trace import Step, Trace
+from ..window import Window
+from .clock import Clock, Process, Signal
+from .device import Device
+from .processors import Kernel
+from .rows import Rows
+from .spec import GpuSpec
+
+
+class _Acs:
+    """What both forms share: window, feeder, the log and its kernels, by sequence number of the run."""
+
+    def __init__(self, options: Options, spec: GpuSpec, clock: Clock, trace: Trace, emitters: Iterable[Emitter]):
+        self.spec, self.clock, self.trace = spec, clock, trace
+        self.device = Device(spec, clock)
+        self.window = Window(options.table("simulated"), options.window)
+        self.choose = ORDER_POLICIES[options.policy]
+        self.known: set[int] = set()  # calls that the host knows to have ended
+        self.feeder = Feeder(emitters, self.known.__contains__)
+        self.kernels: list[Kernel] = []
+        self.news = Signal(clock)  # something has ended, or there is room
+
+    def begin(self, seq: int, row: int) -> Kernel:
+        """A call leaves the window for a row; returns its kernel."""
+        self.window.start(seq)
+        kernel = self.kernels[seq]
+        kernel.issue = self.clock.now
+        self.trace.log.append(Step("issue", seq, row))
+        return kernel
+
+    def finish(self, seq: int, row: int) -> None:
+        """The window learns of a call's end."""
+        self.window.complete(seq)
+        self.trace.log.append(Step("observe", seq, row))
+
+    def learn(self, seq: int) -> None:
+        """The host learns of a call's end."""
+        self.known.add(seq)
+        self.feeder.release(seq)
+        self.news.fire()
+
+    def run(self) -> None:
+        """Bring the run to its end in virtual time."""
+        self.clock.run(lambda: self.device.failure is not None)
+
+
+class AcsSoftware(_Acs):
+    """ACS-SW with a scheduler thread for each of `options.streams`."""
+
+    def __init__(self, options: Options, spec: GpuSpec, clock: Clock, trace: Trace, emitters: Iterable[Emitter]):
+        super().__init__(options, spec, clock, trace, emitters)
+        self.work = Signal(clock)  # a call is ready, or nothing will be any more
+        self.over = False
+        clock.spawn(self._take_in())
+        for number in range(options.streams):
+            clock.spawn(self._serve(number, self.device.add_stream()))
+
+    def _take_in(self) -> Process:
+        """The thread that fills the window."""
+        host, window = self.spec.host, self.window
+        while True:
+            call = None if window.full else self.feeder.pull()
+            if call is not None:
+                yield host.emit + host.keep + host.check * len(window)
+                window.insert(call)
+                self.trace.order.append(call)
+                self.kernels.append(call.launch.kernel())  # type: ignore[attr-defined]
+                if window.ready:
+                    self.work.fire()
+            elif self.feeder.exhausted and not window.full:
+                break
+            else:
+                yield self.news
+        self.over = True
+        self.work.fire()
+
+    def _serve(self, number: int, stream: int) -> Process:
+        """A scheduler thread."""
+        window, host = self.window, self.spec.host
+        ended = Signal(self.clock)
+        while True:
+            if window.ready:
+                seq = self.choose(window.ready, window.calls)
+                kernel = self.begin(seq, number)
+                kernel.then = ended.fire
+                yield host.launch
+                self.device.launch(stream, kernel)
+                yield ended
+                yield self.spec.visible + host.notify
+                self.finish(seq, number)
+                self.learn(seq)
+                self.work.fire()
+            elif self.over and not window.calls:
+                return
+            else:
+                yield self.work
+
+
+class AcsHardware(_Acs):
+    """ACS-HW with `options.window` slots on the GPU."""
+
+    def __init__(self, options: Options, spec: GpuSpec, clock: Clock, trace: Trace, emitters: Iterable[Emitter]):
+        super().__init__(options, spec, clock, trace, emitters)
+        self.inbox: deque[int] = deque()  # calls that have arrived and found no slot
+        self.free_at = 0.0  # when the window can do the next thing
+        self.rows = Rows()
+        self.running: dict[int, int] = {}  # call -> row of the trace
+        clock.spawn(self._send())
+
+    def _send(self) -> Process:
+        """The host."""
+        host = self.spec.host
+        while True:
+            unknown = len(self.kernels) - len(self.known)
+            call = self.feeder.pull() if unknown < host.listed else None
+            if call is not None:
+                yield host.emit + host.keep + host.check * unknown + host.send
+                seq = len(self.kernels)
+                self.trace.order.append(call)
+                self.kernels.append(call.launch.kernel())  # type: ignore[attr-defined]
+                self.clock.at(self.clock.now + self.spec.interconnect, lambda seq=seq: self._arrive(seq))  # type: ignore[misc]
+            elif self.feeder.exhausted and unknown < host.listed:
+                return
+            else:
+                yield self.news
+
+    def _arrive(self, seq: int) -> None:
+        self.inbox.append(seq)
+        self._fill()
+
+    def _fill(self) -> None:
+        """Take calls into free slots, and start what is ready."""
+        window = self.window
+        while self.inbox and not window.full:
+            self.free_at = max(self.free_at, self.clock.now) + self.spec.slot
+            window.insert(self.trace.order[self.inbox.popleft()])
+        while window.ready:
+            seq = self.choose(window.ready, window.calls)
+            row = self.running[seq] = self.rows.take()
+            kernel = self.begin(seq, row)
+            self.free_at = max(self.free_at, self.clock.now) + self.spec.slot
+            start = lambda k=kernel, s=seq: self.device.start(k, lambda: self._end(s))  # noqa: E731
+            self.clock.at(self.free_at, start)
+
+    def _end(self, seq: int) -> None:
+        row = self.running.pop(seq)
+        self.rows.give(row)
+        self.finish(seq, row)
+        self.clock.at(self.clock.now + self.spec.interconnect, lambda: self.learn(seq))
+        self._fill()

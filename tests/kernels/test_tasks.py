@@ -1,0 +1,46 @@
+"""Kernels as bodies of workers: they compile and link, with those of other lanes, on a machine without a GPU."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler.device.body import DeviceBody
+from scheduler.device.cuda import compile_body, link_worker
+from simengine.kernels import catalogue
+from simengine.kernels.cuda_build import compile_task, device_body, keep_worker, task_lanes
+
+pytest.importorskip("cuda.bindings.nvjitlink")
+ARCH = 90
+
+
+def test_bodies_of_other_lanes_and_units_link_to_one_worker() -> None:
+    kernels = (catalogue.NARROW["plane_sphere"], catalogue.single(catalogue.GUARD))
+    bodies = tuple(device_body(kernel, "float32", lanes, ARCH) for kernel in kernels for lanes in (8, 32))
+    assert {(body.threads, body.registers) for body in bodies} == {(32, 168)}
+    code = link_worker(bodies, 32, 168, ARCH, keep_worker)
+    assert code[:4] == b"\x7fELF"
+
+
+def test_what_a_body_is_called_tells_it_from_all_others() -> None:
+    kernel, scan = catalogue.SMOOTH, catalogue.SCAN_KERNEL
+    names = [device_body(kernel, dtype, lanes, ARCH).name for dtype in ("float32", "float64") for lanes in (8, 16)]
+    assert len(set(names)) == 4
+    # the scans of all models are one body
+    assert device_body(scan, "float32", 8, ARCH) is device_body(scan, "float32", 32, ARCH)
+
+
+@pytest.mark.parametrize("unit", ["column", "slice", "island", "large island"])
+def test_kernels_of_every_unit_are_bodies(unit: str) -> None:
+    kernel = next(kernel for kernel in catalogue.all_kernels() if kernel.unit == unit)
+    assert compile_task(kernel, "float32", task_lanes(kernel, 16), ARCH)
+
+
+def test_a_body_that_is_missing_is_named() -> None:
+    other = compile_body('extern "C" __device__ void other(const unsigned long long*, int, char*) {}', "other", ARCH)
+    with pytest.raises(RuntimeError, match=r"nvJitLink could not link worker, wanted: .*wanted"):
+        link_worker((DeviceBody("wanted", other),), 32, 128, ARCH, lambda key, make: make())
+
+
+def test_a_source_that_does_not_compile_says_why() -> None:
+    with pytest.raises(RuntimeError, match="NVRTC could not compile broken.cu for sm_90: .*error"):
+        compile_body("this is no CUDA", "broken", ARCH)

@@ -1,0 +1,66 @@
+"""Random lists of calls whose tiles are Python functions, for the device protocol on host threads."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduler import KernelCall, Segments, Tiling
+from scheduler.device.testing import PythonBody
+
+FIELDS, PARTS = 5, 6
+
+
+@dataclass(frozen=True)
+class Program:
+    """Calls on fields of some parts each, by tiles or as a whole, and the fields."""
+
+    segments: Segments
+    calls: list[KernelCall]
+    data: np.ndarray
+
+    def expected(self, order: list[KernelCall]) -> np.ndarray:
+        """The fields after all calls in turn; they are cleared afterwards."""
+        self.data[:] = 0
+        for call in order:
+            call.launch.issue(0)
+        result = self.data.copy()
+        self.data[:] = 0
+        return result
+
+
+def random_program(seed: int, length: int = 40, tiled: float = 0.7) -> Program:
+    """A list of calls, each of which updates a field from others.
+
+    Tiled calls touch, in tile i, the parts of their tiling only: one, or a row of tiles shares one, or by stride.
+    """
+    draw = random.Random(seed)
+    segments, data = Segments(), np.zeros((FIELDS, PARTS))
+    ids = [segments.intern(f"field{i}") for i in range(FIELDS)]
+    calls = []
+    for k in range(length):
+        reads = tuple(draw.sample(range(FIELDS), draw.randint(0, 2)))
+        target = draw.choice([i for i in range(FIELDS) if i not in reads])
+        by_tiles = draw.random() < tiled
+        tiling = draw.choice([Tiling(), Tiling("row", 2), Tiling("strided", PARTS)]) if by_tiles else Tiling()
+        body = _body(data, reads, target, k, tiling if by_tiles else None)
+        tiles = (2 * PARTS if tiling.kind != "tile" else PARTS) if by_tiles else 1
+        # two resource classes
+        launch = PythonBody(body, tiles, tiling=tiling, registers=draw.choice((64, 128)))
+        updates, read = (ids[target],), tuple(ids[i] for i in reads)
+        calls.append(KernelCall(f"call{k}", launch, read, (), updates, tiled=(*read, *updates) if by_tiles else ()))
+    return Program(segments, calls, data)
+
+
+def _body(data, reads, target, k, tiling):  # type: ignore[no-untyped-def]
+    def whole(tile: int) -> None:
+        data[target] = data[target] * 0.5 + k + sum(data[i, ::-1] for i in reads)
+
+    def part(tile: int) -> None:
+        at = tile % tiling.size if tiling.kind == "strided" else tile // tiling.size
+        # tiles of one part share it, and add what commutes
+        data[target, at] += k + sum(int(data[i, at]) % 7 for i in reads)
+
+    return whole if tiling is None else part

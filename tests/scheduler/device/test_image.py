@@ -1,0 +1,113 @@
+"""Images of lists: words of segments, tickets, resource classes; and grids of workers that fit together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler import KernelCall, PythonLaunch, Segments
+from scheduler.device.image import STRIDE, Image, build_image
+from scheduler.device.occupancy import Multiprocessors, Need, joint_grids
+from scheduler.device.testing import PythonBody
+from scheduler.hazards import conflict, conflict_whole
+from tests.scheduler.device.programs import random_program
+
+SMALL = Multiprocessors(number=2)
+
+
+def hazard(image: Image, later: int, earlier: int) -> int:
+    """What run_window finds: 0 none, 1 tiles of one part, 2 the whole; computed from the words as it does."""
+
+    def bits(task: int) -> dict[int, np.void]:
+        first, count = (int(image.tasks[task][name]) for name in ("first_word", "num_words"))
+        return {int(word["at"]): word for word in image.words[first : first + count]}
+
+    mine, theirs = bits(later), bits(earlier)
+    any_, whole = 0, 0
+    for at, word in mine.items():
+        if at in theirs:
+            other = theirs[at]
+            any_ |= int(word["against_written"] & other["written"]) | int(word["against_touched"] & other["touched"])
+            whole |= int(word["against_written_whole"] & other["written"])
+            whole |= int(word["against_touched_whole"] & other["touched"])
+            whole |= int(word["touched"] & other["written_whole"]) | int(word["written"] & other["touched_whole"])
+    return 2 if whole else 1 if any_ else 0
+
+
+@given(seed=st.integers(0, 2**32))
+def test_words_say_what_the_pairwise_definition_says(seed: int) -> None:
+    program = random_program(seed, length=12)
+    conflicts = program.segments.conflicts
+    image = build_image(program.calls, conflicts, SMALL, 32)
+    for later, b in enumerate(program.calls):
+        for earlier, a in enumerate(program.calls[:later]):
+            wanted = 2 if conflict_whole(a, b, conflicts) else 1 if conflict(a, b, conflicts) else 0
+            assert hazard(image, later, earlier) == wanted
+
+
+def test_members_of_a_family_do_not_conflict_and_each_does_with_the_whole() -> None:
+    segments = Segments()
+    # more than a word of other segments between them
+    whole = segments.intern("x")
+    others = [segments.intern(f"y{i}") for i in range(40)]
+    parts = [segments.intern("x", partition=("size", i)) for i in range(2)]
+    touched = [(), (whole,), *((part,) for part in parts), (whole,)]
+    calls = [KernelCall("others", PythonBody(print), tuple(others), ())]
+    calls += [KernelCall(f"c{i}", PythonBody(print), (), ids) for i, ids in enumerate(touched)]
+    image = build_image(calls, segments.conflicts, SMALL, 32)
+    assert [hazard(image, 3, 4), hazard(image, 4, 3), hazard(image, 3, 2), hazard(image, 5, 3)] == [0, 0, 2, 2]
+
+
+def test_every_tile_has_one_ticket_in_program_order() -> None:
+    segments = Segments()
+    tiles = [1, 1000, 3]
+    calls = [KernelCall(f"c{i}", PythonBody(print, n), (), (segments.intern(f"x{i}"),)) for i, n in enumerate(tiles)]
+    image = build_image(calls, segments.conflicts, SMALL, 32)
+    (only,) = image.classes
+    assert only.tickets["task"].tolist() == sorted(only.tickets["task"].tolist())
+    for i, n in enumerate(tiles):
+        first = only.tickets["first"][only.tickets["task"] == i]
+        run = int(image.tasks["run"][i])
+        assert [t for f in first for t in range(f, min(f + run, n))] == list(range(n))
+        assert image.state[image.remaining + i * STRIDE] == len(first)
+    assert len(only.tickets) < 200
+
+
+def test_a_launch_without_a_body_is_refused_by_name() -> None:
+    segments = Segments()
+    call = KernelCall("plain", PythonLaunch(print), (), (segments.intern("x"),))
+    with pytest.raises(ValueError, match="executor 'device' cannot run call 'plain', whose launch has no body"):
+        build_image([call], segments.conflicts, SMALL, 32)
+
+
+@given(
+    needs=st.lists(
+        st.builds(
+            Need, st.sampled_from((32, 128, 256)), st.integers(16, 255), st.integers(0, 60000), st.integers(1, 10**5)
+        ),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_grids_fit_together(needs: list[Need]) -> None:
+    device = Multiprocessors(number=3)
+    try:
+        grids = joint_grids(needs, device)
+    except ValueError:
+        return
+    blocks = [-(-grid // device.number) for grid in grids]
+    for room, of in (
+        (device.registers, lambda n: n.threads * n.registers),
+        (device.shared, lambda n: n.shared + 1024),
+        (device.threads, lambda n: n.threads),
+        (device.blocks, lambda n: 1),
+    ):
+        assert sum(n * of(need) for n, need in zip(blocks, needs, strict=True)) <= room
+    assert all(1 <= grid <= max(1, need.work) for grid, need in zip(grids, needs, strict=True))
+
+
+def test_classes_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match="one block of each of 2 resource classes does not fit .* lacks .* registers"):
+        joint_grids([Need(1024, 64, 0, 10), Need(32, 64, 0, 10)], SMALL)

@@ -1,0 +1,74 @@
+"""Machines and lists for tests of the GPU model: nothing costs anything but what a test says."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+from scheduler import Cost, KernelCall, LaunchShape, Segments, Tag
+from scheduler.gpu_model import GpuSpec, HostSpec
+from scheduler.recording import RecordedCall, RecordedList
+
+US = 1e-6
+_FREE = (
+    "dispatch",
+    "chain",
+    "mark",
+    "crossing",
+    "spacing",
+    "node",
+    "visible",
+    "interconnect",
+    "ticket",
+    "release",
+    "reset",
+)
+FREE_HOST = HostSpec(**{f.name: 0.0 for f in fields(HostSpec) if f.name != "listed"})
+
+
+def machine(multiprocessors: int = 4, host: HostSpec = FREE_HOST, **given: Any) -> GpuSpec:
+    """A GPU of four multiprocessors with room for four blocks of 256 threads each, and no costs but those given."""
+    limits = {"threads": 1024, "blocks": 8, "registers": 65536, "shared": 65536}
+    costs = dict.fromkeys((*_FREE, "slot"), 0.0)
+    return GpuSpec("test", multiprocessors=multiprocessors, host=host, **{**limits, **costs, **given})
+
+
+def with_host(spec: GpuSpec, **costs: float) -> GpuSpec:
+    """The same GPU with some costs on the host."""
+    return replace(spec, host=replace(spec.host, **costs))
+
+
+def shaped(blocks: int = 1, threads: int = 256) -> LaunchShape:
+    """A shape that takes few registers and no shared memory of its own."""
+    return LaunchShape(blocks, threads, 16, 0)
+
+
+class Lists:
+    """Makes recorded lists: `add` a call by what it touches, then `build`."""
+
+    def __init__(self) -> None:
+        self.table = Segments()
+        self.calls: list[RecordedCall] = []
+        self.items: list[int] = []
+
+    def add(self, reads: str = "", writes: str = "", us: float = 1.0, shape: LaunchShape | None = None) -> int:
+        """A call over segments named by letters; returns its number."""
+        number = len(self.calls)
+        touched = (tuple(self.table.intern(c) for c in part) for part in (reads, writes))
+        shape = shape or shaped()
+        self.calls.append(RecordedCall(f"k{number}", *touched, (), shape, us * US, Cost(), Tag()))
+        self.items.append(number)
+        return number
+
+    def wait(self, number: int) -> None:
+        """The emitter awaits a call."""
+        self.items.append(~number)
+
+    def build(self, fixed: bool = False) -> RecordedList:
+        """The list, of one emitter."""
+        return RecordedList(tuple(self.calls), (tuple(self.items),), (fixed,), self.table)
+
+
+def names(calls: list[KernelCall]) -> list[str]:
+    """Names of calls."""
+    return [call.name for call in calls]

@@ -1,0 +1,63 @@
+"""Lists launched at once, as graphs and on persistent kernels: times in microseconds worked out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler import KernelCall, PythonLaunch
+from scheduler.gpu_model.batches import Batch, NodeBatch
+from scheduler.gpu_model.clock import Clock
+from scheduler.gpu_model.device import Device
+from scheduler.gpu_model.processors import Kernel
+from scheduler.gpu_model.tickets import TicketBatch
+from tests.scheduler.gpu_model.machines import US, machine, shaped
+
+Case = tuple[int, float]  # blocks, us
+
+
+def run(kind: type[Batch], cases: list[Case], waits: list[tuple[int, ...]], **given: Any) -> list[tuple[float, float]]:
+    """Start and end [us] of each kernel of a list."""
+    call = KernelCall("k", PythonLaunch(lambda: None), (), ())
+    made = [Kernel(call, shaped(blocks), us * US, None) for blocks, us in cases]
+    device, ended = Device(machine(**given), Clock()), list[float]()
+    batch = kind(made, waits)
+    batch.begin(device, lambda: ended.append(device.clock.now))
+    device.clock.run()
+    assert ended == [max(kernel.end for kernel in made)]
+    return [(round(k.start / US, 6), round(k.end / US, 6)) for k in made]
+
+
+DIAMOND: list[tuple[int, ...]] = [(), (0,), (0,), (1, 2)]
+
+
+@pytest.mark.parametrize(("kind", "cost"), [(NodeBatch, "node"), (TicketBatch, "release")])
+def test_a_diamond(kind: type[Batch], cost: str) -> None:
+    cases = [(1, 2.0), (2, 3.0), (1, 5.0), (4, 1.0)]
+    assert run(kind, cases, DIAMOND) == [(0.0, 2.0), (2.0, 5.0), (2.0, 7.0), (7.0, 8.0)]
+    found = run(kind, cases, DIAMOND, **{cost: 0.5 * US})
+    assert found == [(0.0, 2.0), (2.5, 5.5), (2.5, 7.5), (8.0, 9.0)]
+
+
+def test_graphs_share_the_gpu_as_kernels_do() -> None:
+    # 12 of 16 places for each: the second's last blocks wait, and last as long again
+    assert run(NodeBatch, [(12, 4.0), (12, 4.0)], [(), ()]) == [(0.0, 4.0), (0.0, 8.0)]
+
+
+def test_tickets_go_in_program_order_to_so_many_blocks() -> None:
+    # eight blocks: six tiles of the first and two of the second at once, its other two when the first's end
+    assert run(TicketBatch, [(6, 3.0), (4, 5.0)], [(), ()], tiles=2) == [(0.0, 3.0), (0.0, 8.0)]
+    # two blocks: one holds a tile of the second, which waits for the first, so only one is left for the third
+    found = run(TicketBatch, [(1, 4.0), (1, 1.0), (1, 1.0)], [(), (0,), ()], tiles=1, multiprocessors=2)
+    assert found == [(0.0, 4.0), (4.0, 5.0), (4.0, 5.0)]
+
+
+def test_tickets_are_taken_one_after_another_behind_the_reset() -> None:
+    found = run(TicketBatch, [(4, 3.0), (4, 3.0)], [(), ()], ticket=0.1 * US, reset=2 * US)
+    assert found == [(2.4, 5.4), (2.8, 5.8)]
+
+
+def test_a_kernel_of_many_waves_takes_as_long_as_it_would_alone() -> None:
+    # the block scheduler would hold 16 of 40 blocks: 3 waves of 2; so do the blocks of the persistent kernel
+    assert run(TicketBatch, [(40, 6.0)], [()], tiles=4) == [(0.0, 6.0)]

@@ -1,0 +1,120 @@
+"""Which driver calls graphs are made of, against a stand-in for the driver: what runs on GPUs is tested there."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from scheduler import cuda_graph
+
+
+class Status(int):
+    """What a driver function returns first: 0 for success."""
+
+    name = "CUDA_ERROR_INVALID_VALUE"
+
+
+class StandIn:
+    """Hands out numbers for graphs and nodes, and notes what is alive and what was set."""
+
+    CUDA_KERNEL_NODE_PARAMS = SimpleNamespace
+    CUfunction = CUevent = CUgraphExec = int
+
+    def __init__(self, refuse: str = "") -> None:
+        self.alive: set[int] = set()
+        self.nodes: list[tuple[Any, ...]] = []
+        self.updates: list[tuple[int, int, int]] = []
+        self._refuse = refuse
+        self._made = 100
+
+    def _make(self, function: str) -> tuple[Status, int]:
+        if function == self._refuse:
+            return Status(1), 0
+        self._made += 1
+        return Status(0), self._made
+
+    def cuGraphCreate(self, flags: int) -> tuple[Status, int]:
+        made = self._make("create")
+        self.alive.add(made[1])
+        return made
+
+    def cuGraphInstantiate(self, graph: int, flags: int) -> tuple[Status, int]:
+        made = self._make("instantiate")
+        if not made[0]:
+            self.alive.add(made[1])
+        return made
+
+    def cuGraphAddKernelNode(self, graph: int, behind: Any, count: int, parameters: Any) -> tuple[Status, int]:
+        made = self._make("kernel")
+        assert len(behind or ()) == count
+        self.nodes.append((made[1], tuple(behind or ()), parameters.kernelParams))
+        return made
+
+    def cuGraphAddEventRecordNode(self, graph: int, behind: Any, count: int, event: int) -> tuple[Status, int]:
+        made = self._make("event")
+        self.nodes.append((made[1], tuple(behind or ()), event))
+        return made
+
+    def cuGraphExecKernelNodeSetParams(self, graph: int, node: int, parameters: Any) -> tuple[Status]:
+        self.updates.append((graph, node, parameters.kernelParams))
+        return (Status(0),)
+
+    def cuGraphDestroy(self, graph: int) -> tuple[Status]:
+        self.alive.remove(graph)
+        return (Status(0),)
+
+    cuGraphExecDestroy = cuGraphDestroy
+
+
+class Launch:
+    """A launch whose table of arguments is at some address."""
+
+    def __init__(self, table: int) -> None:
+        self.table = table
+
+    def node(self) -> tuple[int, tuple[int, int, int], tuple[int, int, int], int, int]:
+        return 7, (1, 1, 1), (32, 1, 1), 0, self.table
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    stand_in = StandIn()
+    monkeypatch.setattr(cuda_graph, "_driver", lambda: stand_in)
+    return stand_in
+
+
+def test_a_graph_outlives_its_template(driver: StandIn) -> None:
+    graph = cuda_graph.build([Launch(1), Launch(2), Launch(3)], [(), (0,), (0, 1)])
+    assert driver.nodes == [(102, (), 1), (103, (102,), 2), (104, (102, 103), 3)]
+    assert driver.alive == {graph}
+    cuda_graph.destroy(graph)
+    assert not driver.alive
+
+
+def test_timed_nodes_stand_between_two_events(driver: StandIn) -> None:
+    cuda_graph.build([Launch(1), Launch(2)], [(), (0,)], [(11, 12), (13, 14)])
+    before, kernel, after, second, *_ = driver.nodes
+    assert [before[2], kernel[2], after[2], second[2]] == [11, 1, 12, 13]
+    assert (kernel[1], after[1], second[1]) == ((before[0],), (kernel[0],), (after[0],))
+
+
+def test_arguments_of_a_node_are_put_into_the_executable_graph(driver: StandIn) -> None:
+    launches = [Launch(1), Launch(2)]
+    graph, template = cuda_graph.build_updatable(launches, [(), (0,)])
+    launches[1].table = 5
+    cuda_graph.update(graph, template, 1, launches[1])
+    assert driver.updates == [(graph, driver.nodes[1][0], 5)]
+    assert driver.alive == {graph, template.graph}
+    cuda_graph.destroy(graph, template)
+    assert not driver.alive
+
+
+@pytest.mark.parametrize("refuse", ["kernel", "instantiate"])
+def test_what_the_driver_refuses_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch, refuse: str) -> None:
+    stand_in = StandIn(refuse)
+    monkeypatch.setattr(cuda_graph, "_driver", lambda: stand_in)
+    with pytest.raises(RuntimeError, match="CUDA reports CUDA_ERROR_INVALID_VALUE while a graph is built"):
+        cuda_graph.build([Launch(1)], [()])
+    assert not stand_in.alive

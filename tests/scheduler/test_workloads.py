@@ -1,0 +1,207 @@
+"""Networks as workloads: their mathematics, their routing, and the same bits under every executor."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scheduler import KernelCall, Options, make_executor, validate
+from scheduler.device.testing import PythonBody, ThreadedDevice
+from scheduler.graphs import dependencies
+from scheduler.testing import FakeDevice
+from scheduler.workloads import NETWORKS, HostPlace, Network, Population, WiredNetwork, make_network
+from scheduler.workloads.kernels import DENSE, JOIN, KERNELS, OPTIONS, Kernel, module_source
+from scheduler.workloads.wired import watts_strogatz
+
+SMALL: dict[str, dict[str, int]] = {
+    "population": {"rows": 9, "policies": 3, "most": 16},
+    "wired": {"nodes": 6, "stages": 2, "channels": 3, "side": 9},
+}
+STEPS = 4
+
+
+def small(name: str, device: FakeDevice | None = None) -> Network:
+    place = HostPlace() if device is None else HostPlace(device.launch, {"device": "cuda", "driver": device})
+    return make_network(name, place, **SMALL[name])
+
+
+def after_steps(workload: Network, name: str, **options: Any) -> bytes:
+    """The memory after some steps from the start, each of them legal."""
+    executor = make_executor(name, **{"record": "order", **workload.options, **options, "segments": workload.segments})
+    workload.reset()
+    for _ in range(STEPS):
+        trace = workload.run(executor, 1)
+        assert validate(trace.order, trace, workload.segments) == []
+    executor.synchronize()
+    state = workload.state()
+    executor.close()
+    return state
+
+
+def test_every_network_is_tested() -> None:
+    assert set(SMALL) == set(NETWORKS)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_host_executors_leave_the_bits_of_serial(name: str) -> None:
+    workload = small(name)
+    expected = after_steps(workload, "serial")
+    assert expected != small(name).state()
+    for seed in range(3):
+        assert after_steps(workload, "shuffled", seed=seed) == expected
+    assert after_steps(workload, "threads", workers=3) == expected
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_device_executors_leave_the_bits_of_serial(name: str) -> None:
+    expected = after_steps(small(name), "serial")
+    device = FakeDevice(seed=1)
+    workload = small(name, device)
+    for executor, options in (
+        ("serial", {}),
+        ("streams", {"streams": 4}),
+        ("streams", {"completion": "polling", "window": 8}),
+        ("graph-cached", {}),
+    ):
+        assert after_steps(workload, executor, **options) == expected, (executor, options)
+    assert device.max_running > 1
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_memory_shows_a_wrong_order(name: str) -> None:
+    workload = small(name)
+    serial = make_executor("serial", record="order")
+    workload.run(serial, 1)
+    order = workload.run(serial, 1).order
+    bits = []
+    for calls in (order, order, [*order[1:], order[0]], [*order[::2], *order[1::2]]):
+        workload.reset()
+        workload.run(serial, 1)
+        for call in calls:
+            call.launch.issue(0)
+        bits.append(workload.state())
+    assert bits[0] == bits[1]
+    assert len(set(bits)) == 3
+
+
+def test_the_list_depends_on_the_inputs() -> None:
+    workload = small("population")
+    executor = make_executor("serial", record="order")
+
+    def experts() -> Counter[str]:
+        order = workload.run(executor, 1).order
+        return Counter(call.tag.stage for call in order if call.tag.stage.startswith("expert"))
+
+    lists = [experts() for _ in range(6)]
+    assert len({tuple(sorted(one.items())) for one in lists}) > 1
+    assert {sum(one.values()) % 3 for one in lists} == {0}  # three layers of each expert that is there
+    workload.reset()
+    assert experts() == lists[0]
+
+
+def test_rows_go_to_the_expert_with_the_best_score() -> None:
+    workload = small("population")
+    assert isinstance(workload, Population)
+    workload.run(make_executor("serial"), 1)
+    for group in workload.groups:
+        chosen, lists, counts = (group.arrays[n] for n in ("chosen", "lists", "counts"))
+        assert counts.sum() == group.rows
+        for expert, count in enumerate(counts):
+            assert lists[expert, :count].tolist() == np.flatnonzero(chosen == expert).tolist()
+        assert np.abs(group.arrays["action"]).max() <= 1
+
+
+def test_dense_is_a_matrix_product_on_the_rows_listed() -> None:
+    rng = np.random.default_rng(0)
+    x, weights, bias = (rng.standard_normal(shape).astype(np.float32) for shape in ((5, 4), (3, 2), (2,)))
+    y = np.full((5, 6), 7, np.float32)
+    DENSE.body(np.array([4, 1, 0]), np.array([2]), x, weights, bias, y, 3, 2, 4, 6, 1)
+    assert y[[4, 1], :2] == pytest.approx(np.maximum(x[[4, 1], :3] @ weights + bias, 0), abs=1e-6)
+    y[[4, 1], :2] = 7
+    assert (y == 7).all()
+
+
+def test_join_is_a_filter_of_the_weighted_sum() -> None:
+    rng = np.random.default_rng(1)
+    nodes, filters = rng.standard_normal((3, 5, 5, 2)).astype(np.float32), rng.standard_normal((3, 3, 2))
+    weights, y = np.array([0.25, 0.75], np.float32), np.zeros(3 * 3 * 2, np.float32)
+    JOIN.body(nodes, np.array([2, 0]), weights, filters.astype(np.float32).reshape(9, 2), y, 2, 2, 5, 2)
+    joined = np.maximum(0.25 * nodes[2] + 0.75 * nodes[0], 0)
+    for row, column, channel in np.ndindex(3, 3, 2):
+        total = 0.0
+        for dy, dx in np.ndindex(3, 3):
+            v, u = 2 * row + dy - 1, 2 * column + dx - 1
+            if 0 <= v < 5 and 0 <= u < 5:
+                total += joined[v, u, channel] * filters[dy, dx, channel]
+        assert y.reshape(3, 3, 2)[row, column, channel] == pytest.approx(total, abs=1e-5)
+
+
+def test_wired_graphs_keep_their_edges_and_hazards() -> None:
+    edges = watts_strogatz(32, 4, 0.75, np.random.default_rng(3))
+    assert len(edges) == len(set(edges)) == 64
+    assert all(a < b for a, b in edges)
+    assert edges != watts_strogatz(32, 4, 0.75, np.random.default_rng(4))
+    ring = watts_strogatz(6, 2, 0.0, np.random.default_rng(0))
+    assert ring == [(0, 1), (0, 5), (1, 2), (2, 3), (3, 4), (4, 5)]
+    with pytest.raises(ValueError, match="a ring of 4 nodes cannot have 3 neighbours each"):
+        watts_strogatz(4, 3, 0.5, np.random.default_rng(0))
+    network = small("wired")
+    assert isinstance(network, WiredNetwork)
+    calls: list[KernelCall] = list(network.list)
+    behind = dict(zip((c.name for c in calls), dependencies(calls, network.segments.conflicts), strict=True))
+    for number, graph in enumerate(network.graphs):
+        for node in range(SMALL["wired"]["nodes"]):
+            before = {calls[seq].name for seq in behind[f"stage{number}.join{node}"]}
+            wanted = {f"stage{number}.dense{a}" for a, b in graph if b == node}
+            assert before <= wanted if wanted else before == {"observe" if number == 0 else f"stage{number - 1}.mean"}
+            assert bool(before)
+
+
+def test_unknown_networks_and_steps_are_refused() -> None:
+    with pytest.raises(ValueError, match="unknown network 'nothing'; choose one of population, wired"):
+        make_network("nothing", HostPlace())
+    with pytest.raises(ValueError, match="was told to run 0 steps"):
+        small("wired").run(make_executor("serial"), 0)
+
+
+def machine_code(source: str, arch: int, *options: str) -> bytes:
+    """What NVRTC makes of a source; skips where CuPy is not installed."""
+    nvrtc = pytest.importorskip("cupy.cuda").nvrtc
+    program = nvrtc.createProgram(source, "networks.cu", (), ())
+    try:
+        nvrtc.compileProgram(program, [f"--gpu-architecture=sm_{arch}", *OPTIONS, *options])
+        return bytes(nvrtc.getCUBIN(program))
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+@pytest.mark.parametrize("arch", [80, 90, 100])
+def test_kernels_compile_for_cuda(arch: int) -> None:
+    code = machine_code(module_source(), arch)
+    assert all(kernel.name.encode() in code for kernel in KERNELS)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+def test_bodies_compile_for_workers(kernel: Kernel) -> None:
+    code = machine_code(kernel.body_source(), 90, "--relocatable-device-code=true")
+    assert kernel.body_name.encode() in code
+    others = [other.body_name for other in KERNELS if other is not kernel]
+    assert not [name for name in others if name.encode() in code]  # a list links several bodies
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_workers_leave_the_bits_of_serial(name: str) -> None:
+    """The protocol of executor `device`, on host threads."""
+    if shutil.which("g++") is None and shutil.which("clang++") is None:
+        pytest.skip("needs a C++ compiler")
+    expected = after_steps(small(name), "serial")
+    workload = make_network(name, HostPlace(lambda body: PythonBody(lambda tile: body())), **SMALL[name])
+    executor = ThreadedDevice(Options(segments=workload.segments, record="order"), workers=3)
+    for _ in range(STEPS):
+        trace = executor.run(workload.emitters())
+        assert validate(trace.order, trace, workload.segments) == []
+    assert workload.state() == expected
