@@ -7,7 +7,7 @@ executor = make_executor("streams", segments=segments)
 trace = executor.run([[call]])
 """
 
-from .calls import AwaitCounts, Cost, Emitter, FixedList, Item, KernelCall, Launch, Tag
+from .calls import IDLE, AwaitCounts, Cost, Emitter, FixedList, Item, KernelCall, Launch, Tag
 from .device.body import DeviceBody, DeviceTask, Tiling
 from .device.cuda import compile_body
 from .errors import CallError
@@ -15,19 +15,37 @@ from .executors import EXECUTORS, Executor, Options, make_executor, run_repeated
 from .launch import Buffer, BufferSet, CudaLaunch, HostLaunch, Number, PythonLaunch
 from .list_recorder import ListRecorder
 from .pipeline.kinds import JobArguments, JobKind, JobLaunch
+from .policies import ORDER_POLICIES, STREAM_POLICIES, StreamState
 from .profiles import Need, Profile
 from .recording import LaunchShape, RecordedList
 from .segments import Segments
+from .service import (
+    Client,
+    ClientCall,
+    ListFailed,
+    Owner,
+    OwnerLost,
+    QueueFull,
+    RequestRefused,
+    Ticket,
+    connect,
+    serve,
+)
 from .trace import Counters, Event, Step, Trace
 from .validation import validate
 from .window import Window
 
 __all__ = [
     "EXECUTORS",
+    "IDLE",
+    "ORDER_POLICIES",
+    "STREAM_POLICIES",
     "AwaitCounts",
     "Buffer",
     "BufferSet",
     "CallError",
+    "Client",
+    "ClientCall",
     "Cost",
     "Counters",
     "CudaLaunch",
@@ -45,21 +63,30 @@ __all__ = [
     "KernelCall",
     "Launch",
     "LaunchShape",
+    "ListFailed",
     "ListRecorder",
     "Need",
     "Number",
     "Options",
+    "Owner",
+    "OwnerLost",
     "Profile",
     "PythonLaunch",
+    "QueueFull",
     "RecordedList",
+    "RequestRefused",
     "Segments",
     "Step",
+    "StreamState",
     "Tag",
+    "Ticket",
     "Tiling",
     "Trace",
     "Window",
     "compile_body",
+    "connect",
     "make_executor",
     "run_repeatedly",
+    "serve",
     "validate",
 ]

@@ -74,6 +74,15 @@ class AwaitCounts:
     call: KernelCall
 
 
+class Idle:
+    """Yielded, as `IDLE`, by an emitter that has no call at present but may have one soon; it is asked again."""
+
+    __slots__ = ()
+
+
+IDLE = Idle()
+
+
 class FixedList(tuple[KernelCall, ...]):
     """Calls that are run again and again in this order; equal only to itself, so that what was made of it is found."""
 
@@ -89,5 +98,5 @@ class FixedList(tuple[KernelCall, ...]):
         return id(self)
 
 
-Item = KernelCall | AwaitCounts
+Item = KernelCall | AwaitCounts | Idle
 Emitter = Iterator[Item] | Sequence[Item]

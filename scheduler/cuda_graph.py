@@ -70,6 +70,47 @@ def build_updatable(
         raise
 
 
+def build_overlapping(launches: Sequence[Any], ordered: int) -> int:
+    """Return the handle of an executable graph of launches in a row, of which all but the first `ordered` run together.
+
+    Each of those starts once every block of the one before it runs and has said so (griddepcontrol.launch_dependents):
+    none waits for room or for a queue that others hold, as branches of a graph may. Needs compute capability 9.
+    """
+    driver = _driver()
+    stream = _checked(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
+    try:
+        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        _checked(driver.cuStreamBeginCapture(stream, mode))
+        try:
+            for i, launch in enumerate(launches):
+                config = _configuration(driver, launch, stream, overlapping=i >= ordered)
+                function, *_, table = launch.node()
+                _checked(driver.cuLaunchKernelEx(config, driver.CUfunction(function), table, 0))
+        finally:
+            graph = _checked(driver.cuStreamEndCapture(stream))
+        try:
+            return int(_checked(driver.cuGraphInstantiate(graph, 0)))
+        finally:
+            driver.cuGraphDestroy(graph)
+    finally:
+        driver.cuStreamDestroy(stream)
+
+
+def _configuration(driver: Any, launch: Any, stream: Any, overlapping: bool) -> Any:
+    _, grid, block, shared, _ = launch.node()
+    config = driver.CUlaunchConfig()
+    config.gridDimX, config.gridDimY, config.gridDimZ = grid
+    config.blockDimX, config.blockDimY, config.blockDimZ = block
+    config.sharedMemBytes = shared
+    config.hStream = stream
+    attribute = driver.CUlaunchAttribute()
+    attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+    attribute.value.programmaticStreamSerializationAllowed = 1
+    config.attrs = [attribute] if overlapping else []
+    config.numAttrs = int(overlapping)
+    return config
+
+
 def update(graph: int, template: Template, node: int, launch: Any) -> None:
     """Give a node, by its position, its launch's present arguments; launches of the graph under way keep theirs."""
     driver, parameters = _driver(), template.parameters[node]

@@ -13,6 +13,11 @@ _NOT_READY = 600  # cudaErrorNotReady
 _FAULTS = frozenset({700, 702, 709, 710, 714, 715, 716, 717, 718, 719})
 
 
+def is_cuda_fault(error: BaseException) -> bool:
+    """Return whether an error's CUDA status ends the context."""
+    return getattr(error, "status", None) in _FAULTS
+
+
 class Driver(Protocol):
     """Streams and events by handle. Any method may raise when an earlier kernel has faulted."""
 
@@ -184,7 +189,7 @@ class CudaDriver:
 
     def is_fault(self, error: BaseException) -> bool:
         """Return whether an error's CUDA status ends the context."""
-        return getattr(error, "status", None) in _FAULTS
+        return is_cuda_fault(error)
 
 
 class EventPool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
-from .calls import AwaitCounts, Emitter, Item, KernelCall
+from .calls import AwaitCounts, Emitter, Idle, Item, KernelCall
 
 
 class _Source:
@@ -28,13 +28,14 @@ class Feeder:
 
     `is_complete(seq)` is asked once when an emitter awaits call `seq`; if it answers False, the executor must report
     the completion with `release(seq)`. Truth of `waiting` says whether any emitter is blocked. `latest` is the sequence
-    number of the call pulled last.
+    number of the call pulled last. `idle` says, after `pull` has returned None, that it is to be called again soon.
     """
 
     def __init__(self, emitters: Iterable[Emitter], is_complete: Callable[[int], bool], first: int = 0) -> None:
         self.latest = first - 1
         self._first = first
         self.awaits = 0
+        self.idle = False
         self.waiting: dict[int, list[_Source]] = {}
         self._is_complete = is_complete
         self._turns: deque[_Source] = deque()
@@ -66,15 +67,17 @@ class Feeder:
         return not self._turns and not self.waiting
 
     def pull(self) -> KernelCall | None:
-        """Return the next call of program order, or None when every emitter that has not ended is blocked.
+        """Return the next call of program order, or None when every emitter that has not ended is blocked or idle.
 
         What an emitter raises passes through. Raises TypeError if it yields something that is no call.
         """
         turns = self._turns
-        while turns:
+        idle = 0  # emitters at the end of the turns that had no call in this pull
+        while len(turns) > idle:
             source = turns[0]
             item = next(source.items, None)
             if type(item) is KernelCall:
+                self.idle = False
                 self.latest += 1
                 source.latest[item] = self.latest
                 turns.rotate(-1)
@@ -83,8 +86,12 @@ class Feeder:
                 turns.popleft()
             elif type(item) is AwaitCounts:
                 self._await(source, item)
+            elif type(item) is Idle:
+                idle += 1
+                turns.rotate(-1)
             else:
                 raise TypeError(f"an emitter yielded a {type(item).__name__}; yield KernelCall or AwaitCounts")
+        self.idle = idle > 0
         return None
 
     def _await(self, source: _Source, item: AwaitCounts) -> None:

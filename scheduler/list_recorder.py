@@ -97,10 +97,12 @@ class ListRecorder:
                 yield item
                 if self._pause is not None:
                     yield self._enter(self._pause)
-            else:
+            elif isinstance(item, KernelCall):
                 latest[item] = len(self._order)
                 items.append(latest[item])
                 yield self._enter(item)
+            else:
+                yield item
 
     def _enter(self, call: KernelCall) -> KernelCall:
         self._order.append(call)

@@ -21,6 +21,7 @@ from .image import Worker, just_these
 _HERE = Path(__file__).parent
 _OPTIONS = ("--std=c++17", "--fmad=false", "-lineinfo", f"-I{_HERE}")
 _LINK = ("-lto", "-fma=0", "-lineinfo")
+_CARVEOUT = 9  # CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, percent
 _REGISTERS = 65536  # of a multiprocessor
 _SIGNATURE = 'extern "C" __device__ void {}(const unsigned long long*, int, char*);'
 
@@ -172,7 +173,7 @@ class CudaPrograms:
     def window(self) -> tuple[int, int]:
         """The functions `reset` and `window`."""
         module = self._load("window", lambda: management(self.arch))
-        return module.get_function("reset").ptr, module.get_function("window").ptr
+        return module.get_function("reset").ptr, self._all_shared(module.get_function("window").ptr)
 
     def worker_of(self, bodies: frozenset[DeviceBody]) -> Worker:
         """The worker that runs some bodies of one class, which also runs all of the class that came before.
@@ -191,7 +192,17 @@ class CudaPrograms:
         """The kernel of a worker with these bodies, by their numbers."""
         threads, registers = bodies[0].threads, bodies[0].registers
         module = self._load(bodies, lambda: link_worker(bodies, threads, registers, self.arch, self._keep))
-        return int(module.get_function("worker").ptr)
+        return self._all_shared(module.get_function("worker").ptr)
+
+    def _all_shared(self, function: int) -> int:
+        """The function, once it has been said that it wants a multiprocessor's memory as shared memory.
+
+        The kernel that comes first to a multiprocessor decides that; with less, others might find no room beside it.
+        """
+        from cupy.cuda import driver
+
+        driver.funcSetAttribute(int(function), _CARVEOUT, 100)
+        return int(function)
 
     def _registers_of(self, function: int) -> int:
         from cupy.cuda import driver

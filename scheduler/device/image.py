@@ -32,6 +32,16 @@ TASK = np.dtype(
 )
 TICKET = np.dtype([("task", "i4"), ("first", "i4")])
 STRIDE = 32
+_KINDS = 4  # of bits kept for a slot
+
+
+WINDOW_THREADS = 32
+_WINDOW_REGISTERS = 128  # of a thread, at most
+
+
+def window_memory(num_words: int, window: int, most_words: int) -> int:
+    """Shared memory of the window [bytes]: bits of its slots, two numbers a slot, and the words of two tasks."""
+    return _KINDS * 4 * num_words * window + 8 * window + 2 * WORD.itemsize * most_words
 
 
 class Worker(NamedTuple):
@@ -98,6 +108,7 @@ def build_image(
     calls: Sequence[KernelCall],
     conflicts: Sequence[tuple[int, ...]],
     device: Multiprocessors,
+    window: int,
     tiled: bool = True,
     worker_of: Callable[[frozenset[DeviceBody]], Worker] | None = None,
 ) -> Image:
@@ -106,6 +117,7 @@ def build_image(
     Args:
         conflicts: those of the table that their segments come from.
         device: what workers share.
+        window: its slots.
         tiled: whether calls wait for single parts where they may.
         worker_of: the worker that runs some bodies of one class, and maybe more; without it, one of just these.
 
@@ -115,7 +127,10 @@ def build_image(
     given = [task_of(call) for call in calls]
     words, spans, num_words = _all_words(calls, conflicts)
     arguments, places = _all_arguments(calls)
-    classes, of_body = _classes(given, [count for _, count in places], device, worker_of or just_these)
+    most_words = max((count for _, count in spans), default=0)
+    of_window = Need(WINDOW_THREADS, _WINDOW_REGISTERS, window_memory(num_words, window, most_words), 1)
+    words_of = [count for _, count in places]
+    classes, of_body = _classes(given, words_of, device, worker_of or just_these, of_window)
     tasks = np.zeros(len(calls), TASK)
     parts = 0
     for i, (call, task) in enumerate(zip(calls, given, strict=True)):
@@ -156,6 +171,7 @@ def _classes(
     arguments: Sequence[int],
     device: Multiprocessors,
     worker_of: Callable[[frozenset[DeviceBody]], Worker],
+    of_window: Need,
 ) -> tuple[list[ResourceClass], dict[DeviceBody, tuple[int, int]]]:
     """Resource classes of tasks with so many words of arguments; and of each body its class and its number there."""
     found: dict[tuple[int, int, str], list[int]] = {}
@@ -168,7 +184,7 @@ def _classes(
         words = -(-max(arguments[i] for i in own) // 2) * 2
         needs.append(Need(threads, taken, memory + 8 * words, sum(tasks[i].tiles for i in own)))
         made.append(ResourceClass(threads, registers, memory, words, bodies, 0, np.zeros(0, TICKET)))
-    grids = joint_grids(needs, device)
+    _, *grids = joint_grids([of_window, *needs], device)
     classes = [of._replace(blocks=blocks) for of, blocks in zip(made, grids, strict=True)]
     return classes, {body: (c, i) for c, of in enumerate(classes) for i, body in enumerate(of.bodies)}
 

@@ -110,7 +110,9 @@ class ThreadedDevice:
             feeder.close()
 
     def _run_calls(self, calls: Sequence[KernelCall]) -> Any:
-        image = build_image(calls, self._conflicts, Multiprocessors(number=self._workers), self._options.tiled)
+        image = build_image(
+            calls, self._conflicts, Multiprocessors(number=self._workers), self._options.window, self._options.tiled
+        )
         if self._lose is not None and self._lose < len(calls):
             image.state[image.remaining + self._lose * STRIDE] += 1
         layout = lay_out(image, self._options.window)

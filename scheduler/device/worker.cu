@@ -2,11 +2,23 @@
 // defines THREADS, BLOCKS (that a multiprocessor shall hold), and RUN_BODY(body, arguments, tile, memory) to run a tile.
 #include "protocol.cuh"
 
+// The next class of workers starts once all blocks of this kernel run, so that all classes run together in one stream;
+// and no kernel ends before the one that started it, so that what follows in the stream follows all of them.
+static __device__ __forceinline__ void let_next_start() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+static __device__ __forceinline__ void end_after_previous() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 #if defined(RUN_BODY)
 
 // `argument_words` of the block's memory are the arguments, where looks at them survive what waits do to the first cache.
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    worker(const __grid_constant__ List list, int argument_words) {
+static __device__ __forceinline__ void work(const List& list, int argument_words) {
   extern __shared__ __align__(16) unsigned long long arguments[];
   __shared__ int taken, go;
   char* const memory = reinterpret_cast<char*>(arguments + argument_words);
@@ -34,6 +46,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
   }
 }
 
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    worker(const __grid_constant__ List list, int argument_words) {
+  let_next_start();
+  work(list, argument_words);
+  end_after_previous();
+}
+
 #else
 
 // Copies what the state of a list is at its start: zeros but for the tickets that remain of each task.
@@ -43,6 +62,7 @@ extern "C" __global__ void reset(int* state, const int* first, int n) {
 
 extern "C" __global__ void __launch_bounds__(32) window(const __grid_constant__ List list, int most_words) {
   extern __shared__ __align__(16) unsigned bits[];
+  let_next_start();
   int* slots = reinterpret_cast<int*>(bits + list.num_words * KINDS * list.window);
   run_window(list, bits, slots, reinterpret_cast<Word*>(slots + 2 * list.window), most_words);
 }

@@ -23,18 +23,14 @@ class Shape:
     """The graph of a run of calls, by their positions in program order.
 
     `order`: that in which nodes are made. `waits`: calls that each comes directly after. `rows`: chains of the graph.
-    `asked`: edges that the hazards ask for, before those that others imply are left out.
+    `asked`: edges that the hazards ask for, before those that others imply are left out; `edges` are left.
     """
 
     order: tuple[int, ...]
     waits: tuple[tuple[int, ...], ...]
     rows: tuple[int, ...]
     asked: int
-
-    @property
-    def edges(self) -> int:
-        """Edges of the graph."""
-        return sum(map(len, self.waits))
+    edges: int
 
     def sinks(self) -> list[int]:
         """Calls that no others wait for."""
@@ -119,7 +115,7 @@ class GraphBuilder:
             order, rows = plan_chains(self._planner, calls, waits, self._profile)
         if recorder is not None:
             recorder.trace.counters.check_seconds += perf_counter() - began
-        return Shape(order, waits, rows, sum(map(len, upstream)))
+        return Shape(order, waits, rows, sum(map(len, upstream)), sum(map(len, waits)))
 
     def instantiate(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
+from weakref import WeakKeyDictionary
 
 from ..calls import KernelCall
 from ..driver import Driver, EventPool
@@ -52,10 +53,14 @@ class Lanes:
         self.handles.clear()
 
 
+_ISSUED_LAST: WeakKeyDictionary[Driver, KernelCall] = WeakKeyDictionary()  # for faults that are noticed later
+
+
 class CudaRun:
     """The scope of one run on a device. On an error it lets running calls finish, closes the emitters and explains.
 
-    A CUDA fault becomes a fatal CallError at the call issued last; other errors pass as they are.
+    A CUDA fault becomes a fatal CallError at the call issued last, by an earlier run with the same driver if this one
+    has not issued any; other errors pass as they are.
     """
 
     def __init__(self, executor: str, driver: Driver, streams: Iterable[int]) -> None:
@@ -64,12 +69,22 @@ class CudaRun:
         self.streams = streams
         self.feeder: Feeder | None = None
         self.recorder: Recorder | None = None
-        self.latest: KernelCall | None = None
+        self.latest = _ISSUED_LAST.get(driver)
+
+    def start(self) -> None:
+        """Do what is first to be done on the device."""
 
     def __enter__(self) -> Self:
+        try:
+            self.start()
+        except Exception as error:
+            self.__exit__(type(error), error, error.__traceback__)
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if self.latest is not None:
+            _ISSUED_LAST[self.driver] = self.latest
         fault = self._fault(error)
         if error is not None and fault is None:
             try:
@@ -87,6 +102,17 @@ class CudaRun:
     def _fault(self, error: BaseException | None) -> BaseException | None:
         cause = error.cause if isinstance(error, CallError) else error
         return cause if cause is not None and self.driver.is_fault(cause) else None
+
+
+def wait_for(stream: int, executor: str, driver: Driver) -> None:
+    """Block the host until a stream is empty. A CUDA fault becomes a fatal CallError at the call issued last."""
+    try:
+        driver.synchronize(stream)
+    except Exception as error:
+        latest = _ISSUED_LAST.get(driver)
+        if latest is None or not driver.is_fault(error):
+            raise
+        raise device_fault(latest, executor, error) from error
 
 
 def release(pool: EventPool, lanes: Lanes) -> None:

@@ -1,9 +1,9 @@
 """The device executor: the window itself runs on the GPU, and persistent workers take the tiles of its tasks.
 
     emitters --round-robin--> program order until all have ended or await --image--> device memory
-    reset ──> window   hazards of each task against 32 slots, upstream lists
-         ├──> worker   of one resource class: tickets in program order, waits for upstream tasks or tiles, runs tiles
-         └──> worker   of another
+    reset --> window   hazards of each task against 32 slots, upstream lists
+                worker   of one resource class: tickets in program order, waits for upstream tasks or tiles, runs tiles
+                worker   of another; all of them at once
 
 The hardware form of ACS (arXiv 2401.12377) in software: the host hands over a list and learns nothing until it has
 ended. Where it found a persistent kernel slower because every task paid for the largest one's registers, workers here
@@ -22,15 +22,17 @@ Invariants
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter, sleep
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
+from .. import cuda_graph
 from ..calls import KernelCall
 from ..device.cuda import CudaPrograms
-from ..device.image import STRIDE, build_image
+from ..device.image import STRIDE, WINDOW_THREADS, build_image, window_memory
 from ..device.layout import STATUS_WORDS, Layout, explain, lay_out, list_structs, outcome
 from ..device.occupancy import Multiprocessors
 from ..errors import call_stuck
@@ -43,6 +45,7 @@ from .built_graphs import BuiltGraph, Shape
 from .graph import GraphExecutor
 
 _RESET = (64, 256)  # grid and block of `reset`
+_OVERLAPS = 90  # architecture from which kernels of one stream may run together
 _GRACE = 2.0  # seconds for blocks to stop after one has found that they must
 
 
@@ -57,6 +60,15 @@ class _Loaded:
         self.launches = launches
 
 
+class _Last:
+    """Who launched a list last in this process."""
+
+    executor: Callable[[], DeviceExecutor | None] | None = None
+
+
+_LAST = _Last()
+
+
 class DeviceExecutor(GraphExecutor):
     """Runs lists by a window and workers on the device."""
 
@@ -66,11 +78,12 @@ class DeviceExecutor(GraphExecutor):
         self._programs = CudaPrograms(options.keep)
         self._status = self._programs.pinned(STATUS_WORDS)
         self._loaded: dict[int, _Loaded] = {}
+        self._ended = self._pool.take()
         of = self._programs
         self._device = Multiprocessors(of.multiprocessors, of.registers, of.shared, of.threads, of.blocks)
 
     def _make(self, calls: tuple[KernelCall, ...], keys: Any) -> BuiltGraph:
-        return BuiltGraph(calls, Shape((), (), (), 0), self._load(calls, times=False), keys)
+        return BuiltGraph(calls, Shape((), (), (), 0, 0), self._load(calls, times=False), keys)
 
     def _drop(self, handle: int) -> None:
         self._driver.synchronize(self._lanes.handles[0])  # the list may be running, in memory that is given back
@@ -80,7 +93,7 @@ class DeviceExecutor(GraphExecutor):
     def _load(self, calls: Sequence[KernelCall], times: bool) -> int:
         """Put an image of calls on the device; returns the graph that runs it."""
         programs, options = self._programs, self._options
-        image = build_image(calls, self._conflicts, self._device, options.tiled, programs.worker_of)
+        image = build_image(calls, self._conflicts, self._device, options.window, options.tiled, programs.worker_of)
         layout = lay_out(image, options.window)
         block = programs.upload(layout.content)
         base = int(block.data.ptr)
@@ -88,17 +101,20 @@ class DeviceExecutor(GraphExecutor):
         structs = [bytes(s) for s in list_structs(layout, base, status, options.watchdog, times)]
         reset, window = programs.window()
         state, first = (base + layout.sections[name][0] for name in ("state", "first"))
-        bits = 4 * image.num_words * 4 * options.window + 8 * options.window + 2 * 36 * image.most_words
+        memory = window_memory(image.num_words, options.window, image.most_words)
         launches = [
             CudaLaunch(reset, (_RESET[0],), (_RESET[1],), 0, (np.uint64(state), np.uint64(first), len(image.state))),
-            CudaLaunch(window, (1,), (32,), bits, (structs[0], image.most_words)),
+            CudaLaunch(window, (1,), (WINDOW_THREADS,), memory, (structs[0], image.most_words)),
         ]
         for of, struct in zip(image.classes, structs, strict=True):
             worker = programs.function(of.bodies)
             memory = 8 * of.arguments + of.memory
             launches.append(CudaLaunch(worker, (of.blocks,), (of.threads,), memory, (struct, of.arguments)))
         self._builder.built += 1
-        handle = self._driver.build_graph(launches, [(), *((0,) for _ in launches[1:])], None)
+        if programs.arch >= _OVERLAPS:
+            handle = cuda_graph.build_overlapping(launches, ordered=2)
+        else:
+            handle = self._driver.build_graph(launches, [(), *((0,) for _ in launches[1:])], None)
         self._loaded[handle] = _Loaded(layout, block, launches)
         return handle
 
@@ -111,7 +127,7 @@ class DeviceExecutor(GraphExecutor):
         handle = self._load(calls, times=recorder.times)
         try:
             began = perf_counter()
-            self._driver.launch_graph(handle, self._lanes.use(0))
+            self._launch(handle)
             self._wait()
             loaded = self._loaded[handle]
             found = outcome(loaded.layout, self._programs.download(loaded.block))
@@ -124,6 +140,16 @@ class DeviceExecutor(GraphExecutor):
             for i, (a, b) in enumerate(found.times):
                 recorder.ran(first + i, began + (a - start) * 1e-9, began + (b - start) * 1e-9)
         return []  # the host has seen them end
+
+    def _launch(self, handle: int) -> None:
+        """Put a list on the stream, behind that of the executor that launched one last: two could block each other."""
+        lane = self._lanes.use(0)
+        last = _LAST.executor() if _LAST.executor is not None else None
+        if last is not None and last is not self:
+            self._driver.wait(lane, last._ended)
+        self._driver.launch_graph(handle, lane)
+        self._driver.record(self._ended, lane)
+        _LAST.executor = ref(self)
 
     def _wait(self) -> None:
         """Poll until the stream is empty or its list was given up."""
@@ -166,3 +192,10 @@ class DeviceExecutor(GraphExecutor):
         """Block the host until all that was issued has ended. Raises CallError if a list was given up."""
         self._wait()
         super().synchronize()
+
+    def close(self) -> None:
+        """Give back what is on the device, once its work is done."""
+        if _LAST.executor is not None and _LAST.executor() is self:
+            self._driver.synchronize(self._lanes.handles[0])
+            _LAST.executor = None
+        super().close()

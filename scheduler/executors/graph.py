@@ -28,7 +28,7 @@ from ..recorder import Recorder, start_recording
 from ..trace import Trace
 from .base import Options, finish_run
 from .built_graphs import BuiltGraph, GraphBuilder, GraphStore
-from .cuda import CudaRun, Lanes, release
+from .cuda import CudaRun, Lanes, release, wait_for
 
 
 class GraphExecutor:
@@ -94,7 +94,7 @@ class GraphExecutor:
             with CudaRun(self.name, self._driver, self._lanes.handles) as run:
                 run.latest = graph.calls[-1]
                 self._lanes.begin(home)
-                self._driver.launch_graph(graph.handle, self._lanes.use(0))
+                self._launch(graph.handle)
                 self._lanes.join(home)
         trace.counters.calls = len(graph.calls)
         trace.counters.add_waits(graph.shape.asked, graph.shape.edges)
@@ -130,11 +130,14 @@ class GraphExecutor:
         if recorder is not None:
             recorder.graph([seqs[i] for i in shape.order], behind, seqs, shape.waits, shape.rows)
         trace.counters.add_waits(shape.asked, shape.edges)
-        self._driver.launch_graph(handle, self._lanes.use(0))
+        self._launch(handle)
         if graph is None:
             self._driver.synchronize(self._lanes.handles[0])
             self._driver.destroy_graph(handle)
         return [] if recorder is None else [seqs[i] for i in shape.sinks()]
+
+    def _launch(self, handle: int) -> None:
+        self._driver.launch_graph(handle, self._lanes.use(0))
 
     def _wait(self) -> None:
         self._driver.record(self._done, self._lanes.use(0))
@@ -143,7 +146,7 @@ class GraphExecutor:
 
     def synchronize(self) -> None:
         """Block the host until the home stream of the last run is empty."""
-        self._driver.synchronize(self._home)
+        wait_for(self._home, self.name, self._driver)
 
     def close(self) -> None:
         """Destroy graphs and events, once their work is done."""

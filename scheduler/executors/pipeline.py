@@ -30,7 +30,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from time import perf_counter
 
-from ..calls import Emitter, FixedList
+from ..calls import Emitter, FixedList, KernelCall
 from ..clocks import StreamClocks
 from ..driver import CudaDriver, Driver, EventPool
 from ..emission import Feeder
@@ -40,7 +40,7 @@ from ..pipeline.queues import JobQueues
 from ..recorder import start_recording
 from ..trace import Trace
 from .base import Options, finish_run
-from .cuda import CudaRun, Lanes
+from .cuda import CudaRun, Lanes, wait_for
 from .pipeline_launch import JobLauncher
 
 _BACKLOG = 8  # jobs a worker that are pulled before they can be launched
@@ -50,7 +50,7 @@ _LIVE = 8192  # calls pulled and not complete, beyond which none is pulled
 class Flow(CudaRun):
     """The jobs of one run, from the queues to their end."""
 
-    def __init__(self, executor: PipelineExecutor, trace: Trace, home: int) -> None:
+    def __init__(self, executor: PipelineExecutor, trace: Trace, home: int, first: int = 0) -> None:
         super().__init__(executor.name, executor.driver, executor.lanes.handles)
         self.pool = executor.pool
         self.pool.give_all()
@@ -64,8 +64,12 @@ class Flow(CudaRun):
         self.jobs: dict[int, Job] = {}  # in queues and in flight
         self.sinks: dict[int, list[int]] = {}  # the last calls of jobs in flight
         self.latest_sinks: list[list[int]] = [[] for _ in self.workers]  # of each worker's latest job
-        self.recorder = start_recording(trace, self.driver, home, executor.following)
-        self.lanes.begin(home)
+        self.first = first
+
+    def start(self) -> None:
+        """Put the run behind what the home stream holds."""
+        self.recorder = start_recording(self.trace, self.driver, self.home, self.first)
+        self.lanes.begin(self.home)
 
     def put(self, job: Job) -> None:
         """Enter a job in its home worker's queue."""
@@ -136,7 +140,7 @@ class _Emitted(Flow):
     """A flow of jobs that are cut from emitters as it goes."""
 
     def __init__(self, executor: PipelineExecutor, trace: Trace, home: int, emitters: Iterable[Emitter]) -> None:
-        super().__init__(executor, trace, home)
+        super().__init__(executor, trace, home, executor.following)
         self._executor = executor
         executor.tracker.clear()
         self.cutter = JobCutter(executor.tracker, len(self.workers))
@@ -188,11 +192,12 @@ class _Script:
         conflicts = executor.options.table(executor.name).conflicts
         cutter = JobCutter(HazardTracker(conflicts), executor.options.streams)
         feeder = Feeder(lists, lambda seq: True)
+        self.calls: list[KernelCall] = []  # in program order
         while (call := feeder.pull()) is not None:
+            self.calls.append(call)
             cutter.add(feeder.latest, call, feeder.emitter)
         cutter.close_all()
         self.jobs = cutter.take_closed()
-        self.calls = feeder.calls
         for job in self.jobs:
             executor.launcher.prepare(job)
         place = {job.number: position for position, job in enumerate(self.jobs)}
@@ -235,7 +240,7 @@ class PipelineExecutor:
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Run the emitters' calls; on return the home stream waits for all of them."""
-        if self.options.record == "off" and type(emitters) is list and all(type(e) is FixedList for e in emitters):
+        if type(emitters) is list and all(type(e) is FixedList for e in emitters):
             return self.repeat(emitters, 1)
         home, trace = self._begin()
         with _Emitted(self, trace, home, emitters) as flow:
@@ -248,11 +253,17 @@ class PipelineExecutor:
         """
         if times < 1:
             raise ValueError(f"repeat() was asked for {times} rounds; ask for at least 1")
-        if self.options.record != "off":
-            return [self.run(iter(lists)) for _ in range(times)][-1]
+        if self.options.record == "off":
+            return self._rounds(lists, times)
+        return [self._rounds(lists, 1) for _ in range(times)][-1]
+
+    def _rounds(self, lists: Sequence[FixedList], times: int) -> Trace:
         home, trace = self._begin()
         script = self._script(lists)
         with Flow(self, trace, home) as flow:
+            if flow.recorder is not None:
+                for call in script.calls:
+                    flow.recorder.enter(call)
             rest = script.repeated(times)
             while True:
                 while flow.queues.waiting < _BACKLOG * self.options.streams and (job := next(rest, None)) is not None:
@@ -262,7 +273,9 @@ class PipelineExecutor:
                     break
                 flow.poll()
             flow.finish()
-        trace.counters.calls = times * script.calls
+            trace.counters.calls = times * len(script.calls)
+            if flow.recorder is not None:
+                flow.recorder.finish()
         return trace
 
     def _begin(self) -> tuple[int, Trace]:
@@ -281,7 +294,7 @@ class PipelineExecutor:
 
     def synchronize(self) -> None:
         """Block the host until the home stream of the last run is empty, and with it every call of the run."""
-        self.driver.synchronize(self._home)
+        wait_for(self._home, self.name, self.driver)
 
     def close(self) -> None:
         """Destroy streams, events and graphs, once their work is done."""

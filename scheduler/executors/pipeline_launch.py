@@ -15,6 +15,7 @@ from ..driver import Driver
 from ..errors import CallError, call_failed
 from ..pipeline.cutting import Job
 from ..pipeline.kinds import Instance, JobKind, JobLaunch
+from ..recorder import Recorder
 from .base import Options
 from .built_graphs import BuiltGraph, GraphBuilder, GraphStore
 from .cuda import issue_call
@@ -79,26 +80,37 @@ class JobLauncher:
 
     def launch(self, flow: Flow, job: Job, worker: int, handle: int, behind: Sequence[int]) -> list[int]:
         """Put a job on a worker's stream, where all of it comes after the calls `behind`; return its last calls."""
-        if job.fixed is not None and flow.recorder is None:
-            return self._launch_fixed(flow, job.fixed, handle)
-        calls = tuple(job.calls.values())
-        flow.latest = calls[-1]
-        if isinstance(calls[0].launch, JobLaunch):
-            return self._launch_whole(flow, next(iter(job.calls)), calls[0], calls[0].launch, worker, handle, behind)
-        graph = self._graph_of(calls)
-        if graph is None:
-            return self._issue(flow, job, worker, handle, behind)
-        recorder, shape, seqs = flow.recorder, graph.shape, list(job.calls)
-        launched = graph.handle
-        if recorder is not None:
-            if recorder.times:
-                launched = self._builder.instantiate(calls, shape, recorder.graph_events(seqs))
-                self._timed.append(launched)
-            rows = [worker + self._workers * row for row in shape.rows]
-            recorder.graph([seqs[i] for i in shape.order], behind, seqs, shape.waits, rows)
+        if job.fixed is not None:
+            flow.latest = job.fixed.calls[-1]
+            graph = self._graph_for(job.fixed)
+        else:
+            calls = tuple(job.calls.values())
+            flow.latest = calls[-1]
+            if isinstance(calls[0].launch, JobLaunch):
+                return self._launch_whole(flow, *next(iter(job.calls.items())), calls[0].launch, worker, handle, behind)
+            found = self._graph_of(calls)
+            if found is None:
+                return self._issue(flow, job, worker, handle, behind)
+            graph = found
+        sinks, launched = list[int](), graph.handle
+        if flow.recorder is not None:
+            sinks, launched = self._record(flow.recorder, job, graph, worker, behind)
         self._driver.launch_graph(launched, handle)
         flow.trace.counters.launches += 1
-        return [] if recorder is None else [seqs[i] for i in shape.sinks()]
+        flow.trace.counters.add_waits(graph.shape.asked, graph.shape.edges)
+        return sinks
+
+    def _record(
+        self, recorder: Recorder, job: Job, graph: BuiltGraph, worker: int, behind: Sequence[int]
+    ) -> tuple[list[int], int]:
+        """Record the launch of a job's graph; return its last calls, and the graph to launch, timed if need be."""
+        shape, seqs, launched = graph.shape, list(job.calls), graph.handle
+        if recorder.times:
+            launched = self._builder.instantiate(graph.calls, shape, recorder.graph_events(seqs))
+            self._timed.append(launched)
+        rows = [worker + self._workers * row for row in shape.rows]
+        recorder.graph([seqs[i] for i in shape.order], behind, seqs, shape.waits, rows)
+        return [seqs[i] for i in shape.sinks()], launched
 
     def prepare(self, job: Job) -> None:
         """Have a job that will come again launched as a graph of its own, if it has more than one call."""
@@ -114,16 +126,13 @@ class JobLauncher:
                 self._fixed.discard(job.fixed)
                 self._drop(job.fixed.graph)
 
-    def _launch_fixed(self, flow: Flow, fixed: _Fixed, handle: int) -> list[int]:
+    def _graph_for(self, fixed: _Fixed) -> BuiltGraph:
         graph = fixed.graph
-        flow.latest = fixed.calls[-1]
         if graph is None or not graph.is_current():
             self._drop(graph)
             fixed.graph = None
             graph = fixed.graph = self._builder.make(fixed.calls, ())
-        self._driver.launch_graph(graph.handle, handle)
-        flow.trace.counters.launches += 1
-        return []
+        return graph
 
     def _graph_of(self, calls: tuple[KernelCall, ...]) -> BuiltGraph | None:
         """The graph of calls that have come before; None for calls seen for the first time."""

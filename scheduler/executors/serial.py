@@ -21,7 +21,7 @@ from ..errors import call_failed
 from ..recorder import Recorder, start_recording
 from ..trace import Trace
 from .base import Options, finish_run, run_on_host
-from .cuda import CudaRun, issue_call
+from .cuda import CudaRun, issue_call, wait_for
 
 
 class SerialExecutor:
@@ -48,7 +48,9 @@ class SerialExecutor:
         feeder = Feeder(emitters, lambda seq: True)
         recorder = start_recording(trace)
         try:
-            while (call := feeder.pull()) is not None:
+            while (call := feeder.pull()) is not None or feeder.idle:
+                if call is None:
+                    continue
                 if recorder is not None:
                     recorder.enter(call)
                     recorder.issue(feeder.latest, 0)
@@ -102,7 +104,7 @@ class SerialExecutor:
     def synchronize(self) -> None:
         """Block the host until the home stream of the last run is empty."""
         if self._driver is not None:
-            self._driver.synchronize(self._home)
+            wait_for(self._home, self.name, self._driver)
 
     def close(self) -> None:
         """Destroy the events."""

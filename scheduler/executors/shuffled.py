@@ -45,8 +45,10 @@ class ShuffledExecutor:
                     window.insert(call)
                     if recorder is not None:
                         recorder.enter(call)
-                if not window.ready:
-                    break  # the window is empty, since the oldest call in a window is never pending
+                if not window.ready:  # the window is empty, since the oldest call in a window is never pending
+                    if feeder.idle:
+                        continue
+                    break
                 seq = self._random.choice(window.ready)
                 call = window.start(seq)
                 if recorder is not None:

@@ -36,7 +36,7 @@ from ..policies import STREAM_POLICIES, StreamState
 from ..recorder import start_recording
 from ..trace import Trace
 from .base import Options, finish_run
-from .cuda import CudaRun, Lanes, issue_call, release
+from .cuda import CudaRun, Lanes, issue_call, release, wait_for
 
 
 class Issuer(CudaRun):
@@ -54,8 +54,12 @@ class Issuer(CudaRun):
         self.clocks = StreamClocks(options.streams)
         self.flights = self.clocks.places
         self.state = StreamState.of(options.streams)
-        self.recorder = start_recording(trace, self.driver, home, executor.following)
-        self.lanes.begin(home)
+        self.home, self.first = home, executor.following
+
+    def start(self) -> None:
+        """Put the run behind what the home stream holds."""
+        self.recorder = start_recording(self.trace, self.driver, self.home, self.first)
+        self.lanes.begin(self.home)
 
     def is_complete(self, seq: int) -> bool:
         """Whether call `seq` is known to be complete, or is found to be."""
@@ -189,7 +193,7 @@ class StreamsExecutor:
 
     def synchronize(self) -> None:
         """Block the host until the home stream of the last run is empty, and with it every call of the run."""
-        self.driver.synchronize(self._home)
+        wait_for(self._home, self.name, self.driver)
 
     def close(self) -> None:
         """Destroy the streams and events."""

@@ -27,7 +27,7 @@ from ..recorder import start_recording
 from ..trace import Trace
 from ..window import Window
 from .base import Options, finish_run
-from .cuda import CudaRun, Lanes, issue_call, release
+from .cuda import CudaRun, Lanes, issue_call, release, wait_for
 
 
 class _Issuer(CudaRun):
@@ -43,8 +43,12 @@ class _Issuer(CudaRun):
         self.window = executor.window
         self.free = list(range(options.streams - 1, -1, -1))
         self.flights: list[tuple[int, int, int]] = []  # (seq, stream, event)
-        self.recorder = start_recording(trace, self.driver, home, self.window.following)
-        self.lanes.begin(home)
+        self.home = home
+
+    def start(self) -> None:
+        """Put the run behind what the home stream holds."""
+        self.recorder = start_recording(self.trace, self.driver, self.home, self.window.following)
+        self.lanes.begin(self.home)
 
     def insert(self, call: KernelCall) -> None:
         """Take a call into the window, and time the hazard check if times are recorded."""
@@ -115,7 +119,7 @@ class PollingExecutor:
                     if run.recorder is not None:
                         run.recorder.enter(call)
                 run.issue_ready()
-                if not window.calls:
+                if not window.calls and not feeder.idle:
                     break
                 # With nothing left to pull and nothing pending, streams finish by themselves: no need to watch them.
                 if feeder.exhausted and len(run.flights) == len(window):
@@ -128,7 +132,7 @@ class PollingExecutor:
 
     def synchronize(self) -> None:
         """Block the host until the home stream of the last run is empty, and with it every call of the run."""
-        self.driver.synchronize(self._home)
+        wait_for(self._home, self.name, self.driver)
 
     def close(self) -> None:
         """Destroy the streams and events."""

@@ -11,7 +11,8 @@ Invariants
        before a lock hand-over that its thread has been through: no further memory fence is needed.
     3. Emitters are advanced under the lock by whichever worker has time, one at a time. An emitter therefore sees
        different threads, and must not lean on thread-local state.
-    4. A worker sleeps only when nothing is ready and something executes; whoever makes calls ready wakes as many.
+    4. A worker sleeps only when nothing is ready and something executes, or emitters are idle; whoever makes calls
+       ready wakes as many. While emitters are idle one of the sleepers wakes every half millisecond to ask them again.
     5. After a failure nothing is started; the run ends when the last executing call has ended, then raises.
 """
 
@@ -31,6 +32,8 @@ from ..trace import Trace
 from ..window import Window
 from .base import Options, finish_run, run_on_host
 
+_IDLE_SECONDS = 5e-4
+
 
 class _Run:
     """What the workers share during one run; see invariant 1."""
@@ -42,6 +45,7 @@ class _Run:
         self.recorder = start_recording(trace, first=window.following)
         self.active: set[int] = set()  # workers with a call in flight
         self.sleeping = 0
+        self.asking = False  # whether a sleeper is to wake soon and ask idle emitters
         self.failure: BaseException | None = None
 
 
@@ -143,16 +147,23 @@ class _Pool:
                 run.active.add(worker)
                 if run.recorder is not None:
                     run.recorder.issue(seq, worker)
-                if window.ready and run.sleeping:
-                    self._changed.notify(min(len(window.ready), run.sleeping))
+                if run.sleeping and (window.ready or (run.feeder.idle and not run.asking)):
+                    self._changed.notify(max(1, min(len(window.ready), run.sleeping)))
                 return seq
-            if not window.calls:
+            idle = run.feeder.idle
+            if not window.calls and not idle:
                 break  # emitters blocked at this point cannot be, for they await calls in the window
-            run.sleeping += 1
-            self._changed.wait()
-            run.sleeping -= 1
+            self._sleep(run, asks=idle and not run.asking)
         self._changed.notify_all()
         return -1
+
+    def _sleep(self, run: _Run, asks: bool) -> None:
+        """Under the lock: wait for a change, for a moment only if this worker is to ask idle emitters again."""
+        run.sleeping += 1
+        run.asking |= asks
+        self._changed.wait(_IDLE_SECONDS if asks else None)
+        run.asking ^= asks
+        run.sleeping -= 1
 
     def _fill(self, run: _Run) -> bool:
         """Under the lock: advance emitters until the window is full or all are blocked; return whether none raised."""

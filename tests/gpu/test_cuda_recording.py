@@ -35,7 +35,7 @@ def test_a_duration_is_the_work_beyond_an_empty_kernels() -> None:
     assert found["empty"].seconds < 1.5e-6
     assert found["fifty"].shape[:2] == (1, 1)
     assert found["empty"].shape[:2] == (1, 32)
-    assert all(8 <= call.shape.registers <= 255 for call in found.values())
+    assert all(1 <= call.shape.registers <= 255 for call in found.values())
 
 
 @pytest.mark.gpu
@@ -50,7 +50,8 @@ def test_a_simulations_lists_are_recorded_timed_and_replayed() -> None:
         simulated: Any = make_executor("simulated", segments=recorded.segments, model="serial", record="times")
         trace = simulated.run(recorded.emitters())
         assert validate(trace.order, trace, recorded.segments) == []
-        assert 0.3 < 1e6 * simulated.now / measured_us < 3.0
+        # other processes may slow what is measured, never what is modelled
+        assert 0 < 1e6 * simulated.now < 3 * measured_us
     workload.sim.close()
 
 

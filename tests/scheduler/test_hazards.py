@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -62,6 +64,52 @@ def check_against_pairs(calls: list[KernelCall], table: Segments, removals: rand
             live.remove(done)
             tracker.remove(done)
     assert tracker.live == set(live)
+
+
+def every_list(segments: int, length: int) -> Iterator[tuple[tuple[str, ...], ...]]:
+    """What each call does to each segment ('-', 'r', 'w' or 'u'), for all lists that differ by more than names."""
+    one_segment = list(itertools.product("-rwu", repeat=length))
+    for columns in itertools.combinations_with_replacement(one_segment, segments):
+        yield tuple(zip(*columns, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("segments", "length", "completes"),
+    [(2, 3, 1), (2, 3, 2), (2, 4, 2), (2, 4, 4), (3, 3, 3)],
+)
+def test_every_list_of_a_few_calls(segments: int, length: int, completes: int) -> None:
+    """What must be waited for is waited for, directly or through others, and nothing in vain.
+
+    The first call completes when so many have been added.
+    """
+    table = Segments()
+    for segment in range(segments):
+        table.intern(f"s{segment}")
+    calls = {
+        how: call(*(tuple(s for s in range(segments) if how[s] == kind) for kind in "rwu"))
+        for how in itertools.product("-rwu", repeat=segments)
+    }
+    conflicting = {(a, b): conflict(calls[a], calls[b], table.conflicts) for a in calls for b in calls}
+    tracker = HazardTracker(table.conflicts)
+    start = count = 0
+    for hows in every_list(segments, length):
+        tracker.clear()
+        before: list[int] = []  # bit sets
+        for position, how in enumerate(hows):
+            if position == completes:
+                tracker.remove(start)
+            direct = reached = needed = 0
+            for other in tracker.add(start + position, calls[how]):
+                direct |= 1 << other - start
+                reached |= before[other - start]
+            for other in range(position >= completes, position):
+                needed |= conflicting[hows[other], how] << other
+            assert not direct & ~needed, hows
+            assert not needed & ~(direct | reached), hows
+            before.append(direct | reached)
+        start += length
+        count += 1
+    assert count == math.comb(4**length + segments - 1, segments)
 
 
 @settings(max_examples=150, deadline=None)

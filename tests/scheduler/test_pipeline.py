@@ -108,7 +108,7 @@ def test_fixed_lists_give_the_bits_of_serial_in_every_round(
         executor.close()
 
 
-@pytest.mark.parametrize("record", ["off", "order"])
+@pytest.mark.parametrize("record", ["off", "order", "times"])
 def test_lists_that_come_again_are_graphs(record: str) -> None:
     device, table = FakeDevice(1), Segments()
     ids = [table.intern(f"b{k}") for k in range(2)]
@@ -116,10 +116,12 @@ def test_lists_that_come_again_are_graphs(record: str) -> None:
     lists = [FixedList([KernelCall(f"c{k}{i}", body, (), (ids[k],)) for i in range(5)]) for k in range(2)]
     executor = pipeline(device, table, record=record)
     launches = [executor.run(lists).counters.launches for _ in range(4)]
-    assert launches == ([2] * 4 if record == "off" else [10, 2, 2, 2])
-    assert executor.launcher.built == 2
+    assert launches == [2] * 4
+    assert executor.launcher.built == (10 if record == "times" else 2)  # events belong to one run
+    assert [executor.run([list(fixed) for fixed in lists]).counters.launches for _ in range(3)] == [10, 2, 2]
     counters = executor.run(lists).counters
-    assert (counters.jobs, counters.calls, counters.waits_asked) == (2, 10, 0)
+    # within each graph four links of a chain; between the jobs none
+    assert (counters.jobs, counters.calls, counters.waits_asked, counters.waits_inserted) == (2, 10, 8, 8)
     assert counters.job_seconds > 0
     executor.close()
 

@@ -40,7 +40,7 @@ def hazard(image: Image, later: int, earlier: int) -> int:
 def test_words_say_what_the_pairwise_definition_says(seed: int) -> None:
     program = random_program(seed, length=12)
     conflicts = program.segments.conflicts
-    image = build_image(program.calls, conflicts, SMALL)
+    image = build_image(program.calls, conflicts, SMALL, 32)
     for later, b in enumerate(program.calls):
         for earlier, a in enumerate(program.calls[:later]):
             wanted = 2 if conflict_whole(a, b, conflicts) else 1 if conflict(a, b, conflicts) else 0
@@ -56,7 +56,7 @@ def test_members_of_a_family_do_not_conflict_and_each_does_with_the_whole() -> N
     touched = [(), (whole,), *((part,) for part in parts), (whole,)]
     calls = [KernelCall("others", PythonBody(print), tuple(others), ())]
     calls += [KernelCall(f"c{i}", PythonBody(print), (), ids) for i, ids in enumerate(touched)]
-    image = build_image(calls, segments.conflicts, SMALL)
+    image = build_image(calls, segments.conflicts, SMALL, 32)
     assert [hazard(image, 3, 4), hazard(image, 4, 3), hazard(image, 3, 2), hazard(image, 5, 3)] == [0, 0, 2, 2]
 
 
@@ -64,7 +64,7 @@ def test_every_tile_has_one_ticket_in_program_order() -> None:
     segments = Segments()
     tiles = [1, 1000, 3]
     calls = [KernelCall(f"c{i}", PythonBody(print, n), (), (segments.intern(f"x{i}"),)) for i, n in enumerate(tiles)]
-    image = build_image(calls, segments.conflicts, SMALL)
+    image = build_image(calls, segments.conflicts, SMALL, 32)
     (only,) = image.classes
     assert only.tickets["task"].tolist() == sorted(only.tickets["task"].tolist())
     for i, n in enumerate(tiles):
@@ -79,7 +79,7 @@ def test_a_launch_without_a_body_is_refused_by_name() -> None:
     segments = Segments()
     call = KernelCall("plain", PythonLaunch(print), (), (segments.intern("x"),))
     with pytest.raises(ValueError, match="executor 'device' cannot run call 'plain', whose launch has no body"):
-        build_image([call], segments.conflicts, SMALL)
+        build_image([call], segments.conflicts, SMALL, 32)
 
 
 @given(

@@ -1,0 +1,294 @@
+"""Several processes on one processor: `python -m benchmarks.clients [--device cuda] --json out.json`.
+
+Every process has the same work: lists of small calls, `--width` chains side by side. It is done
+
+    alone     by processes with a scheduler of their own, one process after another
+    at once   by the same processes at the same time: on a GPU their contexts take turns
+    owner     by clients of one owner, which runs the calls of all of them side by side
+
+A process is given the processor until its lists have ended; it submits a list while the one before runs. Starting up
+is not measured. Times are from the first start to the last end, the median of `--repeats`. `round_trip_us` is the time
+of an empty list from submission to its end seen, with an idle owner.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import multiprocessing
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import scheduler
+
+BODY = "float x = data[i]; for (int k = 0; k < work; k++) x = x * 0.999f + 0.5f; data[i] = x;"
+HOST_SOURCE = f"""
+#include <cstdint>
+extern "C" void chew(const uint64_t* slots) {{
+    const int32_t work = static_cast<int32_t>(slots[0]);
+    float* data = reinterpret_cast<float*>(slots[1]);
+    for (int i = 0; i < 8; i++) {{ {BODY} }}
+}}
+"""
+CUDA_SOURCE = f"""
+extern "C" __global__ void chew(int work, float* data) {{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    {BODY}
+}}
+"""
+BLOCK = 128
+
+
+@dataclass(frozen=True)
+class Work:
+    """What each process does. `work` counts the multiply-adds of a thread, `blocks` the blocks of a CUDA call."""
+
+    device: str
+    executor: str
+    lists: int
+    calls: int
+    width: int
+    work: int
+    blocks: int
+    library: str
+    graph: bool
+
+    @property
+    def size(self) -> int:
+        """Elements of a chain's array."""
+        return self.blocks * BLOCK if self.device == "cuda" else 8
+
+
+Start = Callable[[], None]
+Outcome = tuple[float, float, float, bytes]  # begin, end [monotonic seconds], round trip [s], bytes of the arrays
+
+
+def own(work: Work, start: Start) -> Outcome:
+    """A process with a scheduler of its own."""
+    table = scheduler.Segments()
+    on_gpu = work.device == "cuda"
+    arrays, launches = _own_launches(work)
+    ids = [table.intern(f"x{k}") for k in range(work.width)]
+    calls = [
+        scheduler.KernelCall(f"chew{k}", launches[k % work.width], (), (), (ids[k % work.width],))
+        for k in range(work.calls)
+    ]
+    executor = scheduler.make_executor("graph-cached" if work.graph else work.executor, segments=table)
+    step = scheduler.FixedList(calls)
+
+    def run(lists: int) -> None:
+        for _ in range(lists):
+            executor.run([step])
+        executor.synchronize()
+
+    run(4)
+    start()
+    began = time.monotonic()
+    run(work.lists)
+    ended = time.monotonic()
+    executor.close()
+    content = [a.get() if on_gpu else a for a in arrays]
+    return began, ended, 0.0, b"".join(a.tobytes() for a in content)
+
+
+def _own_launches(work: Work) -> tuple[list[Any], list[Any]]:
+    if work.device == "cuda":
+        import cupy
+
+        kernel = cupy.RawKernel(CUDA_SOURCE, "chew")
+        arrays = [cupy.zeros(work.size, np.float32) for _ in range(work.width)]
+        from_kernel = scheduler.CudaLaunch.from_kernel
+        return arrays, [from_kernel(kernel, (work.blocks,), (BLOCK,), (work.work, a)) for a in arrays]
+    function = ctypes.CDLL(work.library).chew
+    buffers = scheduler.BufferSet()
+    arrays = [np.zeros(work.size, np.float32) for _ in range(work.width)]
+    memory = [buffers.add(f"x{k}", a.ctypes.data, a.nbytes) for k, a in enumerate(arrays)]
+    return arrays, [scheduler.HostLaunch(function, (work.work, m), buffers) for m in memory]
+
+
+def client(work: Work, address: str, start: Start) -> Outcome:
+    """A client of an owner."""
+    with scheduler.connect(address, timeout=60) as owner:
+        names = [f"x{k}" for k in range(work.width)]
+        arrays = [owner.allocate(name, work.size) for name in names]
+        on_gpu = work.device == "cuda"
+        kernel = owner.cuda(CUDA_SOURCE, "chew") if on_gpu else owner.library(work.library, "chew")
+        grid, block = ((work.blocks,), (BLOCK,)) if on_gpu else ((), ())
+        chosen = [names[k % work.width] for k in range(work.calls)]
+        step = owner.define(
+            [
+                scheduler.ClientCall(f"chew{k}", kernel, (work.work, x), updates=[x], grid=grid, block=block)
+                for k, x in enumerate(chosen)
+            ],
+            graph=work.graph,
+        )
+
+        def run(lists: int) -> None:
+            tickets = [owner.submit(step) for _ in range(lists)]
+            tickets[-1].wait()
+
+        run(4)
+        empty, trips = owner.define([]), []
+        for _ in range(200):
+            began = time.monotonic()
+            owner.submit(empty).wait()
+            trips.append(time.monotonic() - began)
+        start()
+        began = time.monotonic()
+        run(work.lists)
+        ended = time.monotonic()
+        content = [a.get() if on_gpu else a for a in arrays]
+        return began, ended, statistics.median(trips), b"".join(a.tobytes() for a in content)
+
+
+def _process(function: Callable[..., Outcome], arguments: tuple[Any, ...], barrier: Any, results: Any) -> None:
+    try:
+        results.put(function(*arguments, barrier.wait))
+    except BaseException as error:
+        barrier.abort()
+        results.put(error)
+        raise
+
+
+def together(function: Callable[..., Outcome], arguments: tuple[Any, ...], count: int) -> list[Outcome]:
+    """Run a function in so many new processes that start their work at the same time."""
+    context = multiprocessing.get_context("spawn")
+    barrier, results = context.Barrier(count), context.Queue()
+    processes = [
+        context.Process(target=_process, args=(function, arguments, barrier, results), daemon=True)
+        for _ in range(count)
+    ]
+    for process in processes:
+        process.start()
+    outcomes = [results.get(timeout=300) for _ in processes]
+    for process in processes:
+        process.join()
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return outcomes
+
+
+@contextmanager
+def owner_process(work: Work, folder: str) -> Iterator[str]:
+    """An owner in a process of its own; yields its address."""
+    address = os.path.join(folder, "owner")
+    command = [sys.executable, "-m", "scheduler.service", "--address", address, "--executor", work.executor]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            if not process.stdout.readline():
+                raise RuntimeError("the owner did not start")
+            yield address
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def span(outcomes: list[Outcome]) -> float:
+    """Seconds from the first start to the last end."""
+    return max(o[1] for o in outcomes) - min(o[0] for o in outcomes)
+
+
+def measure(work: Work, count: int, repeats: int, folder: str) -> dict[str, Any]:
+    """One row: so many processes."""
+    alone, at_once, shared, trips, contents = [], [], [], [], set()
+    for _ in range(repeats):
+        outcomes = [together(own, (work,), 1)[0] for _ in range(count)]
+        alone.append(sum(o[1] - o[0] for o in outcomes))
+        others = together(own, (work,), count)
+        at_once.append(span(others))
+        with owner_process(work, folder) as address:
+            clients = together(client, (work, address), count)
+        shared.append(span(clients))
+        trips.append(max(o[2] for o in clients))
+        contents |= {o[3] for o in (*outcomes, *others, *clients)}
+    seconds = {"alone": alone, "at_once": at_once, "owner": shared}
+    medians = {f"{name}_s": statistics.median(values) for name, values in seconds.items()}
+    calls = count * work.lists * work.calls
+    return {
+        "clients": count,
+        "calls": calls,
+        **medians,
+        "owner_us_per_call": medians["owner_s"] / calls * 1e6,
+        "speedup_over_alone": medians["alone_s"] / medians["owner_s"],
+        "speedup_over_at_once": medians["at_once_s"] / medians["owner_s"],
+        "round_trip_us": statistics.median(trips) * 1e6,
+        "equal": len(contents) == 1,
+        "all": seconds,
+    }
+
+
+def _compile(folder: str) -> str:
+    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
+    if compiler is None:
+        raise RuntimeError("the host's kernel needs a C++ compiler; install g++ or clang++, or set CXX")
+    source, library = Path(folder) / "chew.cpp", str(Path(folder) / "chew.so")
+    source.write_text(HOST_SOURCE)
+    subprocess.run([compiler, "-O2", "-shared", "-fPIC", str(source), "-o", library], check=True)
+    return library
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure and print; 1 if results differ."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=("host", "cuda"), default="host")
+    parser.add_argument("--executor", help="default: threads, or streams on a GPU")
+    parser.add_argument("--clients", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--lists", type=int, default=200)
+    parser.add_argument("--calls", type=int, default=32, help="of a list")
+    parser.add_argument("--width", type=int, default=4, help="chains of a list")
+    parser.add_argument("--work", type=int, default=5000, help="multiply-adds of each element, one after another")
+    parser.add_argument("--blocks", type=int, default=4, help="of a CUDA call")
+    parser.add_argument("--graph", action="store_true", help="lists as CUDA graphs; alone with executor graph-cached")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args(argv)
+    executor = args.executor or ("streams" if args.device == "cuda" else "threads")
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        library = _compile(folder) if args.device == "host" else ""
+        work = Work(
+            args.device, executor, args.lists, args.calls, args.width, args.work, args.blocks, library, args.graph
+        )
+        print("clients  alone s  at once s  owner s  us/call  over alone  over at once  round trip us  equal")
+        for count in args.clients:
+            row = measure(work, count, args.repeats, folder)
+            rows.append(row)
+            print(
+                f"{count:7d} {row['alone_s']:8.3f} {row['at_once_s']:10.3f} {row['owner_s']:8.3f}"
+                f" {row['owner_us_per_call']:8.1f} {row['speedup_over_alone']:11.2f}"
+                f" {row['speedup_over_at_once']:13.2f} {row['round_trip_us']:14.0f}  {row['equal']}",
+                flush=True,
+            )
+    if args.json is not None:
+        from benchmarks.stepping import hardware
+
+        document = {
+            "hardware": hardware(),
+            "versions": {"python": platform.python_version(), "numpy": np.__version__},
+            "date": time.strftime("%Y-%m-%d"),
+            "command": "python -m benchmarks.clients " + " ".join(argv if argv is not None else sys.argv[1:]),
+            "work": {"executor": executor, **{k: v for k, v in vars(args).items() if k not in ("json", "executor")}},
+            "rows": rows,
+        }
+        args.json.write_text(json.dumps(document, indent=1) + "\n")
+    return 0 if all(row["equal"] for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

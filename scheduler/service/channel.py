@@ -1,0 +1,90 @@
+"""What clients and their owner say to each other: plain data as JSON over a Unix socket, never pickles.
+
+A message is an object whose entry `is` names its kind. File descriptors of shared memory travel beside messages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import select
+import socket
+import struct
+import threading
+from multiprocessing.connection import Connection
+from typing import Any
+
+MAX_BYTES = 1 << 24  # of one message
+
+Message = dict[str, Any]
+
+
+class MalformedMessage(ValueError):
+    """A message that is not what was expected at its place."""
+
+
+class Channel:
+    """One end of a connection. Any thread may send; one thread at a time may receive.
+
+    A peer whose socket is full and who reads nothing for `patience` seconds is given up.
+    """
+
+    def __init__(self, connection: Connection, patience: float | None = None) -> None:
+        self._connection = connection
+        self._sending = threading.Lock()
+        self._socket = socket.fromfd(connection.fileno(), socket.AF_UNIX, socket.SOCK_STREAM)
+        if patience is not None:
+            limit = struct.pack("ll", int(patience), int(patience % 1 * 1e6))
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        self._readable = select.poll()
+        self._readable.register(connection.fileno(), select.POLLIN)
+
+    def send(self, message: Message, descriptor: int | None = None) -> None:
+        """Send a message, and a file descriptor behind it if given. Raises OSError if the peer is gone or stuck."""
+        data = json.dumps(message, separators=(",", ":")).encode()
+        with self._sending:
+            self._connection.send_bytes(data)
+            if descriptor is not None:
+                socket.send_fds(self._socket, [b"\0"], [descriptor])
+
+    def receive(self) -> Message:
+        """Wait for a message. Raises EOFError or OSError if the peer is gone, MalformedMessage for what is none."""
+        data = self._connection.recv_bytes(MAX_BYTES)
+        try:
+            message = json.loads(data)
+        except ValueError as error:
+            raise MalformedMessage(f"{len(data)} bytes that are no JSON ({error})") from error
+        if not isinstance(message, dict) or not isinstance(message.get("is"), str):
+            raise MalformedMessage(f"{data[:80]!r} is no object with an entry 'is'")
+        return message
+
+    def receive_descriptor(self) -> int:
+        """Take the file descriptor that came behind the message just received."""
+        _, descriptors, _, _ = socket.recv_fds(self._socket, 1, 1)
+        if len(descriptors) != 1:
+            raise OSError("the peer is gone")
+        return descriptors[0]
+
+    def poll(self, seconds: float | None) -> bool:
+        """Whether a message, or the peer's end, arrives within so many seconds; None waits for ever."""
+        return bool(self._readable.poll(None if seconds is None else max(seconds, 0.0) * 1e3))
+
+    def hang_up(self) -> None:
+        """End the connection, also for a thread that is waiting in `receive`."""
+        with contextlib.suppress(OSError):  # the peer was faster
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Give back the file descriptors; whoever sends afterwards gets an OSError."""
+        with self._sending:
+            self._socket.close()
+            self._connection.close()
+
+
+def take(message: Message, name: str, kind: type | tuple[type, ...]) -> Any:
+    """Return an entry of a message. Raises MalformedMessage unless it is there and of that type."""
+    value = message.get(name)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
+        expected = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
+        raise MalformedMessage(f"message {message.get('is')!r} has {name}={value!r} where one expects {expected}")
+    return value

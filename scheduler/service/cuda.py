@@ -1,0 +1,130 @@
+"""The multi-process mode on a GPU: device memory of the owner, opened by clients through CUDA IPC, and kernels by name.
+
+Every buffer is an allocation of its own of whole 2 MiB pages: CUDA shares an allocation's pages as a whole, and another
+client's memory must not be among them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from ..calls import Launch
+from ..driver import is_cuda_fault
+from ..launch import BufferSet, CudaLaunch
+from .channel import Message, take
+from .memory import Block
+from .wire import CallMessage
+
+_PAGE = 2 << 20
+
+
+class CudaBlock:
+    """Device memory of the owner, zeroed."""
+
+    descriptor: int | None = None
+
+    def __init__(self, nbytes: int) -> None:
+        from cupy.cuda import runtime
+
+        self._runtime: Any = runtime
+        size = -(-nbytes // _PAGE) * _PAGE
+        self.ptr = int(runtime.malloc(size))
+        runtime.memset(self.ptr, 0, size)
+        runtime.streamSynchronize(0)
+        self._handle: bytes = runtime.ipcGetMemHandle(self.ptr)
+
+    def describe(self) -> Message:
+        """What a client needs to open it."""
+        return {"handle": self._handle.hex()}
+
+    def free(self) -> None:
+        """Give the memory back; waits for the device."""
+        ptr, self.ptr = self.ptr, 0
+        if ptr:
+            try:
+                self._runtime.free(ptr)
+            except self._runtime.CUDARuntimeError as error:
+                if not is_cuda_fault(error):  # a lost context has taken its memory with it
+                    raise
+
+
+class _Opened:
+    """In a client: a mapping of the owner's memory, closed with the last array on it."""
+
+    def __init__(self, handle: bytes) -> None:
+        from cupy.cuda import runtime
+
+        self._runtime: Any = runtime
+        self.ptr = int(runtime.ipcOpenMemHandle(handle))
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # when the interpreter ends, CUDA may have ended before
+            self._runtime.ipcCloseMemHandle(self.ptr)
+
+
+def open_array(message: Message, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """In a client: the CuPy array in memory that the owner has described."""
+    import cupy
+
+    opened = _Opened(bytes.fromhex(take(message, "handle", str)))
+    size = max(1, int(np.prod(shape))) * dtype.itemsize
+    memory = cupy.cuda.UnownedMemory(opened.ptr, size, opened)
+    return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
+
+
+def finish_current_stream() -> None:
+    """In a client: wait for what it has put on its current stream, so that the owner's kernels come after it."""
+    import cupy
+
+    cupy.cuda.get_current_stream().synchronize()
+
+
+class CudaKernels:
+    """Compiles source and loads cubins on the owner's device."""
+
+    memory = "cuda"
+
+    def __init__(self) -> None:
+        import cupy
+
+        self._cupy: Any = cupy
+        self._device = int(cupy.cuda.runtime.getDevice())
+
+    def thread(self) -> AbstractContextManager[Any]:
+        """Return a scope in which the owner's device is the current one."""
+        device: AbstractContextManager[Any] = self._cupy.cuda.Device(self._device)
+        return device
+
+    def allocate(self, nbytes: int) -> Block:
+        """Return new memory."""
+        return CudaBlock(nbytes)
+
+    def load(self, message: Message) -> Any:
+        """Return the kernel that a client asked for. Raises ValueError for one that does not compile or load."""
+        options = tuple(take(message, "options", list)) if "options" in message else ()
+        if "source" in message:
+            module: dict[str, Any] = {"code": take(message, "source", str), "options": options}
+        elif "cubin" in message:
+            module = {"path": take(message, "cubin", str)}
+        else:
+            raise ValueError("an owner of a GPU runs CUDA kernels; use Client.cuda or Client.cubin")
+        name = take(message, "symbol", str)
+        try:
+            kernel = self._cupy.RawModule(**module).get_function(name)
+            _ = kernel.attributes  # loads it now rather than at the first launch
+        except Exception as error:
+            raise ValueError(f"kernel {name!r} cannot be loaded: {error}") from error
+        return kernel
+
+    def launch(
+        self, kernel: Any, call: CallMessage, args: Sequence[Any], buffers: BufferSet, arrays: Mapping[str, Any]
+    ) -> Launch:
+        """Bind a kernel to grid, block and arguments. Raises TypeError or ValueError for one that does not fit."""
+        if not call.grid or not call.block:
+            raise ValueError("a CUDA kernel needs grid and block")
+        return CudaLaunch.from_kernel(kernel, call.grid, call.block, args, call.shared, buffers)

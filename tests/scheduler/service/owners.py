@@ -1,0 +1,97 @@
+"""Owners for tests: functions on numpy arrays, on the host or on a fake device."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from scheduler import BufferSet, ClientCall, Launch, Owner, serve
+from scheduler.service.client import Client, ClientList
+from scheduler.service.host import HostKernels
+from scheduler.service.wire import CallMessage
+from scheduler.testing import FakeDevice
+
+HOST = ["serial", "shuffled", "threads"]
+DEVICE = ["streams", "streams polling", "serial cuda"]
+
+
+class FakeKernels(HostKernels):
+    """Functions that run on a fake device."""
+
+    def __init__(self, functions: Mapping[str, Callable[..., None]], device: FakeDevice) -> None:
+        super().__init__(functions)
+        self._device = device
+
+    def launch(
+        self, kernel: Any, call: CallMessage, args: Sequence[Any], buffers: BufferSet, arrays: Mapping[str, Any]
+    ) -> Launch:
+        body: Any = super().launch(kernel, call, args, buffers, arrays)
+        return self._device.launch(body.function)
+
+
+def mix(number: int, source: Any, target: Any) -> None:
+    """Update a target so that the order of calls shows."""
+    target[:] = target * np.uint64(31) + source * np.uint64(6364136223846793005) + np.uint64(number)
+
+
+def fail() -> None:
+    """Report what a kernel would."""
+    raise FloatingPointError("no convergence")
+
+
+class Gate:
+    """A function that waits, so that a test knows what is running meanwhile."""
+
+    def __init__(self) -> None:
+        self.entered, self.open = threading.Event(), threading.Event()
+
+    def __call__(self) -> None:
+        self.entered.set()
+        assert self.open.wait(20)
+
+
+def make_owner(kind: str = "threads", address: str | None = None, seed: int = 0, **more: Any) -> Owner:
+    """Serve `mix`, `fail` and `more` functions under a kind of executor; `limit` and `device` are options."""
+    options = {name: more.pop(name) for name in ("limit", "authkey", "device", "workers") if name in more}
+    functions: dict[str, Callable[..., None]] = {"mix": mix, "fail": fail, **more}
+    name, _, mode = kind.partition(" ")
+    if kind in DEVICE:
+        device = options.pop("device", None) or FakeDevice(seed, eagerness=0.2)
+        options |= {"driver": device, "stream": 0, "kernels": FakeKernels(functions, device)}
+        if mode == "polling":
+            options["completion"] = "polling"
+        if mode == "cuda":
+            options["device"] = "cuda"
+    elif name == "threads":
+        options.setdefault("workers", 3)
+    return serve(address, name, functions=functions, **options)
+
+
+def step_of(client: Client, buffers: Sequence[str], calls: int = 6, first: int = 0, graph: bool = False) -> ClientList:
+    """Define a list that mixes buffers into each other."""
+    kernel, n = client.function("mix"), len(buffers)
+    return client.define(
+        [
+            ClientCall(
+                f"mix{k}",
+                kernel,
+                (first + k, buffers[k % n], buffers[(k + 1) % n]),
+                reads=[buffers[k % n]],
+                updates=[buffers[(k + 1) % n]],
+            )
+            for k in range(calls)
+        ],
+        graph,
+    )
+
+
+def mixed(steps: int, first: int = 0, calls: int = 6, n: int = 3) -> bytes:
+    """What `steps` runs of the list give, from zeros, one call after another."""
+    arrays = [np.zeros(4, np.uint64) for _ in range(n)]
+    for _ in range(steps):
+        for k in range(calls):
+            mix(first + k, arrays[k % n], arrays[(k + 1) % n])
+    return b"".join(a.tobytes() for a in arrays)
