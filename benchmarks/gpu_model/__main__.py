@@ -15,15 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu_model import paper
-from benchmarks.gpu_model.data import Workload, load
+from benchmarks.gpu_model.data import Workload, load, together
 from benchmarks.gpu_model.fit import fit, from_costs
 from benchmarks.gpu_model.report import plot, table, validation_table
 from benchmarks.gpu_model.validation import validate_workload
 from benchmarks.gpu_model.whatif import what_if
 from scheduler.gpu_model import gpu_named
 
-FITTED = ("ant x 64", "6 models x 64")
-ASKED = ("6 models x 64", "ant x 2048")
+FITTED = ("ant x 64", "half_cheetah x 64")
+ASKED = ("ant x 2048",)
+BESIDE = ("ant x 64", "humanoid x 64", "half_cheetah x 64", "walker2d_v5 x 64")
 
 
 def chosen(workloads: list[Workload], names: list[str]) -> list[Workload]:
@@ -56,7 +57,8 @@ def reporting(args: argparse.Namespace) -> int:
     if not args.quick:
         result["paper"] = list(paper.rows(workloads))
         print(table(result["paper"]), "\n", flush=True)
-        result["what_if"] = [row for workload in chosen(workloads, args.asked) for row in what_if(workload, gpu)]
+        asked = [*chosen(workloads, args.asked), together(chosen(workloads, args.beside))]
+        result["what_if"] = [row for workload in asked for row in what_if(workload, gpu)]
         print(table(result["what_if"]))
     if args.json:
         args.json.write_text(json.dumps(result, indent=1) + "\n")
@@ -74,6 +76,7 @@ def main() -> int:
         command.add_argument("--fitted", nargs="+", default=list(FITTED), help="names of the workloads fitted on")
         command.set_defaults(run=run)
     command.add_argument("--asked", nargs="+", default=list(ASKED), help="workloads of the what-if tables")
+    command.add_argument("--beside", nargs="+", default=list(BESIDE), help="workloads to be asked of as one batch")
     command.add_argument("--quick", action="store_true", help="the check alone")
     command.add_argument("--json", type=Path)
     command.add_argument("--plot", type=Path)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.record_lists import options_of
-from scheduler import RecordedList, make_executor
+from scheduler import RecordedList, Segments, make_executor
 from scheduler.executors.simulated import MODELS
 from scheduler.gpu_model import GpuSpec
-from scheduler.recording import read_json
+from scheduler.recording import RecordedCall, read_json
 
 REPEATS = 6
 """Steps that a prediction is taken over; as in the measurement, they are followed by one wait for the device."""
@@ -57,6 +57,30 @@ def load(path: Path) -> tuple[list[Workload], dict[str, float], dict[str, Any]]:
         workloads.append(Workload(short_name(row["models"], row["worlds"]), lists, measured))
     about = {key: data[key] for key in ("hardware", "versions", "date", "command")}
     return workloads, data["costs"], about
+
+
+def together(workloads: Sequence[Workload]) -> Workload:
+    """A batch of several simulations side by side, by their lists ahead of counts; nothing was measured of it."""
+    pieces: list[dict[str, Any]] = []
+    calls: list[RecordedCall] = []
+    items: list[tuple[int, ...]] = []
+    fixed: list[bool] = []
+    for number, recorded in enumerate(workload.lists["ahead"] for workload in workloads):
+        places, first = range(len(recorded.segments)), len(pieces)
+        pieces += [piece | {"buffer": f"{number} {piece['buffer']}"} for piece in recorded.segments.to_data(places)]
+        items += [tuple(len(calls) + n for n in own) for own in recorded.items]
+        fixed += recorded.fixed
+        for call in recorded.calls:
+            reads, writes, updates = (
+                tuple(first + s for s in part) for part in (call.reads, call.writes, call.updates)
+            )
+            calls.append(call._replace(reads=reads, writes=writes, updates=updates))
+    segments = Segments.from_data(pieces)
+    return Workload(
+        f"{len(workloads)} models side by side",
+        {"ahead": RecordedList(tuple(calls), tuple(items), tuple(fixed), segments)},
+        (),
+    )
 
 
 def _can_be_predicted(emission: str, executor: str) -> bool:

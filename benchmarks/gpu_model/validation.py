@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-from benchmarks.gpu_model.data import Measurement, Workload, predicted
+from benchmarks.gpu_model.data import Workload, predicted
 from benchmarks.gpu_model.fit import rms
 from scheduler.gpu_model import GpuSpec
 
@@ -46,10 +46,12 @@ def validate_workload(workload: Workload, gpu: GpuSpec, fitted: bool) -> dict[st
         "pairs_in_order": right,
         "pairs": every,
         "tau": round(kendall(right, every), 3),
-        "fastest_measured": _fastest(workload.measured),
-        "fastest_predicted": min(rows, key=lambda row: float(row["predicted_us"]))["executor"],
+        "fastest_measured": fastest([(row["executor"], row["us"]) for row in rows]),
+        "fastest_predicted": fastest([(row["executor"], row["predicted_us"]) for row in rows]),
     }
 
 
-def _fastest(measured: Sequence[Measurement]) -> str:
-    return min(measured, key=lambda m: m.us).executor
+def fastest(times: Sequence[tuple[str, float]]) -> str:
+    """The executor with the least time, and those that are not apart from it, in the order of their names."""
+    least = min(us for _, us in times)
+    return ", ".join(sorted({name for name, us in times if us < APART * least}))

@@ -41,7 +41,8 @@ def check_model(
     The states are random, settled by letting MuJoCo drop the model, and thrown so that chosen geoms touch. What they
     miss of the model's pair types and joint limits is searched for. Both solvers run until they converge, to 1e-15, on
     copies of the model. States whose contacts or limits are within 1e-6 of their margin are left out and counted; so
-    are, field by field, the few states in which a difference is no more than rounding the state itself can do, and
+    are, field by field, states in which a difference is no more than a few times what rounding the poses, inertia,
+    rows and forces that any engine holds does to MuJoCo's own value, the few in which rounding the state does, and
     readings of touch sensors of forces that point at the very edge of a site. States with contacts of meshes that
     MuJoCo itself does not find are left out with those on a margin.
 

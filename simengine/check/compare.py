@@ -21,6 +21,7 @@ from simengine.check.trajectory import Trajectory
 _WORLDS = 1024  # worlds of one simulation; JAX compiles anew for every other number
 _ROUNDINGS = 16.0  # a difference of so many times what rounding the state does (every joint of a chain rounds anew) ...
 _FEW = 0.05  # ... unless more than this share of the states differs
+_HELD = 4.0  # or of so many times what rounding what every engine holds between its stages does
 
 Errors = list[tuple[int, float, float]]
 """(state, absolute error, relative error) of every state in which a field was compared."""
@@ -59,7 +60,10 @@ def compare_forward(
         by_order = reordered if field.stage in AFTER_ROWS and _heeds_order(model) else ()
         return lambda i: np.inf if i in by_order else rounding.of_forward(evaluations[i].state, field.name)
 
-    return [_judge(field, errors[field.name], dtype, kinds, effect(field)) for field in forward]
+    def held(field: Compared) -> Callable[[int], float]:
+        return lambda i: rounding.of_held(evaluations[i].state, field.name)
+
+    return [_judge(field, errors[field.name], dtype, kinds, effect(field), held(field)) for field in forward]
 
 
 def _scale(name: str, fields: dict[str, np.ndarray]) -> float:
@@ -146,14 +150,21 @@ def _differing(ours: np.ndarray, theirs: np.ndarray) -> int:
 
 
 def _judge(
-    field: Compared, errors: Errors, dtype: str, kinds: Sequence[str], effect: Callable[[int], float]
+    field: Compared,
+    errors: Errors,
+    dtype: str,
+    kinds: Sequence[str],
+    effect: Callable[[int], float],
+    held: Callable[[int], float] = lambda state: 0.0,
 ) -> FieldResult:
-    """The worst of a field's errors; `effect` gives what rounding does in a state."""
+    """The worst of a field's errors; in a state, `effect` gives what rounding it does, `held` what rounding what
+    engines hold does."""
     tolerance = field.tolerance.of(dtype)
     beyond = [e for e in errors if not e[2] <= tolerance]
-    rounded: set[int] = set()
-    if len(beyond) <= max(1.0, _FEW * len(errors)):
-        rounded = {state for state, _, relative in beyond if relative <= _ROUNDINGS * effect(state)}
+    rounded = {state for state, _, relative in beyond if relative <= _HELD * held(state)}
+    rest = [e for e in beyond if e[0] not in rounded]
+    if len(rest) <= max(1.0, _FEW * len(errors)):
+        rounded |= {state for state, _, relative in rest if relative <= _ROUNDINGS * effect(state)}
     kept = [e for e in errors if e[0] not in rounded]
     state, _, relative = max(kept, key=lambda e: e[2], default=(-1, 0.0, 0.0))
     return FieldResult(

@@ -29,7 +29,7 @@ def are_optimal(mj: mujoco.MjModel, data: mujoco.MjData) -> bool:
     for (geom1, geom2), dist, frame in zip(data.contact.geom, data.contact.dist, data.contact.frame, strict=True):
         if _MESH not in (kind[geom1], kind[geom2]) or min(kind[geom1], kind[geom2]) < _SPHERE:
             continue
-        apart = -_reach(mj, data, geom1, frame[:3]) - _reach(mj, data, geom2, -frame[:3])
+        apart = -reach(mj, data, geom1, frame[:3]) - reach(mj, data, geom2, -frame[:3])
         size = max(mj.geom_rbound[geom1], mj.geom_rbound[geom2])
         if abs(apart - dist) > _SLACK * size:
             return False
@@ -64,7 +64,7 @@ def _corners(mj: mujoco.MjModel, geom: int) -> np.ndarray:
     return np.asarray(mj.mesh_vert[mj.mesh_vertadr[mesh] :][: mj.mesh_vertnum[mesh]])
 
 
-def _reach(mj: mujoco.MjModel, data: mujoco.MjData, geom: int, direction: np.ndarray) -> float:
+def reach(mj: mujoco.MjModel, data: mujoco.MjData, geom: int, direction: np.ndarray) -> float:
     """How far a convex geom reaches along a unit vector, from the world's origin [m]."""
     local = data.geom_xmat[geom].reshape(3, 3).T @ direction
     size, kind = mj.geom_size[geom], mj.geom_type[geom]

@@ -94,6 +94,10 @@ class Oracle:
         """Evaluate the dynamics at a state, without warm start, up to the forces and momenta of bodies."""
         state.put_into(self.mj, self.data)
         mujoco.mj_forward(self.mj, self.data)
+        self.complete()
+
+    def complete(self) -> None:
+        """Forces and momenta of bodies, and energies, after `mj_forward` on `data`."""
         mujoco.mj_rnePostConstraint(self.mj, self.data)
         mujoco.mj_subtreeVel(self.mj, self.data)
         mujoco.mj_energyPos(self.mj, self.data)
@@ -114,7 +118,7 @@ class Oracle:
         if not self.is_decided(state.qpos):
             return None
         self.forward(state)
-        return Evaluation(state, _collect(self.mj, self.data), self.touched())
+        return Evaluation(state, collect(self.mj, self.data), self.touched())
 
     def is_decided(self, qpos: np.ndarray) -> bool:
         """Whether the same contacts and rows exist with all margins NEAR wider and NEAR narrower, and rounding chooses
@@ -186,8 +190,9 @@ def with_margins(mj: mujoco.MjModel, change: float) -> mujoco.MjModel:
     return model
 
 
-def _collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
-    """Copies of MuJoCo's fields by the names of `FORWARD`, and the contacts' first rows."""
+def collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
+    """Copies of MuJoCo's fields by the names of `FORWARD`, and the contacts' first rows; nan for readings of sensors
+    that rounding decides."""
     fields = {"contact_efc_address": np.array(data.contact.efc_address)}
     for field in FORWARD:
         if field.name.startswith("contact_"):

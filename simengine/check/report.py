@@ -42,10 +42,13 @@ class FieldResult:
         field: MuJoCo's name of it.
         states: in how many states it was compared; contact and row fields only where both engines list the same
             ones, and fields without entries, such as those of contacts where there are none, not at all.
-        ill_conditioned: in how many further states it is beyond its tolerance, but by no more than a few times what
-            rounding the state alone, or MuJoCo's own convex collisions, do to MuJoCo's own value, or where rounding
-            puts the contacts of a pair in another order and sweeps over them end early, or where corners of meshes
-            lie off a face by no more than rounding; they are left out of the errors, as long as they are few.
+        ill_conditioned: in how many further states it is beyond its tolerance for reasons that no engine of this
+            precision escapes; they are left out of the errors. Either rounding what all engines hold between their
+            stages (poses and velocities, the inertia matrix, rows and forces) by one unit in the last place does at
+            least a fourth as much to MuJoCo's own value. Or, as long as these are few, it is beyond by no more than a
+            few times what rounding the state alone or MuJoCo's own convex collisions do; or rounding decides what
+            touches, or puts the contacts of a pair in another order and sweeps over them end early, or corners of
+            meshes lie off a face by no more than it.
         absolute: largest max|a - b| of a state, b being MuJoCo's, in the field's own unit.
         relative: largest max|a - b| / max(1, max|b|) of a state.
         tolerance: bound of the relative error.
@@ -189,6 +192,11 @@ class CheckReport:
             )
         empty = sum(result.states == 0 for result in self.fields)
         rest = f"; {empty} have no entries" if empty else ""
+        mostly = [result.field for result in self.fields if result.ill_conditioned > result.states]
+        if mostly:
+            rest += (
+                f"; in most states rounding what every engine holds changes {', '.join(mostly)} as much as they differ"
+            )
         return f"{where} agrees with MuJoCo {self.mujoco} in all {len(self.fields) - empty} fields compared{rest}"
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""How much rounding the state alone changes MuJoCo's own result, to tell a wrong field from an ill-conditioned one.
+"""How much rounding changes MuJoCo's own result, to tell a wrong field from an ill-conditioned one.
 
-Normals of MuJoCo's convex collisions are erratic too, about as much as its tolerance lets them be. So where there are
-such collisions, a field is also evaluated with other tolerances. And where corners of meshes touch by chance, any
-difference may be.
+Two things are rounded: the state, and what every engine holds between its stages (`simengine.check.held`). Normals of
+MuJoCo's convex collisions are erratic too, about as much as its tolerance lets them be. So where there are such
+collisions, a field is also evaluated with other tolerances. And where corners of meshes touch by chance, or where
+rounding decides which features touch, any difference may be.
 """
 
 from __future__ import annotations
@@ -12,17 +13,19 @@ from collections.abc import Callable, Mapping
 import mujoco
 import numpy as np
 
-from simengine.check.oracle import Oracle
+from simengine.check.held import Terms, Unit, forward_with_rounded
+from simengine.check.oracle import Oracle, collect, dense_jacobian
 from simengine.check.report import relative_error
 from simengine.check.states import STATE_ARRAYS, State
 
 _DRAWS = 8
 _ROUNDED = ("qpos", "qvel", "act", "ctrl")
+_UNITS = 4.0  # by how many poses of bodies at the end of a chain are off
 _ENDS = (0.1, 0.25, 0.5, 2.0, 4.0, 10.0)  # times the tolerance at which convex collisions end
 
 
 class Rounding:
-    """Effect of one unit in the last place of a precision.
+    """Effect of one unit in the last place of a precision on fields of MuJoCo.
 
     Args:
         oracle: MuJoCo on the model.
@@ -32,12 +35,20 @@ class Rounding:
     def __init__(self, oracle: Oracle, dtype: str):
         self._oracle = oracle
         self._dtype = dtype
+        self._held: dict[int, tuple[State, dict[str, float], bool]] = {}
+
+    def of_held(self, state: State, field: str) -> float:
+        """Largest relative change of a field of `FORWARD` when what is held between the stages moves by one unit, up or
+        down, while the same geoms touch."""
+        return self._of_held(state)[0].get(field, 0.0)
 
     def of_forward(self, state: State, field: str) -> float:
         """Largest relative change of a field of `FORWARD` when the state's numbers move by one unit, up or down;
         infinite where it is not clear what touches."""
 
         if not self._oracle.is_clear({name: getattr(state, name) for name in STATE_ARRAYS}):
+            return np.inf
+        if not self._of_held(state)[1]:
             return np.inf
 
         def evaluated(changed: Mapping[str, np.ndarray]) -> np.ndarray | None:
@@ -60,6 +71,27 @@ class Rounding:
             return np.array(getattr(data, field))
 
         return self._effect(stepped, before)
+
+    def _of_held(self, state: State) -> tuple[dict[str, float], bool]:
+        """Largest relative change of each field, and whether the same geoms touch with moves by a few units too."""
+        if id(state) not in self._held:
+            mj, data, rng = self._oracle.mj, self._oracle.data, np.random.default_rng(0)
+            self._oracle.forward(state)
+            exact = collect(mj, data)
+            terms = Terms.of(data, dense_jacobian(mj, data))
+            largest, clear = dict.fromkeys(exact, 0.0), True
+            for draw in range(2 * _DRAWS):
+                state.put_into(mj, data)
+                unit = Unit(self._dtype, rng, _UNITS if draw % 2 else 1.0)
+                same = forward_with_rounded(mj, data, terms, unit)
+                same = same and np.array_equal(data.contact.geom, exact["contact_geom"])
+                clear = clear and same
+                if same and draw % 2 == 0:
+                    self._oracle.complete()
+                    for name, values in collect(mj, data).items():
+                        largest[name] = max(largest[name], relative_error(values, exact[name])[1])
+            self._held[id(state)] = state, largest, clear  # with the state, whose number thus stays its own
+        return self._held[id(state)][1:]
 
     def _effect(
         self, function: Callable[[Mapping[str, np.ndarray]], np.ndarray | None], state: Mapping[str, np.ndarray]

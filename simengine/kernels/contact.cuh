@@ -33,11 +33,19 @@ DEVICE void plane_contact(const real* normal, const real* point, real dist, Cont
   make_frame(out->frame);
 }
 
+// Takes the part along a unit vector out of another one that is across it but for rounding, if that is more than usual.
+DEVICE void put_across(real* unit, const real* axis) {
+  const real along = dot3(unit, axis);
+  if (!(abs_(along) > 4 * REAL_EPS)) return;
+  for (int i = 0; i < 3; ++i) unit[i] = fma_(-along, axis[i], unit[i]);
+  normalize3(unit);
+}
+
 // Two spheres, or the nearest points of two rounded segments; axis1 and axis2 decide the normal of coinciding centres.
-// Inner points of both segments lie across both axes: where the axes almost meet, they say more about the normal than
-// the difference of the points, which is left to say to which side it points.
+// An inner point of a segment lies across its axis: where the points almost meet, the axis says more about the normal
+// than their difference, which is rounded. Both axes leave it to say only to which side it points.
 DEVICE int sphere_contact(const real* pos1, real radius1, const real* pos2, real radius2, const real* axis1,
-                          const real* axis2, bool inner, real margin, Contact* out) {
+                          const real* axis2, bool inner1, bool inner2, real margin, Contact* out) {
   real normal[3];
   for (int i = 0; i < 3; ++i) normal[i] = pos2[i] - pos1[i];
   const real centres = normalize3(normal);
@@ -48,13 +56,15 @@ DEVICE int sphere_contact(const real* pos1, real radius1, const real* pos2, real
   for (int i = 0; i < 3; ++i) extent = max_(extent, max_(abs_(pos1[i]), abs_(pos2[i])));
   extent += radius1 + radius2;
   const bool coincide = centres < 16 * REAL_EPS * extent;
-  if (coincide || inner) {
+  if (coincide || (inner1 && inner2)) {
     real across[3];
     cross3(across, axis1, axis2);
     const real sine = normalize3(across), side = coincide || dot3(across, normal) > 0 ? R(1.0) : R(-1.0);
     if (coincide || centres < sine * extent) {
       for (int i = 0; i < 3; ++i) normal[i] = side * across[i];
     }
+  } else if (inner1 || inner2) {
+    put_across(normal, inner1 ? axis1 : axis2);
   }
   out->dist = dist;
   for (int i = 0; i < 3; ++i) {

@@ -128,20 +128,25 @@ DEVICE bool over_cap(const Shape& s, const Shape& other, const real* axis, int b
   return local[0] * local[0] + local[1] * local[1] <= s.round[0] * s.round[0];
 }
 
-// A cylinder's cap whose normal is near n is a kink by itself. An ellipsoid touches it only with its farthest point.
-DEVICE_CALL void snap_to_cap(const Difference& d, int body, real slack, real* h, real* n, Kinks& kinks) {
+// A cylinder's cap whose normal is near n is a kink by itself. An ellipsoid touches it only with its farthest point. So is
+// a side of a box, if it is better: support points next to each other may straddle one of its edges only, and of cores
+// that almost touch none may be the right one.
+DEVICE_CALL void snap_to_face(const Difference& d, int body, real slack, real* h, real* n, Kinks& kinks) {
   const Shape &s = body ? d.b : d.a, &other = body ? d.a : d.b;
-  if (!(s.round[0] > 0) || s.round[2] > 0) return;
-  real axis[3], edge[3];
-  mat_col(axis, s.mat, 2);
-  const real along = dot3(axis, n);
-  if (abs_(along) < R(0.998)) return;
-  for (int i = 0; i < 3; ++i) axis[i] = along > 0 ? axis[i] : -axis[i];
-  if (other.round[2] > 0 && !over_cap(s, other, axis, body)) return;
-  if (!improve(d, axis, slack, h, n)) return;
+  const bool cap = s.round[0] > 0 && !(s.round[2] > 0);
+  if (!cap && !(s.box[0] > 0)) return;
+  real local[3], axis[3], edge[3];
+  to_local(local, s.mat, n);
+  int up = 2;
+  for (int i = 0; i < 2; ++i) up = !cap && abs_(local[i]) > abs_(local[up]) ? i : up;
+  if (abs_(local[up]) < R(0.998)) return;
+  mat_col(axis, s.mat, up);
+  for (int i = 0; i < 3; ++i) axis[i] = local[up] > 0 ? axis[i] : -axis[i];
+  if (cap && other.round[2] > 0 && !over_cap(s, other, axis, body)) return;
+  if (!improve(d, axis, cap ? slack : -slack, h, n)) return;
   kinks.number = 0;
-  for (int i = 0; i < 2; ++i) {
-    mat_col(edge, s.mat, i);
+  for (int i = 1; i < 3; ++i) {
+    mat_col(edge, s.mat, (up + i) % 3);
     add_kink(kinks, edge, body);
   }
 }
@@ -183,9 +188,9 @@ DEVICE_CALL real polish(const Difference& d, const Simplex& s, real* n, Kinks& k
     const bool first = some.number == all.number;
     if (improve(d, trial, first ? slack : -slack, &h, n)) kinks = some;
   }
-  // (3) caps
-  snap_to_cap(d, 0, R(0.25) * slack, &h, n, kinks);
-  snap_to_cap(d, 1, R(0.25) * slack, &h, n, kinks);
+  // (3) caps, and sides of boxes
+  snap_to_face(d, 0, R(0.25) * slack, &h, n, kinks);
+  snap_to_face(d, 1, R(0.25) * slack, &h, n, kinks);
   return h;
 }
 
@@ -246,11 +251,11 @@ DEVICE bool is_strict(const Shape& s) {
 }
 
 // Witness points of both cores: p1 - p2 = h n. What is left across n is taken up by the edges of the active kinks.
-DEVICE void witnesses(const Difference& d, const Simplex& s, const real* n, const Kinks& kinks, real* p1, real* p2) {
+DEVICE void witnesses(const Difference& d, const Simplex& s, const real* n, real h, const Kinks& kinks, real* p1,
+                      real* p2) {
   const bool certain1 = witness(d.a, s, R(1.0), n, p1), certain2 = witness(d.b, s, R(-1.0), n, p2);
   const bool strict1 = is_strict(d.a) || (certain1 && !certain2), strict2 = is_strict(d.b) || (certain2 && !certain1);
   if (strict1 || strict2) {  // its point is certain, and says where the other's is
-    const real h = (p1[0] - p2[0]) * n[0] + (p1[1] - p2[1]) * n[1] + (p1[2] - p2[2]) * n[2];
     for (int i = 0; i < 3; ++i) {
       if (strict2) p1[i] = fma_(h, n[i], p2[i]);
       else p2[i] = fma_(-h, n[i], p1[i]);
@@ -260,8 +265,8 @@ DEVICE void witnesses(const Difference& d, const Simplex& s, const real* n, cons
   if (!kinks.number) return;
   real rest[3], share[2] = {R(0.0), R(0.0)};
   for (int i = 0; i < 3; ++i) rest[i] = p1[i] - p2[i];
-  const real h = dot3(rest, n);
-  for (int i = 0; i < 3; ++i) rest[i] = fma_(-h, n[i], rest[i]);
+  const real along = dot3(rest, n);
+  for (int i = 0; i < 3; ++i) rest[i] = fma_(-along, n[i], rest[i]);
   const real r0 = dot3(rest, kinks.edge[0]), r1 = kinks.number == 2 ? dot3(rest, kinks.edge[1]) : R(0.0);
   const real c = kinks.number == 2 ? dot3(kinks.edge[0], kinks.edge[1]) : R(0.0), det = 1 - c * c;
   share[0] = (r0 - c * r1) / det;

@@ -46,7 +46,8 @@ def spheres(
     pos2: jax.Array,
     radius2: jax.Array,
     axis2: jax.Array,
-    inner: jax.Array | None = None,
+    inner1: jax.Array | None = None,
+    inner2: jax.Array | None = None,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Contact of two spheres: dist (...), pos (..., 3), normal (..., 3).
 
@@ -54,9 +55,9 @@ def spheres(
         pos1, radius1, axis1, pos2, radius2, axis2: centres (..., 3) [m], radii (...) [m], and axes (..., 3), whose
             vector product is the normal where the centres coincide to rounding (the x axis where the axes are parallel
             too).
-        inner: (...) bool: the centres are inner points of two segments along the axes and so lie across both. Where
-            the axes almost meet, they say more about the normal than the difference of the points, which is left to
-            say to which side it points.
+        inner1, inner2: (...) bool: a centre is an inner point of a segment along its axis, and so lies across it.
+            Where the points almost meet, the axis says more about the normal than their difference, which is rounded.
+            Both axes leave it to say only to which side it points.
     """
     fallback = cross(axis1, axis2)
     fallback, sine = normalize(fallback, _x_axis(fallback))
@@ -64,12 +65,22 @@ def spheres(
     extent = jnp.maximum(jnp.abs(pos1).max(axis=-1), jnp.abs(pos2).max(axis=-1)) + radius1 + radius2
     least = 16.0 * jnp.finfo(pos1.dtype).eps * extent
     normal, distance = normalize(pos2 - pos1, fallback, least)
-    if inner is not None:
-        better = inner & (distance >= least) & (distance < sine * extent)
-        side = jnp.where(dot(fallback, normal) > 0, 1.0, -1.0)
-        normal = jnp.where(better[..., None], fallback * side[..., None], normal)
+    none = jnp.zeros(distance.shape, bool)
+    inner1, inner2 = (none if inner is None else inner for inner in (inner1, inner2))
+    apart = distance >= least
+    better = inner1 & inner2 & apart & (distance < sine * extent)
+    side = jnp.where(dot(fallback, normal) > 0, 1.0, -1.0)
+    lying = _across(normal, jnp.where(inner1[..., None], axis1, axis2))
+    normal = jnp.where((apart & (inner1 ^ inner2))[..., None], lying, normal)
+    normal = jnp.where(better[..., None], fallback * side[..., None], normal)
     dist = distance - radius1 - radius2
     return dist, pos1 + normal * (radius1 + 0.5 * dist)[..., None], normal
+
+
+def _across(unit: jax.Array, axis: jax.Array) -> jax.Array:
+    """Unit vectors (..., 3) without the part along others that they are across but for rounding."""
+    part, _ = normalize(unit - dot(unit, axis)[..., None] * axis, unit, 0.5)
+    return part
 
 
 def _x_axis(like: jax.Array) -> jax.Array:

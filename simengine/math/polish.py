@@ -113,11 +113,15 @@ def _over_cap(p: Pair, axis: jax.Array, body: int) -> jax.Array:
     return (other.round[2] <= 0) | (local[0] ** 2 + local[1] ** 2 <= s.round[0] ** 2)
 
 
-def _cap(s: Shape, mat: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Normal (3,) of a cylinder's cap that faces along n or against it, and whether n is near it."""
-    axis = mat[:, 2]
-    along = dot(_still(axis), n)
-    return jnp.where(along > 0, axis, -axis), s.disc & (jnp.abs(along) >= 0.998)
+def _face(s: Shape, mat: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Normal (3,) of a cylinder's cap, or of the side of a box, that faces along n or against it; two edges (2, 3) that
+    span it; and whether there is one, and n near it."""
+    local = _still(n @ mat)
+    up = jnp.where(s.disc, 2, jnp.argmax(jnp.abs(local)))
+    column = (up + jnp.arange(3, dtype=up.dtype)) % 3
+    axis, *edges = mat.T[column]
+    near = (s.disc | (s.box[0] > 0)) & (jnp.abs(local[up]) >= 0.998)
+    return jnp.where(local[up] > 0, axis, -axis), jnp.stack(edges), near
 
 
 def _choices(kinks: Kinks) -> tuple[Kinks, jax.Array]:
@@ -174,13 +178,14 @@ def polish(p: Pair, s: Simplex, n: jax.Array) -> tuple[jax.Array, Kinks]:
     ok = (pick >= 0) & (reach(still, _still(last)) <= h + slack)
     n = jnp.where(ok, last, start)
     kinks = jax.tree.map(lambda a, b: jnp.where(pick >= 0, a, b), chosen, kinks)
-    # (3) caps
+    # (3) caps, and sides of boxes where these are better
     for body, (shape, mat) in enumerate(((p.a, p.mat_a), (p.b, p.mat_b))):
-        cap, near = _cap(shape, mat, _still(n))
-        other = reach(still, _still(cap))
-        ok = near & (other <= h + 0.25 * slack) & _over_cap(still, _still(cap), body)
-        h, n = jnp.where(ok, other, h), jnp.where(ok, cap, n)
-        plane = Kinks(jnp.full_like(kinks.number, 2), mat.T[:2], jnp.full_like(kinks.body, body))
+        face, edges, near = _face(shape, mat, n)
+        other = reach(still, _still(face))
+        bound = h + jnp.where(shape.disc, 0.25, -0.25) * slack
+        ok = near & (other <= bound) & (_over_cap(still, _still(face), body) | ~shape.disc)
+        h, n = jnp.where(ok, other, h), jnp.where(ok, face, n)
+        plane = Kinks(jnp.full_like(kinks.number, 2), edges, jnp.full_like(kinks.body, body))
         kinks = jax.tree.map(lambda a, b, ok=ok: jnp.where(ok, a, b), plane, kinks)
     return n, kinks
 
@@ -216,15 +221,14 @@ def _is_strict(s: Shape) -> jax.Array:
     return (box == 0).all() & (_still(s.vert) == 0).all() & (curved == curved[0]).all()
 
 
-def witnesses(p: Pair, s: Simplex, n: jax.Array, kinks: Kinks) -> tuple[jax.Array, jax.Array]:
-    """Witness points (3,), (3,) of both cores, from a's centre: they differ along n only. What is left across it is
-    taken up by the edges of the active kinks."""
+def witnesses(p: Pair, s: Simplex, n: jax.Array, h: jax.Array, kinks: Kinks) -> tuple[jax.Array, jax.Array]:
+    """Witness points (3,), (3,) of both cores, from a's centre: they differ by h along n only. What is left across
+    it is taken up by the edges of the active kinks."""
     p1, certain1 = _witness(p.a, p.mat_a, s, s.dir, n)
     p2, certain2 = _witness(p.b, p.mat_b, s, -s.dir, -n)
     p2 = p2 + p.offset
     rest = p1 - p2
-    h = dot(rest, n)
-    rest = rest - h * n
+    rest = rest - dot(rest, n) * n
     two = kinks.number == 2
     r0, r1 = dot(rest, kinks.edge[0]), jnp.where(two, dot(rest, kinks.edge[1]), 0.0)
     c = jnp.where(two, dot(kinks.edge[0], kinks.edge[1]), 0.0)

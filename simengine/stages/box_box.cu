@@ -13,6 +13,8 @@
 #define BARELY_CROSSED max_(R(1e-16), 64 * REAL_EPS * REAL_EPS)
 // How far beyond a side, as a share of its distance, a corner still is on it: of flush boxes whole edges are.
 #define FLUSH (16 * REAL_EPS)
+// Corners nearer to each other than this share of the half diagonal of the face that decides are one: the first.
+#define ONE_CORNER R(1e-7)
 // Four clips of a quadrangle give eight corners at most; one to spare for rounding.
 #define POLYGON 9
 
@@ -124,6 +126,15 @@ DEVICE int clip_side(const Corner* in, int number, int axis, real sign, real siz
   return kept;
 }
 
+// Is a corner one of those before it?
+DEVICE bool is_repeated(const Corner* polygon, int corner, real near2) {
+  for (int k = 0; k < corner; ++k) {
+    const real dx = polygon[corner].at[0] - polygon[k].at[0], dy = polygon[corner].at[1] - polygon[k].at[1];
+    if (fma_(dx, dx, dy * dy) <= near2) return true;
+  }
+  return false;
+}
+
 DEVICE int face_contacts(const Pair& p, const Boxes& b, const Axis& face, real margin, Contact* out) {
   const bool first = face.index < 3;
   const int up = face.index % 3, x = (up + 1) % 3, y = (up + 2) % 3;
@@ -153,9 +164,10 @@ DEVICE int face_contacts(const Pair& p, const Boxes& b, const Axis& face, real m
   number = clip_side(clipped, number, 1, R(-1.0), size[y], polygon);
   // contacts half-way between its corners and the face
   const real *pos = first ? p.pos1 : p.pos2, *mat = first ? p.mat1 : p.mat2;
+  const real near2 = ONE_CORNER * ONE_CORNER * fma_(size[x], size[x], size[y] * size[y]);
   int contacts = 0;
   for (int k = 0; k < number && contacts < MAX_BOX_BOX; ++k) {
-    if (polygon[k].height > margin) continue;
+    if (polygon[k].height > margin || is_repeated(polygon, k, near2)) continue;
     real at[3];
     at[x] = polygon[k].at[0];
     at[y] = polygon[k].at[1];

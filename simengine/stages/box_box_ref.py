@@ -20,6 +20,9 @@ FLAT, TWENTIETH = 0.99, 0.05
 """Cosine of the angle within which an edge axis counts as the normal of a face, and by what share of the face's overlap
 it must then be better."""
 
+ONE_CORNER = 1e-7
+"""Corners nearer to each other than this share of the half diagonal of the face that decides are one: the first."""
+
 SLOTS = 8
 """Corners of a quadrangle clipped at four sides."""
 
@@ -143,7 +146,12 @@ def _face_contacts(b: Boxes, face: Axis) -> tuple[jax.Array, jax.Array]:
     for k, side in ((0, 1.0), (0, -1.0), (1, 1.0), (1, -1.0)):
         polygon, number = _clip(polygon, number, k, side, _pick(size, (x, y)[k]))
     # contacts half-way between its corners and the face
-    dist = jnp.where(jnp.arange(SLOTS)[None] < number[:, None], polygon[..., 2], NO_CONTACT)
+    counts = jnp.arange(SLOTS)[None] < number[:, None]
+    apart2 = ((polygon[:, :, None, :2] - polygon[:, None, :, :2]) ** 2).sum(axis=-1)
+    near2 = ONE_CORNER**2 * (_pick(size, x) ** 2 + _pick(size, y) ** 2)
+    before = np.tri(SLOTS, k=-1, dtype=bool)[None]
+    repeated = ((apart2 <= near2[:, None, None]) & before).any(axis=2)
+    dist = jnp.where(counts & ~repeated, polygon[..., 2], NO_CONTACT)
     middle = sign[:, None] * (0.5 * polygon[..., 2] + _pick(size, up)[:, None])
     coordinate = jnp.stack([middle, polygon[..., 0], polygon[..., 1]], axis=-1)
     order = (jnp.arange(3)[None] - up[:, None]) % 3

@@ -5,7 +5,7 @@
 #define PARALLEL R(1e-8)
 
 // (3) sphere against sphere at a pair of points.
-DEVICE int capsule_points(const Pair& p, const real* half1, const real* half2, real x1, real x2, bool inner,
+DEVICE int capsule_points(const Pair& p, const real* half1, const real* half2, real x1, real x2, bool crossed,
                           real margin, Contact* out) {
   real point1[3], point2[3], axis1[3], axis2[3];
   mat_col(axis1, p.mat1, 2);
@@ -14,7 +14,8 @@ DEVICE int capsule_points(const Pair& p, const real* half1, const real* half2, r
     point1[i] = fma_(x1, half1[i], p.pos1[i]);
     point2[i] = fma_(x2, half2[i], p.pos2[i]);
   }
-  return sphere_contact(point1, p.size1[0], point2, p.size2[0], axis1, axis2, inner, margin, out);
+  const bool inner1 = crossed && abs_(x1) < 1, inner2 = crossed && abs_(x2) < 1;
+  return sphere_contact(point1, p.size1[0], point2, p.size2[0], axis1, axis2, inner1, inner2, margin, out);
 }
 
 DEVICE real unit_clamp(real x) { return clamp_(x, R(-1.0), R(1.0)); }
@@ -37,7 +38,6 @@ DEVICE int collide_capsule_capsule(const Pair& p, real margin, Contact* out) {
     // the matrix itself, whose rounding cancels in the solution; it stays positive even if rounding eats it up
     const real det = max_(ma * mc - mb * mb, REAL_EPS * ma * mc);
     real x1 = (mc * u - mb * v) / det, x2 = (ma * v - mb * u) / det;
-    const bool inner = abs_(x1) < 1 && abs_(x2) < 1;
     if (x1 > 1 || x1 < -1) {
       x1 = unit_clamp(x1);
       x2 = (v - x1 * mb) / mc;
@@ -46,7 +46,7 @@ DEVICE int collide_capsule_capsule(const Pair& p, real margin, Contact* out) {
       x2 = unit_clamp(x2);
       x1 = unit_clamp((u - x2 * mb) / ma);
     }
-    return capsule_points(p, half1, half2, x1, x2, inner, margin, out);
+    return capsule_points(p, half1, half2, x1, x2, true, margin, out);
   }
   // or, if parallel, the ends of the overlap with the points of the second capsule beside them
   int number = 0;

@@ -41,7 +41,7 @@ def capsule_capsule(
     det = jnp.maximum(m11 * m22 - m12 * m12, jnp.finfo(u.dtype).eps * m11 * m22)
 
     # (2) nearest points of the segments, or the ends of the overlap with the points of segment 2 beside them
-    x1, x2, inner = _nearest(m11, m12, m22, u, v, det)
+    x1, x2 = _nearest(m11, m12, m22, u, v, det)
     reach = jnp.abs(m12)
     low, high = _unit_clip((u - reach) / m11), _unit_clip((u + reach) / m11)
     on1 = jnp.stack([jnp.where(parallel, low, x1), high], axis=1)
@@ -56,7 +56,8 @@ def capsule_capsule(
         pos2[:, None] + on2[..., None] * a2[:, None],
         size2[:, :1],
         axis2[:, None],
-        (inner & ~parallel)[:, None],
+        (jnp.abs(x1) < 1.0)[:, None] & ~parallel[:, None],
+        (jnp.abs(x2) < 1.0)[:, None] & ~parallel[:, None],
     )
     second = jnp.where(parallel, dist[:, 1], NO_CONTACT)
     return jnp.stack([dist[:, 0], second], axis=1), pos, make_frame(direction)
@@ -68,16 +69,14 @@ def _unit_clip(x: jax.Array) -> jax.Array:
 
 def _nearest(
     m11: jax.Array, m12: jax.Array, m22: jax.Array, u: jax.Array, v: jax.Array, det: jax.Array
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Parameters (n,), (n,) of the nearest points of two segments that are not parallel, and whether both are inner
-    points (n,); det of the equations."""
+) -> tuple[jax.Array, jax.Array]:
+    """Parameters (n,), (n,) of the nearest points of two segments that are not parallel; det of the equations."""
     # the lines' nearest points; then x1 clamped with the best x2 for it, then x2 clamped with the best x1
     x1 = (m22 * u - m12 * v) / det
     x2 = (m11 * v - m12 * u) / det
-    inner = (jnp.abs(x1) < 1.0) & (jnp.abs(x2) < 1.0)
     inside1 = (x1 >= -1.0) & (x1 <= 1.0)
     x1 = _unit_clip(x1)
     x2 = jnp.where(inside1, x2, (v - m12 * x1) / m22)
     inside2 = (x2 >= -1.0) & (x2 <= 1.0)
     x2 = _unit_clip(x2)
-    return jnp.where(inside2, x1, _unit_clip((u - m12 * x2) / m11)), x2, inner
+    return jnp.where(inside2, x1, _unit_clip((u - m12 * x2) / m11)), x2

@@ -17,7 +17,7 @@ DEVICE_CALL bool convex_contact(const Difference& d, const real* origin, real ma
   const real h = polish(d, simplex, normal, kinks);
   const real dist = -h - radii;
   if (dist > margin) return false;
-  witnesses(d, simplex, normal, kinks, p1, p2);
+  witnesses(d, simplex, normal, h, kinks, p1, p2);
   // (3) contact half-way between the surfaces
   out->dist = dist;
   for (int i = 0; i < 3; ++i) {

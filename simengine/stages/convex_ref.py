@@ -9,13 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.math.contact_frame import NO_CONTACT, make_frame
-from simengine.math.convex_shape import Pair, Shape, extent
+from simengine.math.convex_shape import Pair, Shape, extent, reach
 from simengine.math.epa import epa
 from simengine.math.gjk import gjk
 from simengine.math.manifold import SLOTS, lying_contacts
 from simengine.math.polish import lies_along, polish, witnesses
 from simengine.math.solid import Solid, features
-from simengine.math.vector import dot
 
 _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX = 2, 3, 4, 5, 6  # MuJoCo's mjtGeom
 
@@ -85,8 +84,9 @@ def _contacts(
     simplex = jax.tree.map(lambda a, b: jnp.where(touching, a, b), deep_simplex, apart_simplex)
     # (2) made exact
     normal, kinks = polish(p, simplex, jnp.where(touching, deep_normal, apart_normal))
-    p1, p2 = witnesses(p, simplex, normal, kinks)
-    dist = jnp.where(apart, NO_CONTACT, -dot(p1 - p2, normal) - radii)
+    h = reach(p, normal)
+    p1, p2 = witnesses(p, simplex, normal, h, kinks)
+    dist = jnp.where(apart, NO_CONTACT, -h - radii)
     # (3) contact half-way between the surfaces
     middle = 0.5 * (p1 + shape1.radius * normal + p2 - shape2.radius * normal)
     if solids is None:

@@ -8,7 +8,8 @@ DEVICE int collide_sphere_capsule(const Pair& p, real margin, Contact* out) {
   const real along = clamp_(dot3(axis2, offset), -p.size2[1], p.size2[1]);
   for (int i = 0; i < 3; ++i) nearest[i] = fma_(along, axis2[i], p.pos2[i]);
   // (2) two spheres
-  return sphere_contact(p.pos1, p.size1[0], nearest, p.size2[0], axis1, axis2, false, margin, out);
+  return sphere_contact(p.pos1, p.size1[0], nearest, p.size2[0], axis1, axis2, false,
+                        abs_(along) < p.size2[1], margin, out);
 }
 
 DEVICE void sphere_capsule(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,

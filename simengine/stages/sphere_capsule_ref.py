@@ -23,5 +23,6 @@ def sphere_capsule(
     nearest = pos2 + axis * along[:, None]
 
     # (2) sphere against sphere
-    dist, pos, normal = spheres(pos1, size1[:, 0], z_axis(mat1), nearest, size2[:, 0], axis)
+    inner = jnp.abs(along) < half
+    dist, pos, normal = spheres(pos1, size1[:, 0], z_axis(mat1), nearest, size2[:, 0], axis, inner2=inner)
     return dist[:, None], pos[:, None], make_frame(normal)[:, None]

@@ -21,7 +21,8 @@ DEVICE int collide_sphere_cylinder(const Pair& p, real margin, Contact* out) {
     for (int i = 0; i < 3; ++i) {
       nearest[i] = side ? fma_(along, axis[i], p.pos2[i]) : fma_(scale, aside[i], fma_(end, axis[i], p.pos2[i]));
     }
-    return sphere_contact(p.pos1, p.size1[0], nearest, side ? radius : R(0.0), sphere_axis, axis, false, margin, out);
+    return sphere_contact(p.pos1, p.size1[0], nearest, side ? radius : R(0.0), sphere_axis, axis, false, side, margin,
+                          out);
   }
   // (3) a cap: the plane through it
   const real up = along > 0 ? R(1.0) : R(-1.0), dist = abs_(along) - half - p.size1[0];

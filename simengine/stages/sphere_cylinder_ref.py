@@ -31,7 +31,7 @@ def sphere_cylinder(
     level = pos2 + axis * along[:, None]
     rim = pos2 + up * half[:, None] + outward * radius[:, None]
     nearest = jnp.where(side[:, None], level, rim)
-    of_rim = spheres(pos1, size1[:, 0], z_axis(mat1), nearest, jnp.where(side, radius, 0.0), axis)
+    of_rim = spheres(pos1, size1[:, 0], z_axis(mat1), nearest, jnp.where(side, radius, 0.0), axis, inner2=side)
 
     # (3) a cap: the plane through it
     dist = height - half - size1[:, 0]

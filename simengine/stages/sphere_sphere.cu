@@ -4,7 +4,7 @@ DEVICE int collide_sphere_sphere(const Pair& p, real margin, Contact* out) {
   mat_col(axis1, p.mat1, 2);
   mat_col(axis2, p.mat2, 2);
   // (1) distance, normal and midpoint
-  return sphere_contact(p.pos1, p.size1[0], p.pos2, p.size2[0], axis1, axis2, false, margin, out);
+  return sphere_contact(p.pos1, p.size1[0], p.pos2, p.size2[0], axis1, axis2, false, false, margin, out);
 }
 
 DEVICE void sphere_sphere(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks.gpu_model import fit, paper
-from benchmarks.gpu_model.data import Measurement, Workload, load, predicted, with_host
+from benchmarks.gpu_model.data import Measurement, Workload, load, predicted, together, with_host
 from benchmarks.gpu_model.report import plot, table, validation_table
 from benchmarks.gpu_model.validation import kendall, order_reproduced, validate_workload
 from benchmarks.gpu_model.whatif import faster_launches, larger, what_if
@@ -69,8 +69,9 @@ def test_options_of_executors() -> None:
 
 def test_a_step_of_a_fixed_list_is_what_the_device_needs_for_it() -> None:
     """In the steady state the host is ahead of a cached graph; its first launch and the last wait are spread out."""
-    us = predicted(steps(True, 30.0), "graph-cached", H200, 200)
-    assert us == pytest.approx(120.0 + 1e6 * (2 * H200.node + H200.chain), rel=0.02)
+    gpu = GpuSpec("usual", multiprocessors=132)
+    us = predicted(steps(True, 30.0), "graph-cached", gpu, 200)
+    assert us == pytest.approx(120.0 + 1e6 * (2 * gpu.node + gpu.crossing), rel=0.01)
 
 
 def test_the_order_counts_pairs_that_are_apart() -> None:
@@ -133,6 +134,26 @@ def test_the_papers_duration_is_found_or_said_to_be_none(monkeypatch: pytest.Mon
     assert found.acs_sw == pytest.approx(paper.SOUGHT, rel=0.03)
     assert paper.sought((6,), real) is None
     assert paper.slowed(steps(True), 10.0).calls[0].seconds == pytest.approx(10 * US)
+
+
+def test_simulations_side_by_side_do_not_wait_for_each_other() -> None:
+    both = together([workload(H200, 40.0, ()), workload(H200, 40.0, ())])
+    recorded = both.lists["ahead"]
+    assert (both.name, len(recorded.calls), recorded.fixed) == ("2 models side by side", 10, (True, True))
+    alone, beside = (predicted(one, "graph-cached", H200, 20) for one in (steps(True, 40.0), recorded))
+    assert beside < 1.2 * alone
+    assert predicted(recorded, "serial", H200, 20) > 1.9 * alone
+
+
+def test_the_preset_stands_against_what_was_measured() -> None:
+    """Of a list that no constant was fitted to: times of a step, and the order of the executors."""
+    workloads, _, _ = load(Path(__file__).parents[2] / "benchmarks" / "results" / "lists_h200.json.gz")
+    found = validate_workload(next(w for w in workloads if w.name == "walker2d_v5 x 64"), H200, fitted=False)
+    assert found["rms_log"] < 0.15
+    assert found["tau"] > 0.8
+    assert all("graph-cached" in found[f"fastest_{how}"] for how in ("measured", "predicted"))
+    ratios = {(row["executor"], row["emission"]): row["ratio"] for row in found["rows"]}
+    assert all(abs(ratios[x, e] - 1) < 0.1 for x in ("serial", "streams") for e in ("counted", "ahead"))
 
 
 def test_questions_are_answered() -> None:

@@ -50,11 +50,12 @@ def test_contacts_differ_in_number_geoms_or_order(ours: list[int], theirs: list[
     assert _differing(np.array(ours, dtype=int), np.array(theirs, dtype=int)) == count
 
 
-def judged(errors: list[float], effect: float) -> FieldResult:
-    """The verdict on relative errors of states where rounding does `effect`; the tolerance of qacc is 1e-6."""
+def judged(errors: list[float], effect: float, held: float = 0.0) -> FieldResult:
+    """The verdict on relative errors of states where rounding the state does `effect`, and rounding what engines hold
+    does `held`; the tolerance of qacc is 1e-6."""
     field = next(f for f in FORWARD if f.name == "qacc")
     states = [(i, 2 * e, e) for i, e in enumerate(errors)]
-    return _judge(field, states, "float64", ["random"] * len(errors), lambda state: effect)
+    return _judge(field, states, "float64", ["random"] * len(errors), lambda state: effect, lambda state: held)
 
 
 def test_a_few_differences_that_rounding_explains_are_left_out_and_counted() -> None:
@@ -100,3 +101,18 @@ def test_the_first_failing_stage_is_named() -> None:
     assert "DIFFERS from MuJoCo in 2 of 3 fields, first in qacc of stage solve" in report.verdict()
     assert [field["holds"] for field in report.as_dict()["fields"]] == [True, False, False]
     assert report.as_dict()["passed"] is False
+
+
+def test_differences_that_rounding_what_engines_hold_explains_are_left_out_in_any_number() -> None:
+    result = judged([1e-9, *[3e-6] * 38], effect=0.0, held=1e-6)
+    assert result.holds
+    assert (result.states, result.ill_conditioned, result.relative) == (1, 38, 1e-9)
+    assert not judged([1e-9, *[3e-6] * 38], effect=0.0, held=5e-7).holds
+    assert not judged([1e-9, *[3e-6] * 37, 5e-6], effect=0.0, held=1e-6).holds
+
+
+def test_the_verdict_names_fields_that_are_ill_conditioned_in_most_states() -> None:
+    report = replace(REPORT, fields=(replace(FIELD, states=4, ill_conditioned=6),))
+    assert report.passed
+    assert "rounding what every engine holds changes qacc as much" in report.verdict()
+    assert "rounding" not in replace(REPORT, fields=(replace(FIELD, states=6, ill_conditioned=4),)).verdict()

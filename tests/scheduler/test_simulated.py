@@ -28,7 +28,7 @@ from scheduler import (
     validate,
 )
 from scheduler.executors.simulated import MODELS
-from scheduler.gpu_model import GPUS, GpuSpec
+from scheduler.gpu_model import GpuSpec
 from scheduler.hazards import conflict
 from tests.scheduler.gpu_model.machines import US, Lists, machine, shaped, with_host
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
@@ -36,11 +36,12 @@ from tests.scheduler.programs import Program, Spec, run_and_check, specs
 VARIANTS = [{"completion": "polling"}, {"stream_policy": "kesco"}, {"stream_policy": "opara"}]
 WAYS = [*((model, {}) for model in MODELS), *(("streams", options) for options in VARIANTS)]
 ways = pytest.mark.parametrize(("model", "options"), WAYS, ids=["-".join([m, *o.values()]) for m, o in WAYS])
+USUAL = GpuSpec("usual", multiprocessors=132)
 FREE = with_host(machine(multiprocessors=64, tiles=16), listed=1000)
 """A machine on which nothing costs anything and there is always room."""
 
 
-def simulated(table: Segments, model: str, gpu: str | GpuSpec = "h200", **options: Any) -> Any:
+def simulated(table: Segments, model: str, gpu: str | GpuSpec = USUAL, **options: Any) -> Any:
     return make_executor("simulated", segments=table, **{"model": model, "gpu": gpu, "record": "times", **options})
 
 
@@ -141,7 +142,7 @@ def test_more_of_everything_never_hurts_a_fan_of_chains(model: str) -> None:
 
     by_streams = [span(streams=n) for n in (1, 2, 4, 8, 16)]
     by_window = [span(window=n) for n in (1, 4, 16, 64, 128)]
-    by_size = [span(gpu=replace(GPUS["h200"], multiprocessors=n)) for n in (1, 2, 8, 132)]
+    by_size = [span(gpu=replace(USUAL, multiprocessors=n)) for n in (1, 2, 8, 132)]
     for spans in (by_streams, by_window, by_size):
         assert all(more <= less * 1.02 for less, more in pairwise(spans)), spans
     if model in ("streams", "acs-sw"):
@@ -155,7 +156,7 @@ def test_costs_of_launching_make_everything_slower(model: str, options: dict[str
     recorded = fan(4, 10, 3.0)
     found = []
     for launch in (0.0, 3e-6, 9e-6):
-        gpu = with_host(GPUS["h200"], launch=launch, launch_graph=launch, launch_workers=launch, send=launch)
+        gpu = with_host(USUAL, launch=launch, launch_graph=launch, launch_workers=launch, send=launch)
         executor = simulated(recorded.segments, model, gpu, **options)
         executor.run(recorded.emitters())
         found.append(executor.now)
@@ -261,7 +262,7 @@ def test_graphs_are_kept_by_their_lists() -> None:
         for _ in range(3):
             executor.run(recorded.emitters())
         spent[model] = executor.now
-    host = GPUS["h200"].host
+    host = USUAL.host
     built = host.build + 40 * (host.build_node + host.track)
     assert spent["graph"] - spent["graph-cached"] == pytest.approx(2 * built)
 
@@ -283,7 +284,7 @@ def test_what_cannot_be_simulated_is_refused() -> None:
     lists.add("", "x", 1.0, LaunchShape(1, 4096))
     recorded = lists.build()
     for model in MODELS:
-        with pytest.raises((ValueError, CallError), match="does not fit a multiprocessor of 'h200'"):
+        with pytest.raises((ValueError, CallError), match="does not fit a multiprocessor of 'usual'"):
             simulated(recorded.segments, model).run(recorded.emitters())
 
 

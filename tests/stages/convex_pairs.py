@@ -61,12 +61,12 @@ def model(margin: float = 0.0) -> mujoco.MjModel:
 def poses(n: int, seed: int = 6) -> np.ndarray:
     """qpos (n, nq) of random poses near each other, exact in float32, in which rounding decides nothing."""
     oracles = [Oracle(model(margin)) for margin in (0.0, 0.01)]
-    decided = [qpos for qpos in _drawn(6 * n, seed) if all(oracle.is_decided(qpos) for oracle in oracles)]
+    decided = [qpos for qpos in drawn(6 * n, seed) if all(oracle.is_decided(qpos) for oracle in oracles)]
     assert len(decided) >= n
     return np.array(decided[:n])
 
 
-def _drawn(n: int, seed: int) -> np.ndarray:
+def drawn(n: int, seed: int) -> np.ndarray:
     """Random poses, a third of them nearly flat where that can be."""
     rng = np.random.default_rng(seed)
     out = np.zeros((n, len(PAIRS), 7))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from copy import copy
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, check_model, load_model
+from simengine.check.optimal import reach
 from simengine.check.order import contact_order
 from simengine.errors import UnsupportedModelError
 from simengine.model import Model
@@ -20,7 +22,7 @@ from simengine.stages.kinematics_ref import kinematics
 from simengine.stages.narrowphase_ref import narrowphase
 from tests.models import compile_model, gymnasium_path
 from tests.oracle import quick_jit
-from tests.stages.convex_pairs import PAIRS, SHAPES, model, poses
+from tests.stages.convex_pairs import PAIRS, SHAPES, drawn, model, poses
 
 Contacts = list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
 """Geom pairs (ncon, 2), dist (ncon,), pos (ncon, 3) and frame (ncon, 9) of each state."""
@@ -45,8 +47,8 @@ def by_mujoco(margin: float, qpos: np.ndarray) -> Contacts:
     return out
 
 
-def by_host(margin: float, qpos: np.ndarray, dtype: str) -> Contacts:
-    sim = Simulation(load_model(model(margin)), num_worlds=len(qpos), backend="host", dtype=dtype)
+def by_host(mj: mujoco.MjModel, qpos: np.ndarray, dtype: str) -> Contacts:
+    sim = Simulation(load_model(mj), num_worlds=len(qpos), backend="host", dtype=dtype)
     sim.set_state(qpos=qpos)
     sim.forward()
     found = [sim.contacts(world) for world in range(len(qpos))]
@@ -92,7 +94,46 @@ def compare(ours: Contacts, theirs: Contacts, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_host_agrees_with_mujoco(dtype: str, margin: float) -> None:
     qpos = poses(COUNT)
-    compare(by_host(margin, qpos, dtype), by_mujoco(margin, qpos), dtype)
+    compare(by_host(model(margin), qpos, dtype), by_mujoco(margin, qpos), dtype)
+
+
+def test_single_contacts_are_half_way_between_the_surfaces() -> None:
+    """Also where the points from which the normal was found are not the farthest along it."""
+    mj, qpos = copy(model(0.01)), drawn(800, seed=1)
+    mj.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MULTICCD)
+    qpos[:, 7 * PAIRS.index(("plane", "mesh")) + 2] = 1.0  # out of the way: a plane reaches without end
+    data, met = mujoco.MjData(mj), Counter[int]()
+    for q, (geoms, dist, pos, frame) in zip(qpos, by_host(mj, qpos, "float64"), strict=True):
+        data.qpos[:] = q
+        mujoco.mj_kinematics(mj, data)
+        for pair, d, at, normal in zip(geoms.tolist(), dist, pos, frame[:, :3], strict=True):
+            ends = reach(mj, data, pair[0], normal), -reach(mj, data, pair[1], -normal)
+            assert abs(ends[1] - ends[0] - d) < 1e-8, pair
+            assert abs(at @ normal - sum(ends) / 2) < 1e-7, pair
+            met[pair[0] % len(PAIRS)] += 1
+    assert min(met[k] for k, pair in enumerate(PAIRS) if "plane" not in pair) > 100, met
+
+
+def test_what_hovers_above_a_wide_box_is_above_its_side_in_float32() -> None:
+    """Points of cores that almost touch differ by little more than rounding, so their difference is no good normal."""
+    mj = mujoco.MjModel.from_xml_string(
+        "<mujoco><default><geom margin='0.01'/></default><worldbody><geom type='box' size='1 1 0.02'/>"
+        "<body><freejoint/><geom type='cylinder' size='0.05 0.06'/></body></worldbody></mujoco>"
+    )
+    rng, qpos = np.random.default_rng(0), np.zeros((300, 7))
+    for q in qpos:
+        tilt = rng.uniform(-0.01, 0.01)
+        mujoco.mju_euler2Quat(q[3:], np.array([rng.uniform(-3, 3), np.pi / 2 + tilt, 0.0]), "XYZ")
+        q[:3] = *rng.uniform(-0.7, 0.7, size=2), 0.07 + 0.06 * abs(tilt) + 10 ** rng.uniform(-5, -3)
+    qpos = qpos.astype(np.float32).astype(np.float64)
+    data = mujoco.MjData(mj)
+    for q, (_, dist, _, frame) in zip(qpos, by_host(mj, qpos, "float32"), strict=True):
+        data.qpos[:] = q
+        mujoco.mj_kinematics(mj, data)
+        gap = -reach(mj, data, 1, np.array([0.0, 0.0, -1.0])) - 0.02
+        assert 0 < gap < 2e-3
+        assert abs(dist.min() - gap) < 1e-6
+        assert (frame[:, 2] < 1e-7 - 1).all()
 
 
 def test_the_contacts_of_a_capsule_come_in_mujocos_order() -> None:
@@ -100,7 +141,7 @@ def test_the_contacts_of_a_capsule_come_in_mujocos_order() -> None:
     several = 0
     for margin in (0.0, 0.01):
         qpos = poses(COUNT)
-        for ours, theirs in zip(by_host(margin, qpos, "float64"), by_mujoco(margin, qpos), strict=True):
+        for ours, theirs in zip(by_host(model(margin), qpos, "float64"), by_mujoco(margin, qpos), strict=True):
             pairs = theirs[0][:, 0] % len(PAIRS)
             chosen = np.isin(pairs, list(lines))
             np.testing.assert_allclose(ours[2][chosen], theirs[2][chosen], atol=1e-4)

@@ -139,6 +139,45 @@ def test_capsules_whose_axes_almost_meet_have_exact_normals_in_float32(gap: floa
         assert difference(ours, theirs) <= 1e-5
 
 
+@pytest.mark.parametrize("gap", [1e-3, 1e-4, 1e-5])
+@pytest.mark.parametrize("first", [SPHERE, CAPSULE])
+def test_ends_that_almost_meet_an_axis_have_exact_normals_in_float32(first: str, gap: float) -> None:
+    """Of bodies in one plane, as of planar mechanisms: there the axis alone decides the normal."""
+    mj = two_bodies(first, CAPSULE, 0.0)
+    rng, qpos = np.random.default_rng(4), np.zeros((60, 14))
+    for pose in qpos:
+        angle = rng.uniform(-3, 3)
+        other = angle + rng.uniform(0.5, 2.6)  # from the one axis to the other, about y
+        axes = [np.array([np.sin(a), 0.0, np.cos(a)]) for a in (angle, other)]
+        across = np.array([axes[1][2], 0.0, -axes[1][0]])
+        pose[:3] = *rng.normal(size=2), 0.0
+        pose[1:3] = 0.0, pose[1]
+        end = pose[:3] + (0.3 * axes[0] if first == CAPSULE else 0.0)
+        # on the far side of it, so that the nearest point of the first capsule is its end
+        beyond = gap * (-across if across @ axes[0] > 0 else across)
+        pose[7:10] = end - beyond - rng.uniform(-0.2, 0.2) * axes[1]
+        pose[[3, 5]], pose[[10, 12]] = ([np.cos(a / 2), np.sin(a / 2)] for a in (angle, other))
+    qpos = qpos.astype(np.float32).astype(np.float64)
+    for ours, theirs in zip(by_kernels(mj, qpos, "float32"), by_mujoco(mj, qpos), strict=True):
+        assert difference(ours, theirs) <= 1e-5
+
+
+@pytest.mark.parametrize(("beyond", "contacts"), [(1e-6, 5), (6.5e-8, 5), (6.2e-8, 4), (1e-9, 4)])
+@pytest.mark.parametrize("side", range(4))
+def test_two_corners_of_a_face_almost_in_one_place_are_one_contact(beyond: float, contacts: int, side: int) -> None:
+    """A corner of the upper box is just beyond a side of the lower one's face, which cuts it into two corners: one for
+    MuJoCo where they are nearer than 1e-7 of the half diagonal of that face."""
+    mj = two_bodies('type="box" size="0.9 0.9 0.1"', 'type="box" size="0.1 0.1 0.1"', 0.0)
+    pose = np.zeros(14)
+    pose[3], pose[9], pose[10], pose[13] = 1.0, 0.19, np.cos(np.pi / 8), np.sin(np.pi / 8)
+    along = (1.0, -1.0)[side // 2]
+    pose[7:9] = np.where(np.arange(2) == side % 2, along * (0.9 - 0.1 * 2**0.5 + beyond), 0.3)
+    ours, theirs = by_kernels(mj, pose[None], "float64")[0], by_mujoco(mj, pose[None])[0]
+    assert len(theirs[0]) == contacts
+    assert len(ours[0]) == contacts
+    assert difference(ours, theirs) <= 1e-8
+
+
 def test_flush_boxes_touch_in_the_corners_of_what_they_share() -> None:
     """Equal boxes, shifted along one axis and turned a little about another, whose ends stay flush: rounding must not
     put a corner beyond these, nor leave one out."""

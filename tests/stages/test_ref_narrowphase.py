@@ -58,6 +58,9 @@ def test_frames_are_right_handed_and_orthonormal() -> None:
 TWO = """<mujoco><worldbody><body><freejoint/>{}</body><body><freejoint/>{}</body></worldbody></mujoco>"""
 BALL, ROD = '<geom size="0.1"/>', '<geom type="capsule" size="0.05 0.2"/>'
 SIDEWAYS = (0.7071067811865476, 0.7071067811865476, 0.0, 0.0)
+SLAB, CUBE = '<geom type="box" size="0.3 0.4 0.1"/>', '<geom type="box" size="0.1 0.1 0.1"/>'
+TURNED = (0.9238795325112867, 0.0, 0.0, 0.3826834323650898)  # an eighth about z
+OVER = 0.3 - 0.1 * 2**0.5  # from which one corner of the cube is beyond the slab
 
 
 @cache
@@ -86,10 +89,13 @@ def contacts_of(first: str, second: str) -> tuple[mujoco.MjModel, Callable[[jax.
         (ROD, ROD, (0.08, 0, 0.1), (1, 2e-5, 0, 0)),
         (ROD, ROD, (0.08, 0, 0.1), (1, 2e-4, 0, 0)),
         (ROD, ROD, (0, 0, 0.45), (1, 0, 0, 0)),
+        (SLAB, CUBE, (OVER + 1e-8, 0.2, 0.19), TURNED),
+        (SLAB, CUBE, (OVER + 1e-6, 0.2, 0.19), TURNED),
     ],
 )
 def test_special_positions(first: str, second: str, pos: tuple[float, ...], quat: tuple[float, ...]) -> None:
-    """Coincident centres, parallel, collinear, nearly parallel and crossing axes, where the answer needs a rule."""
+    """Coincident centres, parallel, collinear, nearly parallel and crossing axes, corners just beyond a side, where
+    the answer needs a rule."""
     mj, contacts = contacts_of(first, second)
     data = mujoco.MjData(mj)
     data.qpos[7:] = (*pos, *quat)
