@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks import readme_table
 
+ROOT = Path(__file__).resolve().parents[2]
 RESULT = {
     "hardware": {"cpu": "Some CPU", "cores": 2},
     "versions": {"mujoco": "4.0.0", "numpy": "2.0"},
@@ -75,3 +76,18 @@ def test_check_sees_a_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert readme_table.main([]) == 0
     assert readme_table.main(["--check"]) == 0
     assert "123,456" in (tmp_path / "README.md").read_text()
+
+
+def test_the_table_of_executors_is_the_committed_result() -> None:
+    """Rounded microseconds of `scheduler_h200.json`; and its lists were all legal, with the bits of serial."""
+    rows = json.loads((ROOT / "benchmarks/results/scheduler_h200.json").read_text(encoding="utf-8"))["rows"]
+    assert all(row["legal"] and row["equal"] and not row["error"] for row in rows)
+    measured = {(row["executor"], row["workload"]): row["us_per_step"] for row in rows}
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = text.split("<!-- executors -->\n")[1].split("<!-- end of executors -->")[0].splitlines()
+    heading, _, *table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    lists = [f"{name}:emission=ahead" if name != "wired network" else "wired" for name in heading[2:]]
+    assert len(table) == len({row["executor"] for row in rows})
+    for executor, _, *shown in table:
+        wanted = [measured[executor.strip("`"), name] for name in lists]
+        assert [int(cell) for cell in shown] == [pytest.approx(us, abs=0.51) for us in wanted], executor
