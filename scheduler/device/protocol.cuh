@@ -8,12 +8,12 @@
 // Freedom from deadlock. Of the tasks that have not ended take the first in program order, T. All that is upstream of T
 // comes before it and has ended. The window admits T: slots are freed as their tasks end, and the tasks before T have.
 // Tickets of a class are handed out in program order and every earlier ticket of T's class belongs to a task that has
-// ended, so a resident block of that class holds T's next ticket or is free to take it, and nothing that it waits for is
-// left. So T ends, and by induction every task does. It takes a resident block of each class beside the window: grids
-// fit on the device together (scheduler/device/occupancy.py), each class is started by the one before it, in one stream,
-// once all blocks of that run, and lists of one process run one after another, so that no two hold what both lack. A
-// block that is not resident holds no ticket. Should a body fail to end all the same, or the count of a task be lost, whoever waits
-// longer than `limit` says for what, and everybody stops: every wait looks at `stop`.
+// ended, so a resident block of that class holds T's next ticket or is free to take it, and nothing that it waits for
+// is left. So T ends, and by induction every task does. It takes a resident block of each class beside the window:
+// grids fit on the device together (scheduler/device/occupancy.py), each class is started by the one before it, in one
+// stream, once all blocks of that run, and lists of one process run one after another, so that no two hold what both
+// lack. A block that is not resident holds no ticket. Should a body fail to end all the same, or the count of a task be
+// lost, whoever waits longer than `limit` says for what, and everybody stops: every wait looks at `stop`.
 //
 // Built for CUDA with 32 lanes, and for the host with one lane a thread, where the sanitizers look on.
 #pragma once
@@ -264,8 +264,8 @@ DEVICE void stage(const List& list, const Brief& task, Word* staged, int from) {
 }
 
 // Writes down what is upstream of task t; the number of them.
-DEVICE int find_upstream(const List& list, unsigned* bits, const int* slot_task, const int* slot_parts, const Word* words,
-                         const Brief& task, int t) {
+DEVICE int find_upstream(const List& list, unsigned* bits, const int* slot_task, const int* slot_parts,
+                         const Word* words, const Brief& task, int t) {
   int count = 0;
   for (int base = 0; base < list.window; base += LANE_COUNT) {
     const int at = base + lane(), other = at < list.window ? slot_task[at] : -1;

@@ -1,5 +1,6 @@
 // The kernels of the device executor: `reset`, `window`, and a worker for each resource class, for which the build
-// defines THREADS, BLOCKS (that a multiprocessor shall hold), and RUN_BODY(body, arguments, tile, memory) to run a tile.
+// defines THREADS, BLOCKS (that a multiprocessor shall hold), and RUN_BODY(body, arguments, tile, memory), which runs a
+// tile.
 #include "protocol.cuh"
 
 // The next class of workers starts once all blocks of this kernel run, so that all classes run together in one stream;
@@ -17,7 +18,7 @@ static __device__ __forceinline__ void end_after_previous() {
 
 #if defined(RUN_BODY)
 
-// `argument_words` of the block's memory are the arguments, where looks at them survive what waits do to the first cache.
+// `argument_words` of the block's memory are the arguments: there they survive what waits do to the first cache.
 static __device__ __forceinline__ void work(const List& list, int argument_words) {
   extern __shared__ __align__(16) unsigned long long arguments[];
   __shared__ int taken, go;

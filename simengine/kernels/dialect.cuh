@@ -4,8 +4,8 @@
 // reductions have a fixed order, so that results never depend on timing. Built with fused multiply-add contraction off:
 // the same expression then rounds the same in every kernel, and fma_() is written where it is wanted.
 //
-//   GPU          LANES of a warp, block = (LANES, worlds), collectives masked to the group; LANES > 32 is a whole block;
-//                as a task of executor `device`, block = (32 or LANES), and 32 / LANES worlds a tile
+//   GPU          LANES of a warp, block = (LANES, worlds), collectives masked to the group; LANES > 32 is a whole
+//                block; as a task of executor `device`, block = (32 or LANES), and 32 / LANES worlds a tile
 //   host, 1      a plain loop, collectives are the identity
 //   host, more   one thread per lane with barriers, for the thread sanitizer
 //

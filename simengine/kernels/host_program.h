@@ -1,4 +1,5 @@
-// Runs a program, the calls of whole steps on the host, without a word to Python. See simengine/backends/host_program.py.
+// Runs a program, the calls of whole steps on the host, without a word to Python: see
+// simengine/backends/host_program.py.
 
 #include <cstdint>
 

@@ -128,9 +128,9 @@ DEVICE bool over_cap(const Shape& s, const Shape& other, const real* axis, int b
   return local[0] * local[0] + local[1] * local[1] <= s.round[0] * s.round[0];
 }
 
-// A cylinder's cap whose normal is near n is a kink by itself. An ellipsoid touches it only with its farthest point. So is
-// a side of a box, if it is better: support points next to each other may straddle one of its edges only, and of cores
-// that almost touch none may be the right one.
+// A cylinder's cap whose normal is near n is a kink by itself. An ellipsoid touches it only with its farthest point. So
+// is a side of a box, if it is better: support points next to each other may straddle one of its edges only, and of
+// cores that almost touch none may be the right one.
 DEVICE_CALL void snap_to_face(const Difference& d, int body, real slack, real* h, real* n, Kinks& kinks) {
   const Shape &s = body ? d.b : d.a, &other = body ? d.a : d.b;
   const bool cap = s.round[0] > 0 && !(s.round[2] > 0);

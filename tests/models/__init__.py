@@ -9,6 +9,7 @@ from pathlib import Path
 
 import gymnasium
 import mujoco
+import pytest
 
 GYMNASIUM = (
     *("ant", "half_cheetah", "hopper", "walker2d", "swimmer"),
@@ -26,6 +27,17 @@ OWN = {name: Path(__file__).with_name(f"{name}.xml").read_text() for name in (*N
 """Small models by name, as MJCF text; the last ones take JAX too long to be tested on everything."""
 
 ALL = (*GYMNASIUM, *NAMES)
+
+_ALSO_IN_SINGLE = ("ant", "half_cheetah", "mixed_tree", "contact_parameters", "crates", "tendons")
+
+ALL_IN_DOUBLE_SOME_IN_SINGLE = [
+    *(pytest.param(name, "float64", id=f"{name}-float64") for name in ALL),
+    *(
+        pytest.param(name, "float32", id=f"{name}-float32", marks=[] if name in _ALSO_IN_SINGLE else [pytest.mark.slow])
+        for name in ALL
+    ),
+]
+"""Names and precisions. Each costs JAX a compilation of the whole dynamics; the others in single precision are slow."""
 
 
 def gymnasium_path(name: str) -> Path:
