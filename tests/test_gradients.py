@@ -168,11 +168,8 @@ VARIANTS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [pytest.param(v, marks=[pytest.mark.slow] if v else []) for v in VARIANTS],
-    ids=["-".join(("gadget", *v.values())) for v in VARIANTS],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("options", VARIANTS, ids=["-".join(("gadget", *v.values())) for v in VARIANTS])
 def test_derivatives_of_a_step_with_much_in_it(options: dict[str, str]) -> None:
     """Elliptic cones, friction losses, a ball joint's limit, an equality, a wrapped tendon, a muscle's activation."""
     text = GADGET

@@ -75,7 +75,7 @@ def build_kernel(kernel: Kernel, dtype: str, lanes: int = 1, extra_flags: tuple[
 
 def _build(name: str, source: str, options: list[str]) -> Path:
     path, version = compiler()
-    flags = [*_FLAGS, *_native(), *options]
+    flags = [*_FLAGS, *_native(), *os.environ.get("CXXFLAGS", "").split(), *options]
     key = digest(source, path, version, " ".join(flags), _cpu_features())
 
     def build(target: Path) -> None:

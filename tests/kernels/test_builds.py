@@ -79,3 +79,16 @@ def test_cuda_errors_name_the_kernel_and_the_architecture(monkeypatch: pytest.Mo
     monkeypatch.setattr("simengine.kernels.cuda_build.kernel_source", lambda kernel, target: "int broken(")
     with pytest.raises(BackendError, match="NVRTC could not compile kernel only_passive for sm_90: .*error"):
         compile_cubin(catalogue.single(catalogue.PASSIVE), "float32", 16, 90)
+
+
+def test_flags_of_the_environment_are_added_and_tell_builds_apart(
+    fresh_compiler: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = catalogue.single(catalogue.GUARD)
+    monkeypatch.delenv("CXXFLAGS", raising=False)
+    plain = host_build.build_kernel(kernel, "float32")
+    monkeypatch.setenv("CXXFLAGS", "-O1 -DNOTHING")
+    assert host_build.build_kernel(kernel, "float32") != plain
+    monkeypatch.setenv("CXXFLAGS", "-no-such-flag")
+    with pytest.raises(BackendError, match="no-such-flag"):
+        host_build.build_kernel(kernel, "float32")
