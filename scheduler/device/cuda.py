@@ -116,7 +116,9 @@ def link_worker(bodies: Sequence[DeviceBody], threads: int, registers: int, arch
     """
     source = worker_source([body.name for body in bodies], threads, registers)
     parts = {body.name: code_of(body) for body in bodies}
-    key = sha256(source.encode() + (_HERE / "protocol.cuh").read_bytes())
+    key = sha256(source.encode())
+    for header in ("portable.cuh", "protocol.cuh"):
+        key.update((_HERE / header).read_bytes())
     for part in (str((arch, _bindings("nvjitlink").version(), _LINK)).encode(), *parts.values()):
         key.update(sha256(part).digest())
     return keep(f"worker-{key.hexdigest()[:32]}.cubin", lambda: _link_with(source, parts, arch))
@@ -227,6 +229,10 @@ class CudaPrograms:
         """A copy on the host, once all work of the device is done that was issued before."""
         self._cupy.cuda.Device().synchronize()
         return array.get()
+
+    def glance(self, array: Any, at: int) -> int:
+        """A byte of an array, beside whatever runs: it waits for no kernel."""
+        return int(self._cupy.asnumpy(array[at : at + 1], stream=self._set_up)[0])
 
     def pinned(self, count: int) -> Any:
         """Host memory of int32 at the same address on the device."""

@@ -17,7 +17,8 @@ Invariants
     3. Images are kept by the calls in them, and made again once a buffer has moved; a list that was made as
        `FixedList` is found without a look at its calls.
     4. A wait that lasts longer than `watchdog` ends the list; the next run or `synchronize` raises and says who waited
-       for what. A body that never ends is named in the same way, but then only a new process can go on.
+       for what. A body that never ends is named in the same way if a call waits for it, but then only a new process can
+       go on.
 """
 
 from __future__ import annotations
@@ -79,6 +80,7 @@ class DeviceExecutor(GraphExecutor):
         self._status = self._programs.pinned(STATUS_WORDS)
         self._loaded: dict[int, _Loaded] = {}
         self._ended = self._pool.take()
+        self._hangs = False
         of = self._programs
         self._device = Multiprocessors(of.multiprocessors, of.registers, of.shared, of.threads, of.blocks)
 
@@ -86,6 +88,8 @@ class DeviceExecutor(GraphExecutor):
         return BuiltGraph(calls, Shape((), (), (), 0, 0), self._load(calls, times=False), keys)
 
     def _drop(self, handle: int) -> None:
+        if self._hangs:
+            return  # nothing that it uses can be given back
         self._driver.synchronize(self._lanes.handles[0])  # the list may be running, in memory that is given back
         self._driver.destroy_graph(handle)
         del self._loaded[handle]
@@ -168,6 +172,7 @@ class DeviceExecutor(GraphExecutor):
         """Raise CallError if a list was given up."""
         if not self._status[0]:
             return
+        self._hangs = not ended
         status = self._status.tolist()
         loaded = self._at_fault(status[1])
         task, why = explain(loaded.layout, status, self._options.watchdog)
@@ -179,7 +184,8 @@ class DeviceExecutor(GraphExecutor):
     def _at_fault(self, task: int) -> _Loaded:
         """The list that was given up: the one whose `stop` is set."""
         for loaded in self._loaded.values():
-            if len(loaded.layout.image.calls) > task and loaded.block[loaded.layout.sections["state"][0] + 4 * STRIDE]:
+            stop = loaded.layout.sections["state"][0] + 4 * STRIDE
+            if len(loaded.layout.image.calls) > task and self._programs.glance(loaded.block, stop):
                 return loaded
         return next(iter(self._loaded.values()))
 
@@ -196,6 +202,7 @@ class DeviceExecutor(GraphExecutor):
     def close(self) -> None:
         """Give back what is on the device, once its work is done."""
         if _LAST.executor is not None and _LAST.executor() is self:
-            self._driver.synchronize(self._lanes.handles[0])
+            if not self._hangs:
+                self._driver.synchronize(self._lanes.handles[0])
             _LAST.executor = None
         super().close()

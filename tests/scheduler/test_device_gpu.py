@@ -55,18 +55,6 @@ PARTS, BUFFERS = 64, 6
 
 
 @pytest.fixture(scope="module")
-def cupy() -> Any:
-    module = pytest.importorskip("cupy")
-    try:
-        devices = module.cuda.runtime.getDeviceCount()
-    except module.cuda.runtime.CUDARuntimeError:
-        devices = 0
-    if devices == 0:
-        pytest.skip("no CUDA device")
-    return module
-
-
-@pytest.fixture(scope="module")
 def bodies(cupy: Any) -> list[DeviceBody]:
     """The same body for workers of two kinds."""
     arch = int(cupy.cuda.Device().compute_capability)

@@ -31,18 +31,6 @@ extern "C" __global__ void store(unsigned long long* work, unsigned long long* r
 WIDTH, BATCHES = 64, 24
 
 
-@pytest.fixture(scope="module")
-def cupy() -> Any:
-    module = pytest.importorskip("cupy")
-    try:
-        devices = module.cuda.runtime.getDeviceCount()
-    except module.cuda.runtime.CUDARuntimeError:
-        devices = 0
-    if devices == 0:
-        pytest.skip("no CUDA device")
-    return module
-
-
 class Filters:
     """Jobs of a short and a long kind from one array into another."""
 

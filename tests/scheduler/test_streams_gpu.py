@@ -40,18 +40,6 @@ WIDTH, BUFFERS = 32, 6
 
 
 @pytest.fixture(scope="module")
-def cupy() -> Any:
-    module = pytest.importorskip("cupy")
-    try:
-        devices = module.cuda.runtime.getDeviceCount()
-    except module.cuda.runtime.CUDARuntimeError:
-        devices = 0
-    if devices == 0:
-        pytest.skip("no CUDA device")
-    return module
-
-
-@pytest.fixture(scope="module")
 def kernel(cupy: Any) -> Any:
     return cupy.RawKernel(SOURCE, "mix")
 
