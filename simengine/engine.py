@@ -192,8 +192,9 @@ class ListEngine:
         """
         copiers = [self._copier(group, own) for group, own in controls.items()]
         emission = "counted" if executor and self.emission == "whole" else self.emission
-        self.trace = self._advance(executor or self.executor, n, keep, copiers, emission)
-        self._retire()
+        executor = executor or self.executor
+        self.trace = self._advance(executor, n, keep, copiers, emission)
+        self._settle(executor)
         self.valid.update(dict.fromkeys(self._active(), keep))
 
     def _copier(self, group: int, controls: Any) -> Copier:
@@ -224,10 +225,12 @@ class ListEngine:
 
     def _run(self, emitters: list[Any]) -> None:
         self.trace = self.executor.run(emitters)
-        self._retire()
+        self._settle(self.executor)
 
-    def _retire(self) -> None:
-        """Give back arrays that arenas have moved from."""
+    def _settle(self, executor: Executor) -> None:
+        """Wait where arrays cannot: a host's are plain memory. Give back those that arenas have moved from."""
+        if self.backend.name == "host":
+            executor.synchronize()
         for store in self.stores.values():
             if store.retired:
                 self.backend.synchronize()

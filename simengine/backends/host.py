@@ -128,8 +128,8 @@ class HostBackend:
         return "threads"
 
     def emission(self, executor: str, recorded: bool) -> str:
-        """Whole steps, but where kernels are to be seen one by one, or in any order."""
-        return "counted" if recorded or executor == "shuffled" else "whole"
+        """Whole steps, but where kernels are to be seen one by one, modelled, or in any order."""
+        return "counted" if recorded or executor in ("shuffled", "simulated") else "whole"
 
     def shards_for(self, num_worlds: int, executor: str) -> int:
         """Enough shards to keep every core busy and each shard in cache."""

@@ -99,3 +99,4 @@ class HostProgram:
             op = self._ops[at]
             assert isinstance(op, RoomOp)
             op.arena.reserve(int(op.counts.sum(dtype=np.int64)))
+            self._bound = self._pack()  # the epoch stays where the arena of a model has no fields

@@ -10,6 +10,29 @@ from simengine.errors import BackendError
 from simengine.kernels.cuda_build import ISLAND_LANES, WIDE_LANES, compile_cubin, kernel_lanes
 from simengine.kernels.every_kernel import all_kernels
 from simengine.kernels.island_kernels import of_large_worlds
+from simengine.kernels.kernel import Kernel
+
+
+Job = tuple[Kernel, str, int, int]
+
+
+def _every_build(args: argparse.Namespace) -> list[Job]:
+    """Kernel, precision, lanes and architecture of all builds that were asked for."""
+    jobs = [
+        (k, d, kernel_lanes(k, n), a) for k in all_kernels() for d in args.dtype for n in args.lanes for a in args.arch
+    ]
+    jobs += [(k, d, ISLAND_LANES[1], a) for k in all_kernels() if k.wide for d in args.dtype for a in args.arch]
+    # the forms for large worlds are no other code, so that one architecture tells
+    jobs += [(k, d, WIDE_LANES, args.arch[0]) for k in of_large_worlds() for d in args.dtype]
+    return list(dict.fromkeys(jobs))
+
+
+def _one_of_each(jobs: list[Job]) -> list[Job]:
+    """One build of each kernel, so that all builds get as many kernels."""
+    builds: dict[str, list[Job]] = {}
+    for job in jobs:
+        builds.setdefault(job[0].name, []).append(job)
+    return [own[i % len(own)] for i, own in enumerate(builds.values())]
 
 
 def main() -> int:
@@ -18,17 +41,14 @@ def main() -> int:
     parser.add_argument("--arch", type=int, nargs="+", default=[80, 90, 100])
     parser.add_argument("--lanes", type=int, nargs="+", default=[8, 16, 32])
     parser.add_argument("--dtype", nargs="+", default=["float32", "float64"], choices=["float32", "float64"])
+    parser.add_argument("--once", action="store_true", help="each kernel in one of its builds, the next for the next")
     args = parser.parse_args()
-    jobs = [
-        (k, d, kernel_lanes(k, n), a) for k in all_kernels() for d in args.dtype for n in args.lanes for a in args.arch
-    ]
-    jobs += [(k, d, ISLAND_LANES[1], a) for k in all_kernels() if k.wide for d in args.dtype for a in args.arch]
-    # the forms for large worlds are no other code, so that one architecture tells
-    jobs += [(k, d, WIDE_LANES, args.arch[0]) for k in of_large_worlds() for d in args.dtype]
-    jobs = list(dict.fromkeys(jobs))
+    jobs = _every_build(args)
+    if args.once:
+        jobs = _one_of_each(jobs)
     failures = []
 
-    def compile_one(job: tuple) -> None:
+    def compile_one(job: Job) -> None:
         try:
             compile_cubin(*job)
         except BackendError as error:

@@ -80,6 +80,19 @@ def test_a_program_makes_room_for_what_it_counts_and_goes_on_with_what_has_moved
     assert seen[-1] == ("use", 77)
 
 
+def test_room_in_an_arena_without_fields_is_made_once(buffers: BufferSet) -> None:
+    """Nothing moves then, and so no buffer says that the program must look again."""
+
+    class Empty(Shelf):
+        def reserve(self, need: int) -> None:
+            self.asked.append(need)
+            self.capacity = need
+
+    shelf = Empty(buffers)
+    HostProgram([RoomOp(np.array([9], np.int32), shelf)], buffers).issue(0)
+    assert shelf.asked == [9]
+
+
 def test_what_fails_to_make_room_ends_the_program(buffers: BufferSet) -> None:
     class Full(Shelf):
         def reserve(self, need: int) -> None:

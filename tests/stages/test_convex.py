@@ -168,6 +168,7 @@ def test_the_poses_cover_every_pair_deep_shallow_and_apart() -> None:
     assert sum(several.values()) > 15, several
 
 
+@pytest.mark.slow
 def test_gradients_of_contacts_are_those_of_finite_differences() -> None:
     table, function = jax_function(0.01, "float64")
     qpos, step = poses(1, seed=5)[0], 1e-6

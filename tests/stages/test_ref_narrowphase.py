@@ -16,7 +16,7 @@ from simengine.math.row_layout import row_layout
 from simengine.model import Model, load_model
 from simengine.stages.kinematics_ref import kinematics
 from simengine.stages.narrowphase_ref import narrowphase
-from tests.models import ALL, ALL_IN_DOUBLE_SOME_IN_SINGLE, OWN
+from tests.models import ALL, ALL_IN_DOUBLE_SOME_IN_SINGLE, NAMES
 from tests.oracle import COMMON_PAIRS, check, coverage, jax_fields, oracle_model, quick_jit
 
 FIELDS = ("contact_dist", "contact_pos", "contact_frame")
@@ -47,7 +47,7 @@ def test_contacts_in_the_gap_are_listed_without_rows() -> None:
 
 
 def test_frames_are_right_handed_and_orthonormal() -> None:
-    for name in OWN:
+    for name in NAMES:
         frame = jax_fields(name, "float64")["contact_frame"].reshape(-1, 3, 3)
         product = frame @ frame.transpose(0, 2, 1)
         np.testing.assert_allclose(product, np.broadcast_to(np.eye(3), product.shape), atol=1e-12)
