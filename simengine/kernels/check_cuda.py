@@ -12,7 +12,6 @@ from simengine.kernels.every_kernel import all_kernels
 from simengine.kernels.island_kernels import of_large_worlds
 from simengine.kernels.kernel import Kernel
 
-
 Job = tuple[Kernel, str, int, int]
 
 
