@@ -11,7 +11,7 @@ from .calls import IDLE, AwaitCounts, Cost, Emitter, FixedList, Item, KernelCall
 from .device.body import DeviceBody, DeviceTask, Tiling
 from .device.cuda import compile_body
 from .errors import CallError
-from .executors import EXECUTORS, Executor, Options, make_executor, run_repeatedly
+from .executors import EXECUTORS, AutoExecutor, Executor, Options, make_executor, run_repeatedly
 from .launch import Buffer, BufferSet, CudaLaunch, HostLaunch, Number, PythonLaunch
 from .list_recorder import ListRecorder
 from .pipeline.kinds import JobArguments, JobKind, JobLaunch
@@ -40,6 +40,7 @@ __all__ = [
     "IDLE",
     "ORDER_POLICIES",
     "STREAM_POLICIES",
+    "AutoExecutor",
     "AwaitCounts",
     "Buffer",
     "BufferSet",

@@ -10,7 +10,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from scheduler import Buffer, Emitter, Executor, Segments, Trace, make_executor
+from scheduler import AutoExecutor, Buffer, Emitter, Executor, Segments, Trace, make_executor
 from simengine.backends.base import Backend
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
 from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
@@ -62,7 +62,7 @@ class ListEngine:
         self._chosen_options = {"segments": self.segments, "seed": seed, **executor_options}
         self._asked = executor, emission
         self._choose(model for model, _ in groups)
-        backend.executor_options(self.executor_name, 1)  # refuses an executor this backend cannot run
+        backend.executor_options(self._favourite, 1)  # refuses an executor this backend cannot run
         self._dtype = dtype
         self._shards = shards
         self.stores: dict[int, GroupStore] = {}
@@ -114,7 +114,7 @@ class ListEngine:
 
     def _place(self, num_worlds: int) -> Placement:
         """Where a group of so many worlds is to be."""
-        count = min(num_worlds, self._shards or self.backend.shards_for(num_worlds, self.executor_name))
+        count = min(num_worlds, self._shards or self.backend.shards_for(num_worlds, self._favourite))
         bounds = [num_worlds * i // count for i in range(count + 1)]
         return Placement(self.backend, self._dtype, bounds, self.emission == "ahead")
 
@@ -126,10 +126,11 @@ class ListEngine:
         """Choose executor and emission where that was left to the backend."""
         executor, emission = self._asked
         by_islands = any(model.has_islands for model in models)
-        self.executor_name = self.backend.executor_for(by_islands) if executor == "auto" else executor
+        self._by_islands = by_islands
+        self._favourite = self.backend.executor_for(by_islands) if executor == "auto" else executor
         if emission == "auto":
             recorded = self._chosen_options.get("record", "off") != "off"
-            emission = self.backend.emission(self.executor_name, recorded)
+            emission = self.backend.emission(self._favourite, recorded)
         self.emission = emission
         if self.emission == "whole" and self.backend.name != "host":
             raise ValueError(
@@ -139,8 +140,25 @@ class ListEngine:
     def _make_executor(self) -> None:
         self._choose(store.model for store in self.stores.values())
         shards = sum(len(emitters) for emitters in self.emitters.values())
-        self._options = {**self.backend.executor_options(self.executor_name, shards), **self._chosen_options}
-        self.executor = make_executor(self.executor_name, **self._options)
+        self._reason = "it was asked for"
+        candidates: tuple[str, ...] = (self._favourite,)
+        name = self._favourite
+        if self._asked[0] == "auto":
+            candidates, self._reason = self.backend.candidates(self._by_islands, shards)
+            name = candidates[0] if len(candidates) == 1 else "auto"
+        self._options = {**self.backend.executor_options(name, shards), **self._chosen_options}
+        self.executor = make_executor(name, **{"candidates": "+".join(candidates), **self._options})
+
+    @property
+    def executor_name(self) -> str:
+        """The executor that runs the steps, or whose turn it is."""
+        executor = self.executor
+        return executor.executor.name if isinstance(executor, AutoExecutor) else executor.name
+
+    @property
+    def executor_reason(self) -> str:
+        """Why it does."""
+        return self.executor.reason if isinstance(self.executor, AutoExecutor) else self._reason
 
     def needed_options(self) -> dict[str, Any]:
         """Options without which executors cannot run this engine's lists."""

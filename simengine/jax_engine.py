@@ -32,6 +32,7 @@ class JaxEngine:
     """
 
     executor_name = "none"
+    executor_reason = "JAX has no kernel lists"
 
     def __init__(self, groups: Sequence[tuple[Model, int]], executor: str, dtype: str):
         import jax

@@ -34,7 +34,8 @@ class Simulation:
         model: a model (anything `load_model` takes), or a list of (model, number of worlds).
         num_worlds: number of worlds, where `model` is a single one.
         backend: "cuda", "host", "jax", or "auto" for the first of these that can run here (see `self.backend`).
-        executor: name of a scheduler executor, or "auto" for the backend's own choice; "jax" has none.
+        executor: name of a scheduler executor, or "auto" for the backend's own choice, measured on the first
+            steps where it may be either (see `executor_reason`); "jax" has none.
         dtype: "float32" or "float64".
         seed: seed of the executors that draw an order at random.
         keep: derived fields, by MuJoCo's name, that `step` must leave valid; a plain step stores only what the next one
@@ -96,8 +97,13 @@ class Simulation:
 
     @property
     def executor(self) -> str:
-        """Name of the executor."""
+        """Name of the executor; where several are tried on the first steps, of that whose turn it is."""
         return self._engine.executor_name
+
+    @property
+    def executor_reason(self) -> str:
+        """Why it is this executor, with figures where it was measured."""
+        return self._engine.executor_reason
 
     # ---------------------------------------------------------------------------------------------------- groups
 

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from ..planning import PLANNERS
+from .auto import AutoExecutor
 from .base import Executor, Options, run_repeatedly
 from .device import DeviceExecutor
 from .graph import GraphExecutor
@@ -31,14 +32,21 @@ def _streams(options: Options) -> Executor:
     return PollingExecutor(options) if options.completion == "polling" else StreamsExecutor(options)
 
 
+def _known(name: str, options: Options) -> Executor:
+    if name not in EXECUTORS:
+        raise ValueError(f"unknown executor {name!r}; choose one of {', '.join(sorted(EXECUTORS))}")
+    return EXECUTORS[name](options)
+
+
 EXECUTORS: dict[str, Callable[[Options], Executor]] = {
+    "auto": lambda options: AutoExecutor(options, _known),
     "device": DeviceExecutor,
     "graph": lambda options: GraphExecutor(options, cached=False),
     "graph-cached": lambda options: GraphExecutor(options, cached=True),
     "pipeline": PipelineExecutor,
     "serial": SerialExecutor,
     "shuffled": ShuffledExecutor,
-    "simulated": lambda options: SimulatedExecutor(options, lambda name, inner: EXECUTORS[name](inner)),
+    "simulated": lambda options: SimulatedExecutor(options, _known),
     "streams": _streams,
     "threads": ThreadsExecutor,
 }
@@ -49,13 +57,11 @@ def make_executor(name: str, **options: Any) -> Executor:
 
     Raises ValueError for an unknown name or value, TypeError for an unknown option, RuntimeError where it cannot run.
     """
-    if name not in EXECUTORS:
-        raise ValueError(f"unknown executor {name!r}; choose one of {', '.join(sorted(EXECUTORS))}")
     known = [f.name for f in fields(Options)]
     for option in options:
         if option not in known:
             raise TypeError(f"unknown executor option {option!r}; the options are {', '.join(known)}")
-    return EXECUTORS[name](Options(**options))
+    return _known(name, Options(**options))
 
 
-__all__ = ["EXECUTORS", "Executor", "Options", "make_executor", "run_repeatedly"]
+__all__ = ["EXECUTORS", "AutoExecutor", "Executor", "Options", "make_executor", "run_repeatedly"]

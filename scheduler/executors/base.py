@@ -56,12 +56,13 @@ class Options:
     order, for completion by events and for graphs. profile: what calls take, for planners; by default from their hints.
     record: `off`, `order` (what `validate` needs) or `times` (with time stamps; CUDA runs then end synchronised).
     completion: `events` chains calls on the device, `polling` issues a call only once all before it are seen complete.
-    device: of `serial`. stream: handle of the CUDA home stream; None takes CuPy's current stream at each run.
+    device: of `serial` and `auto`. stream: handle of the CUDA home stream; None takes CuPy's current one at each run.
     check_each: `serial` waits for each call, so that a fault names it.
     graphs: how many graphs, or plans of fixed lists, are kept. depth: jobs of `pipeline` in flight on a stream at most.
     tiled: `device` lets calls wait for one another tile by tile where they may. watchdog: seconds after which it takes
     a call that waits to be stuck. keep: keeps the programs that it links, as `keep(key, make)` returns what is kept
     under a key or else `make()`.
+    candidates: of `auto`, its executors, "threads+serial" say, the likeliest first; by default those of `device`.
     driver: replaces CUDA, e.g. by a fake device.
     model, gpu: of `simulated`: the way of executing, and the GPU, a name or a GpuSpec; see scheduler/gpu_model.
     """
@@ -85,6 +86,7 @@ class Options:
     watchdog: float = 10.0
     keep: Callable[[str, Callable[[], bytes]], bytes] | None = None
     driver: Driver | None = None
+    candidates: str = ""
     model: str = "streams"
     gpu: str | GpuSpec = "h200"
 

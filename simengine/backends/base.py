@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,6 +17,18 @@ LANE_CLASSES: tuple[int, ...] = (8, 16, 32)
 def lanes_for(nv: int) -> int:
     """Lanes that work on a world of a model with nv dofs: the smallest class that holds a row of M a lane."""
     return next((lanes for lanes in LANE_CLASSES if nv <= lanes), LANE_CLASSES[-1])
+
+
+class Candidates(NamedTuple):
+    """Executors that may serve best.
+
+    Attributes:
+        names: of the executors, the likeliest first; among several it is measured, on the first steps.
+        reason: what tells that it is the one, where there is one.
+    """
+
+    names: tuple[str, ...]
+    reason: str
 
 
 class Backend(Protocol):
@@ -107,7 +119,11 @@ class Backend(Protocol):
         ...
 
     def executor_for(self, by_islands: bool) -> str:
-        """The executor that serves best, where some model is solved by islands or none."""
+        """The executor that most likely serves best, where some model is solved by islands or none."""
+        ...
+
+    def candidates(self, by_islands: bool, num_shards: int) -> Candidates:
+        """The executors that may serve best, and what is known of them."""
         ...
 
     def emission(self, executor: str, recorded: bool) -> str:

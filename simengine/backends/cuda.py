@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from scheduler import BufferSet, CudaLaunch, DeviceTask
-from simengine.backends.base import lanes_for
+from simengine.backends.base import Candidates, lanes_for
 from simengine.errors import BackendError
 from simengine.kernels import cuda_build
 from simengine.kernels.kernel import Kernel
@@ -20,6 +20,19 @@ _BLOCKS_A_MULTIPROCESSOR = 16  # blocks of one world that a multiprocessor is gi
 
 _EXECUTORS = ("serial", "streams", "graph", "graph-cached", "pipeline", "device")
 _WARP = 32
+
+_MEASURED = {
+    "graph-cached": (
+        "of ten executors on an H200 none took less for steps ahead of their counts, by more than 3 %, on any of five "
+        "models (benchmarks/results/scheduler_h200.json)"
+    ),
+    "streams": (
+        "where steps wait for counts, as those by islands do, graphs take 2 to 4 times as long on an H200 "
+        "(benchmarks/results/scheduler_h200.json)"
+    ),
+    "without graphs": "graphs, which are faster, need cuda-bindings; install simengine[cuda13] or simengine[cuda12]",
+}
+"""What tells which executor serves best."""
 
 
 def _can_build_graphs() -> bool:
@@ -203,6 +216,11 @@ class CudaBackend:
         the time then. They also serve where there is no cuda-bindings.
         """
         return "streams" if by_islands or not _can_build_graphs() else "graph-cached"
+
+    def candidates(self, by_islands: bool, num_shards: int) -> Candidates:
+        """The one of `executor_for`: what is faster was measured on kernel lists of every kind."""
+        name = self.executor_for(by_islands)
+        return Candidates((name,), _MEASURED[name if by_islands or _can_build_graphs() else "without graphs"])
 
     def emission(self, executor: str, recorded: bool) -> str:
         """A graph holds whole steps where it need not wait for counts."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from scheduler import BufferSet, HostLaunch
+from simengine.backends.base import Candidates
 from simengine.kernels import host_build
 from simengine.kernels.kernel import Kernel
 from simengine.model.model import Model
@@ -17,7 +18,7 @@ from simengine.model.model import Model
 _WORLDS_A_SHARD = 64  # a shard's working set then stays in a core's second-level cache
 _ALIGNMENT = 64  # bytes
 _MEMORY = Path("/proc/meminfo")
-_EXECUTORS = ("serial", "shuffled", "threads", "simulated")
+_EXECUTORS = ("auto", "serial", "shuffled", "threads", "simulated")
 
 
 class HostBackend:
@@ -126,6 +127,12 @@ class HostBackend:
     def executor_for(self, by_islands: bool) -> str:
         """Threads: nothing else uses more than one core."""
         return "threads"
+
+    def candidates(self, by_islands: bool, num_shards: int) -> Candidates:
+        """Threads, but where a step is over before another core has woken; which it is, is measured."""
+        if num_shards == 1:
+            return Candidates(("serial",), "all worlds are in one shard, of which nothing can run at once")
+        return Candidates(("threads", "serial"), "")
 
     def emission(self, executor: str, recorded: bool) -> str:
         """Whole steps, but where kernels are to be seen one by one, modelled, or in any order."""

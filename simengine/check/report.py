@@ -158,9 +158,9 @@ class CheckReport:
 
     @property
     def enough(self) -> bool:
-        """Whether at least half the states and half the steps could be compared."""
+        """Whether at least a quarter of the states and of the steps could be compared."""
         return all(
-            compared > 0 and left_out <= compared
+            compared > 0 and left_out <= 3 * compared
             for compared, left_out in (
                 (self.coverage.num_states, self.coverage.left_out),
                 (self.trajectory.steps, self.trajectory.left_out),

@@ -85,6 +85,7 @@ def _summary(sim: Simulation, steps: int, first_step: float, elapsed: float) -> 
         "steps": steps,
         "backend": sim.backend,
         "executor": sim.executor,
+        "executor_reason": sim.executor_reason,
         "dtype": sim.dtype,
         "first_step_s": round(first_step, 3),
         "seconds": round(elapsed, 3),
@@ -100,6 +101,7 @@ def _print(summary: dict[str, Any], agreement: oracle.Agreement) -> None:
     verdict = "agrees" if agreement.agrees else "DIFFERS"
     rows = (
         ("backend", f"{summary['backend']}, executor {summary['executor']}, {summary['dtype']}"),
+        (f"why {summary['executor']}", summary["executor_reason"]),
         ("first step after", f"{summary['first_step_s']:.2f} s, compilation included"),
         ("speed", f"{summary['steps_per_s']:,} steps/s ({summary['seconds']:.2f} s)"),
         ("kernel calls a step", str(summary["kernels_per_step"])),

@@ -13,7 +13,7 @@ from simengine.backends.select import BACKENDS
 from simengine.cli.errors import UsageError
 
 BACKEND_CHOICES = ("auto", *BACKENDS)
-EXECUTOR_CHOICES = ("auto", *sorted(EXECUTORS))
+EXECUTOR_CHOICES = tuple(sorted(EXECUTORS))
 DTYPES = ("float32", "float64")
 
 
@@ -56,13 +56,12 @@ def resolve(options: argparse.Namespace, command: str, defaults: dict[str, Any],
 
 
 def executor_spec(text: str) -> Spec:
-    """An executor as typed: `auto`, or a name with options. Raises UsageError if there is no such one."""
+    """An executor as typed: a name, or one with options. Raises UsageError if there is no such one."""
     try:
         spec = Spec.parse(text)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    reason = "" if text == "auto" else offered(spec)
-    if reason:
+    if reason := offered(spec):
         raise UsageError(reason)
     return spec
 

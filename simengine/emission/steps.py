@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from scheduler import Executor, Trace, run_repeatedly
+from scheduler import AutoExecutor, Executor, Trace, run_repeatedly
 from simengine.emission.shard import ShardEmitter
 
 Copier = Callable[[int], None]
@@ -32,6 +33,34 @@ def advance(
     Returns:
         the trace of the executor's last run, which is of all steps where nothing has to happen between them.
     """
+    trace, done = None, 0
+    while done < n and isinstance(executor, AutoExecutor) and executor.undecided:  # whose trials are steps
+        last = done == n - 1
+        trace = _advance(executor, emitters, emission, 1, keep if last else frozenset(), _from(controls, done))
+        done += 1
+    if trace is not None and done == n:
+        return trace
+    return _advance(executor, emitters, emission, n - done, keep, _from(controls, done))
+
+
+def _from(controls: Sequence[Copier], first: int) -> Sequence[Copier]:
+    """Controls of the steps from `first` on."""
+    return [partial(_later, copy, first) for copy in controls] if first else controls
+
+
+def _later(copy: Copier, first: int, step: int) -> None:
+    copy(first + step)
+
+
+def _advance(
+    executor: Executor,
+    emitters: Sequence[ShardEmitter],
+    emission: str,
+    n: int,
+    keep: frozenset[str],
+    controls: Sequence[Copier],
+) -> Trace:
+    """Run steps, all in the same way."""
     if emission == "whole":
         return _advance_whole(executor, emitters, n, keep, controls)
     ahead = emission == "ahead"

@@ -32,12 +32,12 @@ DEVICE_CALL bool faces_lying(const Solid& a, const Solid& b, Lying* out) {
   bool found = false;
   ROLLED for (int k = first_face(a); k < last_face(a); ++k) {
     const int first = a.model->vert_face()[k];
-    if (!face_touches(a, first)) continue;
+    if (!face_counts(a, k)) continue;
     real n1[3], n2[3];
     face_normal_of(a, first, n1);
     ROLLED for (int l = first_face(b); l < last_face(b); ++l) {
       const int second = b.model->vert_face()[l];
-      if (!face_touches(b, second)) continue;
+      if (!face_counts(b, l)) continue;
       face_normal_of(b, second, n2);
       const real cosine = -dot3(n1, n2);
       if (!(cosine > most)) continue;
@@ -57,7 +57,7 @@ DEVICE_CALL bool edge_lying(const Solid& edges, const Solid& faces, Lying* out) 
     const real length = sqrt_(dot3(to, to));
     ROLLED for (int k = first_face(faces); k < last_face(faces); ++k) {
       const int face = faces.model->vert_face()[k];
-      if (!face_touches(faces, face)) continue;
+      if (!face_counts(faces, k)) continue;
       face_normal_of(faces, face, normal);
       if (!(dot3(normal, faces.outward) > 0) || !(abs_(dot3(to, normal)) < EDGE * length)) continue;
       *out = {e, face};

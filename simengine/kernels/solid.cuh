@@ -53,6 +53,22 @@ DEVICE_CALL void touching_corners(Solid& s, const Simplex& simplex, real sign, c
   }
 }
 
+// The simplex may stand on another edge of the shape, parallel to the one that touches: of one corner, the other end of
+// the edge that the contact straddles.
+DEVICE_CALL void other_end(Solid& s, const Kinks& kinks, int body, const real* local, real slack) {
+  real point[3], edge[3], dir[3];
+  flat_point(*s.shape, s.touch[0], point);
+  const real most = dot3(point, local) - slack;
+  ROLLED for (int k = 0; k < 2 * kinks.number; ++k) {
+    if (kinks.body[k >> 1] != body) continue;
+    to_local(edge, s.shape->mat, kinks.edge[k >> 1]);
+    for (int i = 0; i < 3; ++i) dir[i] = fma_(k & 1 ? -TOUCHING : TOUCHING, edge[i], local[i]);
+    const int corner = flat_vertex(*s.shape, dir);
+    flat_point(*s.shape, corner, point);
+    add_touch(s, corner, most - dot3(point, local));
+  }
+}
+
 // A capsule's line nearest to the other shape, half the margin farther out; nearer to the axis where the normal is not
 // across it. A cylinder's is on its surface, and begins with the end that touches. `outward` is the contact's normal,
 // away from the shape.
@@ -95,16 +111,18 @@ DEVICE_CALL Solid solid_of(const Model& m, int geom, const Shape& shape, const r
   to_local(local, shape.mat, outward);
   if (type == GEOM_BOX || type == GEOM_MESH) {
     touching_corners(s, simplex, body ? R(-1.0) : R(1.0), local, TOUCHING * scale);
+    if (s.touches == 1) other_end(s, kinks, body, local, TOUCHING * scale);
   } else if (type == GEOM_CYLINDER && abs_(local[2]) > UPRIGHT && !lies_along(shape, kinks, body)) {
     s.touch[s.touches++] = local[2] > 0 ? 0 : CAP_SIDES;
   }
   return s;
 }
 
-// Faces around the first corner that touches, those that hold all corners that touch: entries of vert_face.
+// Faces around the first corner that touches: entries of vert_face.
 DEVICE int first_face(const Solid& s) { return s.touches ? s.model->vert_adr()[s.first + s.touch[0]] : 0; }
 DEVICE int last_face(const Solid& s) { return s.touches ? s.model->vert_adr()[s.first + s.touch[0] + 1] : 0; }
 
+// Whether a face holds all corners that touch.
 DEVICE_CALL bool face_touches(const Solid& s, int face) {
   const int begin = s.model->face_adr()[face], end = s.model->face_adr()[face + 1];
   int held = 1;
@@ -112,6 +130,18 @@ DEVICE_CALL bool face_touches(const Solid& s, int face) {
     for (int t = 1; t < s.touches; ++t) held += s.model->face_vert()[k] == s.touch[t];
   }
   return held >= s.touches;
+}
+
+// Whether a face, an entry of vert_face, may lie flat. An edge has two faces; hulls of MuJoCo's in which faces overlap
+// have edges with more, of which the first two count.
+DEVICE_CALL bool face_counts(const Solid& s, int entry) {
+  const int* faces = s.model->vert_face();
+  if (!face_touches(s, faces[entry])) return false;
+  int before = 0;
+  if (s.touches == 2) {
+    ROLLED for (int k = first_face(s); k < entry; ++k) before += face_touches(s, faces[k]);
+  }
+  return before < 2;
 }
 
 DEVICE void face_normal_of(const Solid& s, int face, real* normal) {

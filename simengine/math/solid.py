@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from simengine.math.convex_shape import Shape, flat_code, flat_point
 from simengine.math.gjk import Simplex
+from simengine.math.polish import Kinks
 from simengine.math.vector import dot, safe_sqrt
 
 CAP_SIDES = 16
@@ -75,7 +76,8 @@ def features(
     mat: jax.Array,
     pos: jax.Array,
     simplex: Simplex,
-    sign: float,
+    kinks: Kinks,
+    body: int,
     normal: jax.Array,
     on_side: jax.Array,
     margin: jax.Array,
@@ -83,14 +85,17 @@ def features(
 ) -> Features:
     """What of a shape may lie flat.
 
-    Args: its solid, shape, orientation (3, 3) and position (3,); the simplex; sign 1 for the pair's first shape, -1 for
-    the second; the contact's normal (3,); on_side () whether it lies along a cylinder's side; margin, scale () [m].
+    Args: its solid, shape, orientation (3, 3) and position (3,); the simplex, and the kinks that the contact straddles;
+    body 0 for the pair's first shape, 1 for the second; the contact's normal (3,); on_side () whether it lies along a
+    cylinder's side; margin, scale () [m].
     """
-    outward = sign * normal
-    touch = _touching(shape, mat, simplex, sign, _still(outward), scale)
+    outward = -normal if body else normal
+    touch = _touching(shape, mat, simplex, kinks, body, _still(outward), scale)
     low, number = touch[0], _distinct(touch)
     face = solid.ring[low]
     held = (solid.corner[face][:, :, None] == touch[None, None]).any(axis=1).all(axis=1)
+    # an edge has two faces; hulls of MuJoCo's in which faces overlap have edges with more, of which the first two count
+    held &= (number != 2) | (jnp.cumsum(held & (face >= 0)) <= 2)
     on_side = on_side | (shape.disc & (jnp.abs(dot(outward, mat[:, 2])) <= _upright(outward)))
     is_face = (face >= 0) & (held | shape.disc) & ~on_side & ~shape.line
     begin, end, line, astray, thick = _line(shape, mat, pos, outward, margin)
@@ -118,22 +123,32 @@ def features(
 
 
 def _touching(
-    shape: Shape, mat: jax.Array, simplex: Simplex, sign: float, outward: jax.Array, scale: jax.Array
+    shape: Shape, mat: jax.Array, simplex: Simplex, kinks: Kinks, body: int, outward: jax.Array, scale: jax.Array
 ) -> jax.Array:
-    """(5,) corners that touch: the farthest along the normal, then those of the simplex that are as far, or the first
-    again. Of a cylinder the first corner of a cap."""
+    """(9,) corners that touch: the farthest along the normal, then those of the simplex that are as far, or the first
+    again. Of a cylinder the first corner of a cap.
+
+    The simplex may stand on another edge of the shape, parallel to the one that touches: where it shows one corner, the
+    other end of the edge that the contact straddles.
+    """
     slack = _least(outward) * scale
-    directions = jnp.concatenate([outward[None], sign * simplex.dir]) @ mat
+    tilt = _least(outward) * _still(kinks.edge)
+    ends = outward[None] + jnp.concatenate([tilt, -tilt])
+    directions = jnp.concatenate([outward[None], -simplex.dir if body else simplex.dir, ends]) @ mat
+    own = (jnp.arange(2) < kinks.number) & (kinks.body == body)
     codes = jax.vmap(lambda d: flat_code(shape, d))(directions)
     height = jax.vmap(lambda code: flat_point(shape, code))(codes) @ directions[0]
-    used = jnp.concatenate([jnp.ones(1, bool), simplex.used]) & (height >= height[0] - slack)
+    shown = jnp.concatenate([jnp.ones(1, bool), simplex.used, own, own]) & (height >= height[0] - slack)
     signs, vertex = codes
     of_box = signs.astype(jnp.int32) @ jnp.asarray([1, 2, 4], jnp.int32)
     is_box = (shape.box > 0).all()
     index = jnp.where(is_box, of_box, vertex.astype(jnp.int32))
     index = jnp.where(shape.disc, jnp.where(directions[0, 2] > 0, 0, CAP_SIDES), index)
     index = jnp.where(shape.line, 0, index)
-    return jnp.where(used, index, index[0])
+    touch = jnp.where(shown, index, index[0])
+    by_simplex = touch[:5]
+    alone = (by_simplex == index[0]).all()
+    return jnp.concatenate([by_simplex, jnp.where(alone, touch[5:], index[0])])
 
 
 def _least(like: jax.Array) -> float:

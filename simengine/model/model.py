@@ -214,7 +214,8 @@ def load_model(source: str | os.PathLike[str] | mujoco.MjModel) -> Model:
     """Compile a model through MuJoCo and keep what the engine needs of it.
 
     Args:
-        source: path of an MJCF or URDF file, MJCF as text, or a compiled `mujoco.MjModel`.
+        source: path of an MJCF or URDF file or of a compiled model (`.mjb`, of the installed MuJoCo), MJCF as text, or
+            a compiled `mujoco.MjModel`.
 
     Returns:
         The model table.
@@ -243,8 +244,9 @@ def _compile(source: str | os.PathLike[str]) -> mujoco.MjModel:
         raise FileNotFoundError(
             f"no model file at {shown!r}; give the path of an MJCF file, or MJCF text starting with '<'"
         )
+    read = mujoco.MjModel.from_binary_path if text.endswith(".mjb") else mujoco.MjModel.from_xml_path
     try:
-        return mujoco.MjModel.from_xml_string(text) if is_text else mujoco.MjModel.from_xml_path(text)
+        return mujoco.MjModel.from_xml_string(text) if is_text else read(text)
     except ValueError as error:
         where = "the given MJCF text" if is_text else repr(text)
         reason = " ".join(str(error).split())

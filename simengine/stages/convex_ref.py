@@ -93,9 +93,11 @@ def _contacts(
         return dist[None], pos1[None] + middle[None], normal[None]
     # (4) more contacts of flat features
     first = features(
-        solids[0], p.a, p.mat_a, jnp.zeros_like(pos1), simplex, 1.0, normal, lies_along(p, kinks, 0), margin, scale
+        solids[0], p.a, p.mat_a, jnp.zeros_like(pos1), simplex, kinks, 0, normal, lies_along(p, kinks, 0), margin, scale
     )
-    second = features(solids[1], p.b, p.mat_b, p.offset, simplex, -1.0, normal, lies_along(p, kinks, 1), margin, scale)
+    second = features(
+        solids[1], p.b, p.mat_b, p.offset, simplex, kinks, 1, normal, lies_along(p, kinks, 1), margin, scale
+    )
     lying = lying_contacts(p, solids, (first, second), margin)
     slot = jnp.arange(SLOTS, dtype=jnp.int32)
     lies = (dist <= margin) & (lying.number > 0)

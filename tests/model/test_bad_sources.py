@@ -48,6 +48,12 @@ def test_a_file_that_mujoco_cannot_compile(tmp_path: Path) -> None:
     refused(lambda: load_model(path), ModelError, rf"MuJoCo could not compile '{path}': .*; correct the model")
 
 
+def test_a_compiled_model_that_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "broken.mjb"
+    path.write_bytes(bytes(64))
+    refused(lambda: load_model(path), ModelError, rf"MuJoCo could not compile '{path}': .*; correct the model")
+
+
 @pytest.mark.parametrize("source", [None, 3, b"<mujoco/>", [1, 2]])
 def test_what_is_no_source(source: Any) -> None:
     refused(lambda: load_model(source), ModelError, "load_model takes a path, MJCF text or a mujoco.MjModel, not")

@@ -25,14 +25,16 @@ from simengine.model.table import SIZES, TABLE, resolve
 from tests.models import ALL, OWN, compile_model, gymnasium_path
 
 
-def test_path_text_and_compiled_model_give_the_same_table() -> None:
-    path = gymnasium_path("ant")
+def test_path_text_and_compiled_model_give_the_same_table(tmp_path: Path) -> None:
+    path, compiled = gymnasium_path("ant"), tmp_path / "ant.mjb"
+    mujoco.mj_saveModel(mujoco.MjModel.from_xml_path(str(path)), str(compiled))
     models = [
         load_model(path),
         load_model(str(path)),
         load_model(path.read_text()),
         load_model("\n  " + path.read_text()),
         load_model(mujoco.MjModel.from_xml_path(str(path))),
+        load_model(compiled),
     ]
     for model in models:
         assert model.name == "ant"

@@ -1,0 +1,143 @@
+"""The automatic executor: candidates take turns on real runs, and the one that needed least time for a call stays.
+
+    run 1 2 3 ...    threads  serial  threads  serial  ...  threads threads threads ...
+                     └──────── trials, timed ─────────┘     └── the fastest, untimed
+
+Invariants
+    1. Every run is run once, by one candidate, and all has completed before another candidate takes a turn: since every
+       executor gives the results of `serial`, who ran what changes none.
+    2. Trials are synchronised at both ends, so that they are of whole runs; runs after the choice are not.
+    3. A candidate that cannot be made here is left out, and the reason says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from ..calls import Emitter, FixedList
+from ..trace import Trace
+from .base import Executor, Options, run_repeatedly
+
+CANDIDATES = {"host": ("threads", "serial"), "cuda": ("graph-cached", "streams", "serial")}
+_SETTLING = 3  # first runs of a candidate, in which it makes graphs and wakes threads
+_TRIALS = 5  # runs that are timed of each
+_LONG = 0.05  # a run that takes longer settles a candidate, and one more is its trial [s]
+
+
+@dataclass
+class _Candidate:
+    """An executor on trial, and seconds a call of its timed runs."""
+
+    executor: Executor
+    runs: int = 0
+    long: bool = False
+    times: list[float] = field(default_factory=list)
+
+    @property
+    def tried(self) -> bool:
+        """Whether it has had all its trials."""
+        return len(self.times) >= (1 if self.long else _TRIALS)
+
+    def note(self, seconds: float, calls: int) -> None:
+        """Take down a run that has completed."""
+        settled = self.runs >= (1 if self.long else _SETTLING)
+        self.runs += 1
+        self.long = self.long or seconds > _LONG
+        if settled:
+            self.times.append(seconds / max(1, calls))
+
+    def __str__(self) -> str:
+        return f"{self.executor.name} {1e6 * min(self.times):.3g} us"
+
+
+class AutoExecutor:
+    """The fastest of several executors.
+
+    Attributes:
+        reason: why `executor` runs the calls, in words and figures.
+    """
+
+    name = "auto"
+
+    def __init__(self, options: Options, make: Callable[[str, Options], Executor]) -> None:
+        self._left_out: list[str] = []
+        self._candidates: list[_Candidate] = []
+        for name in options.candidates.split("+") if options.candidates else CANDIDATES[options.device]:
+            try:
+                self._candidates.append(_Candidate(make(name, options)))
+            except (ImportError, RuntimeError) as error:
+                self._left_out.append(f"{name} cannot run here ({error})")
+        if not self._candidates:
+            raise RuntimeError(f"executor 'auto' has no candidate left: {'; '.join(self._left_out)}; name another one")
+        self._chosen: _Candidate | None = None
+        names = " and ".join(candidate.executor.name for candidate in self._candidates)
+        self.reason = f"{names} take turns on the first runs"
+        self._at = 0
+        if len(self._candidates) == 1:
+            self._choose()
+
+    @property
+    def executor(self) -> Executor:
+        """The one that was chosen, or whose turn it is."""
+        return (self._chosen or self._candidates[self._at]).executor
+
+    @property
+    def undecided(self) -> bool:
+        """Whether candidates are on trial."""
+        return self._chosen is None
+
+    def run(self, emitters: Iterable[Emitter]) -> Trace:
+        """Run the emitters' calls."""
+        if self._chosen is not None:
+            return self._chosen.executor.run(emitters)
+        return self._try(lambda executor: executor.run(emitters))
+
+    def repeat(self, lists: Sequence[FixedList], times: int) -> Trace:
+        """Run fixed lists so many times; a repetition is one trial."""
+        if self._chosen is not None:
+            return run_repeatedly(self._chosen.executor, lists, times)
+        return self._try(lambda executor: run_repeatedly(executor, lists, times), times)
+
+    def synchronize(self) -> None:
+        """Wait for what was issued."""
+        self.executor.synchronize()
+
+    def close(self) -> None:
+        """Close the candidates."""
+        for candidate in self._candidates:
+            candidate.executor.close()
+
+    def _try(self, run: Callable[[Executor], Trace], times: int = 1) -> Trace:
+        candidate = self._candidates[self._at]
+        candidate.executor.synchronize()
+        start = perf_counter()
+        trace = run(candidate.executor)
+        candidate.executor.synchronize()
+        candidate.note(perf_counter() - start, times * trace.counters.calls)
+        self._following()
+        return trace
+
+    def _following(self) -> None:
+        """Give the turn to the candidate that had fewest, or end the trials."""
+        waiting = [i for i, candidate in enumerate(self._candidates) if not candidate.tried]
+        if waiting:
+            self._at = min(waiting, key=lambda i: self._candidates[i].runs)
+            return
+        self._choose()
+
+    def _choose(self) -> None:
+        """Keep the fastest; the others go."""
+        ranked = sorted(self._candidates, key=lambda candidate: min(candidate.times, default=0.0))
+        self._chosen, *others = ranked
+        why = f"{self._chosen.executor.name} is the only candidate"
+        if others:
+            why = f"{', '.join(map(str, ranked))} a call, the least of {len(self._chosen.times)} runs each"
+        self.reason = "; ".join([why, *self._left_out])
+        for candidate in others:
+            with suppress(Exception):
+                candidate.executor.close()
+        self._candidates = [self._chosen]
+        self._at = 0
