@@ -11,6 +11,11 @@
 #pragma once
 
 #define POLISH_STEPS 8
+#if REAL_IS_FLOAT
+#define TOUCHING R(1e-5)  // of the scale: how far below the farthest vertex another one counts as touching too
+#else
+#define TOUCHING R(1e-6)
+#endif
 
 struct Kinks {
   int number;
@@ -214,11 +219,18 @@ DEVICE bool same_point(const Shape& s, int vertex, int other) {
 }
 
 // Weighted mean of the flat support points and the smooth one at n: a point of the core near the contact. True if it is
-// certain: if there is one flat support point only, and the smooth one is not that of a cap.
-DEVICE_CALL bool witness(const Shape& s, const Simplex& simplex, real sign, const real* n, real* point) {
-  real local[3], curved[3], flat[3], sum[3] = {R(0.0), R(0.0), R(0.0)};
+// certain: if there is one flat support point only, and the smooth one is not that of a cap. A flat support point that
+// does not touch, as where the simplex stands on another edge, parallel to the one that does, gives way to one that does.
+DEVICE_CALL bool witness(const Shape& s, const Simplex& simplex, real sign, const real* n, real slack, real* point) {
+  real local[3], along[3], curved[3], flat[3], sum[3] = {R(0.0), R(0.0), R(0.0)};
   int first = -1;
   bool certain = true;
+  const bool disc = s.round[0] > 0 && !(s.round[2] > 0);
+  to_local(along, s.mat, n);
+  for (int i = 0; i < 3; ++i) along[i] *= sign;
+  const int low = flat_vertex(s, along);
+  flat_point(s, low, flat);
+  const real most = dot3(flat, along) - slack;
   ROLLED for (int k = 0; k < 4; ++k) {
     if (!simplex.used[k]) continue;
     to_local(local, s.mat, simplex.dir[k]);
@@ -227,20 +239,18 @@ DEVICE_CALL bool witness(const Shape& s, const Simplex& simplex, real sign, cons
     if (first < 0) first = vertex;
     certain &= same_point(s, vertex, first);
     flat_point(s, vertex, flat);
-    const bool disc = s.round[0] > 0 && !(s.round[2] > 0);
+    if (!disc && dot3(flat, along) < most) flat_point(s, low, flat);
     if (disc) round_point(s, local, curved);
     for (int i = 0; i < 3; ++i) sum[i] = fma_(simplex.weight[k], disc ? flat[i] + curved[i] : flat[i], sum[i]);
   }
-  to_local(local, s.mat, n);
-  for (int i = 0; i < 3; ++i) local[i] *= sign;
-  const bool disc = s.round[0] > 0 && !(s.round[2] > 0), cap = disc && 1 - abs_(local[2]) < R(1e-7);
+  const bool cap = disc && 1 - abs_(along[2]) < R(1e-7);
   if (!cap) {
-    round_point(s, local, curved);
+    round_point(s, along, curved);
     for (int i = 0; i < 3; ++i) sum[i] = disc && i < 2 ? curved[i] : sum[i] + curved[i];
   }
   to_world(point, s.mat, sum);
   for (int i = 0; i < 3; ++i) point[i] += s.pos[i];
-  return certain && !(disc && 1 - abs_(local[2]) < R(1e-4));
+  return certain && !(disc && 1 - abs_(along[2]) < R(1e-4));
 }
 
 // Whether a core has one point only that is farthest along any direction: a point or an ellipsoid.
@@ -253,7 +263,8 @@ DEVICE bool is_strict(const Shape& s) {
 // Witness points of both cores: p1 - p2 = h n. What is left across n is taken up by the edges of the active kinks.
 DEVICE void witnesses(const Difference& d, const Simplex& s, const real* n, real h, const Kinks& kinks, real* p1,
                       real* p2) {
-  const bool certain1 = witness(d.a, s, R(1.0), n, p1), certain2 = witness(d.b, s, R(-1.0), n, p2);
+  const real slack = TOUCHING * d.scale;
+  const bool certain1 = witness(d.a, s, R(1.0), n, slack, p1), certain2 = witness(d.b, s, R(-1.0), n, slack, p2);
   const bool strict1 = is_strict(d.a) || (certain1 && !certain2), strict2 = is_strict(d.b) || (certain2 && !certain1);
   if (strict1 || strict2) {  // its point is certain, and says where the other's is
     for (int i = 0; i < 3; ++i) {

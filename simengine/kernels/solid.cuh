@@ -5,10 +5,8 @@
 
 #define CAP_SIDES 16
 #if REAL_IS_FLOAT
-#define TOUCHING R(1e-5)  // of the scale: how far below the farthest vertex another one counts as touching too
 #define UPRIGHT R(1e-4)   // sine of the angle to the axis, or to a cap, below which a normal shows no side, or no cap
 #else
-#define TOUCHING R(1e-6)
 #define UPRIGHT R(1e-7)
 #endif
 

@@ -197,18 +197,32 @@ def lies_along(p: Pair, kinks: Kinks, body: int) -> jax.Array:
     return (p.b if body else p.a).disc & on_side
 
 
-def _witness(s: Shape, mat: jax.Array, simplex: Simplex, dirs: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
+def touching(like: jax.Array) -> float:
+    """By what share of the scale a vertex may be nearer than the farthest one, and touch too."""
+    return 1e-5 if like.dtype == jnp.float32 else 1e-6
+
+
+def _witness(
+    s: Shape, mat: jax.Array, simplex: Simplex, dirs: jax.Array, n: jax.Array, scale: jax.Array
+) -> tuple[jax.Array, jax.Array]:
     """A point (3,) of a core near the contact, in the world frame from the shape's centre, and whether it is certain:
-    whether there is one flat support point only, and the smooth one is not that of a cap."""
+    whether there is one flat support point only, and the smooth one is not that of a cap.
+
+    A flat support point that does not touch gives way to one that does: the simplex may stand on another edge, parallel
+    to the one that touches.
+    """
 
     def parts(direction: jax.Array) -> tuple[jax.Array, jax.Array]:
         local = _still(direction @ mat)
         return flat_point(s, flat_code(s, local)), round_point(s, local)[0]
 
     flat, curved = jax.vmap(parts)(dirs)
+    along = _still(n @ mat)
+    low = flat_point(s, flat_code(s, along))
+    misses = _still((low[None] - flat) @ along > touching(along) * scale) & ~s.disc
     same = (flat == flat[jnp.argmax(simplex.used)][None]).all(axis=1) | ~simplex.used
     weight = jnp.where(simplex.used, simplex.weight, 0.0)
-    flat, curved = weight @ flat, weight @ curved
+    flat, curved = weight @ jnp.where(misses[:, None], low[None], flat), weight @ curved
     local = n @ mat
     on_cap = s.disc & (1 - jnp.abs(local[2]) < 1e-7)
     point = mat @ (flat + jnp.where(on_cap, curved, round_point(s, jnp.where(on_cap, 1.0, local))[0]))
@@ -224,8 +238,8 @@ def _is_strict(s: Shape) -> jax.Array:
 def witnesses(p: Pair, s: Simplex, n: jax.Array, h: jax.Array, kinks: Kinks) -> tuple[jax.Array, jax.Array]:
     """Witness points (3,), (3,) of both cores, from a's centre: they differ by h along n only. What is left across
     it is taken up by the edges of the active kinks."""
-    p1, certain1 = _witness(p.a, p.mat_a, s, s.dir, n)
-    p2, certain2 = _witness(p.b, p.mat_b, s, -s.dir, -n)
+    p1, certain1 = _witness(p.a, p.mat_a, s, s.dir, n, p.scale)
+    p2, certain2 = _witness(p.b, p.mat_b, s, -s.dir, -n, p.scale)
     p2 = p2 + p.offset
     rest = p1 - p2
     rest = rest - dot(rest, n) * n

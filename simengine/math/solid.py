@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from simengine.math.convex_shape import Shape, flat_code, flat_point
 from simengine.math.gjk import Simplex
-from simengine.math.polish import Kinks
+from simengine.math.polish import Kinks, touching
 from simengine.math.vector import dot, safe_sqrt
 
 CAP_SIDES = 16
@@ -131,8 +131,8 @@ def _touching(
     The simplex may stand on another edge of the shape, parallel to the one that touches: where it shows one corner, the
     other end of the edge that the contact straddles.
     """
-    slack = _least(outward) * scale
-    tilt = _least(outward) * _still(kinks.edge)
+    slack = touching(outward) * scale
+    tilt = touching(outward) * _still(kinks.edge)
     ends = outward[None] + jnp.concatenate([tilt, -tilt])
     directions = jnp.concatenate([outward[None], -simplex.dir if body else simplex.dir, ends]) @ mat
     own = (jnp.arange(2) < kinks.number) & (kinks.body == body)
@@ -149,11 +149,6 @@ def _touching(
     by_simplex = touch[:5]
     alone = (by_simplex == index[0]).all()
     return jnp.concatenate([by_simplex, jnp.where(alone, touch[5:], index[0])])
-
-
-def _least(like: jax.Array) -> float:
-    """By what share of the scale a corner is farther than another one."""
-    return 1e-5 if like.dtype == jnp.float32 else 1e-6
 
 
 def _upright(like: jax.Array) -> float:
@@ -178,6 +173,6 @@ def _line(
     upright = sine <= _upright(outward)
     thick = jnp.where(shape.line, 0.5 * margin, 0.0)
     reach = jnp.where(shape.disc, shape.round[0] / jnp.where(upright, 1.0, sine), shape.radius + thick)
-    half = jnp.where(shape.disc & (dot(outward, axis) > _least(outward)), -1.0, 1.0) * shape.box[2] * axis
+    half = jnp.where(shape.disc & (dot(outward, axis) > touching(outward)), -1.0, 1.0) * shape.box[2] * axis
     middle = pos + reach * aside
     return middle - half, middle + half, shape.disc | shape.line, shape.disc & upright, thick

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from copy import copy
 from functools import cache
+from itertools import product
 from typing import Any
 
 import jax
@@ -258,6 +259,46 @@ def test_prisms_on_a_plane_touch_in_the_corners_that_mujoco_chooses(dtype: str) 
         assert data.ncon > 3 * number
         np.testing.assert_array_equal(contacts.geom2, data.contact.geom[:, 1])
         np.testing.assert_allclose(contacts.pos, data.contact.pos, atol=1e-5)
+
+
+BEVEL = 2e-5  # [m]
+
+
+def test_edges_touch_where_they_cross_though_others_run_beside_them_in_float32() -> None:
+    """A bar whose edges are narrow faces: the search may end at the other edge of one, which is as near as rounding."""
+    size = (0.03, 0.01, 0.006)
+    corners = [[sign * half for sign, half in zip(signs, size, strict=True)] for signs in product((-1, 1), repeat=3)]
+    bevelled = [[v - np.sign(v) * BEVEL * (i == k) for i, v in enumerate(c)] for c in corners for k in range(3)]
+    vertices = " ".join(f"{v:.6f}" for corner in bevelled for v in corner)
+    model = load_model(f"""<mujoco><asset><mesh name="bar" vertex="{vertices}"/></asset><worldbody>
+      <body><freejoint/><geom type="mesh" mesh="bar" mass="1"/></body>
+      <body><freejoint/><geom type="box" size="0.03 0.03 0.03" mass="1"/></body></worldbody></mujoco>""")
+    qpos = crossed(np.random.default_rng(1), 4000)[[2001, 2479, 2550]]
+    sim = Simulation(model, len(qpos), backend="host")
+    sim.set_state(qpos=qpos)
+    sim.forward()
+    data = mujoco.MjData(model.mj)
+    for world in range(len(qpos)):
+        data.qpos[:] = qpos[world]
+        mujoco.mj_forward(model.mj, data)
+        ours = sim.contacts(world)
+        assert ours.ncon == data.ncon == 1
+        np.testing.assert_allclose(ours.pos, data.contact.pos, atol=2e-6)
+        np.testing.assert_allclose(ours.dist, data.contact.dist, atol=2e-7)
+    sim.close()
+
+
+def crossed(rng: np.random.Generator, number: int) -> np.ndarray:
+    """Places of two free bodies about each other, (number, 14)."""
+    qpos = np.zeros((number, 14))
+    for first in (3, 10):
+        turn = rng.normal(size=(number, 4))
+        qpos[:, first : first + 4] = turn / np.linalg.norm(turn, axis=1)[:, None]
+    away = rng.normal(size=(number, 3))
+    length = np.linalg.norm(away, axis=1)[:, None]
+    distance = rng.uniform(0.03, 0.05, size=(number, 1))
+    qpos[:, 7:10] = away * distance / length
+    return qpos
 
 
 @pytest.mark.parametrize("tilt", [0.0, 1e-7, 1e-5, 1e-3])
