@@ -130,16 +130,15 @@ DEVICE_CALL bool face_touches(const Solid& s, int face) {
   return held >= s.touches;
 }
 
-// Whether a face, an entry of vert_face, may lie flat. An edge has two faces; hulls of MuJoCo's in which faces overlap
-// have edges with more, of which the first two count.
+// Whether a face, an entry of vert_face, may lie flat. Three corners have one face and two have two; where faces of a
+// hull overlap, as MuJoCo's do now and then, they have more, of which the first ones count.
 DEVICE_CALL bool face_counts(const Solid& s, int entry) {
   const int* faces = s.model->vert_face();
   if (!face_touches(s, faces[entry])) return false;
+  if (s.touches == 1) return true;
   int before = 0;
-  if (s.touches == 2) {
-    ROLLED for (int k = first_face(s); k < entry; ++k) before += face_touches(s, faces[k]);
-  }
-  return before < 2;
+  ROLLED for (int k = first_face(s); k < entry; ++k) before += face_touches(s, faces[k]);
+  return before + s.touches < 4;
 }
 
 DEVICE void face_normal_of(const Solid& s, int face, real* normal) {
