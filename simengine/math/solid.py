@@ -94,8 +94,8 @@ def features(
     low, number = touch[0], _distinct(touch)
     face = solid.ring[low]
     held = (solid.corner[face][:, :, None] == touch[None, None]).any(axis=1).all(axis=1)
-    # three corners have one face and two have two; where faces of a hull overlap, as MuJoCo's do now and then, they have
-    # more, of which the first ones count
+    # three corners have one face and two have two; where faces of a hull overlap, as MuJoCo's do now and then, they
+    # have more, of which the first ones count
     held &= (number == 1) | (jnp.cumsum(held & (face >= 0)) + jnp.minimum(number, 3) <= 4)
     on_side = on_side | (shape.disc & (jnp.abs(dot(outward, mat[:, 2])) <= _upright(outward)))
     is_face = (face >= 0) & (held | shape.disc) & ~on_side & ~shape.line
