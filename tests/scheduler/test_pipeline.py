@@ -28,9 +28,6 @@ def pipeline(device: FakeDevice, table: Segments, **options: Any) -> Any:
     return make_executor("pipeline", segments=table, driver=device, stream=0, **{"record": "order", **options})
 
 
-# ---------------------------------------------------------------------------------------------------- ordinary emitters
-
-
 @settings(max_examples=40, deadline=None)
 @given(
     specs(),
@@ -199,9 +196,6 @@ def test_run_orders_with_the_home_stream_on_both_sides() -> None:
         device.synchronize(0)
         assert order == ["before", *["run"] * 6, "after"]
         executor.close()
-
-
-# -------------------------------------------------------------------------------------------------------- whole jobs
 
 
 class Refused:

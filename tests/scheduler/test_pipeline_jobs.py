@@ -26,9 +26,6 @@ def pipeline(device: FakeDevice, table: Segments, **options: Any) -> Any:
     return make_executor("pipeline", segments=table, driver=device, stream=0, **{"record": "order", **options})
 
 
-# ---------------------------------------------------------------------------------------------------- ordinary emitters
-
-
 class Filters:
     """Jobs of two kinds, of `lengths` calls, from one array into another through working memory of the stream."""
 
