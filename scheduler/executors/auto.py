@@ -1,4 +1,4 @@
-"""The automatic executor: candidates take turns on real runs, and the one that needed least time for a call stays.
+"""The automatic executor: candidates take turns on real runs, and the first one stays unless another is clearly faster.
 
     run 1 2 3 ...    threads  serial  threads  serial  ...  threads threads threads ...
                      └──────── trials, timed ─────────┘     └── the fastest, untimed
@@ -24,6 +24,7 @@ from .base import Executor, Options, run_repeatedly
 CANDIDATES = {"host": ("threads", "serial"), "cuda": ("graph-cached", "streams", "serial")}
 _SETTLING = 3  # first runs of a candidate, in which it makes graphs and wakes threads
 _TRIALS = 5  # runs that are timed of each
+_CLEARLY = 0.85  # of the first candidate's time that another may take at most: on a busy machine trials are noisy
 _LONG = 0.05  # a run that takes longer settles a candidate, and one more is its trial [s]
 
 
@@ -54,7 +55,7 @@ class _Candidate:
 
 
 class AutoExecutor:
-    """The fastest of several executors.
+    """The fastest of several executors, or the first, where none is clearly faster.
 
     Attributes:
         reason: why `executor` runs the calls, in words and figures.
@@ -128,13 +129,18 @@ class AutoExecutor:
             return
         self._choose()
 
+    def _handicapped(self, candidate: _Candidate) -> float:
+        """Time by which candidates are ranked; before any trials there is one."""
+        least = min(candidate.times, default=0.0)
+        return _CLEARLY * least if candidate is self._candidates[0] else least
+
     def _choose(self) -> None:
         """Keep the fastest; the others go."""
-        ranked = sorted(self._candidates, key=lambda candidate: min(candidate.times, default=0.0))
-        self._chosen, *others = ranked
-        why = f"{self._chosen.executor.name} is the only candidate"
+        first, *others = sorted(self._candidates, key=self._handicapped)
+        self._chosen = first
+        why = f"{first.executor.name} is the only candidate"
         if others:
-            why = f"{', '.join(map(str, ranked))} a call, the least of {len(self._chosen.times)} runs each"
+            why = f"{', '.join(map(str, (first, *others)))} a call, the least of {len(first.times)} runs each"
         self.reason = "; ".join([why, *self._left_out])
         for candidate in others:
             with suppress(Exception):

@@ -85,6 +85,16 @@ def test_the_fastest_stays_and_every_run_is_run_once(clock: Clock, slow: str, fa
     assert made[fast].closed
 
 
+def test_the_likeliest_stays_unless_another_is_clearly_faster(clock: Clock) -> None:
+    for seconds, name in ((0.9e-3, "first"), (0.8e-3, "second")):
+        executor, _ = of(clock, first=1e-3, second=seconds)
+        _, calls = counting()
+        while executor.undecided:
+            executor.run([calls()])
+        assert executor.executor.name == name
+        assert executor.reason.startswith(name)
+
+
 def test_runs_that_take_long_are_few(clock: Clock) -> None:
     executor, made = of(clock, first=0.1, second=0.2)
     _, calls = counting()
@@ -96,7 +106,7 @@ def test_runs_that_take_long_are_few(clock: Clock) -> None:
 
 
 def test_lists_of_other_lengths_are_compared_by_the_call(clock: Clock) -> None:
-    executor, made = of(clock, first=1.1e-3, second=1e-3)
+    executor, made = of(clock, first=1.3e-3, second=1e-3)
     turn = 0
     while executor.undecided:
         _, calls = counting(1 if executor.executor is made["first"] else 50)
