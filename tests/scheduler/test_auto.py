@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from scheduler import KernelCall, PythonLaunch, Segments, make_executor, validate
+from scheduler import FixedList, KernelCall, PythonLaunch, Segments, make_executor, validate
 from scheduler.executors import auto
 from scheduler.executors.auto import AutoExecutor
 from scheduler.executors.base import Executor, Options
 from scheduler.executors.serial import SerialExecutor
+from scheduler.testing import FakeDevice
 
 
 class Clock:
@@ -168,4 +169,26 @@ def test_who_has_the_turn_changes_no_result() -> None:
         number += 1
     assert executor.executor.name in ("threads", "serial")
     assert "us a call, the least of" in executor.reason
+    executor.close()
+
+
+def test_candidates_on_a_device_are_its_own_and_end_before_another_begins() -> None:
+    device, segments = FakeDevice(3, eagerness=0.3), Segments()
+    total = segments.intern("total")
+    values = [1]
+
+    def add(i: int) -> None:
+        values.append(2 * values[-1] + i)
+
+    calls = FixedList([KernelCall(f"add{i}", device.launch(partial(add, i)), (), (), (total,)) for i in range(3)])
+    executor = make_executor("auto", segments=segments, device="cuda", driver=device, stream=0)
+    assert isinstance(executor, AutoExecutor)
+    assert executor.reason == "graph-cached and streams and serial take turns on the first runs"
+    expected = 1
+    while executor.undecided:
+        executor.run([calls])
+        for i in range(3):
+            expected = 2 * expected + i
+        assert values[-1] == expected
+    assert executor.executor.name in ("graph-cached", "streams", "serial")
     executor.close()
