@@ -76,7 +76,10 @@ def test_ant_steps_as_mujoco_along_a_trajectory(dtype: str) -> None:
     assert max(worst.values()) < STEP_TOLERANCE[dtype], worst
 
 
-STEPPED = ("half_cheetah", "hopper", "crates", "linkage", "ragdoll", "ropes", "dual")
+STEPPED = (
+    *("half_cheetah", "hopper", "crates", "dual"),
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("linkage", "ragdoll", "ropes")),
+)
 """Models with different rows, pairs, integrators and solvers."""
 
 

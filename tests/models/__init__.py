@@ -28,7 +28,7 @@ OWN = {name: Path(__file__).with_name(f"{name}.xml").read_text() for name in (*N
 
 ALL = (*GYMNASIUM, *NAMES)
 
-_ALSO_IN_SINGLE = ("ant", "crates", "tendons")
+_ALSO_IN_SINGLE = ("ant", "tendons")
 
 ALL_IN_DOUBLE_SOME_IN_SINGLE = [
     *(pytest.param(name, "float64", id=f"{name}-float64") for name in ALL),

@@ -303,7 +303,7 @@ def test_a_dropped_threads_executor_ends_its_threads() -> None:
 
 
 def test_options_are_checked() -> None:
-    with pytest.raises(ValueError, match="unknown executor 'graf'; choose one of device, graph, graph-cached, "):
+    with pytest.raises(ValueError, match="unknown executor 'graf'; choose one of auto, device, graph, "):
         make_executor("graf")
     with pytest.raises(TypeError, match="unknown executor option 'widow'; the options are segments, window"):
         make_executor("serial", widow=3)
