@@ -55,7 +55,7 @@ def test_unknown_backend() -> None:
 
 @pytest.mark.parametrize("name", ["warp", "", "streams"])
 def test_executors_that_the_host_cannot_run(name: str) -> None:
-    words = f"executor '{name}' cannot run on backend 'host'; choose one of serial, shuffled, threads, simulated"
+    words = f"executor '{name}' cannot run on backend 'host'; choose one of auto, serial, shuffled, threads, simulated"
     refused(lambda: make(executor=name), ValueError, words)
 
 

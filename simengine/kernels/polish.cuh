@@ -220,7 +220,7 @@ DEVICE bool same_point(const Shape& s, int vertex, int other) {
 
 // Weighted mean of the flat support points and the smooth one at n: a point of the core near the contact. True if it is
 // certain: if there is one flat support point only, and the smooth one is not that of a cap. A flat support point that
-// does not touch, as where the simplex stands on another edge, parallel to the one that does, gives way to one that does.
+// does not touch gives way to one that does: the simplex may stand on another edge, parallel to the one that touches.
 DEVICE_CALL bool witness(const Shape& s, const Simplex& simplex, real sign, const real* n, real slack, real* point) {
   real local[3], along[3], curved[3], flat[3], sum[3] = {R(0.0), R(0.0), R(0.0)};
   int first = -1;
