@@ -27,8 +27,8 @@ _MEASURED = {
         "models (benchmarks/results/scheduler_h200.json)"
     ),
     "streams": (
-        "where steps wait for counts, as those by islands do, graphs take 2 to 4 times as long on an H200 "
-        "(benchmarks/results/scheduler_h200.json)"
+        "where steps wait for counts, as those by islands do, cached graphs took 2.8 to 3.5 times as long on three of "
+        "five models on an H200, and 0.9 and 1.0 times on the others (benchmarks/results/scheduler_h200.json)"
     ),
     "without graphs": "graphs, which are faster, need cuda-bindings; install simengine[cuda13] or simengine[cuda12]",
 }

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,12 +69,5 @@ def test_the_program_for_a_gpu_compiles() -> None:
 
 
 @pytest.mark.gpu
-def test_the_program_for_a_gpu(tmp_path: Path) -> None:
-    cupy = pytest.importorskip("cupy")
-    try:
-        devices = cupy.cuda.runtime.getDeviceCount()
-    except cupy.cuda.runtime.CUDARuntimeError:
-        devices = 0
-    if devices == 0:
-        pytest.skip("no CUDA device")
+def test_the_program_for_a_gpu(cupy: Any, tmp_path: Path) -> None:
     run("python gpu", tmp_path)

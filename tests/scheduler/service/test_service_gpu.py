@@ -99,19 +99,8 @@ elif what in ("stray", "witness"):
 '''
 
 
-@pytest.fixture(scope="module")
-def gpu() -> None:
-    cupy = pytest.importorskip("cupy")
-    try:
-        devices = cupy.cuda.runtime.getDeviceCount()
-    except cupy.cuda.runtime.CUDARuntimeError:
-        devices = 0
-    if devices == 0:
-        pytest.skip("no CUDA device")
-
-
 @pytest.fixture
-def clients(gpu: None) -> Iterator[Any]:
+def clients(cupy: Any) -> Iterator[Any]:
     started: list[subprocess.Popen[str]] = []
 
     def start(what: str, address: str, first: int) -> subprocess.Popen[str]:
