@@ -46,12 +46,13 @@ class _Candidate:
         """Take down a run that has completed."""
         settled = self.runs >= (1 if self.long else _SETTLING)
         self.runs += 1
-        self.long = self.long or seconds > _LONG
+        self.long = seconds > _LONG
         if settled:
             self.times.append(seconds / max(1, calls))
 
     def __str__(self) -> str:
-        return f"{self.executor.name} {1e6 * min(self.times):.3g} us"
+        us = 1e6 * min(self.times)
+        return f"{self.executor.name} {us:{',.0f' if us >= 100 else '.3g'}} us"
 
 
 class AutoExecutor:
@@ -140,7 +141,7 @@ class AutoExecutor:
         self._chosen = first
         why = f"{first.executor.name} is the only candidate"
         if others:
-            why = f"{', '.join(map(str, (first, *others)))} a call, the least of {len(first.times)} runs each"
+            why = f"{', '.join(map(str, (first, *others)))} a call, the least of their runs"
         self.reason = "; ".join([why, *self._left_out])
         for candidate in others:
             with suppress(Exception):
