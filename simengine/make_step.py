@@ -208,7 +208,8 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     put("cfrc_ext", tendon_forces(m, f["subtree_com"], *poses, *pulled, f["cfrc_ext"]))
     put("energy", energy(m, qpos, qvel, f["xipos"], f["ten_length"], f["qM"]))
     # sensors
-    put("subtree_linvel subtree_angmom", subtree_vel(m, f["subtree_com"], f["cinert"], f["cvel"]))
+    centres = (f["xipos"], f["ximat"], f["subtree_com"], f["cvel"])
+    put("subtree_linvel subtree_angmom", subtree_vel(m, *centres))
     put("cacc_bias", acc_bias(m, qvel, f["cdof_dot"]))
     at, geoms = (f["xpos"], f["xquat"]), (f["geom_xpos"], f["geom_xmat"])
     measured = (f["xipos"], f["subtree_com"], *geoms, f["ten_length"], f["actuator_length"])

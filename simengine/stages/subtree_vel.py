@@ -4,9 +4,9 @@ from simengine.stages.stage import Stage
 
 SUBTREE_VEL = Stage(
     name="subtree_vel",
-    reads=("subtree_com", "cinert", "cvel"),
+    reads=("xipos", "ximat", "subtree_com", "cvel"),
     writes=("subtree_linvel", "subtree_angmom"),
-    scratch=(("momentum", ("nbody", 6)),),
-    flops=40,
+    scratch=(("motion", ("nbody", 6)),),
+    flops=60,
     ref="subtree_vel_ref:subtree_vel",
 )

@@ -8,26 +8,33 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.math import spatial, tree
+from simengine.math import tree
 from simengine.math.vector import MINVAL, const, cross, matmul
 
 
-def subtree_vel(m: Any, subtree_com: jax.Array, cinert: jax.Array, cvel: jax.Array) -> tuple[jax.Array, jax.Array]:
+def subtree_vel(
+    m: Any, xipos: jax.Array, ximat: jax.Array, subtree_com: jax.Array, cvel: jax.Array
+) -> tuple[jax.Array, jax.Array]:
     """Velocity of the centre of mass of every subtree, and angular momentum about it.
 
-    Args: subtree_com (nbody, 3) [m], cinert (nbody, 10), cvel (nbody, 6).
+    Bodies are summed about their own centres and without the common velocity: about the com of the tree much of it
+    would cancel.
+
+    Args: xipos (nbody, 3) [m], ximat (nbody, 9), subtree_com (nbody, 3) [m], cvel (nbody, 6).
     Returns: subtree_linvel (nbody, 3) [m/s], subtree_angmom (nbody, 3) [kg m^2/s].
     """
-    # (1) momentum of each body about the com of its tree
-    momentum = spatial.inertia_mul(cinert, cvel)
+    # (1) each body's own motion: velocity of its centre, momentum of rotation about it
+    turning, axes = cvel[:, :3], ximat.reshape(-1, 3, 3)
+    linear = cvel[:, 3:] + cross(turning, xipos - subtree_com[m.body_rootid])
+    local = const(m.body_inertia, cvel) * jnp.einsum("bij,bi->bj", axes, turning)
+    spin = jnp.einsum("bij,bj->bi", axes, local)
 
-    # (2) sums over subtrees, moved to their own com; the world's holds trees with several coms
-    spin, linear = momentum[:, :3], momentum[:, 3:]
-    about_world = spin + cross(subtree_com[m.body_rootid] - subtree_com[:1], linear)
+    # (2) sums over subtrees, (subtree, body); the world's body does not move
     inside = tree.subtree(m).astype(float)
     inside[:, 0] = 0.0
-    sums = matmul(const(inside, cvel), jnp.concatenate([about_world, linear], axis=1))
-    angmom = sums[:, :3] + cross(subtree_com[:1] - subtree_com, sums[:, 3:])
-    mass = np.asarray(m.body_subtreemass)
-    share = np.where(mass < MINVAL, 0.0, 1.0 / np.maximum(mass, MINVAL))
-    return sums[:, 3:] * const(share, cvel)[:, None], angmom
+    mass, total = np.asarray(m.body_mass), np.asarray(m.body_subtreemass)
+    share = np.where(total < MINVAL, 0.0, 1.0 / np.maximum(total, MINVAL))
+    velocity = matmul(const(inside * mass * share[:, None], cvel), linear)
+    relative = const(inside * mass, cvel)[:, :, None] * (linear[None] - velocity[:, None])
+    turn = cross(xipos[None] - subtree_com[:, None], relative)
+    return velocity, matmul(const(inside, cvel), spin) + turn.sum(axis=1)
