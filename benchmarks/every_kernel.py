@@ -7,8 +7,9 @@ Meant to be run under a checker that slows kernels down a hundred times:
     compute-sanitizer --tool synccheck python -m benchmarks.every_kernel
     compute-sanitizer --tool initcheck python -m benchmarks.every_kernel --raw
 
-Run it once without a checker first, so that the kernels are compiled and cached. Arrays are then allocations of their
-own, so that a checker sees what lies beside them.
+Run it once without a checker first, so that the kernels are compiled and cached. Arrays are allocations of their own,
+so that a checker sees what lies beside them. With `--part 1/4` it takes a quarter of the models, for several processes
+side by side, and does not ask whether every kernel ran.
 
 The first models are combs: a free body with teeth of different lengths, so that its height says how many contacts and
 constraint rows a world has, beside as many other free bodies as fill groups of 8, 16 and 32 lanes and more. Every size
@@ -24,7 +25,8 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import mujoco
@@ -330,6 +332,25 @@ def start_raw() -> None:
     HostBackend.zeros = on_host  # type: ignore[method-assign]
 
 
+def everything(args: argparse.Namespace, runs: Runs) -> Iterator[Callable[[], list[str]]]:
+    """What runs each model and returns what is wrong with its worlds."""
+    for bodies in BODIES:
+        for integrator in ("Euler", "RK4"):
+            yield partial(run_model, bodies, integrator, args, runs)
+    for option in ('solver="CG"', 'solver="PGS"', 'cone="elliptic"'):
+        yield partial(run_model, 0, "RK4", args, runs, option)
+    for name, mj in shared_models():
+        yield partial(run_shared, name, mj, args, runs)
+
+
+def part(text: str) -> tuple[int, int]:
+    """K and N of "K/N"."""
+    number, _, parts = text.partition("/")
+    if not (number.isdigit() and parts.isdigit() and 1 <= int(number) <= int(parts)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no part; write K/N with K from 1 to N")
+    return int(number), int(parts)
+
+
 def main() -> int:
     """Run all models; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -338,20 +359,20 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--dtype", default="float32", choices=["float32", "float64"])
     parser.add_argument("--raw", action="store_true", help="leave memory unset, for initcheck")
+    parser.add_argument(
+        "--part", type=part, default=(1, 1), metavar="K/N", help="only the Kth of N parts of the models"
+    )
     args = parser.parse_args()
     if args.backend == "cuda":
         own_allocations()
     if args.raw:
         start_raw()
     begin, runs, wrong = time.perf_counter(), Runs(), list[str]()
-    for bodies in BODIES:
-        for integrator in ("Euler", "RK4"):
-            wrong += run_model(bodies, integrator, args, runs)
-    for option in ('solver="CG"', 'solver="PGS"', 'cone="elliptic"'):
-        wrong += run_model(0, "RK4", args, runs, option)
-    for name, mj in shared_models():
-        wrong += run_shared(name, mj, args, runs)
-    wrong += report(runs)
+    number, parts = args.part
+    for run in list(everything(args, runs))[number - 1 :: parts]:
+        wrong += run()
+    missing = report(runs)
+    wrong += missing if parts == 1 else []
     launches, seconds = sum(runs.values()), time.perf_counter() - begin
     print(f"{launches} launches of {len({name for name, _ in runs})} kernels in {seconds:.1f} s on {args.backend}")
     for problem in wrong:
