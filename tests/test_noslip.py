@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, load_model
+from simengine.check.states import STATE_ARRAYS, Sampler
+from tests import models
 
 SKID = """
 <mujoco model="skid">
@@ -78,3 +80,21 @@ def test_boxes_creep_less() -> None:
         sim.step(300)
         speed[iterations] = np.abs(np.asarray(sim.qvel)[0, -6:-3]).max()
     assert speed[12] < 0.1 * speed[0]
+
+
+def test_single_precision_keeps_small_changes_of_large_forces() -> None:
+    mj = mujoco.MjModel.from_xml_string(models.OWN["linkage"])
+    mj.opt.tolerance, mj.opt.noslip_tolerance, mj.opt.noslip_iterations = 1e-15, 0, 20
+    model = load_model(mj)
+    states = list(Sampler(mj, 0).settled(60))
+    results = []
+    for dtype in ("float32", "float64"):
+        sim = Simulation(model, len(states), backend="host", dtype=dtype)
+        sim.set_state(**{name: np.array([getattr(state, name) for state in states]) for name in STATE_ARRAYS})
+        sim.forward()
+        results.append(np.array(sim.field("qacc"), float))
+        forces = np.abs(sim.constraints(0).force)
+        sim.close()
+    assert forces.max() > 1000  # where a body at rest weighs 50 N
+    error = np.abs(results[0] - results[1]).max(axis=1) / np.maximum(1, np.abs(results[1]).max(axis=1))
+    assert error.max() < 1e-3, error

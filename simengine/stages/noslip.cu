@@ -1,7 +1,8 @@
 // Friction without slip: MuJoCo documentation, "Computation", "Constraint solver", "Noslip". After the solver, the
 // forces of dry friction and of friction at contacts are improved one after another as if their rows had no
 // regularisation, in sweeps like those of solve_pgs without its momentum and random order. Normal forces stay, and of
-// a pyramid the sum of every two opposite edges.
+// a pyramid the sum of every two opposite edges. All is in terms of what the sweeps change: where large forces cancel,
+// the solver's acceleration is known better than that of its forces.
 
 // Rows that are improved together, r being the first: dry friction alone, two opposite edges of a pyramid, an elliptic
 // contact; 0 for other rows.
@@ -25,19 +26,23 @@ DEVICE void bare_blocks(const Model& m, const DenseDual& d, real* efc_weight) {
   lane_sync();
 }
 
-// Tangential force of a cone that is best for a quadratic cost: minimise 1/2 x' A x + x' b over
-// sum (x_i / friction_i)^2 <= radius^2. With x_i = friction_i y_i it is (A + lambda) y = -b, where lambda >= 0 is the
-// root of |y| = radius. As in MuJoCo, Newton on |y|^2 has 20 iterations, which are too few where friction about the
-// tangents is small, and a matrix with small pivots, or with pivots that are rounding alone, gives no force.
+// Tangential force of a cone that is best for a quadratic cost: minimise 1/2 (x - old)' A (x - old) + (x - old)' slip
+// over sum (x_i / friction_i)^2 <= radius^2. With x_i = friction_i y_i it is (A + lambda) (y - old) = -slip - lambda old,
+// where lambda >= 0 is the root of |y| = radius. As in MuJoCo, Newton on |y|^2 has 20 iterations, which are too few where
+// friction about the tangents is small, and a matrix with small pivots, or with pivots that are rounding alone, gives no
+// force.
 #define TANGENT_ITERATIONS 20
 #define LEAST_PIVOT R(1e-10)
 
-// y = -inv(A + lambda) b, scaled; L receives the Cholesky factor. False if the matrix counts as singular.
-DEVICE bool tangents_at(int n, const real* A, const real* b, const real* friction, real lambda, real* L, real* y) {
+// y = old - inv(A + lambda) (slip + lambda old), scaled; L receives the Cholesky factor. False if the matrix counts as
+// singular.
+DEVICE bool tangents_at(int n, const real* A, const real* slip, const real* old, const real* friction, real lambda,
+                        real* L, real* y) {
   real least = 1, product = 1;
   bool rounding = false;
   ROLLED for (int i = 0; i < n; ++i) {
-    real right = -(friction[i] * b[i]);
+    const real before = friction[i] > 0 ? divide_(old[i], friction[i]) : R(0.0);
+    real right = -fma_(lambda, before, friction[i] * slip[i]);
     ROLLED for (int j = 0; j <= i; ++j) {
       const real whole = friction[i] * friction[j] * A[MAX_CONE_ROWS * i + j] + (i == j ? lambda : R(0.0));
       real a = whole;
@@ -56,14 +61,16 @@ DEVICE bool tangents_at(int n, const real* A, const real* b, const real* frictio
     ROLLED for (int k = i + 1; k < n; ++k) y[i] = fma_(-L[MAX_CONE_ROWS * k + i], y[k], y[i]);
     y[i] = divide_(y[i], L[MAX_CONE_ROWS * i + i]);
   }
+  ROLLED for (int i = 0; i < n; ++i) y[i] += friction[i] > 0 ? divide_(old[i], friction[i]) : R(0.0);
   return !rounding && (n > 3 ? least : product) >= LEAST_PIVOT;
 }
 
-DEVICE void best_tangents(int n, const real* A, const real* b, const real* friction, real radius, real* x) {
+DEVICE void best_tangents(int n, const real* A, const real* slip, const real* old, const real* friction, real radius,
+                          real* x) {
   real L[MAX_CONE_ROWS * MAX_CONE_ROWS], y[MAX_CONE_ROWS], lambda = 0, length2 = 0;
-  const real slack = max_(R(1e-10), 8 * REAL_EPS * radius * radius);
+  const real slack = max_(R(1e-10), REAL_EPS * radius * radius);
   ROLLED for (int iteration = 0; iteration < TANGENT_ITERATIONS; ++iteration) {
-    if (!tangents_at(n, A, b, friction, lambda, L, y)) return;
+    if (!tangents_at(n, A, slip, old, friction, lambda, L, y)) return;
     real curve = 0;
     length2 = 0;
     ROLLED for (int i = 0; i < n; ++i) {
@@ -84,11 +91,13 @@ DEVICE void best_tangents(int n, const real* A, const real* b, const real* frict
   ROLLED for (int i = 0; i < n; ++i) x[i] = shrink * friction[i] * y[i];
 }
 
-// Cost of moving forces by change, given the derivative of the cost before.
-DEVICE real cost_of(int n, const real* A, const real* slip, const real* old, const real* force) {
+// Cost of moving forces, given the derivative of the cost before; `noise` receives what rounding may make of none.
+DEVICE real cost_of(int n, const real* A, const real* slip, const real* old, const real* force, real* noise) {
   real cost = 0;
+  *noise = R(1e-10);
   ROLLED for (int i = 0; i < n; ++i) {
     real slope = slip[i];
+    *noise = fma_(4 * REAL_EPS * abs_(slope), abs_(force[i]) + abs_(old[i]), *noise);
     ROLLED for (int j = 0; j < n; ++j) slope = fma_(R(0.5) * A[MAX_CONE_ROWS * i + j], force[j] - old[j], slope);
     cost = fma_(force[i] - old[i], slope, cost);
   }
@@ -131,25 +140,22 @@ DEVICE real improve_row(const Model& m, const DenseDual& d, int r) {
   const bool cone = rows.type[r] == ROW_CONTACT_ELLIPTIC;
   const int first = cone ? r + 1 : r, n = cone ? together - 1 : together;
   const real* A = d.block + MAX_CONE_ROWS * r + (cone ? MAX_CONE_ROWS + 1 : 0);
-  real old[MAX_CONE_ROWS], slip[MAX_CONE_ROWS], linear[MAX_CONE_ROWS], force[MAX_CONE_ROWS];
+  real old[MAX_CONE_ROWS], slip[MAX_CONE_ROWS], force[MAX_CONE_ROWS];
   ROLLED for (int i = 0; i < n; ++i) {
     real coupled = 0;
     DOF_FOR(v, nv) coupled = fma_(d.Y[(first + i) * stride + v], d.z[v], coupled);
     slip[i] = d.b[first + i] + lane_sum(coupled);
     old[i] = d.force[first + i];
-  }
-  ROLLED for (int i = 0; i < n; ++i) {
-    linear[i] = slip[i];
-    ROLLED for (int j = 0; j < n; ++j) linear[i] = fma_(-A[MAX_CONE_ROWS * i + j], old[j], linear[i]);
     force[i] = 0;
   }
   if (!cone) {
     force[0] = clamp_(old[0] - divide_(slip[0], A[0]), -rows.frictionloss[r], rows.frictionloss[r]);
   } else if (d.force[r] >= MJMINVAL) {
-    best_tangents(n, A, linear, friction_of(m, rows, r), d.force[r], force);
+    best_tangents(n, A, slip, old, friction_of(m, rows, r), d.force[r], force);
   }
-  const real cost = cost_of(n, A, slip, old, force);
-  if (cost > R(1e-10)) return 0;  // the tangents of a cone may not be the best
+  real noise;
+  const real cost = cost_of(n, A, slip, old, force, &noise);
+  if (cost > noise) return 0;  // the tangents of a cone may not be the best
   ROLLED for (int i = 0; i < n; ++i) {
     const real change = force[i] - old[i];
     DOF_FOR(v, nv) d.z[v] = fma_(change, d.Y[(first + i) * stride + v], d.z[v]);
@@ -173,7 +179,6 @@ DEVICE void improve_island(const Model& m, const DenseDual& d, int n, const int*
   }
   improvement = lane_sum(improvement);
   ROLLED for (int sweep = 0; sweep < m.opt_noslip_iterations(); ++sweep) {
-    d.columns.whitened_force(m, d.rows, d.Y, d.force, n, list, d.z);
     ROLLED for (int k = 0; k < n; ++k) improvement += improve_row(m, d, list[k]);
     lane_sync();
     // (5) until the cost hardly falls
@@ -182,20 +187,67 @@ DEVICE void improve_island(const Model& m, const DenseDual& d, int n, const int*
   }
 }
 
+// (1) the acceleration of the solver's forces: its own, unless it stopped so early that more than rounding is between
+// them; `rest` is scratch.
+DEVICE void settle_acceleration(const Model& m, const Rows& rows, const real* qM, const real* qLD,
+                                const real* qacc_smooth, const real* force, real* qacc, real* rest) {
+  const int nv = m.nv(), stride = m.nvp();
+  real early = 0;
+  DOF_FOR(v, nv) {
+    real sum = 0, size = 0;
+    ROLLED for (int r = 0; r < rows.n; ++r) {
+      const real part = rows.J[r * stride + v] * force[r];
+      sum += part;
+      size += abs_(part);
+    }
+    ROLLED for (int u = 0; u < nv; ++u) {
+      const real part = qM[v * nv + u] * (qacc[u] - qacc_smooth[u]);
+      sum -= part;
+      size += abs_(part);
+    }
+    rest[v] = sum;
+    if (abs_(sum) > 64 * REAL_EPS * size) early = 1;
+  }
+  lane_sync();
+  if (lane_sum(early) > 0) {
+    chol_solve(rest, qLD, nv);
+    DOF_FOR(v, nv) qacc[v] += rest[v];
+  }
+  lane_sync();
+}
+
+// (6) acceleration and force of what changed: z = Y' times the changes of the forces, Y' = inv(L) J'.
+DEVICE void add_changes(const Model& m, const real* qLD, const real* z, real* qacc, real* qfrc_constraint,
+                        real* change) {
+  const int nv = m.nv();
+  DOF_FOR(v, nv) {
+    real x = 0;
+    ROLLED for (int k = 0; k <= v; ++k) x = fma_(qLD[v * nv + k], z[k], x);
+    change[v] = x;
+    qfrc_constraint[v] += x;
+  }
+  lane_sync();
+  chol_solve(change, qLD, nv);
+  DOF_FOR(v, nv) qacc[v] += change[v];
+  lane_sync();
+}
+
 DEVICE void noslip(const Model& m, const int* nefc, const real* qM, const real* qLD, const real* qacc_smooth,
                    const real* efc_J, const real* efc_D, const real* efc_aref, const int* efc_type,
                    const int* efc_id, const real* efc_frictionloss, const int* contact_efc_address,
                    const int* contact_cand, real* efc_Y, real* efc_b, real* efc_diagAR, real* efc_weight,
                    int* efc_island, int* efc_order, real* qacc, real* efc_force, real* qfrc_constraint, real* z,
-                   real* tree) {
+                   real* change, real* tree) {
   const int n = nefc[0];
   if (n == 0) return;
   const Rows rows = {n, efc_type, efc_id, contact_efc_address, contact_cand, efc_J, efc_D, efc_aref, efc_frictionloss};
   const DenseDual d = {{m.nv(), m.nvp()}, rows, efc_Y, efc_b, efc_diagAR, efc_weight, 0, efc_force, z};
   int* island_of = reinterpret_cast<int*>(tree);
-  // (1) rows by island
+  settle_acceleration(m, rows, qM, qLD, qacc_smooth, efc_force, qacc, change);
+  LANE_FOR(v, m.nvp()) z[v] = 0;
+  // (2) rows by island, and their slip
   find_islands(m, rows, efc_island, efc_order, island_of);
-  whiten(m, rows, qLD, qacc_smooth, efc_Y, efc_b, efc_diagAR, efc_weight);
+  whiten(m, rows, qLD, qacc, efc_Y, efc_b, efc_diagAR, efc_weight);
   bare_blocks(m, d, efc_weight);
   ROLLED for (int begin = 0, end; begin < n; begin = end) {
     const int island = efc_island[efc_order[begin]];
@@ -205,6 +257,5 @@ DEVICE void noslip(const Model& m, const int* nefc, const real* qM, const real* 
     DOF_FOR(v, m.nv()) trace += island_of[m.dof_treeid()[v]] == island ? qM[v * m.nv() + v] : R(0.0);
     improve_island(m, d, end - begin, efc_order + begin, lane_sum(trace));
   }
-  // (6) acceleration of the forces
-  accelerate(m, d, qLD, qacc_smooth, qacc, qfrc_constraint);
+  add_changes(m, qLD, z, qacc, qfrc_constraint, change);
 }

@@ -10,7 +10,7 @@ NOSLIP = Stage(
     ),
     writes=("efc_Y", "efc_b", "efc_diagAR", "efc_weight", "efc_island", "efc_order"),
     updates=("qacc", "efc_force", "qfrc_constraint"),
-    scratch=(("z", ("nvp",)), ("tree", ("ntree",))),
+    scratch=(("z", ("nvp",)), ("change", ("nvp",)), ("tree", ("ntree",))),
     shares=("solve_pgs",),
     flops=2000,
     ref="noslip_ref:noslip",

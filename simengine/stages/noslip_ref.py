@@ -2,8 +2,9 @@
 
 Source: MuJoCo, chapter "Computation", section "Constraint solver", noslip. After the solver, the forces of dry friction
 and of friction at contacts are improved one after another as if their rows had no regularisation: with M = L L' and
-Y = J inv(L') the cost of the forces is 1/2 |Y' f|^2 + f' b, b = J qacc_smooth - aref. Normal forces stay, and of a
-pyramid the sum of every two opposite edges.
+Y = J inv(L') the cost of changing the forces by f is 1/2 |Y' f|^2 + f' b, b = J qacc - aref. Normal forces stay, and of
+a pyramid the sum of every two opposite edges. All is in terms of the changes: where large forces cancel, the solver's
+acceleration is known better than that of its forces.
 """
 
 from __future__ import annotations
@@ -69,11 +70,12 @@ def noslip(
     if not m.opt_noslip_iterations or not groups:
         return qacc, efc_force, qfrc_constraint
     active = efc_active & (efc_D > 0)
-    # (1) rows by island
+    # (1) the acceleration of the solver's forces: its own, unless it stopped so early that more is between them
+    qacc = qacc + _rest(qM, qLD, qacc - qacc_smooth, efc_J, jnp.where(active, efc_force, 0.0))
+    # (2) rows by island; blocks of A, without the regularisation, come from the whitened Jacobian
     island, trace = row_islands(law, tuple(m.dof_treeid.tolist()), qM, efc_J, active)
-    # (2) blocks of A, without the regularisation, come from the whitened Jacobian
     Y = jax.lax.linalg.triangular_solve(qLD, efc_J.T, left_side=True, lower=True).T
-    dual = _Dual(Y, matmul(efc_J, qacc_smooth) - efc_aref, island, active)
+    dual = _Dual(Y, matmul(efc_J, qacc) - efc_aref, island, active)
     # (3) the first sweep also saves the cost of the regularisation
     first = 0.5 * efc_force * efc_force * jnp.where(active, 1.0 / jnp.where(active, efc_D, 1.0), 0.0)
     size = int(np.max(m.dof_treeid, initial=0)) + 2
@@ -81,18 +83,25 @@ def noslip(
     saved = jnp.zeros(size, qacc.dtype).at[island].add(jax.lax.stop_gradient(first))
 
     def sweep(_: jax.Array, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-        force, done, saved = carry
-        z = matmul(force, Y)
+        force, z, done, saved = carry
         for group in groups:
             force, z, saved = _improved(group, dual, done, force, z, saved)
         # (5) until the cost hardly falls
-        return force, done | (saved < least), jnp.zeros_like(saved)
+        return force, z, done | (saved < least), jnp.zeros_like(saved)
 
-    start = (jnp.where(active, efc_force, 0.0), jnp.zeros(size, bool), saved)
-    force = jax.lax.fori_loop(0, int(m.opt_noslip_iterations), sweep, start)[0]
-    # (6) acceleration of the forces
-    qfrc = matmul(force, efc_J)
-    return qacc_smooth + jax.scipy.linalg.cho_solve((qLD, True), qfrc), force, qfrc
+    start = (jnp.where(active, efc_force, 0.0), jnp.zeros_like(qacc), jnp.zeros(size, bool), saved)
+    force, z = jax.lax.fori_loop(0, int(m.opt_noslip_iterations), sweep, start)[:2]
+    # (6) acceleration and force of what changed
+    change = matmul(qLD, z)
+    return qacc + jax.scipy.linalg.cho_solve((qLD, True), change), force, qfrc_constraint + change
+
+
+def _rest(qM: jax.Array, qLD: jax.Array, due: jax.Array, J: jax.Array, force: jax.Array) -> jax.Array:
+    """What is missing from an acceleration (nv,) that is due to forces, or zero where that is rounding alone."""
+    missing = matmul(force, J) - matmul(qM, due)
+    size = matmul(jnp.abs(force), jnp.abs(J)) + matmul(jnp.abs(qM), jnp.abs(due))
+    early = (jnp.abs(missing) > 64.0 * float(jnp.finfo(due.dtype).eps) * size).any()
+    return jnp.where(early, jax.scipy.linalg.cho_solve((qLD, True), missing), 0.0)
 
 
 def _groups(m: Any, law: RowLaw) -> list[_Together]:
@@ -118,7 +127,7 @@ def _groups(m: Any, law: RowLaw) -> list[_Together]:
 def _improved(
     group: _Together, dual: _Dual, done: jax.Array, force: jax.Array, z: jax.Array, saved: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Forces (n,), z = Y' f and what each island's cost has fallen, after one sweep over a group of rows."""
+    """Forces (n,), z = Y' f of their changes and what each island's cost has fallen, after a sweep over a group."""
     rows, live, presses = (jnp.asarray(part) for part in (group.rows, group.live, group.presses))
     friction, loss = const(group.friction, force), const(group.loss, force)
 
@@ -139,12 +148,14 @@ def _improved(
             else:
                 pressed = force[presses[k]] >= MINVAL
                 normal = jnp.where(pressed, force[presses[k]], 1.0)
-                tangent = best_tangents(A, slip - matmul(A, old), friction[k], normal, live[k].sum())
+                tangent = best_tangents(A, slip, old, friction[k], normal, live[k].sum())
                 best = jnp.where(pressed, tangent, 0.0)
             change = (best - old) * on
             fallen = -dot(change, slip + 0.5 * matmul(A, change))
         # the tangents of a cone may not be the best
-        change = jnp.where(visited & (fallen >= -1e-10), change, 0.0)
+        moved = jnp.abs(old) + jnp.abs(old + change)
+        noise = 1e-10 + 4.0 * float(jnp.finfo(force.dtype).eps) * dot(jnp.abs(slip), moved)
+        change = jnp.where(visited & (fallen >= -noise), change, 0.0)
         fallen = jax.lax.stop_gradient(jnp.where(visited, jnp.maximum(fallen, 0.0), 0.0))
         return force.at[at].add(change), z + matmul(change, Y), saved.at[island].add(fallen)
 
