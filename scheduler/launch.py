@@ -141,6 +141,13 @@ class PackedArguments:
         table = (ctypes.c_void_p * len(parts))(*starts)
         return epoch, slots, table, ctypes.addressof(table)
 
+    def replaced(self, old: Buffer, new: Any) -> PackedArguments | None:
+        """The same with another argument in the place of a buffer; None if that is none of them."""
+        args = tuple(new if argument is old else argument for argument in self.args)
+        return (
+            None if all(a is b for a, b in zip(args, self.args, strict=True)) else PackedArguments(args, self.buffers)
+        )
+
     def words(self) -> np.ndarray:
         """The slots for today's buffers, as a uint64 array."""
         return np.array(self.current()[1], np.uint64)
@@ -259,6 +266,18 @@ class CudaLaunch:
             raise ValueError(
                 f"with_shape asks for {shared} bytes of shared memory where the launch was made for {self._allowed}"
             )
+        return self._copy(grid, block, shared, task)
+
+    def with_argument(self, old: Buffer, new: Any) -> CudaLaunch:
+        """Return the launch with another argument in the place of a buffer; itself if that is none of its arguments."""
+        packed = self._packed.replaced(old, new)
+        if packed is None:
+            return self
+        copy = self._copy(self.grid, self.block, self.shared, self.task)
+        copy._packed = packed
+        return copy
+
+    def _copy(self, grid: Sequence[int], block: Sequence[int], shared: int, task: DeviceTask | None) -> CudaLaunch:
         copy = object.__new__(CudaLaunch)
         for name in ("_allowed", "_launch", "_packed", "_keepalive", "function"):
             setattr(copy, name, getattr(self, name))
@@ -291,6 +310,15 @@ class HostLaunch:
     ) -> None:
         self.function = function
         self._packed = PackedArguments(args, buffers if buffers is not None else BufferSet())
+
+    def with_argument(self, old: Buffer, new: Any) -> HostLaunch:
+        """Return the launch with another argument in the place of a buffer; itself if that is none of its arguments."""
+        packed = self._packed.replaced(old, new)
+        if packed is None:
+            return self
+        copy = HostLaunch(self.function, (), self.buffers)
+        copy._packed = packed
+        return copy
 
     def slots(self) -> Any:
         """The arguments, packed for today's buffers, as a ctypes array."""

@@ -19,7 +19,7 @@ from simengine.emission.params import GroupParameters
 from simengine.emission.room import Placement, class_bounds, lanes_of
 from simengine.emission.selection import kernels_of
 from simengine.emission.shard import ShardEmitter
-from simengine.emission.steps import Copier, advance
+from simengine.emission.steps import Controls, advance
 from simengine.emission.store import GroupStore
 from simengine.kernels.functions import KernelFunctions
 from simengine.model.blob import pack_models, with_integers
@@ -208,21 +208,25 @@ class ListEngine:
             controls: of groups that have others in each step, (n, num_worlds, nu).
             executor: what runs them, kernel by kernel, instead of the engine's own.
         """
-        copiers = [self._copier(group, own) for group, own in controls.items()]
+        of_groups = [self._controls(group, own) for group, own in controls.items()]
         emission = "counted" if executor and self.emission == "whole" else self.emission
         executor = executor or self.executor
-        self.trace = self._advance(executor, n, keep, copiers, emission)
+        self.trace = self._advance(executor, n, keep, of_groups, emission)
         self._settle(executor)
         self.valid.update(dict.fromkeys(self._active(), keep))
 
-    def _copier(self, group: int, controls: Any) -> Copier:
-        rows = (
-            self.backend.stage(controls) if isinstance(controls, np.ndarray) else self.backend.arrays.asarray(controls)
-        )
-        return self.backend.copier(self.stores[group].array("ctrl"), rows)
+    def _controls(self, group: int, controls: Any) -> Controls:
+        store, on_host = self.stores[group], isinstance(controls, np.ndarray)
+        rows = self.backend.stage(controls) if on_host else self.backend.arrays.asarray(controls)
+
+        def put(first: int, rounds: int) -> None:
+            self.backend.copier(store.controls_ahead(rounds)[0], rows)(first, rounds)
+
+        copy = self.backend.copier(store.array("ctrl"), rows)
+        return Controls(group, put, lambda step: copy(step, 1))
 
     def _advance(
-        self, executor: Executor, n: int, keep: frozenset[str], controls: Sequence[Copier], emission: str
+        self, executor: Executor, n: int, keep: frozenset[str], controls: Sequence[Controls], emission: str
     ) -> Trace:
         emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
         return advance(executor, emitters, emission, n, keep, controls)

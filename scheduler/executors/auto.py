@@ -87,6 +87,12 @@ class AutoExecutor:
         return (self._chosen or self._candidates[self._at]).executor
 
     @property
+    def rounds(self) -> int:
+        """How many rounds of fixed lists the executor whose turn it is does well with as one."""
+        rounds: int = getattr(self.executor, "rounds", 1)
+        return rounds
+
+    @property
     def undecided(self) -> bool:
         """Whether candidates are on trial."""
         return self._chosen is None

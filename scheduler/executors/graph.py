@@ -53,6 +53,14 @@ class GraphExecutor:
         """How many graphs were built."""
         return self._builder.built
 
+    @property
+    def rounds(self) -> int:
+        """How many rounds of fixed lists do well as one: between graphs that are kept, the device stands still.
+
+        What is recorded is recorded round by round.
+        """
+        return 8 if self._cached and self._options.record == "off" else 1
+
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Launch the emitters' calls; on return they are all on the home stream."""
         home = self._home = self._driver.current_stream() if self._options.stream is None else self._options.stream

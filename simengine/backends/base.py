@@ -73,8 +73,11 @@ class Backend(Protocol):
         """A copy of a host array for one use by the caller's stream: it may be dropped as soon as that is enqueued."""
         ...
 
-    def copier(self, array: Any, rows: Any) -> Callable[[int], None]:
-        """A function that copies row k of `rows` to `array`, in the order of the caller's stream."""
+    def copier(self, array: Any, rows: Any) -> Callable[[int, int], None]:
+        """A function of k and a number: it copies so many rows, from row k of `rows` on, to the beginning of `array`.
+
+        It does so in the order of the caller's stream.
+        """
         ...
 
     def drain(self) -> None:

@@ -118,15 +118,15 @@ class CudaBackend:
         """
         return self._cupy.asarray(array)
 
-    def copier(self, array: Any, rows: Any) -> Callable[[int], None]:
+    def copier(self, array: Any, rows: Any) -> Callable[[int, int], None]:
         """An asynchronous copy, which costs the host a tenth of CuPy's assignment."""
         runtime = self._cupy.cuda.runtime
         rows = self._cupy.ascontiguousarray(rows, dtype=array.dtype)
-        to, start, nbytes = array.data.ptr, rows.data.ptr, array.nbytes
+        to, start, nbytes = array.data.ptr, rows.data.ptr, rows.nbytes // len(rows)
         kind, stream = runtime.memcpyDeviceToDevice, self._cupy.cuda.get_current_stream().ptr
 
-        def copy(k: int, rows: Any = rows) -> None:  # `rows` stay alive with the function
-            runtime.memcpyAsync(to, start + k * nbytes, nbytes, kind, stream)
+        def copy(k: int, number: int, rows: Any = rows) -> None:  # `rows` stay alive with the function
+            runtime.memcpyAsync(to, start + k * nbytes, number * nbytes, kind, stream)
 
         return copy
 

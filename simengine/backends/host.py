@@ -74,11 +74,12 @@ class HostBackend:
         """The array itself."""
         return array
 
-    def copier(self, array: Any, rows: Any) -> Callable[[int], None]:
+    def copier(self, array: Any, rows: Any) -> Callable[[int, int], None]:
         """Assignment."""
 
-        def copy(k: int) -> None:
-            array[...] = rows[k]
+        def copy(k: int, number: int) -> None:
+            part = rows[k : k + number]
+            array.reshape(-1)[: part.size] = part.reshape(-1)
 
         return copy
 

@@ -19,10 +19,12 @@ On the host a step may also be one call, *whole*: what is emitted by the counts 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
-from scheduler import AwaitCounts, FixedList, KernelCall
+from scheduler import AwaitCounts, CudaLaunch, FixedList, HostLaunch, KernelCall
 from scheduler.calls import Item
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
 from simengine.emission.evaluation import ALL_FIELDS, COLUMN, EvaluationBuilder
@@ -53,7 +55,7 @@ class ShardEmitter:
         self._totals: np.ndarray = store.totals_host[shard.place]
         self._plans: dict[tuple[str, int, frozenset[str], bool], Plan] = {}
         self._whole_steps: dict[frozenset[str], WholeStep] = {}
-        self._lists: dict[frozenset[str], tuple[FixedList, list[EmittedCall]]] = {}
+        self._lists: dict[tuple[frozenset[str], int, bool], tuple[FixedList, list[EmittedCall]]] = {}
         self._progress: np.ndarray = store.progress_host[shard.place]
         self._passed: tuple[int, int] = (0, 0)
         self._note_passed()
@@ -94,18 +96,40 @@ class ShardEmitter:
         """Whether steps may be issued before their counts are known: islands are counted a second time."""
         return not self._store.model.has_islands
 
-    def ahead(self, keep: frozenset[str]) -> FixedList:
-        """The calls of a step, issued before its counts are known; `arrive` tells how far such steps have come."""
-        if keep not in self._lists:
-            integrator, worlds = self._store.model.opt_integrator, self.shard.size
-            calls = []
-            for rk_stage in range(self.stages):
-                plan = self._plan(integrator, rk_stage, self._wanted(keep, rk_stage), True)
-                calls += [item.call.sized(worlds) for item in plan if isinstance(item, Work)]
-            self._lists[keep] = FixedList(calls), [EmittedCall(call, worlds) for call in calls]
-        fixed, log = self._lists[keep]
+    def ahead(self, keep: frozenset[str], rounds: int = 1, controlled: bool = False) -> FixedList:
+        """The calls of steps, issued before their counts are known; `arrive` tells how far such steps have come.
+
+        Args:
+            keep: what is valid in memory after the last.
+            rounds: number of steps.
+            controlled: each has its own controls, those of the store that are ahead.
+        """
+        key = (keep, rounds, controlled)
+        if key not in self._lists:
+            last = self._step_ahead(keep)
+            steps = [*[self._step_ahead(frozenset()) if keep else last] * (rounds - 1), last]
+            if controlled:
+                steps = [self._controlled(calls, number, rounds) for number, calls in enumerate(steps)]
+            log = [EmittedCall(call, self.shard.size) for call in steps[-1]]
+            self._lists[key] = FixedList(call for calls in steps for call in calls), log
+        fixed, log = self._lists[key]
         self._begin_log(log)
         return fixed
+
+    def _step_ahead(self, keep: frozenset[str]) -> list[KernelCall]:
+        integrator, worlds = self._store.model.opt_integrator, self.shard.size
+        calls = []
+        for rk_stage in range(self.stages):
+            plan = self._plan(integrator, rk_stage, self._wanted(keep, rk_stage), True)
+            calls += [item.call.sized(worlds) for item in plan if isinstance(item, Work)]
+        return calls
+
+    def _controlled(self, calls: list[KernelCall], number: int, rounds: int) -> list[KernelCall]:
+        """Calls that read the controls of a step from those that are ahead."""
+        ctrl = self._store.buffer("ctrl")
+        ahead = (self._store.controls_ahead(rounds)[1], number * ctrl.nbytes)
+        launches = (cast("CudaLaunch | HostLaunch", call.launch).with_argument(ctrl, ahead) for call in calls)
+        return [replace(call, launch=launch) for call, launch in zip(calls, launches, strict=True)]
 
     def whole(self, keep: frozenset[str]) -> KernelCall:
         """A step as one call, on the host; `arrive_whole` takes notice of what it found."""

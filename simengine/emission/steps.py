@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from scheduler import AutoExecutor, Executor, Trace, run_repeatedly
 from simengine.emission.shard import ShardEmitter
 
-Copier = Callable[[int], None]
-"""Sets the controls of some group to those of a step."""
+_MOST_CALLS = 2048  # issued together: a graph of more takes long to build
+
+
+@dataclass(frozen=True)
+class Controls:
+    """Controls of a group for each of several steps.
+
+    Attributes:
+        group: its number.
+        put: puts the controls of so many steps, from one of them on, where calls issued together read them.
+        set: sets the group's controls to those of a step.
+        first: which of the steps that they are for counts as step 0.
+    """
+
+    group: int
+    put: Callable[[int, int], None]
+    set: Callable[[int], None]
+    first: int = 0
+
+    def at(self, step: int) -> None:
+        """Set the group's controls to those of a step."""
+        self.set(self.first + step)
+
+    def ahead(self, step: int, rounds: int) -> None:
+        """Put the controls of so many steps where calls issued together read them."""
+        self.put(self.first + step, rounds)
 
 
 def advance(
@@ -18,7 +42,7 @@ def advance(
     emission: str,
     n: int,
     keep: frozenset[str],
-    controls: Sequence[Copier],
+    controls: Sequence[Controls],
 ) -> Trace:
     """Run steps of shards.
 
@@ -28,7 +52,7 @@ def advance(
         emission: "counted"; "ahead" of the counts, where a shard's steps can be; or "whole".
         n: number of steps.
         keep: derived fields that must be valid afterwards.
-        controls: what sets those of each step.
+        controls: of the groups that have others in each step.
 
     Returns:
         the trace of the executor's last run, which is of all steps where nothing has to happen between them.
@@ -43,13 +67,9 @@ def advance(
     return _advance(executor, emitters, emission, n - done, keep, _from(controls, done))
 
 
-def _from(controls: Sequence[Copier], first: int) -> Sequence[Copier]:
+def _from(controls: Sequence[Controls], first: int) -> Sequence[Controls]:
     """Controls of the steps from `first` on."""
-    return [partial(_later, copy, first) for copy in controls] if first else controls
-
-
-def _later(copy: Copier, first: int, step: int) -> None:
-    copy(first + step)
+    return [replace(own, first=own.first + first) for own in controls]
 
 
 def _advance(
@@ -58,7 +78,7 @@ def _advance(
     emission: str,
     n: int,
     keep: frozenset[str],
-    controls: Sequence[Copier],
+    controls: Sequence[Controls],
 ) -> Trace:
     """Run steps, all in the same way."""
     if emission == "whole":
@@ -67,6 +87,10 @@ def _advance(
     early = [emitter for emitter in emitters if ahead and emitter.can_go_ahead]
     if not early and not controls:
         return executor.run([emitter.steps(n, keep) for emitter in emitters])
+    together = _together(executor, early) if len(early) == len(emitters) else 1
+    if together > 1:
+        trace = _advance_together(executor, early, n, keep, controls, together)
+        return _catch_up(executor, early, n, keep, controls) or trace
     late = [emitter for emitter in emitters if not (ahead and emitter.can_go_ahead)]
     kept = frozenset[str]()
     lists = [emitter.ahead(kept) for emitter in early]
@@ -77,21 +101,62 @@ def _advance(
         if step == n - 1 and keep:
             kept = keep
             lists = [emitter.ahead(kept) for emitter in early]
-        for copy in controls:
-            copy(step)
+        for own in controls:
+            own.at(step)
         trace = executor.run([*lists, *(emitter.steps(1, kept) for emitter in late)])
     return (_catch_up(executor, early, n, keep, controls) if early else None) or trace
 
 
+def _together(executor: Executor, emitters: Sequence[ShardEmitter]) -> int:
+    """How many steps to issue together: as many as the executor does well with, if that is not too many calls."""
+    rounds: int = getattr(executor, "rounds", 1)
+    calls = sum(len(emitter.ahead(frozenset())) for emitter in emitters) if rounds > 1 else 0
+    return max(1, min(rounds, _MOST_CALLS // max(1, calls)))
+
+
+def _parts(n: int, most: int) -> Iterator[int]:
+    """Numbers that add up to n, few different ones: `most`, and for what is left powers of two, the largest first."""
+    while n >= most:
+        yield most
+        n -= most
+    while n:
+        part = 1 << n.bit_length() - 1
+        yield part
+        n -= part
+
+
+def _advance_together(
+    executor: Executor,
+    emitters: Sequence[ShardEmitter],
+    n: int,
+    keep: frozenset[str],
+    controls: Sequence[Controls],
+    most: int,
+) -> Trace:
+    """Run steps ahead of their counts, up to `most` as one list, in which shards do not wait for each other's steps."""
+    controlled, done, trace = {own.group for own in controls}, 0, None
+    for part in _parts(n, most):
+        kept = keep if done + part == n else frozenset[str]()
+        lists = [emitter.ahead(kept, part, emitter.shard.group in controlled) for emitter in emitters]
+        for own in controls:
+            own.ahead(done, part)
+        trace = executor.run(lists)
+        done += part
+    for own in controls:
+        own.at(n - 1)
+    assert trace is not None, "there is at least one step"
+    return trace
+
+
 def _advance_whole(
-    executor: Executor, emitters: Sequence[ShardEmitter], n: int, keep: frozenset[str], controls: Sequence[Copier]
+    executor: Executor, emitters: Sequence[ShardEmitter], n: int, keep: frozenset[str], controls: Sequence[Controls]
 ) -> Trace:
     """Run steps of shards, each step of each as one call."""
     steps = [frozenset[str]()] * (n - 1) + [keep]
     trace = None
     for number, kept in enumerate(steps if controls else ()):
-        for copy in controls:
-            copy(number)
+        for own in controls:
+            own.at(number)
         trace = executor.run([[emitter.whole(kept)] for emitter in emitters])
     trace = trace or executor.run([[emitter.whole(kept) for kept in steps] for emitter in emitters])
     for emitter in emitters:
@@ -100,7 +165,7 @@ def _advance_whole(
 
 
 def _catch_up(
-    executor: Executor, early: Sequence[ShardEmitter], n: int, keep: frozenset[str], controls: Sequence[Copier]
+    executor: Executor, early: Sequence[ShardEmitter], n: int, keep: frozenset[str], controls: Sequence[Controls]
 ) -> Trace | None:
     """Let shards that were stepped ahead of their counts take the steps for which their arenas had no room."""
     executor.synchronize()
@@ -108,8 +173,8 @@ def _catch_up(
     behind = [(emitter, count) for emitter, count in done if count < n * emitter.stages]
     trace = None
     for step in range(min((count // emitter.stages for emitter, count in behind), default=n), n):
-        for copy in controls:
-            copy(step)
+        for own in controls:
+            own.at(step)
         kept = keep if step == n - 1 else frozenset[str]()
         places = [(emitter, count - step * emitter.stages) for emitter, count in behind]
         trace = executor.run([e.steps(1, kept, max(0, count)) for e, count in places if count < e.stages])

@@ -101,6 +101,7 @@ class GroupStore:
         self._arrays: dict[str, Any] = {}
         self._buffers: dict[str, Buffer] = {}
         self._scratch: dict[int, Any] = {}
+        self._controls_ahead: Any = None
         shards = range(len(self.bounds) - 1)
         self.totals_host = backend.host_visible(NUM_COLUMNS * len(shards)).reshape(-1, NUM_COLUMNS)
         self.progress_host = backend.host_visible(len(PROGRESS) * len(shards)).reshape(-1, len(PROGRESS))
@@ -127,6 +128,19 @@ class GroupStore:
                 f"model {self.model.name!r} with {self.num_worlds} worlds needs more memory for {field.name} "
                 f"({what}, shape {shape}) than the {self.backend.name} backend has: {error}; use fewer worlds"
             ) from error
+
+    def controls_ahead(self, rounds: int) -> tuple[Any, Buffer]:
+        """Controls of so many steps that are issued together, (rounds, num_worlds, nu), and their buffer."""
+        held = self._controls_ahead
+        if held is None or len(held) < rounds:
+            shape = (rounds, *self._shape(FIELD["ctrl"]))
+            array = self._controls_ahead = self.allocate(shape, FIELD["ctrl"], "controls of steps issued together")
+            if held is None:
+                self._buffers["ctrl_ahead"] = self.buffers.add("ctrl_ahead", self.backend.pointer(array), array.nbytes)
+            else:
+                self.retired.append(held)
+                self._buffers["ctrl_ahead"].rebind(self.backend.pointer(array), array.nbytes)
+        return self._controls_ahead, self._buffers["ctrl_ahead"]
 
     def array(self, name: str) -> Any:
         """The array of a world, column or shard field, (num_worlds, ...) for world fields; allocated at first use."""
@@ -188,5 +202,6 @@ class GroupStore:
         others = [arena for arenas in (*self.islands.values(), *self.pairs.values()) for arena in arenas]
         arenas = [a for arena in (*self.contacts, *self.rows, *others) for a in arena.arrays.values()]
         fields = (array for name, array in self._arrays.items() if name not in HOST_FIELDS)
-        held = (*self._tables.values(), *fields, *arenas, *self._scratch.values())
+        ahead = () if self._controls_ahead is None else (self._controls_ahead,)
+        held = (*self._tables.values(), *fields, *arenas, *self._scratch.values(), *ahead)
         return sum(int(array.nbytes) for array in held)

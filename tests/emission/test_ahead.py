@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from scheduler.executors.serial import SerialExecutor
 from simengine import Simulation
 from simengine.engine import ListEngine
 from tests.emission.batches import KEEP, STATE, WORLDS, batch, bits, source, with_room
@@ -31,11 +34,18 @@ def test_steps_are_those_of_counted_emission(executor: str, room: int, monkeypat
         assert engine.emitters[group.index][0].can_go_ahead == (not islands), name
 
 
-def test_a_shard_without_room_stands_still_and_goes_on_where_it_stood(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_a_shard_without_room_stands_still_and_goes_on_where_it_stood(
+    rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ants land in the middle of eight steps, in any evaluation of a step: nothing is lost or done twice."""
     with_room(monkeypatch, 1)
+    monkeypatch.setattr(SerialExecutor, "rounds", rounds, raising=False)
     ant = gymnasium_path("ant")
-    sims = [Simulation(ant, 6, backend="host", emission=emission, shards=2) for emission in ("ahead", "counted")]
+    sims = [
+        Simulation(ant, 6, backend="host", executor="serial", emission=emission, shards=2)
+        for emission in ("ahead", "counted")
+    ]
     heights = np.linspace(0.5, 0.53, 6)
     capacities = set()
     for _ in range(6):
@@ -78,13 +88,15 @@ def test_an_unknown_emission_is_refused() -> None:
 
 
 @pytest.mark.parametrize("room", [1, 64])
-@pytest.mark.parametrize("emission", ["ahead", "counted"])
+@pytest.mark.parametrize(("emission", "rounds"), [("ahead", 1), ("ahead", 4), ("counted", 1)])
 def test_controls_of_each_step_are_those_of_single_steps(
-    emission: str, room: int, monkeypatch: pytest.MonkeyPatch
+    emission: str, rounds: int, room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also for shards that stand still for want of room, while the others go on with later controls."""
     names, steps = ("ant", "hopper", "half_cheetah"), 6
-    one_by_one, at_once = batch(names, emission="counted"), batch(names, emission=emission, shards=3)
+    monkeypatch.setattr(SerialExecutor, "rounds", rounds, raising=False)
+    one_by_one = batch(names, executor="serial", emission="counted")
+    at_once = batch(names, executor="serial", emission=emission, shards=3, keep=KEEP)
     with_room(monkeypatch, room)
     rng = np.random.default_rng(0)
     controls = [rng.uniform(-1, 1, (steps, WORLDS, group.model.nu)) for group in one_by_one.groups]
@@ -93,6 +105,27 @@ def test_controls_of_each_step_are_those_of_single_steps(
         one_by_one.step(ctrl=[own[step] for own in controls])
     at_once.step(steps, ctrl=[controls[0], controls[1][0], controls[2]])
     assert bits(at_once, (*STATE, "ctrl")) == bits(one_by_one, (*STATE, "ctrl"))
+    for sim in (one_by_one, at_once):
+        sim.step(5)  # controls stay
+    assert bits(at_once, (*STATE, "ctrl")) == bits(one_by_one, (*STATE, "ctrl"))
+
+
+def test_steps_together_are_one_list_that_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SerialExecutor, "rounds", 4, raising=False)
+    sim = batch(("hopper", "half_cheetah"), executor="serial", emission="ahead", shards=1)
+    runs, run = list[list[Any]](), SerialExecutor.run
+    monkeypatch.setattr(SerialExecutor, "run", lambda self, lists: (runs.append(lists), run(self, lists))[1])
+    controls = [np.zeros((7, WORLDS, group.model.nu)) for group in sim.groups]
+    for _ in range(2):
+        sim.step(7, ctrl=controls)
+    assert len(runs) == 6
+    one = [len(sim._engine.emitters[g.index][0].ahead(frozenset())) for g in sim.groups]  # type: ignore[union-attr]
+    assert [[len(calls) for calls in lists] for lists in runs[:3]] == [[k * n for n in one] for k in (4, 2, 1)]
+    assert all(
+        a is b for lists, again in zip(runs[:3], runs[3:], strict=True) for a, b in zip(lists, again, strict=True)
+    )
+    sim.step(3)
+    assert runs[-1][0] is not runs[0][0], "its own controls are read where none are given"
 
 
 def test_bad_controls_of_steps_are_refused_and_nothing_is_changed() -> None:
