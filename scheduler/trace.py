@@ -45,6 +45,9 @@ class Step(NamedTuple):
 class Counters:
     """Totals of a run. `issue_seconds` and `check_seconds` are measured only when times are recorded.
 
+    `compare_seconds` is of `device` only: the part of `check_seconds` from when the window has what a call touches
+    until it knows with which calls in flight that conflicts. The rest goes to fetching the one and telling the other.
+
     Waits are those of a call for one on another stream, by an event, or the edges of a graph. `waits_asked` says how
     many the hazard check asked for: one for each call it names that had not been seen complete. Those that stream
     order and other waits imply were removed, the rest inserted.
@@ -59,6 +62,7 @@ class Counters:
     waits_removed: int = 0
     issue_seconds: float = 0.0
     check_seconds: float = 0.0
+    compare_seconds: float = 0.0
     jobs: int = 0
     stolen: int = 0
     launches: int = 0

@@ -19,7 +19,8 @@ class DeviceBody:
     Attributes:
         name: of the function; two bodies of one list must not share it.
         code: its intermediate code (see `scheduler.compile_body`), or what returns that when asked.
-        threads: of the block that calls it, as (threads, 1, 1); a multiple of 32.
+        threads: of the block that calls it, as (threads, 1, 1); a multiple of 32. With executor option `merged` they
+            may be the first of a larger block, where the body has no way to tell.
         registers: most registers a thread. Bodies of equal threads, registers and family share workers, so that light
             ones do not pay for heavy ones.
         family: what is built together: a worker's code is optimised as a whole, which takes longer the more it runs.

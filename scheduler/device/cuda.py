@@ -8,6 +8,7 @@ its result is kept where the caller says.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
@@ -16,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from .body import DeviceBody
-from .image import Worker, just_these
+from .image import Kind, Worker, just_these
 
 _HERE = Path(__file__).parent
 _OPTIONS = ("--std=c++17", "--fmad=false", "-lineinfo", f"-I{_HERE}")
 _LINK = ("-lto", "-fma=0", "-lineinfo")
+_WHOLE_BLOCK = re.compile(r"\bbar(rier)?(\.cta|\.cluster)?\.(sync|red|arrive)\b|%ntid\b")
+"""What asks for all threads of a block, in PTX."""
 _CARVEOUT = 9  # CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, percent
 _REGISTERS = 65536  # of a multiprocessor
 _SIGNATURE = 'extern "C" __device__ void {}(const unsigned long long*, int, char*);'
@@ -88,56 +91,109 @@ def management(arch: int) -> bytes:
     return _link({"window": _compile((_HERE / "worker.cu").read_text(), "window.cu", arch, ())}, arch)
 
 
-def worker_source(names: Sequence[str], threads: int, registers: int) -> str:
-    """Source of the worker that runs bodies of these names, by their numbers."""
-    cases = [f"    case {i}: {name}(arguments, tile, memory); break;" for i, name in enumerate(names)]
+def worker_source(bodies: Sequence[DeviceBody], threads: int, registers: int, merged: bool = False) -> str:
+    """Source of the worker that runs bodies, by their numbers; `merged`: of which a block is the window."""
     return "\n".join(
         [
             f"#define THREADS {threads}",
             f"#define BLOCKS {max(1, _REGISTERS // (threads * (registers + 1)))}",
-            *(_SIGNATURE.format(name) for name in names),
-            "static __device__ __forceinline__ void run_body(",
-            "    int body, const unsigned long long* arguments, int tile, char* memory) {",
-            "  switch (body) {",
-            *cases,
-            "  }",
-            "}",
+            *(["#define WITH_WINDOW"] if merged else []),
+            _run_body(bodies, threads),
             "#define RUN_BODY run_body",
             (_HERE / "worker.cu").read_text(),
         ]
     )
 
 
-def link_worker(bodies: Sequence[DeviceBody], threads: int, registers: int, arch: int, keep: Keep) -> bytes:
-    """Machine code of a worker with its bodies.
+def _run_body(bodies: Sequence[DeviceBody], threads: int) -> str:
+    """The function that runs a body by its number, with the first threads of the block where it has fewer."""
+    cases = []
+    for i, body in enumerate(bodies):
+        only = f"if (threadIdx.x < {body.threads}) " if body.threads < threads else ""
+        cases.append(f"    case {i}: {only}{body.name}(arguments, tile, memory); break;")
+    return "\n".join(
+        [
+            *(_SIGNATURE.format(body.name) for body in bodies),
+            "static __device__ __forceinline__ void run_body(",
+            "    int body, const unsigned long long* arguments, int tile, char* memory) {",
+            "  switch (body) {",
+            *cases,
+            "  }",
+            "}",
+        ]
+    )
+
+
+def refuse_whole_blocks(bodies: Sequence[DeviceBody], threads: int, arch: int, keep: Keep) -> None:
+    """Raise ValueError where a body of fewer threads than its block could tell: it waits for all, or asks for them."""
+    fewer = [body for body in bodies if body.threads < threads]
+    if not fewer or not _asks_for_block(fewer, arch, keep):
+        return
+    body = next((body for body in fewer if _asks_for_block([body], arch, keep)), fewer[0])
+    raise ValueError(
+        f"executor option merged=True cannot run body {body.name!r} of {body.threads} threads in blocks of {threads}, "
+        f"since it waits for all threads of its block or asks how many there are; give all bodies of the list "
+        f"{threads} threads, or choose merged=False"
+    )
+
+
+def _asks_for_block(bodies: Sequence[DeviceBody], arch: int, keep: Keep) -> bool:
+    """Whether code of bodies has a barrier of the block, or reads its size: seen in a kernel that has neither."""
+    source = "\n".join(
+        [
+            _run_body(bodies, 32),
+            'extern "C" __global__ void probe(int body, const unsigned long long* arguments, int tile, char* memory) {',
+            "  run_body(body, arguments, tile, memory);",
+            "}",
+        ]
+    )
+    parts = {body.name: code_of(body) for body in bodies}
+
+    def look() -> bytes:
+        code = _link({"probe": _compile(source, "probe.cu", arch, ()), **parts}, arch, as_text=True)
+        return b"yes" if _WHOLE_BLOCK.search(code.decode()) else b"no"
+
+    return keep(f"block-{_key(source + _WHOLE_BLOCK.pattern, parts, arch)}.txt", look) == b"yes"
+
+
+def link_worker(
+    bodies: Sequence[DeviceBody], threads: int, registers: int, arch: int, keep: Keep, merged: bool = False
+) -> bytes:
+    """Machine code of a worker with its bodies; `merged`: also with the window.
 
     Raises:
         RuntimeError: no NVRTC or nvJitLink, or a body is missing, or stands there twice.
     """
-    source = worker_source([body.name for body in bodies], threads, registers)
+    source = worker_source(bodies, threads, registers, merged)
     parts = {body.name: code_of(body) for body in bodies}
+    return keep(f"worker-{_key(source, parts, arch)}.cubin", lambda: _link_with(source, parts, arch))
+
+
+def _key(source: str, parts: dict[str, bytes], arch: int) -> str:
     key = sha256(source.encode())
     for header in ("portable.cuh", "protocol.cuh"):
         key.update((_HERE / header).read_bytes())
     for part in (str((arch, _bindings("nvjitlink").version(), _LINK)).encode(), *parts.values()):
         key.update(sha256(part).digest())
-    return keep(f"worker-{key.hexdigest()[:32]}.cubin", lambda: _link_with(source, parts, arch))
+    return key.hexdigest()[:32]
 
 
 def _link_with(source: str, parts: dict[str, bytes], arch: int) -> bytes:
     return _link({"worker": _compile(source, "worker.cu", arch, ()), **parts}, arch)
 
 
-def _link(parts: dict[str, bytes], arch: int) -> bytes:
+def _link(parts: dict[str, bytes], arch: int, as_text: bool = False) -> bytes:
+    """Machine code of linked parts, or their PTX."""
     nvjitlink = _bindings("nvjitlink")
-    options = [f"-arch=sm_{arch}", *_LINK]
+    options = [f"-arch=sm_{arch}", *_LINK, *(["-ptx"] if as_text else [])]
     linker = nvjitlink.create(len(options), options)
     try:
         for name, code in parts.items():
             nvjitlink.add_data(linker, nvjitlink.InputType.LTOIR, code, len(code), name)
         nvjitlink.complete(linker)
-        linked = bytearray(nvjitlink.get_linked_cubin_size(linker))
-        nvjitlink.get_linked_cubin(linker, linked)
+        kind = "ptx" if as_text else "cubin"
+        linked = bytearray(getattr(nvjitlink, f"get_linked_{kind}_size")(linker))
+        getattr(nvjitlink, f"get_linked_{kind}")(linker, linked)
     except nvjitlink.nvJitLinkError as error:
         log = bytearray(nvjitlink.get_error_log_size(linker))
         nvjitlink.get_error_log(linker, log)
@@ -163,7 +219,7 @@ class CudaPrograms:
         self.arch = int(device.compute_capability)
         self._keep: Keep = keep if keep is not None else lambda key, make: make()
         self._modules: dict[Any, Any] = {}
-        self._workers: dict[tuple[int, int, str], Worker] = {}
+        self._workers: dict[Kind, Worker] = {}
         self._set_up = cupy.cuda.Stream(non_blocking=True)
         attributes = device.attributes
         self.multiprocessors = int(attributes["MultiProcessorCount"])
@@ -177,23 +233,25 @@ class CudaPrograms:
         module = self._load("window", lambda: management(self.arch))
         return module.get_function("reset").ptr, self._all_shared(module.get_function("window").ptr)
 
-    def worker_of(self, bodies: frozenset[DeviceBody]) -> Worker:
+    def worker_of(self, kind: Kind, bodies: frozenset[DeviceBody]) -> Worker:
         """The worker that runs some bodies of one class, which also runs all of the class that came before.
 
-        Lists of other calls then find it ready, if they bring no new bodies.
+        Lists of other calls then find it ready, if they bring no new bodies. Raises ValueError for bodies that cannot
+        share blocks.
         """
-        one = next(iter(bodies))
-        of_class = (one.threads, one.registers, one.family)
-        known = self._workers.get(of_class)
+        known = self._workers.get(kind)
         if known is None or not bodies <= set(known.bodies):
-            wanted = just_these(bodies.union(known.bodies if known else ()))
-            known = self._workers[of_class] = Worker(wanted.bodies, self._registers_of(self.function(wanted.bodies)))
+            wanted = just_these(kind, bodies.union(known.bodies if known else ())).bodies
+            refuse_whole_blocks(wanted, kind.threads, self.arch, self._keep)
+            known = self._workers[kind] = Worker(wanted, self._registers_of(self.function(kind, wanted)))
         return known
 
-    def function(self, bodies: tuple[DeviceBody, ...]) -> int:
+    def function(self, kind: Kind, bodies: tuple[DeviceBody, ...]) -> int:
         """The kernel of a worker with these bodies, by their numbers."""
-        threads, registers = bodies[0].threads, bodies[0].registers
-        module = self._load(bodies, lambda: link_worker(bodies, threads, registers, self.arch, self._keep))
+        threads, registers, _, merged = kind
+        module = self._load(
+            (kind, bodies), lambda: link_worker(bodies, threads, registers, self.arch, self._keep, merged)
+        )
         return self._all_shared(module.get_function("worker").ptr)
 
     def _all_shared(self, function: int) -> int:

@@ -18,11 +18,11 @@ from ..launch import address_of
 from .body import DeviceBody, DeviceTask
 from .occupancy import Multiprocessors, Need, joint_grids
 
-WORD = np.dtype(
-    [("at", "i4")]
-    + [(name, "u4") for name in ("touched", "written", "touched_whole", "written_whole")]
-    + [(f"against_{name}", "u4") for name in ("written", "touched", "written_whole", "touched_whole")]
+_BITS = (
+    *("touched", "written", "touched_whole", "written_whole"),
+    *(f"against_{name}" for name in ("written", "touched", "written_whole", "touched_whole")),
 )
+WORD = np.dtype({"names": ["at", *_BITS], "formats": ["i4"] + ["u4"] * len(_BITS), "itemsize": 48})
 TASK = np.dtype(
     [
         *((name, "i4") for name in ("body", "arguments", "num_arguments", "tiles", "run", "first_word", "num_words")),
@@ -32,8 +32,8 @@ TASK = np.dtype(
 )
 TICKET = np.dtype([("task", "i4"), ("first", "i4")])
 STRIDE = 32
+STOP, HAS_WINDOW, FIRST_CLASS = 1, 2, 3  # places of counters in the state, STRIDE apart; `admitted` is the first
 _KINDS = 4  # of bits kept for a slot
-
 
 WINDOW_THREADS = 32
 _WINDOW_REGISTERS = 128  # of a thread, at most
@@ -44,6 +44,19 @@ def window_memory(num_words: int, window: int, most_words: int) -> int:
     return _KINDS * 4 * num_words * window + 8 * window + 2 * WORD.itemsize * most_words
 
 
+class Kind(NamedTuple):
+    """What bodies of a resource class have in common.
+
+    threads: of a block. registers: most registers a thread. merged: whether the class takes all bodies of a list, also
+    those of fewer threads and registers, and a block of it is the window.
+    """
+
+    threads: int
+    registers: int
+    family: str = ""
+    merged: bool = False
+
+
 class Worker(NamedTuple):
     """A program for one resource class: its bodies by their numbers, and the registers that a thread takes."""
 
@@ -51,12 +64,14 @@ class Worker(NamedTuple):
     registers: int
 
 
+WorkerOf = Callable[[Kind, frozenset[DeviceBody]], Worker]
+
+
 class ResourceClass(NamedTuple):
     """Workers of one kind."""
 
-    threads: int
-    registers: int
-    memory: int  # shared, of a block, beside the arguments [bytes]
+    kind: Kind
+    memory: int  # shared, of a block [bytes]: arguments, then what the body asks for; or the window's
     arguments: int  # most 8-byte words of a task, rounded up to an even number
     bodies: tuple[DeviceBody, ...]
     blocks: int
@@ -69,8 +84,9 @@ class Image:
 
     Attributes:
         state: int32 that the list starts with. STRIDE apart, so that looks at one do not slow others: `admitted`,
-            `stop`, the next ticket of each class, by task the tickets that remain. Then by part the tiles that have
-            ended, by task the number of upstream tasks, and by task which one was admitted first after its end.
+            `stop`, `has_window`, the next ticket of each class, by task the tickets that remain. Then by part the
+            tiles that have ended, by task the number of upstream tasks, and by task which one was admitted first after
+            its end.
         remaining, ended, upstream_count, retired: where these start in it.
         num_words: words of all segments.
     """
@@ -92,6 +108,11 @@ class Image:
         """Most words of a task."""
         return int(self.tasks["num_words"].max(initial=0))
 
+    @property
+    def merged(self) -> bool:
+        """Whether a block of its workers is the window."""
+        return self.classes[0].kind.merged
+
 
 def task_of(call: KernelCall) -> DeviceTask:
     """How workers run a call. Raises ValueError where its launch does not say."""
@@ -110,7 +131,8 @@ def build_image(
     device: Multiprocessors,
     window: int,
     tiled: bool = True,
-    worker_of: Callable[[frozenset[DeviceBody]], Worker] | None = None,
+    worker_of: WorkerOf | None = None,
+    merged: bool = False,
 ) -> Image:
     """Return the image of calls in program order.
 
@@ -120,6 +142,7 @@ def build_image(
         window: its slots.
         tiled: whether calls wait for single parts where they may.
         worker_of: the worker that runs some bodies of one class, and maybe more; without it, one of just these.
+        merged: whether all bodies are one class, of which a block is the window.
 
     Raises:
         ValueError: a call cannot run on the device, or not all workers fit there.
@@ -130,7 +153,7 @@ def build_image(
     most_words = max((count for _, count in spans), default=0)
     of_window = Need(WINDOW_THREADS, _WINDOW_REGISTERS, window_memory(num_words, window, most_words), 1)
     words_of = [count for _, count in places]
-    classes, of_body = _classes(given, words_of, device, worker_of or just_these, of_window)
+    classes, of_body = _classes(given, words_of, device, worker_of or just_these, of_window, merged)
     tasks = np.zeros(len(calls), TASK)
     parts = 0
     for i, (call, task) in enumerate(zip(calls, given, strict=True)):
@@ -146,7 +169,7 @@ def build_image(
         tickets[of_body[task.body][0]] += [(i, first) for first in range(0, task.tiles, int(tasks["run"][i]))]
     remaining = -(-tasks["tiles"] // tasks["run"])
     n = len(calls)
-    head = STRIDE * (2 + len(classes))
+    head = STRIDE * (FIRST_CLASS + len(classes))
     ended = head + n * STRIDE
     state = np.zeros(ended + parts + 2 * n, np.int32)
     state[head:ended:STRIDE] = remaining
@@ -170,32 +193,49 @@ def _classes(
     tasks: Sequence[DeviceTask],
     arguments: Sequence[int],
     device: Multiprocessors,
-    worker_of: Callable[[frozenset[DeviceBody]], Worker],
+    worker_of: WorkerOf,
     of_window: Need,
+    merged: bool,
 ) -> tuple[list[ResourceClass], dict[DeviceBody, tuple[int, int]]]:
     """Resource classes of tasks with so many words of arguments; and of each body its class and its number there."""
-    found: dict[tuple[int, int, str], list[int]] = {}
-    for i, task in enumerate(tasks):
-        found.setdefault((task.body.threads, task.body.registers, task.body.family), []).append(i)
     made, needs = [], []
-    for (threads, registers, _), own in sorted(found.items(), reverse=True):
-        bodies, taken = worker_of(frozenset(tasks[i].body for i in own))
-        memory = max(tasks[i].memory for i in own)
+    for kind, own in sorted(_kinds([task.body for task in tasks], merged).items(), reverse=True):
+        bodies, taken = worker_of(kind, frozenset(tasks[i].body for i in own))
         words = -(-max(arguments[i] for i in own) // 2) * 2
-        needs.append(Need(threads, taken, memory + 8 * words, sum(tasks[i].tiles for i in own)))
-        made.append(ResourceClass(threads, registers, memory, words, bodies, 0, np.zeros(0, TICKET)))
-    _, *grids = joint_grids([of_window, *needs], device)
+        memory = 8 * words + max(tasks[i].memory for i in own)
+        work = sum(tasks[i].tiles for i in own)
+        if merged:
+            memory, work = max(memory, of_window.shared), work + 1
+        needs.append(Need(kind.threads, taken, memory, work))
+        made.append(ResourceClass(kind, memory, words, bodies, 0, np.zeros(0, TICKET)))
+    grids = joint_grids(needs, device) if merged else joint_grids([of_window, *needs], device)[1:]
+    if merged and grids[0] < 2:
+        raise ValueError(
+            "executor option merged=True needs room for two blocks of workers, of which one is the window, and the "
+            "device has it for one; use bodies of fewer threads, registers or less memory, or choose merged=False"
+        )
     classes = [of._replace(blocks=blocks) for of, blocks in zip(made, grids, strict=True)]
     return classes, {body: (c, i) for c, of in enumerate(classes) for i, body in enumerate(of.bodies)}
 
 
-def just_these(bodies: frozenset[DeviceBody]) -> Worker:
+def _kinds(bodies: Sequence[DeviceBody], merged: bool) -> dict[Kind, list[int]]:
+    """Kinds of bodies, and the positions of those of each."""
+    if merged:
+        one = Kind(max(body.threads for body in bodies), max(body.registers for body in bodies), merged=True)
+        return {one: list(range(len(bodies)))}
+    found: dict[Kind, list[int]] = {}
+    for i, body in enumerate(bodies):
+        found.setdefault(Kind(body.threads, body.registers, body.family), []).append(i)
+    return found
+
+
+def just_these(kind: Kind, bodies: frozenset[DeviceBody]) -> Worker:
     """A worker of these bodies, by name. Raises ValueError where two have the same."""
     ordered = sorted(bodies, key=lambda body: body.name)
     for body, following in pairwise(ordered):
         if body.name == following.name:
             raise ValueError(f"two bodies of a list are named {body.name!r}; use one body, or give them other names")
-    return Worker(tuple(ordered), ordered[0].registers)
+    return Worker(tuple(ordered), kind.registers)
 
 
 def _all_words(

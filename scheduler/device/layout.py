@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .image import STRIDE, Image
+from ..trace import Counters
+from .image import FIRST_CLASS, HAS_WINDOW, STOP, STRIDE, Image
 
 _POINTERS = (
     *("tasks", "words", "arguments", "tickets", "admitted", "next", "remaining", "ended", "upstream_count", "upstream"),
-    *("retired", "stop", "status", "times", "checked"),
+    *("retired", "stop", "has_window", "status", "times", "checked", "compared"),
 )
-_NUMBERS = ("num_tasks", "num_tickets", "num_words", "window", "longest_pause", "padding")
+_NUMBERS = ("num_tasks", "num_tickets", "num_words", "window", "longest_pause", "most_words")
 _PAUSE_A_WORKER = 0.5  # ns; looks at one place are served one after another, some two in a nanosecond
 _SHORTEST, _LONGEST = 100, 2000  # ns
 _TILED = 0x40000000
@@ -60,6 +61,7 @@ def lay_out(image: Image, window: int) -> Layout:
         "upstream": np.zeros(n * window, np.int32),
         "times": np.tile(np.array([2**63 - 1, -(2**63)], np.int64), n),
         "checked": np.zeros(1, np.int64),
+        "compared": np.zeros(1, np.int64),
     }
     sections, parts, end = {}, [], 0
     for name, array in arrays.items():
@@ -78,7 +80,7 @@ def list_structs(layout: Layout, base: int, status: int, limit: float, times: bo
         base: address of the block.
         status: address of the words in which the device says what it waited for in vain.
         limit: of a wait [s].
-        times: whether starts and ends are noted.
+        times: whether starts and ends are noted, and what checks take.
     """
     image = layout.image
     at = {name: base + start for name, (start, _) in layout.sections.items()}
@@ -87,17 +89,25 @@ def list_structs(layout: Layout, base: int, status: int, limit: float, times: bo
         **{name: at[name] for name in ("tasks", "words", "arguments", "upstream", "checked")},
         **{name: state + 4 * getattr(image, name) for name in ("remaining", "ended", "upstream_count", "retired")},
         "admitted": state,
-        "stop": state + 4 * STRIDE,
+        "stop": state + 4 * STRIDE * STOP,
+        "has_window": state + 4 * STRIDE * HAS_WINDOW,
         "status": status,
         "times": at["times"] if times else 0,
+        "compared": at["compared"] if times else 0,
         "limit": int(limit * 1e9),
         "num_tasks": len(image.calls),
         "num_words": image.num_words,
+        "most_words": image.most_words,
         "window": layout.window,
         "longest_pause": int(min(max(_SHORTEST, _PAUSE_A_WORKER * sum(c.blocks for c in image.classes)), _LONGEST)),
     }
     return [
-        ListStruct(**common, tickets=at[f"tickets{c}"], next=state + 4 * STRIDE * (2 + c), num_tickets=len(of.tickets))
+        ListStruct(
+            **common,
+            tickets=at[f"tickets{c}"],
+            next=state + 4 * STRIDE * (FIRST_CLASS + c),
+            num_tickets=len(of.tickets),
+        )
         for c, of in enumerate(image.classes)
     ]
 
@@ -111,12 +121,19 @@ class Outcome:
         retired: by call the one admitted first after it was seen to have ended; their number if it was not.
         times: by call its start and end [ns].
         checked: what the window spent [s].
+        compared: what of that went to comparing words of calls with those in the window [s]; 0 without times.
     """
 
     waits: list[tuple[int, ...]]
     retired: list[int]
     times: list[tuple[int, int]]
     checked: float
+    compared: float
+
+    def count_into(self, counters: Counters) -> None:
+        """Add what checks took."""
+        counters.check_seconds += self.checked
+        counters.compare_seconds += self.compared
 
 
 def outcome(layout: Layout, memory: np.ndarray) -> Outcome:
@@ -134,7 +151,7 @@ def outcome(layout: Layout, memory: np.ndarray) -> Outcome:
         waits,
         state[image.retired : image.retired + n].tolist(),
         [(int(start), int(end)) for start, end in times],
-        float(layout.of("checked", "i8", memory)[0]) * 1e-9,
+        *(float(layout.of(name, "i8", memory)[0]) * 1e-9 for name in ("checked", "compared")),
     )
 
 

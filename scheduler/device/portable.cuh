@@ -34,6 +34,11 @@ DEVICE long long now() {  // [ns]
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
   return t;
 }
+DEVICE long long cycles() {  // of this multiprocessor, whose clock is finer
+  long long t;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(t)::"memory");
+  return t;
+}
 DEVICE void earliest(long long* place, long long t) { atomicMin(place, t); }
 DEVICE void latest(long long* place, long long t) { atomicMax(place, t); }
 DEVICE void pause(int ns) { __nanosleep(ns); }
@@ -66,6 +71,7 @@ DEVICE bool first_to(int* place) {
 }
 DEVICE void system_fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 DEVICE long long now() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
+DEVICE long long cycles() { return now(); }
 DEVICE void earliest(long long* place, long long t) {
   long long had = atomic_at(place).load();
   while (t < had && !atomic_at(place).compare_exchange_weak(had, t)) {}

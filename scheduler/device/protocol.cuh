@@ -15,6 +15,9 @@
 // lack. A block that is not resident holds no ticket. Should a body fail to end all the same, or the count of a task be
 // lost, whoever waits longer than `limit` says for what, and everybody stops: every wait looks at `stop`.
 //
+// Merged, a list has one class, whose first block to run is the window, whichever that is, and a worker once it has
+// admitted all. Two blocks that are resident are then enough, and no kernel waits for another one.
+//
 // Built for CUDA with 32 lanes, and for the host with one lane a thread, where the sanitizers look on.
 #pragma once
 
@@ -28,8 +31,9 @@
 #define ADMITTED_TOGETHER 4
 #define STRIDE 32          // ints between the counters of tasks, each in a line of its own
 
-// 32 segments of a task: which of them it touches and writes, and against which of them that is a hazard.
-struct Word {
+// 32 segments of a task: which of them it touches and writes, and against which of them that is a hazard. Aligned, so
+// that a lane reads it in three portions.
+struct alignas(16) Word {
   int at;
   unsigned touched, written, touched_whole, written_whole;
   unsigned against_written, against_touched;              // any hazard: what of a slot's bits it is with
@@ -69,12 +73,15 @@ struct List {
   int* upstream;          // by task, as many as there are slots
   int* retired;           // by task: the one admitted first after it was seen to have ended
   int* stop;
+  int* has_window;        // whether a block is the window, where a worker's is
   Status* status;         // in the host's memory
   long long* times;       // by task: start and end [ns], or null
   long long* checked;     // what the window spent on admitting tasks [ns]
+  long long* compared;    // and of that on comparing their words with the slots [ns], or null
   long long limit;        // of a wait [ns]
   int num_tasks, num_tickets, num_words, window;
   int longest_pause;  // between looks [ns]
+  int most_words;     // of a task
 };
 
 DEVICE void stop_all(const List& list, int task, int tile, int waits_for) {
@@ -190,14 +197,17 @@ DEVICE void stage(const List& list, const Brief& task, Word* staged, int from) {
   for (int i = from + lane(); i < task.num_words; i += LANE_COUNT) staged[i] = list.words[task.first_word + i];
 }
 
-// Writes down what is upstream of task t; the number of them.
+// Writes down what is upstream of task t; the number of them. `compared` grows by the cycles from when the task's words
+// are there until it is known which slots are upstream.
 DEVICE int find_upstream(const List& list, unsigned* bits, const int* slot_task, const int* slot_parts,
-                         const Word* words, const Brief& task, int t) {
+                         const Word* words, const Brief& task, int t, long long& compared) {
   int count = 0;
   for (int base = 0; base < list.window; base += LANE_COUNT) {
+    const long long began = list.compared ? cycles() : 0;
     const int at = base + lane(), other = at < list.window ? slot_task[at] : -1;
     const int found = other >= 0 ? hazard(list, bits, words, task.num_words, at) : 0;
     const unsigned hits = ballot(found != 0);
+    if (list.compared) compared += cycles() - began;
     if (found) {
       const bool tiled = found == 1 && task.parts > 0 && slot_parts[at] == task.parts;
       list.upstream[size_t(t) * list.window + count + population(hits & ((1u << lane()) - 1))] =
@@ -216,22 +226,30 @@ DEVICE void admit(const List& list, int t) {
   publish(list.admitted, t);
 }
 
-// Admits all tasks in program order. `bits`, `slots` (two ints each) and `staged` (twice the most words of a task) are
-// memory of the block. What the next task needs is on its way while one is checked, and tasks are admitted a few at a
-// time, since a release takes longer than a check.
-DEVICE void run_window(const List& list, unsigned* bits, int* slots, Word* staged, int most_words) {
-  int* slot_task = slots;
-  int* slot_parts = slots + list.window;
+// Says what the window's time went to: in cycles, since a check is too short for the clock, and as long as those were.
+DEVICE void note_times(const List& list, long long spent, long long whole, long long compared, long long cycles_whole) {
+  *list.checked = spent;
+  if (list.compared) *list.compared = static_cast<long long>(double(compared) * double(whole) / double(cycles_whole));
+}
+
+// Admits all tasks in program order. `memory` is the block's: words of two tasks, bits of the slots, two numbers a slot.
+// What the next task needs is on its way while one is checked, and tasks are admitted a few at a time, since a release
+// takes longer than a check.
+DEVICE void run_window(const List& list, void* memory) {
+  Word* staged = static_cast<Word*>(memory);
+  unsigned* bits = reinterpret_cast<unsigned*>(staged + 2 * list.most_words);
+  int* slot_task = reinterpret_cast<int*>(bits + list.num_words * KINDS * list.window);
+  int* slot_parts = slot_task + list.window;
   for (int i = lane(); i < list.num_words * KINDS * list.window; i += LANE_COUNT) bits[i] = 0;
   for (int slot = lane(); slot < list.window; slot += LANE_COUNT) slot_task[slot] = -1;
-  const long long began = now();
-  long long waited = 0;
+  const long long began = now(), first_cycle = cycles();
+  long long waited = 0, compared = 0;
   Brief task = brief_of(list, 0), next = brief_of(list, 1);
   stage(list, task, staged, 0);
   for (int t = 0; t < list.num_tasks; ++t) {
     lanes_sync();
-    const Word* words = staged + (t % 2) * most_words;
-    Word* following = staged + ((t + 1) % 2) * most_words;
+    const Word* words = staged + (t % 2) * list.most_words;
+    Word* following = staged + ((t + 1) % 2) * list.most_words;
     Word held;
     if (lane() < next.num_words) held = list.words[next.first_word + lane()];
     const Brief after = brief_of(list, t + 2);
@@ -243,7 +261,7 @@ DEVICE void run_window(const List& list, unsigned* bits, int* slots, Word* stage
       if (slot < 0) return;
       waited += now() - full;
     }
-    const int count = find_upstream(list, bits, slot_task, slot_parts, words, task, t);
+    const int count = find_upstream(list, bits, slot_task, slot_parts, words, task, t, compared);
     lanes_sync();
     for (int i = lane(); i < task.num_words; i += LANE_COUNT) keep(list, bits, words[i], slot, true);
     if (lane() == 0) {
@@ -257,7 +275,8 @@ DEVICE void run_window(const List& list, unsigned* bits, int* slots, Word* stage
     task = next;
     next = after;
   }
-  if (lane() == 0) *list.checked = now() - began - waited;
+  const long long whole = now() - began;
+  if (lane() == 0) note_times(list, whole - waited, whole, compared, cycles() - first_cycle);
 }
 
 // ------------------------------------------------------------------------------------------------------ the workers

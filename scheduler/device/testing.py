@@ -26,7 +26,7 @@ from ..graphs import chains
 from ..recorder import start_recording
 from ..trace import Trace
 from .body import DeviceBody, DeviceTask
-from .image import STRIDE, build_image
+from .image import STRIDE, build_image, window_memory
 from .layout import STATUS_WORDS, explain, lay_out, list_structs, outcome
 from .occupancy import Multiprocessors
 
@@ -97,6 +97,7 @@ class ThreadedDevice:
                     found = self._run_calls(calls)
                     if recorder is not None:
                         recorder.device_list(first, found.waits, chains(found.waits), found.retired)
+                        found.count_into(trace.counters)
                         start = min(t for t, _ in found.times)
                         for i, (a, b) in enumerate(found.times):
                             recorder.ran(first + i, began + (a - start) * 1e-9, began + (b - start) * 1e-9)
@@ -110,22 +111,23 @@ class ThreadedDevice:
             feeder.close()
 
     def _run_calls(self, calls: Sequence[KernelCall]) -> Any:
-        image = build_image(
-            calls, self._conflicts, Multiprocessors(number=self._workers), self._options.window, self._options.tiled
-        )
+        options = self._options
+        device = Multiprocessors(number=self._workers)
+        image = build_image(calls, self._conflicts, device, options.window, options.tiled, merged=options.merged)
         if self._lose is not None and self._lose < len(calls):
             image.state[image.remaining + self._lose * STRIDE] += 1
-        layout = lay_out(image, self._options.window)
+        layout = lay_out(image, options.window)
         memory, status = layout.content.copy(), np.zeros(STATUS_WORDS, np.int32)
-        limit = self._options.watchdog
+        limit = options.watchdog
         structs = list_structs(layout, memory.ctypes.data, status.ctypes.data, limit, True)
         addresses = [[body.address for body in of.bodies] for of in image.classes]
         tables = [(ctypes.c_void_p * len(own))(*own) for own in addresses]
         bodies = (ctypes.c_void_p * len(tables))(*(ctypes.addressof(table) for table in tables))
-        grids = (ctypes.c_int * len(tables))(*(min(self._workers, of.blocks) for of in image.classes))
+        grids = (ctypes.c_int * len(tables))(*(min(self._workers + image.merged, of.blocks) for of in image.classes))
         lists = (type(structs[0]) * len(structs))(*structs)
         most = max(of.memory for of in image.classes)
-        self._run(lists, grids, len(tables), bodies, most)
+        of_window = window_memory(image.num_words, options.window, image.most_words)
+        self._run(lists, grids, len(tables), bodies, most, of_window, int(image.merged))
         if status[0]:
             task, why = explain(layout, status.tolist(), limit)
             raise call_stuck(calls[task], self.name, why)

@@ -1,6 +1,6 @@
 // The kernels of the device executor: `reset`, `window`, and a worker for each resource class, for which the build
 // defines THREADS, BLOCKS (that a multiprocessor shall hold), and RUN_BODY(body, arguments, tile, memory), which runs a
-// tile.
+// tile; and WITH_WINDOW where one of its blocks is the window.
 #include "protocol.cuh"
 
 // The next class of workers starts once all blocks of this kernel run, so that all classes run together in one stream;
@@ -47,9 +47,23 @@ static __device__ __forceinline__ void work(const List& list, int argument_words
   }
 }
 
+#if defined(WITH_WINDOW)
+// The block that runs first is the window, with its first warp, before it works.
+static __device__ __forceinline__ void be_window_if_first(const List& list) {
+  extern __shared__ __align__(16) unsigned long long arguments[];
+  __shared__ bool first;
+  if (threadIdx.x == 0) first = first_to(list.has_window);
+  __syncthreads();
+  if (first && threadIdx.x < 32) run_window(list, arguments);
+}
+#endif
+
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     worker(const __grid_constant__ List list, int argument_words) {
   let_next_start();
+#if defined(WITH_WINDOW)
+  be_window_if_first(list);
+#endif
   work(list, argument_words);
   end_after_previous();
 }
@@ -61,11 +75,11 @@ extern "C" __global__ void reset(int* state, const int* first, int n) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) state[i] = first[i];
 }
 
-extern "C" __global__ void __launch_bounds__(32) window(const __grid_constant__ List list, int most_words) {
-  extern __shared__ __align__(16) unsigned bits[];
+// 16 blocks would fit, so that a thread may have the 128 registers that image.py counts with.
+extern "C" __global__ void __launch_bounds__(32, 16) window(const __grid_constant__ List list) {
+  extern __shared__ __align__(16) char memory[];
   let_next_start();
-  int* slots = reinterpret_cast<int*>(bits + list.num_words * KINDS * list.window);
-  run_window(list, bits, slots, reinterpret_cast<Word*>(slots + 2 * list.window), most_words);
+  run_window(list, memory);
 }
 
 #endif

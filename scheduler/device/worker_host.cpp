@@ -22,20 +22,22 @@ static void work(const List& list, const Body* bodies, int bytes) {
   }
 }
 
-// Runs a list to its end: a thread for the window and `grids[c]` threads for class c, whose list is `lists[c]`.
-extern "C" void run_list(const List* lists, const int* grids, int num_classes, const Body* const* bodies, int bytes) {
+static void be_window(const List& list, int bytes) {
+  std::vector<Word> memory(bytes / sizeof(Word) + 1);
+  run_window(list, memory.data());
+}
+
+// Runs a list to its end: a thread for the window with so many bytes of memory, unless the list is merged, and
+// `grids[c]` threads for class c, whose list is `lists[c]`.
+extern "C" void run_list(const List* lists, const int* grids, int num_classes, const Body* const* bodies, int bytes,
+                         int window_bytes, int merged) {
   std::vector<std::thread> threads;
-  const List& list = lists[0];
-  threads.emplace_back([&list] {
-    std::vector<unsigned> bits(size_t(list.num_words) * KINDS * list.window + 1);
-    std::vector<int> slots(2 * list.window);
-    int most = 0;
-    for (int t = 0; t < list.num_tasks; ++t) most = most < list.tasks[t].num_words ? list.tasks[t].num_words : most;
-    std::vector<Word> staged(2 * most + 1);
-    run_window(list, bits.data(), slots.data(), staged.data(), most);
-  });
+  if (!merged) threads.emplace_back([=] { be_window(lists[0], window_bytes); });
   for (int c = 0; c < num_classes; ++c)
     for (int i = 0; i < grids[c]; ++i)
-      threads.emplace_back([lists, bodies, bytes, c] { work(lists[c], bodies[c], bytes); });
+      threads.emplace_back([=] {
+        if (merged && first_to(lists[c].has_window)) be_window(lists[c], window_bytes);
+        work(lists[c], bodies[c], bytes);
+      });
   for (std::thread& thread : threads) thread.join();
 }

@@ -60,8 +60,9 @@ class Options:
     check_each: `serial` waits for each call, so that a fault names it.
     graphs: how many graphs, or plans of fixed lists, are kept. depth: jobs of `pipeline` in flight on a stream at most.
     tiled: `device` lets calls wait for one another tile by tile where they may. watchdog: seconds after which it takes
-    a call that waits to be stuck. keep: keeps the programs that it links, as `keep(key, make)` returns what is kept
-    under a key or else `make()`.
+    a call that waits to be stuck. merged: its lists are one launch each, for checkers that run one kernel at a time;
+    all bodies are one class, with the most threads and registers that one asks for, and a block of it is the window.
+    keep: keeps the programs that it links, as `keep(key, make)` returns what is kept under a key or else `make()`.
     candidates: of `auto`, its executors, "threads+serial" say, the likeliest first; by default those of `device`.
     driver: replaces CUDA, e.g. by a fake device.
     model, gpu: of `simulated`: the way of executing, and the GPU, a name or a GpuSpec; see scheduler/gpu_model.
@@ -84,6 +85,7 @@ class Options:
     depth: int = 2
     tiled: bool = True
     watchdog: float = 10.0
+    merged: bool = False
     keep: Callable[[str, Callable[[], bytes]], bytes] | None = None
     driver: Driver | None = None
     candidates: str = ""

@@ -4,6 +4,7 @@
     reset --> window   hazards of each task against 32 slots, upstream lists
                 worker   of one resource class: tickets in program order, waits for upstream tasks or tiles, runs tiles
                 worker   of another; all of them at once
+    or, `merged`: reset --> worker, of all bodies, whose first block to run is the window before it works
 
 The hardware form of ACS (arXiv 2401.12377) in software: the host hands over a list and learns nothing until it has
 ended. Where it found a persistent kernel slower because every task paid for the largest one's registers, workers here
@@ -33,7 +34,7 @@ import numpy as np
 from .. import cuda_graph
 from ..calls import KernelCall
 from ..device.cuda import CudaPrograms
-from ..device.image import STRIDE, WINDOW_THREADS, build_image, window_memory
+from ..device.image import STOP, STRIDE, WINDOW_THREADS, build_image, window_memory
 from ..device.layout import STATUS_WORDS, Layout, explain, lay_out, list_structs, outcome
 from ..device.occupancy import Multiprocessors
 from ..errors import call_stuck
@@ -97,7 +98,9 @@ class DeviceExecutor(GraphExecutor):
     def _load(self, calls: Sequence[KernelCall], times: bool) -> int:
         """Put an image of calls on the device; returns the graph that runs it."""
         programs, options = self._programs, self._options
-        image = build_image(calls, self._conflicts, self._device, options.window, options.tiled, programs.worker_of)
+        image = build_image(
+            calls, self._conflicts, self._device, options.window, options.tiled, programs.worker_of, options.merged
+        )
         layout = lay_out(image, options.window)
         block = programs.upload(layout.content)
         base = int(block.data.ptr)
@@ -105,15 +108,14 @@ class DeviceExecutor(GraphExecutor):
         structs = [bytes(s) for s in list_structs(layout, base, status, options.watchdog, times)]
         reset, window = programs.window()
         state, first = (base + layout.sections[name][0] for name in ("state", "first"))
-        memory = window_memory(image.num_words, options.window, image.most_words)
-        launches = [
-            CudaLaunch(reset, (_RESET[0],), (_RESET[1],), 0, (np.uint64(state), np.uint64(first), len(image.state))),
-            CudaLaunch(window, (1,), (WINDOW_THREADS,), memory, (structs[0], image.most_words)),
-        ]
+        counters = (np.uint64(state), np.uint64(first), len(image.state))
+        launches = [CudaLaunch(reset, (_RESET[0],), (_RESET[1],), 0, counters)]
+        if not image.merged:
+            memory = window_memory(image.num_words, options.window, image.most_words)
+            launches.append(CudaLaunch(window, (1,), (WINDOW_THREADS,), memory, (structs[0],)))
         for of, struct in zip(image.classes, structs, strict=True):
-            worker = programs.function(of.bodies)
-            memory = 8 * of.arguments + of.memory
-            launches.append(CudaLaunch(worker, (of.blocks,), (of.threads,), memory, (struct, of.arguments)))
+            worker = programs.function(of.kind, of.bodies)
+            launches.append(CudaLaunch(worker, (of.blocks,), (of.kind.threads,), of.memory, (struct, of.arguments)))
         self._builder.built += 1
         if programs.arch >= _OVERLAPS:
             handle = cuda_graph.build_overlapping(launches, ordered=2)
@@ -138,7 +140,7 @@ class DeviceExecutor(GraphExecutor):
         finally:
             self._drop(handle)
         recorder.device_list(first, found.waits, chains(found.waits), found.retired)
-        recorder.trace.counters.check_seconds += found.checked
+        found.count_into(recorder.trace.counters)
         if recorder.times:
             start = min(t for t, _ in found.times)
             for i, (a, b) in enumerate(found.times):
@@ -184,7 +186,7 @@ class DeviceExecutor(GraphExecutor):
     def _at_fault(self, task: int) -> _Loaded:
         """The list that was given up: the one whose `stop` is set."""
         for loaded in self._loaded.values():
-            stop = loaded.layout.sections["state"][0] + 4 * STRIDE
+            stop = loaded.layout.sections["state"][0] + 4 * STRIDE * STOP
             if len(loaded.layout.image.calls) > task and self._programs.glance(loaded.block, stop):
                 return loaded
         return next(iter(self._loaded.values()))

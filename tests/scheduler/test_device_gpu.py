@@ -1,4 +1,9 @@
-"""The device executor on a real GPU: legality, the bits of serial, tilings, counts on the device, stuck lists."""
+"""The device executor on a real GPU: legality, the bits of serial, tilings, counts on the device, stuck lists.
+
+Tests named one_launch need no two kernels at a time, so that a checker may run kernels one by one:
+
+    compute-sanitizer --tool racecheck python -m pytest -m gpu tests/scheduler/test_device_gpu.py -k one_launch
+"""
 
 from __future__ import annotations
 
@@ -52,6 +57,7 @@ extern "C" __global__ void mix(int parts, int strided, int kind, long long cycle
   }
 """
 PARTS, BUFFERS = 64, 6
+FORMS = pytest.mark.parametrize("form", [{}, {"merged": True, "watchdog": 300.0}], ids=["classes", "one_launch"])
 
 
 @pytest.fixture(scope="module")
@@ -109,20 +115,23 @@ def bits_of_serial(bench: Bench, calls: list[KernelCall]) -> bytes:
 
 @pytest.mark.parametrize("window", [1, 4, 32, 64])
 @pytest.mark.parametrize("tiled", [True, False])
-def test_random_lists_are_legal_and_give_the_bits_of_serial(cupy: Any, bodies: Any, window: int, tiled: bool) -> None:
+@FORMS
+def test_random_lists_are_legal_and_give_the_bits_of_serial(
+    cupy: Any, bodies: Any, window: int, tiled: bool, form: Any
+) -> None:
     bench = Bench(cupy, bodies)
     for seed in range(3):
         calls = bench.random_calls(seed)
         wanted = bits_of_serial(bench, calls)
         for record in ("off", "times"):
-            executor = make_executor("device", segments=bench.table, window=window, tiled=tiled, record=record)
+            executor = make_executor("device", segments=bench.table, window=window, tiled=tiled, record=record, **form)
             for _ in range(2):
                 bench.reset()
                 trace = executor.run([calls])
                 assert bench.bits() == wanted
             if record == "times":
                 assert validate(calls, trace, bench.table, slack=5e-6) == []
-                assert trace.counters.check_seconds > 0
+                assert 0 < trace.counters.compare_seconds < trace.counters.check_seconds
             executor.synchronize()
             executor.close()
 
@@ -142,11 +151,12 @@ def test_tiles_of_a_call_start_before_the_call_before_has_ended(cupy: Any, bodie
     assert spans[False] == 0
 
 
-def test_counts_on_the_device_decide_how_many_tiles_work(cupy: Any, bodies: Any) -> None:
+@FORMS
+def test_counts_on_the_device_decide_how_many_tiles_work(cupy: Any, bodies: Any, form: Any) -> None:
     bench = Bench(cupy, bodies)
     count = cupy.array([10], np.int32)
     calls = [bench.call("counted", 0, 1, 0, 1, 2, count=count, units=4)]
-    executor = make_executor("device", segments=bench.table)
+    executor = make_executor("device", segments=bench.table, **form)
     executor.run([calls])
     changed = cupy.asnumpy(bench.arrays[2]) != np.arange(32 * PARTS, dtype=np.uint64) + 2
     assert changed[: 32 * 3].all()
@@ -154,7 +164,8 @@ def test_counts_on_the_device_decide_how_many_tiles_work(cupy: Any, bodies: Any)
     executor.close()
 
 
-def test_awaited_numbers_are_readable(cupy: Any, bodies: Any) -> None:
+@FORMS
+def test_awaited_numbers_are_readable(cupy: Any, bodies: Any, form: Any) -> None:
     bench = Bench(cupy, bodies)
     call = bench.call("count", 0, 1, 0, 1, 2)
     seen = []
@@ -165,7 +176,7 @@ def test_awaited_numbers_are_readable(cupy: Any, bodies: Any) -> None:
             yield AwaitCounts(call)
             seen.append(bench.bits())
 
-    executor = make_executor("device", segments=bench.table, record="order")
+    executor = make_executor("device", segments=bench.table, record="order", **form)
     executor.run([emitter(), bench.random_calls(3, 20)])
     assert len(seen) == 3
     executor.close()
@@ -179,7 +190,8 @@ extern "C" __device__ void NAME(const unsigned long long* s, int tile, char* mem
 """
 
 
-def test_a_stuck_list_is_named_and_the_next_one_runs(cupy: Any, bodies: Any) -> None:
+@pytest.mark.parametrize("merged", [False, True])
+def test_a_stuck_list_is_named_and_the_next_one_runs(cupy: Any, bodies: Any, merged: bool) -> None:
     """A body that takes two seconds, where 0.2 s is taken for stuck."""
     arch = int(cupy.cuda.Device().compute_capability)
     code = compile_body(ENDLESS.replace("NAME", "endless"), "endless", arch)
@@ -188,7 +200,7 @@ def test_a_stuck_list_is_named_and_the_next_one_runs(cupy: Any, bodies: Any) -> 
     launch = CudaLaunch.from_kernel(bench.kernel, (1,), (32,), (np.int64(3_000_000_000),), task=slow)
     stuck = KernelCall("endless", launch, (), (), (bench.ids[2],))
     after = bench.call("after", 0, 1, 0, 1, 2)
-    executor = make_executor("device", segments=bench.table, watchdog=0.2)
+    executor = make_executor("device", segments=bench.table, watchdog=0.2, merged=merged)
     executor.run([[stuck, after]])
     with pytest.raises(CallError, match=r"call 'after', tile \d+, waited 0\.2 s for call 'endless', which has not end"):
         executor.synchronize()
@@ -201,13 +213,41 @@ def test_a_stuck_list_is_named_and_the_next_one_runs(cupy: Any, bodies: Any) -> 
     executor.close()
 
 
-def test_a_row_of_tiles_is_waited_for_together(cupy: Any, bodies: Any) -> None:
+@FORMS
+def test_a_row_of_tiles_is_waited_for_together(cupy: Any, bodies: Any, form: Any) -> None:
     bench = Bench(cupy, bodies)
     for tiling in (Tiling("row", 4), Tiling("strided", 16)):
         calls = [bench.call(f"k{i}", i % 2, 1, 0, 1, 2 + i % 2, tiling=tiling) for i in range(20)]
         wanted = bits_of_serial(bench, calls)
         bench.reset()
-        executor = make_executor("device", segments=bench.table)
+        executor = make_executor("device", segments=bench.table, **form)
         executor.run([calls])
         assert bench.bits() == wanted
         executor.close()
+
+
+def test_merged_lists_of_one_class_and_of_several_are_one_launch(cupy: Any, bodies: Any) -> None:
+    for kinds in ((0,), (0, 1)):
+        bench = Bench(cupy, bodies)
+        calls = [bench.call(f"k{i}", kinds[i % len(kinds)], 1, 0, 1, 2) for i in range(8)]
+        wanted = bits_of_serial(bench, calls)
+        bench.reset()
+        executor = make_executor("device", segments=bench.table, merged=True)
+        executor.run([calls])
+        (loaded,) = executor._loaded.values()
+        assert len(loaded.launches) == 2  # with the one that resets counters
+        assert bench.bits() == wanted
+        executor.close()
+
+
+def test_merged_bodies_that_wait_for_their_whole_block_are_refused(cupy: Any, bodies: Any) -> None:
+    arch = int(cupy.cuda.Device().compute_capability)
+    source = 'extern "C" __device__ void halts(const unsigned long long*, int, char*) { __syncthreads(); }'
+    bench = Bench(cupy, bodies)
+    task = DeviceTask(DeviceBody("halts", compile_body(source, "halts", arch), 64, 64), 1)
+    launch = CudaLaunch.from_kernel(bench.kernel, (1,), (64,), (), task=task)
+    calls = [KernelCall("halts", launch, (), (), (bench.ids[0],)), bench.call("wide", 1, 1, 0, 1, 2)]
+    executor = make_executor("device", segments=bench.table, merged=True)
+    with pytest.raises(ValueError, match=r"merged=True cannot run body 'halts' of 64 threads in blocks of 128"):
+        executor.run([calls])
+    executor.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,12 +56,15 @@ def random_program(seed: int, length: int = 40, tiled: float = 0.7) -> Program:
 
 
 def _body(data, reads, target, k, tiling):  # type: ignore[no-untyped-def]
+    shared = threading.Lock()
+
     def whole(tile: int) -> None:
         data[target] = data[target] * 0.5 + k + sum(data[i, ::-1] for i in reads)
 
     def part(tile: int) -> None:
         at = tile % tiling.size if tiling.kind == "strided" else tile // tiling.size
-        # tiles of one part share it, and add what commutes
-        data[target, at] += k + sum(int(data[i, at]) % 7 for i in reads)
+        added = k + sum(int(data[i, at]) % 7 for i in reads)
+        with shared:  # tiles of one part share it, and add what commutes
+            data[target, at] += added
 
     return whole if tiling is None else part

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler import KernelCall, PythonLaunch, Segments
-from scheduler.device.image import STRIDE, Image, build_image
+from scheduler.device.image import STRIDE, Image, Kind, build_image, window_memory
 from scheduler.device.occupancy import Multiprocessors, Need, joint_grids
 from scheduler.device.testing import PythonBody
 from scheduler.hazards import conflict, conflict_whole
@@ -73,6 +73,36 @@ def test_every_tile_has_one_ticket_in_program_order() -> None:
         assert [t for f in first for t in range(f, min(f + run, n))] == list(range(n))
         assert image.state[image.remaining + i * STRIDE] == len(first)
     assert len(only.tickets) < 200
+
+
+def test_a_merged_list_has_one_class_that_fits_every_body_and_the_window() -> None:
+    segments = Segments()
+    kinds = [(32, 200, 100), (128, 64, 5000), (64, 64, 0)]
+    calls = [
+        KernelCall(
+            f"c{i}",
+            PythonBody(print, 3, threads=threads, registers=registers, memory=memory),
+            (),
+            (segments.intern(f"x{i}"),),
+        )
+        for i, (threads, registers, memory) in enumerate(kinds)
+    ]
+    image = build_image(calls, segments.conflicts, SMALL, 32, merged=True)
+    (only,) = image.classes
+    assert only.kind == Kind(128, 200, "", True)
+    assert only.memory == 5000
+    # one more than there are tiles: a block is the window for as long as it admits
+    assert only.blocks == min(10, SMALL.number * (65536 // (128 * 200)))
+    assert sorted(image.tasks["body"].tolist()) == [0, 1, 2]
+    wide = build_image(calls, segments.conflicts, SMALL, 512, merged=True)
+    assert wide.classes[0].memory == window_memory(wide.num_words, 512, wide.most_words) > 5000
+
+
+def test_a_merged_list_needs_room_for_two_blocks() -> None:
+    segments = Segments()
+    call = KernelCall("c", PythonBody(print, 9), (), (segments.intern("x"),))
+    with pytest.raises(ValueError, match="merged=True needs room for two blocks of workers"):
+        build_image([call], segments.conflicts, Multiprocessors(number=1, blocks=1), 32, merged=True)
 
 
 def test_a_launch_without_a_body_is_refused_by_name() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -25,14 +26,17 @@ from tests.scheduler.device.programs import random_program
     window=st.sampled_from((1, 2, 5, 32, 70)),
     workers=st.integers(1, 4),
     tiled=st.booleans(),
+    merged=st.booleans(),
 )
-def test_random_lists_are_legal_and_as_serial(seed: int, window: int, workers: int, tiled: bool) -> None:
+def test_random_lists_are_legal_and_as_serial(seed: int, window: int, workers: int, tiled: bool, merged: bool) -> None:
     program = random_program(seed)
     half = len(program.calls) // 2
-    options = Options(segments=program.segments, window=window, record="times", tiled=tiled, watchdog=30.0)
+    chosen = {"window": window, "tiled": tiled, "merged": merged}
+    options = Options(segments=program.segments, record="times", watchdog=30.0, **chosen)
     trace = ThreadedDevice(options, workers).run([program.calls[:half], program.calls[half:]])
     got = program.data.copy()
     assert validate(trace.order, trace, program.segments) == []
+    assert 0 < trace.counters.compare_seconds < trace.counters.check_seconds
     np.testing.assert_array_equal(got, program.expected(trace.order))
 
 
@@ -107,28 +111,40 @@ def test_an_emitter_reads_what_an_awaited_call_wrote() -> None:
     assert trace.counters.awaits == 1
 
 
-def test_a_stuck_list_is_given_up_and_names_who_waited_for_what() -> None:
+@pytest.mark.parametrize("merged", [False, True])
+def test_a_stuck_list_is_given_up_and_names_who_waited_for_what(merged: bool) -> None:
     segments, ran = Segments(), []
     calls = chain(segments, [ran.append] * 3, tiles=1)
-    executor = ThreadedDevice(Options(segments=segments, watchdog=0.2, tiled=False), lose=1)
+    executor = ThreadedDevice(Options(segments=segments, watchdog=0.2, tiled=False, merged=merged), lose=1)
     with pytest.raises(CallError, match=r"call 'call2', tile 0, waited 0\.2 s for call 'call1', which has not ended"):
         executor.run([calls])
     assert len(ran) == 2
     # nothing of it stays behind
     ran.clear()
-    ThreadedDevice(Options(segments=segments)).run([calls])
+    ThreadedDevice(Options(segments=segments, merged=merged)).run([calls])
     assert len(ran) == 3
 
 
-def test_a_window_that_never_empties_is_named() -> None:
+def test_the_window_of_a_merged_list_works_once_it_has_admitted_all() -> None:
+    """Two blocks: both are seen to run tiles, since each tile of the second call waits for the other."""
+    segments, both = Segments(), threading.Barrier(2)
+    calls = chain(segments, [lambda tile: None, lambda tile: both.wait(30.0)], tiles=2)
+    ThreadedDevice(Options(segments=segments, merged=True), workers=1).run([calls])
+    assert both.n_waiting == 0
+    assert not both.broken
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_a_window_that_never_empties_is_named(merged: bool) -> None:
     segments = Segments()
     calls = chain(segments, [lambda tile: None] * 3, tiles=1)
     with pytest.raises(CallError, match=r"waited 0\.2 s (for a slot of the window|for the window to admit it)"):
-        ThreadedDevice(Options(segments=segments, window=1, watchdog=0.2), lose=0).run([calls])
+        ThreadedDevice(Options(segments=segments, window=1, watchdog=0.2, merged=merged), lose=0).run([calls])
 
 
 @pytest.mark.sanitizer
-def test_the_protocol_has_no_races() -> None:
+@pytest.mark.parametrize("merged", [False, True])
+def test_the_protocol_has_no_races(merged: bool) -> None:
     library = build(("-g", "-fsanitize=thread"))
     program = """
 import sys
@@ -139,12 +155,12 @@ from tests.scheduler.device.programs import random_program
 
 for seed in range(10):
     program = random_program(seed)
-    options = Options(segments=program.segments, window=4, watchdog=60.0)
+    options = Options(segments=program.segments, window=4, watchdog=60.0, merged=sys.argv[2] == "True")
     ThreadedDevice(options, 3, library=Path(sys.argv[1])).run([program.calls])
 """
     flags = {"LD_PRELOAD": _tsan(), "TSAN_OPTIONS": "halt_on_error=1 ignore_noninstrumented_modules=1"}
     found = subprocess.run(
-        [sys.executable, "-c", program, str(library)],
+        [sys.executable, "-c", program, str(library), str(merged)],
         env={**os.environ, **flags},
         cwd=Path(__file__).parents[3],
         capture_output=True,

@@ -1,0 +1,71 @@
+"""Steps of 64 ants by executor `device` in one launch each, for checkers that run one kernel at a time:
+
+    python -m tests.scheduler.device.step    # once before, so that programs are linked and kept
+    compute-sanitizer --tool memcheck  python -m tests.scheduler.device.step
+    compute-sanitizer --tool racecheck python -m tests.scheduler.device.step
+
+The exit status is 1 where the state differs from what executor `serial` leaves. With --times it says what the window
+spends on a call, and with --classes lists have a launch for the window and for each resource class.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from scheduler.trace import Counters
+from simengine import Simulation
+from tests.emission.worlds import ant, ant_start
+from tests.gpu.compare import state_bits
+
+
+def simulation(worlds: int, executor: str, options: dict[str, Any]) -> Simulation:
+    """Ants, some of which touch the floor; their steps are lists of one piece."""
+    sim = Simulation(ant(), worlds, backend="cuda", executor=executor, emission="ahead", executor_options=options)
+    start = ant_start(worlds)
+    sim.set_state(qpos=start.qpos, qvel=start.qvel)
+    return sim
+
+
+def state_after(worlds: int, steps: int, executor: str, options: dict[str, Any]) -> dict[str, bytes]:
+    """The bits of the state after some steps."""
+    sim = simulation(worlds, executor, options)
+    sim.step(steps)
+    sim.synchronize()
+    bits = state_bits(sim)
+    sim.close()
+    return bits
+
+
+def counters_of(worlds: int, steps: int, options: dict[str, Any]) -> list[Counters]:
+    """What recorded steps counted, after one that is not."""
+    sim = simulation(worlds, "device", options)
+    sim.step()
+    found = [sim.trace().counters for _ in range(steps)]
+    sim.close()
+    return found
+
+
+def main() -> int:
+    """Run the steps; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--worlds", type=int, default=64)
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--watchdog", type=float, default=600.0, help="seconds that a call may wait")
+    parser.add_argument("--classes", action="store_true", help="launches for the window and each resource class")
+    parser.add_argument("--times", action="store_true", help="tell what the window spends on a call")
+    args = parser.parse_args()
+    options = {"merged": not args.classes, "watchdog": args.watchdog}
+    if args.times:
+        for i, of in enumerate(counters_of(args.worlds, args.steps, options)):
+            admitted, compared = (1e9 * seconds / of.calls for seconds in (of.check_seconds, of.compare_seconds))
+            print(f"step {i}: {of.calls} calls, {admitted:.0f} ns to admit one, of which {compared:.0f} ns to compare")
+    ours, wanted = (state_after(args.worlds, args.steps, *of) for of in (("device", options), ("serial", {})))
+    same = ours == wanted
+    print(f"{args.steps} steps of {args.worlds} ants leave {'the bits' if same else 'OTHER BITS than those'} of serial")
+    return 0 if same else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
