@@ -123,7 +123,7 @@ class CallFactory:
             args = [*self._fields(kernel, {*kept, *(_PROGRESS if ahead else ())}), *self._of_shard(kernel)]
         else:
             prefix = self._slices() if kernel.unit == "slice" else self._prefix(listed)
-            head = [*prefix, self._argument("progress") if ahead else None]
+            head = [*prefix, self._argument("progress") if ahead and not kernel.apart else None]
             args = [*head, *self._fields(kernel, set(kept)), *self._tail(kernel, places, scalars or {})]
         word = 4 if store.dtype == "float32" else 8
         lanes = kernel_lanes(kernel, self._lanes)
@@ -172,7 +172,7 @@ class CallFactory:
 
     def _read(self, kernel: Kernel, listed: Listed | None, ahead: bool) -> tuple[str, ...]:
         """Fields that a call reads."""
-        progress = ("progress",) if ahead and kernel.unit != "column" else ()
+        progress = ("progress",) if ahead and kernel.unit != "column" and not kernel.apart else ()
         own = kernel.parameters if self._store.model.finds_pairs else ()
         lists = ("slice_record", "pair_totals") if kernel.unit == "slice" else self._lists(listed)
         return (*map(kernel.stored_as, kernel.reads), *kernel.addresses, *own, *lists, *progress)
@@ -241,8 +241,9 @@ class CallFactory:
             return (self._store.buffer(name), 4 * len(COLUMNS_OF[space]) * first)
         return self._store.buffer(name)
 
-    def _tail(self, kernel: Kernel, places: ScratchPlan, scalars: Mapping[str, int]) -> list[int]:
-        values = {"shard_size": self.shard.size, **scalars}
+    def _tail(self, kernel: Kernel, places: ScratchPlan, scalars: Mapping[str, int]) -> list[Any]:
+        room = self._store.contacts[self.shard.place].room
+        values: dict[str, Any] = {"shard_size": self.shard.size, "contact_room": room, **scalars}
         return [
             *(values[name] for name in kernel.scalars),
             *(places.offsets[item.name] for item in kernel.scratch_items),

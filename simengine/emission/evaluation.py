@@ -19,6 +19,7 @@ from simengine.emission.selection import (
     position_kernels,
     post_kernel,
     reachable_classes,
+    smooth_kernels,
 )
 from simengine.emission.store import GroupStore
 from simengine.kernels import catalogue, island_kernels
@@ -79,7 +80,7 @@ class EvaluationBuilder:
         pairs = found_pairs(self._factory, stored) if model.finds_pairs else FoundPairs((), (), ())
         scan = make(catalogue.SCAN_KERNEL)
         # what knows nothing of contacts repeats what it did where others do nothing, and waits for no count
-        motion = all_of(_motion(model, keep), ahead and model.has_adhesion)
+        motion = all_of(_motion(model, keep, few), ahead and model.has_adhesion)
         return (
             *all_of(position_kernels(model, few)),
             *pairs.search,
@@ -135,11 +136,10 @@ class EvaluationBuilder:
         return (*more, *(finish(c, _CLASS_COLUMNS[c], c, f"_{ROW_CLASSES[c]}") for c in reversed(bounded)), free)
 
 
-def _motion(model: Model, keep: frozenset[str]) -> tuple[Kernel, ...]:
+def _motion(model: Model, keep: frozenset[str], few: bool) -> tuple[Kernel, ...]:
     """Kernels of the motion without constraints, and of what is asked for of it."""
-    smooth = catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
     sense = (island_kernels.sense_motion(model.has_islands),) if keep & SENSED else ()
-    return (*island_kernels.fitting(model, smooth), *asked_for(model, keep), *sense)
+    return (*smooth_kernels(model, few), *asked_for(model, keep), *sense)
 
 
 def _after(model: Model, kernels: tuple[Kernel, ...]) -> tuple[Kernel, ...]:

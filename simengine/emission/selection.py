@@ -27,7 +27,7 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
     """Kernels that steps of a model (with no integrator: evaluations) launch, where `keep` must be valid afterwards."""
     return (
         *position_kernels(model, False),
-        *island_kernels.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)),
+        *smooth_kernels(model, False),
         catalogue.SCAN_KERNEL,
         *_narrow(model),
         *_solution(model, integrator),
@@ -47,13 +47,14 @@ def launched_by(model: Model, integrator: str, keep: frozenset[str], few: bool) 
     kernels = kernels_of(model, integrator, keep)
     if not few:
         return kernels
-    replaced = set(position_kernels(model, False))
+    replaced = {*position_kernels(model, False), *smooth_kernels(model, False)}
     if narrow_in_one(model):
         replaced |= set(_narrow(model))
     if reachable_classes(model) > 1:
         replaced.add(catalogue.advance(integrator, model.solver))
     kept = (kernel for kernel in kernels if kernel not in replaced)
-    return (*position_kernels(model, True), *kept, *((catalogue.NARROW_LIGHT,) if narrow_in_one(model) else ()))
+    narrow = (catalogue.NARROW_LIGHT,) if narrow_in_one(model) else ()
+    return (*position_kernels(model, True), *smooth_kernels(model, True), *kept, *narrow)
 
 
 def position_kernels(model: Model, few: bool) -> tuple[Kernel, ...]:
@@ -61,6 +62,14 @@ def position_kernels(model: Model, few: bool) -> tuple[Kernel, ...]:
     if few:
         return catalogue.position_in_two(model.general_position)
     return island_kernels.fitting(model, catalogue.position(model.general_position))
+
+
+def smooth_kernels(model: Model, few: bool) -> tuple[Kernel, ...]:
+    """The motion without constraints."""
+    if few and not model.general_smooth and not model.has_adhesion:
+        return catalogue.smooth_in_three(model.has_fluid)
+    whole = catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
+    return island_kernels.fitting(model, whole)
 
 
 def narrow_in_one(model: Model) -> bool:

@@ -165,6 +165,18 @@ SMOOTH_FLUID = Kernel(
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
     resident=8,
 )
+# In three, the first two of which wait for nothing of each other.
+INERTIA = Kernel("inertia", (CRB, FACTOR_M), direct=frozenset(), preload=frozenset({"cinert", "cdof"}), resident=8)
+FORCES, FORCES_FLUID = (
+    Kernel(
+        name,
+        tuple(stage for stage in whole.stages if stage not in (CRB, FACTOR_M, ACCELERATION)),
+        direct=frozenset(),
+        preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
+        resident=8,
+    )
+    for name, whole in (("forces", SMOOTH), ("forces_fluid", SMOOTH_FLUID))
+)
 SMOOTH_GENERAL = Kernel(
     "smooth_general",
     (
@@ -185,8 +197,9 @@ SMOOTH_ADHESION = replace(
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
 LIGHT = tuple(pair.name for pair in PAIRS if not pair.heavy)
-NARROW_LIGHT = Kernel("narrow_light", tuple(NARROWPHASE[name] for name in LIGHT))
-"""The light pair types in turn, for worlds so few that a launch takes longer than looking for each type."""
+NARROW_LIGHT = Kernel("narrow_light", tuple(NARROWPHASE[name] for name in LIGHT), apart=True)
+"""The light pair types in turn, for worlds so few that a launch takes longer than looking for each type, and so does
+adding up their counts."""
 ACTIVATION_KERNEL = Kernel("activation", (ACTIVATION,))
 NOSLIP_KERNEL = Kernel("noslip", (NOSLIP,))
 POST = Kernel("rne_post", (RNE_POST,))
@@ -226,6 +239,11 @@ def smooth(general: bool, has_fluid: bool, adhesion: bool) -> Kernel:
     if general:
         return SMOOTH_GENERAL
     return SMOOTH_FLUID if has_fluid else SMOOTH
+
+
+def smooth_in_three(has_fluid: bool) -> tuple[Kernel, Kernel, Kernel]:
+    """The same of a simple model: its inertia, and beside it the forces; then the acceleration."""
+    return (INERTIA, FORCES_FLUID if has_fluid else FORCES, single(ACCELERATION))
 
 
 def is_fused(integrator: str, solver: str) -> bool:
@@ -278,6 +296,9 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
         SMOOTH_FLUID,
         SMOOTH_GENERAL,
         SMOOTH_ADHESION,
+        INERTIA,
+        FORCES,
+        FORCES_FLUID,
         SCAN_KERNEL,
         *NARROW.values(),
         NARROW_LIGHT,

@@ -133,6 +133,8 @@ def _pointer(kernel: Kernel, name: str) -> str:
     if field.space.startswith("island"):
         return name  # the shard's, whose parts records name
     start = f"{ADDRESS_OF[field.space]}[world]" if field.space in ADDRESS_OF else "world"
+    if kernel.apart and field.space == "contact":
+        start = "own_contacts"
     return f"{name} + size_t({start}) * ({_entry(field)})"
 
 
@@ -185,6 +187,12 @@ def _world_function(kernel: Kernel) -> str:
     members = ["header", "model_ints", f"model_reals + {stride}", "scratch", *more]
     lines.append(f"  const Model m = {{{', '.join(members)}}};")
     lines.append("  scratch += COLUMN_WORDS;")
+    if kernel.apart:
+        lines += [
+            "  int contacts;",
+            "  const int own_contacts = contacts_before(counts, world - begin, shard_size, &contacts);",
+            "  if (contacts > contact_room) return;",
+        ]
     for name in (*kernel.reads, *kernel.produced, *kernel.updates):
         kind = ctype(FIELD[name])
         const = "const " if name in kernel.reads else ""

@@ -124,6 +124,17 @@ DEVICE void store_counts(const Model& m, const real* qpos, const real* ten_lengt
   }
 }
 
+// Contacts of the worlds of a shard before one of them, and of all; `counts` is the column of the contacts.
+DEVICE int contacts_before(const int* counts, int place, int number, int* all) {
+  int before = 0, total = 0;
+  LANE_FOR(k, number) {
+    total += counts[k];
+    before += k < place ? counts[k] : 0;
+  }
+  *all = lane_sum_int(total);
+  return lane_sum_int(before);
+}
+
 // `standing` is how many rows a lane adds to those of contacts and limits. Without TOGETHER there are no heavy pairs.
 template <CollideAny COLLIDE, int MOST, CountTogether TOGETHER>
 DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_length, const real* geom_xpos,

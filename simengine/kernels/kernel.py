@@ -49,6 +49,8 @@ class Kernel:
         mixes: contacts may have parameters of their own, which the table of candidates then holds in the eyes of the
             bodies; so they may in all solvers of islands.
         wide: a whole block of threads works on a unit on the GPU.
+        apart: it finds by itself where its world's contacts go, from the counts of all worlds of the shard, and waits
+            for no scan; it does nothing where the arena lacks room for them.
         resident: blocks of 128 threads that a multiprocessor shall hold at once, which caps the registers of a thread.
     """
 
@@ -60,6 +62,7 @@ class Kernel:
     resident: int = 1
     mixes: bool = False
     wide: bool = False
+    apart: bool = False
 
     @property
     def on_islands(self) -> bool:
@@ -75,7 +78,8 @@ class Kernel:
     def reads(self) -> tuple[str, ...]:
         """Fields read from memory and not changed by the kernel."""
         made = set(self.produced) | {name for stage in self.stages for name in stage.updates}
-        return tuple(dict.fromkeys(n for stage in self.stages for n in stage.reads if n not in made))
+        names = [n for stage in self.stages for n in stage.reads if n not in made]
+        return tuple(dict.fromkeys([*names, *(("counts",) if self.apart else ())]))
 
     @cached_property
     def updates(self) -> tuple[str, ...]:
@@ -95,7 +99,9 @@ class Kernel:
         if self.unit not in ("world", "slice"):
             return ()
         used = {FIELD[n].space for n in (*self.reads, *self.produced, *self.updates, *self.parameters)}
-        wanted = [name for space, name in ADDRESS_OF.items() if space in used]
+        wanted = [
+            name for space, name in ADDRESS_OF.items() if space in used and not (self.apart and space == "contact")
+        ]
         return tuple(n for n in wanted if n not in self.reads)
 
     @property
@@ -118,7 +124,8 @@ class Kernel:
     @cached_property
     def scalars(self) -> tuple[str, ...]:
         """Integer launch arguments of the bodies; "world" is none, since every unit knows its own."""
-        return tuple(dict.fromkeys(name for stage in self.stages for name in stage.scalars if name != "world"))
+        names = [name for stage in self.stages for name in stage.scalars if name != "world"]
+        return tuple(dict.fromkeys([*names, *(("shard_size", "contact_room") if self.apart else ())]))
 
     @cached_property
     def scratch_items(self) -> tuple[ScratchItem, ...]:

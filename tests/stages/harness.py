@@ -178,7 +178,7 @@ def arguments(
     if kernel.unit == "slice":
         head[3:], first = [Place("slice_record"), Place("pair_totals", 4 * PAIR_COLUMNS.index("slices"))], 0
     plan = kernel.plan_scratch(memory.model.sizes, nrow, registers=False)
-    values = {"shard_size": memory.num_worlds, **(scalars or {})}
+    values = {"shard_size": memory.num_worlds, "contact_room": ROOM, **(scalars or {})}
     tail = [values[n] for n in kernel.scalars]
     tail += [plan.offsets[item.name] for item in kernel.scratch_items]
     fields += [Place(n) for n in kernel.addresses]

@@ -135,7 +135,8 @@ def fused_calls(
     Args:
         memory, integrator, rk_stage: as there.
         arena: rows live in their arena instead of scratch.
-        null: outputs that each kernel does not store; kernels for sensors run if they are named here.
+        null: outputs that each kernel does not store; kernels for sensors, and those of the smooth motion in three, run
+            if they are named here.
     """
     model = memory.model
     fused_smooth = catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
@@ -146,7 +147,9 @@ def fused_calls(
     first = (catalogue.PLACE_GENERAL, catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL)
     # the transmission alone would undo what contacts have added to it
     asked = [k for k in catalogue.ASKED_FOR if not model.has_adhesion or "actuator_moment" not in k.produced]
-    motion, pairs = (fused_smooth, *asked, *sensing[:1]), (catalogue.NARROW_LIGHT, *catalogue.NARROW.values())
+    in_three = () if model.general_smooth or model.has_adhesion else catalogue.smooth_in_three(model.has_fluid)
+    parts = [k for k in in_three if k.name in null]
+    motion, pairs = (fused_smooth, *parts, *asked, *sensing[:1]), (catalogue.NARROW_LIGHT, *catalogue.NARROW.values())
     for kernel in (*first, *((*pairs, *motion) if model.has_adhesion else (*motion, *pairs))):
         yield kernel, arguments(kernel, memory, null=null[kernel.name])
     last = ((catalogue.finish(integrator, solver, arena), "rows"), (catalogue.advance(integrator, solver), "free"))
