@@ -43,8 +43,7 @@ def compare_forward(
                 ours = _host(sim.field(field.name))
                 if ours.size:
                     errors[field.name] += [
-                        (first + i, *relative_error(ours[i], e.fields[field.name], _scale(field.name, e.fields)))
-                        for i, e in enumerate(part)
+                        (first + i, *_world_error(model, field.name, ours[i], e.fields)) for i, e in enumerate(part)
                     ]
         for i, evaluation in enumerate(part):
             for name, error in _arena_errors(sim, i, evaluation).items():
@@ -66,10 +65,19 @@ def compare_forward(
     return [_judge(field, errors[field.name], dtype, kinds, effect(field), held(field)) for field in forward]
 
 
-def _scale(name: str, fields: dict[str, np.ndarray]) -> float:
-    """The least number that errors of a field are relative to: forces between bodies are what is left of those on them,
-    nothing at all for free bodies, and no more exact than these."""
-    return max(1.0, float(np.abs(fields["cfrc_ext"]).max(initial=0.0))) if name == "cfrc_int" else 1.0
+def _world_error(model: Model, name: str, ours: np.ndarray, fields: dict[str, np.ndarray]) -> tuple[float, float]:
+    """Absolute and relative error of a world field.
+
+    Forces between bodies are what is left of those on them, nothing at all for free bodies, and no more exact than
+    these: their errors are relative to them, and so are those of the sensors that read them.
+    """
+    theirs = fields[name]
+    scale = max(1.0, float(np.abs(fields["cfrc_ext"]).max(initial=0.0)))
+    if name != "sensordata":
+        return relative_error(ours, theirs, scale if name == "cfrc_int" else 1.0)
+    between = np.isin(model.mj.sensor_type, (mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE))
+    by = np.where(np.repeat(between, model.mj.sensor_dim), scale, 1.0)
+    return relative_error(ours, theirs)[0], relative_error(ours.astype(np.float64) / by, theirs / by)[1]
 
 
 def compare_steps(model: Model, oracle: Oracle, steps: Trajectory, backend: str, dtype: str) -> list[FieldResult]:

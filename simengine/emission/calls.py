@@ -154,10 +154,15 @@ class CallFactory:
             updates=(*updates, *self._scratch_ids(works_in)),
             cost=self._cost(kernel, kept, scratch),
             tag=Tag((shard.group,), shard.number, kernel.name),
-            # a tile is the same worlds in all calls over all worlds, and touches what is theirs
-            tiled=(*reads, *writes, *updates) if listed is None and kernel.unit == "world" else (),
+            tiled=self._tiled(kernel, (*reads, *writes, *updates)) if listed is None else (),
         )
         return SizedCall(call, store, lanes, scratch, ahead, kernel.unit == "column")
+
+    def _tiled(self, kernel: Kernel, touched: tuple[int, ...]) -> tuple[int, ...]:
+        """What a call over all worlds touches tile by tile: a tile is the same worlds in all of them, and takes what is
+        theirs, but for the counts by which a kernel finds its contacts' places."""
+        of_all = self._ids(("counts",) if kernel.apart else (), None)
+        return tuple(segment for segment in touched if segment not in of_all) if kernel.unit == "world" else ()
 
     def _scratch_ids(self, works_in: Buffer | None) -> tuple[int, ...]:
         return () if works_in is None else (self._segments.intern("scratch", self.shard.number, None),)

@@ -72,6 +72,19 @@ def test_lists_ahead_are_fixed_and_name_every_call() -> None:
     assert all(one is other for one, other in zip(lists, again, strict=True))
 
 
+def test_what_a_call_reads_of_all_worlds_is_not_read_tile_by_tile() -> None:
+    sim = batch(("ant",), executor="serial", emission="ahead", shards=1)
+    sim.step()
+    calls = {entry.call.tag.stage: entry.call for entry in sim.last_kernel_list}
+    narrow, count = calls["narrow_light"], calls["only_collision"]
+    counts = sim._engine.segments.intern("counts", 0, None)  # type: ignore[union-attr]
+    assert counts in narrow.reads, "it finds its contacts' places by the counts of all worlds"
+    assert counts not in narrow.tiled
+    assert set(narrow.writes) < set(narrow.tiled)
+    assert counts in count.writes
+    assert counts in count.tiled
+
+
 def test_a_world_that_fails_is_known_after_the_step() -> None:
     sim = batch(("hopper",), emission="ahead")
     qvel = np.zeros((WORLDS, sim.model.nv))

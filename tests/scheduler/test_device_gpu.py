@@ -44,17 +44,18 @@ static __device__ void mix_tile(int tile, int parts, int strided, int kind, long
   *own = kind ? before * 31ull + value : value;
 }
 
-extern "C" __global__ void mix(int parts, int strided, int kind, long long cycles, const unsigned long long* a,
-                               const unsigned long long* b, unsigned long long* out) {
-  mix_tile(blockIdx.x, parts, strided, kind, cycles, a, b, out);
-}
-
 #define BODY(name)                                                                                      \
   extern "C" __device__ void name(const unsigned long long* s, int tile, char* memory) {                \
     if (threadIdx.x < 32)                                                                               \
       mix_tile(tile, (int)s[0], (int)s[1], (int)s[2], (long long)s[3], (const unsigned long long*)s[4], \
                (const unsigned long long*)s[5], (unsigned long long*)s[6]);                             \
   }
+"""
+KERNEL = r"""
+extern "C" __global__ void mix(int parts, int strided, int kind, long long cycles, const unsigned long long* a,
+                               const unsigned long long* b, unsigned long long* out) {
+  mix_tile(blockIdx.x, parts, strided, kind, cycles, a, b, out);
+}
 """
 PARTS, BUFFERS = 64, 6
 FORMS = pytest.mark.parametrize("form", [{}, {"merged": True, "watchdog": 300.0}], ids=["classes", "one_launch"])
@@ -76,7 +77,7 @@ class Bench:
 
     def __init__(self, cupy: Any, bodies: list[DeviceBody], cycles: int = 3000) -> None:
         self.cupy, self.bodies, self.cycles = cupy, bodies, cycles
-        self.kernel = cupy.RawKernel(SOURCE, "mix")
+        self.kernel = cupy.RawKernel(SOURCE + KERNEL, "mix")
         self.table = Segments()
         self.arrays = [cupy.empty(32 * PARTS, np.uint64) for _ in range(BUFFERS)]
         self.ids = [self.table.intern(f"b{k}") for k in range(BUFFERS)]
