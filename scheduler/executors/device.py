@@ -85,6 +85,11 @@ class DeviceExecutor(GraphExecutor):
         of = self._programs
         self._device = Multiprocessors(of.multiprocessors, of.registers, of.shared, of.threads, of.blocks)
 
+    @property
+    def rounds(self) -> int:
+        """One: 64 ants took 417 us a step in lists of eight steps and 373 us in single ones, on an H200."""
+        return 1
+
     def _make(self, calls: tuple[KernelCall, ...], keys: Any) -> BuiltGraph:
         return BuiltGraph(calls, Shape((), (), (), 0, 0), self._load(calls, times=False), keys)
 

@@ -10,6 +10,7 @@ from simengine.emission.islands import island_solution
 from simengine.emission.pairs import FoundPairs, found_pairs
 from simengine.emission.plan import Count, Plan, Room, Work
 from simengine.emission.selection import (
+    all_light,
     asked_for,
     few_worlds,
     fields_needed,
@@ -67,7 +68,7 @@ class EvaluationBuilder:
         """
         model, worlds = self._store.model, self._factory.shard.size
         few = few_worlds(model, worlds, ahead)
-        kernels = launched_by(model, integrator, keep, few)
+        kernels = launched_by(model, integrator, keep, few, worlds)
         self._factory.functions.require(kernels)
         stored = keep | fields_needed(kernels)
         scalars = {"rk_stage": rk_stage, "rk_last": 3 if integrator == "rk4" else 0}
@@ -102,7 +103,7 @@ class EvaluationBuilder:
         """Narrowphase calls."""
         model, worlds = self._store.model, self._factory.shard.size
         if few and narrow_in_one(model):
-            return (Work(make(catalogue.NARROW_LIGHT), worlds),)
+            return (Work(make(all_light(worlds)), worlds),)
         names = () if model.finds_pairs else ((code, PAIR_TYPES[code]) for code in model.pair_codes)
         return tuple(
             Work(make(catalogue.NARROW[name], listed=Listed(name, "pair type", code, True)), worlds, _count(name))

@@ -100,8 +100,9 @@ def footprint(model: Model, placement: Placement, keep: frozenset[str]) -> Footp
     sizes = placement.shard_sizes()
     kernels: dict[str, Kernel] = {}
     used = set(INTEGRATION_STATE)
-    for few in {few_worlds(model, size, placement.ahead) for size in sizes}:
-        launched = launched_by(model, model.opt_integrator, keep, few)
+    for size in set(sizes):
+        few = few_worlds(model, size, placement.ahead)
+        launched = launched_by(model, model.opt_integrator, keep, few, size)
         kernels.update((kernel.name, kernel) for kernel in launched)
         stored = keep | fields_needed(launched)
         for kernel in launched:

@@ -12,6 +12,9 @@ from simengine.state.fields import FIELD, NUM_CLASSES, ROW_CLASSES, SENSED, entr
 FEW_WORLDS = 2048
 """Worlds up to which a launch costs more than the room for rows and the time that its worlds waste in a larger one."""
 
+APART_WORLDS = 1024
+"""Worlds up to which each may add up their counts itself, in less time than it takes to wait for a scan."""
+
 
 def fields_needed(kernels: tuple[Kernel, ...]) -> frozenset[str]:
     """Fields that a kernel of the list reads from memory, so that the others must store them."""
@@ -42,7 +45,7 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
     )
 
 
-def launched_by(model: Model, integrator: str, keep: frozenset[str], few: bool) -> tuple[Kernel, ...]:
+def launched_by(model: Model, integrator: str, keep: frozenset[str], few: bool, worlds: int) -> tuple[Kernel, ...]:
     """Those of `kernels_of`, with the forms that take their place where worlds are few (`few_worlds`)."""
     kernels = kernels_of(model, integrator, keep)
     if not few:
@@ -53,7 +56,7 @@ def launched_by(model: Model, integrator: str, keep: frozenset[str], few: bool) 
     if reachable_classes(model) > 1:
         replaced.add(catalogue.advance(integrator, model.solver))
     kept = (kernel for kernel in kernels if kernel not in replaced)
-    narrow = (catalogue.NARROW_LIGHT,) if narrow_in_one(model) else ()
+    narrow = (all_light(worlds),) if narrow_in_one(model) else ()
     return (*position_kernels(model, True), *smooth_kernels(model, True), *kept, *narrow)
 
 
@@ -76,6 +79,11 @@ def narrow_in_one(model: Model) -> bool:
     """Whether one kernel can find all contacts: the pair types that occur are several, and all of them light."""
     names = {PAIR_TYPES[code] for code in model.pair_codes}
     return len(names) > 1 and names <= set(catalogue.LIGHT)
+
+
+def all_light(worlds: int) -> Kernel:
+    """The kernel that finds contacts of all light pair types."""
+    return catalogue.NARROW_APART if worlds <= APART_WORLDS else catalogue.NARROW_LIGHT
 
 
 def few_worlds(model: Model, worlds: int, ahead: bool) -> bool:

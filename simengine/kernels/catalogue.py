@@ -197,9 +197,10 @@ SMOOTH_ADHESION = replace(
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
 LIGHT = tuple(pair.name for pair in PAIRS if not pair.heavy)
-NARROW_LIGHT = Kernel("narrow_light", tuple(NARROWPHASE[name] for name in LIGHT), apart=True)
-"""The light pair types in turn, for worlds so few that a launch takes longer than looking for each type, and so does
-adding up their counts."""
+NARROW_LIGHT = Kernel("narrow_light", tuple(NARROWPHASE[name] for name in LIGHT))
+"""The light pair types in turn, for worlds so few that a launch takes longer than looking for each type."""
+NARROW_APART = replace(NARROW_LIGHT, name="narrow_apart", apart=True)
+"""The same beside the scan, for still fewer worlds: each adds up their counts itself."""
 ACTIVATION_KERNEL = Kernel("activation", (ACTIVATION,))
 NOSLIP_KERNEL = Kernel("noslip", (NOSLIP,))
 POST = Kernel("rne_post", (RNE_POST,))
@@ -302,6 +303,7 @@ def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...
         SCAN_KERNEL,
         *NARROW.values(),
         NARROW_LIGHT,
+        NARROW_APART,
         finish(integrator, solver, False),
         finish(integrator, solver, True),
         advance(integrator, solver),

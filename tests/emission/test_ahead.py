@@ -76,7 +76,7 @@ def test_what_a_call_reads_of_all_worlds_is_not_read_tile_by_tile() -> None:
     sim = batch(("ant",), executor="serial", emission="ahead", shards=1)
     sim.step()
     calls = {entry.call.tag.stage: entry.call for entry in sim.last_kernel_list}
-    narrow, count = calls["narrow_light"], calls["only_collision"]
+    narrow, count = calls["narrow_apart"], calls["only_collision"]
     counts = sim._engine.segments.intern("counts", 0, None)  # type: ignore[union-attr]
     assert counts in narrow.reads, "it finds its contacts' places by the counts of all worlds"
     assert counts not in narrow.tiled

@@ -149,7 +149,8 @@ def fused_calls(
     asked = [k for k in catalogue.ASKED_FOR if not model.has_adhesion or "actuator_moment" not in k.produced]
     in_three = () if model.general_smooth or model.has_adhesion else catalogue.smooth_in_three(model.has_fluid)
     parts = [k for k in in_three if k.name in null]
-    motion, pairs = (fused_smooth, *parts, *asked, *sensing[:1]), (catalogue.NARROW_LIGHT, *catalogue.NARROW.values())
+    light = (catalogue.NARROW_LIGHT, catalogue.NARROW_APART)
+    motion, pairs = (fused_smooth, *parts, *asked, *sensing[:1]), (*light, *catalogue.NARROW.values())
     for kernel in (*first, *((*pairs, *motion) if model.has_adhesion else (*motion, *pairs))):
         yield kernel, arguments(kernel, memory, null=null[kernel.name])
     last = ((catalogue.finish(integrator, solver, arena), "rows"), (catalogue.advance(integrator, solver), "free"))
