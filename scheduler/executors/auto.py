@@ -24,8 +24,9 @@ from .base import Executor, Options, run_repeatedly
 CANDIDATES = {"host": ("threads", "serial"), "cuda": ("graph-cached", "streams", "serial")}
 _SETTLING = 3  # first runs of a candidate, in which it makes graphs and wakes threads
 _TRIALS = 5  # runs that are timed of each
+_LONG_TRIALS = 2  # of long ones: one alone may meet with whatever else the machine does
 _CLEARLY = 0.85  # of the first candidate's time that another may take at most: on a busy machine trials are noisy
-_LONG = 0.05  # a run that takes longer settles a candidate, and one more is its trial [s]
+_LONG = 0.05  # a run that takes longer settles a candidate, and few more are its trials [s]
 
 
 @dataclass
@@ -40,7 +41,7 @@ class _Candidate:
     @property
     def tried(self) -> bool:
         """Whether it has had all its trials."""
-        return len(self.times) >= (1 if self.long else _TRIALS)
+        return len(self.times) >= (_LONG_TRIALS if self.long else _TRIALS)
 
     def note(self, seconds: float, calls: int) -> None:
         """Take down a run that has completed."""

@@ -88,13 +88,13 @@ def _measure(model: Model, worlds: int, executor: str, settings: SimpleNamespace
     row: dict[str, Any] = {
         "worlds": worlds,
         "backend": sim.backend,
-        "executor": sim.executor,
         "dtype": sim.dtype,
         "steps": settings.steps,
         "repeats": settings.repeats,
         "first_step_s": round(perf_counter() - began, 3),
     }
     stepping.step(sim, sets, settings.warmup)
+    row["executor"] = sim.executor  # `auto` has chosen by now
     qpos, qvel = stepping.on_host(sim.qpos), stepping.on_host(sim.qvel)
     ours, theirs = [], []
     with ExitStack() as stack:

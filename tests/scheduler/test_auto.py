@@ -99,7 +99,7 @@ def test_the_likeliest_stays_unless_another_is_clearly_faster(clock: Clock) -> N
 def test_runs_that_take_long_are_few(clock: Clock) -> None:
     executor, made = of(clock, first=0.1, second=0.2)
     _, calls = counting()
-    for _ in range(4):
+    for _ in range(6):
         assert executor.undecided
         executor.run([calls()])
     assert not executor.undecided
