@@ -27,10 +27,10 @@ DEVICE void bare_blocks(const Model& m, const DenseDual& d, real* efc_weight) {
 }
 
 // Tangential force of a cone that is best for a quadratic cost: minimise
-// 1/2 (x - old)' A (x - old) + (x - old)' slip over sum (x_i / friction_i)^2 <= radius^2. With x_i = friction_i y_i it
-// is (A + lambda) (y - old) = -slip - lambda old, where lambda >= 0 is the root of |y| = radius. As in MuJoCo, Newton on
-// |y|^2 has 20 iterations, which are too few where friction about the tangents is small, and a matrix with small
-// pivots, or with pivots that are rounding alone, gives no force.
+// 1/2 (x - old)' A (x - old) + (x - old)' slip over sum (x_i / friction_i)^2 <= radius^2.
+// With x_i = friction_i y_i it is (A + lambda) (y - old) = -slip - lambda old, where lambda >= 0 is the root of
+// |y| = radius. As in MuJoCo, Newton on |y|^2 has 20 iterations, which are too few where friction about the tangents is
+// small, and a matrix with small pivots, or with pivots that are rounding alone, gives no force.
 #define TANGENT_ITERATIONS 20
 #define LEAST_PIVOT R(1e-10)
 
