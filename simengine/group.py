@@ -162,11 +162,12 @@ class Group:
             self._engine.put(self.index, name, chosen, value)
 
     def params(self, name: str) -> Any:
-        """A parameter of every world, (num_worlds, ...) float64, as MuJoCo shapes it; see `set_params`.
+        """A parameter of every world, (num_worlds, ...), as MuJoCo shapes it; see `set_params`.
+
+        It is in float64, but on backend "jax" in float32 unless JAX has 64-bit numbers.
 
         Raises:
             ValueError: not a parameter that worlds of this model may differ in.
-            BackendError: the backend has none.
         """
         return self._engine.params(self.index, name)
 
@@ -174,7 +175,9 @@ class Group:
         """Give worlds parameters of their own; what follows from them is worked out where the worlds are.
 
         Results are those of a model compiled with these values, within rounding. No kernel of the engine is
-        compiled, and after a parameter's first use none of its buffers moves.
+        compiled, and after a parameter's first use none of its buffers moves. Backend "jax" compiles the step once more
+        when a parameter is first set, and what works out the rest for every choice of parameters that are set together
+        and, where worlds are chosen, every power of two of their number.
 
         Args:
             worlds: None, a boolean mask of (num_worlds,), or indices.
@@ -184,7 +187,6 @@ class Group:
         Raises:
             ValueError: a parameter that worlds of this model cannot differ in, a wrong shape, or a host value that is
                 not finite; nothing is changed then.
-            BackendError: the backend has none.
         """
         chosen = self._worlds(worlds)
         count = self.num_worlds if chosen is None else len(chosen)

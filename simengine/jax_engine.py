@@ -16,6 +16,7 @@ from simengine.state.fields import FIELD, FIELDS, INTEGRATION_STATE, STATUS, ent
 
 if TYPE_CHECKING:
     from simengine.emission.memory import Footprint
+    from simengine.jax_params import JaxParameters
     from simengine.math.row_layout import RowLayout
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
@@ -25,6 +26,9 @@ _INPUTS = ("ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")
 
 class JaxEngine:
     """JAX execution of groups, which are known by numbers that they keep when others come and go.
+
+    The step of a group is compiled once, and once more when table fields first differ between its worlds: they are
+    arguments of it then, whose values may change.
 
     Attributes:
         valid: for each group, the derived fields that hold the latest evaluation.
@@ -53,6 +57,7 @@ class JaxEngine:
         self._derived: dict[int, dict[str, Any]] = {}
         self._jitted: dict[int, Any] = {}
         self._forwards: dict[int, Any] = {}
+        self._parameters: dict[int, JaxParameters] = {}
         self.valid: dict[int, frozenset[str]] = {}
         self.paused: set[int] = set()
         self._following_group = 0
@@ -80,6 +85,7 @@ class JaxEngine:
         for table in (*tables, self.valid):
             del table[group]  # type: ignore[attr-defined]
         self.paused.discard(group)
+        self._parameters.pop(group, None)
 
     def step(self, n: int, keep: frozenset[str], controls: Mapping[int, Any]) -> None:
         """Advance every world by `n` steps, but for those of paused groups, with controls of each step where given."""
@@ -88,7 +94,7 @@ class JaxEngine:
                 if g in controls:
                     self.put(g, "ctrl", None, controls[g][i])
                 wanted = tuple(sorted(keep)) if i == n - 1 else ()
-                self._state[g], fields, counts = self._jitted[g](self._state[g], keep=wanted)
+                self._state[g], fields, counts = self._jitted[g](self._state[g], self._own(g), keep=wanted)
             self._derived[g] = fields
             self._note(g, counts)
             self.valid[g] = keep
@@ -96,7 +102,7 @@ class JaxEngine:
     def forward(self) -> None:
         """Fill every derived field from the state."""
         for g in self._models:
-            fields = self._forwards[g](self._state[g])
+            fields = self._forwards[g](self._state[g], self._own(g))
             self._state[g]["world_status"] = _guarded(self._state[g])
             self._derived[g] = fields
             self._note(g, _count(fields, self._state[g]["world_status"]))
@@ -123,21 +129,35 @@ class JaxEngine:
         self._state[group][name] = old.at[... if worlds is None else worlds].set(jnp.asarray(values, old.dtype))
 
     def params(self, group: int, name: str) -> Any:
-        """Refused: the compiled graph holds the model's numbers."""
-        raise BackendError("backend 'jax' has no parameters of single worlds; use backend='host' or 'cuda' for them")
+        """A parameter of every world of a group, (num_worlds, ...), in float64 where JAX has it, else in float32."""
+        return self._parameters_of(group).values(name)
 
     def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Any]) -> None:
-        """Refused likewise."""
-        self.params(group, next(iter(fields), ""))
+        """Set parameters of worlds of a group, and work out what follows from them."""
+        self._parameters_of(group).set(worlds, fields)
+
+    def _parameters_of(self, group: int) -> JaxParameters:
+        from simengine.jax_params import JaxParameters
+
+        if group not in self._parameters:
+            num_worlds = len(self._state[group]["qpos"])
+            self._parameters[group] = JaxParameters(self._models[group], num_worlds, self._dtype)
+        return self._parameters[group]
+
+    def _own(self, group: int) -> dict[str, Any]:
+        """Table fields in which the worlds of a group differ, (num_worlds, ...) by name."""
+        return self._parameters[group].fields if group in self._parameters else {}
 
     def arena(self, group: int, world: int, names: Sequence[str], counter: str, address: str) -> dict[str, np.ndarray]:
         """The active contacts or rows of one world, out of the fixed slots that JAX computes."""
+        from simengine.jax_params import of_world
         from simengine.math.row_layout import row_layout
 
         fields, model = self._derived[group], self._models[group]
         active = np.asarray(fields["contact_active" if counter == "ncon" else "efc_active"][world])
         found: dict[str, np.ndarray] = {}
-        layout = row_layout(model)
+        own = {name: values[world] for name, values in self._own(group).items() if name.endswith("_frictionloss")}
+        layout = row_layout(of_world(model, own))
         for name in names:
             if name == "contact_cand":
                 found[name] = model.slot_cand[active]
@@ -146,7 +166,7 @@ class JaxEngine:
             elif name == "contact_efc_address":
                 found[name] = _row_addresses(model, fields, world)[active]
             elif name in ("efc_type", "efc_frictionloss"):
-                found[name] = (layout.type if name == "efc_type" else layout.frictionloss)[active]
+                found[name] = np.asarray(layout.type if name == "efc_type" else layout.frictionloss)[active]
             elif name == "efc_id":
                 listed = np.asarray(fields["contact_active"][world])
                 found[name] = _row_ids(layout, listed)[active]
@@ -176,9 +196,10 @@ class JaxEngine:
         return Trace("none", "off")
 
     def nbytes(self) -> int:
-        """Bytes of state and derived fields held."""
+        """Bytes of state, derived fields and parameters held."""
         held = [a for g in self._models for a in (*self._state[g].values(), *self._derived[g].values())]
-        return sum(int(a.nbytes) for a in held)
+        own = sum(parameters.nbytes() for parameters in self._parameters.values())
+        return own + sum(int(a.nbytes) for a in held)
 
     def footprint(self, group: int, num_worlds: int, keep: frozenset[str]) -> Footprint:
         """There is none."""
@@ -227,7 +248,7 @@ def _batched_step(model: Model) -> Any:
     from simengine.make_step import make_step
 
     step = make_step(model, derived=True)
-    return jax.vmap(lambda arrays: step(_world_state(arrays, model), arrays["ctrl"]))
+    return jax.vmap(lambda arrays, own: step(_world_state(arrays, model), arrays["ctrl"], own))
 
 
 def _batched_forward(model: Model) -> Any:
@@ -236,7 +257,7 @@ def _batched_forward(model: Model) -> Any:
     from simengine.make_step import make_forward
 
     forward = make_forward(model)
-    return jax.jit(jax.vmap(lambda arrays: forward(_world_state(arrays, model), arrays["ctrl"])))
+    return jax.jit(jax.vmap(lambda arrays, own: forward(_world_state(arrays, model), arrays["ctrl"], own)))
 
 
 def _finite(arrays: Sequence[Any]) -> Any:
@@ -255,11 +276,13 @@ def _guarded(arrays: dict[str, Any]) -> Any:
     return jnp.where(good | (status != 0), status, STATUS.index("input")).astype(status.dtype)
 
 
-def _step_batch(step: Any, arrays: dict[str, Any], keep: tuple[str, ...]) -> tuple[dict[str, Any], dict, dict]:
+def _step_batch(
+    step: Any, arrays: dict[str, Any], own: dict[str, Any], keep: tuple[str, ...]
+) -> tuple[dict[str, Any], dict, dict]:
     """One step of all worlds; a world whose input or result is not finite is flagged and stays as it was."""
     import jax.numpy as jnp
 
-    new, fields = step(arrays)
+    new, fields = step(arrays, own)
     status = _guarded(arrays)
     good_smooth, good_solve = _finite([fields["qacc_smooth"]]), _finite([fields["qacc"]])
     good_result = _finite([new.qpos, new.qvel])

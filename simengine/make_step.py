@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from simengine.jax_params import Params, of_world
 from simengine.math.actuators import advance_activation
 from simengine.math.vector import const
 from simengine.stages.acc_bias_ref import acc_bias
@@ -107,20 +108,27 @@ def initial_state(model: Any, dtype: Any = jnp.float32) -> State:
     )
 
 
-def make_forward(model: Any) -> Callable[[State, jax.Array], Fields]:
+def make_forward(model: Any) -> Callable[..., Fields]:
     """The forward dynamics of a model.
 
     Returns:
-        forward(state, ctrl): every derived field of one world by name, nothing integrated; ctrl (nu,).
+        forward(state, ctrl, params=None): every derived field of one world by name, nothing integrated; ctrl (nu,).
+            `params` are what `simengine.make_params` makes of parameters of the world; without them the world has the
+            model's.
     """
-    return partial(_forward, model.with_candidates())
+    model = model.with_candidates()
+
+    def forward(state: State, ctrl: jax.Array, params: Params | None = None) -> Fields:
+        return _forward(of_world(model, params), state, ctrl)
+
+    return forward
 
 
 @overload
-def make_step(model: Any, derived: Literal[False] = False) -> Callable[[State, jax.Array], State]: ...
+def make_step(model: Any, derived: Literal[False] = False) -> Callable[..., State]: ...
 @overload
-def make_step(model: Any, derived: Literal[True]) -> Callable[[State, jax.Array], tuple[State, Fields]]: ...
-def make_step(model: Any, derived: bool = False) -> Callable[[State, jax.Array], Any]:
+def make_step(model: Any, derived: Literal[True]) -> Callable[..., tuple[State, Fields]]: ...
+def make_step(model: Any, derived: bool = False) -> Callable[..., Any]:
     """The time step of a model, with the model's integrator.
 
     Args:
@@ -129,13 +137,15 @@ def make_step(model: Any, derived: bool = False) -> Callable[[State, jax.Array],
             Euler, those of the fourth for Runge-Kutta, whose qacc is the mean that was integrated and whose sensordata
             (and the other fields of SENSED) are those of the first (as after mj_step).
     Returns:
-        step(state, ctrl) -> state, or -> (state, fields); ctrl (nu,) is held during the step.
+        step(state, ctrl, params=None) -> state, or -> (state, fields); ctrl (nu,) is held during the step. `params` are
+            what `simengine.make_params` makes of parameters of the world, by which the step differentiates too; without
+            them the world has the model's.
     """
     model = model.with_candidates()
     integrate = _rk4_step if model.opt_integrator == "rk4" else _single_step
 
-    def step(state: State, ctrl: jax.Array) -> Any:
-        following, fields = integrate(model, state, ctrl)
+    def step(state: State, ctrl: jax.Array, params: Params | None = None) -> Any:
+        following, fields = integrate(of_world(model, params), state, ctrl)
         return (following, fields) if derived else following
 
     return step

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.math.vector import MINVAL, const
+from simengine.math.vector import MINVAL, const, tables
 
 TRN_JOINT, TRN_JOINTINPARENT, TRN_SLIDERCRANK, TRN_TENDON, TRN_SITE, TRN_BODY = range(6)
 """actuator_trntype of MuJoCo."""
@@ -27,11 +27,12 @@ FIXED, AFFINE, MUSCLE = range(3)
 
 def clamped(x: jax.Array, limited: Any, bounds: Any) -> jax.Array:
     """x (n,) within bounds (n, 2) where limited (n,)."""
-    limited, bounds = np.asarray(limited, bool), np.asarray(bounds, np.float64)
+    limited = np.asarray(limited, bool)
     if not limited.any():
         return x
-    low = np.where(limited, bounds[:, 0], -np.inf)
-    high = np.where(limited, bounds[:, 1], np.inf)
+    xp, bounds = tables(bounds)
+    low = xp.where(limited, bounds[:, 0], -np.inf)
+    high = xp.where(limited, bounds[:, 1], np.inf)
     return jnp.clip(x, const(low, x), const(high, x))
 
 
@@ -122,21 +123,22 @@ def _nearest_length(m: Any, signal: jax.Array, length: jax.Array) -> jax.Array:
     return jnp.where(turning, length + period * jax.lax.stop_gradient(turns), length)
 
 
-def _muscle_length(m: Any, u: np.ndarray, prm: np.ndarray, length: jax.Array) -> tuple[jax.Array, np.ndarray]:
+def _muscle_length(m: Any, u: np.ndarray, prm: Any, length: jax.Array) -> tuple[jax.Array, Any]:
     """L (n,) and the optimal lengths (n,)."""
-    low, high = np.asarray(m.actuator_lengthrange)[u].T
-    unit = (high - low) / np.maximum(MINVAL, prm[:, 1] - prm[:, 0])
-    return const(prm[:, 0], length) + (length - const(low, length)) / const(np.maximum(MINVAL, unit), length), unit
+    xp, prm, bounds = tables(prm, m.actuator_lengthrange[u])
+    low, high = bounds.T
+    unit = (high - low) / xp.maximum(MINVAL, prm[:, 1] - prm[:, 0])
+    return const(prm[:, 0], length) + (length - const(low, length)) / const(xp.maximum(MINVAL, unit), length), unit
 
 
 def _muscle_gain(m: Any, u: np.ndarray, length: jax.Array, velocity: jax.Array) -> jax.Array:
-    prm = np.asarray(m.actuator_gainprm)[u]
+    xp, prm = tables(m.actuator_gainprm[u])
     at, unit = _muscle_length(m, u, prm, length)
-    speed = velocity / const(np.maximum(MINVAL, unit * prm[:, 6]), velocity)
+    speed = velocity / const(xp.maximum(MINVAL, unit * prm[:, 6]), velocity)
     return -const(prm[:, 2], at) * _bump(at, prm[:, 4], prm[:, 5]) * _by_velocity(speed, prm[:, 8])
 
 
-def _bump(at: jax.Array, lmin: np.ndarray, lmax: np.ndarray) -> jax.Array:
+def _bump(at: jax.Array, lmin: Any, lmax: Any) -> jax.Array:
     """Force by length: four parabolas between lmin and lmax with their top at 1."""
     side = jnp.where(at <= 1, const(lmin, at), const(lmax, at))
     half = jnp.maximum(0.5 * jnp.abs(1.0 - side), MINVAL)
@@ -146,7 +148,7 @@ def _bump(at: jax.Array, lmin: np.ndarray, lmax: np.ndarray) -> jax.Array:
     return jnp.where(inside, value, 0.0)
 
 
-def _by_velocity(speed: jax.Array, fvmax: np.ndarray) -> jax.Array:
+def _by_velocity(speed: jax.Array, fvmax: Any) -> jax.Array:
     """Force by velocity: parabolas from V = -1 through (0, 1) to a plateau of fvmax."""
     rise = const(fvmax - 1.0, speed)
     left = (rise - speed) / jnp.maximum(rise, MINVAL)
@@ -156,7 +158,7 @@ def _by_velocity(speed: jax.Array, fvmax: np.ndarray) -> jax.Array:
 
 def _muscle_bias(m: Any, u: np.ndarray, length: jax.Array) -> jax.Array:
     """Passive force of stretched muscles: a parabola that goes on as a line."""
-    prm = np.asarray(m.actuator_biasprm)[u]
+    xp, prm = tables(m.actuator_biasprm[u])
     at, _ = _muscle_length(m, u, prm, length)
-    x = jnp.maximum(at - 1.0, 0.0) / const(np.maximum(MINVAL, 0.5 * (prm[:, 5] - 1.0)), at)
+    x = jnp.maximum(at - 1.0, 0.0) / const(xp.maximum(MINVAL, 0.5 * (prm[:, 5] - 1.0)), at)
     return -const(prm[:, 2] * prm[:, 7], at) * jnp.where(x <= 1, 0.5 * x * x, x - 0.5)

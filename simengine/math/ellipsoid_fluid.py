@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.math.vector import const, cross, dot, norm, normalize
+from simengine.math.vector import const, cross, dot, norm, normalize, tables
 
 
 def ellipsoid_forces(m: Any, geom: np.ndarray, w: jax.Array, v: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -22,11 +22,11 @@ def ellipsoid_forces(m: Any, geom: np.ndarray, w: jax.Array, v: jax.Array) -> tu
 
     Args: w (n, 3) angular velocity [rad/s], v (n, 3) velocity through the fluid [m/s], in the geoms' frames.
     """
-    density, viscosity = float(m.opt_density), float(m.opt_viscosity)
-    axes, coef = np.asarray(m.geom_semiaxes)[geom], np.asarray(m.geom_fluid)[geom]
+    fluid, shapes = (m.opt_density, m.opt_viscosity), (m.geom_semiaxes[geom], m.geom_fluid[geom])
+    xp, density, viscosity, axes, coef = tables(*fluid, *shapes)
     blunt, slender, angular, kutta, magnus = (coef[:, i : i + 1] for i in range(1, 6))
-    middle, longest = (column[:, None] for column in np.sort(axes, axis=1)[:, 1:].T)
-    first, second = np.roll(axes, -1, axis=1), np.roll(axes, -2, axis=1)
+    middle, longest = (column[:, None] for column in xp.sort(axes, axis=1)[:, 1:].T)
+    first, second = xp.roll(axes, -1, axis=1), xp.roll(axes, -2, axis=1)
 
     # added mass, and Magnus' lift of a body that spins
     momentum = const(density * coef[:, 6:9], v) * v
@@ -37,9 +37,9 @@ def ellipsoid_forces(m: Any, geom: np.ndarray, w: jax.Array, v: jax.Array) -> tu
 
     # Stokes' law, and drag that grows with the spin
     radius = axes.mean(axis=1, keepdims=True)
-    own = 8 / 15 * np.pi * axes * np.maximum(first, second) ** 4
+    own = 8 / 15 * np.pi * axes * xp.maximum(first, second) ** 4
     stirred = const(angular * own + slender * (8 / 15 * np.pi * middle * longest**4 - own), w) * w
-    torque = torque - (const(8 * np.pi * radius**3 * viscosity, w) + density * norm(stirred)[:, None]) * w
+    torque = torque - (const(8 * np.pi * radius**3 * viscosity, w) + const(density, w) * norm(stirred)[:, None]) * w
     force = force - const(6 * np.pi * radius * viscosity, v) * v
 
     # drag by the area that meets the fluid, and Kutta's lift of a body askew
@@ -49,7 +49,7 @@ def ellipsoid_forces(m: Any, geom: np.ndarray, w: jax.Array, v: jax.Array) -> tu
     along, square, speed = dot(n, u)[:, None], dot(n, n)[:, None], speed[:, None]
     area = const(widest, v) * jnp.sqrt(square / along)
     lift = const(kutta * density, v) * speed * speed * along / square * area
-    drag = density * speed * (const(slender * widest, v) + const(blunt - slender, v) * area)
+    drag = const(density, v) * speed * (const(slender * widest, v) + const(blunt - slender, v) * area)
     force = force + lift * cross(cross(n, u), u) - drag * v
     interaction = const(coef[:, :1], v)
     return interaction * force, interaction * torque

@@ -16,7 +16,7 @@ import numpy as np
 from simengine.math import quaternion, tree
 from simengine.math.lengths import length_rows, lengths
 from simengine.math.rows import Rows, empty
-from simengine.math.vector import const, cross, dot, matmul, norm
+from simengine.math.vector import const, cross, dot, joined, matmul, norm, tables
 
 CONNECT, WELD, JOINT, TENDON = 0, 1, 2, 3
 """eq_type of MuJoCo (mjtEq)."""
@@ -79,7 +79,7 @@ class _Part(NamedTuple):
     pos: jax.Array
     J: jax.Array
     drift: jax.Array
-    scale: np.ndarray
+    scale: Any
 
 
 def equality_rows(
@@ -111,7 +111,7 @@ def equality_rows(
         for values in ([part.pos for part in parts], distances, [part.drift for part in parts])
     )
     J = jnp.concatenate([part.J.reshape(-1, m.nv) for part in parts])[order]
-    scale = np.concatenate([part.scale.ravel() for part in parts])[order]
+    scale = joined(*(part.scale.ravel() for part in parts))[order]
     eq = eq[order]
     solref, solimp = np.asarray(m.eq_solref)[eq], np.asarray(m.eq_solimp)[eq]
     return Rows(eq_active[eq] != 0, True, J, pos, np.zeros(eq.size), distance, drift, solref, solimp, scale)
@@ -135,9 +135,9 @@ def _between_bodies(m: Any, eq: np.ndarray, weld: bool, qvel: jax.Array, motion:
     point_velocity = velocity + cross(omega, arm)
     acceleration = cross(speeding[..., :3], arm) + speeding[..., 3:] + cross(omega, point_velocity)
     drift = acceleration[:, 0] - acceleration[:, 1]
-    invweight = np.asarray(m.body_invweight0)[body].sum(axis=1)
+    xp, invweight = tables(m.body_invweight0[body].sum(axis=1))
     if not weld:
-        return _Part(eq, pos, jnp.swapaxes(J, 1, 2), drift, np.repeat(invweight[:, :1], 3, axis=1))
+        return _Part(eq, pos, jnp.swapaxes(J, 1, 2), drift, xp.repeat(invweight[:, :1], 3, axis=1))
 
     q1, back = q[:, 0], quaternion.conjugate(q[:, 1])
     torquescale = const(np.asarray(m.eq_data)[eq, 10:11], qvel)
@@ -155,7 +155,7 @@ def _between_bodies(m: Any, eq: np.ndarray, weld: bool, qvel: jax.Array, motion:
     drift = jnp.concatenate([drift, felt(-0.5 * dot(relative, relative), change)], axis=-1)
     J = jnp.concatenate([J, felt(jnp.zeros_like(turned[..., 0]), turned)], axis=-1)
     pos = jnp.concatenate([pos, rotation], axis=-1)
-    return _Part(eq, pos, jnp.swapaxes(J, 1, 2), drift, np.repeat(invweight, 3, axis=1))
+    return _Part(eq, pos, jnp.swapaxes(J, 1, 2), drift, xp.repeat(invweight, 3, axis=1))
 
 
 def _between_lengths(m: Any, eq: np.ndarray, qpos: jax.Array, ten_length: jax.Array, ten_J: jax.Array) -> _Part:
@@ -172,8 +172,7 @@ def _between_lengths(m: Any, eq: np.ndarray, qpos: jax.Array, ten_length: jax.Ar
     value = c[:, 0] + x * (c[:, 1] + x * (c[:, 2] + x * (c[:, 3] + x * c[:, 4])))
     slope = c[:, 1] + x * (2.0 * c[:, 2] + x * (3.0 * c[:, 3] + x * 4.0 * c[:, 4]))
     J = by_qvel[first] - slope[:, None] * by_qvel[second]
-    of_joints = np.asarray(m.dof_invweight0)[np.asarray(m.jnt_dofadr)]
-    invweight = np.concatenate([of_joints, m.tendon_invweight0])
-    scale = invweight[first] + np.where(two, invweight[second], 0.0)
+    xp, invweight = tables(joined(m.dof_invweight0[np.asarray(m.jnt_dofadr)], m.tendon_invweight0))
+    scale = invweight[first] + xp.where(two, invweight[second], 0.0)
     pos = length[first] - value
     return _Part(eq, pos[:, None], J[:, None, :], jnp.zeros_like(pos)[:, None], scale[:, None])

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from simengine.math.row_law import RowLaw
-from simengine.math.vector import dot, matmul
+from simengine.math.vector import const, dot, matmul, own
 
 
 class Problem(NamedTuple):
@@ -30,16 +30,29 @@ class Problem(NamedTuple):
 class Limits(NamedTuple):
     """When to stop: least norm of the gradient, of the derivative along a line per unit of length, most iterations."""
 
-    smallest: float
-    flat: float
+    smallest: Any
+    flat: Any
     iterations: int
     ls_iterations: int
+
+    def times(self, inertia: jax.Array | None) -> Limits:
+        """These for a world's own mean inertia (), which is missing from them; as they are for the model's."""
+        if inertia is None:
+            return self
+        return self._replace(smallest=self.smallest * inertia, flat=self.flat * inertia)
 
 
 def limits_of(m: Any, eps: float) -> Limits:
     """Limits from the options of a model, for numbers with rounding unit `eps`."""
-    smallest = max(float(m.opt_tolerance), eps) * float(m.stat_meaninertia) * max(1, m.nv)
+    smallest = max(float(m.opt_tolerance), eps) * mean_inertia(m)[0] * max(1, m.nv)
     return Limits(smallest, smallest * float(m.opt_ls_tolerance), int(m.opt_iterations), int(m.opt_ls_iterations))
+
+
+def mean_inertia(m: Any) -> tuple[float, jax.Array | None]:
+    """The model's mean inertia, or 1 where the world's own is the second; it has no derivative."""
+    if own(m.stat_meaninertia):
+        return 1.0, jax.lax.stop_gradient(m.stat_meaninertia)
+    return float(m.stat_meaninertia), None
 
 
 Minimize = Callable[[RowLaw, Limits, Problem, jax.Array, jax.Array], jax.Array]
@@ -61,31 +74,45 @@ def solved_by(
         cold, warm = (_cost(law, problem, qacc_smooth, a) for a in (qacc_smooth, qacc_warmstart))
         start = jnp.where(warm < cold, qacc_warmstart, qacc_smooth)
     limits = limits_of(m, float(jnp.finfo(start.dtype).eps))
-    fixed = (jax.lax.stop_gradient(qLD), jax.lax.stop_gradient(start))
-    qacc = _optimum(minimize, law, limits, problem, *fixed)
+    inertia = mean_inertia(m)[1]
+    fixed = (
+        jax.lax.stop_gradient(qLD),
+        jax.lax.stop_gradient(start),
+        None if inertia is None else const(inertia, start),
+    )
+    qacc = _optimum(minimize, limits, law, problem, *fixed)
     force = law.force(problem.D, matmul(problem.J, qacc) - problem.aref)
     return qacc, force, matmul(force, problem.J)
 
 
-@partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1))
 def _optimum(
-    minimize: Minimize, law: RowLaw, limits: Limits, problem: Problem, qLD: jax.Array, start: jax.Array
+    minimize: Minimize,
+    limits: Limits,
+    law: RowLaw,
+    problem: Problem,
+    qLD: jax.Array,
+    start: jax.Array,
+    inertia: jax.Array | None,
 ) -> jax.Array:
-    return minimize(law, limits, problem, qLD, start)
+    return minimize(law, limits.times(inertia), problem, qLD, start)
 
 
 @_optimum.defjvp
 def _optimum_jvp(
-    minimize: Minimize, law: RowLaw, limits: Limits, primals: tuple[Any, ...], tangents: tuple[Any, ...]
+    minimize: Minimize, limits: Limits, primals: tuple[Any, ...], tangents: tuple[Any, ...]
 ) -> tuple[jax.Array, jax.Array]:
-    a = _optimum(minimize, law, limits, *primals)
-    return a, implicit_tangent(law, a, primals[0], tangents[0])
+    a = _optimum(minimize, limits, *primals)
+    return a, implicit_tangent(a, primals[:2], tangents[:2])
 
 
-def implicit_tangent(law: RowLaw, a: jax.Array, problem: Problem, tangent: Problem) -> jax.Array:
-    """Tangent (nv,) of the minimiser a: with g the gradient, g(a; p) = 0 gives H da = -dg at fixed a."""
-    _, rhs = jax.jvp(lambda p: descent(law, p, a), (problem,), (tangent,))
-    return jax.scipy.linalg.cho_solve((hessian_factor(law, problem, a), True), rhs)
+def implicit_tangent(a: jax.Array, primals: tuple[RowLaw, Problem], tangents: tuple[RowLaw, Problem]) -> jax.Array:
+    """Tangent (nv,) of the minimiser a: with g the gradient, g(a; p) = 0 gives H da = -dg at fixed a.
+
+    Args: a (nv,); the laws and the problem, and their tangents.
+    """
+    _, rhs = jax.jvp(lambda law, problem: descent(law, problem, a), primals, tangents)
+    return jax.scipy.linalg.cho_solve((hessian_factor(*primals, a), True), rhs)
 
 
 def _cost(law: RowLaw, problem: Problem, a_s: jax.Array, a: jax.Array) -> jax.Array:

@@ -21,59 +21,124 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.math.row_layout import ELLIPTIC, EQUALITY, FRICTION_DOF, FRICTION_TENDON, row_layout
-from simengine.math.vector import const, dot, safe_sqrt
+from simengine.math.vector import const, dot, own, safe_sqrt, tables
 
 
 class Cones(NamedTuple):
     """The elliptic cones of one dimension: rows (k, dim), mu (k,), friction (k, dim - 1)."""
 
     rows: np.ndarray
-    mu: np.ndarray
-    friction: np.ndarray
+    mu: Any
+    friction: Any
 
 
-class RowLaw:
-    """The laws of a model's n row slots. Compares by identity, to be a static argument.
+class _Fixed:
+    """What of the laws no parameter of a world changes: the structure, and the model's numbers.
 
-    Args:
-        m: the model.
+    Compares by identity, to be a static argument.
 
     Attributes:
-        bounds: least and largest force (n,) of each row outside cones.
-        first (n,): the row that opens the row's cone; outside cones the row itself.
-        dim (n,): rows of the cone that the row opens, 1 outside cones, 0 for the other rows of a cone.
-        most: the largest of them.
-        cone_friction (n, most - 1): friction of the cone that the row opens, 1 in place of none.
+        equality, friction (n,): which rows are equalities, and which are friction losses.
+        scalar: the rows outside cones.
+        cones: contact slots (k,) and rows (k, dim) of the elliptic cones, dimension by dimension.
+        slot (n,): contact slot of the row, 0 of the others.
+        first, dim, most: as of `RowLaw`.
+        place (n,): where the row stands after the scalar rows and those of the cones, one after another.
+        impratio: square root of the option.
+        loss, slot_friction: as of `RowLaw`, None where they are a world's own.
     """
 
     def __init__(self, m: Any):
         layout = row_layout(m)
         kind = layout.type
-        self.loss = layout.frictionloss
+        self.loss, self.slot_friction = layout.frictionloss, m.cand_friction.reshape(-1, 5)[np.asarray(m.slot_cand)]
         self.equality = kind == EQUALITY
         self.friction = np.isin(kind, (FRICTION_DOF, FRICTION_TENDON))
-        self.bounds = _bounds(self.equality, self.friction, self.loss)
         self.scalar = np.flatnonzero(kind != ELLIPTIC)
         condim = np.asarray(m.cand_condim)[np.asarray(m.slot_cand)]
-        friction = np.asarray(m.cand_friction, np.float64).reshape(-1, 5)[np.asarray(m.slot_cand)]
         first, opens = layout.first_of_slot(m.nslot), np.zeros(m.nslot, bool)
         if m.nslot:
             opens = kind[first] == ELLIPTIC
-        self.cones: list[Cones] = []
+        self.cones: list[tuple[np.ndarray, np.ndarray]] = []
         for dim in sorted(set(condim[opens].tolist())):
             slots = np.flatnonzero(opens & (condim == dim))
-            mu = friction[slots, 0] / np.sqrt(float(m.opt_impratio))
-            self.cones.append(Cones(first[slots][:, None] + np.arange(dim), mu, friction[slots, : dim - 1]))
+            self.cones.append((slots, first[slots][:, None] + np.arange(dim)))
+        self.slot = np.concatenate([np.zeros(layout.first_contact, int), layout.contact_slot])
         self.first, self.dim = np.arange(kind.size), np.ones(kind.size, int)
-        self.most = max([1, *(cones.rows.shape[1] for cones in self.cones)])
-        self.cone_friction = np.ones((kind.size, self.most - 1))
-        for cones in self.cones:
-            dim = cones.rows.shape[1]
-            self.first[cones.rows] = cones.rows[:, :1]
-            self.dim[cones.rows] = np.where(np.arange(dim) == 0, dim, 0)
-            self.cone_friction[cones.rows[:, 0], : dim - 1] = cones.friction
-        order = np.concatenate([self.scalar, *(cones.rows.ravel() for cones in self.cones)])
-        self._place = np.argsort(order)
+        self.most = max([1, *(rows.shape[1] for _, rows in self.cones)])
+        for _, rows in self.cones:
+            self.first[rows] = rows[:, :1]
+            self.dim[rows] = np.where(np.arange(rows.shape[1]) == 0, rows.shape[1], 0)
+        self.place = np.argsort(np.concatenate([self.scalar, *(rows.ravel() for _, rows in self.cones)]))
+        self.impratio = float(np.sqrt(float(m.opt_impratio)))
+
+
+@jax.tree_util.register_pytree_node_class
+class RowLaw:
+    """The laws of a model's n row slots, a pytree of the numbers that are a world's own: of a model's none.
+
+    Args:
+        m: the model.
+
+    Attributes:
+        loss (n,): the friction loss of each row, zero of others.
+        slot_friction (nslot, 5): the friction of each contact slot.
+        first (n,): the row that opens the row's cone; outside cones the row itself.
+        dim (n,): rows of the cone that the row opens, 1 outside cones, 0 for the other rows of a cone.
+        most: the largest of them.
+    """
+
+    def __init__(self, m: Any):
+        fixed = _Fixed(m)
+        self.loss, self.slot_friction = fixed.loss, fixed.slot_friction
+        # what is a world's own has derivatives and must not hide in a static argument
+        fixed.loss, fixed.slot_friction = (None if own(x) else x for x in (fixed.loss, fixed.slot_friction))
+        self._note(fixed)
+
+    def _note(self, fixed: _Fixed) -> None:
+        self._fixed = fixed
+        self.equality, self.friction, self.scalar = fixed.equality, fixed.friction, fixed.scalar
+        self.first, self.dim, self.most = fixed.first, fixed.dim, fixed.most
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], _Fixed]:
+        """The world's own numbers, and the rest."""
+        fixed = self._fixed
+        numbers = ((self.loss, fixed.loss), (self.slot_friction, fixed.slot_friction))
+        return tuple(value if known is None else None for value, known in numbers), fixed
+
+    @classmethod
+    def tree_unflatten(cls, fixed: _Fixed, leaves: tuple[Any, ...]) -> RowLaw:
+        """The laws again."""
+        law = object.__new__(cls)
+        law.loss = leaves[0] if fixed.loss is None else fixed.loss
+        law.slot_friction = leaves[1] if fixed.slot_friction is None else fixed.slot_friction
+        law._note(fixed)
+        return law
+
+    @property
+    def bounds(self) -> tuple[Any, Any]:
+        """Least and largest force (n,) of each row outside cones."""
+        xp, loss = tables(self.loss)
+        low = xp.where(self.equality, -np.inf, xp.where(self.friction, -loss, 0.0))
+        return low, xp.where(self.friction, loss, np.inf)
+
+    @property
+    def cones(self) -> list[Cones]:
+        """The elliptic cones, dimension by dimension."""
+        friction = self.slot_friction
+        return [
+            Cones(rows, friction[slots, 0] / self._fixed.impratio, friction[slots, : rows.shape[1] - 1])
+            for slots, rows in self._fixed.cones
+        ]
+
+    @property
+    def cone_friction(self) -> Any:
+        """Friction (n, most - 1) of the cone that the row opens, 1 in place of none."""
+        if self.most == 1:
+            return np.ones((self.dim.size, 0))
+        xp, friction = tables(self.slot_friction)
+        real = np.arange(1, self.most) < self.dim[:, None]
+        return xp.where(real, friction[self._fixed.slot, : self.most - 1], 1.0)
 
     def cost(self, D: jax.Array, x: jax.Array) -> jax.Array:
         """Cost () of all rows at residuals x (n,); D (n,) is zero for rows that do not exist."""
@@ -122,7 +187,7 @@ class RowLaw:
         return self._gathered(parts)
 
     def _gathered(self, parts: list[jax.Array]) -> jax.Array:
-        return jnp.concatenate(parts)[self._place] if self.cones else parts[0]
+        return jnp.concatenate(parts)[self._fixed.place] if self._fixed.cones else parts[0]
 
     def _slope_mask(self, D: jax.Array, x: jax.Array) -> jax.Array:
         """Scalar rows whose cost is quadratic at x."""
@@ -134,22 +199,16 @@ class RowLaw:
     def _scalar_force(self, D: jax.Array, x: jax.Array) -> jax.Array:
         rows = self.scalar
         on = self._slope_mask(D, x)
-        slip = const(np.where(self.friction, self.loss, 0.0)[rows], x) * -jnp.sign(x[rows])
+        slip = const(self.loss[rows], x) * -jnp.sign(x[rows])
         exists = D[rows] > 0
         return jnp.where(exists, jnp.where(on, -D[rows] * x[rows], slip), 0.0)
 
     def _scalar_cost(self, D: jax.Array, x: jax.Array) -> jax.Array:
         rows = self.scalar
-        on, loss = self._slope_mask(D, x), const(np.where(self.friction, self.loss, 0.0)[rows], x)
+        on, loss = self._slope_mask(D, x), const(self.loss[rows], x)
         x, D = x[rows], D[rows]
         slip = loss * (jnp.abs(x) - 0.5 * loss / jnp.where(D > 0, D, 1.0))
         return jnp.where(D > 0, jnp.where(on, 0.5 * D * x * x, slip), 0.0)
-
-
-def _bounds(equality: np.ndarray, friction: np.ndarray, loss: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Least and largest force of each row outside cones."""
-    low = np.where(equality, -np.inf, np.where(friction, -loss, 0.0))
-    return low, np.where(friction, loss, np.inf)
 
 
 def _constants(cones: Cones, like: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.math.vector import const
+from simengine.math.vector import const, joined, tables
 
 EQUALITY, FRICTION_DOF, FRICTION_TENDON, LIMIT_JOINT, LIMIT_TENDON = range(5)
 FRICTIONLESS, PYRAMIDAL, ELLIPTIC = range(5, 8)
@@ -23,7 +23,7 @@ CONE_ELLIPTIC = 1
 
 
 class RowLayout(NamedTuple):
-    """Static row tables, NumPy arrays.
+    """Static row tables, NumPy arrays; frictionloss and contact_lean are a world's own where its parameters are.
 
     Attributes:
         type (nefc_max,): efc_type.
@@ -36,18 +36,20 @@ class RowLayout(NamedTuple):
         contact_slot (nrow,): contact slot of each contact row.
         contact_lean (nrow, 6): the row's direction in the frame of its contact: along the normal and the tangents, then
             about them.
+        contact_turns: whether some of them are about an axis.
         contact_body (nrow, 2): bodies of the row's contact.
     """
 
     type: np.ndarray
     id: np.ndarray
     sub: np.ndarray
-    frictionloss: np.ndarray
+    frictionloss: Any
     friction_id: np.ndarray
     limit_id: np.ndarray
     limit_sign: np.ndarray
     contact_slot: np.ndarray
-    contact_lean: np.ndarray
+    contact_lean: Any
+    contact_turns: bool
     contact_body: np.ndarray
 
     @property
@@ -79,15 +81,16 @@ def row_layout(m: Any) -> RowLayout:
     ids = (equality, friction - np.where(dof, 0, m.nv), limit - np.where(joint, 0, m.njnt), slot)
     side = np.arange(limit.size) % 2
     subs = (equality_sub, np.zeros(friction.size, int), side, sub)
-    loss = np.zeros(sum(kind.size for kind in kinds))
-    losses = np.concatenate([m.dof_frictionloss, m.tendon_frictionloss])
-    loss[equality.size : equality.size + friction.size] = losses[friction]
+    losses = joined(m.dof_frictionloss, m.tendon_frictionloss)[friction]
+    loss = joined(np.zeros(equality.size), losses, np.zeros(limit.size + slot.size))
     geoms = np.stack([np.asarray(m.cand_geom1)[cand], np.asarray(m.cand_geom2)[cand]], axis=1)
-    lean = _directions(np.asarray(m.cand_friction, np.float64).reshape(-1, 5)[cand], sub, kinds[-1])
+    unit = _directions(sub, kinds[-1])
+    lean = _leaning(unit, m.cand_friction.reshape(-1, 5)[cand], sub, kinds[-1])
     kind, number, within = (np.concatenate(parts).astype(int) for parts in (kinds, ids, subs))
     sign = np.where(side, -1.0, 1.0)
     bodies = np.asarray(m.geom_bodyid)[geoms]
-    return RowLayout(kind, number, within, loss, friction, limit, sign, slot, lean, bodies)
+    turns = bool(unit[:, 3:].any())
+    return RowLayout(kind, number, within, loss, friction, limit, sign, slot, lean, turns, bodies)
 
 
 def _numbered(count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -96,15 +99,23 @@ def _numbered(count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return item, np.arange(item.size) - np.repeat(np.cumsum(count) - count, count)
 
 
-def _directions(friction: np.ndarray, sub: np.ndarray, kind: np.ndarray) -> np.ndarray:
-    """contact_lean: axis by axis for cones; for pyramids the normal plus and minus each axis times its friction."""
+def _directions(sub: np.ndarray, kind: np.ndarray) -> np.ndarray:
+    """contact_lean at a friction of one: axis by axis for cones; for pyramids the normal plus and minus each axis."""
     lean = np.zeros((sub.size, 6))
     lean[:, 0] = (kind != ELLIPTIC) | (sub == 0)
     elliptic, pyramid = np.flatnonzero(kind == ELLIPTIC), np.flatnonzero(kind == PYRAMIDAL)
     lean[elliptic, sub[elliptic]] = 1.0
     axis = sub[pyramid] // 2
-    lean[pyramid, 1 + axis] = np.where(sub[pyramid] % 2 == 0, 1.0, -1.0) * friction[pyramid, axis]
+    lean[pyramid, 1 + axis] = np.where(sub[pyramid] % 2 == 0, 1.0, -1.0)
     return lean
+
+
+def _leaning(unit: np.ndarray, friction: Any, sub: np.ndarray, kind: np.ndarray) -> Any:
+    """contact_lean from that at a friction of one: of pyramids the axes times their friction (nrow, 5)."""
+    xp, unit, friction = tables(unit, friction)
+    pyramid = kind == PYRAMIDAL
+    factor = xp.where(pyramid, friction[np.arange(sub.size), np.where(pyramid, sub // 2, 0)], 1.0)
+    return xp.concatenate([unit[:, :1], unit[:, 1:] * factor[:, None]], axis=1)
 
 
 def per_row(layout: RowLayout, values: jax.Array) -> jax.Array:
@@ -122,9 +133,9 @@ def row_directions(layout: RowLayout, contact_frame: jax.Array) -> tuple[jax.Arr
     """Force and torque (nrow, 3) in the world of each contact row per unit of efc_force; None for no torque at all."""
     frame = per_row(layout, contact_frame)
 
-    def combined(lean: np.ndarray) -> jax.Array:
+    def combined(lean: Any) -> jax.Array:
         weight = const(lean, frame)
         return weight[:, :1] * frame[:, :3] + weight[:, 1:2] * frame[:, 3:6] + weight[:, 2:] * frame[:, 6:]
 
-    turning = layout.contact_lean[:, 3:]
-    return combined(layout.contact_lean[:, :3]), combined(turning) if turning.any() else None
+    lean = layout.contact_lean
+    return combined(lean[:, :3]), combined(lean[:, 3:]) if layout.contact_turns else None

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from simengine.math.soft_constraint import clamped_solimp, impedance, stiffness_damping
-from simengine.math.vector import MINVAL, const, matmul
+from simengine.math.vector import MINVAL, const, joined, matmul
 
 
 class Rows(NamedTuple):
-    """n rows; NumPy where it does not depend on the state.
+    """n rows; NumPy where it does not depend on the state, nor, as scale and share may, on parameters of the world.
 
     Attributes:
         listed (n,) bool: whether a row may exist, which it does where its distance is below zero or `always`.
@@ -38,8 +38,8 @@ class Rows(NamedTuple):
     drift: jax.Array
     solref: np.ndarray
     solimp: np.ndarray
-    scale: np.ndarray
-    share: np.ndarray | None = None
+    scale: Any
+    share: Any = None
 
     @property
     def active(self) -> jax.Array:
@@ -72,8 +72,8 @@ def solver_rows(blocks: list[Rows], qvel: jax.Array, leastref: float) -> tuple[j
     k, b = stiffness_damping(np.concatenate(parts["solref"]), solimp, leastref)
     d = impedance(solimp, distance)
     shares = [np.ones(len(block.scale)) if block.share is None else block.share for block in blocks]
-    least = const(MINVAL * np.concatenate(shares), d)
-    regularisation = jnp.maximum(const(np.concatenate(parts["scale"]), d) * (1.0 - d) / d, least)
+    least = const(MINVAL * joined(*shares), d)
+    regularisation = jnp.maximum(const(joined(*parts["scale"]), d) * (1.0 - d) / d, least)
     spring = const(k, d) * d * (pos - margin) + jnp.concatenate(parts["drift"])
     aref = -const(b, d) * matmul(J, qvel) - spring
     return active, J, pos, margin * exists, exists / regularisation, aref * exists

@@ -1,6 +1,7 @@
 """Springs and dampers whose stiffness and damping may be polynomials; see `simengine/kernels/springs.cuh`.
 
-Parameters are NumPy arrays, one entry a spring or damper, so that nothing is computed for those that are linear.
+Parameters are tables, one entry a spring or damper. Coefficients of polynomials are NumPy arrays, so that nothing is
+computed for those that are linear.
 """
 
 from __future__ import annotations
@@ -35,15 +36,14 @@ def damper_slope(damping: Any, poly: Any, velocity: jax.Array) -> jax.Array:
 
 def spring_energy(stiffness: Any, poly: Any, x: jax.Array) -> jax.Array:
     """Energy () of springs stretched by x (n,)."""
-    half = 0.5 * np.asarray(stiffness)
-    return jnp.sum(rate_at(half, np.asarray(poly) / (3.0, 4.0), x) * x * x)
+    return jnp.sum(rate_at(0.5 * stiffness, np.asarray(poly) / (3.0, 4.0), x) * x * x)
 
 
 def tendon_pull(m: Any, chosen: np.ndarray, length: jax.Array, velocity: jax.Array) -> jax.Array:
     """Force (n,) along the chosen tendons from springs, which rest within a range of lengths, and dampers."""
     low, high = const(np.asarray(m.tendon_lengthspring)[chosen], length).T
     stretch = length - jnp.clip(length, low, high)
-    stiffness, damping = np.asarray(m.tendon_stiffness)[chosen], np.asarray(m.tendon_damping)[chosen]
+    stiffness, damping = m.tendon_stiffness[chosen], m.tendon_damping[chosen]
     spring = rate_at(stiffness, np.asarray(m.tendon_stiffnesspoly)[chosen], stretch) * stretch
     return damper_force(damping, np.asarray(m.tendon_dampingpoly)[chosen], velocity) - spring
 
@@ -70,10 +70,10 @@ def joint_stretch(m: Any, qpos: jax.Array) -> Stretch:
     """How far qpos (nq,) is from where the springs of joints rest."""
     adr, dof = tree.plain_coordinates(m)
     quat_adr, quat_dof = tree.quaternions(m)
-    along = qpos[adr] - const(np.asarray(m.qpos_spring)[adr], qpos)
+    along = qpos[adr] - const(m.qpos_spring[adr], qpos)
     if quat_adr.size:
         quats = quat_adr[:, None] + np.arange(4)
-        rest, stands = const(np.asarray(m.qpos_spring)[quats], qpos), quaternion.renormalize(qpos[quats])
+        rest, stands = const(m.qpos_spring[quats], qpos), quaternion.renormalize(qpos[quats])
         along = jnp.concatenate([along, quaternion.difference(rest, stands).ravel()])
     turns = np.repeat([False, True], [adr.size, 3 * quat_adr.size])
     dof = np.concatenate([dof, (quat_dof[:, None] + np.arange(3)).ravel()]).astype(int)

@@ -1,7 +1,9 @@
-"""Three-vectors and constants for the JAX stages.
+"""Three-vectors and tables for the JAX stages.
 
 Vectors lie on the last axis. `const` brings a model's NumPy table into a graph in the dtype of the data beside it, so
-that strict dtype promotion never sees a float64 table next to float32 data.
+that strict dtype promotion never sees a float64 table next to float32 data. Where a world has parameters of its own, a
+table is a JAX array whose values are not known while the graph is built: `own`, `present`, `tables` and `joined` let
+the same lines compute with either, with the model's in NumPy and float64.
 """
 
 from __future__ import annotations
@@ -17,8 +19,39 @@ MINVAL = 1e-15
 
 
 def const(table: Any, like: jax.Array) -> jax.Array:
-    """A model's table as a constant of `like`'s dtype."""
+    """A table in `like`'s dtype: a model's as a constant, a world's own as it is."""
+    if own(table):
+        return jnp.asarray(table, like.dtype)
     return jnp.asarray(np.asarray(table, dtype=np.float64), dtype=like.dtype)
+
+
+def own(table: Any) -> bool:
+    """Whether a table is a world's own."""
+    return isinstance(table, jax.Array)
+
+
+def present(table: Any) -> np.ndarray:
+    """Which entries of a table may differ from zero: of a world's own, all."""
+    return np.ones(table.shape, bool) if own(table) else np.asarray(table) != 0
+
+
+def tables(*values: Any) -> tuple[Any, ...]:
+    """A module to compute with tables in, then the tables.
+
+    That is NumPy, and they are in float64, unless one is a world's own; then it is jax.numpy, in the widest type of
+    those.
+    """
+    types = [value.dtype for value in values if own(value)]
+    if not types:
+        return np, *(np.asarray(value, np.float64) for value in values)
+    widest = max(types, key=lambda dtype: dtype.itemsize)
+    return jnp, *(jnp.asarray(value, widest) for value in values)
+
+
+def joined(*parts: Any) -> Any:
+    """Tables one after another."""
+    xp, *arrays = tables(*parts)
+    return xp.concatenate(arrays)
 
 
 def matmul(a: jax.Array, b: jax.Array) -> jax.Array:

@@ -6,7 +6,7 @@ path climbs evenly. Source: MuJoCo, chapter "Computation", section "Actuation mo
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +34,7 @@ def wrap(
     cylinder: np.ndarray,
     centre: jax.Array,
     mat: jax.Array,
-    radius: np.ndarray,
+    radius: Any,
     x0: jax.Array,
     x1: jax.Array,
     has_side: np.ndarray,

@@ -107,11 +107,11 @@ class WorldParameters:
         """Table fields that follow from parameters.
 
         Args:
-            xp: NumPy or CuPy.
-            given: parameters of the worlds, (worlds, ...) float64; where a mass is given, all of them are.
+            xp: NumPy, CuPy or jax.numpy.
+            given: parameters of the worlds, (worlds, ...), all in one type; where a mass is given, all of them are.
 
         Returns:
-            fields by name, (worlds, entries).
+            fields by name, (worlds, entries), in that type.
         """
         fields: dict[str, Any] = {}
         for name, values in given.items():
@@ -130,8 +130,8 @@ class WorldParameters:
 
     def _frictions(self, xp: Any, values: Any) -> Any:
         first, second, fixed = friction_sources(self._model.mj)
-        mixed = xp.maximum(values[:, first], values[:, second])[..., [0, 0, 1, 2, 2]]
-        known = xp.asarray(self._model.cand_friction)
+        mixed = xp.maximum(values[:, first], values[:, second])[..., np.array([0, 0, 1, 2, 2])]
+        known = xp.asarray(self._model.cand_friction, values.dtype)
         return xp.where(xp.asarray(fixed)[:, None], known, xp.maximum(mixed, _MINMU))
 
     def _actuator_parameters(self, xp: Any, name: str, values: Any) -> Any:
@@ -141,7 +141,7 @@ class WorldParameters:
         kind = mj.actuator_gaintype if gain else mj.actuator_biastype
         used = np.array((1, 3, 0) if gain else (0, 3, 0))[np.minimum(kind, 2)]
         there = (np.arange(9) < used[:, None]) & (self._model.actuator_disabled == 0)[:, None]
-        known = xp.asarray(getattr(self._model, name).reshape(mj.nu, 9))
+        known = xp.asarray(getattr(self._model, name).reshape(mj.nu, 9), values.dtype)
         return xp.where(xp.asarray(there), values[..., :9], known)
 
     def _inertial(self, xp: Any, mass: Any, inertia: Any, armature: Any) -> dict[str, Any]:
@@ -150,22 +150,26 @@ class WorldParameters:
             self._rest = at_rest(self._model.mj)
         mj, rest = self._model.mj, self._rest
         worlds, nv = len(mass), mj.nv
-        M = xp.asarray(rest.M) + xp.tensordot(mass, xp.asarray(rest.of_mass), 1)
-        M += xp.tensordot(inertia.reshape(worlds, -1), xp.asarray(rest.of_inertia.reshape(-1, nv, nv)), 1)
-        diagonal = xp.arange(nv)
-        M[:, diagonal, diagonal] += armature
+
+        def known(array: np.ndarray) -> Any:
+            return xp.asarray(array, mass.dtype)
+
+        M = known(rest.M) + xp.tensordot(mass, known(rest.of_mass), 1)
+        M = M + xp.tensordot(inertia.reshape(worlds, -1), known(rest.of_inertia.reshape(-1, nv, nv)), 1)
+        M = M + armature[:, None, :] * known(np.eye(nv))
         inverse = xp.linalg.inv(M)
-        by_body = _weights(xp, inverse, rest.bodies.reshape(-1, nv)).reshape(worlds, mj.nbody, 2, 3).mean(axis=-1)
+        by_body = _weights(inverse, known(rest.bodies.reshape(-1, nv))).reshape(worlds, mj.nbody, 2, 3).mean(axis=-1)
         below = np.array([[_is_below(mj, b, a) for b in range(mj.nbody)] for a in range(mj.nbody)], dtype=np.float64)
+        diagonal = xp.arange(nv)
         return {
             "body_mass": mass,
             "body_inertia": inertia,
             "dof_armature": armature,
-            "body_subtreemass": xp.tensordot(mass, xp.asarray(below.T), 1),
+            "body_subtreemass": xp.tensordot(mass, known(below.T), 1),
             "body_box": box_sides(xp, mass, inertia),
             "body_invweight0": by_body,
-            "dof_invweight0": xp.tensordot(inverse[:, diagonal, diagonal], xp.asarray(_averages(mj)), 1),
-            "tendon_invweight0": _weights(xp, inverse, rest.tendons),
+            "dof_invweight0": xp.tensordot(inverse[:, diagonal, diagonal], known(_averages(mj)), 1),
+            "tendon_invweight0": _weights(inverse, known(rest.tendons)),
             "stat_meaninertia": M[:, diagonal, diagonal].mean(axis=1),
         }
 
@@ -177,14 +181,18 @@ class WorldParameters:
         axes = xp.where(kind == int(_GEOM.mjGEOM_SPHERE), xp.concatenate([radius] * 3, axis=-1), size)
         for shape, length in longest.items():
             axes = xp.where(kind == int(shape), xp.concatenate([radius, radius, length], axis=-1), axes)
-        bound = axes.max(axis=-1, keepdims=True)
-        bound = xp.where(kind == int(_GEOM.mjGEOM_BOX), xp.sqrt((size**2).sum(axis=-1, keepdims=True)), bound)
-        bound = xp.where(kind == int(_GEOM.mjGEOM_CYLINDER), xp.sqrt(radius**2 + half**2), bound)
         plane = kind == int(_GEOM.mjGEOM_PLANE)
+        # sizes of planes may be zero, where a root has no derivative
+        square = xp.where(plane, 1.0, size) ** 2
+        bound = axes.max(axis=-1, keepdims=True)
+        bound = xp.where(kind == int(_GEOM.mjGEOM_BOX), xp.sqrt(square.sum(axis=-1, keepdims=True)), bound)
+        bound = xp.where(
+            kind == int(_GEOM.mjGEOM_CYLINDER), xp.sqrt(square[..., :2].sum(axis=-1, keepdims=True)), bound
+        )
         box = xp.concatenate([xp.zeros_like(size), axes], axis=-1)
         return {
             "geom_rbound": xp.where(plane, 0.0, bound),
-            "geom_aabb": xp.where(plane, xp.asarray(self._model.geom_aabb), box),
+            "geom_aabb": xp.where(plane, xp.asarray(self._model.geom_aabb, size.dtype), box),
             "geom_semiaxes": axes,
         }
 
@@ -216,9 +224,8 @@ def tendon_jacobian(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
     return dense
 
 
-def _weights(xp: Any, inverse: Any, rows: np.ndarray) -> Any:
+def _weights(inverse: Any, rows: Any) -> Any:
     """Diagonal of rows inverse rows', (worlds, number of rows)."""
-    rows = xp.asarray(rows)
     return ((rows @ inverse) * rows).sum(axis=-1)
 
 

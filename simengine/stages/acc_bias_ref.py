@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.math import tree
-from simengine.math.vector import const, matmul
+from simengine.math.vector import const, joined, matmul
 
 
 def acc_bias(m: Any, qvel: jax.Array, cdof_dot: jax.Array) -> tuple[jax.Array]:
@@ -18,6 +18,6 @@ def acc_bias(m: Any, qvel: jax.Array, cdof_dot: jax.Array) -> tuple[jax.Array]:
     Args: qvel (nv,), cdof_dot (nv, 6).
     """
     # (1) gravity is an acceleration of the world, upwards
-    lift = const(np.concatenate([np.zeros(3), -np.asarray(m.opt_gravity)]), qvel)
+    lift = const(joined(np.zeros(3), -m.opt_gravity), qvel)
     moving = matmul(const(tree.body_dofs(m), qvel), cdof_dot * qvel[:, None])
     return (moving + jnp.broadcast_to(lift, moving.shape),)

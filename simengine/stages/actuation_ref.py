@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from simengine.math.actuators import clamped
 from simengine.math.lengths import length_rows
 from simengine.math.vector import const, matmul
 
@@ -26,26 +27,16 @@ def actuation(m: Any, qpos: jax.Array, qvel: jax.Array, ctrl: jax.Array) -> tupl
     by_qpos, by_qvel = (rows[m.actuator_lengthid] * np.asarray(m.actuator_gear)[:, :1] for rows in length_rows(m))
 
     # (1) controls within their ranges
-    ctrl = _clamped(ctrl, m.actuator_ctrllimited, m.actuator_ctrlrange)
+    ctrl = clamped(ctrl, m.actuator_ctrllimited, m.actuator_ctrlrange)
 
     # (2) force = gain ctrl + bias0 + bias1 length + bias2 velocity, within its range
-    gain = const(np.asarray(m.actuator_gainprm).reshape(m.nu, -1)[:, 0], qvel)
-    bias = const(np.asarray(m.actuator_biasprm)[:, :3], qvel)
+    gain = const(m.actuator_gainprm[:, 0], qvel)
+    bias = const(m.actuator_biasprm[:, :3], qvel)
     length, velocity = matmul(const(by_qpos, qpos), qpos), matmul(const(by_qvel, qvel), qvel)
     force = gain * ctrl + bias[:, 0] + bias[:, 1] * length + bias[:, 2] * velocity
-    force = _clamped(force, m.actuator_forcelimited, m.actuator_forcerange)
+    force = clamped(force, m.actuator_forcelimited, m.actuator_forcerange)
 
     # (3) through the gears to the joints, within the joints' ranges
     qfrc = matmul(const(by_qvel.T, qvel), force)
     limited, bounds = np.asarray(m.jnt_actfrclimited)[m.dof_jntid], np.asarray(m.jnt_actfrcrange)[m.dof_jntid]
-    return force, _clamped(qfrc, limited, bounds)
-
-
-def _clamped(x: jax.Array, limited: Any, bounds: Any) -> jax.Array:
-    """x (n,) within bounds (n, 2) where limited (n,)."""
-    limited, bounds = np.asarray(limited, bool), np.asarray(bounds, np.float64)
-    if not limited.any():
-        return x
-    low = np.where(limited, bounds[:, 0], -np.inf)
-    high = np.where(limited, bounds[:, 1], np.inf)
-    return jnp.clip(x, const(low, x), const(high, x))
+    return force, clamped(qfrc, limited, bounds)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.math import spatial, tree
-from simengine.math.vector import MINVAL, const, cross, matmul
+from simengine.math.vector import MINVAL, const, cross, matmul, tables
 
 
 def com_pos(
@@ -26,7 +26,7 @@ def com_pos(
         cinert (nbody, 10): spatial inertia of each body about its tree's com.
         cdof (nv, 6): motion of the bodies per unit velocity of each dof, about its tree's com.
     """
-    # (1) subtree centres of mass: weights are constant
+    # (1) subtree centres of mass: weights do not depend on the state
     subtree_com = matmul(const(_com_weights(m), xipos), xipos)
 
     # (2) inertias about the com of the tree
@@ -44,11 +44,12 @@ def com_pos(
     return subtree_com, cinert, cdof
 
 
-def _com_weights(m: Any) -> np.ndarray:
+def _com_weights(m: Any) -> Any:
     """(nbody, nbody): subtree_com = weights @ xipos; a subtree without mass takes its root body's centre."""
-    weights = tree.subtree(m) * np.asarray(m.body_mass)
+    xp, inside, mass, one = tables(tree.subtree(m), m.body_mass, np.eye(m.nbody))
+    weights = inside * mass[None]
     total = weights.sum(axis=1, keepdims=True)
-    return np.where(total < MINVAL, np.eye(m.nbody), weights / np.maximum(total, MINVAL))
+    return xp.where(total < MINVAL, one, weights / xp.maximum(total, MINVAL))
 
 
 def _dof_axes(m: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ from simengine.math.lengths import lengths
 from simengine.math.row_layout import ELLIPTIC, PYRAMIDAL, RowLayout, per_row, row_directions, row_layout
 from simengine.math.rows import Rows, empty, solver_rows
 from simengine.math.spatial import wrench_about
-from simengine.math.vector import const, matmul, normalize
+from simengine.math.vector import const, joined, matmul, normalize, tables
 
 
 def constraint(
@@ -72,7 +72,7 @@ def _frictions(m: Any, layout: RowLayout, ten_J: jax.Array) -> Rows:
         return empty(m.nv, ten_J)
     J = jnp.concatenate([const(np.eye(m.nv), ten_J), ten_J])[ids]
     solref, solimp, scale = (
-        np.concatenate([of_dofs, of_tendons])[ids]
+        joined(of_dofs, of_tendons)[ids]
         for of_dofs, of_tendons in (
             (m.dof_solref, m.tendon_solref_fri),
             (m.dof_solimp, m.tendon_solimp_fri),
@@ -87,15 +87,15 @@ def _limits(m: Any, layout: RowLayout, qpos: jax.Array, ten_length: jax.Array, t
     """Limits: distance to each side and the sign of its gradient."""
     limited, sign = layout.limit_id, layout.limit_sign
     side = np.where(sign > 0, 0, 1)
-    bound = const(np.concatenate([m.jnt_range, m.tendon_range])[limited, side], qpos)
+    bound = const(joined(m.jnt_range, m.tendon_range)[limited, side], qpos)
     length, slope = lengths(m, qpos, ten_length, ten_J)
     pos, J = (length[limited] - bound) * const(sign, qpos), slope[limited] * const(sign, qpos)[:, None]
     margin = np.concatenate([m.jnt_margin, m.tendon_margin])[limited]
     pos, J = _ball_limits(m, layout, qpos, pos, J, margin)
-    joint_invweight = np.asarray(m.dof_invweight0)[np.asarray(m.jnt_dofadr)]
+    joint_invweight = m.dof_invweight0[np.asarray(m.jnt_dofadr)]
     of_joints = (m.jnt_solref, m.jnt_solimp, joint_invweight)
     of_tendons = (m.tendon_solref_lim, m.tendon_solimp_lim, m.tendon_invweight0)
-    solref, solimp, scale = (np.concatenate(pair)[limited] for pair in zip(of_joints, of_tendons, strict=True))
+    solref, solimp, scale = (joined(*pair)[limited] for pair in zip(of_joints, of_tendons, strict=True))
     on = jnp.ones(pos.shape, bool)
     return Rows(on, False, J, pos, margin, pos - const(margin, pos), jnp.zeros_like(pos), solref, solimp, scale)
 
@@ -115,7 +115,7 @@ def _ball_limits(
     turned = quaternion.log(quaternion.renormalize(qpos[quats]))
     x_axis = jnp.broadcast_to(const(np.array([1.0, 0.0, 0.0]), qpos), turned.shape)
     axis, angle = normalize(turned, x_axis)
-    pos = pos.at[row].set(const(np.asarray(m.jnt_range)[joint].max(axis=1), qpos) - angle)
+    pos = pos.at[row].set(const(m.jnt_range[joint].max(axis=1), qpos) - angle)
     pos = pos.at[row + 1].set(const(margin[row + 1] + 1.0, qpos))
     return pos, J.at[row[:, None], np.asarray(m.jnt_dofadr)[joint][:, None] + np.arange(3)].set(-axis)
 
@@ -149,7 +149,7 @@ def _contacts(
     return Rows(on, False, J, position, np.where(tangent, 0.0, margin), distance, zero, solref, solimp, scale, share)
 
 
-def _contact_scale(m: Any, layout: RowLayout, cand: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _contact_scale(m: Any, layout: RowLayout, cand: np.ndarray) -> tuple[Any, Any]:
     """Regularisation per unit (1 - d) / d of each contact row, (nrow,), cand (nrow,) its candidate pair; and how much
     of that of the normal, which must not be too little, it is.
 
@@ -158,14 +158,14 @@ def _contact_scale(m: Any, layout: RowLayout, cand: np.ndarray) -> tuple[np.ndar
     tangent k has A / impratio f1^2 / fk^2.
     """
     kind, sub = layout.type[layout.first_contact :], layout.sub[layout.first_contact :]
-    normal = np.asarray(m.body_invweight0, np.float64)[:, 0][layout.contact_body].sum(axis=1)
-    friction = np.asarray(m.cand_friction, np.float64).reshape(-1, 5)[cand]
+    xp, invweight, friction = tables(m.body_invweight0, m.cand_friction.reshape(-1, 5)[cand])
+    normal = invweight[:, 0][layout.contact_body].sum(axis=1)
     first2 = friction[:, 0] ** 2
     own2 = friction[np.arange(cand.size), np.maximum(sub - 1, 0) % 5] ** 2
     impratio = float(m.opt_impratio)
     kinds = [kind == PYRAMIDAL, (kind == ELLIPTIC) & (sub > 0)]
-    share = np.select(kinds, [2.0 * first2 / impratio, first2 / own2 / impratio], np.ones_like(normal))
-    return normal * np.where(kinds[0], 1.0 + first2, 1.0) * share, share
+    share = xp.select(kinds, [2.0 * first2 / impratio, first2 / own2 / impratio], xp.ones_like(normal))
+    return normal * xp.where(kinds[0], 1.0 + first2, 1.0) * share, share
 
 
 def _contact_jacobian(

@@ -13,7 +13,7 @@ import numpy as np
 
 from simengine.math import tree
 from simengine.math.lengths import length_rows
-from simengine.math.vector import const, cross, dot, matmul
+from simengine.math.vector import const, cross, dot, matmul, tables
 
 
 def crb_near(
@@ -35,7 +35,8 @@ def crb_near(
     point, anchor = xipos[m.dof_bodyid], xanchor[m.dof_jntid]
     start = cross(axis, point - anchor) * turns[:, None] + cdof[:, 3:] * (1 - turns)[:, None]
     out = xipos[None] - point[:, None]
-    mass = const(inside[m.dof_bodyid] * np.asarray(m.body_mass), cdof)[:, :, None]
+    _, carried, masses = tables(inside[m.dof_bodyid], m.body_mass)
+    mass = const(carried * masses[None], cdof)[:, :, None]
     momentum = mass * (start[:, None] + cross(axis[:, None], out))
     frames = ximat.reshape(-1, 3, 3)
     own = matmul(frames * const(m.body_inertia, cdof)[:, None], frames.transpose(0, 2, 1))
@@ -49,7 +50,8 @@ def crb_near(
     projected = dot(about, axis[None]) * turns[None] + matmul(linear, cdof[:, 3:].T) * (1 - turns)[None]
     lower = projected * const(tree.dof_ancestors(m), cdof)
     strict = lower * const(~np.eye(m.nv, dtype=bool), cdof)
-    return composite, lower + strict.T + const(np.diag(m.dof_armature) + _tendon_inertia(m), cdof)
+    xp, of_dofs, of_tendons = tables(m.dof_armature, _tendon_inertia(m))
+    return composite, lower + strict.T + const(xp.diag(of_dofs) + of_tendons, cdof)
 
 
 def _tendon_inertia(m: Any) -> np.ndarray:

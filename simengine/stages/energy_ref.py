@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.math.springs import joint_stretch, spring_energy
-from simengine.math.vector import const, dot, matmul
+from simengine.math.vector import const, dot, matmul, present
 
 
 def energy(
@@ -26,8 +26,8 @@ def energy(
 def potential_energy(m: Any, qpos: jax.Array, xipos: jax.Array, ten_length: jax.Array) -> jax.Array:
     """Energy () of the weights and of the springs of joints and tendons [J]."""
     energy = -dot(const(m.body_mass, qpos), matmul(xipos, const(m.opt_gravity, qpos)))
-    stiffness, poly = np.asarray(m.jnt_stiffness), np.asarray(m.jnt_stiffnesspoly)
-    if stiffness.any() or poly.any():
+    stiffness, poly = m.jnt_stiffness, np.asarray(m.jnt_stiffnesspoly)
+    if present(stiffness).any() or poly.any():
         s = joint_stretch(m, qpos)
         first = np.flatnonzero(s.first)
         energy = energy + spring_energy(stiffness[s.joint[first]], poly[s.joint[first]], s.size[first])

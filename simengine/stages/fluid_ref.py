@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.math import tree
-from simengine.math.vector import const, cross, dot, matmul
+from simengine.math.vector import const, cross, dot, matmul, tables
 
 
 def fluid(
@@ -30,8 +30,7 @@ def fluid(
         qfrc_passive (nv,) without the fluid [N, N m].
     Returns: qfrc_fluid (nv,), and qfrc_passive (nv,) with it [N, N m].
     """
-    density, viscosity = float(m.opt_density), float(m.opt_viscosity)
-    if density == 0 and viscosity == 0:
+    if not m.has_fluid:
         return jnp.zeros_like(qfrc_passive), qfrc_passive
 
     # (1) velocity of the centres of mass through the fluid, in the frames of the principal axes
@@ -42,9 +41,10 @@ def fluid(
     w, v = (jnp.sum(axes * vector[:, :, None], axis=1) for vector in (spin, relative))
 
     # (2) Stokes' law for spheres of the boxes' mean side, and drag on the boxes' faces
-    box = np.where(np.asarray(m.body_fluid)[:, None], 0.0, m.body_box)  # no boxes where geoms are ellipsoids
+    xp, density, viscosity, box = tables(m.opt_density, m.opt_viscosity, m.body_box)
+    box = xp.where(np.asarray(m.body_fluid)[:, None] != 0, 0.0, box)  # no boxes where geoms are ellipsoids
     diameter = box.mean(axis=1, keepdims=True)
-    first, second = np.roll(box, -1, axis=1), np.roll(box, -2, axis=1)
+    first, second = xp.roll(box, -1, axis=1), xp.roll(box, -2, axis=1)
     face = 0.5 * density * first * second
     stir = density * box * (first**4 + second**4) / 64.0
     f = -(const(3.0 * np.pi * diameter * viscosity, v) + const(face, v) * jnp.abs(v)) * v

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.math import tree
-from simengine.math.vector import const, cross, dot, matmul
+from simengine.math.vector import const, cross, dot, matmul, tables
 
 PASSIVE, ACTUATOR, LIMITED = 0, 1, 2
 """Codes of `jnt_gravcomp`."""
@@ -32,8 +32,8 @@ def gravcomp(
         return jnp.zeros_like(qfrc_passive), qfrc_passive, qfrc_actuator
 
     # (1) a force against each body's weight, at its centre of mass
-    lifted = np.asarray(m.body_gravcomp) * np.asarray(m.body_mass)
-    force = const(-lifted[:, None] * np.asarray(m.opt_gravity), xipos)
+    _, share, mass, gravity = tables(m.body_gravcomp, m.body_mass, m.opt_gravity)
+    force = const(-(share * mass)[:, None] * gravity[None], xipos)
     arm = xipos - subtree_com[m.body_rootid]
     wrench = jnp.concatenate([cross(arm, force), force], axis=1)
 

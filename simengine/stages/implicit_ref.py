@@ -16,7 +16,7 @@ from simengine.math import tree
 from simengine.math.actuators import TRN_JOINT, TRN_JOINTINPARENT, TRN_TENDON, actuator_forces, actuator_input, clamped
 from simengine.math.joint_space import advance
 from simengine.math.springs import damper_slope
-from simengine.math.vector import const, matmul
+from simengine.math.vector import const, matmul, tables
 from simengine.stages.com_vel_ref import com_vel
 from simengine.stages.fluid_any_ref import fluid_any
 from simengine.stages.gravcomp_ref import LIMITED
@@ -154,7 +154,8 @@ def actuator_slopes(
 
 def _at_bound(x: jax.Array, limited: Any, bounds: Any, slack: Any) -> jax.Array:
     """Whether x (n,) is at one of its bounds (n, 2), or within `slack` of it."""
-    limited, bounds = np.asarray(limited, bool), np.asarray(bounds, np.float64)
-    low = np.where(limited, bounds[:, 0] + slack, -np.inf)
-    high = np.where(limited, bounds[:, 1] - slack, np.inf)
+    limited = np.asarray(limited, bool)
+    xp, bounds, slack = tables(bounds, slack)
+    low = xp.where(limited, bounds[:, 0] + slack, -np.inf)
+    high = xp.where(limited, bounds[:, 1] - slack, np.inf)
     return (x <= const(low, x)) | (x >= const(high, x))

@@ -10,7 +10,7 @@ import numpy as np
 
 from simengine.math.lengths import length_rows
 from simengine.math.springs import damper_force, joint_stretch, rate_at, tendon_pull
-from simengine.math.vector import const, matmul
+from simengine.math.vector import const, matmul, present
 
 
 def passive_any(m: Any, qpos: jax.Array, qvel: jax.Array) -> tuple[jax.Array]:
@@ -22,8 +22,8 @@ def passive_any(m: Any, qpos: jax.Array, qvel: jax.Array) -> tuple[jax.Array]:
     force = damper_force(m.dof_damping, m.dof_dampingpoly, qvel)
 
     # (2) springs
-    stiffness, poly = np.asarray(m.jnt_stiffness), np.asarray(m.jnt_stiffnesspoly)
-    if stiffness.any() or poly.any():
+    stiffness, poly = m.jnt_stiffness, np.asarray(m.jnt_stiffnesspoly)
+    if present(stiffness).any() or poly.any():
         s = joint_stretch(m, qpos)
         pull = rate_at(stiffness[s.joint], poly[s.joint], s.size) * s.along
         force = force - matmul(const(np.arange(m.nv)[:, None] == s.dof, qpos), pull)

@@ -10,7 +10,7 @@ import numpy as np
 
 from simengine.math import quaternion, tree
 from simengine.math.lengths import length_rows
-from simengine.math.vector import const, matmul
+from simengine.math.vector import const, matmul, present, tables
 
 
 def passive(m: Any, qpos: jax.Array, qvel: jax.Array) -> tuple[jax.Array]:
@@ -23,17 +23,16 @@ def passive(m: Any, qpos: jax.Array, qvel: jax.Array) -> tuple[jax.Array]:
 
     # (2) springs: of plain coordinates, and of rotations by the vector of their difference
     adr, dof = tree.plain_coordinates(m)
-    stiffness = np.asarray(m.jnt_stiffness)[np.asarray(m.dof_jntid)[dof]]
-    sprung = np.flatnonzero(stiffness)
+    stiffness = m.jnt_stiffness[np.asarray(m.dof_jntid)[dof]]
+    sprung = np.flatnonzero(present(stiffness))
     if sprung.size:
-        adr, dof, stiffness = adr[sprung], dof[sprung], stiffness[sprung]
+        adr, dof = adr[sprung], dof[sprung]
         stretch = qpos[adr] - const(m.qpos_spring[adr], qpos)
-        spread = np.zeros((m.nv, dof.size))
-        spread[dof, np.arange(dof.size)] = stiffness
-        force = force - matmul(const(spread, qpos), stretch)
+        _, spread, stiffness = tables(np.arange(m.nv)[:, None] == dof, stiffness[sprung])
+        force = force - matmul(const(spread * stiffness[None], qpos), stretch)
     adr, dof = tree.quaternions(m)
-    stiffness = np.asarray(m.jnt_stiffness)[np.asarray(m.dof_jntid)[dof]]
-    if stiffness.any():
+    stiffness = m.jnt_stiffness[np.asarray(m.dof_jntid)[dof]]
+    if present(stiffness).any():
         quats = adr[:, None] + np.arange(4)
         rest, stands = const(m.qpos_spring[quats], qpos), quaternion.renormalize(qpos[quats])
         turned = quaternion.difference(rest, stands) * const(stiffness, qpos)[:, None]

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from simengine.math import spatial, tree
-from simengine.math.vector import const, dot, matmul
+from simengine.math.vector import const, dot, joined, matmul
 
 
 def rne(
@@ -23,7 +23,7 @@ def rne(
     """
     # (1) accelerations at constant qvel; gravity as an acceleration of the world frame
     moves = const(tree.body_dofs(m), qvel)
-    gravity = np.concatenate([np.zeros(3), -np.asarray(m.opt_gravity)])
+    gravity = joined(np.zeros(3), -m.opt_gravity)
     cacc = matmul(moves, cdof_dot * qvel[:, None]) + const(gravity, qvel)[None, :]
 
     # (2) force on each body: I a + v x I v

@@ -10,7 +10,7 @@ import numpy as np
 
 from simengine.math import quaternion, ray, tree
 from simengine.math.ray_hfield import Field, hfield
-from simengine.math.vector import MINVAL, const, norm
+from simengine.math.vector import MINVAL, const, norm, tables
 from simengine.stages.energy_ref import potential_energy
 from simengine.stages.sensor_ref import Reading, conjugate, frames, into_frame, put_sensors
 
@@ -133,15 +133,16 @@ def nearest_limit(
     """
     measured = m.sensor_objid[ids]
     if kind == "joint":
-        bounds, margin = m.jnt_range[measured], m.jnt_margin[measured]
+        xp, bounds, margin = tables(m.jnt_range[measured], m.jnt_margin[measured])
     else:
-        bounds, margin = m.tendon_range[measured], m.tendon_margin[measured]
+        xp, bounds, margin = tables(m.tendon_range[measured], m.tendon_margin[measured])
     length = qpos[m.jnt_qposadr[measured]] if kind == "joint" else ten_length[measured]
     low, high = bounds[:, 0] + margin, bounds[:, 1] - margin
     ball = balls(m, kind, ids)
     if ball.size:
         length = length.at[ball].set(norm(ball_rotation(m, measured[ball], qpos)))
-        low[ball], high[ball] = -np.inf, bounds[ball].max(axis=1) - margin[ball]
+        is_ball = np.isin(np.arange(ids.size), ball)
+        low, high = xp.where(is_ball, -np.inf, low), xp.where(is_ball, bounds.max(axis=1) - margin, high)
     lower = length < const(low, qpos)
     return jnp.where(lower, length - const(low, qpos), const(high, qpos) - length), lower
 

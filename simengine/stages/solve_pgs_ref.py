@@ -26,12 +26,11 @@ from simengine.math.vector import const, dot, matmul
 
 
 class _Limits(NamedTuple):
-    """When to stop, the kinematic tree of every dof, and the laws of the rows."""
+    """When to stop, and the kinematic tree of every dof."""
 
     tolerance: float
     iterations: int
     tree: tuple[int, ...]
-    law: RowLaw
 
 
 class _Rows(NamedTuple):
@@ -67,10 +66,11 @@ def solve_pgs(
     if efc_D.shape[0] == 0:
         return qacc_smooth, efc_D, jnp.zeros_like(qfrc_smooth)
     efc_D = jnp.where(efc_active, efc_D, 0.0)
-    limits = _Limits(float(m.opt_tolerance), int(m.opt_iterations), tuple(m.dof_treeid.tolist()), RowLaw(m))
-    warm = limits.law.force(efc_D, matmul(efc_J, qacc_warmstart) - efc_aref) * m.opt_warmstart
+    limits = _Limits(float(m.opt_tolerance), int(m.opt_iterations), tuple(m.dof_treeid.tolist()))
+    law = RowLaw(m)
+    warm = law.force(efc_D, matmul(efc_J, qacc_warmstart) - efc_aref) * m.opt_warmstart
     warm = jax.lax.stop_gradient(warm)
-    efc_force = _solution(limits, qM, qfrc_smooth, efc_J, efc_D, efc_aref, qLD, qacc_smooth, warm)
+    efc_force = _solution(limits, law, qM, qfrc_smooth, efc_J, efc_D, efc_aref, qLD, qacc_smooth, warm)
 
     # (8) acceleration of the forces
     qfrc_constraint = matmul(efc_force, efc_J)
@@ -80,6 +80,7 @@ def solve_pgs(
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _solution(
     limits: _Limits,
+    law: RowLaw,
     qM: jax.Array,
     qfrc_smooth: jax.Array,
     J: jax.Array,
@@ -90,7 +91,6 @@ def _solution(
     warm: jax.Array,
 ) -> jax.Array:
     """Forces (nefc_max,) after the iterations from `warm` (nefc_max,)."""
-    law = limits.law
     active = D > 0
     # (1) rows that share a kinematic tree, directly or through others, are solved together and apart from the rest
     island, trace = row_islands(law, limits.tree, qM, J, active)
@@ -113,7 +113,7 @@ def _solution(
     def next_island(carry: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
         begin, order, force = carry
         count = ((island == island[order[begin]]) & taken).sum(dtype=jnp.int32)
-        order, force = _descend(limits, rows, order, begin, count, force)
+        order, force = _descend(limits, law, rows, order, begin, count, force)
         return begin + count, order, force
 
     first = (jnp.zeros((), jnp.int32), order, force)
@@ -132,7 +132,7 @@ class _Descent(NamedTuple):
 
 
 def _descend(
-    limits: _Limits, rows: _Rows, order: jax.Array, begin: jax.Array, count: jax.Array, force: jax.Array
+    limits: _Limits, law: RowLaw, rows: _Rows, order: jax.Array, begin: jax.Array, count: jax.Array, force: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """Iterate over the `count` () rows of `order` (n,) from `begin` () on; returns the order and the forces (n,)."""
     noise = 16.0 * float(jnp.finfo(force.dtype).eps) ** 2
@@ -142,9 +142,9 @@ def _descend(
         order, random = pcg.shuffle(state.order, begin, count, state.random)
         # (4) extrapolate, within the bounds; only rows of this island differ from their force before
         k = jnp.maximum(state.since_restart - 1, 0).astype(force.dtype)
-        ahead = limits.law.confined(state.force + k / (k + 3.0) * (state.force - state.before))
+        ahead = law.confined(state.force + k / (k + 3.0) * (state.force - state.before))
         ahead = jnp.where(k > 0, ahead, state.force)
-        after, improvement, against = _sweep(limits.law, rows, order, begin, count, ahead, state.force)
+        after, improvement, against = _sweep(law, rows, order, begin, count, ahead, state.force)
         # (6) momentum grows until it hurts
         since_restart = jnp.where(against > 0, 0, state.since_restart + 1)
         # (7) until the cost hardly falls, or falls by rounding alone
@@ -201,17 +201,14 @@ def _sweep(
 
 
 @_solution.defjvp
-def _solution_jvp(
-    limits: _Limits, primals: tuple[jax.Array, ...], tangents: tuple[jax.Array, ...]
-) -> tuple[jax.Array, jax.Array]:
+def _solution_jvp(limits: _Limits, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[jax.Array, jax.Array]:
     """Implicit differentiation at the acceleration that the forces give, as if it were the optimum's."""
     force = _solution(limits, *primals)
-    J, D, aref, qLD, qacc_smooth = primals[2:7]
+    law, _, _, J, D, aref, qLD, qacc_smooth, _ = primals
     qacc = qacc_smooth + jax.scipy.linalg.cho_solve((qLD, True), matmul(force, J))
-    law = limits.law
-    dqacc = implicit_tangent(law, qacc, Problem(*primals[:5]), Problem(*tangents[:5]))
+    dqacc = implicit_tangent(qacc, (law, Problem(*primals[1:6])), (tangents[0], Problem(*tangents[1:6])))
 
-    def force_at(J: jax.Array, D: jax.Array, aref: jax.Array, qacc: jax.Array) -> jax.Array:
+    def force_at(law: RowLaw, J: jax.Array, D: jax.Array, aref: jax.Array, qacc: jax.Array) -> jax.Array:
         return law.force(D, matmul(J, qacc) - aref)
 
-    return force, jax.jvp(force_at, (J, D, aref, qacc), (*tangents[2:5], dqacc))[1]
+    return force, jax.jvp(force_at, (law, J, D, aref, qacc), (tangents[0], *tangents[3:6], dqacc))[1]

@@ -20,11 +20,15 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from simengine.math.vector import dot, matmul
+from simengine.math.primal import mean_inertia
+from simengine.math.vector import const, dot, matmul
 
 
 class Limits(NamedTuple):
-    """When to stop: MuJoCo's opt.tolerance and scale 1 / (meaninertia nv), and the most iterations of both loops."""
+    """When to stop: MuJoCo's opt.tolerance and scale 1 / (meaninertia nv), and the most iterations of both loops.
+
+    A world's own mean inertia is missing from the scale.
+    """
 
     tolerance: float
     scale: float
@@ -62,9 +66,11 @@ def solve(
         start = jnp.where(cost(qacc_warmstart) < cost(qacc_smooth), qacc_warmstart, qacc_smooth)
 
     # (2) to (6) Newton iterations
-    scale = 1.0 / (float(m.stat_meaninertia) * max(1, m.nv))
+    inertia, of_world = mean_inertia(m)
+    scale = 1.0 / (inertia * max(1, m.nv))
     limits = Limits(float(m.opt_tolerance), scale, int(m.opt_iterations), int(m.opt_ls_iterations))
-    qacc = _minimize(limits, qM, qfrc_smooth, efc_J, efc_D, efc_aref, jax.lax.stop_gradient(start))
+    fixed = (jax.lax.stop_gradient(start), None if of_world is None else const(of_world, start))
+    qacc = _minimize(limits, qM, qfrc_smooth, efc_J, efc_D, efc_aref, *fixed)
 
     # (7) forces at the optimum
     efc_force = row_force(efc_D, matmul(efc_J, qacc) - efc_aref)
@@ -96,10 +102,18 @@ def _factor(qM: jax.Array, J: jax.Array, weight: jax.Array) -> jax.Array:
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _minimize(
-    limits: Limits, qM: jax.Array, qfrc_smooth: jax.Array, J: jax.Array, D: jax.Array, aref: jax.Array, start: jax.Array
+    limits: Limits,
+    qM: jax.Array,
+    qfrc_smooth: jax.Array,
+    J: jax.Array,
+    D: jax.Array,
+    aref: jax.Array,
+    start: jax.Array,
+    inertia: jax.Array | None,
 ) -> jax.Array:
-    """Minimiser (nv,) of the cost, from `start` (nv,)."""
+    """Minimiser (nv,) of the cost, from `start` (nv,); `inertia` () is the mean one of a world that has its own."""
     eps = float(jnp.finfo(qM.dtype).eps)
+    scale = limits.scale if inertia is None else limits.scale / inertia
 
     def iterate(state: _State) -> _State:
         a = state.qacc
@@ -122,8 +136,8 @@ def _minimize(
         # decrements below the rounding of the gradient mean nothing
         decrement = -dot(grad, step)
         noise = (10.0 * eps) ** 2 * (jnp.abs(dot(a, inertial)) + jnp.abs(dot(a, qfrc_smooth)))
-        small = 0.5 * limits.scale * decrement < limits.tolerance
-        flat = limits.scale**2 * dot(grad, grad) < limits.tolerance**2
+        small = 0.5 * scale * decrement < limits.tolerance
+        flat = scale**2 * dot(grad, grad) < limits.tolerance**2
         return _State(a + alpha * step, state.iteration + 1, repeats | small | flat | (decrement < noise))
 
     # (6) until done
@@ -178,9 +192,7 @@ def _line_search(
 
 
 @_minimize.defjvp
-def _minimize_jvp(
-    limits: Limits, primals: tuple[jax.Array, ...], tangents: tuple[jax.Array, ...]
-) -> tuple[jax.Array, jax.Array]:
+def _minimize_jvp(limits: Limits, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[jax.Array, jax.Array]:
     """Tangent of the minimiser."""
     a = _minimize(limits, *primals)
     return a, implicit_tangent(a, primals[:5], tangents[:5])

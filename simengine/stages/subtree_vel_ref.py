@@ -6,10 +6,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from simengine.math import tree
-from simengine.math.vector import MINVAL, const, cross, matmul
+from simengine.math.vector import MINVAL, const, cross, matmul, tables
 
 
 def subtree_vel(
@@ -32,9 +31,9 @@ def subtree_vel(
     # (2) sums over subtrees, (subtree, body); the world's body does not move
     inside = tree.subtree(m).astype(float)
     inside[:, 0] = 0.0
-    mass, total = np.asarray(m.body_mass), np.asarray(m.body_subtreemass)
-    share = np.where(total < MINVAL, 0.0, 1.0 / np.maximum(total, MINVAL))
-    velocity = matmul(const(inside * mass * share[:, None], cvel), linear)
-    relative = const(inside * mass, cvel)[:, :, None] * (linear[None] - velocity[:, None])
+    xp, inside, mass, total = tables(inside, m.body_mass, m.body_subtreemass)
+    share = xp.where(total < MINVAL, 0.0, 1.0 / xp.maximum(total, MINVAL))
+    velocity = matmul(const(inside * mass[None] * share[:, None], cvel), linear)
+    relative = const(inside * mass[None], cvel)[:, :, None] * (linear[None] - velocity[:, None])
     turn = cross(xipos[None] - subtree_com[:, None], relative)
     return velocity, matmul(const(inside, cvel), spin) + turn.sum(axis=1)

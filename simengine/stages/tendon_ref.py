@@ -70,7 +70,7 @@ def pieces(
     if past.size:
         g = geom[past]
         bodies[2, past] = m.geom_bodyid[g]
-        cylinder, radius = np.asarray(m.geom_type)[g] == _CYLINDER, np.asarray(m.geom_size)[g, 0]
+        cylinder, radius = np.asarray(m.geom_type)[g] == _CYLINDER, m.geom_size[g, 0]
         ends = (x1[past], x2[past], side[past] >= 0, site_xpos[side[past]])
         found = wrap(cylinder, geom_xpos[g], geom_xmat[g], radius, *ends)
         met = found.wraps[:, None]

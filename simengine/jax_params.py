@@ -1,0 +1,172 @@
+"""Parameters of single worlds in JAX: what follows from them, and a model that has it in place of its own.
+
+`make_params` is for one world and a pure function; `JaxParameters` holds the parameters of a group's worlds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+
+from simengine.model.model import Model
+from simengine.model.params import MASSES, WorldParameters
+
+Params = dict[str, jax.Array]
+"""Fields of the model table that are a world's own, by name and in the table's shapes."""
+
+_UNDAMPED = int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP | mujoco.mjtDisableBit.mjDSBL_DAMPER)
+
+
+def make_params(model: Model, **params: Any) -> Params:
+    """What follows from parameters of one world, for `make_step` and `make_forward`: a pytree of arrays.
+
+    It can be jitted, vmapped (worlds that differ are then a vmap over this and the step) and differentiated in forward
+    and reverse mode. Results of steps are those of a model compiled with these values, within rounding.
+
+    Args:
+        model: the model.
+        params: gravity, body_mass, geom_friction and others (`simengine.model.params.PARAMS`), by MuJoCo's names and in
+            its shapes and units. JAX arrays decide the precision; numbers alone have JAX's default one.
+
+    Returns:
+        the fields of the model table that differ, by name; which those are depends on the names of the parameters only.
+
+    Raises:
+        ValueError: a parameter that worlds of this model cannot differ in, or a wrong shape.
+    """
+    model = model.with_candidates()
+    meaning = WorldParameters(model)
+    given = {name: _checked(name, value, meaning.default(name).shape) for name, value in params.items()}
+    if not given:
+        return {}
+    if not set(MASSES).isdisjoint(given):
+        given = {name: meaning.default(name) for name in MASSES} | given
+    dtype = _precision(given.values())
+    fields = _derived(meaning, {name: jnp.asarray(value, dtype)[None] for name, value in given.items()})
+    return {name: values.reshape(model.arrays[name].shape) for name, values in fields.items()}
+
+
+def _derived(meaning: WorldParameters, given: Params) -> Params:
+    """Fields (worlds, entries) that follow from parameters of worlds, in full precision on every device."""
+    with jax.default_matmul_precision("highest"), jax.numpy_rank_promotion("allow"):
+        return meaning.derive(jnp, given)
+
+
+def _checked(name: str, value: Any, shape: tuple[int, ...]) -> Any:
+    """The value as an array of this shape."""
+    array = value if isinstance(value, jax.Array) else np.asarray(value, np.float64)
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}; vmap make_params over several worlds")
+    return array
+
+
+def _precision(values: Any) -> Any:
+    """The widest real type of the JAX arrays among values, JAX's default one without any."""
+    types = [value.dtype for value in values if isinstance(value, jax.Array)]
+    real = [dtype for dtype in types if jnp.issubdtype(dtype, jnp.floating)]
+    return max(real, key=lambda dtype: dtype.itemsize) if real else jnp.result_type(float)
+
+
+class WorldModel:
+    """A model with table fields that are a world's own; everything else is the model's.
+
+    Args:
+        model: the model.
+        params: fields of the table, by name.
+
+    Raises:
+        ValueError: no such field, or one of another size.
+    """
+
+    def __init__(self, model: Model, params: Params):
+        self._model = model
+        self._own = {name: _field(model, name, value) for name, value in params.items()}
+        if "dof_damping" in params and not model.mj.opt.disableflags & _UNDAMPED:
+            self.opt_eulerdamp = 1  # damping may come where the model has none
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__["_own"]
+        return own[name] if name in own else getattr(self._model, name)
+
+
+def _field(model: Model, name: str, value: Any) -> jax.Array:
+    known = model.arrays.get(name)
+    if known is None:
+        raise ValueError(f"params holds {name!r}, which is no field of the model table; give what make_params returns")
+    array = jnp.asarray(value)
+    if array.size != known.size:
+        raise ValueError(
+            f"params holds {name} of shape {array.shape} for one world of model {model.name!r}, expected "
+            f"{known.shape}; vmap the step over several worlds"
+        )
+    return array.reshape(known.shape)
+
+
+def of_world(model: Model, params: Params | None) -> Any:
+    """The model with what a world has of its own."""
+    return WorldModel(model, params) if params else model
+
+
+class JaxParameters:
+    """Parameters of the worlds of one group, in float64 where JAX has it and else in float32.
+
+    Attributes:
+        fields: table fields that follow from the parameters that were set, (num_worlds, ...) in the group's precision.
+    """
+
+    def __init__(self, model: Model, num_worlds: int, dtype: str):
+        self._model = model
+        self._num_worlds = num_worlds
+        self._dtype = dtype
+        self._meaning = WorldParameters(model)
+        self._given: dict[str, jax.Array] = {}
+        self._jitted = jax.jit(self._updated)
+        self.fields: Params = {}
+
+    def values(self, name: str) -> jax.Array:
+        """A parameter of every world, (num_worlds, ...); raises ValueError for what is none."""
+        if name not in self._given:
+            default = jnp.asarray(self._meaning.default(name), jnp.result_type(float))
+            self._given[name] = jnp.broadcast_to(default, (self._num_worlds, *default.shape))
+        return self._given[name]
+
+    def set(self, worlds: np.ndarray | None, fields: dict[str, Any]) -> None:
+        """Set parameters of all worlds or those with the given numbers, and what follows from them.
+
+        A program is compiled for every choice of parameters and every power of two of worlds.
+        """
+        numbers = np.arange(self._num_worlds) if worlds is None else np.asarray(worlds)
+        count = len(numbers)
+        if not count or not fields:
+            return
+        names = {*fields, *(MASSES if not set(MASSES).isdisjoint(fields) else ())}
+        given = {name: self.values(name) for name in names}
+        # the first one again and again, up to a power of two
+        row = np.zeros(count if worlds is None else 1 << (count - 1).bit_length(), np.int32)
+        row[:count] = np.arange(count)
+        new = {}
+        for name, value in fields.items():
+            array = value if isinstance(value, np.ndarray) else jnp.asarray(value)
+            new[name] = (array[row] if array.ndim == given[name].ndim else array).astype(given[name].dtype)
+        changed, self.fields = self._jitted(given, self.fields, new, jnp.asarray(numbers[row], jnp.int32))
+        self._given |= changed
+
+    def _updated(self, given: Params, fields: Params, new: Params, worlds: jax.Array) -> tuple[Params, Params]:
+        """Parameters and fields with new values for worlds (n,), some of which may be listed again."""
+        given = given | {name: given[name].at[worlds].set(value) for name, value in new.items()}
+        derived = _derived(self._meaning, {name: values[worlds] for name, values in given.items()})
+        fields = dict(fields)
+        for name, values in derived.items():
+            known = jnp.asarray(self._model.arrays[name], self._dtype)
+            old = fields.get(name, jnp.broadcast_to(known, (self._num_worlds, *known.shape)))
+            entries = values.astype(old.dtype).reshape(len(values), *known.shape)
+            fields[name] = old.at[worlds].set(entries)
+        return given, fields
+
+    def nbytes(self) -> int:
+        """Bytes of the parameters and of what follows from them."""
+        return sum(int(array.nbytes) for array in (*self._given.values(), *self.fields.values()))
