@@ -41,7 +41,9 @@ def main() -> int:
     parser.add_argument("--lanes", type=int, nargs="+", default=[8, 16, 32])
     parser.add_argument("--dtype", nargs="+", default=["float32", "float64"], choices=["float32", "float64"])
     parser.add_argument("--once", action="store_true", help="each kernel in one of its builds, the next for the next")
+    parser.add_argument("--quick", action="store_true", help="with few optimisations, in less than half the time")
     args = parser.parse_args()
+    options = ("--Ofast-compile=max",) if args.quick else ()
     jobs = _every_build(args)
     if args.once:
         jobs = _one_of_each(jobs)
@@ -49,7 +51,7 @@ def main() -> int:
 
     def compile_one(job: Job) -> None:
         try:
-            compile_cubin(*job)
+            compile_cubin(*job, options)
         except BackendError as error:
             failures.append(str(error))
 

@@ -37,8 +37,8 @@ def _nvrtc() -> Any:
     return nvrtc
 
 
-def compile_cubin(kernel: Kernel, dtype: str, lanes: int, arch: int) -> bytes:
-    """Machine code of a kernel for an architecture such as 90.
+def compile_cubin(kernel: Kernel, dtype: str, lanes: int, arch: int, extra_options: tuple[str, ...] = ()) -> bytes:
+    """Machine code of a kernel for an architecture such as 90, with further options for NVRTC.
 
     Raises:
         BackendError: no CuPy or NVRTC, or the compilation failed.
@@ -51,6 +51,7 @@ def compile_cubin(kernel: Kernel, dtype: str, lanes: int, arch: int) -> bytes:
         *defines(dtype, lanes),
         f"-DBLOCK={BLOCK}",
         "-lineinfo",
+        *extra_options,
     ]
     program = nvrtc.createProgram(kernel_source(kernel, "cuda"), f"{kernel.name}.cu", (), ())
     try:

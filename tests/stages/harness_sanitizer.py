@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simengine.kernels import codegen, host_build
+from simengine.kernels.cache import cached, digest
 from simengine.kernels.host_build import compiler, defines
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.prelude import constants, model_struct
@@ -97,27 +98,19 @@ def unit_source(kernels: Sequence[Kernel], edit: Edit = str) -> str:
     return "\n".join([text, *bodies, RUNNER.replace("KERNELS", ", ".join(k.name for k in kernels))])
 
 
-def build(
-    folder: Path, kernels: Sequence[Kernel], dtype: str, lanes: int, flags: Sequence[str], edit: Edit = str
-) -> Path:
-    """The runner of some kernels, compiled into a folder."""
-    program = folder / "runner"
+def build(kernels: Sequence[Kernel], dtype: str, lanes: int, flags: Sequence[str], edit: Edit = str) -> Path:
+    """The runner of some kernels, compiled, or found in the cache of kernels: processes of one run share it."""
+    path, version = compiler()
+    source = unit_source(kernels, edit)
     options = ("-std=c++17", "-O2", "-g", "-pthread", *host_build.NO_CONTRACTION, "-fno-strict-aliasing", "-w")
-    command = [
-        compiler()[0],
-        *options,
-        *host_build._native(),
-        *defines(dtype, lanes),
-        *flags,
-        "-x",
-        "c++",
-        "-",
-        "-o",
-        str(program),
-    ]
-    answer = subprocess.run(command, input=unit_source(kernels, edit), capture_output=True, text=True, check=False)
-    assert answer.returncode == 0, answer.stderr[:2000]
-    return program
+    command = [path, *options, *host_build._native(), *defines(dtype, lanes), *flags, "-x", "c++", "-"]
+
+    def compiled(target: Path) -> None:
+        full = [*command, "-o", str(target)]
+        answer = subprocess.run(full, input=source, capture_output=True, text=True, check=False)
+        assert answer.returncode == 0, answer.stderr[:2000]
+
+    return cached(f"runner-{digest(source, version, *command, host_build._cpu_features())}", compiled)
 
 
 @cache
@@ -166,25 +159,24 @@ class Result(NamedTuple):
 
 def execute(program: Path, kernels: Sequence[Kernel], buffers: dict[str, np.ndarray], calls: list[Call]) -> Result:
     """Carry out recorded calls in the program, on copies of the buffers."""
-    job, answer = program.with_name("job"), program.with_name("answer")
     number = {kernel.name: i for i, kernel in enumerate(kernels)}
     place = {name: i for i, name in enumerate(buffers)}
-    with job.open("wb") as file:
-        file.write(struct.pack("<q", len(buffers)))
-        for array in buffers.values():
-            file.write(struct.pack("<q", array.nbytes) + array.tobytes())
-        file.write(struct.pack("<q", len(calls)))
-        for item in calls:
-            file.write(struct.pack("<qq", number[item.kernel], len(item.slots)))
-            for buffer, value in item.slots:
-                file.write(struct.pack("<qq", -1 if buffer is None else place[buffer], value))
-    answer.unlink(missing_ok=True)
-    run = subprocess.run([str(program), str(job), str(answer)], capture_output=True, text=True, check=False)
+    with tempfile.TemporaryDirectory() as folder:
+        job, answer = Path(folder) / "job", Path(folder) / "answer"
+        with job.open("wb") as file:
+            file.write(struct.pack("<q", len(buffers)))
+            for array in buffers.values():
+                file.write(struct.pack("<q", array.nbytes) + array.tobytes())
+            file.write(struct.pack("<q", len(calls)))
+            for item in calls:
+                file.write(struct.pack("<qq", number[item.kernel], len(item.slots)))
+                for buffer, value in item.slots:
+                    file.write(struct.pack("<qq", -1 if buffer is None else place[buffer], value))
+        run = subprocess.run([str(program), str(job), str(answer)], capture_output=True, text=True, check=False)
+        content = answer.read_bytes() if answer.exists() else b""
     results: dict[str, np.ndarray] = {}
-    if answer.exists():
-        content = answer.read_bytes()
-        at = 0
-        for name, array in buffers.items():
-            results[name] = np.frombuffer(content[at : at + array.nbytes], array.dtype).reshape(array.shape)
-            at += array.nbytes
+    at = 0
+    for name, array in buffers.items() if content else ():
+        results[name] = np.frombuffer(content[at : at + array.nbytes], array.dtype).reshape(array.shape)
+        at += array.nbytes
     return Result(run.returncode, run.stderr, results)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,17 +45,14 @@ def unit_of(kernel: Kernel) -> str:
 
 @pytest.mark.parametrize("solver", ["Newton", "PGS"])
 @pytest.mark.parametrize("kind", ["threads", "memory, four lanes"])
-def test_no_reports_and_the_same_results(kind: str, solver: str, tmp_path: Path) -> None:
+def test_no_reports_and_the_same_results(kind: str, solver: str) -> None:
     dtype, lanes, flags = KINDS[kind]
     require(flags)
     memory = prepared(model(solver), dtype, dropped(HEAP, STEPS))
     todo = list(chain(memory, "euler"))
     kernels = list(dict.fromkeys(kernel for kernel, _ in todo))
     of_unit = {unit: [k for k in kernels if unit_of(k) == unit] for unit in dict.fromkeys(map(unit_of, kernels))}
-    programs = {}
-    for unit, some in of_unit.items():
-        (tmp_path / unit).mkdir()
-        programs[unit] = build(tmp_path / unit, some, dtype, lanes, flags)
+    programs = {unit: build(some, dtype, lanes, flags) for unit, some in of_unit.items()}
     for unit, calls in groupby(todo, key=lambda call: unit_of(call[0])):
         buffers, recorded = record(memory, calls)
         result = execute(programs[unit], of_unit[unit], buffers, recorded)
