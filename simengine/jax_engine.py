@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,7 +69,9 @@ class JaxEngine:
         import jax
 
         model = model.with_candidates()
-        stepped = jax.jit(partial(_step_batch, _batched_step(model)), static_argnames=("keep",))
+        options = _compiler_options()
+        batch = partial(_step_batch, _batched_step(model))
+        stepped = jax.jit(batch, static_argnames=("keep",), compiler_options=options)
         forward, state = _batched_forward(model), _initial(model, num_worlds, self._dtype)
         group, self._following_group = self._following_group, self._following_group + 1
         self._models[group] = model
@@ -226,7 +228,7 @@ def _initial(model: Model, num_worlds: int, dtype: str) -> dict[str, Any]:
 
 
 def _world_state(arrays: dict[str, Any], model: Model) -> Any:
-    from simengine.make_step import State
+    from simengine.jax_step import State
 
     return State(
         qpos=arrays["qpos"],
@@ -245,7 +247,7 @@ def _world_state(arrays: dict[str, Any], model: Model) -> Any:
 def _batched_step(model: Model) -> Any:
     import jax
 
-    from simengine.make_step import make_step
+    from simengine.jax_step import make_step
 
     step = make_step(model, derived=True)
     return jax.vmap(lambda arrays, own: step(_world_state(arrays, model), arrays["ctrl"], own))
@@ -254,10 +256,29 @@ def _batched_step(model: Model) -> Any:
 def _batched_forward(model: Model) -> Any:
     import jax
 
-    from simengine.make_step import make_forward
+    from simengine.jax_step import make_forward
 
     forward = make_forward(model)
-    return jax.jit(jax.vmap(lambda arrays, own: forward(_world_state(arrays, model), arrays["ctrl"], own)))
+    batch = jax.vmap(lambda arrays, own: forward(_world_state(arrays, model), arrays["ctrl"], own))
+    return jax.jit(batch, compiler_options=_compiler_options())
+
+
+@cache
+def _compiler_options() -> dict[str, Any]:
+    """On a CPU, XLA's older emitters: they compile a step in half the time, and it runs no slower.
+
+    Nothing where JAX has another device, or no such option.
+    """
+    import jax
+
+    older = {"xla_cpu_use_fusion_emitters": False}
+    if jax.default_backend() != "cpu":
+        return {}
+    try:
+        jax.jit(lambda x: x, compiler_options=older)(0)
+    except jax.errors.JaxRuntimeError:
+        return {}
+    return older
 
 
 def _finite(arrays: Sequence[Any]) -> Any:

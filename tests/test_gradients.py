@@ -17,7 +17,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from simengine.make_step import State, initial_state, make_step
+from simengine.jax_step import State, initial_state, make_step
 from simengine.math.row_law import RowLaw
 from simengine.math.wrap import wrap
 from simengine.model import Model, load_model

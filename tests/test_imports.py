@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import pkgutil
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+import simengine
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = [name for name in ("simengine", "scheduler", "envs", "training", "configs") if (ROOT / name).is_dir()]
@@ -55,6 +58,12 @@ def test_reference_stage_imports_maths_only(path: Path) -> None:
             assert module.endswith(("_ref", ".narrowphase", ".stage")), (
                 f"{path.name} imports {module}, neither a JAX form nor a declaration"
             )
+
+
+@pytest.mark.parametrize("name", simengine.__all__)
+def test_no_module_hides_a_public_name(name: str) -> None:
+    """An imported submodule becomes an attribute of its package, where it would take the place of what has its name."""
+    assert importlib.util.find_spec(f"simengine.{name}") is None
 
 
 @pytest.mark.parametrize("heavy", ["cupy", "matplotlib", "flax", "optax"])
