@@ -13,7 +13,7 @@ import mujoco
 import numpy as np
 
 from simengine.model.model import Model
-from simengine.model.params import MASSES, WorldParameters
+from simengine.model.params import WorldParameters, together
 
 Params = dict[str, jax.Array]
 """Fields of the model table that are a world's own, by name and in the table's shapes."""
@@ -43,8 +43,7 @@ def make_params(model: Model, **params: Any) -> Params:
     given = {name: _checked(name, value, meaning.default(name).shape) for name, value in params.items()}
     if not given:
         return {}
-    if not set(MASSES).isdisjoint(given):
-        given = {name: meaning.default(name) for name in MASSES} | given
+    given = {name: meaning.default(name) for name in together(given)} | given
     dtype = _precision(given.values())
     fields = _derived(meaning, {name: jnp.asarray(value, dtype)[None] for name, value in given.items()})
     return {name: values.reshape(model.arrays[name].shape) for name, values in fields.items()}
@@ -143,7 +142,7 @@ class JaxParameters:
         count = len(numbers)
         if not count or not fields:
             return
-        names = {*fields, *(MASSES if not set(MASSES).isdisjoint(fields) else ())}
+        names = together(fields)
         given = {name: self.values(name) for name in names}
         # the first one again and again, up to a power of two
         row = np.zeros(count if worlds is None else 1 << (count - 1).bit_length(), np.int32)

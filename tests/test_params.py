@@ -35,7 +35,6 @@ EVERYTHING = """<mujoco>
   </default>
   <worldbody>
     <geom type="plane" size="2 2 1" conaffinity="1" friction="0.2"/>
-    <geom name="pulley" size="0.06" pos="0.2 0 0.6"/>
     <site name="hook" pos="0.05 0 1"/>
     <body pos="0 0 0.6">
       <joint name="swing" axis="0 1 0" range="-70 70" limited="true"/>
@@ -48,7 +47,7 @@ EVERYTHING = """<mujoco>
     </body>
   </worldbody>
   <tendon>
-    <spatial name="cord" springlength="0.3"><site site="hook"/><geom geom="pulley"/><site site="wrist"/></spatial>
+    <spatial name="cord" springlength="0.3"><site site="hook"/><site site="wrist"/></spatial>
     <fixed name="sum" springlength="0.1"><joint joint="swing" coef="1"/><joint joint="slide" coef="0.5"/></fixed>
   </tendon>
   <actuator>
@@ -57,7 +56,7 @@ EVERYTHING = """<mujoco>
   </actuator>
   <sensor><jointlimitpos joint="swing"/><rangefinder site="hook"/><e_potential/></sensor>
 </mujoco>"""
-"""A model that has every parameter: its tendon wraps past the limit only."""
+"""A model that has every parameter."""
 
 
 def fallen() -> dict[str, np.ndarray]:
@@ -192,6 +191,33 @@ def compare(mj: mujoco.MjModel, sim: Simulation, values: dict[str, np.ndarray]) 
         for name in ("qpos", "qvel", "sensordata"):
             ours = sim.field(name)[world] if name == "sensordata" else getattr(sim, name)[world]
             np.testing.assert_allclose(ours, getattr(data, name), rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+PULLEY = """<mujoco>
+  <worldbody>
+    <geom name="pulley" size="0.1" pos="0.1 0 0"/><site name="hook" pos="0.02 0 0.4"/>
+    <body><joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.03" contype="0"/>
+      <site name="wrist" pos="0.02 0 -0.3"/></body>
+  </worldbody>
+  <tendon><spatial name="cord"><site site="hook"/><geom geom="pulley"/><site site="wrist"/></spatial></tendon>
+  <actuator><motor tendon="cord"/></actuator>
+</mujoco>"""
+
+
+@pytest.mark.parametrize("backend", ["host", "jax"])
+def test_tendons_wrap_geoms_of_other_sizes(backend: str) -> None:
+    sim = simulated(load_model(PULLEY), 2, {"ctrl": np.ones(1)}, backend=backend, dtype="float64")
+    sizes = np.tile(sim.model.mj.geom_size, (2, 1, 1))
+    sizes[1, 0, 0] = 0.15
+    sim.set_params(geom_size=sizes)
+    sim.forward()
+    lengths = np.asarray(sim.field("ten_length"))[:, 0]
+    for length, radius in zip(lengths, sizes[:, 0, 0], strict=True):
+        mj = mujoco.MjModel.from_xml_string(PULLEY.replace('"0.1" pos', f'"{radius}" pos'))
+        data = mujoco.MjData(mj)
+        mujoco.mj_forward(mj, data)
+        assert abs(data.ten_length[0] - length) < 1e-12
+    assert lengths[1] > lengths[0] > 0.701
 
 
 JAX_CASES = [

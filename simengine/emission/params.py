@@ -9,7 +9,7 @@ import numpy as np
 from simengine.backends.base import Backend
 from simengine.model.blob import pack_models
 from simengine.model.model import Model
-from simengine.model.params import MASSES, WorldParameters
+from simengine.model.params import WorldParameters, together
 
 _ALIGN = 4  # words, so that every world's numbers start alike
 
@@ -50,7 +50,7 @@ class GroupParameters:
             self.table[:, : len(self._reals)] = self._backend.stage(self._reals)
         for name, value in fields.items():
             self.values(name)[chosen] = self._backend.stage(value) if isinstance(value, np.ndarray) else value
-        names = {*fields, *(MASSES if not set(MASSES).isdisjoint(fields) else ())}
+        names = together(fields)
         given = {name: self.values(name)[chosen] for name in names}
         self.damped |= "dof_damping" in fields
         for field, entries in self._meaning.derive(self._backend.arrays, given).items():

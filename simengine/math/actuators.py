@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.math.vector import MINVAL, const, tables
+from simengine.math.vector import MINVAL, const, present, tables
 
 TRN_JOINT, TRN_JOINTINPARENT, TRN_SLIDERCRANK, TRN_TENDON, TRN_SITE, TRN_BODY = range(6)
 """actuator_trntype of MuJoCo."""
@@ -115,10 +115,11 @@ def actuator_forces(m: Any, signal: jax.Array, length: jax.Array, velocity: jax.
 
 def _nearest_length(m: Any, signal: jax.Array, length: jax.Array) -> jax.Array:
     """Of the lengths (nu,) that differ by full turns, those nearest to the signals of servos of rotations in space."""
-    turning = np.asarray(m.actuator_period) > 0
-    if not turning.any():
+    if not present(m.actuator_period).any():
         return length
-    period = const(np.where(turning, m.actuator_period, 1.0), length)
+    xp, period = tables(m.actuator_period)
+    turning = period > 0
+    period = const(xp.where(turning, period, 1.0), length)
     turns = jnp.floor((signal - length) / period + 0.5)
     return jnp.where(turning, length + period * jax.lax.stop_gradient(turns), length)
 

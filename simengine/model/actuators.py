@@ -22,7 +22,7 @@ def actuator_table(mj: mujoco.MjModel) -> dict[str, Any]:
         "actuator_biasprm": np.where(on, bias, 0.0),
         "actuator_dynprm": mj.actuator_dynprm[:, :3],
         "actuator_disabled": disabled,
-        "actuator_period": _periods(mj),
+        "actuator_period": periods(np, full_turns(mj), mj.actuator_gainprm, mj.actuator_biasprm),
         "act_actuatorid": np.flatnonzero(mj.actuator_actadr >= 0),
     }
 
@@ -38,14 +38,12 @@ def _parameters(mj: mujoco.MjModel, prm: np.ndarray, kind: np.ndarray, used: tup
     return folded
 
 
-def _periods(mj: mujoco.MjModel) -> np.ndarray:
-    """(nu,) length of a full turn where MuJoCo takes the nearest of a servo's lengths that differ by full turns.
+def full_turns(mj: mujoco.MjModel) -> np.ndarray:
+    """(nu,) length of a full turn of the rotations in space that actuators with a fixed gain and an affine bias drive.
 
-    These are position servos, with a fixed gain and the opposite as slope of the bias, on ball joints and on the
-    rotation of a site against another.
+    These are on ball joints and on the rotation of a site against another; zero for all others.
     """
-    servo = (mj.actuator_gaintype == int(_GAIN.mjGAIN_FIXED)) & (mj.actuator_biastype == int(_BIAS.mjBIAS_AFFINE))
-    servo &= mj.actuator_biasprm[:, 1] == -mj.actuator_gainprm[:, 0]
+    affine = (mj.actuator_gaintype == int(_GAIN.mjGAIN_FIXED)) & (mj.actuator_biastype == int(_BIAS.mjBIAS_AFFINE))
     on_joint = np.isin(mj.actuator_trntype, (int(_TRN.mjTRN_JOINT), int(_TRN.mjTRN_JOINTINPARENT)))
     ball = np.append(mj.jnt_type, -1)[np.where(on_joint, mj.actuator_trnid[:, 0], -1)] == int(
         mujoco.mjtJoint.mjJNT_BALL
@@ -53,7 +51,17 @@ def _periods(mj: mujoco.MjModel) -> np.ndarray:
     site = (mj.actuator_trntype == int(_TRN.mjTRN_SITE)) & (mj.actuator_trnid[:, 1] >= 0)
     site &= ~mj.actuator_gear[:, :3].any(axis=1)
     gear = np.where(ball[:, None], mj.actuator_gear[:, :3], mj.actuator_gear[:, 3:])
-    return np.where(servo & (ball | site), 2 * np.pi * np.linalg.norm(gear, axis=1), 0.0)
+    return np.where(affine & (ball | site), 2 * np.pi * np.linalg.norm(gear, axis=1), 0.0)
+
+
+def periods(xp: Any, turns: Any, gain: Any, bias: Any) -> Any:
+    """(..., nu) length of a full turn where MuJoCo takes the nearest of a servo's lengths that differ by full turns.
+
+    A servo's bias slopes as its gain does, the other way.
+
+    Args: turns (nu,): see `full_turns`; gain, bias (..., nu, at least 2): their parameters.
+    """
+    return xp.where(bias[..., 1] == -gain[..., 0], turns, xp.zeros_like(turns))
 
 
 def _disabled(mj: mujoco.MjModel) -> np.ndarray:

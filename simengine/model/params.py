@@ -8,11 +8,13 @@ array arithmetic over the worlds, on whatever device the arrays are.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
 
+from simengine.model.actuators import full_turns, periods
 from simengine.model.blob import PER_WORLD_OPTIONS, field_places
 from simengine.model.fluid import box_sides
 from simengine.model.model import Model
@@ -20,10 +22,9 @@ from simengine.model.pairs import friction_sources
 
 _BITS = mujoco.mjtDisableBit
 _GEOM = mujoco.mjtGeom
-_MINMU = float(mujoco.mjMINMU)
+_MINMU, _MINVAL = float(mujoco.mjMINMU), float(mujoco.mjMINVAL)
 MASSES = ("body_mass", "body_inertia", "dof_armature")
-"""Parameters of which the same things follow, so that all are needed where one is given."""
-
+GAINS = ("actuator_gainprm", "actuator_biasprm")
 _OPTIONS = {name.removeprefix("opt_"): name for name in PER_WORLD_OPTIONS if name.startswith("opt_")}
 _FOLDED: dict[str, int] = {
     "gravity": int(_BITS.mjDSBL_GRAVITY),
@@ -44,6 +45,12 @@ PARAMS: tuple[str, ...] = (
 """Parameters that may be set, by MuJoCo's names; gravity, density, viscosity and wind are options."""
 
 _ROUND = (_GEOM.mjGEOM_SPHERE, _GEOM.mjGEOM_CAPSULE, _GEOM.mjGEOM_ELLIPSOID, _GEOM.mjGEOM_CYLINDER, _GEOM.mjGEOM_BOX)
+
+
+def together(names: Iterable[str]) -> tuple[str, ...]:
+    """Parameters with those of which the same things follow, so that all are needed where one is given."""
+    asked = set(names)
+    return (*asked, *(other for same in (MASSES, GAINS) if asked & set(same) for other in same if other not in asked))
 
 
 class _AtRest(NamedTuple):
@@ -96,7 +103,11 @@ class WorldParameters:
                 return f"some {kind} have no friction loss and therefore no constraint rows; give them one in its MJCF"
         if name in MASSES and (mj.actuator_gaintype == mujoco.mjtGain.mjGAIN_MUSCLE).any():
             return "the peak forces of its muscles follow from its inertia"
+        if name == "qpos_spring" and _rest_with_joints(mj).any():
+            return "springs of its tendons rest where its joints' do; give them a springlength in its MJCF"
         if name == "geom_size":
+            if _follows_from_geoms(mj).any():
+                return "tendons with constraint rows or springs wrap its geoms, and their lengths at rest follow"
             if not np.isin(mj.geom_type, (_GEOM.mjGEOM_PLANE, *_ROUND)).all():
                 return "it has meshes or height fields"
             if (mj.geom_fluid[:, 0] != 0).any():
@@ -108,7 +119,7 @@ class WorldParameters:
 
         Args:
             xp: NumPy, CuPy or jax.numpy.
-            given: parameters of the worlds, (worlds, ...), all in one type; where a mass is given, all of them are.
+            given: parameters of the worlds, (worlds, ...), all in one type, with those that go `together`.
 
         Returns:
             fields by name, (worlds, entries), in that type.
@@ -120,10 +131,10 @@ class WorldParameters:
                 fields |= {"geom_friction": values} if own else {"cand_friction": self._frictions(xp, values)}
             elif name == "geom_size":
                 fields |= {"geom_size": values} | self._bounds(xp, values)
-            elif name in ("actuator_gainprm", "actuator_biasprm"):
-                fields[name] = self._actuator_parameters(xp, name, values)
-            elif self._model.mj.opt.disableflags & _FOLDED.get(name, 0) == 0:
+            elif name not in GAINS and self._model.mj.opt.disableflags & _FOLDED.get(name, 0) == 0:
                 fields[_OPTIONS.get(name, name)] = values
+        if GAINS[0] in given:
+            fields |= self._actuators(xp, *(given[name] for name in GAINS))
         if "body_mass" in given:
             fields |= self._inertial(xp, *(given[name] for name in MASSES))
         return {name: values.reshape(len(values), -1) for name, values in fields.items()}
@@ -134,15 +145,30 @@ class WorldParameters:
         known = xp.asarray(self._model.cand_friction, values.dtype)
         return xp.where(xp.asarray(fixed)[:, None], known, xp.maximum(mixed, _MINMU))
 
-    def _actuator_parameters(self, xp: Any, name: str, values: Any) -> Any:
-        """Nine of MuJoCo's parameters; the table keeps those that the actuator's kind uses."""
+    def _actuators(self, xp: Any, gain: Any, bias: Any) -> dict[str, Any]:
+        """Parameters (worlds, nu, 10) of gains and biases as the table has them, and what follows from both."""
         mj = self._model.mj
-        gain = name == "actuator_gainprm"
-        kind = mj.actuator_gaintype if gain else mj.actuator_biastype
-        used = np.array((1, 3, 0) if gain else (0, 3, 0))[np.minimum(kind, 2)]
+        turns = full_turns(mj)
+        of_kinds = zip(GAINS, (mj.actuator_gaintype, mj.actuator_biastype), (1, 0), (gain, bias), strict=True)
+        fields = {name: self._effective(xp, name, kind, fixed, prm) for name, kind, fixed, prm in of_kinds}
+        if turns.any():
+            fields["actuator_period"] = periods(xp, xp.asarray(turns, gain.dtype), gain, bias)
+        return fields
+
+    def _effective(self, xp: Any, name: str, kind: np.ndarray, fixed: int, prm: Any) -> Any:
+        """Nine of MuJoCo's parameters, those that an actuator's kind uses, `fixed` of them where it is fixed or none.
+
+        A muscle without a peak force has it from its scale, as in the model's table.
+        """
+        mj = self._model.mj
+        used = np.array((fixed, 3, 9))[np.minimum(kind, 2)]
         there = (np.arange(9) < used[:, None]) & (self._model.actuator_disabled == 0)[:, None]
-        known = xp.asarray(getattr(self._model, name).reshape(mj.nu, 9), values.dtype)
-        return xp.where(xp.asarray(there), values[..., :9], known)
+        scale = xp.asarray(1 / np.maximum(_MINVAL, mj.actuator_acc0), prm.dtype)
+        peak = xp.where(prm[..., 2] < 0, prm[..., 3] * scale, prm[..., 2])
+        is_peak = np.outer(kind == int(mujoco.mjtGain.mjGAIN_MUSCLE), np.arange(9) == 2)
+        folded = xp.where(xp.asarray(is_peak), peak[..., None], prm[..., :9])
+        known = xp.asarray(getattr(self._model, name).reshape(mj.nu, 9), prm.dtype)
+        return xp.where(xp.asarray(there), folded, known)
 
     def _inertial(self, xp: Any, mass: Any, inertia: Any, armature: Any) -> dict[str, Any]:
         """What follows from masses, principal moments and armatures: (worlds, nbody), (.., nbody, 3), (.., nv)."""
@@ -161,6 +187,12 @@ class WorldParameters:
         by_body = _weights(inverse, known(rest.bodies.reshape(-1, nv))).reshape(worlds, mj.nbody, 2, 3).mean(axis=-1)
         below = np.array([[_is_below(mj, b, a) for b in range(mj.nbody)] for a in range(mj.nbody)], dtype=np.float64)
         diagonal = xp.arange(nv)
+        by_dof = xp.tensordot(inverse[:, diagonal, diagonal], known(_averages(mj)), 1)
+        # MuJoCo takes bodies that slide along their principal axes, and nothing else, for their mass alone
+        slides = mj.body_simple == 2
+        own = 1 / xp.maximum(mass, _MINVAL)
+        by_body = xp.where(xp.asarray(np.outer(slides, (True, False))), own[..., None], by_body)
+        by_dof = xp.where(xp.asarray(slides[mj.dof_bodyid]), own[:, mj.dof_bodyid], by_dof)
         return {
             "body_mass": mass,
             "body_inertia": inertia,
@@ -168,7 +200,7 @@ class WorldParameters:
             "body_subtreemass": xp.tensordot(mass, known(below.T), 1),
             "body_box": box_sides(xp, mass, inertia),
             "body_invweight0": by_body,
-            "dof_invweight0": xp.tensordot(inverse[:, diagonal, diagonal], known(_averages(mj)), 1),
+            "dof_invweight0": by_dof,
             "tendon_invweight0": _weights(inverse, known(rest.tendons)),
             "stat_meaninertia": M[:, diagonal, diagonal].mean(axis=1),
         }
@@ -195,6 +227,26 @@ class WorldParameters:
             "geom_aabb": xp.where(plane, xp.asarray(self._model.geom_aabb, size.dtype), box),
             "geom_semiaxes": axes,
         }
+
+
+def _rest_with_joints(mj: mujoco.MjModel) -> np.ndarray:
+    """(ntendon,) bool: the tendon's spring rests at the length that the joints' rest gives it."""
+    data = mujoco.MjData(mj)
+    data.qpos[:] = mj.qpos_spring
+    for compute in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_tendon):
+        compute(mj, data)
+    return (mj.tendon_stiffness > 0) & (abs(mj.tendon_lengthspring - data.ten_length[:, None]) < 1e-10).all(axis=1)
+
+
+def _follows_from_geoms(mj: mujoco.MjModel) -> np.ndarray:
+    """(ntendon,) bool: the tendon wraps geoms, and has limits, friction, an equality or a spring at its own length."""
+    on_geom = np.isin(mj.wrap_type, (int(mujoco.mjtWrap.mjWRAP_SPHERE), int(mujoco.mjtWrap.mjWRAP_CYLINDER)))
+    ends = zip(mj.tendon_adr, mj.tendon_adr + mj.tendon_num, strict=True)
+    wraps = np.array([on_geom[first:end].any() for first, end in ends], bool)
+    equalities = mj.eq_type == int(mujoco.mjtEq.mjEQ_TENDON)
+    linked = np.isin(np.arange(mj.ntendon), (mj.eq_obj1id[equalities], mj.eq_obj2id[equalities]))
+    rows = (mj.tendon_limited != 0) | (mj.tendon_frictionloss > 0) | linked
+    return wraps & (rows | _rest_with_joints(mj))
 
 
 def at_rest(mj: mujoco.MjModel) -> _AtRest:
