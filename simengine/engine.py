@@ -293,6 +293,10 @@ class ListEngine:
         """A parameter of every world of a group, (num_worlds, ...) float64."""
         return self._parameters_of(group).values(name)
 
+    def given(self, group: int, name: str) -> Any:
+        """A parameter of every world of a group, (num_worlds, ...); None if it was not set."""
+        return self.parameters[group].given(name) if group in self.parameters else None
+
     def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Any]) -> None:
         """Set parameters of worlds of a group; after a group's first time nothing is allocated or built."""
         parameters = self._parameters_of(group)

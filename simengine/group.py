@@ -182,7 +182,8 @@ class Group:
         Args:
             worlds: None, a boolean mask of (num_worlds,), or indices.
             params: gravity, body_mass, geom_friction and others (`simengine.model.params.PARAMS`), by MuJoCo's names
-                and shapes; each of (worlds, ...) or one world's shape, which is then used for all.
+                and shapes; each of (worlds, ...) or one world's shape, which is then used for all. qpos0 is the
+                reference of hinges and slides, and where `reset` puts a world; body_ipos are centres of mass.
 
         Raises:
             ValueError: a parameter that worlds of this model cannot differ in, a wrong shape, or a host value that is
@@ -199,7 +200,7 @@ class Group:
     def reset(self, worlds: Any = None, keyframe: int | str | None = None) -> None:
         """Set worlds to the model's initial state, healthy and without applied forces.
 
-        That is qpos0 at rest without controls at time zero, or what a keyframe says.
+        That is qpos0, a world's own where it was set, at rest without controls at time zero, or what a keyframe says.
 
         Args:
             worlds: None, a boolean mask of (num_worlds,), or indices.
@@ -210,6 +211,9 @@ class Group:
         """
         chosen = self._worlds(worlds)
         state = self.model.initial | (keyframe_state(self.model, keyframe) if keyframe is not None else {})
+        own = None if keyframe is not None else self._engine.given(self.index, "qpos0")
+        if own is not None:
+            state = state | {"qpos": own if chosen is None else own[chosen]}
         for name in INTEGRATION_STATE:
             self._engine.put(self.index, name, chosen, state.get(name, 0))
         self.reported[... if chosen is None else chosen] = False

@@ -134,6 +134,10 @@ class JaxEngine:
         """A parameter of every world of a group, (num_worlds, ...), in float64 where JAX has it, else in float32."""
         return self._parameters_of(group).values(name)
 
+    def given(self, group: int, name: str) -> Any:
+        """A parameter of every world of a group, (num_worlds, ...); None if it was not set."""
+        return self._parameters[group].given(name) if group in self._parameters else None
+
     def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Any]) -> None:
         """Set parameters of worlds of a group, and work out what follows from them."""
         self._parameters_of(group).set(worlds, fields)

@@ -133,6 +133,10 @@ class JaxParameters:
             self._given[name] = jnp.broadcast_to(default, (self._num_worlds, *default.shape))
         return self._given[name]
 
+    def given(self, name: str) -> jax.Array | None:
+        """A parameter of every world, (num_worlds, ...); None if it was not set."""
+        return self._given.get(name) if self.fields else None
+
     def set(self, worlds: np.ndarray | None, fields: dict[str, Any]) -> None:
         """Set parameters of all worlds or those with the given numbers, and what follows from them.
 

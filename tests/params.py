@@ -54,15 +54,31 @@ def drawn(name: str) -> dict[str, np.ndarray]:
         values[param] = default * factors
         if param in ("gravity", "wind", "qpos_spring"):
             values[param] += rng.uniform(-0.3, 0.3, values[param].shape)
+        if param == "qpos0":
+            values[param] = default + rng.uniform(-0.1, 0.1, values[param].shape) * turns_or_shifts(model(name).mj)
         if param in ("dof_damping", "dof_armature", "jnt_stiffness"):
             values[param] += rng.uniform(0, 0.05, values[param].shape)
         values[param][0] = default
     return values
 
 
+def turns_or_shifts(mj: mujoco.MjModel) -> np.ndarray:
+    """(nq,) bool: the coordinate is that of a hinge or slide."""
+    plain = np.zeros(mj.nq, bool)
+    plain[mj.jnt_qposadr[mj.jnt_type >= int(mujoco.mjtJoint.mjJNT_SLIDE)]] = True
+    return plain
+
+
+def unmark(mj: mujoco.MjModel) -> None:
+    """Remove the compiler's marks of geoms and sites at the frame of their body's inertia, which would follow it."""
+    for marks in (mj.body_sameframe, mj.geom_sameframe, mj.site_sameframe):
+        marks[:] = 0
+
+
 def compiled(name: str, values: dict[str, np.ndarray], world: int) -> Model:
     """The model with one world's values, and what MuJoCo works out from them."""
     mj = fresh(name)
+    unmark(mj)
     for param, array in values.items():
         if hasattr(mj.opt, param):
             setattr(mj.opt, param, array[world])

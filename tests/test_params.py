@@ -12,7 +12,7 @@ from simengine import Simulation, load_model
 from simengine.engine import ListEngine
 from simengine.jax_engine import JaxEngine
 from simengine.model.params import PARAMS, WorldParameters
-from tests.params import WORLDS, compiled, drawn, errors, model, simulated, states
+from tests.params import WORLDS, compiled, drawn, errors, model, simulated, states, unmark
 
 NAMES = ("ant", "hopper", "mixed_tree", "tendons", "ragdoll", "pile", "glider", "heap")
 
@@ -114,6 +114,18 @@ def test_damping_may_come_where_the_model_has_none(backend: str) -> None:
     assert abs(sim.qvel[0] - sim.qvel[1]).item() > 0.05
 
 
+@pytest.mark.parametrize("backend", ["host", "jax"])
+def test_a_reset_goes_to_each_worlds_own_reference(backend: str) -> None:
+    sim = simulated(load_model(HINGE), 3, {"qvel": np.ones(1)}, dtype="float64", backend=backend)
+    sim.set_params([0, 2], qpos0=[[0.5], [-0.25]])
+    sim.step()
+    sim.reset()
+    assert np.asarray(sim.qpos)[:, 0].tolist() == [0.5, 0.0, -0.25]
+    sim.set_state(qpos=np.ones((3, 1)))
+    sim.reset([2])
+    assert np.asarray(sim.qpos)[:, 0].tolist() == [1.0, 1.0, -0.25]
+
+
 def test_groups_have_parameters_of_their_own() -> None:
     sim = Simulation([(model("hopper"), 2), (model("hopper"), 2)], backend="host")
     sim.groups[1].set_params(gravity=[0, 0, 0])
@@ -176,6 +188,7 @@ def test_steps_in_jax_are_those_of_compiled_models() -> None:
 
 def compare(mj: mujoco.MjModel, sim: Simulation, values: dict[str, np.ndarray]) -> None:
     """A step of every world from the fallen state with MuJoCo's."""
+    unmark(mj)
     for world in range(WORLDS):
         for name, value in values.items():
             if hasattr(mj.opt, name):

@@ -41,6 +41,10 @@ class GroupParameters:
             self._given[name] = array
         return self._given[name]
 
+    def given(self, name: str) -> Any:
+        """A parameter of every world, (num_worlds, ...) float64; None if it was not set."""
+        return None if self.table is None else self._given.get(name)
+
     def set(self, worlds: np.ndarray | None, fields: dict[str, Any]) -> None:
         """Set parameters of all worlds or those with the given numbers, and what follows from them."""
         chosen = slice(None) if worlds is None else worlds

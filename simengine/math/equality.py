@@ -16,7 +16,7 @@ import numpy as np
 from simengine.math import quaternion, tree
 from simengine.math.lengths import length_rows, lengths
 from simengine.math.rows import Rows, empty
-from simengine.math.vector import const, cross, dot, joined, matmul, norm, tables
+from simengine.math.vector import const, cross, dot, joined, matmul, norm, own, tables
 
 CONNECT, WELD, JOINT, TENDON = 0, 1, 2, 3
 """eq_type of MuJoCo (mjtEq)."""
@@ -164,9 +164,10 @@ def _between_lengths(m: Any, eq: np.ndarray, qpos: jax.Array, ten_length: jax.Ar
     two = obj[:, 1] >= 0
     tendon = np.asarray(m.eq_type)[eq] == TENDON
     first, second = (np.where(tendon, m.njnt, 0) + np.where(two, other, obj[:, 0]) for other in (obj[:, 0], obj[:, 1]))
-    start = length_rows(m)[0][: m.njnt] @ np.asarray(m.qpos0, np.float64)
+    rows = length_rows(m)[0][: m.njnt]
+    start = matmul(const(rows, qpos), const(m.qpos0, qpos)) if own(m.qpos0) else rows @ m.qpos0
     length, by_qvel = lengths(m, qpos, ten_length, ten_J)
-    length = length - const(np.concatenate([start, m.tendon_length0]), qpos)
+    length = length - const(joined(start, m.tendon_length0), qpos)
     c = const(np.asarray(m.eq_data)[eq, :5] * np.stack([np.ones(eq.size), *4 * [two]], axis=1), qpos)
     x = length[second]
     value = c[:, 0] + x * (c[:, 1] + x * (c[:, 2] + x * (c[:, 3] + x * c[:, 4])))

@@ -9,7 +9,7 @@ array arithmetic over the worlds, on whatever device the arrays are.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -19,11 +19,13 @@ from simengine.model.blob import PER_WORLD_OPTIONS, field_places
 from simengine.model.fluid import box_sides
 from simengine.model.model import Model
 from simengine.model.pairs import friction_sources
+from simengine.model.rest import AtRest, at_rest, follows_from_geoms, lengths_by_qpos, rests_with_joints
+from simengine.model.sensors import inertial_frames
 
 _BITS = mujoco.mjtDisableBit
 _GEOM = mujoco.mjtGeom
 _MINMU, _MINVAL = float(mujoco.mjMINMU), float(mujoco.mjMINVAL)
-MASSES = ("body_mass", "body_inertia", "dof_armature")
+MASSES = ("body_mass", "body_inertia", "dof_armature", "body_ipos")
 GAINS = ("actuator_gainprm", "actuator_biasprm")
 _OPTIONS = {name.removeprefix("opt_"): name for name in PER_WORLD_OPTIONS if name.startswith("opt_")}
 _FOLDED: dict[str, int] = {
@@ -38,7 +40,7 @@ _FOLDED: dict[str, int] = {
 PARAMS: tuple[str, ...] = (
     *_OPTIONS,
     *("body_mass", "body_inertia", "dof_armature", "dof_damping", "dof_frictionloss"),
-    *("jnt_stiffness", "jnt_range", "qpos_spring", "geom_friction", "geom_size"),
+    *("body_ipos", "jnt_stiffness", "jnt_range", "qpos0", "qpos_spring", "geom_friction", "geom_size"),
     *("actuator_gainprm", "actuator_biasprm", "actuator_ctrlrange", "actuator_forcerange"),
     *("tendon_stiffness", "tendon_damping", "tendon_frictionloss"),
 )
@@ -53,23 +55,6 @@ def together(names: Iterable[str]) -> tuple[str, ...]:
     return (*asked, *(other for same in (MASSES, GAINS) if asked & set(same) for other in same if other not in asked))
 
 
-class _AtRest(NamedTuple):
-    """The model at qpos0.
-
-    Attributes:
-        M: inertia without bodies and armature, (nv, nv): what tendons add.
-        of_mass, of_inertia: derivative of M by a body's mass, (nbody, nv, nv), and principal moments, (nbody, 3, ...).
-        bodies: Jacobian of each body's centre of mass, translation then rotation, (nbody, 6, nv).
-        tendons: derivative of the tendons' lengths, (ntendon, nv).
-    """
-
-    M: np.ndarray
-    of_mass: np.ndarray
-    of_inertia: np.ndarray
-    bodies: np.ndarray
-    tendons: np.ndarray
-
-
 class WorldParameters:
     """What parameters mean for one model.
 
@@ -80,7 +65,7 @@ class WorldParameters:
     def __init__(self, model: Model):
         self._model = model
         self.places = field_places(model)
-        self._rest: _AtRest | None = None
+        self._rest: AtRest | None = None
 
     def default(self, name: str) -> np.ndarray:
         """The compiled model's value. Raises ValueError where the parameter is not known or not for this model."""
@@ -90,6 +75,8 @@ class WorldParameters:
         if reason:
             raise ValueError(f"{name} of model {self._model.name!r} cannot differ between worlds: {reason}")
         mj = self._model.mj
+        if name == "body_ipos":  # with MuJoCo's marks of frames folded in
+            return self._model.body_ipos.copy()
         return np.array(getattr(mj.opt if name in _OPTIONS else mj, name), dtype=np.float64)
 
     def _refusal(self, name: str) -> str:
@@ -103,10 +90,12 @@ class WorldParameters:
                 return f"some {kind} have no friction loss and therefore no constraint rows; give them one in its MJCF"
         if name in MASSES and (mj.actuator_gaintype == mujoco.mjtGain.mjGAIN_MUSCLE).any():
             return "the peak forces of its muscles follow from its inertia"
-        if name == "qpos_spring" and _rest_with_joints(mj).any():
+        if name == "qpos0" and model.npath and (mj.jnt_type == int(mujoco.mjtJoint.mjJNT_FREE)).any():
+            return "lengths at rest of its spatial tendons follow from where its free bodies are"
+        if name == "qpos_spring" and rests_with_joints(mj).any():
             return "springs of its tendons rest where its joints' do; give them a springlength in its MJCF"
         if name == "geom_size":
-            if _follows_from_geoms(mj).any():
+            if follows_from_geoms(mj).any():
                 return "tendons with constraint rows or springs wrap its geoms, and their lengths at rest follow"
             if not np.isin(mj.geom_type, (_GEOM.mjGEOM_PLANE, *_ROUND)).all():
                 return "it has meshes or height fields"
@@ -131,6 +120,8 @@ class WorldParameters:
                 fields |= {"geom_friction": values} if own else {"cand_friction": self._frictions(xp, values)}
             elif name == "geom_size":
                 fields |= {"geom_size": values} | self._bounds(xp, values)
+            elif name == "qpos0":
+                fields |= {"qpos0": values, "tendon_length0": self._lengths(xp, values)}
             elif name not in GAINS and self._model.mj.opt.disableflags & _FOLDED.get(name, 0) == 0:
                 fields[_OPTIONS.get(name, name)] = values
         if GAINS[0] in given:
@@ -170,8 +161,18 @@ class WorldParameters:
         known = xp.asarray(getattr(self._model, name).reshape(mj.nu, 9), prm.dtype)
         return xp.where(xp.asarray(there), folded, known)
 
-    def _inertial(self, xp: Any, mass: Any, inertia: Any, armature: Any) -> dict[str, Any]:
-        """What follows from masses, principal moments and armatures: (worlds, nbody), (.., nbody, 3), (.., nv)."""
+    def _lengths(self, xp: Any, qpos0: Any) -> Any:
+        """Lengths (worlds, ntendon) at rest: of fixed tendons by the coordinates, the others' do not change."""
+        rows, known = lengths_by_qpos(self._model.mj), self._model.tendon_length0
+        fixed = rows.any(axis=1)
+        lengths = xp.tensordot(qpos0, xp.asarray(rows.T, qpos0.dtype), 1)
+        return xp.where(xp.asarray(fixed), lengths, xp.asarray(known, qpos0.dtype))
+
+    def _inertial(self, xp: Any, mass: Any, inertia: Any, armature: Any, ipos: Any) -> dict[str, Any]:
+        """What follows from masses, principal moments, armatures and centres of mass.
+
+        Args: mass (worlds, nbody), inertia (.., nbody, 3), armature (.., nv), ipos (.., nbody, 3).
+        """
         if self._rest is None:
             self._rest = at_rest(self._model.mj)
         mj, rest = self._model.mj, self._rest
@@ -180,23 +181,33 @@ class WorldParameters:
         def known(array: np.ndarray) -> Any:
             return xp.asarray(array, mass.dtype)
 
-        M = known(rest.M) + xp.tensordot(mass, known(rest.of_mass), 1)
+        # Jacobians of the centres of mass: a point moves with the origin and turns about it
+        x, y, z = (known(rest.xmat) @ ipos[..., None])[..., 0].transpose(2, 0, 1)
+        none = xp.zeros_like(x)
+        cross = xp.stack([none, z, -y, -z, none, x, y, -x, none], axis=-1).reshape(worlds, mj.nbody, 3, 3)
+        centres = known(rest.linear) + cross @ known(rest.angular)
+        weighted = (centres * mass[..., None, None]).reshape(worlds, -1, nv)
+        M = known(rest.M) + centres.reshape(worlds, -1, nv).transpose(0, 2, 1) @ weighted
         M = M + xp.tensordot(inertia.reshape(worlds, -1), known(rest.of_inertia.reshape(-1, nv, nv)), 1)
         M = M + armature[:, None, :] * known(np.eye(nv))
         inverse = xp.linalg.inv(M)
-        by_body = _weights(inverse, known(rest.bodies.reshape(-1, nv))).reshape(worlds, mj.nbody, 2, 3).mean(axis=-1)
+        sides = (centres, xp.broadcast_to(known(rest.angular), centres.shape))
+        of_sides = [_weights(inverse, side.reshape(worlds, -1, nv)).reshape(worlds, -1, 3) for side in sides]
+        by_body = xp.stack([weights.mean(axis=-1) for weights in of_sides], axis=-1)
         below = np.array([[_is_below(mj, b, a) for b in range(mj.nbody)] for a in range(mj.nbody)], dtype=np.float64)
         diagonal = xp.arange(nv)
         by_dof = xp.tensordot(inverse[:, diagonal, diagonal], known(_averages(mj)), 1)
         # MuJoCo takes bodies that slide along their principal axes, and nothing else, for their mass alone
-        slides = mj.body_simple == 2
+        slides = xp.asarray(mj.body_simple == 2) & (ipos == 0).all(axis=-1)
         own = 1 / xp.maximum(mass, _MINVAL)
-        by_body = xp.where(xp.asarray(np.outer(slides, (True, False))), own[..., None], by_body)
-        by_dof = xp.where(xp.asarray(slides[mj.dof_bodyid]), own[:, mj.dof_bodyid], by_dof)
+        by_body = xp.where(slides[..., None] & xp.asarray(np.array([True, False])), own[..., None], by_body)
+        by_dof = xp.where(slides[:, mj.dof_bodyid], own[:, mj.dof_bodyid], by_dof)
         return {
             "body_mass": mass,
             "body_inertia": inertia,
             "dof_armature": armature,
+            "body_ipos": ipos,
+            **self._sensed(xp, ipos),
             "body_subtreemass": xp.tensordot(mass, known(below.T), 1),
             "body_box": box_sides(xp, mass, inertia),
             "body_invweight0": by_body,
@@ -204,6 +215,14 @@ class WorldParameters:
             "tendon_invweight0": _weights(inverse, known(rest.tendons)),
             "stat_meaninertia": M[:, diagonal, diagonal].mean(axis=1),
         }
+
+    def _sensed(self, xp: Any, ipos: Any) -> dict[str, Any]:
+        """Where frames are that sensors measure or refer to, if some are bodies' inertial ones."""
+        body = inertial_frames(self._model.mj)
+        if not (body >= 0).any():
+            return {}
+        fixed = xp.asarray(self._model.sensor_pos, ipos.dtype)
+        return {"sensor_pos": xp.where(xp.asarray(body >= 0)[..., None], ipos[:, np.maximum(body, 0)], fixed)}
 
     def _bounds(self, xp: Any, size: Any) -> dict[str, Any]:
         """Bounding spheres and boxes, and half axes, of geoms of sizes (worlds, ngeom, 3)."""
@@ -227,53 +246,6 @@ class WorldParameters:
             "geom_aabb": xp.where(plane, xp.asarray(self._model.geom_aabb, size.dtype), box),
             "geom_semiaxes": axes,
         }
-
-
-def _rest_with_joints(mj: mujoco.MjModel) -> np.ndarray:
-    """(ntendon,) bool: the tendon's spring rests at the length that the joints' rest gives it."""
-    data = mujoco.MjData(mj)
-    data.qpos[:] = mj.qpos_spring
-    for compute in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_tendon):
-        compute(mj, data)
-    return (mj.tendon_stiffness > 0) & (abs(mj.tendon_lengthspring - data.ten_length[:, None]) < 1e-10).all(axis=1)
-
-
-def _follows_from_geoms(mj: mujoco.MjModel) -> np.ndarray:
-    """(ntendon,) bool: the tendon wraps geoms, and has limits, friction, an equality or a spring at its own length."""
-    on_geom = np.isin(mj.wrap_type, (int(mujoco.mjtWrap.mjWRAP_SPHERE), int(mujoco.mjtWrap.mjWRAP_CYLINDER)))
-    ends = zip(mj.tendon_adr, mj.tendon_adr + mj.tendon_num, strict=True)
-    wraps = np.array([on_geom[first:end].any() for first, end in ends], bool)
-    equalities = mj.eq_type == int(mujoco.mjtEq.mjEQ_TENDON)
-    linked = np.isin(np.arange(mj.ntendon), (mj.eq_obj1id[equalities], mj.eq_obj2id[equalities]))
-    rows = (mj.tendon_limited != 0) | (mj.tendon_frictionloss > 0) | linked
-    return wraps & (rows | _rest_with_joints(mj))
-
-
-def at_rest(mj: mujoco.MjModel) -> _AtRest:
-    """Inertia and Jacobians at qpos0."""
-    data = mujoco.MjData(mj)
-    data.qpos[:] = mj.qpos0
-    mujoco.mj_fwdPosition(mj, data)
-    linear, angular = np.zeros((mj.nbody, 3, mj.nv)), np.zeros((mj.nbody, 3, mj.nv))
-    for body in range(mj.nbody):
-        mujoco.mj_jacBodyCom(mj, data, linear[body], angular[body], body)
-    turned = np.einsum("bij,biv->bjv", data.ximat.reshape(-1, 3, 3), angular)
-    of_mass = np.einsum("biv,biw->bvw", linear, linear)
-    of_inertia = np.einsum("biv,biw->bivw", turned, turned)
-    M = np.zeros((mj.nv, mj.nv))
-    mujoco.mj_fullM(mj, data, M)
-    M -= np.tensordot(mj.body_mass, of_mass, 1) + np.tensordot(mj.body_inertia, of_inertia, 2)
-    M -= np.diag(mj.dof_armature)
-    return _AtRest(M, of_mass, of_inertia, np.concatenate([linear, angular], axis=1), tendon_jacobian(mj, data))
-
-
-def tendon_jacobian(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
-    """Derivative of the tendons' lengths by the velocities, (ntendon, nv)."""
-    dense = np.zeros((mj.ntendon, mj.nv))
-    for t in range(mj.ntendon):
-        first, number = mj.ten_J_rowadr[t], mj.ten_J_rownnz[t]
-        dense[t, mj.ten_J_colind[first : first + number]] = data.ten_J[first : first + number]
-    return dense
 
 
 def _weights(inverse: Any, rows: Any) -> Any:

@@ -186,6 +186,12 @@ def _frame(mj: mujoco.MjModel, objtype: int, objid: int) -> tuple[int, np.ndarra
     return body, getattr(mj, pos)[objid], getattr(mj, quat)[objid]
 
 
+def inertial_frames(mj: mujoco.MjModel) -> np.ndarray:
+    """(nsensor, 2) body whose inertial frame is what a sensor measures, or what it refers to; -1 for another."""
+    sides = [np.where(types == int(_OBJ.mjOBJ_BODY), ids, -1) for types, ids in _objects(mj)]
+    return np.stack(sides, axis=1)
+
+
 def unsupported_sensors(mj: mujoco.MjModel) -> Iterator[tuple[str, int]]:
     """What the engine lacks of each sensor, and the sensor's number."""
     known = {sensor_code(name) for names in SENSORS.values() for name in names}

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.math import quaternion, tree
-from simengine.math.vector import const
+from simengine.math.vector import const, joined
 
 
 def kinematics(m: Any, qpos: jax.Array, mocap_pos: jax.Array, mocap_quat: jax.Array) -> tuple[jax.Array, ...]:
@@ -41,7 +41,7 @@ def kinematics(m: Any, qpos: jax.Array, mocap_pos: jax.Array, mocap_quat: jax.Ar
 
     # (4) inertial and geom frames, fixed in their bodies
     owner = np.concatenate([np.arange(m.nbody), np.asarray(m.geom_bodyid)])
-    fixed_pos = const(np.concatenate([m.body_ipos, m.geom_pos]), qpos)
+    fixed_pos = const(joined(m.body_ipos, m.geom_pos), qpos)
     fixed_quat = const(np.concatenate([m.body_iquat, m.geom_quat]), qpos)
     carrier = xquat[owner]
     fixed_xpos = xpos[owner] + quaternion.rotate(carrier, fixed_pos)

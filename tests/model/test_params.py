@@ -11,6 +11,7 @@ import pytest
 from simengine.model import load_model
 from simengine.model.params import MASSES, PARAMS, WorldParameters, together
 from tests.models import OWN, gymnasium_path
+from tests.params import turns_or_shifts, unmark
 
 NAMES = (
     "ant",
@@ -37,6 +38,8 @@ def test_the_table_is_that_of_a_model_with_these_values(name: str) -> None:
         except ValueError:
             continue
         value = default * rng.uniform(0.5, 1.5, default.shape)
+        if param == "qpos0":
+            value = default + rng.uniform(-1, 1, default.shape) * turns_or_shifts(model.mj)
         other = changed(model.mj, param, value)
         given = {p: (value if p == param else meaning.default(p))[None] for p in together([param])}
         derived = meaning.derive(np, given)
@@ -51,6 +54,7 @@ def test_the_table_is_that_of_a_model_with_these_values(name: str) -> None:
 def changed(mj: mujoco.MjModel, param: str, value: np.ndarray) -> dict[str, np.ndarray]:
     """The table of a model with another value of a parameter."""
     other = copy.copy(mj)
+    unmark(other)
     if value.ndim == 0:
         setattr(other.opt, param, float(value))
     else:
@@ -71,6 +75,38 @@ def test_the_models_own_masses_give_its_table(name: str) -> None:
         known = model.arrays[field]
         scale = max(1e-9, np.abs(known).max(initial=0.0))
         np.testing.assert_allclose(values.reshape(known.shape), known, rtol=0, atol=1e-9 * scale, err_msg=field)
+
+
+CHAIN = """<mujoco><worldbody>
+    <body><freejoint/><inertial pos="{0} 0 0.02" mass="2" diaginertia="0.1 0.2 0.25"/>
+    <body pos="0.3 0 0"><joint name="a" axis="0 1 0" ref="{1}"/>
+    <inertial pos="0 {0} 0.1" quat="1 0.2 0 0.1" mass="1" diaginertia="0.01 0.02 0.02"/>
+    <body><joint name="b" type="slide" axis="1 0 0" ref="{1}"/><geom size="0.1" pos="0.1 0 0"/></body></body></body>
+    <body name="c" pos="2 0 0"><joint type="ball"/>
+    <inertial pos="{0} 0 0" mass="1" diaginertia="0.01 0.02 0.02"/></body>
+    <body pos="4 0 0"><joint type="slide" axis="0 1 0"/><inertial pos="{2} 0 0" mass="1" diaginertia="1 1 1"/></body>
+    </worldbody>
+    <tendon><fixed name="t" frictionloss="1"><joint joint="a" coef="2"/><joint joint="b" coef="-1"/></fixed></tendon>
+    <equality><tendon tendon1="t"/></equality><sensor><framepos objtype="body" objname="c"/></sensor></mujoco>"""
+
+
+@pytest.mark.parametrize("slider", [0.0, 0.05])
+def test_centres_of_mass_and_references_are_those_of_other_models(slider: float) -> None:
+    """Of models that were compiled with them, not changed afterwards."""
+    one, other = (load_model(CHAIN.format(*numbers)) for numbers in ((0.1, 0.0, 0.0), (-0.15, 0.4, slider)))
+    meaning = WorldParameters(one)
+    given = {name: meaning.default(name)[None] for name in together(["body_ipos"])}
+    given |= {
+        "body_ipos": other.body_ipos[None],
+        "qpos0": other.mj.qpos0[None],
+        "qpos_spring": other.mj.qpos_spring[None],
+    }
+    derived = meaning.derive(np, given)
+    for field, known in other.arrays.items():
+        if field.startswith(("tendon_lengthspring", "sensor_quat")):
+            continue
+        ours = np.reshape(derived[field], known.shape) if field in derived else one.arrays[field]
+        np.testing.assert_allclose(ours, known, rtol=1e-10, atol=1e-12, err_msg=field)
 
 
 @pytest.mark.parametrize(

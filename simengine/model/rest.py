@@ -1,0 +1,85 @@
+"""A model at rest: what of it at qpos0 decides its inverse weights, and which lengths of tendons follow from what."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+
+
+class AtRest(NamedTuple):
+    """The model at qpos0.
+
+    Attributes:
+        M: inertia without bodies and armature, (nv, nv): what tendons add.
+        linear, angular: Jacobians of each body's origin and of its orientation, (nbody, 3, nv).
+        xmat: axes of each body in its columns, (nbody, 3, 3).
+        of_inertia: derivative of M by each body's principal moments, (nbody, 3, nv, nv).
+        tendons: derivative of the tendons' lengths, (ntendon, nv).
+    """
+
+    M: np.ndarray
+    linear: np.ndarray
+    angular: np.ndarray
+    xmat: np.ndarray
+    of_inertia: np.ndarray
+    tendons: np.ndarray
+
+
+def at_rest(mj: mujoco.MjModel) -> AtRest:
+    """Inertia and Jacobians at qpos0."""
+    data = mujoco.MjData(mj)
+    data.qpos[:] = mj.qpos0
+    mujoco.mj_fwdPosition(mj, data)
+    linear, angular, centre = (np.zeros((mj.nbody, 3, mj.nv)) for _ in range(3))
+    for body in range(mj.nbody):
+        mujoco.mj_jacBody(mj, data, linear[body], angular[body], body)
+        mujoco.mj_jacBodyCom(mj, data, centre[body], None, body)
+    turned = np.einsum("bij,biv->bjv", data.ximat.reshape(-1, 3, 3), angular)
+    of_inertia = np.einsum("biv,biw->bivw", turned, turned)
+    M = np.zeros((mj.nv, mj.nv))
+    mujoco.mj_fullM(mj, data, M)
+    M -= np.einsum("b,biv,biw->vw", mj.body_mass, centre, centre, optimize=True)
+    M -= np.tensordot(mj.body_inertia, of_inertia, 2)
+    M -= np.diag(mj.dof_armature)
+    return AtRest(M, linear, angular, data.xmat.reshape(-1, 3, 3), of_inertia, tendon_jacobian(mj, data))
+
+
+def tendon_jacobian(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    """Derivative of the tendons' lengths by the velocities, (ntendon, nv)."""
+    dense = np.zeros((mj.ntendon, mj.nv))
+    for t in range(mj.ntendon):
+        first, number = mj.ten_J_rowadr[t], mj.ten_J_rownnz[t]
+        dense[t, mj.ten_J_colind[first : first + number]] = data.ten_J[first : first + number]
+    return dense
+
+
+def rests_with_joints(mj: mujoco.MjModel) -> np.ndarray:
+    """(ntendon,) bool: the tendon's spring rests at the length that the joints' rest gives it."""
+    data = mujoco.MjData(mj)
+    data.qpos[:] = mj.qpos_spring
+    for compute in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_tendon):
+        compute(mj, data)
+    return (mj.tendon_stiffness > 0) & (abs(mj.tendon_lengthspring - data.ten_length[:, None]) < 1e-10).all(axis=1)
+
+
+def follows_from_geoms(mj: mujoco.MjModel) -> np.ndarray:
+    """(ntendon,) bool: the tendon wraps geoms, and has limits, friction, an equality or a spring at its own length."""
+    on_geom = np.isin(mj.wrap_type, (int(mujoco.mjtWrap.mjWRAP_SPHERE), int(mujoco.mjtWrap.mjWRAP_CYLINDER)))
+    ends = zip(mj.tendon_adr, mj.tendon_adr + mj.tendon_num, strict=True)
+    wraps = np.array([on_geom[first:end].any() for first, end in ends], bool)
+    equalities = mj.eq_type == int(mujoco.mjtEq.mjEQ_TENDON)
+    linked = np.isin(np.arange(mj.ntendon), (mj.eq_obj1id[equalities], mj.eq_obj2id[equalities]))
+    rows = (mj.tendon_limited != 0) | (mj.tendon_frictionloss > 0) | linked
+    return wraps & (rows | rests_with_joints(mj))
+
+
+def lengths_by_qpos(mj: mujoco.MjModel) -> np.ndarray:
+    """(ntendon, nq): lengths of fixed tendons by the coordinates; zero for the others."""
+    rows = np.zeros((mj.ntendon, mj.nq))
+    for t in range(mj.ntendon):
+        for w in range(mj.tendon_adr[t], mj.tendon_adr[t] + mj.tendon_num[t]):
+            if mj.wrap_type[w] == mujoco.mjtWrap.mjWRAP_JOINT:
+                rows[t, mj.jnt_qposadr[mj.wrap_objid[w]]] += mj.wrap_prm[w]
+    return rows
