@@ -176,26 +176,18 @@ class WorldParameters:
         if self._rest is None:
             self._rest = at_rest(self._model.mj)
         mj, rest = self._model.mj, self._rest
-        worlds, nv = len(mass), mj.nv
 
         def known(array: np.ndarray) -> Any:
             return xp.asarray(array, mass.dtype)
 
-        # Jacobians of the centres of mass: a point moves with the origin and turns about it
-        x, y, z = (known(rest.xmat) @ ipos[..., None])[..., 0].transpose(2, 0, 1)
-        none = xp.zeros_like(x)
-        cross = xp.stack([none, z, -y, -z, none, x, y, -x, none], axis=-1).reshape(worlds, mj.nbody, 3, 3)
-        centres = known(rest.linear) + cross @ known(rest.angular)
-        weighted = (centres * mass[..., None, None]).reshape(worlds, -1, nv)
-        M = known(rest.M) + centres.reshape(worlds, -1, nv).transpose(0, 2, 1) @ weighted
-        M = M + xp.tensordot(inertia.reshape(worlds, -1), known(rest.of_inertia.reshape(-1, nv, nv)), 1)
-        M = M + armature[:, None, :] * known(np.eye(nv))
-        inverse = xp.linalg.inv(M)
-        sides = (centres, xp.broadcast_to(known(rest.angular), centres.shape))
-        of_sides = [_weights(inverse, side.reshape(worlds, -1, nv)).reshape(worlds, -1, 3) for side in sides]
-        by_body = xp.stack([weights.mean(axis=-1) for weights in of_sides], axis=-1)
-        below = np.array([[_is_below(mj, b, a) for b in range(mj.nbody)] for a in range(mj.nbody)], dtype=np.float64)
-        diagonal = xp.arange(nv)
+        centres = _of_centres(xp, known(rest.linear), known(rest.angular), known(rest.xmat) @ ipos[..., None])
+        M = known(rest.M) + _summed(centres, mass[..., None]) + _summed(known(rest.turned), inertia)
+        M = M + armature[:, None, :] * known(np.eye(mj.nv))
+        inverse, diagonal = xp.linalg.inv(M), xp.arange(mj.nv)
+        # mean inverse inertias, of translation and of rotation
+        sides = (rows.reshape(*rows.shape[:-3], -1, mj.nv) for rows in (centres, known(rest.angular)))
+        means = [_weights(inverse, rows).reshape(len(mass), -1, 3).mean(axis=-1) for rows in sides]
+        by_body = xp.stack(means, axis=-1)
         by_dof = xp.tensordot(inverse[:, diagonal, diagonal], known(_averages(mj)), 1)
         # MuJoCo takes bodies that slide along their principal axes, and nothing else, for their mass alone
         slides = xp.asarray(mj.body_simple == 2) & (ipos == 0).all(axis=-1)
@@ -208,7 +200,7 @@ class WorldParameters:
             "dof_armature": armature,
             "body_ipos": ipos,
             **self._sensed(xp, ipos),
-            "body_subtreemass": xp.tensordot(mass, known(below.T), 1),
+            "body_subtreemass": xp.tensordot(mass, known(_above(mj)), 1),
             "body_box": box_sides(xp, mass, inertia),
             "body_invweight0": by_body,
             "dof_invweight0": by_dof,
@@ -248,15 +240,38 @@ class WorldParameters:
         }
 
 
+def _of_centres(xp: Any, linear: Any, angular: Any, arm: Any) -> Any:
+    """Jacobians (worlds, nbody, 3, nv) of centres of mass, which move with their body's origin and turn about it.
+
+    Args: linear, angular (nbody, 3, nv), arm (worlds, nbody, 3, 1) from the origin [m].
+    """
+    x, y, z = (arm[..., i, 0] for i in range(3))
+    none = xp.zeros_like(x)
+    across = xp.stack([none, z, -y, -z, none, x, y, -x, none], axis=-1)
+    return linear + across.reshape(*across.shape[:-1], 3, 3) @ angular
+
+
+def _summed(rows: Any, weight: Any) -> Any:
+    """Sum over bodies of rows' weight rows, (worlds, nv, nv).
+
+    Args: rows (nbody, 3, nv), of all worlds or of each, weight (worlds, nbody, 3 or 1).
+    """
+    nv = rows.shape[-1]
+    weighted = (weight[..., None] * rows).reshape(len(weight), -1, nv)
+    return rows.reshape(*rows.shape[:-3], -1, nv).swapaxes(-1, -2) @ weighted
+
+
 def _weights(inverse: Any, rows: Any) -> Any:
     """Diagonal of rows inverse rows', (worlds, number of rows)."""
     return ((rows @ inverse) * rows).sum(axis=-1)
 
 
-def _is_below(mj: mujoco.MjModel, body: int, ancestor: int) -> bool:
-    while body > ancestor:
-        body = mj.body_parentid[body]
-    return bool(body == ancestor)
+def _above(mj: mujoco.MjModel) -> np.ndarray:
+    """(nbody, nbody) 1 where the second body is the first or above it."""
+    above = np.eye(mj.nbody)
+    for body in range(1, mj.nbody):
+        above[body] += above[mj.body_parentid[body]]
+    return above
 
 
 def _averages(mj: mujoco.MjModel) -> np.ndarray:

@@ -15,7 +15,7 @@ class AtRest(NamedTuple):
         M: inertia without bodies and armature, (nv, nv): what tendons add.
         linear, angular: Jacobians of each body's origin and of its orientation, (nbody, 3, nv).
         xmat: axes of each body in its columns, (nbody, 3, 3).
-        of_inertia: derivative of M by each body's principal moments, (nbody, 3, nv, nv).
+        turned: angular, in the axes of each body's principal moments, (nbody, 3, nv).
         tendons: derivative of the tendons' lengths, (ntendon, nv).
     """
 
@@ -23,7 +23,7 @@ class AtRest(NamedTuple):
     linear: np.ndarray
     angular: np.ndarray
     xmat: np.ndarray
-    of_inertia: np.ndarray
+    turned: np.ndarray
     tendons: np.ndarray
 
 
@@ -37,13 +37,12 @@ def at_rest(mj: mujoco.MjModel) -> AtRest:
         mujoco.mj_jacBody(mj, data, linear[body], angular[body], body)
         mujoco.mj_jacBodyCom(mj, data, centre[body], None, body)
     turned = np.einsum("bij,biv->bjv", data.ximat.reshape(-1, 3, 3), angular)
-    of_inertia = np.einsum("biv,biw->bivw", turned, turned)
     M = np.zeros((mj.nv, mj.nv))
     mujoco.mj_fullM(mj, data, M)
     M -= np.einsum("b,biv,biw->vw", mj.body_mass, centre, centre, optimize=True)
-    M -= np.tensordot(mj.body_inertia, of_inertia, 2)
+    M -= np.einsum("bi,biv,biw->vw", mj.body_inertia, turned, turned, optimize=True)
     M -= np.diag(mj.dof_armature)
-    return AtRest(M, linear, angular, data.xmat.reshape(-1, 3, 3), of_inertia, tendon_jacobian(mj, data))
+    return AtRest(M, linear, angular, data.xmat.reshape(-1, 3, 3), turned, tendon_jacobian(mj, data))
 
 
 def tendon_jacobian(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
