@@ -66,6 +66,11 @@ class SingleEnv(gymnasium.Env, gymnasium.utils.EzPickle):
         self._started = False
 
     @property
+    def model(self) -> Any:
+        """MuJoCo's model, as Gymnasium's environments have it; to change numbers of it, see `set_params`."""
+        return self.worlds.model.mj
+
+    @property
     def dt(self) -> float:
         """Duration of a step [s]."""
         return self.worlds.dt
@@ -112,6 +117,17 @@ class SingleEnv(gymnasium.Env, gymnasium.utils.EzPickle):
         """Put the world at `qpos` (nq,) and `qvel` (nv,), with zero time and controls."""
         self.worlds.set_state(ONLY_WORLD, np.asarray(qpos)[None], np.asarray(qvel)[None])
         self._started = True
+
+    def set_params(self, **params: Any) -> None:
+        """Change parameters of the model, such as masses and frictions; they stay through resets.
+
+        Args:
+            params: by MuJoCo's names and in its shapes; see `simengine.Simulation.set_params`.
+
+        Raises:
+            ValueError: as `simengine.Simulation.set_params`.
+        """
+        self.worlds.set_params(**params)
 
     def render(self) -> Any:
         """Draw the world as `render_mode` says; see `Renderer.render`."""

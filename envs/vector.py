@@ -90,6 +90,11 @@ class BatchEnv(VectorEnv):
         self._observations = np.zeros((num_envs, *observation_space.shape))
 
     @property
+    def model(self) -> Any:
+        """MuJoCo's model, as Gymnasium's environments have it; to change numbers of it, see `set_params`."""
+        return self.worlds.model.mj
+
+    @property
     def dt(self) -> float:
         """Duration of a step [s]."""
         return self.worlds.dt
@@ -187,6 +192,18 @@ class BatchEnv(VectorEnv):
         add_info(infos, outcome.info, ~ended)
         self._reset_worlds(ended, infos)
         return self._observations.copy(), outcome.reward, outcome.terminated, truncations, infos
+
+    def set_params(self, worlds: Any = None, **params: Any) -> None:
+        """Give environments parameters of their own, such as masses and frictions; they stay through resets.
+
+        Args:
+            worlds: None for all, a boolean mask of (num_envs,), or indices.
+            params: by MuJoCo's names and in its shapes, for each or for all; see `simengine.Simulation.set_params`.
+
+        Raises:
+            ValueError: as `simengine.Simulation.set_params`.
+        """
+        self.worlds.set_params(worlds, **params)
 
     def render(self) -> tuple[Any, ...]:
         """Draw every world as `render_mode` says, one picture each; see `Renderer.render`."""

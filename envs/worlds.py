@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,6 +55,7 @@ class Worlds:
         self.init_qpos = np.array(self.model.mj.qpos0, dtype=np.float64)
         self.init_qvel = np.zeros(self.model.nv)
         self._memory: dict[str, np.ndarray] = {}
+        self._own_params: dict[str, None] = {}  # names, in the order in which they were first set
 
     def _simulation(self, num_worlds: int, engine: EngineOptions) -> simengine.Simulation:
         return simengine.Simulation(
@@ -66,6 +67,11 @@ class Worlds:
             keep=self.task.derived,
             on_nonfinite="freeze",
         )
+
+    def set_params(self, worlds: Any = None, **params: Any) -> None:
+        """Give worlds parameters of their own, which stay through resets; see `simengine.Simulation.set_params`."""
+        self.simulation.set_params(worlds, **params)
+        self._own_params |= dict.fromkeys(params)
 
     def reset(
         self, worlds: np.ndarray, generators: list[np.random.Generator]
@@ -87,7 +93,7 @@ class Worlds:
         self, worlds: np.ndarray, qpos: np.ndarray, qvel: np.ndarray
     ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Put worlds at rest in time and controls, at `qpos` (k, nq) and `qvel` (k, nv); returns what `reset` does."""
-        fields, warmstart = self._evaluate(qpos, qvel)
+        fields, warmstart = self._evaluate(worlds, qpos, qvel)
         self.simulation.reset(worlds)
         self.simulation.set_state(worlds, qpos=qpos, qvel=qvel, qacc_warmstart=warmstart)
         for name, value in self.task.memory(fields).items():
@@ -96,14 +102,18 @@ class Worlds:
             self._memory[name][worlds] = value
         return self.task.observation(fields), self.task.reset_info(fields)
 
-    def _evaluate(self, qpos: np.ndarray, qvel: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """Fields at states (k, ...) as after mj_resetData and mj_forward, and the warm start that follows from them."""
+    def _evaluate(
+        self, worlds: np.ndarray, qpos: np.ndarray, qvel: np.ndarray
+    ) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """Fields at states (k, ...) of worlds (k,) as after mj_resetData and mj_forward, and their warm start."""
         chunks = []
         size = self._scratch.num_worlds
         for start in range(0, len(qpos), size):
             part = slice(start, start + size)
             count = len(qpos[part])
             self._scratch.reset()
+            if self._own_params:
+                self._scratch.set_params(np.arange(count), **self._params_of(worlds[part]))
             self._scratch.set_state(np.arange(count), qpos=qpos[part], qvel=qvel[part])
             self._scratch.forward()
             values = self._read(self._scratch)
@@ -114,6 +124,11 @@ class Worlds:
         for name in POST_CONSTRAINT_FIELDS.intersection(fields):
             fields[name][:] = 0
         return fields, warmstart
+
+    def _params_of(self, worlds: np.ndarray) -> dict[str, np.ndarray]:
+        """What worlds (k,) have of their own, (k, ...) by name."""
+        group = self.simulation.groups[0]
+        return {name: group.to_host(group.params(name)[worlds]) for name in self._own_params}
 
     def _read(self, simulation: simengine.Simulation) -> dict[str, np.ndarray]:
         return {name: read(simulation, name) for name in ("qpos", "qvel", *self.task.derived)}
@@ -137,7 +152,7 @@ class Worlds:
 
     def _restore_stopped(self, fields: dict[str, np.ndarray], stopped: np.ndarray) -> None:
         """Replace the derived fields of stopped worlds, which need not be finite, by those of their last good state."""
-        good, _ = self._evaluate(fields["qpos"][stopped], fields["qvel"][stopped])
+        good, _ = self._evaluate(np.flatnonzero(stopped), fields["qpos"][stopped], fields["qvel"][stopped])
         for name in self.task.derived:
             fields[name][stopped] = good[name]
 

@@ -165,7 +165,7 @@ class WorldParameters:
         """Lengths (worlds, ntendon) at rest: of fixed tendons by the coordinates, the others' do not change."""
         rows, known = lengths_by_qpos(self._model.mj), self._model.tendon_length0
         fixed = rows.any(axis=1)
-        lengths = xp.tensordot(qpos0, xp.asarray(rows.T, qpos0.dtype), 1)
+        lengths = _combined(qpos0, xp.asarray(rows.T, qpos0.dtype))
         return xp.where(xp.asarray(fixed), lengths, xp.asarray(known, qpos0.dtype))
 
     def _inertial(self, xp: Any, mass: Any, inertia: Any, armature: Any, ipos: Any) -> dict[str, Any]:
@@ -188,7 +188,7 @@ class WorldParameters:
         sides = (rows.reshape(*rows.shape[:-3], -1, mj.nv) for rows in (centres, known(rest.angular)))
         means = [_weights(inverse, rows).reshape(len(mass), -1, 3).mean(axis=-1) for rows in sides]
         by_body = xp.stack(means, axis=-1)
-        by_dof = xp.tensordot(inverse[:, diagonal, diagonal], known(_averages(mj)), 1)
+        by_dof = _combined(inverse[:, diagonal, diagonal], known(_averages(mj)))
         # MuJoCo takes bodies that slide along their principal axes, and nothing else, for their mass alone
         slides = xp.asarray(mj.body_simple == 2) & (ipos == 0).all(axis=-1)
         own = 1 / xp.maximum(mass, _MINVAL)
@@ -200,7 +200,7 @@ class WorldParameters:
             "dof_armature": armature,
             "body_ipos": ipos,
             **self._sensed(xp, ipos),
-            "body_subtreemass": xp.tensordot(mass, known(_above(mj)), 1),
+            "body_subtreemass": _combined(mass, known(_above(mj))),
             "body_box": box_sides(xp, mass, inertia),
             "body_invweight0": by_body,
             "dof_invweight0": by_dof,
@@ -259,6 +259,11 @@ def _summed(rows: Any, weight: Any) -> Any:
     nv = rows.shape[-1]
     weighted = (weight[..., None] * rows).reshape(len(weight), -1, nv)
     return rows.reshape(*rows.shape[:-3], -1, nv).swapaxes(-1, -2) @ weighted
+
+
+def _combined(values: Any, matrix: Any) -> Any:
+    """Values (worlds, n) times a matrix (n, k), in sums that do not depend on how many worlds there are."""
+    return (values[:, :, None] * matrix).sum(axis=1)
 
 
 def _weights(inverse: Any, rows: Any) -> Any:

@@ -33,9 +33,18 @@ def make_pair(mode: AutoresetMode, **arguments: Any) -> tuple[gymnasium.vector.V
     return ours, theirs
 
 
-def run(mode: AutoresetMode, same: Any, steps: int, **arguments: Any) -> tuple[int, int, int]:
-    """Step both with random actions and compare everything; returns terminations, truncations, mixed steps."""
+def run(
+    mode: AutoresetMode, same: Any, steps: int, params: dict[str, np.ndarray] | None = None, **arguments: Any
+) -> tuple[int, int, int]:
+    """Step both with random actions and compare everything; returns terminations, truncations, mixed steps.
+
+    Args: params: parameters of the environments' own, (NUM_ENVS, ...).
+    """
     ours, theirs = make_pair(mode, **arguments)
+    if params:
+        ours.unwrapped.set_params(**params)  # type: ignore[attr-defined]
+        for i, env in enumerate(theirs.envs):
+            env.unwrapped.set_params(**{name: values[i] for name, values in params.items()})
     theirs.action_space.seed(2)
     same(ours.reset(seed=7), theirs.reset(seed=7))
     terminated = truncated = mixed = 0
@@ -60,6 +69,31 @@ def test_equals_single_environments(mode: AutoresetMode, same: Any) -> None:
     assert terminated > 20
     assert truncated > 20
     assert mixed > 20
+
+
+def test_environments_with_parameters_of_their_own_equal_single_ones(same: Any) -> None:
+    """Which keep them through resets; what is observed at a reset follows from them too."""
+    ours, _ = make_pair(AutoresetMode.NEXT_STEP)
+    mj, rng = ours.unwrapped.model, np.random.default_rng(3)  # type: ignore[attr-defined]
+    masses = mj.body_mass * rng.uniform(0.5, 2, (NUM_ENVS, mj.nbody))
+    frictions = mj.geom_friction * rng.uniform(0.2, 2, (NUM_ENVS, mj.ngeom, 3))
+    terminated, truncated, _ = run(AutoresetMode.SAME_STEP, same, 60, {"body_mass": masses, "geom_friction": frictions})
+    assert terminated + truncated > 10
+
+
+def test_what_starts_an_episode_follows_from_the_parameters() -> None:
+    ours, _ = make_pair(AutoresetMode.DISABLED)
+    worlds = ours.unwrapped.worlds  # type: ignore[attr-defined]
+    masses = worlds.model.mj.body_mass * np.array([[1.0], [2.0], [0.5]])
+    ours.unwrapped.set_params(body_mass=masses)  # type: ignore[attr-defined]
+    ours.reset(seed=0)
+    started = np.array(worlds.simulation.field("qacc_warmstart"))
+    worlds.simulation.forward()
+    np.testing.assert_array_equal(started, worlds.simulation.field("qacc"))
+    ours.unwrapped.set_params([1], body_mass=masses[0])  # type: ignore[attr-defined]
+    worlds.simulation.forward()
+    changed = (started != np.asarray(worlds.simulation.field("qacc"))).any(axis=1)
+    assert changed.tolist() == [False, True, False]
 
 
 def test_equals_single_environments_in_float32(same: Any) -> None:
