@@ -40,7 +40,7 @@ WORLDS = 6
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(LEAN, id="pyramids"),
+        pytest.param(LEAN, id="pyramids", marks=pytest.mark.slow),
         pytest.param(ROLLER, id="cones"),
         pytest.param(ROLLER.replace("<option", "<option solver='PGS'"), id="PGS", marks=pytest.mark.slow),
     ],

@@ -17,7 +17,7 @@ from simengine.kernels import cuda_build
 from simengine.kernels.every_kernel import all_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.state.fields import NUM_COLUMNS
-from tests.stages.harness import GUARD_BYTES, GUARD_VALUE, Argument, Memory, Place, functions
+from tests.stages.harness import GUARD_BYTES, GUARD_VALUE, Argument, Memory, Place, function
 
 ALIGNMENT = 256  # bytes: what allocators of GPU memory give
 
@@ -115,7 +115,7 @@ class HostResident(Resident):
                 value = self.address(slot) if isinstance(slot, Place) else slot or 0
                 words.append(value.to_bytes(8, "little", signed=True))
         packed = np.frombuffer(b"".join(words), np.uint64)
-        functions(self.memory.dtype)[kernel.name](packed.ctypes.data)
+        function(kernel.name, self.memory.dtype)(packed.ctypes.data)
 
 
 @cache

@@ -187,15 +187,15 @@ def arguments(
 
 
 @cache
-def functions(dtype: str) -> dict[str, HostFunction]:
-    """Every kernel of the engine for one lane, compiled or found in the cache."""
-    return load_kernels(all_kernels(), dtype)
+def function(name: str, dtype: str) -> HostFunction:
+    """A kernel of the engine for one lane, compiled or found in the cache when it is first called."""
+    return load_kernels([kernel for kernel in all_kernels() if kernel.name == name], dtype)[name]
 
 
 def call(kernel: Kernel, memory: Memory, slots: list[Argument]) -> None:
     """Call a kernel of the host build with arguments in launch order."""
     packed = np.frombuffer(b"".join(slot_bytes(s, memory) for s in slots), dtype=np.uint64)
-    functions(memory.dtype)[kernel.name](packed.ctypes.data)
+    function(kernel.name, memory.dtype)(packed.ctypes.data)
 
 
 def slot_bytes(argument: Argument, memory: Memory) -> bytes:

@@ -29,6 +29,7 @@ Contacts = list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
 """Geom pairs (ncon, 2), dist (ncon,), pos (ncon, 3) and frame (ncon, 9) of each state."""
 
 COUNT = 105
+JAX_CASES = (("float64", 0.01), ("float32", 0.0))
 TOLERANCE = {"float64": (1e-5, 3e-5, 1e-4), "float32": (1e-5, 1e-3, 3e-3)}
 """Of dist [m], pos [m] and frame. MuJoCo's own normals are no better than 1e-5, nor is the line on a cylinder's side
 that lies on a face where they point; and where a normal is almost that of a cylinder's cap, float32 does not tell them
@@ -59,15 +60,15 @@ def by_host(mj: mujoco.MjModel, qpos: np.ndarray, dtype: str) -> Contacts:
 
 
 @cache
-def jax_function(margin: float, dtype: str) -> tuple[Model, Any]:
-    """The table, and the contacts of COUNT states by the JAX form, compiled."""
+def jax_function(margin: float, dtype: str, count: int) -> tuple[Model, Any]:
+    """The table, and the contacts of `count` states by the JAX form, compiled."""
     table = load_model(model(margin))
-    blank = jnp.zeros((COUNT, table.nq), dtype)
+    blank = jnp.zeros((count, table.nq), dtype)
     return table, quick_jit(jax.vmap(lambda q: contacts_of(table, q))).lower(blank).compile()
 
 
 def by_jax(margin: float, qpos: np.ndarray, dtype: str) -> Contacts:
-    table, function = jax_function(margin, dtype)
+    table, function = jax_function(margin, dtype, len(qpos))
     dist, pos, frame, active = (np.asarray(v) for v in function(jnp.asarray(qpos, dtype)))
     geoms = np.column_stack((table.cand_geom1, table.cand_geom2))[table.slot_cand]
     return [(geoms[a], d[a], p[a], f[a]) for d, p, f, a in zip(dist, pos, frame, active, strict=True)]
@@ -150,9 +151,12 @@ def test_the_contacts_of_a_capsule_come_in_mujocos_order() -> None:
     assert several > 5
 
 
-@pytest.mark.parametrize(("dtype", "margin"), [("float64", 0.01), pytest.param("float32", 0.0, marks=pytest.mark.slow)])
-def test_jax_agrees_with_mujoco(dtype: str, margin: float) -> None:
-    qpos = poses(COUNT)
+@pytest.mark.parametrize(
+    ("dtype", "margin", "count"),
+    [("float64", 0.01, 30), *(pytest.param(*case, COUNT, marks=pytest.mark.slow) for case in JAX_CASES)],
+)
+def test_jax_agrees_with_mujoco(dtype: str, margin: float, count: int) -> None:
+    qpos = poses(count)
     compare(by_jax(margin, qpos, dtype), by_mujoco(margin, qpos), dtype)
 
 
@@ -171,7 +175,7 @@ def test_the_poses_cover_every_pair_deep_shallow_and_apart() -> None:
 
 @pytest.mark.slow
 def test_gradients_of_contacts_are_those_of_finite_differences() -> None:
-    table, function = jax_function(0.01, "float64")
+    table, function = jax_function(0.01, "float64", COUNT)
     qpos, step = poses(1, seed=5)[0], 1e-6
 
     def observed(dist: Any, pos: Any, frame: Any, active: Any) -> Any:
