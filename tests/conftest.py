@@ -1,7 +1,7 @@
 """Settings that every test shares.
 
-JAX programs are compiled without expensive optimisations, which takes an eighth of the time, and once for all processes
-of a run: the tests run each only a few times.
+JAX programs are compiled without expensive optimisations, which takes far less time, and once for all processes of a
+run: the tests run each only a few times.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import tempfile
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("MPLBACKEND", "Agg")
-# the older emitters take a third of the time, and the tests use every core without splitting a program
+# the older emitters take a third to a quarter of the time, and the tests use every core without splitting a program
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
