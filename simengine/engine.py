@@ -19,8 +19,10 @@ from simengine.emission.params import GroupParameters
 from simengine.emission.room import Placement, class_bounds, lanes_of
 from simengine.emission.selection import kernels_of
 from simengine.emission.shard import ShardEmitter
+from simengine.emission.step_calls import step_kernel_of
 from simengine.emission.steps import Controls, advance
 from simengine.emission.store import GroupStore
+from simengine.kernels import catalogue
 from simengine.kernels.functions import KernelFunctions
 from simengine.model.blob import pack_models, with_integers
 from simengine.model.model import Model
@@ -73,7 +75,8 @@ class ListEngine:
         self._following_group = 0
         self._following_shard = 0
         self._free_shards: list[int] = []
-        require([(model, self._place(num_worlds)) for model, num_worlds in groups])
+        self._together = sum(num_worlds for _, num_worlds in groups), len(groups)
+        require([(model, self._place(num_worlds, self._together)) for model, num_worlds in groups])
         for model, num_worlds in groups:
             self._make_group(model, num_worlds)
         self._make_executor()
@@ -83,7 +86,9 @@ class ListEngine:
         """Take in a group; returns its number. Raises BackendError where it does not fit; nothing is changed then."""
         self.backend.drain()
         model = self.backend.form_of(model)
-        require([(model, self._place(num_worlds))])
+        together = self._together[0] + num_worlds, self._together[1] + 1
+        require([(model, self._place(num_worlds, together))])
+        self._together = together
         group = self._make_group(model, num_worlds)
         self.executor.close()
         self._make_executor()
@@ -93,6 +98,7 @@ class ListEngine:
         """Give back a group's memory, once the work under way is done."""
         self.synchronize()
         self._free_shards += [emitter.shard.number for emitter in self.emitters[group]]
+        self._together = self._together[0] - self.stores[group].num_worlds, self._together[1] - 1
         for table in (self.stores, self.emitters, self.valid):
             del table[group]
         self.paused.discard(group)
@@ -100,7 +106,7 @@ class ListEngine:
 
     def _make_group(self, model: Model, num_worlds: int) -> int:
         group = self._following_group
-        store = GroupStore(f"group{group}", model, self._place(num_worlds))
+        store = GroupStore(f"group{group}", model, self._place(num_worlds, self._together))
         count = len(store.bounds) - 1
         # numbers of shards that went are used again, so that the table of segments does not grow with every change
         free = len(self._free_shards)
@@ -112,15 +118,28 @@ class ListEngine:
         del self._free_shards[:count]
         return group
 
-    def _place(self, num_worlds: int) -> Placement:
-        """Where a group of so many worlds is to be."""
+    def _place(self, num_worlds: int, together: tuple[int, int]) -> Placement:
+        """Where a group of so many worlds is to be, where these are the worlds and groups that are stepped together."""
         count = min(num_worlds, self._shards or self.backend.shards_for(num_worlds, self._favourite))
         bounds = [num_worlds * i // count for i in range(count + 1)]
-        return Placement(self.backend, self._dtype, bounds, self.emission == "ahead")
+        whole = together if self._by_kernels_of_steps else None
+        return Placement(self.backend, self._dtype, bounds, self._goes_ahead, whole)
+
+    @property
+    def _by_kernels_of_steps(self) -> bool:
+        """Whether steps are kernels of their own where they can be."""
+        return self.emission == "whole" and self.backend.name == "cuda"
+
+    @property
+    def _goes_ahead(self) -> bool:
+        """Whether shards are stepped ahead of their counts where they can be."""
+        return self.emission == "ahead" or self._by_kernels_of_steps
 
     def footprint(self, group: int, num_worlds: int, keep: frozenset[str]) -> Footprint:
         """What so many worlds of a group's model take."""
-        return footprint(self.stores[group].model, self._place(num_worlds), keep)
+        store = self.stores[group]
+        together = self._together[0] - store.num_worlds + num_worlds, self._together[1]
+        return footprint(store.model, self._place(num_worlds, together), keep)
 
     def _choose(self, models: Iterable[Model]) -> None:
         """Choose executor and emission where that was left to the backend."""
@@ -132,10 +151,6 @@ class ListEngine:
             recorded = self._chosen_options.get("record", "off") != "off"
             emission = self.backend.emission(self._favourite, recorded)
         self.emission = emission
-        if self.emission == "whole" and self.backend.name != "host":
-            raise ValueError(
-                f"emission 'whole' cannot be had on backend {self.backend.name!r}; choose counted or ahead"
-            )
 
     def _make_executor(self) -> None:
         self._choose(store.model for store in self.stores.values())
@@ -177,7 +192,10 @@ class ListEngine:
         model = store.model
         lanes = lanes_of(model, self.backend)
         functions = self._functions(lanes)
-        functions.require(kernels_of(model, model.opt_integrator, frozenset()))
+        whole = step_kernel_of(model, store.placement)
+        # what only fields to be kept are for is built when some are
+        of_lists = kernels_of(model, model.opt_integrator, frozenset())
+        functions.require((whole, catalogue.SCAN_KERNEL) if whole else of_lists)
         dense = class_bounds(model)[:LARGE_ISLANDS]
         island_lanes = [*map(self.backend.lanes, dense), *self._large_lanes(model)] if dense else []
         solvers = {n: self._functions(n) for n in island_lanes}
@@ -196,7 +214,7 @@ class ListEngine:
             of_class = tuple(
                 CallFactory(store, shard, solvers[n], tables, self.segments, n, c) for c, n in enumerate(island_lanes)
             )
-            emitters.append(ShardEmitter(store, shard, factory, of_class))
+            emitters.append(ShardEmitter(store, shard, factory, of_class, whole))
         return emitters
 
     def step(self, n: int, keep: frozenset[str], controls: Mapping[int, Any], executor: Executor | None = None) -> None:
@@ -229,7 +247,8 @@ class ListEngine:
         self, executor: Executor, n: int, keep: frozenset[str], controls: Sequence[Controls], emission: str
     ) -> Trace:
         emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
-        return advance(executor, emitters, emission, n, keep, controls)
+        issued = "ahead" if emission == "whole" and self._by_kernels_of_steps else emission
+        return advance(executor, emitters, issued, n, keep, controls)
 
     def lists(self) -> list[Emitter]:
         """Emitters of one step of every shard, but for those of paused groups."""

@@ -31,6 +31,18 @@ class Candidates(NamedTuple):
     reason: str
 
 
+class StepShape(NamedTuple):
+    """How worlds share a block of a kernel of whole steps: so many warps a team, and worlds a warp."""
+
+    warps: int
+    worlds_in_warp: int
+
+    @property
+    def worlds(self) -> int:
+        """Worlds of a block."""
+        return self.warps * self.worlds_in_warp
+
+
 class Backend(Protocol):
     """A processor that runs kernel lists."""
 
@@ -115,6 +127,25 @@ class Backend(Protocol):
 
     def resize(self, launch: Any, units: int, lanes: int, scratch_bytes: int, packed: bool) -> Launch:
         """The same launch over another number of worlds, `packed` beside launches of other kernels."""
+        ...
+
+    def step_shape(self, all_worlds: int, groups: int, lanes: int, scratch_bytes: int) -> StepShape | None:
+        """How worlds share blocks in kernels of whole steps, which run on so many worlds of so many groups at once.
+
+        None where the worlds are too many for such kernels, or the backend has none.
+        """
+        ...
+
+    def launch_steps(
+        self,
+        function: Any,
+        units: int,
+        shape: StepShape,
+        scratch_bytes: int,
+        args: Sequence[Any],
+        buffers: BufferSet,
+    ) -> Launch:
+        """Bind a kernel of whole steps of so many worlds to its arguments."""
         ...
 
     def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:

@@ -10,16 +10,19 @@ from typing import Any
 import numpy as np
 
 from scheduler import BufferSet, CudaLaunch, DeviceTask
-from simengine.backends.base import Candidates, lanes_for
+from simengine.backends.base import Candidates, StepShape, lanes_for
 from simengine.errors import BackendError
 from simengine.kernels import cuda_build
 from simengine.kernels.kernel import Kernel
+from simengine.kernels.step_kernel import MOST_WARPS, TEAMS, WARP
 from simengine.model.model import Model
 
 _BLOCKS_A_MULTIPROCESSOR = 16  # blocks of one world that a multiprocessor is given before worlds share blocks
 
+# Rounds of blocks up to which kernels of whole steps take less time than lists, of which many hinder each other.
+_STEP_ROUNDS, _STEP_ROUNDS_OF_MANY, _MANY_GROUPS = 1, 2, 5
+
 _EXECUTORS = ("serial", "streams", "graph", "graph-cached", "pipeline", "device")
-_WARP = 32
 
 _MEASURED = {
     "graph-cached": (
@@ -68,7 +71,8 @@ class CudaBackend:
         self._cupy = cupy
         limit = cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
         self._shared_limit = int(limit)
-        self._spread_blocks = _BLOCKS_A_MULTIPROCESSOR * int(cupy.cuda.Device().attributes["MultiProcessorCount"])
+        self._multiprocessors = int(cupy.cuda.Device().attributes["MultiProcessorCount"])
+        self._spread_blocks = _BLOCKS_A_MULTIPROCESSOR * self._multiprocessors
         self._pinned: list[Any] = []
         # Memory is made and filled on a stream of its own, for which the host waits: a run may ask for memory when its
         # kernels are spread over streams already, and the caller's stream may be busy with other work.
@@ -171,7 +175,7 @@ class CudaBackend:
         else:
             most = self._most_worlds(lanes, scratch_bytes)
             launch = CudaLaunch(function.ptr, (1,), (lanes, most), most * scratch_bytes, args, buffers)
-            in_tile = max(1, _WARP // lanes)
+            in_tile = max(1, WARP // lanes)
             task = DeviceTask(function.body, max(1, -(-units // in_tile)), in_tile * scratch_bytes)
             launch = launch.with_shape(*self._shape(units, lanes, scratch_bytes, self._spread_blocks), task)
         launch._keepalive = function
@@ -199,9 +203,39 @@ class CudaBackend:
 
     def resize(self, launch: CudaLaunch, units: int, lanes: int, scratch_bytes: int, packed: bool) -> CudaLaunch:
         """The same kernel and arguments on a grid for `units` worlds."""
-        tiles = max(1, -(-units // max(1, _WARP // lanes)))
+        tiles = max(1, -(-units // max(1, WARP // lanes)))
         task = None if launch.task is None else replace(launch.task, tiles=tiles)
         return launch.with_shape(*self._shape(units, lanes, scratch_bytes, 1 if packed else self._spread_blocks), task)
+
+    def step_shape(self, all_worlds: int, groups: int, lanes: int, scratch_bytes: int) -> StepShape | None:
+        """A block for each world, until these are more than multiprocessors: then as few blocks as those, if possible.
+
+        Blocks of different models on one multiprocessor slow each other down by half and more, since it fetches the
+        instructions of all of them; worlds of one block are in the same place of their program.
+        """
+        fit = self._shared_limit // max(scratch_bytes, 1)
+        wanted = min(fit, -(-all_worlds // self._multiprocessors))
+        warps = min(wanted, MOST_WARPS)
+        if warps == 0:
+            return None
+        shape = StepShape(warps, min(fit // warps, -(-wanted // warps), WARP // lanes))
+        rounds = _STEP_ROUNDS if groups < _MANY_GROUPS else _STEP_ROUNDS_OF_MANY
+        return shape if all_worlds <= rounds * shape.worlds * self._multiprocessors else None
+
+    def launch_steps(
+        self,
+        function: Any,
+        units: int,
+        shape: StepShape,
+        scratch_bytes: int,
+        args: Sequence[Any],
+        buffers: BufferSet,
+    ) -> CudaLaunch:
+        """Blocks of several teams of warps."""
+        grid, block = (-(-units // shape.worlds),), (WARP * TEAMS * shape.warps,)
+        launch = CudaLaunch(function.ptr, grid, block, shape.worlds * scratch_bytes, args, buffers)
+        launch._keepalive = function
+        return launch
 
     def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:
         """Options for the CUDA executors."""
@@ -223,7 +257,12 @@ class CudaBackend:
         return Candidates((name,), _MEASURED[name if by_islands or _can_build_graphs() else "without graphs"])
 
     def emission(self, executor: str, recorded: bool) -> str:
-        """A graph holds whole steps where it need not wait for counts."""
+        """A graph holds whole steps where it need not wait for counts; few worlds take each a block of one kernel.
+
+        What is recorded, and what workers run, has its kernels one by one.
+        """
+        if executor == "graph-cached" and not recorded:
+            return "whole"
         return "ahead" if executor in ("graph-cached", "pipeline", "device") else "counted"
 
     def shards_for(self, num_worlds: int, executor: str) -> int:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from scheduler import BufferSet, HostLaunch
-from simengine.backends.base import Candidates
+from simengine.backends.base import Candidates, StepShape
+from simengine.errors import BackendError
 from simengine.kernels import host_build
 from simengine.kernels.kernel import Kernel
 from simengine.model.model import Model
@@ -118,6 +119,22 @@ class HostBackend:
     def resize(self, launch: HostLaunch, units: int, lanes: int, scratch_bytes: int, packed: bool) -> HostLaunch:
         """Host kernels read their number of worlds themselves."""
         return launch
+
+    def step_shape(self, all_worlds: int, groups: int, lanes: int, scratch_bytes: int) -> StepShape | None:
+        """None: on the host whole steps are programs of kernels (`simengine.backends.host_program`)."""
+        return None
+
+    def launch_steps(
+        self,
+        function: Any,
+        units: int,
+        shape: StepShape,
+        scratch_bytes: int,
+        args: Sequence[Any],
+        buffers: BufferSet,
+    ) -> HostLaunch:
+        """There is no such kernel on the host."""
+        raise BackendError("kernels of whole steps are for GPUs; use emission='whole', which makes them programs here")
 
     def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:
         """Options for the host executors."""

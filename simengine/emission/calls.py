@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple
@@ -67,12 +67,14 @@ class CallFactory:
     """Makes the calls of one shard. Prebuilt once; counts change only the grid.
 
     Args:
-        store, shard: memory, and worlds of it; `shard` is an attribute.
+        store, shard: memory, and worlds of it.
         functions: compiled kernels.
         tables: the model's header and blobs.
         segments: ids of the parts of memory.
         lanes: lanes of a unit.
         island_class: for kernels whose unit is an island, the class of the islands.
+
+    All but `store` and `island_class` are attributes.
     """
 
     def __init__(
@@ -89,9 +91,9 @@ class CallFactory:
         self._store = store
         self.shard = shard
         self.functions = functions
-        self._tables = tables
-        self._segments = segments
-        self._lanes = lanes
+        self.tables = tables
+        self.segments = segments
+        self.lanes = lanes
 
     def make(
         self,
@@ -123,14 +125,14 @@ class CallFactory:
             args = [*self._fields(kernel, {*kept, *(_PROGRESS if ahead else ())}), *self._of_shard(kernel)]
         else:
             prefix = self._slices() if kernel.unit == "slice" else self._prefix(listed)
-            head = [*prefix, self._argument("progress") if ahead and not kernel.apart else None]
+            head = [*prefix, self.argument("progress") if ahead and not kernel.apart else None]
             args = [*head, *self._fields(kernel, set(kept)), *self._tail(kernel, places, scalars or {})]
         word = 4 if store.dtype == "float32" else 8
-        lanes = kernel_lanes(kernel, self._lanes)
+        lanes = kernel_lanes(kernel, self.lanes)
         column = lanes if store.backend.name == "cuda" and lanes <= 32 else 4  # COLUMN_WORDS of dialect.cuh
         scratch = word * (places.words + column)
         works_in = None
-        if works_in_memory(kernel, self._lanes, store.backend):
+        if works_in_memory(kernel, self.lanes, store.backend):
             # one after another in the same memory
             works_in = store.scratch(shard.place, memory_words(places)) if places.words else None
             args, scratch = [*args, works_in], 0
@@ -143,8 +145,8 @@ class CallFactory:
             store.buffers,
             kernel.unit == "column",
         )
-        reads = self._ids(self._read(kernel, listed, ahead), None)
-        writes = self._ids((*map(kernel.stored_as, kept), *kernel.island_scratch), listed)
+        reads = self.ids(self._read(kernel, listed, ahead), None)
+        writes = self.ids((*map(kernel.stored_as, kept), *kernel.island_scratch), listed)
         updates = self._updated(kernel, listed, ahead)
         call = KernelCall(
             name=kernel.name + suffix,
@@ -161,14 +163,14 @@ class CallFactory:
     def _tiled(self, kernel: Kernel, touched: tuple[int, ...]) -> tuple[int, ...]:
         """What a call over all worlds touches tile by tile: a tile is the same worlds in all of them, and takes what is
         theirs, but for the counts by which a kernel finds its contacts' places."""
-        of_all = self._ids(("counts",) if kernel.apart else (), None)
+        of_all = self.ids(("counts",) if kernel.apart else (), None)
         return tuple(segment for segment in touched if segment not in of_all) if kernel.unit == "world" else ()
 
     def _scratch_ids(self, works_in: Buffer | None) -> tuple[int, ...]:
-        return () if works_in is None else (self._segments.intern("scratch", self.shard.number, None),)
+        return () if works_in is None else (self.segments.intern("scratch", self.shard.number, None),)
 
     def _updated(self, kernel: Kernel, listed: Listed | None, ahead: bool) -> tuple[int, ...]:
-        return self._ids((kernel.stored_as(n) for n in kernel.updates if ahead or n not in _PROGRESS), listed)
+        return self.ids((kernel.stored_as(n) for n in kernel.updates if ahead or n not in _PROGRESS), listed)
 
     def _most_dofs(self) -> int:
         """The most dofs of a unit."""
@@ -198,11 +200,11 @@ class CallFactory:
 
     def _prefix(self, listed: Listed | None) -> list[Any]:
         shard = self.shard
-        head: list[Any] = [*self._tables]
+        head: list[Any] = [*self.tables]
         if self._island_class is not None:
-            buffer, start = self._argument("island_totals")
+            buffer, start = self.argument("island_totals")
             of_class = (buffer, start + 4 * self._island_class)
-            return [*head, self._argument("island_record"), of_class, self._island_class, 0]
+            return [*head, self.argument("island_record"), of_class, self._island_class, 0]
         if listed is None:
             return [*head, None, None, shard.begin, shard.size]
         column = COLUMNS.index(listed.column)
@@ -218,20 +220,21 @@ class CallFactory:
 
     def _slices(self) -> list[Any]:
         """Tables and range of a kernel whose unit is a slice: all slices of the shard."""
-        buffer, start = self._argument("pair_totals")
+        buffer, start = self.argument("pair_totals")
         number = (buffer, start + 4 * PAIR_COLUMNS.index("slices"))
-        return [*self._tables, self._argument("slice_record"), number, 0, 0]
+        return [*self.tables, self.argument("slice_record"), number, 0, 0]
 
     def _fields(self, kernel: Kernel, kept: set[str]) -> list[Any]:
         arguments: list[Any] = []
         for name in (*kernel.reads, *kernel.produced, *kernel.updates):
             dropped = name not in kept and (name in kernel.produced or name in _PROGRESS)
-            arguments.append(None if dropped else self._argument(kernel.stored_as(name)))
-        arguments += [self._argument(name) for name in (*kernel.addresses, *kernel.island_scratch)]
+            arguments.append(None if dropped else self.argument(kernel.stored_as(name)))
+        arguments += [self.argument(name) for name in (*kernel.addresses, *kernel.island_scratch)]
         own = self._store.model.finds_pairs
-        return [*arguments, *(self._argument(name) if own else None for name in kernel.parameters)]
+        return [*arguments, *(self.argument(name) if own else None for name in kernel.parameters)]
 
-    def _argument(self, name: str) -> Any:
+    def argument(self, name: str) -> Any:
+        """Where the shard's part of a field is."""
         space, shard = FIELD[name].space, self.shard
         if space == "contact":
             return self._store.contacts[shard.place].buffers[name]
@@ -255,13 +258,14 @@ class CallFactory:
             places.words,
         ]
 
-    def _ids(self, names: Any, listed: Listed | None) -> tuple[int, ...]:
+    def ids(self, names: Iterable[str], listed: Listed | None) -> tuple[int, ...]:
+        """The segments of fields, or of what listed worlds have of them."""
         ids = []
         for name in names:
             partition = None
             if listed is not None and (listed.arenas or FIELD[name].space == "world"):
                 partition = (listed.family, listed.member)
-            ids.append(self._segments.intern(name, self.shard.number, partition))
+            ids.append(self.segments.intern(name, self.shard.number, partition))
         return tuple(ids)
 
     def _cost(self, kernel: Kernel, kept: Sequence[str], scratch: int) -> Cost:

@@ -18,7 +18,9 @@ from simengine.emission.room import (
     works_in_memory,
 )
 from simengine.emission.selection import few_worlds, fields_needed, launched_by
+from simengine.emission.step_calls import step_kernel_of, step_room
 from simengine.errors import BackendError
+from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model.blob import pack_models
 from simengine.model.model import Model
@@ -39,7 +41,7 @@ class Footprint(NamedTuple):
     Attributes:
         worlds: how many they are.
         world: of each world, whatever happens in it.
-        scratch: of each world, what kernels work in that are too large for the GPU's shared memory.
+        scratch: of each world, what kernels work in that is too large for the GPU's shared memory.
         table: of the model, and sums of the counts of shards.
         contact: of each contact; arenas grow to the most that a shard has had, and by doubling.
         row: of each constraint row, likewise.
@@ -100,7 +102,15 @@ def footprint(model: Model, placement: Placement, keep: frozenset[str]) -> Footp
     sizes = placement.shard_sizes()
     kernels: dict[str, Kernel] = {}
     used = set(INTEGRATION_STATE)
+    far = 0
     for size in set(sizes):
+        whole = step_kernel_of(model, placement)
+        if whole is not None:
+            scan = catalogue.SCAN_KERNEL
+            used.update(whole.reads, whole.state, whole.stored, scan.reads, scan.produced)
+            far = placement.word * step_room(whole, model, placement.backend, placement.dtype).far.words
+            if not keep:
+                continue
         few = few_worlds(model, size, placement.ahead)
         launched = launched_by(model, model.opt_integrator, keep, few, size)
         kernels.update((kernel.name, kernel) for kernel in launched)
@@ -131,7 +141,7 @@ def footprint(model: Model, placement: Placement, keep: frozenset[str]) -> Footp
     return Footprint(
         worlds=placement.num_worlds,
         world=sum(_bytes(f, model, placement) for f in fields if f.space in ("world", "block")) + of_columns,
-        scratch=_scratch(model, placement, tuple(kernels.values())),
+        scratch=far + _scratch(model, placement, tuple(kernels.values())),
         table=sum(blob.nbytes for blob in blobs) + of_shards * len(sizes),
         contact=each["contact"],
         row=each["row"],

@@ -30,12 +30,15 @@ class Placement(NamedTuple):
     Attributes:
         bounds: first world of each shard, and the number of worlds at the end.
         ahead: whether steps are issued ahead of their counts.
+        whole: how many worlds are stepped at once, and of how many groups, if steps are kernels of their own where they
+            can be (`simengine.emission.step_calls`); otherwise None.
     """
 
     backend: Backend
     dtype: str
     bounds: Sequence[int]
     ahead: bool
+    whole: tuple[int, int] | None = None
 
     @property
     def num_worlds(self) -> int:

@@ -13,12 +13,15 @@ once, as one fixed list, with one `finish` for the worlds of all bounded classes
 at once. Where arenas turn out to lack room for what was counted, everything after the count does nothing, so that the
 host finds the shard as it was, makes room, and has the remaining evaluations emitted by their counts.
 
-On the host a step may also be one call, *whole*: what is emitted by the counts runs without Python in between.
+A step may also be one call, *whole*. On the host it is a program: what is emitted by the counts runs without Python in
+between. On the GPU it is a kernel in which each world has a block to itself, where worlds are few and the model simple
+(`simengine.kernels.step_kernel`); other worlds are stepped ahead then. Fields that must be valid afterwards come from
+kernels of their own: the last step is one ahead, if there are any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -29,13 +32,17 @@ from scheduler.calls import Item
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
 from simengine.emission.evaluation import ALL_FIELDS, COLUMN, EvaluationBuilder
 from simengine.emission.plan import Plan, Room, Work
+from simengine.emission.step_calls import StepCalls
 from simengine.emission.store import GroupStore
 from simengine.emission.whole import WholeStep, whole_step
+from simengine.kernels.step_kernel import StepKernel
 from simengine.state.fields import SENSED
 
 
 class ShardEmitter:
     """Emits the steps of one shard.
+
+    `steps` is the kernel of whole steps on the GPU, if that is how they are to be made.
 
     Attributes:
         factory: makes calls over worlds of the shard.
@@ -43,11 +50,17 @@ class ShardEmitter:
     """
 
     def __init__(
-        self, store: GroupStore, shard: Shard, factory: CallFactory, island_factories: tuple[CallFactory, ...] = ()
+        self,
+        store: GroupStore,
+        shard: Shard,
+        factory: CallFactory,
+        island_factories: tuple[CallFactory, ...] = (),
+        steps: StepKernel | None = None,
     ):
         self._store = store
         self.factory = factory
         self._builder = EvaluationBuilder(store, factory, island_factories)
+        self._step_calls = None if steps is None else StepCalls(store, factory, steps)
         self.shard = shard
         self._log: list[EmittedCall] = []
         self._latest_whole: WholeStep | None = None
@@ -106,15 +119,30 @@ class ShardEmitter:
         """
         key = (keep, rounds, controlled)
         if key not in self._lists:
-            last = self._step_ahead(keep)
-            steps = [*[self._step_ahead(frozenset()) if keep else last] * (rounds - 1), last]
-            if controlled:
-                steps = [self._controlled(calls, number, rounds) for number, calls in enumerate(steps)]
+            steps = self._steps_whole(*key) if self._step_calls else self._steps_ahead(*key)
             log = [EmittedCall(call, self.shard.size) for call in steps[-1]]
             self._lists[key] = FixedList(call for calls in steps for call in calls), log
         fixed, log = self._lists[key]
         self._begin_log(log)
         return fixed
+
+    def _steps_whole(self, keep: frozenset[str], rounds: int, controlled: bool) -> list[Sequence[KernelCall]]:
+        """Calls of as many steps as one kernel can make, and of the last one where something is to be kept."""
+        assert self._step_calls is not None
+        number = rounds - bool(keep)
+        steps: list[Sequence[KernelCall]] = [self._step_calls.make(number, controlled)] if number else []
+        if keep:
+            last = self._step_ahead(keep)
+            steps.append(self._controlled(last, number, rounds) if controlled else last)
+        return steps
+
+    def _steps_ahead(self, keep: frozenset[str], rounds: int, controlled: bool) -> list[Sequence[KernelCall]]:
+        """Calls of each step."""
+        last = self._step_ahead(keep)
+        steps: list[Sequence[KernelCall]] = [*[self._step_ahead(frozenset()) if keep else last] * (rounds - 1), last]
+        if not controlled:
+            return steps
+        return [self._controlled(calls, number, rounds) for number, calls in enumerate(steps)]
 
     def _step_ahead(self, keep: frozenset[str]) -> list[KernelCall]:
         integrator, worlds = self._store.model.opt_integrator, self.shard.size
@@ -124,7 +152,7 @@ class ShardEmitter:
             calls += [item.call.sized(worlds) for item in plan if isinstance(item, Work)]
         return calls
 
-    def _controlled(self, calls: list[KernelCall], number: int, rounds: int) -> list[KernelCall]:
+    def _controlled(self, calls: Sequence[KernelCall], number: int, rounds: int) -> list[KernelCall]:
         """Calls that read the controls of a step from those that are ahead."""
         ctrl = self._store.buffer("ctrl")
         ahead = (self._store.controls_ahead(rounds)[1], number * ctrl.nbytes)
@@ -144,12 +172,15 @@ class ShardEmitter:
         """After whole steps: note the worlds that are frozen."""
         self.bad_worlds = int(self._totals[COLUMN["bad"]])
 
-    def arrive(self) -> int:
-        """After steps ahead of their counts: how many evaluations are done, since this was last asked.
+    def arrive(self, n: int, keep: frozenset[str]) -> int:
+        """After n steps ahead of their counts: how many evaluations are done, since this was last asked.
 
-        Where that is not all of them, arenas have room for those that come next, and the shard may go on.
+        Where that is not all of them, arenas have room for those that come next, and the shard may go on. Whole steps
+        need no room in arenas.
         """
         passed, full = self._note_passed()
+        if self._step_calls:
+            passed += (n - bool(keep)) * self.stages
         self.bad_worlds = int(self._totals[COLUMN["bad"]])
         if full:
             totals = self._totals.tolist()

@@ -169,7 +169,7 @@ def _catch_up(
 ) -> Trace | None:
     """Let shards that were stepped ahead of their counts take the steps for which their arenas had no room."""
     executor.synchronize()
-    done = [(emitter, emitter.arrive()) for emitter in early]
+    done = [(emitter, emitter.arrive(n, keep)) for emitter in early]
     behind = [(emitter, count) for emitter, count in done if count < n * emitter.stages]
     trace = None
     for step in range(min((count // emitter.stages for emitter, count in behind), default=n), n):

@@ -82,6 +82,7 @@ class GroupStore:
     Attributes:
         bounds: first world of each shard, and the number of worlds at the end.
         ahead: whether steps are issued ahead of their counts.
+        placement: where the worlds are.
         retired: arrays that calls already issued may still use.
         growing: held while an arena moves: threads that run whole steps make room for themselves.
     """
@@ -94,6 +95,7 @@ class GroupStore:
         self.backend = backend = placement.backend
         self.dtype = placement.dtype
         self.ahead = placement.ahead
+        self.placement = placement
         self.buffers = BufferSet()
         self.retired: list[Any] = []
         self.growing = Lock()

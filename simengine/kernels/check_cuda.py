@@ -11,6 +11,7 @@ from simengine.kernels.cuda_build import ISLAND_LANES, WIDE_LANES, compile_cubin
 from simengine.kernels.every_kernel import all_kernels
 from simengine.kernels.island_kernels import of_large_worlds
 from simengine.kernels.kernel import Kernel
+from simengine.kernels.step_kernel import STEP_KERNELS
 
 Job = tuple[Kernel, str, int, int]
 
@@ -21,6 +22,7 @@ def _every_build(args: argparse.Namespace) -> list[Job]:
         (k, d, kernel_lanes(k, n), a) for k in all_kernels() for d in args.dtype for n in args.lanes for a in args.arch
     ]
     jobs += [(k, d, ISLAND_LANES[1], a) for k in all_kernels() if k.wide for d in args.dtype for a in args.arch]
+    jobs += [(k, d, n, a) for k in STEP_KERNELS for d in args.dtype for n in args.lanes for a in args.arch]
     # the forms for large worlds are no other code, so that one architecture tells
     jobs += [(k, d, WIDE_LANES, args.arch[0]) for k in of_large_worlds() for d in args.dtype]
     return list(dict.fromkeys(jobs))

@@ -114,7 +114,7 @@ def parameters(kernel: Kernel) -> list[str]:
     return [*MODEL_PARAMETERS, *RANGE_PARAMETERS, *fields, *scalars, *offsets, "int scratch_words"]
 
 
-def _entry(field: Field) -> str:
+def entry_words(field: Field) -> str:
     """C expression for the number of words of one entry."""
     factors = []
     for dim in field.dims:
@@ -135,7 +135,7 @@ def _pointer(kernel: Kernel, name: str) -> str:
     start = f"{ADDRESS_OF[field.space]}[world]" if field.space in ADDRESS_OF else "world"
     if kernel.apart and field.space == "contact":
         start = "own_contacts"
-    return f"{name} + size_t({start}) * ({_entry(field)})"
+    return f"{name} + size_t({start}) * ({entry_words(field)})"
 
 
 def _island_pointer(name: str) -> str:
@@ -148,7 +148,7 @@ def _island_pointer(name: str) -> str:
     starts |= dict.fromkeys(("qM", "qLD"), "4 * size_t(record[5])")
     starts |= dict.fromkeys(("contact_cand", *ISLAND_CONTACT_FIELDS), "record[7]")
     starts |= dict.fromkeys(ISLAND_DOF_FIELDS, "size_t(record[0]) * m.world_nv() + record[3]")
-    starts |= {row: f"size_t(record[4]) * ({_entry(FIELD[row])})" for row in ISLAND_ROW_FIELDS if row in FIELD}
+    starts |= {row: f"size_t(record[4]) * ({entry_words(FIELD[row])})" for row in ISLAND_ROW_FIELDS if row in FIELD}
     starts |= dict.fromkeys(("qM_blocks", "qLD_blocks"), "size_t(record[0]) * m.nM()")
     return f"{name} + {starts[name]}"
 
@@ -201,7 +201,7 @@ def _world_function(kernel: Kernel) -> str:
         elif name in kernel.preload:
             lines.append(
                 f"  const {kind}* w_{name} = preload(scratch + at_{name}, {_pointer(kernel, name)}, "
-                f"{_entry(FIELD[name])});"
+                f"{entry_words(FIELD[name])});"
             )
         else:
             lines.append(f"  {const}{kind}* w_{name} = {_pointer(kernel, name)};")
@@ -225,7 +225,7 @@ def _world_function(kernel: Kernel) -> str:
 def _of_contacts(kernel: Kernel, name: str) -> str:
     """C expression for the unit's part of a parameter of contacts; null where there is none."""
     start = "record[7]" if kernel.on_islands else "con_adr[world]"
-    return f"{name} ? {name} + size_t({start}) * {_entry(FIELD[name])} : 0"
+    return f"{name} ? {name} + size_t({start}) * {entry_words(FIELD[name])} : 0"
 
 
 def _working(kernel: Kernel, stage: Stage, name: str) -> str:
@@ -237,7 +237,7 @@ def _working(kernel: Kernel, stage: Stage, name: str) -> str:
 
 def _copy_out(kernel: Kernel, name: str) -> str:
     field = FIELD[name]
-    count = _entry(field)
+    count = entry_words(field)
     if field.space == "row":
         count = f"w_nefc[0] * ({count})"
     return f"  if ({name}) copy_out({_pointer(kernel, name)}, w_{name}, {count});"
@@ -354,7 +354,10 @@ def _host_entry(kernel: Kernel) -> str:
 
 def _counted_pairs(stage: str) -> tuple[PairType, ...]:
     """Pair types whose contacts a stage counts."""
-    return tuple(p for p in PAIRS if stage in ("collision_any", "collide") or (stage == "collision" and not p.heavy))
+    light = {pair for pair in PAIRS if not pair.heavy}
+    plain = light | {pair for pair in PAIRS if pair.plain}
+    known = {"collision": light, "contacts": light, "contacts_plain": plain, "collision_any": PAIRS, "collide": PAIRS}
+    return tuple(pair for pair in PAIRS if pair in known.get(stage, ()))
 
 
 def stage_sources(kernel: Kernel) -> list[Path]:
@@ -368,6 +371,7 @@ def stage_sources(kernel: Kernel) -> list[Path]:
 def body_sources(paths: Iterable[Path]) -> list[str]:
     """Texts of bodies, each after what is generated for it."""
     switches = {"collision": "collide_light", "collision_any": "collide_any", "collide": "collide_any"}
+    switches |= {"contacts": "collide_light", "contacts_plain": "collide_plain"}
     paths = list(paths)
     convex = any(path.stem == "convex" for path in paths)
     parts = [(_HERE / name).read_text() for name in _CONVEX_HEADERS] if convex else []
@@ -378,22 +382,24 @@ def body_sources(paths: Iterable[Path]) -> list[str]:
     return parts
 
 
+def source_of(kernel: Kernel, definitions: list[str], entry: str, after_headers: str = "") -> str:
+    """Complete source with an entry point: the dialect, the model's accessors, headers and the bodies of the stages."""
+    parts = [*definitions, (_HERE / "dialect.cuh").read_text(), constants()]
+    if kernel.unit != "column":
+        parts += ["#define UNIT_ISLAND"] if kernel.on_islands else []
+        parts.append(model_struct(kernel))
+        parts += [(_HERE / name).read_text() for name in headers_after_model(kernel)]
+    parts += [after_headers, *body_sources(stage_sources(kernel)), entry]
+    return "\n".join(part.replace("#pragma once\n", "") for part in parts)
+
+
 def kernel_source(kernel: Kernel, target: str) -> str:
     """Complete source of a kernel for "cuda", "host", or "task", a body for workers of executor `device`.
 
     The build defines REAL, REAL_IS_FLOAT and LANES, and TASK_NAME for tasks.
     """
-    parts = ["#define AS_TASK"] if target == "task" else []
-    parts += [(_HERE / "dialect.cuh").read_text(), constants()]
+    entry = {"cuda": _cuda_entry, "host": _host_entry, "task": _task_entry}[target](kernel)
     if kernel.unit != "column":
-        parts += ["#define UNIT_ISLAND"] if kernel.on_islands else []
-        parts.append(model_struct(kernel))
-        parts += [(_HERE / name).read_text() for name in headers_after_model(kernel)]
-    if target == "host":
-        parts.append((_HERE / "host_lanes.h").read_text())
-    parts += body_sources(stage_sources(kernel))
-    if kernel.unit != "column":
-        parts.append(_world_function(kernel))
-    entry = {"cuda": _cuda_entry, "host": _host_entry, "task": _task_entry}[target]
-    parts.append(entry(kernel))
-    return "\n".join(part.replace("#pragma once\n", "") for part in parts)
+        entry = f"{_world_function(kernel)}\n{entry}"
+    lanes = (_HERE / "host_lanes.h").read_text() if target == "host" else ""
+    return source_of(kernel, ["#define AS_TASK"] if target == "task" else [], entry, lanes)

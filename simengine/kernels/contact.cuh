@@ -99,21 +99,33 @@ DEVICE real detection_margin(const Model& m, int c) { return m.cand_margin()[c] 
 
 typedef int (*CollideFunction)(const Pair&, real, Contact*);
 
+// Where the contacts of a world go.
+struct ContactFields {
+  real *dist, *pos, *frame;
+  int* cand;
+
+  // Contacts of candidate pair c, from number `first` on.
+  DEVICE_METHOD void put(int first, const Contact* found, int number, int c) const {
+    for (int k = 0; k < number; ++k) {
+      dist[first + k] = found[k].dist;
+      for (int i = 0; i < 3; ++i) pos[3 * (first + k) + i] = found[k].pos[i];
+      for (int i = 0; i < 9; ++i) frame[9 * (first + k) + i] = found[k].frame[i];
+      cand[first + k] = c;
+    }
+  }
+};
+
 // Fill the contacts of every touching pair of one type, at most MOST a pair, at the places that counting gave them.
 template <CollideFunction COLLIDE, int MOST>
 DEVICE void fill_contacts(const Model& m, int type, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,
                           real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
+  const ContactFields out = {contact_dist, contact_pos, contact_frame, contact_cand};
   LANE_FOR(c, m.ncand()) {
     const int first = cand_adr[c], number = cand_adr[c + 1] - first;
     if (m.cand_type()[c] != type || number == 0) continue;
     Contact found[MOST];
     COLLIDE(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
-    for (int k = 0; k < number; ++k) {
-      contact_dist[first + k] = found[k].dist;
-      for (int i = 0; i < 3; ++i) contact_pos[3 * (first + k) + i] = found[k].pos[i];
-      for (int i = 0; i < 9; ++i) contact_frame[9 * (first + k) + i] = found[k].frame[i];
-      contact_cand[first + k] = c;
-    }
+    out.put(first, found, number, c);
   }
   lane_sync();
 }

@@ -74,12 +74,11 @@ DEVICE void count_shared(const Model& m, int base, int ncand, const real* geom_x
 }
 
 // Contacts of a candidate pair; rows receives how many constraint rows they add.
-template <CollideAny COLLIDE, int MOST, bool HEAVY>
-DEVICE int count_pair(const Model& m, int c, const real* geom_xpos, const real* geom_xmat, int* rows) {
+template <CollideAny COLLIDE, bool HEAVY>
+DEVICE int count_pair(const Model& m, int c, const real* geom_xpos, const real* geom_xmat, Contact* found, int* rows) {
   *rows = 0;
   if (spheres_apart(m, c, geom_xpos, geom_xmat)) return 0;
   if (HEAVY && boxes_apart(m, c, geom_xpos, geom_xmat)) return 0;
-  Contact found[MOST];
   const int number = COLLIDE(m.cand_type()[c], pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
   for (int k = 0; k < number; ++k) *rows += found[k].dist < m.cand_margin()[c] ? rows_of(m, c) : 0;
   return number;
@@ -136,10 +135,11 @@ DEVICE int contacts_before(const int* counts, int place, int number, int* all) {
 }
 
 // `standing` is how many rows a lane adds to those of contacts and limits. Without TOGETHER there are no heavy pairs.
+// `keep`, if not null, receives the contacts.
 template <CollideAny COLLIDE, int MOST, CountTogether TOGETHER>
 DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_length, const real* geom_xpos,
                            const real* geom_xmat, const int* world_status, int* cand_adr, int* ncon, int* nefc,
-                           int* counts, int shard_size, int standing) {
+                           int* counts, int shard_size, int standing, const ContactFields* keep = nullptr) {
   const bool healthy = world_status[0] == STATUS_HEALTHY;
   const int ncand = healthy ? m.ncand() : 0;
   int contacts = 0, rows = healthy ? standing : 0, types = 0;
@@ -147,12 +147,14 @@ DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_len
   ROLLED for (int base = 0; base < m.ncand(); base += LANES) {
     const int c = base + lane();
     int number = 0, more_rows = 0, total;
-    if (c < ncand) number = count_pair<COLLIDE, MOST, TOGETHER != nullptr>(m, c, geom_xpos, geom_xmat, &more_rows);
+    Contact found[MOST];
+    if (c < ncand) number = count_pair<COLLIDE, TOGETHER != nullptr>(m, c, geom_xpos, geom_xmat, found, &more_rows);
     if constexpr (TOGETHER != nullptr) {
       count_shared<TOGETHER>(m, base, ncand, geom_xpos, geom_xmat, &number, &more_rows);
     }
     const int before = lane_scan(number, &total);
     if (c < m.ncand()) cand_adr[c] = contacts + before;
+    if (keep) keep->put(contacts + before, found, number, c);
     if (number) types |= 1 << m.cand_type()[c];
     contacts += total;
     rows += more_rows;

@@ -19,6 +19,8 @@ from simengine.kernels.cache import cached, digest
 from simengine.kernels.codegen import kernel_source, task_name
 from simengine.kernels.host_build import defines
 from simengine.kernels.kernel import Kernel
+from simengine.kernels.step_codegen import step_source
+from simengine.kernels.step_kernel import StepKernel
 
 BLOCK = 128  # threads a block of a world kernel
 SCAN_LANES = 1024  # threads a block of the scan
@@ -37,6 +39,11 @@ def _nvrtc() -> Any:
     return nvrtc
 
 
+def cuda_source(kernel: Kernel) -> str:
+    """Complete CUDA source of a kernel."""
+    return step_source(kernel) if isinstance(kernel, StepKernel) else kernel_source(kernel, "cuda")
+
+
 def compile_cubin(kernel: Kernel, dtype: str, lanes: int, arch: int, extra_options: tuple[str, ...] = ()) -> bytes:
     """Machine code of a kernel for an architecture such as 90, with further options for NVRTC.
 
@@ -53,7 +60,7 @@ def compile_cubin(kernel: Kernel, dtype: str, lanes: int, arch: int, extra_optio
         "-lineinfo",
         *extra_options,
     ]
-    program = nvrtc.createProgram(kernel_source(kernel, "cuda"), f"{kernel.name}.cu", (), ())
+    program = nvrtc.createProgram(cuda_source(kernel), f"{kernel.name}.cu", (), ())
     try:
         nvrtc.compileProgram(program, options)
         return bytes(nvrtc.getCUBIN(program))
@@ -68,7 +75,7 @@ def compile_cubin(kernel: Kernel, dtype: str, lanes: int, arch: int, extra_optio
 def build_kernel(kernel: Kernel, dtype: str, lanes: int, arch: int) -> Path:
     """Compile a kernel, or find it in the cache; returns the file with its machine code."""
     nvrtc = _nvrtc()
-    source = kernel_source(kernel, "cuda")
+    source = cuda_source(kernel)
     key = digest(source, str(nvrtc.getVersion()), dtype, str(lanes), str(arch), str(BLOCK))
     return cached(f"{kernel.name}-{key}.cubin", lambda path: _write(path, compile_cubin(kernel, dtype, lanes, arch)))
 

@@ -5,7 +5,8 @@
 // the same expression then rounds the same in every kernel, and fma_() is written where it is wanted.
 //
 //   GPU          LANES of a warp, block = (LANES, worlds), collectives masked to the group; LANES > 32 is a whole
-//                block; as a task of executor `device`, block = (32 or LANES), and 32 / LANES worlds a tile
+//                block; as a task of executor `device`, block = (32 or LANES), and 32 / LANES worlds a tile; in a
+//                kernel of whole steps, block = (32 times the teams), a team's groups in a row
 //   host, 1      a plain loop, collectives are the identity
 //   host, more   one thread per lane with barriers, for the thread sanitizer
 //
@@ -64,7 +65,7 @@ typedef REAL real;
 
 #if SIMENGINE_GPU  // ------------------------------------------------------------------------------------ GPU
 
-#if defined(AS_TASK) && LANES < 32  // the blocks of workers are a warp in one row
+#if (defined(AS_TASK) && LANES < 32) || defined(AS_STEP)  // the warps of workers and teams stand in one row
 DEVICE int lane() { return threadIdx.x % LANES; }
 DEVICE int group_in_block() { return threadIdx.x / LANES; }
 #else

@@ -7,7 +7,7 @@ everything, and `step()`, which stores what the next step needs. Fused and unfus
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -167,8 +167,16 @@ class Kernel:
                 if FIELD[item.name].space == "row":
                     shape = (nrow, *shape)
             sized.append((item, padded(max(1, _product(shape)))))
-        shared = {pair for stage in self.stages for pair in stage.in_place}
-        return min((_place(order, shared) for order in _orders(sized)), key=lambda plan: plan.words)
+        return place_items(sized, {pair for stage in self.stages for pair in stage.in_place})
+
+
+def place_items(sized: list[tuple[ScratchItem, int]], shared: Set[tuple[str, str]]) -> ScratchPlan:
+    """Place items of so many words so that those alive together do not overlap, in few words.
+
+    `shared` are pairs of which the second may take the words of the first where it is written in the body that reads
+    the first last.
+    """
+    return min((_place(order, shared) for order in _orders(sized)), key=lambda plan: plan.words)
 
 
 def _orders(sized: list[tuple[ScratchItem, int]]) -> Iterator[list[tuple[ScratchItem, int]]]:
@@ -178,7 +186,7 @@ def _orders(sized: list[tuple[ScratchItem, int]]) -> Iterator[list[tuple[Scratch
     yield sorted(sized, key=lambda entry: (entry[0].first - entry[0].last, -entry[1]))
 
 
-def _place(sized: list[tuple[ScratchItem, int]], shared: set[tuple[str, str]]) -> ScratchPlan:
+def _place(sized: list[tuple[ScratchItem, int]], shared: Set[tuple[str, str]]) -> ScratchPlan:
     placed: list[tuple[ScratchItem, int, int]] = []
     words = 0
     for item, length in sized:
@@ -188,7 +196,7 @@ def _place(sized: list[tuple[ScratchItem, int]], shared: set[tuple[str, str]]) -
     return ScratchPlan({item.name: start for item, start, _ in placed}, padded(words))
 
 
-def _handed_over(a: ScratchItem, b: ScratchItem, shared: set[tuple[str, str]]) -> bool:
+def _handed_over(a: ScratchItem, b: ScratchItem, shared: Set[tuple[str, str]]) -> bool:
     """Whether a body may write one item over the other, word for word: the pair is declared and meets in that body."""
     return ((a.name, b.name) in shared and a.last == b.first) or ((b.name, a.name) in shared and b.last == a.first)
 
@@ -201,7 +209,7 @@ def _product(shape: tuple[int, ...]) -> int:
 
 
 def _first_fit(
-    item: ScratchItem, length: int, placed: list[tuple[ScratchItem, int, int]], shared: set[tuple[str, str]]
+    item: ScratchItem, length: int, placed: list[tuple[ScratchItem, int, int]], shared: Set[tuple[str, str]]
 ) -> int:
     together = [entry for entry in placed if item.first <= entry[0].last and entry[0].first <= item.last]
     partners = [(start, size) for other, start, size in together if _handed_over(item, other, shared)]

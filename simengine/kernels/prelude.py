@@ -52,6 +52,7 @@ def constants() -> str:
         "GRAVCOMP_PASSIVE": gravcomp.PASSIVE,
         "GRAVCOMP_ACTUATOR": gravcomp.ACTUATOR,
         "GRAVCOMP_LIMITED": gravcomp.LIMITED,
+        "REAL_STRIDE": HEADER.index("real_stride"),
         "NUM_COLUMNS": NUM_COLUMNS,
         "NUM_SUMS": NUM_SUMS,
         "NUM_CLASSES": NUM_CLASSES,
@@ -89,6 +90,7 @@ def constants() -> str:
     for code, pair in enumerate(PAIRS):
         lines += [f"#define TYPE_{pair.name.upper()} {code}", f"#define MAX_{pair.name.upper()} {pair.slots}"]
     lines.append(f"#define MAX_LIGHT_CONTACTS {max(pair.slots for pair in PAIRS if not pair.heavy)}")
+    lines.append(f"#define MAX_PLAIN_CONTACTS {max(pair.slots for pair in PAIRS if pair.plain or not pair.heavy)}")
     lines.append(f"#define MAX_CONTACTS {max(pair.slots for pair in PAIRS if not pair.shared)}")
     for name, classes in (("ROW_BOUND", ROW_CLASSES), ("ISLAND_BOUND", ISLAND_CLASSES)):
         bounds = " : ".join(f"(i) == {i} ? {bound}" for i, bound in enumerate(classes))

@@ -297,6 +297,7 @@ class PairType(NamedTuple):
         slots: the most contacts of a pair.
         heavy: its contacts take too much code to be counted in the kernels of simple models.
         shared: a pair has so many contacts that the lanes of a world share the work on each.
+        plain: all the same its contacts take little more code than those that are not heavy.
     """
 
     name: str
@@ -304,6 +305,7 @@ class PairType(NamedTuple):
     slots: int
     heavy: bool = False
     shared: bool = False
+    plain: bool = False
 
 
 # Pairs of the general convex narrowphase: with one point of contact, with two where a capsule lies flat, with up to
@@ -333,9 +335,9 @@ PAIRS: tuple[PairType, ...] = (
     PairType("sphere_sphere", (("sphere", "sphere"),), 1),
     PairType("sphere_capsule", (("sphere", "capsule"),), 1),
     PairType("capsule_capsule", (("capsule", "capsule"),), 2),
-    PairType("plane_box", (("plane", "box"),), 4, heavy=True),
-    PairType("plane_cylinder", (("plane", "cylinder"),), 4, heavy=True),
-    PairType("plane_ellipsoid", (("plane", "ellipsoid"),), 1, heavy=True),
+    PairType("plane_box", (("plane", "box"),), 4, heavy=True, plain=True),
+    PairType("plane_cylinder", (("plane", "cylinder"),), 4, heavy=True, plain=True),
+    PairType("plane_ellipsoid", (("plane", "ellipsoid"),), 1, heavy=True, plain=True),
     PairType("sphere_cylinder", (("sphere", "cylinder"),), 1, heavy=True),
     PairType("sphere_box", (("sphere", "box"),), 1, heavy=True),
     PairType("capsule_box", (("capsule", "box"),), 2, heavy=True),

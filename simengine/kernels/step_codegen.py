@@ -1,0 +1,125 @@
+"""Source text of a kernel of whole steps (`StepKernel`): the stages of each phase, shared out among teams of warps.
+
+Arguments, in order: `header` (by value), `model_ints, model_reals`, the first world, their number, the number of steps,
+the words between the controls of one step and the next (zero where all steps have the same), how many worlds share a
+warp, the words of far memory a world and the most rows of a world whose rows are near; then the fields: reads, those
+stored, the state; `far_memory`; the bodies' scalars; the offset of each near item; those of the far fields; and
+`scratch_words`. A team has as many warps as the block has worlds for: its threads are `TEAMS` times those.
+"""
+
+from __future__ import annotations
+
+from simengine.kernels.codegen import MODEL_PARAMETERS, ctype, entry_words, source_of
+from simengine.kernels.step_kernel import MOST_WARPS, TEAMS, WARP, StepKernel
+from simengine.stages.stage import Stage
+from simengine.state.fields import FIELD
+
+_NUMBERS = ("begin", "n", "steps", "controls_apart", "worlds_in_warp", "far_words", "near_rows")
+_LOOPS = ("rk_stage", "rk_last")
+
+
+def scalars(kernel: StepKernel) -> tuple[str, ...]:
+    """Integer arguments of the bodies but for the evaluation, which the kernel counts itself."""
+    return (*(name for name in kernel.scalars if name not in _LOOPS), "evaluations")
+
+
+def step_parameters(kernel: StepKernel) -> list[str]:
+    """C parameters of the entry point, in launch order."""
+    fields = [f"const {ctype(FIELD[name])}* {name}" for name in kernel.reads]
+    fields += [f"{ctype(FIELD[name])}* {name}" for name in (*kernel.stored, *kernel.state)]
+    offsets = [f"at_{item.name}" for item in kernel.scratch_items] + [f"far_{name}" for name in kernel.far]
+    numbers = (*scalars(kernel), *offsets, "scratch_words")
+    return [
+        *(*MODEL_PARAMETERS, *(f"int {name}" for name in _NUMBERS)),
+        *(*fields, "real* far_memory", *(f"int {name}" for name in numbers)),
+    ]
+
+
+def step_source(kernel: StepKernel) -> str:
+    """Complete CUDA source; the build defines REAL, REAL_IS_FLOAT and LANES."""
+    return source_of(kernel, ["#define AS_STEP"], _entry(kernel))
+
+
+def _entry(kernel: StepKernel) -> str:
+    bounds = f"__launch_bounds__({WARP * TEAMS * MOST_WARPS}, 1)"
+    return "\n".join(
+        [
+            f'extern "C" __global__ void {bounds} {kernel.name}({", ".join(step_parameters(kernel))}) {{',
+            "  extern __shared__ real4_storage shared[];",
+            f"  const int warps = blockDim.x / {WARP * TEAMS}, warp = threadIdx.x / {WARP};",
+            f"  const int team = warp / warps, in_warp = threadIdx.x % {WARP} / LANES;",
+            "  const int place = warp % warps * worlds_in_warp + in_warp;",
+            "  const int slot = blockIdx.x * warps * worlds_in_warp + place;",
+            "  if (in_warp >= worlds_in_warp || slot >= n) return;",
+            "  const int world = begin + slot;",
+            "  real* own = reinterpret_cast<real*>(shared) + place * (scratch_words + COLUMN_WORDS * "
+            f"{TEAMS}) + COLUMN_WORDS * team;",
+            "  const Model m = {header, model_ints, model_reals + size_t(world) * header.at[REAL_STRIDE], own};",
+            f"  real* scratch = own + COLUMN_WORDS * ({TEAMS} - team);",
+            "  real* far_scratch = far_memory + size_t(slot) * far_words;",
+            *_pointers(kernel),
+            *_copies(kernel, "w_{0}[i] = {1}[i]"),
+            "  __syncthreads();",
+            "  ROLLED for (int step = 0; step < steps; ++step) {",
+            "    const real* w_ctrl = ctrl + size_t(step) * controls_apart + size_t(world) * m.nu();",
+            "    ROLLED for (int rk_stage = 0; rk_stage < evaluations; ++rk_stage) {",
+            *_phases(kernel),
+            "    }",
+            "  }",
+            *_copies(kernel, "{1}[i] = w_{0}[i]"),
+            "}",
+            "",
+        ]
+    )
+
+
+def _of_world(name: str) -> str:
+    """C expression for a world's part of a field in memory."""
+    if FIELD[name].space == "column":
+        return f"{name} + slot"
+    return f"{name} + size_t(world) * ({entry_words(FIELD[name])})"
+
+
+def _pointers(kernel: StepKernel) -> list[str]:
+    lines = []
+    for name in kernel.near:
+        kind = ctype(FIELD[name])
+        lines.append(f"  {kind}* w_{name} = reinterpret_cast<{kind}*>(scratch + at_{name});")
+    for name in kernel.far:
+        kind, prefix = ctype(FIELD[name]), "f" if name in kernel.rows else "w"
+        lines.append(f"  {kind}* {prefix}_{name} = reinterpret_cast<{kind}*>(far_scratch + far_{name});")
+    lines += [f"  const {ctype(FIELD[name])}* w_{name} = {_of_world(name)};" for name in kernel.reads if name != "ctrl"]
+    return lines + [f"  {ctype(FIELD[name])}* w_{name} = {_of_world(name)};" for name in kernel.stored]
+
+
+def _copies(kernel: StepKernel, assignment: str) -> list[str]:
+    """The state, from memory at first and back at last, by the first team."""
+    lines = ["  if (team == 0) {"]
+    for name in kernel.state:
+        lines.append(f"    LANE_FOR(i, {entry_words(FIELD[name])}) {assignment.format(name, f'({_of_world(name)})')};")
+    return [*lines, "  }"]
+
+
+def _phases(kernel: StepKernel) -> list[str]:
+    lines = []
+    for phase in kernel.phases:
+        for team, track in enumerate(phase):
+            if track:
+                lines += [f"      if (team == {team}) {{", *(_call(kernel, stage) for stage in track), "      }"]
+        lines.append("      __syncthreads();")
+    return lines
+
+
+def _call(kernel: StepKernel, stage: Stage) -> str:
+    """A stage in an evaluation. Worlds without rows have none to make; frozen ones are neither solved nor moved."""
+    arguments = ["m", *(f"{'r' if name in kernel.rows else 'w'}_{name}" for name in stage.fields)]
+    arguments += [f"scratch + at_{stage.name}_{name}" for name, _ in stage.scratch]
+    call = f"        ::{stage.name}({', '.join([*arguments, *stage.scalars])});"
+    rows = [name for name in stage.fields if name in kernel.rows]
+    if "qacc" not in stage.fields and not rows:
+        return call
+    wanted = "w_world_status[0] == STATUS_HEALTHY" if "qacc" in stage.fields else "w_nefc[0] > 0"
+    near = [
+        f"          {ctype(FIELD[name])}* r_{name} = w_nefc[0] <= near_rows ? w_{name} : f_{name};" for name in rows
+    ]
+    return "\n".join([f"        if ({wanted}) {{", *near, f"  {call}", "        }"])
