@@ -135,7 +135,7 @@ def _pointer(kernel: Kernel, name: str) -> str:
     start = f"{ADDRESS_OF[field.space]}[world]" if field.space in ADDRESS_OF else "world"
     if kernel.apart and field.space == "contact":
         start = "own_contacts"
-    return f"{name} + size_t({start}) * ({_entry(field)})"
+    return f"{name} + words_before({start}, {_entry(field)})"
 
 
 def _island_pointer(name: str) -> str:
@@ -181,10 +181,10 @@ def _world_function(kernel: Kernel) -> str:
     if kernel.unit == "slice":
         lines += ["  const int* record = worlds + 4 * size_t(world);", "  world = record[0];"]
     owner = "record[0]" if kernel.on_islands else "world"
-    stride = f"size_t({owner}) * header.at[{HEADER.index('real_stride')}]"
+    reals = f"model_reals + words_before({owner}, header.at[{HEADER.index('real_stride')}])"
     more = ["record[1]"] if kernel.on_islands else ["record[1]", "record[2]"] if kernel.unit == "slice" else []
     more += [_of_contacts(kernel, name) for name in kernel.parameters]
-    members = ["header", "model_ints", f"model_reals + {stride}", "scratch", *more]
+    members = ["header", "model_ints", f"settled_global({reals})", "scratch", *more]
     lines.append(f"  const Model m = {{{', '.join(members)}}};")
     lines.append("  scratch += COLUMN_WORDS;")
     if kernel.apart:
