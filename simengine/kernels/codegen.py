@@ -255,7 +255,8 @@ def _cuda_entry(kernel: Kernel) -> str:
             f'extern "C" __global__ void __launch_bounds__(LANES) {kernel.name}({", ".join(parameters(kernel))}) {{\n'
             f"  {kernel.stages[0].name}(blockIdx.x, {call});\n}}\n"
         )
-    own, memory = "reinterpret_cast<real*>(shared) + threadIdx.y * (scratch_words + COLUMN_WORDS)", ""
+    own = "settled_shared(reinterpret_cast<real*>(shared) + threadIdx.y * (scratch_words + COLUMN_WORDS))"
+    memory = ""
     if kernel.unit == "world":
         # what a large world works in need not fit in shared memory
         memory = "\n#if LANES > 32\n    , real* scratch_memory\n#endif\n"

@@ -413,6 +413,11 @@ DEVICE const real* settled_global(const real* p) {
   asm("" : "+l"(address));
   return static_cast<const real*>(__cvta_global_to_generic(address));
 }
+DEVICE real* settled_shared(real* p) {
+  unsigned address = __cvta_generic_to_shared(p);
+  asm("" : "+r"(address));
+  return static_cast<real*>(__cvta_shared_to_generic(address));
+}
 #else
 DEVICE const real* settled_global(const real* p) { return p; }
 #endif
