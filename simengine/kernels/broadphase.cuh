@@ -131,8 +131,8 @@ DEVICE int cell_along(const Model& m, real x) {
 }
 
 DEVICE int cell_at(const Model& m, int x, int y, int z) {
-  const unsigned* step = reinterpret_cast<const unsigned*>(m.grid_step());
-  return int((unsigned(x) + step[0] * unsigned(y) + step[1] * unsigned(z)) & unsigned(m.ngrid() - 1));
+  const unsigned along_y = m.grid_step()[0], along_z = m.grid_step()[1];
+  return int((unsigned(x) + along_y * unsigned(y) + along_z * unsigned(z)) & unsigned(m.ngrid() - 1));
 }
 
 // The cell of a geom by its box.

@@ -135,7 +135,7 @@ def _pointer(kernel: Kernel, name: str) -> str:
     start = f"{ADDRESS_OF[field.space]}[world]" if field.space in ADDRESS_OF else "world"
     if kernel.apart and field.space == "contact":
         start = "own_contacts"
-    return f"{name} + size_t({start}) * ({entry_words(field)})"
+    return f"{name} + words_before({start}, {entry_words(field)})"
 
 
 def _island_pointer(name: str) -> str:
@@ -181,10 +181,10 @@ def _world_function(kernel: Kernel) -> str:
     if kernel.unit == "slice":
         lines += ["  const int* record = worlds + 4 * size_t(world);", "  world = record[0];"]
     owner = "record[0]" if kernel.on_islands else "world"
-    stride = f"size_t({owner}) * header.at[{HEADER.index('real_stride')}]"
+    reals = f"model_reals + words_before({owner}, header.at[{HEADER.index('real_stride')}])"
     more = ["record[1]"] if kernel.on_islands else ["record[1]", "record[2]"] if kernel.unit == "slice" else []
     more += [_of_contacts(kernel, name) for name in kernel.parameters]
-    members = ["header", "model_ints", f"model_reals + {stride}", "scratch", *more]
+    members = ["header", "model_ints", f"settled_global({reals})", "scratch", *more]
     lines.append(f"  const Model m = {{{', '.join(members)}}};")
     lines.append("  scratch += COLUMN_WORDS;")
     if kernel.apart:
@@ -255,7 +255,8 @@ def _cuda_entry(kernel: Kernel) -> str:
             f'extern "C" __global__ void __launch_bounds__(LANES) {kernel.name}({", ".join(parameters(kernel))}) {{\n'
             f"  {kernel.stages[0].name}(blockIdx.x, {call});\n}}\n"
         )
-    own, memory = "reinterpret_cast<real*>(shared) + threadIdx.y * (scratch_words + COLUMN_WORDS)", ""
+    own = "settled_shared(reinterpret_cast<real*>(shared) + threadIdx.y * (scratch_words + COLUMN_WORDS))"
+    memory = ""
     if kernel.unit == "world":
         # what a large world works in need not fit in shared memory
         memory = "\n#if LANES > 32\n    , real* scratch_memory\n#endif\n"

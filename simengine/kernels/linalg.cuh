@@ -162,11 +162,12 @@ DEVICE void chol_factor(const Model& m, real* L, const real* A, int n) {
         lane_sync();
         m.column[i] = h[k];
         lane_sync();
-        const real inverse = reciprocal_sqrt_(m.column[k]);
+        const Vec4 four = broadcast4(m.column + k / 4 * 4);
+        const real inverse = reciprocal_sqrt_(k % 4 == 0 ? four.x : k % 4 == 1 ? four.y : k % 4 == 2 ? four.z : four.w);
         const real scaled = h[k] * inverse, multiplier = i > k ? scaled * inverse : R(0.0);
 #pragma unroll
         for (int q = k / 4 * 4; q < LANES; q += 4) {
-          const Vec4 c = broadcast4(m.column + q);
+          const Vec4 c = q == k / 4 * 4 ? four : broadcast4(m.column + q);
           if (q > k) h[q] = fma_(-multiplier, c.x, h[q]);
           if (q + 1 > k) h[q + 1] = fma_(-multiplier, c.y, h[q + 1]);
           if (q + 2 > k) h[q + 2] = fma_(-multiplier, c.z, h[q + 2]);
@@ -175,9 +176,12 @@ DEVICE void chol_factor(const Model& m, real* L, const real* A, int n) {
         h[k] = scaled;
       }
     }
+    if (i < n) {
+      real* row = L + i * n;
 #pragma unroll
-    for (int j = 0; j < LANES; ++j) {
-      if (i < n && j < n) L[i * n + j] = j <= i ? h[j] : R(0.0);
+      for (int j = 0; j < LANES; ++j) {
+        if (j < n) row[j] = j <= i ? h[j] : R(0.0);
+      }
     }
     lane_sync();
     return;

@@ -136,9 +136,10 @@ def model_struct(kernel: Kernel) -> str:
         value = of_island.get(name, f"header.at[{index}]")
         lines.append(f"  DEVICE_METHOD int {name}() const {{ return {value}; }}")
     for index, (name, kind) in enumerate(kinds.items(), start=len(HEADER_SCALARS)):
-        value = f"{'ints' if kind == 'int' else 'reals'} + header.at[{index}]"
-        value = f"{own[name]} ? {own[name]} : {value}" if name in own else value
-        lines.append(f"  DEVICE_METHOD const {kind}* {name}() const {{ return {value}; }}")
+        result, value = f"Table<{kind}>", f"table_at({kind}s, header.at[{index}])"
+        if name in own:
+            result, value = f"const {kind}*", f"{own[name]} ? {own[name]} : {kind}s + header.at[{index}]"
+        lines.append(f"  DEVICE_METHOD {result} {name}() const {{ return {value}; }}")
     at = 0
     for field in HEADER_FIELDS:
         lines.append(f"  DEVICE_METHOD const real* {field.name}() const {{ return header.value + {at}; }}")

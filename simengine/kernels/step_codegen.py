@@ -52,16 +52,16 @@ def _entry(kernel: StepKernel) -> str:
             "  const int slot = blockIdx.x * warps * worlds_in_warp + place;",
             "  if (in_warp >= worlds_in_warp || slot >= n) return;",
             "  const int world = begin + slot;",
-            "  real* own = reinterpret_cast<real*>(shared) + place * (scratch_words + COLUMN_WORDS * "
-            f"{TEAMS}) + COLUMN_WORDS * team;",
-            "  const Model m = {header, model_ints, model_reals + size_t(world) * header.at[REAL_STRIDE], own};",
-            f"  real* scratch = own + COLUMN_WORDS * ({TEAMS} - team);",
-            "  real* far_scratch = far_memory + size_t(slot) * far_words;",
+            f"  real* of_world = reinterpret_cast<real*>(shared) + place * (scratch_words + {TEAMS} * COLUMN_WORDS);",
+            "  const real* reals = settled_global(model_reals + words_before(world, header.at[REAL_STRIDE]));",
+            "  const Model m = {header, model_ints, reals, of_world + team * COLUMN_WORDS};",
+            f"  real* scratch = settled_shared(of_world + {TEAMS} * COLUMN_WORDS);",
+            "  real* far_scratch = far_memory + words_before(slot, far_words);",
             *_pointers(kernel),
             *_copies(kernel, "w_{0}[i] = {1}[i]"),
             "  __syncthreads();",
             "  ROLLED for (int step = 0; step < steps; ++step) {",
-            "    const real* w_ctrl = ctrl + size_t(step) * controls_apart + size_t(world) * m.nu();",
+            "    const real* w_ctrl = ctrl + words_before(step, controls_apart) + words_before(world, m.nu());",
             "    ROLLED for (int rk_stage = 0; rk_stage < evaluations; ++rk_stage) {",
             *_phases(kernel),
             "    }",
@@ -77,7 +77,7 @@ def _of_world(name: str) -> str:
     """C expression for a world's part of a field in memory."""
     if FIELD[name].space == "column":
         return f"{name} + slot"
-    return f"{name} + size_t(world) * ({entry_words(FIELD[name])})"
+    return f"{name} + words_before(world, {entry_words(FIELD[name])})"
 
 
 def _pointers(kernel: StepKernel) -> list[str]:
