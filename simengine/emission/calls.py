@@ -8,7 +8,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from scheduler import Buffer, Cost, KernelCall, Segments, Tag
-from simengine.emission.room import class_bounds, memory_words, plan, works_in_memory
+from simengine.emission.room import class_bounds, column_words, memory_words, plan, works_in_memory
 from simengine.emission.store import GroupStore
 from simengine.kernels.cuda_build import kernel_lanes
 from simengine.kernels.functions import KernelFunctions
@@ -129,8 +129,7 @@ class CallFactory:
             args = [*head, *self._fields(kernel, set(kept)), *self._tail(kernel, places, scalars or {})]
         word = 4 if store.dtype == "float32" else 8
         lanes = kernel_lanes(kernel, self.lanes)
-        column = lanes if store.backend.name == "cuda" and lanes <= 32 else 4  # COLUMN_WORDS of dialect.cuh
-        scratch = word * (places.words + column)
+        scratch = word * (places.words + column_words(store.backend, lanes))
         works_in = None
         if works_in_memory(kernel, self.lanes, store.backend):
             # one after another in the same memory

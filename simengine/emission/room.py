@@ -106,6 +106,11 @@ def lanes_of(model: Model, backend: Backend) -> int:
     return backend.wide_lanes if large else backend.lanes(model.nv)
 
 
+def column_words(backend: Backend, lanes: int) -> int:
+    """Words that linear algebra keeps for each group of lanes: COLUMN_WORDS of dialect.cuh."""
+    return 4 * lanes if backend.name == "cuda" and lanes <= _LANES_OF_A_WARP else 4
+
+
 def plan(kernel: Kernel, sizes: Mapping[str, int], nrow: int, backend: Backend) -> ScratchPlan:
     """Where a kernel's scratch items stand; `sizes` are the model's, but for the most dofs of a unit."""
     return kernel.plan_scratch(sizes, nrow, backend.registers(sizes["nv"]))

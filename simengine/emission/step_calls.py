@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from scheduler import Buffer, Cost, KernelCall, Tag
 from simengine.backends.base import Backend, StepShape
 from simengine.emission.calls import CallFactory
-from simengine.emission.room import Placement, lanes_of
+from simengine.emission.room import Placement, column_words, lanes_of
 from simengine.emission.store import GroupStore
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import ScratchPlan
@@ -63,7 +63,7 @@ def step_room(kernel: StepKernel, model: Model, backend: Backend, dtype: str) ->
     near = kernel.plan_scratch(model.sizes, near_rows, backend.registers(model.nv))
     far = kernel.plan_far(model.sizes, model.ncon_max, most if most > near_rows else 0)
     word = 4 if dtype == "float32" else 8
-    return StepRoom(near, far, near_rows, word * (near.words + TEAMS * lanes_of(model, backend)))
+    return StepRoom(near, far, near_rows, word * (near.words + TEAMS * column_words(backend, lanes_of(model, backend))))
 
 
 class StepCalls:

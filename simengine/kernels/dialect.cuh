@@ -12,8 +12,8 @@
 //
 // Beside sums, lane_most is the largest x of all lanes, lane_scan the sum of x over the lower lanes, and
 // lane_sum_of_key that over the lower lanes with the same key; its total is of all lanes with the key, of which one is
-// the first. lower_at makes an integer in memory the smaller of itself and x, whatever other lanes do: its result knows
-// no order.
+// the first. lane_ballot has a bit set for each lane with x not zero, for groups of 32 lanes or fewer on the GPU alone.
+// lower_at makes an integer in memory the smaller of itself and x, whatever other lanes do: its result knows no order.
 //
 // The build defines REAL (float or double), REAL_IS_FLOAT and LANES.
 #pragma once
@@ -98,6 +98,10 @@ DEVICE int lane_or(int x) {
   return x;
 }
 DEVICE int lane_any(int x) { return __any_sync(lane_mask(), x); }
+DEVICE unsigned lane_ballot(int x) {
+  return __ballot_sync(lane_mask(), x) >> ((LANES < 32 ? group_in_block() * LANES : 0) & 31);
+}
+DEVICE int lowest_bit(unsigned x) { return __ffs(x) - 1; }
 DEVICE int lane_most(int x) {
 #pragma unroll
   for (int o = LANES / 2; o > 0; o /= 2) x = max(x, __shfl_xor_sync(lane_mask(), x, o, LANES));
@@ -440,9 +444,9 @@ DEVICE const T* preload(T* copy, const T* in, int n) {
 #endif
 }
 
-// Words that linear algebra keeps per group, at the start of its scratch.
+// Words that linear algebra keeps per group, at the start of its scratch: on the GPU four columns of a matrix.
 #if SIMENGINE_GPU && LANES <= 32
-#define COLUMN_WORDS LANES
+#define COLUMN_WORDS (4 * LANES)
 #else
 #define COLUMN_WORDS 4
 #endif

@@ -12,11 +12,11 @@ struct alignas(16) Vec4 {
 
 // ------------------------------------------------------------------------------------------- symmetric matrices
 //
-// SymRows is a symmetric matrix as the group holds it: on the GPU lane i has row i in registers while n fits in the
-// group; elsewhere it is a pointer to n x n numbers.
+// SymRows is a symmetric matrix as the group holds it: on the GPU lane i has row i to itself while n fits in the group;
+// elsewhere it is a pointer to n x n numbers.
 
 #if SIMENGINE_GPU && LANES <= 32
-#if LANES < 32
+#if LANES < 32 || defined(AS_STEP)
 #define REGISTERS_FIT(n) 1  // lanes are chosen so
 #else
 #define REGISTERS_FIT(n) ((n) <= LANES)
@@ -24,7 +24,7 @@ struct alignas(16) Vec4 {
 
 struct SymRows {
   const real* memory;
-  real row[LANES];
+  alignas(16) real row[LANES];
 };
 
 DEVICE void sym_load(SymRows* rows, const real* A, int n) {
@@ -35,56 +35,119 @@ DEVICE void sym_load(SymRows* rows, const real* A, int n) {
   for (int j = 0; j < LANES; ++j) rows->row[j] = i < n && j < n ? A[i * n + j] : R(0.0);
 }
 
+// Keep the rows in each lane's own memory from here on, where they have 32 words: two rows in registers would leave too
+// few to have several loads of the elimination under way. What has its address taken stays in memory.
+DEVICE void sym_set_aside(SymRows* rows) {
+#if LANES == 32
+  asm volatile("" : : "l"(rows->row) : "memory");
+#endif
+}
+
 // Four words that every lane reads.
 DEVICE Vec4 broadcast4(const real* p) { return *reinterpret_cast<const Vec4*>(p); }
 
+// The row moves by four words, those at its front to its end.
+DEVICE void reg_turn(real* h) {
+  const real first[4] = {h[0], h[1], h[2], h[3]};
+#pragma unroll
+  for (int j = 0; j < LANES - 4; ++j) h[j] = h[j + 4];
+#pragma unroll
+  for (int e = 0; e < 4; ++e) h[LANES - 4 + e] = first[e];
+}
+// Back.
+DEVICE void reg_turn_back(real* h) {
+  const real last[4] = {h[LANES - 4], h[LANES - 3], h[LANES - 2], h[LANES - 1]};
+#pragma unroll
+  for (int j = LANES - 1; j >= 4; --j) h[j] = h[j - 4];
+#pragma unroll
+  for (int e = 0; e < 4; ++e) h[e] = last[e];
+}
+
 // Solve A x = y by Gaussian elimination without pivots, A symmetric positive definite with row i in h of lane i; lane i
-// gives y_i and receives x_i. Rows and columns from n up to the next multiple of four must be those of the identity.
+// gives y_i and receives x_i. Rows and columns from n on must be those of the identity (reg_pad).
 //
-// Column k is spread through `column`, LANES words of shared memory that all lanes then read as broadcasts: three times
-// faster here than one shuffle an entry. Lanes i <= k take part with a multiplier of zero, so no step branches; by
-// symmetry row k's own upper part is what the backward solve needs. A pivot of which rounding has left nothing, as
-// stiff rows may do, takes its dof out of the solution.
+// A warp waits for the chain from pivot to pivot, so columns go four at a time. Every lane follows the block on the
+// diagonal by itself: between its pivots it needs nothing from other lanes. Then each lane spreads its four finished
+// entries through `column`, COLUMN_WORDS of shared memory that all lanes read as broadcasts, and takes the four columns
+// out of the rest of its row, four entries of it at a time: in one long stretch the compiler waits for each load in
+// turn.
+//
+// A warp also waits for instructions, so blocks of columns are a loop, in which the row turns: the block's entries are
+// its first words in each round.
+//
+// Each entry sees the same operations in the same order as if columns went one by one. Lanes i <= k take part with a
+// multiplier of zero, so no step branches; by symmetry row k's own upper part is what the backward solve needs. A pivot
+// of which rounding has left nothing, as stiff rows may do, takes its dof out of the solution.
 DEVICE real reg_solve(real* h, real y, int n, real* column) {
   const int i = lane();
+  const real none = reciprocal_(REAL_MAX);
   real inverse = 0;
+  int k = 0;
+  ROLLED for (; k < n; k += 4) {
+    real a[4][4], x[4], multiplier[4];
 #pragma unroll
-  for (int block = 0; block < LANES; block += 4) {
-    if (block < n) {
+    for (int r = 0; r < 4; ++r) {
 #pragma unroll
-      for (int k = block; k < block + 4; ++k) {
-        lane_sync();
-        column[i] = h[k];
-        lane_sync();
-        const real pivot = reciprocal_(column[k] > 0 ? column[k] : REAL_MAX);
-        const real multiplier = i > k ? h[k] * pivot : R(0.0);
-        inverse = i == k ? pivot : inverse;
+      for (int c = 0; c <= r; ++c) a[r][c] = lane_get(h[c], k + r);
+      x[r] = lane_get(y, k + r);
+    }
 #pragma unroll
-        for (int q = block; q < LANES; q += 4) {
-          if (q < n) {
-            const Vec4 c = broadcast4(column + q);
-            if (q > k) h[q] = fma_(-multiplier, c.x, h[q]);
-            if (q + 1 > k) h[q + 1] = fma_(-multiplier, c.y, h[q + 1]);
-            if (q + 2 > k) h[q + 2] = fma_(-multiplier, c.z, h[q + 2]);
-            if (q + 3 > k) h[q + 3] = fma_(-multiplier, c.w, h[q + 3]);
-          }
-        }
-        y = fma_(-multiplier, lane_get(y, k), y);
+    for (int c = 0; c < 4; ++c) {
+      const real reciprocal = reciprocal_(a[c][c]), pivot = a[c][c] > 0 ? reciprocal : none;
+      inverse = i == k + c ? pivot : inverse;
+      multiplier[c] = i > k + c ? h[c] * pivot : R(0.0);
+      y = fma_(-multiplier[c], x[c], y);
+#pragma unroll
+      for (int r = c + 1; r < 4; ++r) {
+        h[r] = fma_(-multiplier[c], a[r][c], h[r]);
+        const real of_row = a[r][c] * pivot;
+        x[r] = fma_(-of_row, x[c], x[r]);
+#pragma unroll
+        for (int q = c + 1; q <= r; ++q) a[r][q] = fma_(-of_row, a[q][c], a[r][q]);
       }
     }
+    lane_sync();
+#pragma unroll
+    for (int c = 0; c < 4; ++c) column[c * LANES + i] = h[c];
+    lane_sync();
+#pragma unroll
+    for (int q = 4; q < LANES; q += 4) {
+      if (k + q < n) {
+        Vec4 entry[4];
+#pragma unroll
+        for (int c = 0; c < 4; ++c) entry[c] = broadcast4(column + c * LANES + k + q);
+#pragma unroll
+        for (int c = 0; c < 4; ++c) {
+          h[q] = fma_(-multiplier[c], entry[c].x, h[q]);
+          h[q + 1] = fma_(-multiplier[c], entry[c].y, h[q + 1]);
+          h[q + 2] = fma_(-multiplier[c], entry[c].z, h[q + 2]);
+          h[q + 3] = fma_(-multiplier[c], entry[c].w, h[q + 3]);
+        }
+      }
+    }
+    reg_turn(h);
   }
   y *= inverse;
+  ROLLED for (k -= 4; k >= 0; k -= 4) {
+    reg_turn_back(h);
+    real a[4], x[4];
 #pragma unroll
-  for (int block = LANES - 4; block >= 0; block -= 4) {
-    if (block < n) {
+    for (int c = 0; c < 4; ++c) {
+      a[c] = i < k + c ? -(h[c] * inverse) : R(0.0);
+      x[c] = lane_get(y, k + c);
+    }
+    // again every lane follows the block by itself, here its four unknowns
 #pragma unroll
-      for (int k = block + 3; k >= block; --k) y = fma_(i < k ? -(h[k] * inverse) : R(0.0), lane_get(y, k), y);
+    for (int c = 3; c >= 0; --c) {
+      y = fma_(a[c], x[c], y);
+#pragma unroll
+      for (int r = c - 1; r >= 0; --r) x[r] = fma_(lane_get(a[c], k + r), x[c], x[r]);
     }
   }
   return y;
 }
 
-// Make the rows from n up to the next multiple of four those of the identity.
+// Make the rows from n on those of the identity.
 DEVICE void reg_pad(real* h, int n) {
   const int i = lane();
 #pragma unroll
@@ -98,6 +161,7 @@ struct SymRows {
 };
 
 DEVICE void sym_load(SymRows* rows, const real* A, int n) { rows->memory = A; }
+DEVICE void sym_set_aside(SymRows* rows) {}
 #endif
 
 // --------------------------------------------------------------------------------------------- loops over memory
@@ -148,40 +212,41 @@ DEVICE void mem_solve(real* x, const real* L, int n) {
 
 // ------------------------------------------------------------------------------------------------------- interface
 
-// L = lower Cholesky factor of A (n x n, row-major), zero above the diagonal.
+// L = lower Cholesky factor of A (n x n, row-major), zero above the diagonal; L may be A itself.
+//
+// In registers the loop goes by four columns: unrolled it would take a thousand instructions and more, which a warp
+// that runs alone waits for. The row moves by four words at a time, so that the columns in turn are its first.
 DEVICE void chol_factor(const Model& m, real* L, const real* A, int n) {
 #if SIMENGINE_GPU && LANES <= 32
   if (REGISTERS_FIT(n)) {
     const int i = lane();
-    SymRows rows;
-    sym_load(&rows, A, n);
-    real* h = rows.row;
+    real h[LANES];
 #pragma unroll
-    for (int k = 0; k < LANES; ++k) {
-      if (k < n) {
-        lane_sync();
-        m.column[i] = h[k];
-        lane_sync();
-        const Vec4 four = broadcast4(m.column + k / 4 * 4);
-        const real inverse = reciprocal_sqrt_(k % 4 == 0 ? four.x : k % 4 == 1 ? four.y : k % 4 == 2 ? four.z : four.w);
-        const real scaled = h[k] * inverse, multiplier = i > k ? scaled * inverse : R(0.0);
+    for (int j = 0; j < LANES; ++j) h[j] = i < n && j < n ? A[i * n + j] : R(0.0);
+    ROLLED for (int k = 0; k < n; k += 4) {
 #pragma unroll
-        for (int q = k / 4 * 4; q < LANES; q += 4) {
-          const Vec4 c = q == k / 4 * 4 ? four : broadcast4(m.column + q);
-          if (q > k) h[q] = fma_(-multiplier, c.x, h[q]);
-          if (q + 1 > k) h[q + 1] = fma_(-multiplier, c.y, h[q + 1]);
-          if (q + 2 > k) h[q + 2] = fma_(-multiplier, c.z, h[q + 2]);
-          if (q + 3 > k) h[q + 3] = fma_(-multiplier, c.w, h[q + 3]);
+      for (int c = 0; c < 4; ++c) {
+        if (k + c >= n) break;
+        // in turn two columns, so that one is read while the next is written
+        real* column = m.column + c % 2 * LANES;
+        column[i] = h[c];
+        const real inverse = reciprocal_sqrt_(lane_get(h[c], k + c));
+        const real scaled = h[c] * inverse, multiplier = i > k + c ? scaled * inverse : R(0.0);
+        lane_sync();
+#pragma unroll
+        for (int q = 0; q < LANES; q += 4) {
+          if (k + q < n) {
+            const Vec4 v = broadcast4(column + k + q);
+            if (q > c) h[q] = fma_(-multiplier, v.x, h[q]);
+            if (q + 1 > c) h[q + 1] = fma_(-multiplier, v.y, h[q + 1]);
+            if (q + 2 > c) h[q + 2] = fma_(-multiplier, v.z, h[q + 2]);
+            if (q + 3 > c) h[q + 3] = fma_(-multiplier, v.w, h[q + 3]);
+          }
         }
-        h[k] = scaled;
+        if (i < n) L[i * n + k + c] = i >= k + c ? scaled : R(0.0);
       }
-    }
-    if (i < n) {
-      real* row = L + i * n;
 #pragma unroll
-      for (int j = 0; j < LANES; ++j) {
-        if (j < n) row[j] = j <= i ? h[j] : R(0.0);
-      }
+      for (int j = 0; j < LANES - 4; ++j) h[j] = h[j + 4];
     }
     lane_sync();
     return;
@@ -192,29 +257,48 @@ DEVICE void chol_factor(const Model& m, real* L, const real* A, int n) {
   mem_factor(L, n);
 }
 
+#if SIMENGINE_GPU && LANES <= 32
+// Four entries of row i of L before the diagonal, from column k on, and of its column i below the diagonal, from row k
+// on; zero elsewhere.
+DEVICE void four_before(real* l, const real* L, int n, int i, int k) {
+#pragma unroll
+  for (int e = 0; e < 4; ++e) l[e] = k + e < i && i < n ? L[i * n + k + e] : R(0.0);
+}
+DEVICE void four_below(real* l, const real* L, int n, int i, int k) {
+#pragma unroll
+  for (int e = 0; e < 4; ++e) l[e] = k + e > i && k + e < n ? L[(k + e) * n + i] : R(0.0);
+}
+#endif
+
 // In place: x becomes the solution of L L' x = x.
 DEVICE void chol_solve(real* x, const real* L, int n) {
 #if SIMENGINE_GPU && LANES <= 32
   if (REGISTERS_FIT(n)) {
     const int i = lane();
     const real inverse = i < n ? reciprocal_(L[i * n + i]) : R(0.0);
-    real y = i < n ? x[i] : R(0.0), l[LANES];
+    // four entries are on their way while the four before are used
+    real y = i < n ? x[i] : R(0.0), l[4], next[4];
+    four_before(next, L, n, i, 0);
+    ROLLED for (int k = 0; k < n; k += 4) {
 #pragma unroll
-    for (int k = 0; k < LANES; ++k) l[k] = k < i && i < n ? L[i * n + k] : R(0.0);
+      for (int e = 0; e < 4; ++e) l[e] = next[e];
+      four_before(next, L, n, i, k + 4);
 #pragma unroll
-    for (int k = 0; k < LANES; ++k) {
-      if (k < n) {
-        const real solved = lane_get(y * inverse, k);
-        y = i == k ? solved : fma_(-l[k], solved, y);
+      for (int e = 0; e < 4; ++e) {
+        const real solved = lane_get(y * inverse, k + e);
+        y = i == k + e ? solved : fma_(-l[e], solved, y);
       }
     }
+    const int last = (n - 1) / 4 * 4;
+    four_below(next, L, n, i, last);
+    ROLLED for (int k = last; k >= 0; k -= 4) {
 #pragma unroll
-    for (int k = 0; k < LANES; ++k) l[k] = k > i && k < n ? L[k * n + i] : R(0.0);
+      for (int e = 0; e < 4; ++e) l[e] = next[e];
+      four_below(next, L, n, i, k >= 4 ? k - 4 : n);
 #pragma unroll
-    for (int k = LANES - 1; k >= 0; --k) {
-      if (k < n) {
-        const real solved = lane_get(y * inverse, k);
-        y = i == k ? solved : fma_(-l[k], solved, y);
+      for (int e = 3; e >= 0; --e) {
+        const real solved = lane_get(y * inverse, k + e);
+        y = i == k + e ? solved : fma_(-l[e], solved, y);
       }
     }
     lane_sync();
@@ -301,23 +385,44 @@ DEVICE real solve_with_rows(const Model& m, real* x, const SymRows& A, const rea
     real right = i < n ? b[i] : R(0.0);
 #pragma unroll
     for (int j = 0; j < LANES; ++j) h[j] = A.row[j] + (i == j ? extra : R(0.0));
-    ROLLED for (int r = 0; r < nrow; ++r) {
-      const real x_r = residual[r];
-      if (x_r < 0) {
+    // Each lane looks at a row of its own, and all go through the active ones. What the next one is weighted by is
+    // loaded before the entries are changed.
+    ROLLED for (int first = 0; first < nrow; first += LANES) {
+      unsigned active = lane_ballot(first + i < nrow && residual[first + i] < 0);
+      if (!active) continue;
+      int r = first + lowest_bit(active);
+      real x_r = residual[r], D_r = D[r], J_r = i < stride ? J[r * stride + i] : R(0.0);
+      do {
         const real* row = J + r * stride;
-        const real c = i < stride ? D[r] * row[i] : R(0.0);
+        const real c = D_r * J_r;
         right = fma_(-x_r, c, right);
+        active &= active - 1;
+        if (active) {
+          r = first + lowest_bit(active);
+          x_r = residual[r];
+          D_r = D[r];
+          J_r = i < stride ? J[r * stride + i] : R(0.0);
+        }
 #pragma unroll
-        for (int j = 0; j < LANES; j += 4) {
+        for (int j = 0; j < LANES; j += 16) {
           if (j < n) {
-            const Vec4 v = broadcast4(row + j);
-            h[j] = fma_(c, v.x, h[j]);
-            h[j + 1] = fma_(c, v.y, h[j + 1]);
-            h[j + 2] = fma_(c, v.z, h[j + 2]);
-            h[j + 3] = fma_(c, v.w, h[j + 3]);
+            Vec4 v[4];
+#pragma unroll
+            for (int q = 0; q < 16 && j + q < LANES; q += 4) {
+              if (j + q < n) v[q / 4] = broadcast4(row + j + q);
+            }
+#pragma unroll
+            for (int q = 0; q < 16 && j + q < LANES; q += 4) {
+              if (j + q < n) {
+                h[j + q] = fma_(c, v[q / 4].x, h[j + q]);
+                h[j + q + 1] = fma_(c, v[q / 4].y, h[j + q + 1]);
+                h[j + q + 2] = fma_(c, v[q / 4].z, h[j + q + 2]);
+                h[j + q + 3] = fma_(c, v[q / 4].w, h[j + q + 3]);
+              }
+            }
           }
         }
-      }
+      } while (active);
     }
     real norm = 0;
     if (gradient) {

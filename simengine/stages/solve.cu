@@ -112,6 +112,7 @@ DEVICE void solve(const Model& m, const int* nefc, const real* qM, const real* q
   const real tolerance = max_(m.opt_tolerance()[0], REAL_EPS), smallest = divide_(tolerance, scale);
   SymRows M;
   sym_load(&M, qM, nv);
+  sym_set_aside(&M);
   warm_start(m, n, M, qfrc_smooth, qacc_smooth, qacc_warmstart, efc_J, efc_D, efc_aref, point, Ma, efc_jar, search,
              efc_jv);
   LANE_FOR(i, stride) search[i] = 0;

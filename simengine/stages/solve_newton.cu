@@ -77,6 +77,7 @@ DEVICE void solve_newton(const Model& m, const int* nefc, const real* qM, const 
   const real smallest = divide_(max_(m.opt_tolerance()[0], REAL_EPS), scale);
   SymRows M;
   sym_load(&M, qM, nv);
+  sym_set_aside(&M);
   LANE_FOR(i, MAX_CONE_ROWS * rows.n) efc_weight[i] = 0;
   // (1) start from the better of the last acceleration and the smooth one
   primal_start(m, rows, M, qfrc_smooth, qacc_smooth, qacc_warmstart, p, search, efc_jv);
