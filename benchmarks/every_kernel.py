@@ -13,7 +13,8 @@ side by side, and does not ask whether every kernel ran.
 
 The first models are combs: a free body with teeth of different lengths, so that its height says how many contacts and
 constraint rows a world has, beside as many other free bodies as fill groups of 8, 16 and 32 lanes and more. Every size
-class of the solver, light pair types, the fused integrators, evaluations, and each stage alone run for each of them.
+class of the solver, light pair types, the fused integrators, evaluations, and each stage alone run for each of them;
+on the GPU kernels of whole steps too, in and out of a fluid, with shapes of light types and of plain ones.
 Then come the models that the tests share, with other solvers and integrators where that means other kernels, and a
 heap that is solved island by island. The exit status is 1 if a kernel never ran, or if a world that is healthy holds a
 number that is none.
@@ -27,6 +28,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from typing import Any
 
 import mujoco
@@ -46,6 +48,7 @@ from simengine.emission.shard import ShardEmitter
 from simengine.engine import ListEngine
 from simengine.kernels import catalogue
 from simengine.kernels.every_kernel import all_kernels
+from simengine.kernels.step_kernel import step_kernel
 from simengine.model.table import PAIR_TYPES
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELDS, ROW_CLASSES
@@ -66,12 +69,14 @@ Runs = Counter[tuple[str, str]]
 """How often a call ran, by its name and the kind of model."""
 
 
-def comb_xml(bodies: int, integrator: str, option: str = "") -> str:
+def comb_xml(bodies: int, integrator: str, option: str = "", in_fluid: bool | None = None, knob: str = "") -> str:
     """A comb with a handle, a knob and a hinged tail, over a floor, beside two pegs and so many free bodies.
 
-    With Euler it stands in a fluid, so that both kernels of the smooth forces run.
+    With Euler it stands in a fluid, unless told otherwise, so that both kernels of the smooth forces run. Its other
+    knob, if it has one, meets the floor only.
     """
-    fluid = 'density="1.2" viscosity="0.1" wind="1 0 0"' if integrator == "Euler" else ""
+    in_fluid = integrator == "Euler" if in_fluid is None else in_fluid
+    fluid = 'density="1.2" viscosity="0.1" wind="1 0 0"' if in_fluid else ""
     teeth = "".join(
         f'<geom size="{TOOTH}" pos="{0.1 * (k % 8)} {0.1 * (k // 8)} {STEP * k}" contype="0" conaffinity="2"/>'
         for k in range(TEETH)
@@ -89,6 +94,7 @@ def comb_xml(bodies: int, integrator: str, option: str = "") -> str:
         <body>
           <freejoint/>
           {teeth}
+          {f'<geom {knob} pos="0.3 0 0.02" contype="0" conaffinity="2"/>' if knob else ""}
           <geom type="capsule" size="0.04 0.1" pos="-0.3 0 0.05" zaxis="1 0 0"/>
           <geom size="0.05" pos="-0.3 0.12 0.05"/>
           <body pos="0 -0.2 0.3">
@@ -169,7 +175,7 @@ def run_model(bodies: int, integrator: str, args: argparse.Namespace, runs: Runs
 
 def made(model: simengine.Model, keep: tuple[str, ...], emission: str, args: argparse.Namespace) -> Any:
     """A simulation with an emission, by the executor that suits it."""
-    executor = {"counted": "streams", "ahead": "graph-cached"}[emission] if args.backend == "cuda" else "auto"
+    executor = ("streams" if emission == "counted" else "graph-cached") if args.backend == "cuda" else "auto"
     return simengine.Simulation(
         model,
         args.worlds,
@@ -182,14 +188,24 @@ def made(model: simengine.Model, keep: tuple[str, ...], emission: str, args: arg
     )
 
 
+def run_whole(
+    bodies: int, integrator: str, in_fluid: bool, knob: str, args: argparse.Namespace, runs: Runs
+) -> list[str]:
+    """Whole steps of one model; returns what is wrong with the worlds, or with what ran."""
+    model = simengine.load_model(comb_xml(bodies, integrator, "", in_fluid, knob))
+    expected = step_kernel(integrator.lower(), in_fluid, bool(knob)).name
+    wrong = run_comb(model, "whole", args, runs)
+    return wrong if runs[expected, variant(model)] else [*wrong, f"steps of {bodies} bodies did not run {expected}"]
+
+
 def run_comb(model: simengine.Model, emission: str, args: argparse.Namespace, runs: Runs) -> list[str]:
-    """The same with one emission."""
-    sim = made(model, ("cfrc_ext",), emission, args)
+    """The same with one emission; whole steps keep nothing."""
+    sim = made(model, () if emission == "whole" else ("cfrc_ext",), emission, args)
     sim.set_state(qpos=states(model, args.worlds), ctrl=np.full(model.nu, 0.5))
     bad = args.worlds - 1
     sim.qvel[bad, 0] = np.nan
     kind = variant(model)
-    for evaluate in (sim.forward, *[sim.step] * args.steps):
+    for evaluate in (*([sim.forward] if emission != "whole" else []), *[sim.step] * args.steps):
         evaluate()
         runs.update((entry.call.name, kind) for entry in sim.last_kernel_list)
     host = sim.groups[0].to_host
@@ -199,8 +215,9 @@ def run_comb(model: simengine.Model, emission: str, args: argparse.Namespace, ru
     wrong += [f"world {w} of {model.name} is healthy and holds NaN" for w in np.flatnonzero(lost)]
     if status[bad] == 0:
         wrong.append(f"the bad world of {model.name} was not found")
-    sim.forward()
-    run_single(sim, kind, runs)
+    if emission != "whole":
+        sim.forward()
+        run_single(sim, kind, runs)
     sim.close()
     return wrong
 
@@ -337,6 +354,12 @@ def everything(args: argparse.Namespace, runs: Runs) -> Iterator[Callable[[], li
     for bodies in BODIES:
         for integrator in ("Euler", "RK4"):
             yield partial(run_model, bodies, integrator, args, runs)
+    if args.backend == "cuda":
+        knobs = ("", 'type="ellipsoid" size="0.03 0.04 0.02"', 'type="box" size="0.03 0.04 0.02"')
+        forms = product(("Euler", "RK4"), (False, True), knobs)
+        for number, (integrator, in_fluid, knob) in enumerate(forms):
+            for bodies in BODIES[:3] if knob == "" else BODIES[number % 3 : number % 3 + 1]:
+                yield partial(run_whole, bodies, integrator, in_fluid, knob, args, runs)
     for option in ('solver="CG"', 'solver="PGS"', 'cone="elliptic"'):
         yield partial(run_model, 0, "RK4", args, runs, option)
     for name, mj in shared_models():

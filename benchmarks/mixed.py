@@ -1,8 +1,9 @@
 """Several models in one batch, by executor: `python -m benchmarks.mixed --worlds 64 --json out.json`.
 
-Every group takes ten random control sets in turn. Beside the mixed batch stand the same models stepped one after
-another, by this engine and, from the result file of `benchmarks.peer_mujoco_warp`, by MuJoCo Warp. The worst error of
-`qacc` against MuJoCo C over the groups is that of the very states that were timed.
+An executor may be given with an emission of its own: `graph-cached:emission=ahead`. Every group takes ten random
+control sets in turn. Beside the mixed batch stand the same models stepped one after another, by this engine and, from
+the result file of `benchmarks.peer_mujoco_warp`, by MuJoCo Warp. The worst error of `qacc` against MuJoCo C over the
+groups is that of the very states that were timed.
 """
 
 from __future__ import annotations
@@ -26,13 +27,17 @@ SIX = ("ant", "half_cheetah", "hopper", "walker2d_v5", "humanoid", "humanoidstan
 
 
 def started(models: Sequence[simengine.Model], worlds: int, executor: str, args: argparse.Namespace) -> Any:
-    """A simulation of the models in scattered states, and the controls of each group, ten sets of them."""
+    """A simulation of the models in scattered states, and the controls of each group, ten sets of them.
+
+    `executor` is a name, or a name and an emission.
+    """
+    name, _, emission = executor.partition(":emission=")
     sim = simengine.Simulation(
         [(model, worlds) for model in models],
         backend=args.backend,
-        executor=executor,
+        executor=name,
         dtype=args.dtype,
-        emission=args.emission,
+        emission=emission or args.emission,
         shards=args.shards,
     )
     for group in sim.groups:
@@ -63,13 +68,14 @@ def mixed_row(
     row: dict[str, Any] = {
         "worlds_each": worlds,
         "executor": sim.executor,
+        "emission": getattr(sim._engine, "emission", ""),
         "us_per_step": round(1e6 * seconds, 1),
         "world_steps_per_s": round(sim.num_worlds / seconds),
         "kernels_per_step": len(sim.last_kernel_list),
     }
     sim.forward()
     row["qacc_error"] = float(f"{max(group_error(group, 16) for group in sim.groups):.2e}")
-    traces = [sim.trace() for _ in range(args.traces)]
+    traces = [sim.trace(as_issued=True) for _ in range(args.traces)]
     if traces:
         row["concurrency"] = round(statistics.median(t.concurrency() for t in traces), 2)
         row["idle_share"] = round(statistics.median(t.idle_share() for t in traces), 3)

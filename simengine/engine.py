@@ -277,11 +277,11 @@ class ListEngine:
                 self.backend.synchronize()
                 store.retired.clear()
 
-    def traced_step(self, keep: frozenset[str]) -> Trace:
-        """One step recorded with times, by an executor of its own."""
+    def traced_step(self, keep: frozenset[str], as_issued: bool) -> Trace:
+        """One step recorded with times, by an executor of its own; kernel by kernel, unless it is to be as issued."""
         active = self._active()
         executor = make_executor(self.executor_name, **{**self._options, "record": "times"})
-        emission = "counted" if self.emission == "whole" else self.emission
+        emission = "counted" if self.emission == "whole" and not as_issued else self.emission
         try:
             trace = self._advance(executor, 1, keep, (), emission)
             executor.synchronize()

@@ -45,8 +45,9 @@ class Simulation:
         on_nonfinite: what happens to a world whose state is no longer a number: "raise" freezes it and raises
             `NonFiniteError` once, "freeze" freezes it silently, "reset" resets it. Others are not touched.
         emission: "counted" emits what the contacts found need, once they are counted; "ahead" emits all that a step may
-            need at once, which spares small batches the wait; "whole" makes a step of a shard one call, on the host.
-            "auto" suits the executor; no result depends on it.
+            need at once, which spares small batches the wait; "whole" makes a step of a shard one call: on the host for
+            any model, on the GPU for simple models with few worlds, others being stepped "ahead". "auto" suits the
+            executor; no result depends on it.
         executor_options: further options for `scheduler.make_executor`, such as window or streams.
 
     Raises:
@@ -302,9 +303,12 @@ class Simulation:
         """Emitters of the kernel list of one step, to look at; `step_through` runs it."""
         return self._list_engine("kernel list").lists()
 
-    def trace(self) -> Trace:
-        """Take one step with recording on and return what ran when (`to_chrome`, `plot`)."""
-        trace = self._list_engine("trace").traced_step(self.keep)
+    def trace(self, as_issued: bool = False) -> Trace:
+        """Take one step with recording on and return what ran when (`to_chrome`, `plot`).
+
+        Whole steps are traced kernel by kernel, unless `as_issued` asks for them as they are: single calls.
+        """
+        trace = self._list_engine("trace").traced_step(self.keep, as_issued)
         self._check_worlds()
         return trace
 

@@ -223,6 +223,14 @@ def test_traces_say_what_ran_when(tmp_path: Path) -> None:
     assert len(json.loads((tmp_path / "trace.json").read_text())["traceEvents"]) >= len(trace.events)
 
 
+def test_a_whole_step_can_be_traced_as_it_is_issued() -> None:
+    sim, other = rolling(emission="whole"), rolling()
+    assert {event.name for event in sim.trace(as_issued=True).events} == {"step"}
+    assert len(sim.trace().events) > 1
+    other.step(2)
+    assert snapshot(sim) == snapshot(other)
+
+
 def test_a_traced_step_is_a_step() -> None:
     sim, other = rolling(), rolling()
     sim.trace()

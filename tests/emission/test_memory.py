@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import mujoco
 import numpy as np
 import pytest
 
-from scheduler import HostLaunch
+from scheduler import BufferSet, HostLaunch
 from simengine import BackendError, Simulation, load_model
-from simengine.backends.base import lanes_for
+from simengine.backends.base import StepShape, lanes_for
 from simengine.backends.cuda import CudaBackend
 from simengine.backends.host import HostBackend
 from simengine.emission.memory import footprint
@@ -21,7 +22,7 @@ from simengine.kernels.kernel import Kernel
 from simengine.model import Model
 from simengine.state.fields import INTEGRATION_STATE
 from tests.islands import heap
-from tests.models import OWN
+from tests.models import OWN, gymnasium_path
 
 WORLDS = 6
 MODELS = {name: OWN[name] for name in ("two_arms", "dual", "ropes", "crates")} | {"heap": heap(12)}
@@ -46,6 +47,14 @@ class GpuOnPaper(HostBackend):
 
     def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:
         return {kernel.name: lambda slots: None for kernel in kernels}
+
+    def step_shape(self, all_worlds: int, groups: int, lanes: int, scratch_bytes: int) -> StepShape | None:
+        return StepShape(1, 1)
+
+    def launch_steps(
+        self, function: Any, units: int, shape: StepShape, scratch_bytes: int, args: Sequence[Any], buffers: BufferSet
+    ) -> HostLaunch:
+        return HostLaunch(function, args, buffers)
 
     def resize(self, launch: HostLaunch, units: int, lanes: int, scratch_bytes: int, packed: bool) -> HostLaunch:
         return launch
@@ -93,6 +102,23 @@ def test_the_footprint_on_the_gpu_is_what_the_calls_of_a_step_ask_for(name: str,
     assert (needs.scratch > 0) == (model.nv > 256)
     assert (needs.pair > 0) == model.finds_pairs
     assert needs.at_most >= needs.at_first - needs.first + worlds * needs.row * model.nefc_max
+
+
+@pytest.mark.parametrize("keep", [frozenset[str](), frozenset({"cfrc_ext"})], ids=["nothing", "cfrc_ext"])
+@pytest.mark.parametrize("name", ["ant", "humanoid", "swimmer", "reacher"])
+def test_the_footprint_of_whole_steps_is_what_they_ask_for(name: str, keep: frozenset[str]) -> None:
+    mj = mujoco.MjModel.from_xml_path(str(gymnasium_path(name)))
+    mj.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
+    model = load_model(mj)
+    engine = ListEngine([(model, 40)], GpuOnPaper(), "serial", "float32", 0, None, "whole", {})
+    for field in INTEGRATION_STATE:
+        engine.get(0, field)
+    calls = list(engine.emitters[0][0].ahead(keep, 2))
+    assert calls[0].name.startswith("steps_")
+    assert (len(calls) > 2) == bool(keep)
+    needs = engine.footprint(0, 40, keep)
+    assert engine.nbytes() == needs.at_first
+    assert (needs.scratch > 0) == (model.ncon_max > 0)
 
 
 def test_arenas_grow_by_doubling_but_not_beyond_all_there_can_be() -> None:
