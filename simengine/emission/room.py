@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from simengine.backends.base import Backend
-from simengine.kernels import catalogue, island_kernels
+from simengine.kernels import catalogue, cuda_build, island_kernels
 from simengine.kernels.cuda_build import kernel_lanes
 from simengine.kernels.kernel import Kernel, ScratchPlan
 from simengine.kernels.pairs import PAIR_KERNELS
@@ -107,8 +107,8 @@ def lanes_of(model: Model, backend: Backend) -> int:
 
 
 def column_words(backend: Backend, lanes: int) -> int:
-    """Words that linear algebra keeps for each group of lanes: COLUMN_WORDS of dialect.cuh."""
-    return 4 * lanes if backend.name == "cuda" and lanes <= _LANES_OF_A_WARP else 4
+    """Words that linear algebra keeps for each group of lanes."""
+    return cuda_build.column_words(lanes) if backend.name == "cuda" else 4
 
 
 def plan(kernel: Kernel, sizes: Mapping[str, int], nrow: int, backend: Backend) -> ScratchPlan:

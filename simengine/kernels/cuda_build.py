@@ -23,6 +23,7 @@ from simengine.kernels.step_codegen import step_source
 from simengine.kernels.step_kernel import StepKernel
 
 BLOCK = 128  # threads a block of a world kernel
+_WARP = 32
 SCAN_LANES = 1024  # threads a block of the scan
 SLICE_LANES = 32  # lanes of a slice of pairs, a pair each
 WIDE_LANES = 256  # threads a block whose unit is a large world
@@ -82,6 +83,11 @@ def build_kernel(kernel: Kernel, dtype: str, lanes: int, arch: int) -> Path:
 
 def _write(path: Path, data: bytes) -> None:
     path.write_bytes(data)
+
+
+def column_words(lanes: int) -> int:
+    """Words that linear algebra keeps for each group of lanes: COLUMN_WORDS of dialect.cuh."""
+    return 4 * lanes if lanes <= _WARP else 4
 
 
 def kernel_lanes(kernel: Kernel, lanes: int) -> int:

@@ -165,7 +165,7 @@ class CudaResident(Resident):
         """Shared memory of a world: its scratch, the last argument, and the words for linear algebra."""
         words = slots[-1]
         assert isinstance(words, int)
-        return np.dtype(self.memory.dtype).itemsize * (words + self._lanes)
+        return np.dtype(self.memory.dtype).itemsize * (words + cuda_build.column_words(self._lanes))
 
 
 def resident(memory: Memory, backend: str) -> Resident:

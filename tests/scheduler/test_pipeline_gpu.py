@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from scheduler import CudaLaunch, JobArguments, JobKind, KernelCall, Segments, make_executor, validate
+from tests.scheduler.patience import best
 
 pytestmark = pytest.mark.gpu
 
@@ -107,6 +108,6 @@ def test_a_worker_with_nothing_to_do_takes_long_jobs_of_another(cupy: Any) -> No
             break
     traces = [executor.run([jobs]) for _ in range(6)]
     assert max(trace.counters.stolen for trace in traces) > 0
-    assert max(trace.concurrency() for trace in traces) > 1
+    assert best(lambda: executor.run([jobs]).concurrency(), 1) > 1
     assert 3 <= executor.launcher.built <= 4, "a graph for each kind of job that a worker met, not for each job"
     executor.close()
