@@ -19,7 +19,7 @@ from simengine.emission.params import GroupParameters
 from simengine.emission.room import Placement, class_bounds, lanes_of
 from simengine.emission.selection import kernels_of
 from simengine.emission.shard import ShardEmitter
-from simengine.emission.step_calls import step_kernel_of
+from simengine.emission.step_calls import has_step_kernel, step_kernel_of
 from simengine.emission.steps import Controls, advance
 from simengine.emission.store import GroupStore
 from simengine.kernels import catalogue
@@ -75,10 +75,10 @@ class ListEngine:
         self._following_group = 0
         self._following_shard = 0
         self._free_shards: list[int] = []
-        self._together = sum(num_worlds for _, num_worlds in groups), len(groups)
-        require([(model, self._place(num_worlds, self._together)) for model, num_worlds in groups])
+        together = self._together(groups)
+        require([(model, self._place(num_worlds, together)) for model, num_worlds in groups])
         for model, num_worlds in groups:
-            self._make_group(model, num_worlds)
+            self._make_group(model, num_worlds, together)
         self._make_executor()
         self.trace = Trace(self.executor_name, "off")
 
@@ -86,10 +86,9 @@ class ListEngine:
         """Take in a group; returns its number. Raises BackendError where it does not fit; nothing is changed then."""
         self.backend.drain()
         model = self.backend.form_of(model)
-        together = self._together[0] + num_worlds, self._together[1] + 1
+        together = self._together([(model, num_worlds)])
         require([(model, self._place(num_worlds, together))])
-        self._together = together
-        group = self._make_group(model, num_worlds)
+        group = self._make_group(model, num_worlds, together)
         self.executor.close()
         self._make_executor()
         return group
@@ -98,15 +97,14 @@ class ListEngine:
         """Give back a group's memory, once the work under way is done."""
         self.synchronize()
         self._free_shards += [emitter.shard.number for emitter in self.emitters[group]]
-        self._together = self._together[0] - self.stores[group].num_worlds, self._together[1] - 1
         for table in (self.stores, self.emitters, self.valid):
             del table[group]
         self.paused.discard(group)
         self.parameters.pop(group, None)
 
-    def _make_group(self, model: Model, num_worlds: int) -> int:
+    def _make_group(self, model: Model, num_worlds: int, together: tuple[int, int]) -> int:
         group = self._following_group
-        store = GroupStore(f"group{group}", model, self._place(num_worlds, self._together))
+        store = GroupStore(f"group{group}", model, self._place(num_worlds, together))
         count = len(store.bounds) - 1
         # numbers of shards that went are used again, so that the table of segments does not grow with every change
         free = len(self._free_shards)
@@ -118,27 +116,35 @@ class ListEngine:
         del self._free_shards[:count]
         return group
 
+    def _together(self, more: Sequence[tuple[Model, int]], without: int | None = None) -> tuple[int, int]:
+        """How many worlds, and of how many groups, may be stepped by kernels of whole steps, with these to come."""
+        there = [(store.model, store.num_worlds) for group, store in self.stores.items() if group != without]
+        simple = [num_worlds for model, num_worlds in (*there, *more) if has_step_kernel(model)]
+        return sum(simple), len(simple)
+
     def _place(self, num_worlds: int, together: tuple[int, int]) -> Placement:
-        """Where a group of so many worlds is to be, where these are the worlds and groups that are stepped together."""
+        """Where a group of so many worlds is to be; `together` is what `_together` says when it comes."""
         count = min(num_worlds, self._shards or self.backend.shards_for(num_worlds, self._favourite))
         bounds = [num_worlds * i // count for i in range(count + 1)]
-        whole = together if self._by_kernels_of_steps else None
-        return Placement(self.backend, self._dtype, bounds, self._goes_ahead, whole)
+        whole = together if self._issued == "steps" else None
+        return Placement(self.backend, self._dtype, bounds, self._by_kernels == "ahead", whole)
 
     @property
-    def _by_kernels_of_steps(self) -> bool:
-        """Whether steps are kernels of their own where they can be."""
-        return self.emission == "whole" and self.backend.name == "cuda"
+    def _issued(self) -> str:
+        """How steps are issued, as `advance` calls it: on the GPU whole steps are kernels, but not for workers."""
+        if self.emission == "whole" and self.backend.name == "cuda":
+            return "ahead" if self._favourite == "device" else "steps"
+        return self.emission
 
     @property
-    def _goes_ahead(self) -> bool:
-        """Whether shards are stepped ahead of their counts where they can be."""
-        return self.emission == "ahead" or self._by_kernels_of_steps
+    def _by_kernels(self) -> str:
+        """The same, kernel by kernel: what is nearest to whole steps."""
+        return {"steps": "ahead", "whole": "counted"}.get(self._issued, self._issued)
 
     def footprint(self, group: int, num_worlds: int, keep: frozenset[str]) -> Footprint:
         """What so many worlds of a group's model take."""
         store = self.stores[group]
-        together = self._together[0] - store.num_worlds + num_worlds, self._together[1]
+        together = self._together([(store.model, num_worlds)], without=group)
         return footprint(store.model, self._place(num_worlds, together), keep)
 
     def _choose(self, models: Iterable[Model]) -> None:
@@ -227,7 +233,7 @@ class ListEngine:
             executor: what runs them, kernel by kernel, instead of the engine's own.
         """
         of_groups = [self._controls(group, own) for group, own in controls.items()]
-        emission = "counted" if executor and self.emission == "whole" else self.emission
+        emission = self._by_kernels if executor else self._issued
         executor = executor or self.executor
         self.trace = self._advance(executor, n, keep, of_groups, emission)
         self._settle(executor)
@@ -247,13 +253,12 @@ class ListEngine:
         self, executor: Executor, n: int, keep: frozenset[str], controls: Sequence[Controls], emission: str
     ) -> Trace:
         emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
-        issued = "ahead" if emission == "whole" and self._by_kernels_of_steps else emission
-        return advance(executor, emitters, issued, n, keep, controls)
+        return advance(executor, emitters, emission, n, keep, controls)
 
     def lists(self) -> list[Emitter]:
         """Emitters of one step of every shard, but for those of paused groups."""
         emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
-        kept, ahead = frozenset[str](), self.emission == "ahead"
+        kept, ahead = frozenset[str](), self._by_kernels == "ahead"
         return [e.ahead(kept) if ahead and e.can_go_ahead else e.steps(1, kept) for e in emitters]
 
     def forward(self) -> None:
@@ -281,7 +286,7 @@ class ListEngine:
         """One step recorded with times, by an executor of its own; kernel by kernel, unless it is to be as issued."""
         active = self._active()
         executor = make_executor(self.executor_name, **{**self._options, "record": "times"})
-        emission = "counted" if self.emission == "whole" and not as_issued else self.emission
+        emission = self._issued if as_issued else self._by_kernels
         try:
             trace = self._advance(executor, 1, keep, (), emission)
             executor.synchronize()

@@ -306,7 +306,7 @@ class Simulation:
     def trace(self, as_issued: bool = False) -> Trace:
         """Take one step with recording on and return what ran when (`to_chrome`, `plot`).
 
-        Whole steps are traced kernel by kernel, unless `as_issued` asks for them as they are: single calls.
+        Whole steps are traced kernel by kernel, unless `as_issued` asks for what is issued: a call or two.
         """
         trace = self._list_engine("trace").traced_step(self.keep, as_issued)
         self._check_worlds()

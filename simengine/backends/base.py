@@ -130,7 +130,7 @@ class Backend(Protocol):
         ...
 
     def step_shape(self, all_worlds: int, groups: int, lanes: int, scratch_bytes: int) -> StepShape | None:
-        """How worlds share blocks in kernels of whole steps, which run on so many worlds of so many groups at once.
+        """How worlds share blocks in kernels of whole steps, where so many worlds of so many groups have such kernels.
 
         None where the worlds are too many for such kernels, or the backend has none.
         """

@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _step_of_model(name: str, executor: Spec, settings: SimpleNamespace) -> Recorded:
-    """Record a step as `Simulation` takes it, which may choose shards, emission and executor."""
+    """Record a step as `Simulation` takes it, which may choose shards, emission and executor, kernel by kernel."""
     model = load_model(model_path(name))
     sim = Simulation(
         model,

@@ -30,8 +30,8 @@ class Placement(NamedTuple):
     Attributes:
         bounds: first world of each shard, and the number of worlds at the end.
         ahead: whether steps are issued ahead of their counts.
-        whole: how many worlds are stepped at once, and of how many groups, if steps are kernels of their own where they
-            can be (`simengine.emission.step_calls`); otherwise None.
+        whole: how many worlds may be stepped by kernels of whole steps at once, and of how many groups, if steps are to
+            be so where they can be (`simengine.emission.step_calls`); otherwise None.
     """
 
     backend: Backend

@@ -68,7 +68,7 @@ class ShardEmitter:
         self._totals: np.ndarray = store.totals_host[shard.place]
         self._plans: dict[tuple[str, int, frozenset[str], bool], Plan] = {}
         self._whole_steps: dict[frozenset[str], WholeStep] = {}
-        self._lists: dict[tuple[frozenset[str], int, bool], tuple[FixedList, list[EmittedCall]]] = {}
+        self._lists: dict[tuple[frozenset[str], int, bool, bool], tuple[FixedList, list[EmittedCall]]] = {}
         self._progress: np.ndarray = store.progress_host[shard.place]
         self._passed: tuple[int, int] = (0, 0)
         self._note_passed()
@@ -109,17 +109,19 @@ class ShardEmitter:
         """Whether steps may be issued before their counts are known: islands are counted a second time."""
         return not self._store.model.has_islands
 
-    def ahead(self, keep: frozenset[str], rounds: int = 1, controlled: bool = False) -> FixedList:
+    def ahead(self, keep: frozenset[str], rounds: int = 1, controlled: bool = False, whole: bool = False) -> FixedList:
         """The calls of steps, issued before their counts are known; `arrive` tells how far such steps have come.
 
         Args:
             keep: what is valid in memory after the last.
             rounds: number of steps.
             controlled: each has its own controls, those of the store that are ahead.
+            whole: by a kernel of whole steps, if the shard has one.
         """
-        key = (keep, rounds, controlled)
+        key = (keep, rounds, controlled, whole)
         if key not in self._lists:
-            steps = self._steps_whole(*key) if self._step_calls else self._steps_ahead(*key)
+            make = self._steps_whole if whole and self._step_calls else self._steps_ahead
+            steps = make(keep, rounds, controlled)
             log = [EmittedCall(call, self.shard.size) for call in steps[-1]]
             self._lists[key] = FixedList(call for calls in steps for call in calls), log
         fixed, log = self._lists[key]
@@ -172,14 +174,14 @@ class ShardEmitter:
         """After whole steps: note the worlds that are frozen."""
         self.bad_worlds = int(self._totals[COLUMN["bad"]])
 
-    def arrive(self, n: int, keep: frozenset[str]) -> int:
+    def arrive(self, n: int, keep: frozenset[str], whole: bool = False) -> int:
         """After n steps ahead of their counts: how many evaluations are done, since this was last asked.
 
         Where that is not all of them, arenas have room for those that come next, and the shard may go on. Whole steps
         need no room in arenas.
         """
         passed, full = self._note_passed()
-        if self._step_calls:
+        if whole and self._step_calls:
             passed += (n - bool(keep)) * self.stages
         self.bad_worlds = int(self._totals[COLUMN["bad"]])
         if full:

@@ -6,7 +6,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from scheduler import Buffer, Cost, KernelCall, Tag
-from simengine.backends.base import Backend, StepShape
+from simengine.backends.base import LANE_CLASSES, Backend, StepShape
 from simengine.emission.calls import CallFactory
 from simengine.emission.room import Placement, column_words, lanes_of
 from simengine.emission.store import GroupStore
@@ -35,19 +35,27 @@ class StepRoom(NamedTuple):
     scratch: int
 
 
-def step_kernel_of(model: Model, placement: Placement) -> StepKernel | None:
-    """The kernel of whole steps of a group, if there is one: for few worlds of simple models on the GPU."""
-    if not placement.whole or model.nv > placement.backend.lanes(model.nv):
-        return None
+_MOST_FAR = 2**28
+"""Bytes of far memory that the worlds of a group may take."""
+
+
+def has_step_kernel(model: Model) -> bool:
+    """Whether there are kernels of whole steps for a model: it has nothing that only general kernels know."""
     special = model.general_smooth or model.has_adhesion or model.has_islands or model.neq or model.nfriction
-    more = model.finds_pairs or model.na or model.opt_noslip_iterations
-    pairs = [PAIRS[code] for code in model.pair_codes]
-    known = all(pair.plain or not pair.heavy for pair in pairs)
-    if special or more or not known or not catalogue.is_fused(model.opt_integrator, model.solver):
+    more = model.finds_pairs or model.na or model.opt_noslip_iterations or model.nv > LANE_CLASSES[-1]
+    known = all(PAIRS[code].plain or not PAIRS[code].heavy for code in model.pair_codes)
+    return known and not special and not more and catalogue.is_fused(model.opt_integrator, model.solver)
+
+
+def step_kernel_of(model: Model, placement: Placement) -> StepKernel | None:
+    """The kernel by which a group makes whole steps: for simple models on the GPU with few worlds that fit."""
+    if not placement.whole or not has_step_kernel(model):
         return None
-    kernel = step_kernel(model.opt_integrator, model.has_fluid, any(pair.plain for pair in pairs))
+    plain = any(PAIRS[code].plain for code in model.pair_codes)
+    kernel = step_kernel(model.opt_integrator, model.has_fluid, plain)
     room = step_room(kernel, model, placement.backend, placement.dtype)
-    return kernel if _shape(model, placement, room) else None
+    fits = placement.word * room.far.words * placement.num_worlds <= _MOST_FAR
+    return kernel if fits and _shape(model, placement, room) else None
 
 
 def _shape(model: Model, placement: Placement, room: StepRoom) -> StepShape | None:

@@ -49,7 +49,8 @@ def advance(
     Args:
         executor: runs the calls.
         emitters: of the shards.
-        emission: "counted"; "ahead" of the counts, where a shard's steps can be; or "whole".
+        emission: "counted"; "ahead" of the counts, where a shard's steps can be; "steps", likewise but by kernels of
+            whole steps where there are such; or "whole", as programs.
         n: number of steps.
         keep: derived fields that must be valid afterwards.
         controls: of the groups that have others in each step.
@@ -83,34 +84,35 @@ def _advance(
     """Run steps, all in the same way."""
     if emission == "whole":
         return _advance_whole(executor, emitters, n, keep, controls)
-    ahead = emission == "ahead"
+    whole = emission == "steps"
+    ahead = whole or emission == "ahead"
     early = [emitter for emitter in emitters if ahead and emitter.can_go_ahead]
     if not early and not controls:
         return executor.run([emitter.steps(n, keep) for emitter in emitters])
-    together = _together(executor, early) if len(early) == len(emitters) else 1
+    together = _together(executor, early, whole) if len(early) == len(emitters) else 1
     if together > 1:
-        trace = _advance_together(executor, early, n, keep, controls, together)
-        return _catch_up(executor, early, n, keep, controls) or trace
+        trace = _advance_together(executor, early, n, keep, controls, together, whole)
+        return _catch_up(executor, early, n, keep, controls, whole) or trace
     late = [emitter for emitter in emitters if not (ahead and emitter.can_go_ahead)]
     kept = frozenset[str]()
-    lists = [emitter.ahead(kept) for emitter in early]
+    lists = [emitter.ahead(kept, whole=whole) for emitter in early]
     alike = 0 if late or controls else n - bool(keep)  # steps with nothing to do between them
     if alike:
         trace = run_repeatedly(executor, lists, alike)
     for step in range(alike, n):
         if step == n - 1 and keep:
             kept = keep
-            lists = [emitter.ahead(kept) for emitter in early]
+            lists = [emitter.ahead(kept, whole=whole) for emitter in early]
         for own in controls:
             own.at(step)
         trace = executor.run([*lists, *(emitter.steps(1, kept) for emitter in late)])
-    return (_catch_up(executor, early, n, keep, controls) if early else None) or trace
+    return (_catch_up(executor, early, n, keep, controls, whole) if early else None) or trace
 
 
-def _together(executor: Executor, emitters: Sequence[ShardEmitter]) -> int:
+def _together(executor: Executor, emitters: Sequence[ShardEmitter], whole: bool) -> int:
     """How many steps to issue together: as many as the executor does well with, if that is not too many calls."""
     rounds: int = getattr(executor, "rounds", 1)
-    calls = sum(len(emitter.ahead(frozenset())) for emitter in emitters) if rounds > 1 else 0
+    calls = sum(len(emitter.ahead(frozenset(), whole=whole)) for emitter in emitters) if rounds > 1 else 0
     return max(1, min(rounds, _MOST_CALLS // max(1, calls)))
 
 
@@ -132,12 +134,13 @@ def _advance_together(
     keep: frozenset[str],
     controls: Sequence[Controls],
     most: int,
+    whole: bool,
 ) -> Trace:
     """Run steps ahead of their counts, up to `most` as one list, in which shards do not wait for each other's steps."""
     controlled, done, trace = {own.group for own in controls}, 0, None
     for part in _parts(n, most):
         kept = keep if done + part == n else frozenset[str]()
-        lists = [emitter.ahead(kept, part, emitter.shard.group in controlled) for emitter in emitters]
+        lists = [emitter.ahead(kept, part, emitter.shard.group in controlled, whole) for emitter in emitters]
         for own in controls:
             own.ahead(done, part)
         trace = executor.run(lists)
@@ -165,11 +168,16 @@ def _advance_whole(
 
 
 def _catch_up(
-    executor: Executor, early: Sequence[ShardEmitter], n: int, keep: frozenset[str], controls: Sequence[Controls]
+    executor: Executor,
+    early: Sequence[ShardEmitter],
+    n: int,
+    keep: frozenset[str],
+    controls: Sequence[Controls],
+    whole: bool,
 ) -> Trace | None:
     """Let shards that were stepped ahead of their counts take the steps for which their arenas had no room."""
     executor.synchronize()
-    done = [(emitter, emitter.arrive(n, keep)) for emitter in early]
+    done = [(emitter, emitter.arrive(n, keep, whole)) for emitter in early]
     behind = [(emitter, count) for emitter, count in done if count < n * emitter.stages]
     trace = None
     for step in range(min((count // emitter.stages for emitter, count in behind), default=n), n):

@@ -134,9 +134,9 @@ DEVICE int contacts_before(const int* counts, int place, int number, int* all) {
   return lane_sum_int(before);
 }
 
-// `standing` is how many rows a lane adds to those of contacts and limits. Without TOGETHER there are no heavy pairs.
-// `keep`, if not null, receives the contacts.
-template <CollideAny COLLIDE, int MOST, CountTogether TOGETHER>
+// HEAVY says whether there may be heavy pairs; without TOGETHER none that lanes share. `standing` is how many rows a lane
+// adds to those of contacts and limits. `cand_adr` and `keep` may be null: `keep` receives the contacts.
+template <CollideAny COLLIDE, int MOST, bool HEAVY, CountTogether TOGETHER = nullptr>
 DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_length, const real* geom_xpos,
                            const real* geom_xmat, const int* world_status, int* cand_adr, int* ncon, int* nefc,
                            int* counts, int shard_size, int standing, const ContactFields* keep = nullptr) {
@@ -148,18 +148,18 @@ DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_len
     const int c = base + lane();
     int number = 0, more_rows = 0, total;
     Contact found[MOST];
-    if (c < ncand) number = count_pair<COLLIDE, TOGETHER != nullptr>(m, c, geom_xpos, geom_xmat, found, &more_rows);
+    if (c < ncand) number = count_pair<COLLIDE, HEAVY>(m, c, geom_xpos, geom_xmat, found, &more_rows);
     if constexpr (TOGETHER != nullptr) {
       count_shared<TOGETHER>(m, base, ncand, geom_xpos, geom_xmat, &number, &more_rows);
     }
     const int before = lane_scan(number, &total);
-    if (c < m.ncand()) cand_adr[c] = contacts + before;
+    if (cand_adr && c < m.ncand()) cand_adr[c] = contacts + before;
     if (keep) keep->put(contacts + before, found, number, c);
     if (number) types |= 1 << m.cand_type()[c];
     contacts += total;
     rows += more_rows;
   }
   store_counts(m, qpos, ten_length, healthy, contacts, rows, types, ncon, nefc, counts, shard_size);
-  LANE_FOR(i, 1) cand_adr[m.ncand()] = contacts;
+  LANE_FOR(i, cand_adr ? 1 : 0) cand_adr[m.ncand()] = contacts;
   lane_sync();
 }

@@ -141,11 +141,11 @@ def keep_worker(key: str, make: Callable[[], bytes]) -> bytes:
 
 @dataclass(frozen=True)
 class CudaFunction:
-    """A loaded kernel: its handle, what keeps it loaded, and its body for workers."""
+    """A loaded kernel: its handle, what keeps it loaded, and its body for workers, if it can have one."""
 
     ptr: int
     function: Any
-    body: DeviceBody
+    body: DeviceBody | None
 
 
 def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, CudaFunction]:
@@ -161,6 +161,6 @@ def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str,
         module = cupy.cuda.function.Module()
         module.load(path.read_bytes())
         function = module.get_function(kernel.name)
-        body = device_body(kernel, dtype, lanes, arch)
+        body = None if isinstance(kernel, StepKernel) else device_body(kernel, dtype, lanes, arch)
         functions[kernel.name] = CudaFunction(function.ptr, function, body)
     return functions

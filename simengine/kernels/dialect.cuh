@@ -425,6 +425,7 @@ DEVICE real* settled_shared(real* p) {
 }
 #else
 DEVICE const real* settled_global(const real* p) { return p; }
+DEVICE real* settled_shared(real* p) { return p; }
 #endif
 
 // A finished field from scratch to memory. Scratch is near: there is no wait for loads that overlapping would hide.

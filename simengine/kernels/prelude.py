@@ -122,7 +122,7 @@ def model_struct(kernel: Kernel) -> str:
         "  const Header& header;",
         "  const int* ints;",
         "  const real* reals;",
-        "  real* column;  // LANES words of the group, for linear algebra",
+        "  real* column;  // COLUMN_WORDS of the group, for linear algebra",
     ]
     if island:
         at = HEADER.index("nv")

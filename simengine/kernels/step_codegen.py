@@ -15,12 +15,11 @@ from simengine.stages.stage import Stage
 from simengine.state.fields import FIELD
 
 _NUMBERS = ("begin", "n", "steps", "controls_apart", "worlds_in_warp", "far_words", "near_rows")
-_LOOPS = ("rk_stage", "rk_last")
 
 
 def scalars(kernel: StepKernel) -> tuple[str, ...]:
     """Integer arguments of the bodies but for the evaluation, which the kernel counts itself."""
-    return (*(name for name in kernel.scalars if name not in _LOOPS), "evaluations")
+    return (*(name for name in kernel.scalars if name != "rk_stage"), "evaluations")
 
 
 def step_parameters(kernel: StepKernel) -> list[str]:
@@ -37,11 +36,43 @@ def step_parameters(kernel: StepKernel) -> list[str]:
 
 def step_source(kernel: StepKernel) -> str:
     """Complete CUDA source; the build defines REAL, REAL_IS_FLOAT and LANES."""
-    return source_of(kernel, ["#define AS_STEP"], _entry(kernel))
+    definitions = ["#define AS_STEP", "#define TEAM_BARRIER(phase) __syncthreads()"]
+    return source_of(kernel, definitions, f"{team_function(kernel)}\n{_entry(kernel)}")
+
+
+def team_function(kernel: StepKernel) -> str:
+    """Function `NAME_team` that a team runs for a world, whose memory is `of_world`; teams meet at TEAM_BARRIER(phase).
+
+    Phase -1 is before the first. The function is for any processor, as long as teams run side by side.
+    """
+    received = ["const Header& header", *step_parameters(kernel)[1:], "int team", "int slot", "real* of_world"]
+    return "\n".join(
+        [
+            f"DEVICE void {kernel.name}_team({', '.join(received)}) {{",
+            "  const int world = begin + slot;",
+            "  const real* reals = settled_global(model_reals + words_before(world, header.at[REAL_STRIDE]));",
+            "  const Model m = {header, model_ints, reals, of_world + team * COLUMN_WORDS};",
+            f"  real* scratch = settled_shared(of_world + {TEAMS} * COLUMN_WORDS);",
+            "  real* far_scratch = far_memory + words_before(slot, far_words);",
+            *_pointers(kernel),
+            *_copies(kernel, "w_{0}[i] = {1}[i]"),
+            "  TEAM_BARRIER(-1);",
+            "  ROLLED for (int step = 0; step < steps; ++step) {",
+            "    const real* w_ctrl = ctrl + words_before(step, controls_apart) + words_before(world, m.nu());",
+            "    ROLLED for (int rk_stage = 0; rk_stage < evaluations; ++rk_stage) {",
+            *_phases(kernel),
+            "    }",
+            "  }",
+            *_copies(kernel, "{1}[i] = w_{0}[i]"),
+            "}",
+            "",
+        ]
+    )
 
 
 def _entry(kernel: StepKernel) -> str:
     bounds = f"__launch_bounds__({WARP * TEAMS * MOST_WARPS}, 1)"
+    call = ", ".join(p.split()[-1].lstrip("*") for p in step_parameters(kernel))
     return "\n".join(
         [
             f'extern "C" __global__ void {bounds} {kernel.name}({", ".join(step_parameters(kernel))}) {{',
@@ -51,22 +82,8 @@ def _entry(kernel: StepKernel) -> str:
             "  const int place = warp % warps * worlds_in_warp + in_warp;",
             "  const int slot = blockIdx.x * warps * worlds_in_warp + place;",
             "  if (in_warp >= worlds_in_warp || slot >= n) return;",
-            "  const int world = begin + slot;",
             f"  real* of_world = reinterpret_cast<real*>(shared) + place * (scratch_words + {TEAMS} * COLUMN_WORDS);",
-            "  const real* reals = settled_global(model_reals + words_before(world, header.at[REAL_STRIDE]));",
-            "  const Model m = {header, model_ints, reals, of_world + team * COLUMN_WORDS};",
-            f"  real* scratch = settled_shared(of_world + {TEAMS} * COLUMN_WORDS);",
-            "  real* far_scratch = far_memory + words_before(slot, far_words);",
-            *_pointers(kernel),
-            *_copies(kernel, "w_{0}[i] = {1}[i]"),
-            "  __syncthreads();",
-            "  ROLLED for (int step = 0; step < steps; ++step) {",
-            "    const real* w_ctrl = ctrl + words_before(step, controls_apart) + words_before(world, m.nu());",
-            "    ROLLED for (int rk_stage = 0; rk_stage < evaluations; ++rk_stage) {",
-            *_phases(kernel),
-            "    }",
-            "  }",
-            *_copies(kernel, "{1}[i] = w_{0}[i]"),
+            f"  {kernel.name}_team({call}, team, slot, of_world);",
             "}",
             "",
         ]
@@ -102,11 +119,11 @@ def _copies(kernel: StepKernel, assignment: str) -> list[str]:
 
 def _phases(kernel: StepKernel) -> list[str]:
     lines = []
-    for phase in kernel.phases:
+    for number, phase in enumerate(kernel.phases):
         for team, track in enumerate(phase):
             if track:
                 lines += [f"      if (team == {team}) {{", *(_call(kernel, stage) for stage in track), "      }"]
-        lines.append("      __syncthreads();")
+        lines.append(f"      TEAM_BARRIER({number});")
     return lines
 
 

@@ -12,6 +12,8 @@ applied once and for all.
     3        acceleration                            constraint
     4        solve, integrator
 
+In a fluid its drag adds to the passive forces, which the first team then computes before it.
+
 Nothing of a world depends on another one, so that no world waits for those of other blocks. What
 evaluations produce stays in shared memory, but for contacts, and the rows of worlds that have many, which are *far*: in
 memory of the store. The stages are those of the kernels of a list, and so are the bits.
@@ -66,7 +68,9 @@ class StepKernel(Kernel):
     unit: str = "step"
 
     def __post_init__(self) -> None:
-        """Raises ValueError where tracks of a phase conflict."""
+        """Raises ValueError where the stages are not those of the phases, or tracks of a phase conflict."""
+        if self.stages != tuple(stage for phase in self.phases for track in phase for stage in track):
+            raise ValueError(f"kernel {self.name!r} has other stages than its phases; name them in the phases' order")
         for phase in self.phases:
             for one, other in permutations(phase, 2):
                 changed = {name for stage in one for name in (*stage.writes, *stage.updates)}

@@ -12,7 +12,7 @@ from simengine.stages.stage import Stage
 CONTACTS = Stage(
     name="contacts",
     reads=COLLISION.reads,
-    writes=(*COLLISION.writes, *NARROWPHASE["plane_sphere"].writes),
+    writes=("ncon", "nefc", "counts", *NARROWPHASE["plane_sphere"].writes),
     scalars=COLLISION.scalars,
     flops=COLLISION.flops + NARROWPHASE["plane_sphere"].flops,
 )

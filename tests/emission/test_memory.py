@@ -113,7 +113,7 @@ def test_the_footprint_of_whole_steps_is_what_they_ask_for(name: str, keep: froz
     engine = ListEngine([(model, 40)], GpuOnPaper(), "serial", "float32", 0, None, "whole", {})
     for field in INTEGRATION_STATE:
         engine.get(0, field)
-    calls = list(engine.emitters[0][0].ahead(keep, 2))
+    calls = list(engine.emitters[0][0].ahead(keep, 2, whole=True))
     assert calls[0].name.startswith("steps_")
     assert (len(calls) > 2) == bool(keep)
     needs = engine.footprint(0, 40, keep)

@@ -10,7 +10,6 @@ from simengine import Simulation, load_model
 from simengine.engine import ListEngine
 from simengine.model import Model
 from tests.emission.batches import KEEP, STATE, WORLDS, batch, bits, with_room
-from tests.emission.test_memory import GpuOnPaper
 from tests.islands import heap
 from tests.models import gymnasium_path
 
@@ -97,11 +96,6 @@ def test_a_trace_shows_the_kernels() -> None:
     names = [name for name, _ in kernels(sim)]
     assert [event.name for event in sim.trace().events] == names
     assert len(names) > 4
-
-
-def test_no_gpu_can_do_it() -> None:
-    with pytest.raises(ValueError, match="emission 'whole' cannot be had on backend 'cuda'"):
-        ListEngine([(load_model(heap(2)), 1)], GpuOnPaper(), "serial", "float32", 0, None, "whole", {})
 
 
 def test_steps_of_shards_have_no_hazards_between_them() -> None:

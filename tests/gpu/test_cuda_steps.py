@@ -91,19 +91,6 @@ def test_worlds_share_blocks_where_there_are_many(
 
 
 @cuda_only
-def test_worlds_are_given_as_few_blocks_as_there_are_multiprocessors(backend: str) -> None:
-    cuda = CudaBackend()
-    number = cuda._multiprocessors
-    assert cuda.step_shape(number, 1, 16, 10_000) == StepShape(1, 1)
-    assert cuda.step_shape(3 * number, 1, 16, 10_000) == StepShape(3, 1)
-    assert cuda.step_shape(6 * number, 1, 16, 10_000) == StepShape(4, 2)
-    assert cuda.step_shape(6 * number, 6, 32, 10_000) == StepShape(4, 1)
-    assert cuda.step_shape(6 * number, 6, 16, 70_000) == StepShape(3, 1)
-    assert cuda.step_shape(6 * number, 1, 32, 10_000) is None  # two rounds, and lists take less
-    assert cuda.step_shape(number, 1, 16, 300_000) is None
-
-
-@cuda_only
 def test_rows_that_are_many_are_far(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of worlds that have more than there is shared memory for give the same bits from memory."""
     monkeypatch.setattr("simengine.emission.step_calls.ROW_CLASSES", (8,))
@@ -128,7 +115,9 @@ def test_what_is_kept_comes_from_kernels_of_its_own(backend: str, keep: str) -> 
 
 
 @cuda_only
-def test_a_frozen_world_stays_and_others_go_on(backend: str) -> None:
+@pytest.mark.parametrize("shape", [StepShape(1, 1), StepShape(4, 2)], ids=["alone", "beside others in a warp"])
+def test_a_frozen_world_stays_and_others_go_on(backend: str, shape: StepShape, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CudaBackend, "step_shape", lambda *_: shape)
     whole, lists = pair(gymnasium_path("hopper"), on_nonfinite="freeze")
     for sim in (whole, lists):
         sim.step(5)
@@ -166,7 +155,7 @@ def test_groups_whole_ahead_and_counted_in_one_batch(backend: str) -> None:
 
 
 @cuda_only
-@pytest.mark.parametrize("executor", ["serial", "streams", "graph", "pipeline"])
+@pytest.mark.parametrize("executor", ["serial", "streams", "graph", "pipeline", "device"])
 def test_any_executor_runs_whole_steps(backend: str, executor: str) -> None:
     groups = [(load_model(gymnasium_path(name)), 10) for name in ("ant", "half_cheetah")]
     whole, lists = pair(groups, executor=executor)

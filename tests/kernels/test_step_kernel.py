@@ -75,7 +75,7 @@ def test_the_source_calls_every_stage_once(kernel: StepKernel) -> None:
     source = step_source(kernel)
     for stage in kernel.stages:
         assert source.count(f"::{stage.name}(m, ") == 1
-    assert source.count("__syncthreads();") >= len(kernel.phases) + 1
+    assert all(source.count(f"TEAM_BARRIER({k});") == 1 for k in range(-1, len(kernel.phases)))
     assert len(set(step_parameters(kernel))) == len(step_parameters(kernel))
 
 

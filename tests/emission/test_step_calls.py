@@ -1,0 +1,174 @@
+"""Which groups make whole steps by a kernel on the GPU, how their worlds share blocks, and what is issued for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import pytest
+
+from simengine import BackendError, load_model
+from simengine.backends.base import StepShape
+from simengine.backends.cuda import CudaBackend
+from simengine.emission import step_calls
+from simengine.emission.step_calls import has_step_kernel
+from simengine.engine import ListEngine
+from simengine.kernels import cuda_build
+from simengine.model import Model
+from tests.emission.test_memory import GpuOnPaper
+from tests.islands import heap
+from tests.models import OWN, gymnasium_path
+
+NOTHING = frozenset[str]()
+PLANE = '<geom type="plane" size="5 5 1"/>'
+BALL = '<body pos="0 0 1"><freejoint/><geom size="0.1"/></body>'
+SIMPLE = f"<mujoco><worldbody>{PLANE}{BALL}</worldbody></mujoco>"
+
+
+def engine_of(*groups: tuple[Model, int], emission: str = "whole", executor: str = "serial") -> ListEngine:
+    return ListEngine(list(groups), GpuOnPaper(), executor, "float32", 0, None, emission, {})
+
+
+def names(engine: ListEngine, group: int = 0, **how: Any) -> list[str]:
+    how = {"keep": NOTHING, "whole": True} | how
+    return [call.name for call in engine.emitters[group][0].ahead(**how)]
+
+
+def gymnasium(name: str) -> Model:
+    return load_model(str(gymnasium_path(name)))
+
+
+def test_simple_models_have_kernels_of_whole_steps() -> None:
+    assert all(has_step_kernel(gymnasium(name)) for name in ("ant", "half_cheetah", "swimmer", "reacher"))
+    assert has_step_kernel(load_model(SIMPLE))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *(OWN[name] for name in ("crates", "dual", "ropes", "actuators", "linkage", "terrain")),
+        heap(4),
+        heap(45),
+        SIMPLE.replace("<worldbody>", '<option solver="PGS"/><worldbody>'),
+        SIMPLE.replace("<worldbody>", '<option cone="elliptic"/><worldbody>'),
+        SIMPLE.replace("<worldbody>", '<option integrator="implicitfast"/><worldbody>'),
+        SIMPLE.replace("<worldbody>", '<option noslip_iterations="2"/><worldbody>'),
+        SIMPLE.replace(BALL, BALL + BALL.replace('size="0.1"', 'type="ellipsoid" size="0.1 0.2 0.3"')),
+    ],
+)
+def test_others_have_none(source: str) -> None:
+    model = load_model(source)
+    assert not has_step_kernel(model)
+    engine = engine_of((model, 2))
+    emitter = engine.emitters[0][0]
+    assert not emitter.can_go_ahead or not any(name.startswith("steps_") for name in names(engine))
+
+
+def test_what_would_take_much_memory_is_stepped_by_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = gymnasium("ant")
+    room = step_calls.step_room(step_calls.step_kernel("rk4", False, False), model, GpuOnPaper(), "float32")
+    assert names(engine_of((model, 10)))[0] == "steps_rk4"
+    monkeypatch.setattr(step_calls, "_MOST_FAR", 4 * room.far.words * 10 - 1)
+    assert names(engine_of((model, 10)))[0] == "place"
+    assert names(engine_of((model, 9)))[0] == "steps_rk4"
+
+
+def test_what_is_issued_for_steps() -> None:
+    engine = engine_of((gymnasium("hopper"), 8))
+    assert names(engine) == ["steps_rk4", "scan"]
+    assert names(engine, rounds=5) == ["steps_rk4", "scan"]
+    by_kernels = names(engine, whole=False)
+    assert len(by_kernels) > 8
+    assert names(engine, rounds=3, keep=frozenset({"xpos"}))[:2] == ["steps_rk4", "scan"]
+    assert len(names(engine, rounds=3, keep=frozenset({"xpos"}))) == 2 + len(by_kernels)
+    assert len(names(engine, keep=frozenset({"xpos"}))) == len(by_kernels)
+
+
+def test_whole_steps_are_done_when_they_arrive() -> None:
+    emitter = engine_of((gymnasium("hopper"), 8)).emitters[0][0]
+    assert emitter.arrive(5, NOTHING, whole=True) == 20
+    assert emitter.arrive(5, frozenset({"xpos"}), whole=True) == 16  # no evaluation of the last one has passed
+    assert emitter.arrive(5, NOTHING, whole=False) == 0
+
+
+def test_workers_are_given_kernels_one_by_one() -> None:
+    model = gymnasium("hopper")
+    assert engine_of((model, 8))._issued == "steps"
+    backend = GpuOnPaper()
+    engine = engine_of((model, 8))
+    engine._favourite = "device"
+    assert engine._issued == engine._by_kernels == "ahead"
+    assert backend.name == "cuda"
+
+
+def test_worlds_without_such_kernels_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def shape(self: GpuOnPaper, *of: int) -> StepShape:
+        asked.append(of[:2])
+        return StepShape(1, 1)
+
+    monkeypatch.setattr(GpuOnPaper, "step_shape", shape)
+    engine = engine_of((gymnasium("hopper"), 8), (load_model(OWN["dual"]), 1000))
+    assert set(asked) == {(8, 1)}
+    asked.clear()
+    added = engine.add(gymnasium("reacher"), 5)
+    assert set(asked) == {(13, 2)}
+    engine.remove(added)
+    assert engine._together([]) == (8, 1)
+
+
+def test_a_group_that_does_not_fit_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = engine_of((gymnasium("hopper"), 8))
+    monkeypatch.setattr(GpuOnPaper, "free_memory", lambda self: 1000)
+    with pytest.raises(BackendError, match="GiB free"):
+        engine.add(gymnasium("reacher"), 5)
+    assert engine._together([]) == (8, 1)
+
+
+def card(multiprocessors: int, shared: int) -> CudaBackend:
+    backend = CudaBackend.__new__(CudaBackend)
+    backend._multiprocessors, backend._shared_limit = multiprocessors, shared
+    return backend
+
+
+@pytest.mark.parametrize(
+    ("worlds", "groups", "lanes", "nbytes", "shape"),
+    [
+        (132, 1, 16, 10_000, StepShape(1, 1)),
+        (3 * 132, 1, 16, 10_000, StepShape(3, 1)),
+        (6 * 132, 1, 16, 10_000, StepShape(4, 2)),
+        (6 * 132, 6, 32, 10_000, StepShape(4, 1)),
+        (6 * 132, 6, 16, 70_000, StepShape(3, 1)),
+        (6 * 132, 1, 32, 10_000, None),  # two rounds, and lists take less
+        (132, 1, 16, 300_000, None),
+        (16 * 132, 1, 8, 5_000, StepShape(4, 4)),
+    ],
+)
+def test_worlds_take_as_few_blocks_as_there_are_multiprocessors(
+    worlds: int, groups: int, lanes: int, nbytes: int, shape: StepShape | None
+) -> None:
+    assert card(132, 232_448).step_shape(worlds, groups, lanes, nbytes) == shape
+
+
+@pytest.mark.parametrize("lanes", [8, 16, 32])
+def test_no_shape_is_beyond_what_a_block_has(lanes: int) -> None:
+    for worlds in (1, 7, 60, 500, 1500, 3000):
+        for nbytes in (500, 9_000, 40_000, 99_000):
+            for groups in (1, 9):
+                shape = card(60, 99_000).step_shape(worlds, groups, lanes, nbytes)
+                assert shape is None or shape.worlds * nbytes <= 99_000
+                assert shape is None or (shape.warps <= 4 and shape.worlds_in_warp * lanes <= 32)
+
+
+def test_words_of_columns_are_those_of_the_dialect() -> None:
+    text = (cuda_build.Path(cuda_build.__file__).parent / "dialect.cuh").read_text()
+    assert "#define COLUMN_WORDS (4 * LANES)" in text
+    assert [cuda_build.column_words(n) for n in (8, 16, 32, 128)] == [32, 64, 128, 4]
+
+
+def test_a_model_solved_by_newton_in_place_of_pgs_has_a_kernel() -> None:
+    mj = mujoco.MjModel.from_xml_path(str(gymnasium_path("humanoid")))
+    assert not has_step_kernel(load_model(mj))
+    mj.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
+    assert has_step_kernel(load_model(mj))
