@@ -11,7 +11,7 @@ from simengine.kernels.cuda_build import ISLAND_LANES, WIDE_LANES, compile_cubin
 from simengine.kernels.every_kernel import all_kernels
 from simengine.kernels.island_kernels import of_large_worlds
 from simengine.kernels.kernel import Kernel
-from simengine.kernels.step_kernel import STEP_KERNELS
+from simengine.kernels.step_kernel import STEP_KERNELS, StepKernel
 
 Job = tuple[Kernel, str, int, int]
 
@@ -29,10 +29,12 @@ def _every_build(args: argparse.Namespace) -> list[Job]:
 
 
 def _one_of_each(jobs: list[Job]) -> list[Job]:
-    """One build of each kernel, so that all builds get as many kernels."""
+    """One build of each kernel, so that all builds get as many kernels; of those of whole steps one an integrator."""
     builds: dict[str, list[Job]] = {}
     for job in jobs:
-        builds.setdefault(job[0].name, []).append(job)
+        kernel = job[0]
+        name = f"steps {kernel.stages[-1].name}" if isinstance(kernel, StepKernel) else kernel.name
+        builds.setdefault(name, []).append(job)
     return [own[i % len(own)] for i, own in enumerate(builds.values())]
 
 

@@ -1,0 +1,187 @@
+"""Kernels of whole steps on the host: teams are threads, one lane each, which meet at a barrier of POSIX threads.
+
+The function of a team is the one that the GPU runs. Here a world's near memory starts as NaN, and behind a barrier all
+its words that the kernel does not declare alive are NaN again: a value that is used after its time spoils the results.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from simengine.kernels import host_build
+from simengine.kernels.cache import cached, digest
+from simengine.kernels.codegen import source_of
+from simengine.kernels.kernel import ScratchPlan
+from simengine.kernels.step_codegen import step_parameters, team_function
+from simengine.kernels.step_kernel import TEAMS, StepKernel, step_kernel
+from simengine.model import Model
+from simengine.model.table import PAIRS
+from simengine.state.fields import FIELD, entry_shape
+from tests.stages.harness import FRONT, Argument, Memory, Place, slot_bytes
+from tests.stages.harness_sanitizer import RUNNER, Call, Result, _slots, execute
+
+COLUMN_WORDS = 4
+"""Words of a team for linear algebra, as in dialect.cuh for the host; near memory starts with those of all teams."""
+
+NO_PHASE = -2
+"""In place of a barrier's phase: none."""
+
+MEETING = f"""
+#include <pthread.h>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+// Two in turn. With one, a team that is slow to leave it would meet there another that has already come to the next
+// meeting, and the thread sanitizer would take what that one did between the two for ordered.
+static pthread_barrier_t barriers[2];
+static thread_local int meetings;
+static const unsigned char* kept;  // for each barrier and near word, whether its value is needed behind it, or null
+static int left_out;               // phase whose barrier is missing
+
+static void meet(int phase, int team, real* scratch, int words) {{
+  if (phase == left_out) return;
+  pthread_barrier_wait(&barriers[meetings++ % 2]);
+  if (!kept) return;
+  const unsigned char* needed = kept + size_t(phase + 1) * words;
+  if (team == 0) {{
+    for (int i = -{TEAMS} * COLUMN_WORDS; i < words; ++i) {{
+      if (i < 0 || !needed[i]) memset(scratch + i, 0xff, sizeof(real));  // NaN, and -1 as an integer
+    }}
+  }}
+  pthread_barrier_wait(&barriers[meetings++ % 2]);
+}}
+#define TEAM_BARRIER(phase) meet(phase, team, scratch, scratch_words)
+"""
+
+
+def teams_source(kernel: StepKernel) -> str:
+    """Complete source of `NAME(slots)`: all worlds, one after the other; for the order of slots see `arguments`."""
+    return source_of(kernel, [], "\n".join([MEETING, team_function(kernel), _entry(kernel)]))
+
+
+def _entry(kernel: StepKernel) -> str:
+    received = step_parameters(kernel)[1:]
+    values = [f"({kind})slots[{i}]" for i, kind in enumerate(p.rsplit(" ", 1)[0] for p in received)]
+    after = len(received)
+    words = f"(scratch_words + {TEAMS} * COLUMN_WORDS)"
+    return "\n".join(
+        [
+            f'extern "C" void {kernel.name}(const uint64_t* slots) {{',
+            "  const Header& header = *reinterpret_cast<const Header*>(slots);",
+            "  slots += sizeof(Header) / 8;",
+            *(f"  {parameter} = {value};" for parameter, value in zip(received, values, strict=True)),
+            f"  real* of_world = (real*)slots[{after}];",
+            f"  kept = (const unsigned char*)slots[{after + 1}];",
+            f"  left_out = (int)slots[{after + 2}];",
+            f"  for (pthread_barrier_t& barrier : barriers) pthread_barrier_init(&barrier, nullptr, {TEAMS});",
+            "  for (int slot = 0; slot < n; ++slot) {",
+            f"    memset(of_world, 0xff, {words} * sizeof(real));",
+            "    std::vector<std::thread> teams;",
+            f"    for (int team = 0; team < {TEAMS}; ++team) {{",
+            "      teams.emplace_back([=, &header] {",
+            f"        {kernel.name}_team(header, {', '.join(map(_name, received))}, team, slot, of_world);",
+            "      });",
+            "    }",
+            "    for (std::thread& team : teams) team.join();",
+            "  }",
+            "  for (pthread_barrier_t& barrier : barriers) pthread_barrier_destroy(&barrier);",
+            "}",
+            "",
+        ]
+    )
+
+
+def _name(parameter: str) -> str:
+    return parameter.split()[-1].lstrip("*")
+
+
+def kernel_of(model: Model) -> StepKernel:
+    """The kernel of whole steps of a model that is simple enough for one."""
+    pairs = [PAIRS[code] for code in model.pair_codes]
+    assert all(pair.plain or not pair.heavy for pair in pairs)
+    return step_kernel(model.opt_integrator, model.has_fluid, any(pair.plain for pair in pairs))
+
+
+def arguments(
+    kernel: StepKernel, memory: Memory, near_rows: int, poison: bool = True, left_out: int = NO_PHASE
+) -> list[Argument]:
+    """Arguments of `NAME(slots)`: the kernel's, near memory, what of it is kept, and the barrier that is left out.
+
+    Args:
+        kernel, memory: what to call on what; adds near and far memory, which are poisoned.
+        near_rows: most rows of a world whose rows are near.
+        poison: overwrite what is not alive behind each barrier.
+        left_out: phase whose barrier is missing.
+
+    The memory's "ctrl" holds the controls of every step: (steps, worlds, nu).
+    """
+    model, controls = memory.model, memory.arrays["ctrl"]
+    near = kernel.plan_scratch(model.sizes, near_rows, registers=False)
+    far = kernel.plan_far(model.sizes, model.ncon_max, model.nefc_max if model.nefc_max > near_rows else 0)
+    memory.add("near_memory", np.full(near.words + TEAMS * COLUMN_WORDS, np.nan, memory.dtype))
+    memory.add("far_memory", np.full(far.words * memory.num_worlds, np.nan, memory.dtype))
+    memory.add("kept", _kept(kernel, model, near_rows, near))
+    values: dict[str, Argument] = {
+        **{"header": memory.header, "begin": FRONT, "n": memory.num_worlds, "shard_size": memory.num_worlds},
+        **{"steps": len(controls), "controls_apart": controls[0].size, "worlds_in_warp": 1},
+        **{"evaluations": 4 if model.opt_integrator == "rk4" else 1},
+        **{"near_rows": near_rows, "far_words": far.words, "scratch_words": near.words},
+        **{f"at_{name}": offset for name, offset in near.offsets.items()},
+        **{f"far_{name}": offset for name, offset in far.offsets.items()},
+    }
+    own = [values[name] if name in values else Place(name) for name in map(_name, step_parameters(kernel))]
+    return [*own, Place("near_memory"), Place("kept") if poison else None, left_out]
+
+
+def _kept(kernel: StepKernel, model: Model, near_rows: int, plan: ScratchPlan) -> np.ndarray:
+    """For the barrier before the first phase, and that behind each, which near words are alive across it."""
+    kept = np.zeros((1 + len(kernel.phases), plan.words), np.uint8)
+    for item in kernel.scratch_items:
+        if item.name in FIELD:  # a stage's working memory is needed in its phase only
+            words = prod(entry_shape(FIELD[item.name], model.sizes)) * (near_rows if item.name in kernel.rows else 1)
+            of_item = kept[:, plan.offsets[item.name] :][:, :words]
+            of_item[item.first + 1 : item.last + 1] = 1
+            if item.name in kernel.updates:  # lives on in the next evaluation
+                of_item[[0, -1]] = 1
+    return kept
+
+
+def run(kernel: StepKernel, memory: Memory, slots: list[Argument]) -> None:
+    """Call the kernel's teams in this process, built as kernels of the host are."""
+    path = host_build._build(f"{kernel.name}_teams", teams_source(kernel), host_build.defines(memory.dtype, 1))
+    packed = np.frombuffer(b"".join(slot_bytes(slot, memory) for slot in slots), np.uint64)
+    function = getattr(ctypes.CDLL(str(path)), kernel.name)
+    function.argtypes, function.restype = [ctypes.c_void_p], None
+    function(packed.ctypes.data)
+
+
+def run_under(sanitizer: str, kernel: StepKernel, memory: Memory, slots: list[Argument]) -> Result:
+    """Call them in a program of their own, built with a sanitizer."""
+    path, version = host_build.compiler()
+    source = teams_source(kernel) + RUNNER.replace("KERNELS", kernel.name)
+    options = (
+        "-std=c++17",
+        "-O1",
+        "-g",
+        "-pthread",
+        *host_build.NO_CONTRACTION,
+        "-fno-strict-aliasing",
+        "-w",
+        sanitizer,
+    )
+    command = [path, *options, *host_build._native(), *host_build.defines(memory.dtype, 1), "-x", "c++", "-"]
+
+    def build(target: Path) -> None:
+        full = [*command, "-o", str(target)]
+        answer = subprocess.run(full, input=source, capture_output=True, text=True, check=False)
+        assert answer.returncode == 0, answer.stderr[:2000]
+
+    program = cached(f"teams-{digest(source, version, *command, host_build._cpu_features())}", build)
+    call = Call(kernel.name, [word for slot in slots for word in _slots(slot, 0)])
+    return execute(program, [kernel], memory.snapshot(), [call])
