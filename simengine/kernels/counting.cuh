@@ -134,8 +134,8 @@ DEVICE int contacts_before(const int* counts, int place, int number, int* all) {
   return lane_sum_int(before);
 }
 
-// HEAVY says whether there may be heavy pairs; without TOGETHER none that lanes share. `standing` is how many rows a lane
-// adds to those of contacts and limits. `cand_adr` and `keep` may be null: `keep` receives the contacts.
+// HEAVY says whether there may be heavy pairs; without TOGETHER none that lanes share. `standing` is how many rows a
+// lane adds to those of contacts and limits. `cand_adr` and `keep` may be null: `keep` receives the contacts.
 template <CollideAny COLLIDE, int MOST, bool HEAVY, CountTogether TOGETHER = nullptr>
 DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_length, const real* geom_xpos,
                            const real* geom_xmat, const int* world_status, int* cand_adr, int* ncon, int* nefc,

@@ -382,8 +382,8 @@ DEVICE bool finite_(real x) { return abs_(x) <= REAL_MAX; }
 
 #define MJMINVAL R(1e-15)
 
-// The words of the entries before the one of this number. Neither is negative; the whole product of two unsigned numbers
-// of 32 bits is one instruction on the GPU.
+// The words of the entries before the one of this number. Neither is negative; the whole product of two unsigned
+// numbers of 32 bits is one instruction on the GPU.
 DEVICE size_t words_before(int number, int words) { return size_t(unsigned(number)) * unsigned(words); }
 
 // A field of the model's table. On the GPU it adds field and index as integers of 32 bits and widens the sum, where
@@ -410,8 +410,8 @@ DEVICE Table<T> table_at(const T* base, int at) {
 }
 #endif
 
-// The same address, but kept in a register: the compiler otherwise takes the sum apart and adds its terms again at every
-// use.
+// The same address, but kept in a register: the compiler otherwise takes the sum apart and adds its terms again at
+// every use.
 #if SIMENGINE_GPU
 DEVICE const real* settled_global(const real* p) {
   size_t address = __cvta_generic_to_global(p);
