@@ -38,6 +38,7 @@ _HEADERS_AFTER_MODEL = (
     "spatial.cuh",
     "tree.cuh",
     "envelope.cuh",
+    "registers.cuh",
     "linalg.cuh",
     "contact.cuh",
     "box.cuh",
@@ -383,9 +384,14 @@ def body_sources(paths: Iterable[Path]) -> list[str]:
     return parts
 
 
+def dialect() -> str:
+    """What comes before the model in every source."""
+    return "\n".join((_HERE / name).read_text() for name in ("dialect.cuh", "addresses.cuh"))
+
+
 def source_of(kernel: Kernel, definitions: list[str], entry: str, after_headers: str = "") -> str:
     """Complete source with an entry point: the dialect, the model's accessors, headers and the bodies of the stages."""
-    parts = [*definitions, (_HERE / "dialect.cuh").read_text(), constants()]
+    parts = [*definitions, dialect(), constants()]
     if kernel.unit != "column":
         parts += ["#define UNIT_ISLAND"] if kernel.on_islands else []
         parts.append(model_struct(kernel))

@@ -87,7 +87,7 @@ def unit_source(kernels: Sequence[Kernel], edit: Edit = str) -> str:
     """
     headers = Path(codegen.__file__).parent
     of_all = next((kernel for kernel in kernels if kernel.parameters), kernels[0])
-    parts = [(headers / "dialect.cuh").read_text(), constants(), model_struct(of_all)]
+    parts = [codegen.dialect(), constants(), model_struct(of_all)]
     parts += [(headers / name).read_text() for name in (*codegen.headers_after_model(*kernels), "host_lanes.h")]
     # the narrowphase of every pair type goes before the stages that count
     used = dict.fromkeys(path for kernel in kernels for path in codegen.stage_sources(kernel))

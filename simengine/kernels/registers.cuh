@@ -1,0 +1,161 @@
+// Symmetric matrices of one world in the registers of its lanes, and how they are solved there.
+#pragma once
+
+// Four neighbouring numbers, read at once; the address is a multiple of their size.
+struct alignas(16) Vec4 {
+  real x, y, z, w;
+};
+
+// ------------------------------------------------------------------------------------------- symmetric matrices
+//
+// SymRows is a symmetric matrix as the group holds it: on the GPU lane i has row i to itself while n fits in the group;
+// elsewhere it is a pointer to n x n numbers.
+
+#if SIMENGINE_GPU && LANES <= 32
+#if LANES < 32 || defined(AS_STEP)
+#define REGISTERS_FIT(n) 1  // lanes are chosen so
+#else
+#define REGISTERS_FIT(n) ((n) <= LANES)
+#endif
+
+struct SymRows {
+  const real* memory;
+  alignas(16) real row[LANES];
+};
+
+DEVICE void sym_load(SymRows* rows, const real* A, int n) {
+  const int i = lane();
+  rows->memory = A;
+  if (!REGISTERS_FIT(n)) return;
+#pragma unroll
+  for (int j = 0; j < LANES; ++j) rows->row[j] = i < n && j < n ? A[i * n + j] : R(0.0);
+}
+
+// Keep the rows in each lane's own memory from here on, where they have 32 words: two rows in registers would leave too
+// few to have several loads of the elimination under way. What has its address taken stays in memory.
+DEVICE void sym_set_aside(SymRows* rows) {
+#if LANES == 32
+  asm volatile("" : : "l"(rows->row) : "memory");
+#endif
+}
+
+// Four words that every lane reads.
+DEVICE Vec4 broadcast4(const real* p) { return *reinterpret_cast<const Vec4*>(p); }
+
+// The row moves by four words, those at its front to its end.
+DEVICE void reg_turn(real* h) {
+  const real first[4] = {h[0], h[1], h[2], h[3]};
+#pragma unroll
+  for (int j = 0; j < LANES - 4; ++j) h[j] = h[j + 4];
+#pragma unroll
+  for (int e = 0; e < 4; ++e) h[LANES - 4 + e] = first[e];
+}
+// Back.
+DEVICE void reg_turn_back(real* h) {
+  const real last[4] = {h[LANES - 4], h[LANES - 3], h[LANES - 2], h[LANES - 1]};
+#pragma unroll
+  for (int j = LANES - 1; j >= 4; --j) h[j] = h[j - 4];
+#pragma unroll
+  for (int e = 0; e < 4; ++e) h[e] = last[e];
+}
+
+// Solve A x = y by Gaussian elimination without pivots, A symmetric positive definite with row i in h of lane i; lane i
+// gives y_i and receives x_i. Rows and columns from n on must be those of the identity (reg_pad).
+//
+// A warp waits for the chain from pivot to pivot, so columns go four at a time. Every lane follows the block on the
+// diagonal by itself: between its pivots it needs nothing from other lanes. Then each lane spreads its four finished
+// entries through `column`, COLUMN_WORDS of shared memory that all lanes read as broadcasts, and takes the four columns
+// out of the rest of its row, four entries of it at a time: in one long stretch the compiler waits for each load in
+// turn.
+//
+// A warp also waits for instructions, so blocks of columns are a loop, in which the row turns: the block's entries are
+// its first words in each round.
+//
+// Each entry sees the same operations in the same order as if columns went one by one. Lanes i <= k take part with a
+// multiplier of zero, so no step branches; by symmetry row k's own upper part is what the backward solve needs. A pivot
+// of which rounding has left nothing, as stiff rows may do, takes its dof out of the solution.
+DEVICE real reg_solve(real* h, real y, int n, real* column) {
+  const int i = lane();
+  const real none = reciprocal_(REAL_MAX);
+  real inverse = 0;
+  int k = 0;
+  ROLLED for (; k < n; k += 4) {
+    real a[4][4], x[4], multiplier[4];
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+#pragma unroll
+      for (int c = 0; c <= r; ++c) a[r][c] = lane_get(h[c], k + r);
+      x[r] = lane_get(y, k + r);
+    }
+#pragma unroll
+    for (int c = 0; c < 4; ++c) {
+      const real reciprocal = reciprocal_(a[c][c]), pivot = a[c][c] > 0 ? reciprocal : none;
+      inverse = i == k + c ? pivot : inverse;
+      multiplier[c] = i > k + c ? h[c] * pivot : R(0.0);
+      y = fma_(-multiplier[c], x[c], y);
+#pragma unroll
+      for (int r = c + 1; r < 4; ++r) {
+        h[r] = fma_(-multiplier[c], a[r][c], h[r]);
+        const real of_row = a[r][c] * pivot;
+        x[r] = fma_(-of_row, x[c], x[r]);
+#pragma unroll
+        for (int q = c + 1; q <= r; ++q) a[r][q] = fma_(-of_row, a[q][c], a[r][q]);
+      }
+    }
+    lane_sync();
+#pragma unroll
+    for (int c = 0; c < 4; ++c) column[c * LANES + i] = h[c];
+    lane_sync();
+#pragma unroll
+    for (int q = 4; q < LANES; q += 4) {
+      if (k + q < n) {
+        Vec4 entry[4];
+#pragma unroll
+        for (int c = 0; c < 4; ++c) entry[c] = broadcast4(column + c * LANES + k + q);
+#pragma unroll
+        for (int c = 0; c < 4; ++c) {
+          h[q] = fma_(-multiplier[c], entry[c].x, h[q]);
+          h[q + 1] = fma_(-multiplier[c], entry[c].y, h[q + 1]);
+          h[q + 2] = fma_(-multiplier[c], entry[c].z, h[q + 2]);
+          h[q + 3] = fma_(-multiplier[c], entry[c].w, h[q + 3]);
+        }
+      }
+    }
+    reg_turn(h);
+  }
+  y *= inverse;
+  ROLLED for (k -= 4; k >= 0; k -= 4) {
+    reg_turn_back(h);
+    real a[4], x[4];
+#pragma unroll
+    for (int c = 0; c < 4; ++c) {
+      a[c] = i < k + c ? -(h[c] * inverse) : R(0.0);
+      x[c] = lane_get(y, k + c);
+    }
+    // again every lane follows the block by itself, here its four unknowns
+#pragma unroll
+    for (int c = 3; c >= 0; --c) {
+      y = fma_(a[c], x[c], y);
+#pragma unroll
+      for (int r = c - 1; r >= 0; --r) x[r] = fma_(lane_get(a[c], k + r), x[c], x[r]);
+    }
+  }
+  return y;
+}
+
+// Make the rows from n on those of the identity.
+DEVICE void reg_pad(real* h, int n) {
+  const int i = lane();
+#pragma unroll
+  for (int j = 0; j < LANES; ++j) h[j] = i >= n && i == j ? R(1.0) : h[j];
+}
+#else
+#define REGISTERS_FIT(n) 0
+
+struct SymRows {
+  const real* memory;
+};
+
+DEVICE void sym_load(SymRows* rows, const real* A, int n) { rows->memory = A; }
+DEVICE void sym_set_aside(SymRows* rows) {}
+#endif
