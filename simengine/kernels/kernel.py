@@ -44,8 +44,8 @@ class Kernel:
         direct: produced fields that bodies write straight to memory; they must not be null at launch. The default, all
             of them, is what a single stage wants.
         preload: fields read by several bodies, of which the GPU keeps a copy in scratch.
-        unit: "world"; "column" for the scans; "slice" of the pairs of a world; or "island" or "large island" for
-            solvers, whose fields are then those of one island.
+        unit: "world"; "column" for the scans; "slice" of the pairs of a world; "island" or "large island" for solvers,
+            whose fields are then those of one island; or "step" of a world, for a `StepKernel`.
         mixes: contacts may have parameters of their own, which the table of candidates then holds in the eyes of the
             bodies; so they may in all solvers of islands.
         wide: a whole block of threads works on a unit on the GPU.

@@ -4,7 +4,7 @@ Arguments, in order: `header` (by value), `model_ints, model_reals`, the first w
 the words between the controls of one step and the next (zero where all steps have the same), how many worlds share a
 warp, the words of far memory a world and the most rows of a world whose rows are near; then the fields: reads, those
 stored, the state; `far_memory`; the bodies' scalars; the offset of each near item; those of the far fields; and
-`scratch_words`. A team has as many warps as the block has worlds for: its threads are `TEAMS` times those.
+`scratch_words`. A block has `TEAMS` times the warps of a team, and the kernel tells from its size how many these are.
 """
 
 from __future__ import annotations
