@@ -15,8 +15,8 @@ host finds the shard as it was, makes room, and has the remaining evaluations em
 
 A step may also be one call, *whole*. On the host it is a program: what is emitted by the counts runs without Python in
 between. On the GPU it is a kernel in which a block makes all steps of its world or worlds, where these are few and the
-model simple (`simengine.kernels.step_kernel`); other worlds are stepped ahead then. Fields that must be valid afterwards
-come from kernels of their own: the last step is one ahead, if there are any.
+model simple (`simengine.kernels.step_kernel`); other worlds are stepped ahead then. Fields that must be valid
+afterwards come from kernels of their own: the last step is one ahead, if there are any.
 """
 
 from __future__ import annotations

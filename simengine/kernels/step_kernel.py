@@ -15,8 +15,8 @@ applied once and for all.
 In a fluid its drag adds to the passive forces, which the first team then computes before it.
 
 Nothing of a world depends on another one, so that no world waits for those of other blocks. What evaluations produce
-stays in shared memory, but for contacts, and the rows of worlds that have many, which are *far*: in memory of the store.
-The stages are those of the kernels of a list, and so are the bits.
+stays in shared memory, but for contacts, and the rows of worlds that have many, which are *far*: in memory of the
+store. The stages are those of the kernels of a list, and so are the bits.
 """
 
 from __future__ import annotations
