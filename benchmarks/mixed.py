@@ -68,7 +68,7 @@ def mixed_row(
     row: dict[str, Any] = {
         "worlds_each": worlds,
         "executor": sim.executor,
-        "emission": getattr(sim._engine, "emission", ""),
+        "emission": sim.emission,
         "us_per_step": round(1e6 * seconds, 1),
         "world_steps_per_s": round(sim.num_worlds / seconds),
         "kernels_per_step": len(sim.last_kernel_list),

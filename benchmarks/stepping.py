@@ -122,6 +122,7 @@ def run_case(model: str, worlds: int, backend: str, executor: str, args: argpars
     first = time.perf_counter() - begin
     sim.reset()
     row: dict[str, Any] = {"model": model, "worlds": worlds, "backend": sim.backend, "executor": sim.executor}
+    row["emission"] = sim.emission
     row.update(measure(sim, args.warmup, args.steps))
     row["first_step_s"] = round(first, 2)
     row["shards"] = sim.groups[0].num_shards

@@ -131,9 +131,13 @@ class ListEngine:
 
     @property
     def _issued(self) -> str:
-        """How steps are issued, as `advance` calls it: on the GPU whole steps are kernels, but not for workers."""
+        """How steps are issued, as `advance` calls it."""
+        return self._issued_to(self._favourite)
+
+    def _issued_to(self, executor: str) -> str:
+        """The same, for an executor: on the GPU whole steps are kernels, but not for workers."""
         if self.emission == "whole" and self.backend.name == "cuda":
-            return "ahead" if self._favourite == "device" else "steps"
+            return "ahead" if executor == "device" else "steps"
         return self.emission
 
     @property
@@ -223,18 +227,26 @@ class ListEngine:
             emitters.append(ShardEmitter(store, shard, factory, of_class, whole))
         return emitters
 
-    def step(self, n: int, keep: frozenset[str], controls: Mapping[int, Any], executor: Executor | None = None) -> None:
+    def step(
+        self,
+        n: int,
+        keep: frozenset[str],
+        controls: Mapping[int, Any],
+        executor: Executor | None = None,
+        as_issued: bool = True,
+    ) -> None:
         """Advance every world by `n` steps, but for those of paused groups.
 
         Args:
             n: number of steps.
             keep: derived fields that must be valid afterwards.
             controls: of groups that have others in each step, (n, num_worlds, nu).
-            executor: what runs them, kernel by kernel, instead of the engine's own.
+            executor: what runs them instead of the engine's own.
+            as_issued: whether whole steps are run as such, not kernel by kernel.
         """
         of_groups = [self._controls(group, own) for group, own in controls.items()]
-        emission = self._by_kernels if executor else self._issued
         executor = executor or self.executor
+        emission = self._issued_to(executor.name) if as_issued else self._by_kernels
         self.trace = self._advance(executor, n, keep, of_groups, emission)
         self._settle(executor)
         self.valid.update(dict.fromkeys(self._active(), keep))

@@ -36,6 +36,7 @@ class JaxEngine:
     """
 
     executor_name = "none"
+    emission = "none"
     executor_reason = "JAX has no kernel lists"
 
     def __init__(self, groups: Sequence[tuple[Model, int]], executor: str, dtype: str):

@@ -106,6 +106,11 @@ class Simulation:
         """Why it is this executor, with figures where it was measured."""
         return self._engine.executor_reason
 
+    @property
+    def emission(self) -> str:
+        """How steps become kernels: "counted", "ahead" or "whole"; on backend "jax", which has no kernel list, "none"."""
+        return self._engine.emission
+
     # ---------------------------------------------------------------------------------------------------- groups
 
     def add_group(self, model: ModelSource, num_worlds: int) -> Group:
@@ -152,12 +157,13 @@ class Simulation:
         self._engine.step(_steps(n), self.keep, {} if ctrl is None else self._controls(int(n), ctrl))
         self._check_worlds()
 
-    def step_through(self, executor: Executor, n: int = 1, ctrl: Any = None) -> Trace:
+    def step_through(self, executor: Executor, n: int = 1, ctrl: Any = None, as_issued: bool = False) -> Trace:
         """Advance every world as `step` does, through an executor of the caller's.
 
         Args:
             executor: one of `scheduler.make_executor(name, **sim.executor_options)`.
             n, ctrl: as for `step`.
+            as_issued: take whole steps as `step` does, where these are whole, and not kernel by kernel.
 
         Returns:
             The trace of the executor's last run, which is of one step where controls change or steps go ahead of their
@@ -168,7 +174,8 @@ class Simulation:
             ValueError, NonFiniteError: as for `step`.
         """
         engine = self._list_engine("trace")
-        engine.step(_steps(n), self.keep, {} if ctrl is None else self._controls(int(n), ctrl), executor)
+        controls = {} if ctrl is None else self._controls(int(n), ctrl)
+        engine.step(_steps(n), self.keep, controls, executor, as_issued)
         self._check_worlds()
         return engine.trace
 

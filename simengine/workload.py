@@ -22,6 +22,8 @@ _KEPT = ("qpos", "qvel", "act", "qacc_warmstart")
 class SimulationWorkload:
     """Steps of a simulation under random controls, from states that differ from world to world.
 
+    Steps of a simulation with emission "whole" are taken whole, others kernel by kernel.
+
     Args:
         name: what reports call it.
         sim: the simulation, which the workload owns.
@@ -38,6 +40,7 @@ class SimulationWorkload:
         self.sim = sim
         self.segments: Segments = sim.segments
         self.options = sim.executor_options
+        self._whole = sim.emission == "whole"
         self._rng = np.random.default_rng(seed)
         for group in sim.groups:
             self._scatter(group)
@@ -57,7 +60,7 @@ class SimulationWorkload:
         left = steps
         while left:
             n = min(left, CONTROL_SETS - self._following)
-            trace = self.sim.step_through(executor, n, self._next(n))
+            trace = self.sim.step_through(executor, n, self._next(n), self._whole)
             left -= n
         return trace
 

@@ -19,7 +19,7 @@ def ball(emission: str = "counted", shards: int = 2) -> SimulationWorkload:
     return SimulationWorkload("ball", sim, settle=12)
 
 
-@pytest.mark.parametrize("emission", ["counted", "ahead"])
+@pytest.mark.parametrize("emission", ["counted", "ahead", "whole"])
 def test_executors_leave_the_bits_of_serial(emission: str) -> None:
     workload = ball(emission)
     states = []

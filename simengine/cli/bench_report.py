@@ -10,16 +10,17 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from scheduler.specs import Spec
 from simengine.cli.output import console
 from simengine.cli.published import PUBLISHED, published_ratio
-from simengine.cli.workloads import FIVE
+from simengine.cli.workloads import FIVE, is_whole
 
 _RATIOS = ("over_serial", "over_graph_cached", "over_best_serial")
 _WIDTH = 180
 _LEGEND = """\
 steps/s: of worlds, inputs or images. /serial, /graph-c.: speed over serial and graph-cached on this list, and /best s.
-over the best serial on any list of the same worlds. paper: over serial, as published of the systems below. calls:
-kernels a step, with their median duration [us]. check, issue: us of the host for the hazards and the launch of a call.
+over the best serial on any list of the same worlds, kernel by kernel. paper: over serial, as published of the systems
+below. calls: kernels a step, with their median duration [us]. check, issue: us of the host for a call's hazards, launch.
 dispatch: us from the end of what a call waited for to its start, while times are recorded.
 waits: asked for by hazards/made/saved. running: mean kernels at a time, of those that the hazards would allow. idle:
 share of the time without a kernel. order, bits: whether all recorded steps were legal, and the results as serial's."""
@@ -29,12 +30,13 @@ def add_ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Give each row its ratios of speed, and what is published of its counterpart.
 
     `over_serial` and `over_graph_cached` compare with those executors on the same list. `over_best_serial` compares
-    with the fastest `serial` of the family: lists of the same worlds, in other shards or emitted otherwise.
+    with the fastest `serial` of the family: lists of the same worlds, in other shards or emitted otherwise. Whole steps,
+    which are no lists of kernels, are compared with it but are not taken for one.
     """
     speed = {(row["workload"], row["executor"]): row["units_per_s"] for row in rows}
     best: dict[str, float] = {}
     for row in rows:
-        if row["executor"] == "serial" and row["units_per_s"]:
+        if row["executor"] == "serial" and row["units_per_s"] and not is_whole(Spec.parse(row["workload"])):
             best[row["family"]] = max(best.get(row["family"], 0.0), row["units_per_s"])
     for row in rows:
         others = {

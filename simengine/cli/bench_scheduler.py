@@ -27,7 +27,7 @@ from simengine.cli.machine import result_header
 from simengine.cli.output import write_json
 from simengine.cli.published import PUBLISHED
 from simengine.cli.settings import add_batch_options, positive, resolve
-from simengine.cli.workloads import WORKLOADS, family, is_fixed, make_workload
+from simengine.cli.workloads import WORKLOADS, family, is_fixed, is_whole, make_workload
 
 COMMAND = "bench scheduler"
 DEFAULTS: dict[str, Any] = {
@@ -41,6 +41,7 @@ DEFAULTS: dict[str, Any] = {
     "repeats": 3,
     "traces": 2,
     "on_fixed_lists": [],
+    "on_whole_steps": None,
 }
 _FEWEST = 5  # steps of a repeat, however long they take
 _WARMUP = 20  # steps before those that are timed
@@ -71,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command; the exit code: 1 if an executor failed, broke the order or changed bits."""
     settings = resolve(options, COMMAND, DEFAULTS, "scheduler")
     if options.executors:
-        settings.on_fixed_lists = []  # what is asked for is measured
+        settings.on_fixed_lists, settings.on_whole_steps = [], None  # what is asked for is measured
     backend = _backend(settings.backend)
     workloads = _specs(settings.workloads, backend)
     executors = _executors(settings.executors, backend)
@@ -122,6 +123,13 @@ def _executors(given: Any, backend: str) -> list[Spec]:
     return known if SERIAL in known else [SERIAL, *known]
 
 
+def _chosen(executors: Sequence[Spec], spec: Spec, settings: SimpleNamespace) -> list[Spec]:
+    """The executors that say something about a workload."""
+    if is_whole(spec) and settings.on_whole_steps is not None:
+        return [e for e in executors if str(e) in settings.on_whole_steps]
+    return [e for e in executors if is_fixed(spec) or e.name not in settings.on_fixed_lists]
+
+
 def _measured(
     workloads: Sequence[Spec], executors: Sequence[Spec], backend: str, settings: SimpleNamespace
 ) -> Iterator[list[dict[str, Any]]]:
@@ -139,7 +147,7 @@ def _measured(
             def tell(executor: str, spec: Spec = spec) -> None:
                 bar.update(task, description=f"{spec}, {executor}", advance=1)
 
-            chosen = [e for e in executors if is_fixed(spec) or e.name not in settings.on_fixed_lists]
+            chosen = _chosen(executors, spec, settings)
             try:
                 found = _measure_workload(spec, chosen, backend, settings, tell)
             except UsageError:

@@ -60,6 +60,11 @@ def is_fixed(spec: Spec) -> bool:
     return spec.name in NETWORKS or spec.options.get("emission") == "ahead"
 
 
+def is_whole(spec: Spec) -> bool:
+    """Whether the workload's steps are taken whole, not kernel by kernel."""
+    return spec.options.get("emission") == "whole"
+
+
 def family(spec: Spec) -> Spec:
     """The spec without what changes the kernel list alone: one family steps the same worlds."""
     return Spec(spec.name, {name: value for name, value in spec.options.items() if name not in _OF_LISTS})

@@ -139,14 +139,31 @@ def test_ratios() -> None:
             row("ant:shards=4", "serial", 8.0),
             row("ant:shards=4", "streams", 30.0),
             row("ant:worlds=9", "device", 90.0),
+            row("ant:emission=whole", "serial", 25.0),
         ]
     )
-    assert [r["over_serial"] for r in rows] == [1, 2, 1.5, None, 1, 3.75, None]
-    assert [r["over_graph_cached"] for r in rows] == [0.5, 1, 0.75, None, None, None, None]
-    assert [r["over_best_serial"] for r in rows] == [1, 2, 1.5, None, 0.8, 3, None]
+    assert [r["over_serial"] for r in rows] == [1, 2, 1.5, None, 1, 3.75, None, 1]
+    assert [r["over_graph_cached"] for r in rows] == [0.5, 1, 0.75, None, None, None, None, None]
+    assert [r["over_best_serial"] for r in rows] == [1, 2, 1.5, None, 0.8, 3, None, 2.5]
     assert rows[2]["published"] == {"system": "ACS-SW", "over_serial": 1.85}
     assert rows[3]["published"] == {"system": "ACS-HW", "over_serial": 2.0}
-    assert [r["published"] for r in (rows[0], *rows[4:])] == [None] * 4
+    assert [r["published"] for r in (rows[0], *rows[4:])] == [None] * 5
+
+
+def test_whole_steps_are_measured_under_few_executors(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workloads = [f"{model}:worlds=3,settle=5", f"{model}:worlds=3,settle=5,emission=whole"]
+    preset = {**load_preset("scheduler"), "workloads": {"host": workloads}, "on_whole_steps": ["serial"]}
+    monkeypatch.setattr("simengine.cli.settings.load_preset", lambda name: dict(preset))
+    out = tmp_path / "out.json"
+    assert main(["bench", "scheduler", *QUICK, "--json", str(out)]) == 0
+    rows = json.loads(out.read_text())["rows"]
+    lists, whole = ([row for row in rows if row["workload"] == workload] for workload in workloads)
+    assert [row["executor"] for row in whole] == ["serial"]
+    assert len(lists) == len(preset["executors"]["host"])
+    assert whole[0]["kernels_per_step"] < lists[0]["kernels_per_step"]
+    assert whole[0]["over_best_serial"] == pytest.approx(whole[0]["units_per_s"] / lists[0]["units_per_s"])
 
 
 def test_means_of_the_five(capsys: pytest.CaptureFixture[str]) -> None:
