@@ -85,6 +85,16 @@ def mixed_row(
     return row
 
 
+def attempted(
+    models: Sequence[simengine.Model], worlds: int, executor: str, args: argparse.Namespace
+) -> dict[str, Any]:
+    """One executor on the mixed batch, or why it has no row: the others are measured all the same."""
+    try:
+        return mixed_row(models, worlds, executor, args)
+    except (RuntimeError, ValueError) as error:
+        return {"worlds_each": worlds, "executor": executor, "error": f"{type(error).__name__}: {error}"}
+
+
 def alone_us(models: Sequence[simengine.Model], worlds: int, executor: str, args: argparse.Namespace) -> list[float]:
     """Microseconds a step of each model takes by itself."""
     found = []
@@ -102,6 +112,26 @@ def peer_us(path: Path | None, names: Sequence[str], worlds: int) -> float | Non
     rows = {(row["model"], row["worlds"]): row["us_per_step"] for row in json.loads(path.read_text())["rows"]}
     wanted = [(short(name), worlds) for name in names]
     return round(sum(rows[key] for key in wanted), 1) if rows.keys() >= set(wanted) else None
+
+
+def beside(
+    row: dict[str, Any],
+    names: Sequence[str],
+    models: Sequence[simengine.Model],
+    executor: str,
+    args: argparse.Namespace,
+) -> dict[str, Any]:
+    """What stands beside a row: the models one after another, by this engine and by MuJoCo Warp."""
+    found: dict[str, Any] = {}
+    worlds, own = row["worlds_each"], row["us_per_step"]
+    if not args.no_alone:
+        alone = alone_us(models, worlds, executor, args)
+        found |= {"alone_us": alone, "one_after_another_us": round(float(np.sum(alone)), 1)}
+        found["over_one_after_another"] = round(found["one_after_another_us"] / own, 2)
+    peer = peer_us(args.peer_json, names, worlds)
+    if peer is not None:
+        found |= {"peer": "MuJoCo Warp", "peer_us": peer, "over_peer": round(peer / own, 2)}
+    return found
 
 
 def main() -> int:
@@ -129,20 +159,12 @@ def main() -> int:
     for worlds in args.worlds:
         for executor in args.executor:
             shown = f"{args.robots} random robots" if args.robots else [short(name) for name in names]
-            row: dict[str, Any] = {"models": shown}
-            row |= mixed_row(models, worlds, executor, args)
-            if not args.no_alone:
-                alone = alone_us(models, worlds, executor, args)
-                row |= {"alone_us": alone, "one_after_another_us": round(float(np.sum(alone)), 1)}
-                row["over_one_after_another"] = round(row["one_after_another_us"] / row["us_per_step"], 2)
-            peer = peer_us(args.peer_json, names, worlds)
-            if peer is not None:
-                row |= {"peer": "MuJoCo Warp", "peer_us": peer, "over_peer": round(peer / row["us_per_step"], 2)}
-            rows.append(row)
-            print(json.dumps(row), flush=True)
-    if args.json:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps(document("benchmarks.mixed", rows), indent=1) + "\n")
+            row: dict[str, Any] = {"models": shown, **attempted(models, worlds, executor, args)}
+            rows.append(row | ({} if "error" in row else beside(row, names, models, executor, args)))
+            print(json.dumps(rows[-1]), flush=True)
+            if args.json:  # what is measured stays, whatever comes after it
+                args.json.parent.mkdir(parents=True, exist_ok=True)
+                args.json.write_text(json.dumps(document("benchmarks.mixed", rows), indent=1) + "\n")
     return 0
 
 

@@ -62,6 +62,7 @@ class Figures:
         parallelism: see `parallelism`.
         legal: what `validate` says of every recorded step; `violation` is the first.
         equal: whether the memory has the bits that `serial` leaves, before the timed steps and after each repeat.
+        reason: why the executor runs the calls as it does, where it chose among others.
         counters: mean over the recorded steps of all that the executor counts.
     """
 
@@ -85,6 +86,7 @@ class Figures:
     legal: bool | None = None
     violation: str = ""
     equal: bool | None = None
+    reason: str = ""
     counters: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -145,6 +147,7 @@ def _measure_one(workload: Workload, spec: Spec, plan: Plan, figures: Figures) -
         while len(seconds) < plan.repeats and sum(seconds) < plan.limit:
             seconds.append(_timed(workload, executor, plan.steps))
             states.append(workload.state())
+        figures.reason = getattr(executor, "reason", "")
     median = statistics.median(seconds)
     figures.us_per_step = 1e6 * median / plan.steps
     figures.spread = (max(seconds) - min(seconds)) / median

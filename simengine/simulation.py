@@ -108,7 +108,7 @@ class Simulation:
 
     @property
     def emission(self) -> str:
-        """How steps become kernels: "counted", "ahead" or "whole"; on backend "jax", which has no kernel list, "none"."""
+        """How steps become kernels: "counted", "ahead" or "whole"; "none" on backend "jax", which has no lists."""
         return self._engine.emission
 
     # ---------------------------------------------------------------------------------------------------- groups

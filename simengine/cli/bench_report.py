@@ -20,7 +20,7 @@ _WIDTH = 180
 _LEGEND = """\
 steps/s: of worlds, inputs or images. /serial, /graph-c.: speed over serial and graph-cached on this list, and /best s.
 over the best serial on any list of the same worlds, kernel by kernel. paper: over serial, as published of the systems
-below. calls: kernels a step, with their median duration [us]. check, issue: us of the host for a call's hazards, launch.
+below. calls: kernels a step, with their median duration [us]. check, issue: host's us for hazards and launch of one.
 dispatch: us from the end of what a call waited for to its start, while times are recorded.
 waits: asked for by hazards/made/saved. running: mean kernels at a time, of those that the hazards would allow. idle:
 share of the time without a kernel. order, bits: whether all recorded steps were legal, and the results as serial's."""
@@ -30,8 +30,8 @@ def add_ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Give each row its ratios of speed, and what is published of its counterpart.
 
     `over_serial` and `over_graph_cached` compare with those executors on the same list. `over_best_serial` compares
-    with the fastest `serial` of the family: lists of the same worlds, in other shards or emitted otherwise. Whole steps,
-    which are no lists of kernels, are compared with it but are not taken for one.
+    with the fastest `serial` of the family: lists of the same worlds, in other shards or emitted otherwise. Whole
+    steps, which are no lists of kernels, are compared with it but are not taken for one.
     """
     speed = {(row["workload"], row["executor"]): row["units_per_s"] for row in rows}
     best: dict[str, float] = {}
@@ -98,7 +98,7 @@ def print_table(rows: Sequence[dict[str, Any]]) -> None:
             table.add_row(*(cell[name] for name in headings))
         out.print(table)
         for row in mine:
-            for name in ("error", "violation"):
+            for name in ("error", "violation", "reason"):
                 if row[name]:
                     out.print(f"{row['executor'] or workload}: {row[name]}")
         out.print()
