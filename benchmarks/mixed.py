@@ -109,7 +109,8 @@ def peer_us(path: Path | None, names: Sequence[str], worlds: int) -> float | Non
     """Microseconds MuJoCo Warp takes for a step of all models one after another, if it has timed each."""
     if path is None:
         return None
-    rows = {(row["model"], row["worlds"]): row["us_per_step"] for row in json.loads(path.read_text())["rows"]}
+    timed = (row for row in json.loads(path.read_text())["rows"] if "error" not in row)
+    rows = {(row["model"], row["worlds"]): row["us_per_step"] for row in timed}
     wanted = [(short(name), worlds) for name in names]
     return round(sum(rows[key] for key in wanted), 1) if rows.keys() >= set(wanted) else None
 

@@ -25,7 +25,7 @@ import mujoco
 import numpy as np
 
 import simengine
-from benchmarks.models import compiled
+from benchmarks.models import compiled, short
 
 CONTROL_SETS = 10
 
@@ -121,7 +121,7 @@ def run_case(model: str, worlds: int, backend: str, executor: str, args: argpars
     sim.synchronize()
     first = time.perf_counter() - begin
     sim.reset()
-    row: dict[str, Any] = {"model": model, "worlds": worlds, "backend": sim.backend, "executor": sim.executor}
+    row: dict[str, Any] = {"model": short(model), "worlds": worlds, "backend": sim.backend, "executor": sim.executor}
     row["emission"] = sim.emission
     row.update(measure(sim, args.warmup, args.steps))
     row["first_step_s"] = round(first, 2)
@@ -138,7 +138,7 @@ def run_case(model: str, worlds: int, backend: str, executor: str, args: argpars
 def peer_rows(path: Path) -> dict[tuple[str, int], dict[str, Any]]:
     """What a peer's result file says of each (model, worlds), as columns beside the engine's own."""
     names = {"executor": "peer", "steps_per_s": "peer_steps_per_s", "qacc_error": "peer_qacc_error"}
-    rows = json.loads(path.read_text())["rows"]
+    rows = [row for row in json.loads(path.read_text())["rows"] if "error" not in row]
     return {(row["model"], row["worlds"]): {new: row[old] for old, new in names.items()} for row in rows}
 
 
@@ -207,7 +207,7 @@ def main() -> int:
         for worlds in args.worlds:
             for executor in args.executor:
                 row = run_case(model, worlds, args.backend, executor, args)
-                row.update(peers.get((model, worlds), {}))
+                row.update(peers.get((short(model), worlds), {}))
                 if "peer_steps_per_s" in row:
                     row["ratio"] = round(row["steps_per_s"] / row["peer_steps_per_s"], 2)
                 rows.append(row)
