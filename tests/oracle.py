@@ -21,6 +21,7 @@ from simengine.jax_step import State, make_forward
 from simengine.model import Model, load_model
 from simengine.model.table import PAIRS
 from tests.models import compile_model
+from tests.once import once
 
 NUM_STATES = 120
 """States compared for each model."""
@@ -202,6 +203,10 @@ def states_of(model: Model, states: Sample, dtype: Any) -> tuple[State, jax.Arra
 @cache
 def jax_fields(name: str, dtype: str) -> dict[str, np.ndarray]:
     """Every derived field of all sampled states, (n, ...), traced under strict promotion rules."""
+    return once(f"fields-{name}-{dtype}", lambda: _computed_fields(name, dtype))
+
+
+def _computed_fields(name: str, dtype: str) -> dict[str, np.ndarray]:
     _, model = oracle_model(name)
     with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
         fields = quick_jit(jax.vmap(make_forward(model)))(*states_of(model, sample(name), dtype))

@@ -21,7 +21,7 @@ from simengine.check.trajectory import follow
 from tests.generated import models
 
 QUICK = settings(
-    max_examples=50,
+    max_examples=30,
     deadline=None,
     derandomize=True,
     database=None,
@@ -128,8 +128,9 @@ def test_generated_models_agree_with_mujoco(dtype: str) -> None:
 
 
 @pytest.mark.slow
-def test_many_generated_models_agree_with_mujoco() -> None:
-    compare(settings(QUICK, max_examples=150), "host", "float64")
+@pytest.mark.parametrize(("dtype", "number"), [("float64", 150), ("float32", 50)])
+def test_many_generated_models_agree_with_mujoco(dtype: str, number: int) -> None:
+    compare(settings(QUICK, max_examples=number), "host", dtype)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ to spare, so that a kernel that strays is seen wherever it writes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from functools import cache
 from typing import NamedTuple
 
@@ -116,11 +117,10 @@ class Memory:
 
     def copy(self) -> Memory:
         """The same contents in other buffers."""
-        islands = {space: n for space, n in self.capacity.items() if space not in ("contact", "row")}
-        sizes = self.capacity["contact"], self.capacity["row"], islands
-        other = Memory(self.model, self.dtype, self.num_worlds, *sizes)
-        for name, array in self.arrays.items():
-            other.arrays[name][...] = array
+        other = copy(self)
+        other._raw, other.arrays, arrays = {}, {}, self.arrays
+        for name, array in arrays.items():
+            other.add(name, array)
         return other
 
     def snapshot(self) -> dict[str, np.ndarray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -236,6 +236,11 @@ def reference(name: str) -> dict[str, np.ndarray]:
 
 def prepared(name: str, dtype: str) -> Memory:
     """A memory with every field of the reference, rounded to the precision."""
+    return _prepared(name, dtype).copy()
+
+
+@lru_cache(maxsize=2)
+def _prepared(name: str, dtype: str) -> Memory:
     memory = fresh(name, dtype, *arena_sizes(name))
     memory.set({k: v for k, v in reference(name).items() if not k.startswith("rk_")})
     rng = np.random.default_rng(11)

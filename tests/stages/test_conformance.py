@@ -35,27 +35,12 @@ from tests.stages.harness_chain import (
 from tests.stages.harness_expected import Fields, expected, owner
 from tests.stages.harness_mujoco import mujoco_expected, sensor_entries, stepped
 
-_GUARDED = ("ant", "crates", "tendons")
-
-
-def _slow_in_jax(name: str, stage: Stage) -> list[pytest.MarkDecorator]:
-    """What guards a step needs a whole one, a compilation of many seconds for each model."""
-    return [pytest.mark.slow] if stage is catalogue.GUARD and name not in _GUARDED else []
-
-
 CASES = [(stage, 0) for stage in catalogue.STAGES] + [
     (s, k) for s in (catalogue.RK4, catalogue.ACTIVATION) for k in (1, 2, 3)
 ]
 ON_MODELS = [(name, *case) for name in MODELS for case in CASES if serves(case[0], oracle_model(name)[1])]
 stages_on_models = pytest.mark.parametrize(
     ("name", "stage", "rk_stage"), ON_MODELS, ids=[f"{name}-{stage.name}{k or ''}" for name, stage, k in ON_MODELS]
-)
-in_jax = pytest.mark.parametrize(
-    ("name", "stage", "rk_stage"),
-    [
-        pytest.param(name, stage, k, id=f"{name}-{stage.name}{k or ''}", marks=_slow_in_jax(name, stage))
-        for name, stage, k in ON_MODELS
-    ],
 )
 models = pytest.mark.parametrize("name", MODELS)
 dtypes = pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -222,7 +207,7 @@ def _worlds(memory: Memory, name: str) -> np.ndarray:
     return np.arange(entries) % memory.num_worlds if space == "column" else np.arange(entries)
 
 
-@in_jax
+@stages_on_models
 @in_double
 def test_agrees_with_the_jax_form(name: str, dtype: str, stage: Stage, rk_stage: int) -> None:
     memory = prepared(name, dtype)

@@ -92,9 +92,9 @@ def compare(ours: list[Contacts], theirs: list[Contacts], dtype: str) -> None:
 
 
 @cache
-def rough() -> tuple[mujoco.MjModel, np.ndarray, list[Contacts]]:
+def rough(shapes: tuple[str, ...] = SHAPES) -> tuple[mujoco.MjModel, np.ndarray, list[Contacts]]:
     """A body of every shape on a rough field, states, and MuJoCo's contacts in them."""
-    mj = field_model(SHAPES, 7, 9)
+    mj = field_model(shapes, 7, 9)
     qpos = poses(mj, 60)
     return mj, qpos, by_mujoco(mj, qpos)
 
@@ -117,8 +117,12 @@ def test_host_agrees_with_mujoco(dtype: str) -> None:
     compare(by_host(mj, qpos, dtype), wanted, dtype)
 
 
-def test_jax_agrees_with_mujoco_and_has_gradients() -> None:
-    mj, qpos, wanted = rough()
+@pytest.mark.parametrize(
+    "shapes", [SHAPES[1::4], pytest.param(SHAPES, marks=pytest.mark.slow)], ids=["round and with faces", "all"]
+)
+def test_jax_agrees_with_mujoco_and_has_gradients(shapes: tuple[str, ...]) -> None:
+    """Each shape takes JAX a compilation of seconds."""
+    mj, qpos, wanted = rough(shapes)
     qpos, wanted, table = qpos[:JAX_STATES], wanted[:JAX_STATES], load_model(mj)
 
     def contacts(q: jax.Array) -> tuple[jax.Array, ...]:
@@ -137,7 +141,7 @@ def test_jax_agrees_with_mujoco_and_has_gradients() -> None:
     # the derivative by a geom's position is the sum of its normals
     positions = np.asarray(gradient).reshape(len(qpos), -1, 7)[..., :3]
     for slope, (geoms, _, _, frame) in zip(positions, wanted, strict=True):
-        sums = [frame[geoms == 1 + i, :3].sum(axis=0) for i in range(len(SHAPES))]
+        sums = [frame[geoms == 1 + i, :3].sum(axis=0) for i in range(len(shapes))]
         np.testing.assert_allclose(slope, sums, atol=1e-4)
 
 
