@@ -15,16 +15,19 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import faulthandler
 import json
 import multiprocessing
 import os
 import platform
+import queue
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,6 +54,7 @@ extern "C" __global__ void chew(int work, float* data) {{
 }}
 """
 BLOCK = 128
+_PATIENCE = 60.0  # seconds that a process may take from its start
 
 
 @dataclass(frozen=True)
@@ -156,16 +160,20 @@ def client(work: Work, address: str, start: Start) -> Outcome:
 
 
 def _process(function: Callable[..., Outcome], arguments: tuple[Any, ...], barrier: Any, results: Any) -> None:
+    faulthandler.dump_traceback_later(_PATIENCE, exit=True)  # a process that hangs says where
     try:
         results.put(function(*arguments, barrier.wait))
-    except BaseException as error:
+    except BaseException:
         barrier.abort()
-        results.put(error)
+        results.put(traceback.format_exc())  # as text: not every exception can be sent
         raise
 
 
 def together(function: Callable[..., Outcome], arguments: tuple[Any, ...], count: int) -> list[Outcome]:
-    """Run a function in so many new processes that start their work at the same time."""
+    """Run a function in so many new processes that start their work at the same time.
+
+    Raises RuntimeError for one that fails, hangs or dies.
+    """
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(count), context.Queue()
     processes = [
@@ -174,12 +182,20 @@ def together(function: Callable[..., Outcome], arguments: tuple[Any, ...], count
     ]
     for process in processes:
         process.start()
-    outcomes = [results.get(timeout=300) for _ in processes]
+    outcomes: list[Outcome] = []
+    while len(outcomes) < count:
+        ended = [process.exitcode for process in processes if process.exitcode]
+        try:
+            outcome = results.get(timeout=1)
+        except queue.Empty:
+            if ended:
+                raise RuntimeError(f"a process has ended with exit code {ended[0]}; see its output above") from None
+            continue
+        if isinstance(outcome, str):
+            raise RuntimeError(outcome)
+        outcomes.append(outcome)
     for process in processes:
         process.join()
-    for outcome in outcomes:
-        if isinstance(outcome, BaseException):
-            raise outcome
     return outcomes
 
 

@@ -93,7 +93,9 @@ def run_case(model: str, worlds: int, args: argparse.Namespace) -> dict[str, Any
     rows = int(d.nefc.numpy().max())
     contacts = int(d.nacon.numpy()[0])
     if rows >= args.njmax or contacts >= worlds * args.nconmax:
-        raise RuntimeError(f"{model} with {worlds} worlds overflowed: {rows} rows in a world, {contacts} contacts in all")
+        raise RuntimeError(
+            f"{model} with {worlds} worlds overflowed: {rows} rows in a world, {contacts} contacts in all"
+        )
     mjw.forward(m, d)
     state = (d.qpos.numpy(), d.qvel.numpy(), d.ctrl.numpy(), d.qacc.numpy())
     if not np.isfinite(state[0]).all():
