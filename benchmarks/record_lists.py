@@ -119,7 +119,7 @@ class Workload:
         return float(np.median(found))
 
     def recorded(self, emission: str, steps: int, repeats: int) -> dict[str, Any]:
-        """The list of a step, as data, after as many steps as `seconds` takes in the middle."""
+        """The list of a step, as data, with durations over so many repeats after so many steps."""
         self.start()
         self.engine.emission = emission
         self.sim.step(steps)
@@ -154,7 +154,8 @@ def record(text: str, args: argparse.Namespace, note: Callable[[dict[str, Any]],
     `note` is given the result, which grows, after each executor: one that never returns loses no others.
     """
     workload = Workload(text, args.backend)
-    lists = {emission: workload.recorded(emission, args.steps, args.repeats) for emission in workload.emissions}
+    middle = args.steps + max(0, args.steps * args.rounds - args.repeats) // 2  # of the steps that are timed
+    lists = {emission: workload.recorded(emission, middle, args.repeats) for emission in workload.emissions}
     measured: list[dict[str, Any]] = []
     row = {"models": workload.models, "worlds": workload.worlds, "lists": lists, "measured": measured}
     for executor in args.executors or (CUDA if workload.sim.backend == "cuda" else HOST):
@@ -181,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--backend", default="auto")
     parser.add_argument("--steps", type=int, default=25, help="steps of a round, and before the first")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--repeats", type=int, default=16, help="steps recorded")
+    parser.add_argument("--repeats", type=int, default=16, help="steps recorded, in the middle of those timed")
     parser.add_argument("--json", type=Path, required=True, help="result; compressed if it ends in .gz")
     args = parser.parse_args(arguments)
     args.json.parent.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,7 @@
 
 LISTS is what `python -m benchmarks.record_lists` wrote on the GPU. `fit` prints a preset, to be committed by hand in
 scheduler/gpu_model/presets.py. `report` checks the preset against every workload, asks for the ratios of the ACS
-paper, and answers what-if questions.
+paper, and answers what-if questions. Both take results of `simengine bench scheduler` for executor `device`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu_model import paper
+from benchmarks.gpu_model import paper, workers
 from benchmarks.gpu_model.data import Workload, load, together
 from benchmarks.gpu_model.fit import fit, from_costs
 from benchmarks.gpu_model.report import plot, table, validation_table
@@ -41,6 +41,7 @@ def fitting(args: argparse.Namespace) -> int:
     workloads, costs, _ = load(args.lists)
     gpu = from_costs(gpu_named(args.gpu), costs)
     found = fit(gpu, chosen(workloads, args.fitted), progress=lambda text: print(text, file=sys.stderr, flush=True))
+    found = workers.fit_worker(workloads, found, workers.measured(args.benched), args.fitted)
     print(json.dumps(asdict(found), indent=1))
     return 0
 
@@ -54,6 +55,9 @@ def reporting(args: argparse.Namespace) -> int:
     print(validation_table(result["validation"]), "\n", flush=True)
     if args.plot:
         plot(result["validation"], args.plot)
+    if args.benched:
+        result["device"] = workers.compared(workloads, gpu, workers.measured(args.benched), args.fitted)
+        print(table(result["device"]), "\n", flush=True)
     if not args.quick:
         result["paper"] = list(paper.rows(workloads))
         print(table(result["paper"]), "\n", flush=True)
@@ -74,6 +78,9 @@ def main() -> int:
         command.add_argument("lists", type=Path)
         command.add_argument("--gpu", default="h200", help="preset to start from, or to check")
         command.add_argument("--fitted", nargs="+", default=list(FITTED), help="names of the workloads fitted on")
+        command.add_argument(
+            "--benched", nargs="+", type=Path, default=[], help="results of `simengine bench scheduler`"
+        )
         command.set_defaults(run=run)
     command.add_argument("--asked", nargs="+", default=list(ASKED), help="workloads of the what-if tables")
     command.add_argument("--beside", nargs="+", default=list(BESIDE), help="workloads to be asked of as one batch")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.record_lists import options_of
-from scheduler import RecordedList, Segments, make_executor
+from scheduler import FixedList, RecordedList, Segments, make_executor
 from scheduler.executors.simulated import MODELS
 from scheduler.gpu_model import GpuSpec
 from scheduler.recording import RecordedCall, read_json
@@ -91,16 +91,23 @@ def predicted(recorded: RecordedList, executor: str, gpu: GpuSpec, repeats: int 
     """Microseconds a step of a list takes under an executor, after one that is not counted."""
     name, options = options_of(executor)
     simulated: Any = make_executor("simulated", segments=recorded.segments, model=name, gpu=gpu, **options)
-    simulated.run(recorded.emitters())
+    lists: Any = recorded.emitters()
+    at_once = simulated.rounds if all(recorded.fixed) else 1  # steps issued as one list, as the engine does
+    if at_once > 1:
+        lists = [FixedList(at_once * tuple(fixed)) for fixed in lists]
+    simulated.run(lists)
     simulated.synchronize()
     begin = simulated.now
-    if all(recorded.fixed):  # as the engine does
-        simulated.repeat(recorded.emitters(), repeats)
+    if all(recorded.fixed):
+        runs = -(-repeats // at_once)
+        simulated.repeat(lists, runs)
+        steps = runs * at_once
     else:
-        simulated.run(recorded.emitters(repeats))
+        steps = repeats
+        simulated.run(recorded.emitters(steps))
     simulated.synchronize()
     simulated.close()
-    return float(1e6 * (simulated.now - begin) / repeats)
+    return float(1e6 * (simulated.now - begin) / steps)
 
 
 def with_host(gpu: GpuSpec, **costs: Any) -> GpuSpec:

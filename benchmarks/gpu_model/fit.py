@@ -1,9 +1,9 @@
 """The constants of a machine: some are taken from what empty kernels show, the others fitted to two workloads.
 
-What is fitted: the host's Python for each call (`emit`, `keep`, `track`), run (`run`) and graph that is built
-(`build`), and what blocks of different kernels on one multiprocessor cost each other (`contention`). The measure is the
-root mean square of the logarithms of predicted over measured times of a step, over every executor and emission of the
-two workloads.
+What is fitted: the host's Python for each call (`emit`, `keep`, `track`, `plan`), and for each graph that is built, its
+nodes and the combinations of segments in it (`build`, `build_node`, `resolve`); on the device, `crossing`, of which
+empty kernels show too little. The measure is the root mean square of the logarithms of predicted over measured times of
+a step, over every executor and emission of the two workloads.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 from benchmarks.gpu_model.data import Workload, predicted, with_host
 from scheduler.gpu_model import GpuSpec
 
-FREE = ("emit", "keep", "track", "run", "build", "contention")
-FIRST = (2e-6, 1e-6, 3e-6, 10e-6, 200e-6, 0.5)
-BOUNDS = ((0.0, 20e-6), (0.0, 10e-6), (0.0, 20e-6), (0.0, 100e-6), (0.0, 1e-3), (0.0, 4.0))
+FREE = ("emit", "keep", "track", "plan", "build", "build_node", "resolve", "crossing")
+FIRST = (3e-6, 1e-6, 4e-6, 12e-6, 50e-6, 10e-6, 20e-6, 2e-6)
+LARGEST = (20e-6, 10e-6, 20e-6, 50e-6, 1e-3, 50e-6, 100e-6, 20e-6)
 PULL = 0.02
 """Towards the first values, so that a constant on which no measurement depends stays there."""
 
@@ -31,13 +31,13 @@ VISIBLE = 1e-6
 def from_costs(gpu: GpuSpec, costs: Mapping[str, float]) -> GpuSpec:
     """A machine with what `benchmarks.launch_costs` measured, where it did."""
     host = {name: costs[name] for name in ("launch", "record", "wait", "query") if name in costs}
-    device: dict[str, Any] = {name: costs[name] for name in ("chain", "crossing") if name in costs}
+    device: dict[str, Any] = {"chain": costs["chain"]} if "chain" in costs else {}
     if "marked_chain" in costs:
         device["mark"] = max(0.0, costs["marked_chain"] - costs["chain"]) / 2
     if "turnaround" in costs:
         device |= {"visible": VISIBLE, "dispatch": max(0.0, costs["turnaround"] - costs["launch"] - VISIBLE)}
     if "graph_chain" in costs:
-        host |= {"build_node": costs["graph_build"], "launch_graph": costs["launch"]}
+        host["launch_graph"] = costs["launch"]
         host["launch_node"] = max(0.0, costs["graph_launch"] - costs["launch"]) / 200
         device |= {"node": costs["graph_chain"], "spacing": min(costs["graph_wide"], costs["chain"])}
     return with_host(replace(gpu, **device), **host)
@@ -45,8 +45,8 @@ def from_costs(gpu: GpuSpec, costs: Mapping[str, float]) -> GpuSpec:
 
 def with_free(gpu: GpuSpec, values: Sequence[float]) -> GpuSpec:
     """The machine with other values of what is fitted, in the order of `FREE`."""
-    *host, contention = map(float, values)
-    return with_host(replace(gpu, contention=contention), **dict(zip(FREE, host, strict=False)))
+    *host, crossing = map(float, values)
+    return with_host(replace(gpu, crossing=crossing), **dict(zip(FREE, host, strict=False)))
 
 
 def residuals(gpu: GpuSpec, workloads: Sequence[Workload], repeats: int) -> list[float]:
@@ -71,9 +71,9 @@ def fit(
         progress(f"{dict(zip(FREE, (values * scale).tolist(), strict=True))}: rms {rms(found):.3f}")
         return [*found, *(PULL * (values - 1.0))]
 
-    low, high = np.array(BOUNDS).T / scale
+    limits = (np.zeros(len(FREE)), np.array(LARGEST) / scale)
     result = least_squares(
-        misses, np.ones(len(FREE)), bounds=(low, high), diff_step=0.1, loss="soft_l1", f_scale=0.1, xtol=0.01, ftol=0.01
+        misses, np.ones(len(FREE)), bounds=limits, diff_step=0.1, loss="soft_l1", f_scale=0.1, xtol=0.01, ftol=0.01
     )
     return with_free(gpu, result.x * scale)
 

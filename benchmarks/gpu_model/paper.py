@@ -96,7 +96,7 @@ def ratios(recorded: RecordedList, real: GpuSpec, simulated: GpuSpec) -> Ratios:
     """The paper's figures for a list, on its real GPU, and for ACS-HW on its simulated one."""
     serial = predicted(recorded, "serial", real, 1)
     hw = predicted(recorded, "serial", simulated, 1) / predicted(recorded, "acs-hw", simulated, 1)
-    running = predicted(recorded, "graph", with_host(real, build=0.0, build_node=0.0, track=0.0), 1)
+    running = predicted(recorded, "graph", with_host(real, build=0.0, build_node=0.0, resolve=0.0), 1)
     high, low = (serial * (1.0 - share) / running for share in BUILDING)
     return Ratios(serial / predicted(recorded, "acs-sw", real, 1), hw, low, high)
 

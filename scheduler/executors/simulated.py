@@ -24,8 +24,10 @@ from ..gpu_model.clock import Clock
 from ..gpu_model.driver import VirtualDriver
 from ..gpu_model.presets import gpu_named
 from ..gpu_model.processors import Kernel
-from ..gpu_model.virtual import Twins
+from ..gpu_model.virtual import ChargedProfile, Twins
 from ..gpu_model.windowed import AcsHardware, AcsSoftware
+from ..planning import PLANNERS
+from ..profiles import Profile
 from ..trace import Event, Record, Trace
 from .base import Executor, Options, finish_run, run_repeatedly
 
@@ -55,10 +57,11 @@ class SimulatedExecutor:
         self._driver: VirtualDriver | None = None
         options.table(self.name)
         if options.model in _DRIVEN:
-            tracks, persistent = options.model != "serial", options.model == "device"
-            self._driver = VirtualDriver(self._spec, self._clock, tracks, persistent)
+            tracks = options.model != "serial" and options.stream_policy not in PLANNERS  # who track as they plan
+            self._driver = VirtualDriver(self._spec, self._clock, tracks, persistent=options.model == "device")
             record: Record = "off" if options.record == "off" else "order"
-            inner = replace(options, driver=self._driver, device="cuda", stream=None, record=record)
+            profile = ChargedProfile(options.profile or Profile(), self._planning)
+            inner = replace(options, driver=self._driver, device="cuda", stream=None, record=record, profile=profile)
             self._inner = make(_DRIVEN[options.model], inner)
         self._twins = Twins(self._spec, self._driver, self._emitting)
 
@@ -66,6 +69,14 @@ class SimulatedExecutor:
         """An item is made, on the one thread there is; models with processes charge it to the process that asks."""
         if self._driver is not None:
             self._clock.advance(self._spec.host.emit)
+
+    def _planning(self) -> None:
+        self._clock.advance(self._spec.host.plan)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds of fixed lists do well as one, as the modelled executor has it."""
+        return 1 if self._options.model in ("device", *_PROCESSES) else getattr(self._inner, "rounds", 1)
 
     @property
     def now(self) -> float:
@@ -78,7 +89,6 @@ class SimulatedExecutor:
         Raises CallError for a call whose body failed, and what an emitter raised.
         """
         begin = self._clock.now
-        self._clock.advance(self._spec.host.run)
         twins = self._twins.emitters(emitters)
         trace, kernels = self._run_driven(twins) if self._driver is not None else self._run_processes(twins)
         trace.executor, trace.record = self.name, self._options.record
@@ -95,7 +105,6 @@ class SimulatedExecutor:
             for _ in range(times - 1):
                 self.run(lists)
             return self.run(lists)
-        self._clock.advance(self._spec.host.run * times)
         with self._explained(self._driver):
             trace = run_repeatedly(self._inner, self._twins.emitters(lists), times)
         trace.executor = self.name

@@ -125,7 +125,8 @@ class VirtualDriver:
         if events is not None:
             raise ValueError("graphs of the GPU model have no timed events; run with record='order'")
         host = self.spec.host
-        self._spend(host.build + (host.build_node + host.track) * len(launches))
+        combinations = {(launch.call.reads, launch.call.writes, launch.call.updates) for launch in launches}
+        self._spend(host.build + host.build_node * len(launches) + host.resolve * len(combinations))
         self._handles += 1
         self._graphs[self._handles] = Graph([launch.kernel for launch in launches], waits)
         return self._handles

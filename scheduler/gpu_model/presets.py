@@ -8,31 +8,37 @@ _H200 = GpuSpec(
     "h200",
     multiprocessors=132,
     # Measured with empty kernels, with CuPy 14 and Python 3.12: python -m benchmarks.launch_costs.
-    dispatch=4.38e-6,
-    chain=1.47e-6,
+    dispatch=3.91e-6,
+    chain=1.41e-6,
     mark=0.0,
-    crossing=1.56e-6,
     spacing=0.20e-6,
-    node=0.69e-6,
+    node=0.70e-6,
     visible=1e-6,
     # Measured with a persistent kernel of 528 blocks.
     ticket=10e-9,
-    release=1.58e-6,
+    # Traces of executor device show so much (simengine bench scheduler, docs/decisions/0006-device-executor.md).
+    admit=1.0e-6,
+    release=1.68e-6,
+    # Fitted to ant and half_cheetah in 64 worlds, over kept graphs.
+    worker=1.15,
     # No list so far tells.
     contention=0.5,
+    # Fitted as the host's Python is; empty kernels show 1.71.
+    crossing=4.44e-6,
     host=HostSpec(
-        launch=5.11e-6,
-        record=0.60e-6,
-        wait=0.62e-6,
-        query=1.77e-6,
-        launch_graph=5.11e-6,
-        build_node=9.07e-6,
+        launch=3.56e-6,
+        record=0.27e-6,
+        wait=0.27e-6,
+        query=1.37e-6,
+        launch_graph=3.56e-6,
         # Fitted to ant and half_cheetah in 64 worlds: python -m benchmarks.gpu_model fit.
-        emit=3.53e-6,
-        keep=0.76e-6,
-        track=2.80e-6,
-        run=3.76e-6,
-        build=220e-6,
+        emit=3.86e-6,
+        keep=1.37e-6,
+        track=4.83e-6,
+        plan=14.1e-6,
+        build=51.1e-6,
+        build_node=10.3e-6,
+        resolve=14.9e-6,
     ),
 )
 GPUS: dict[str, GpuSpec] = {

@@ -18,9 +18,11 @@ class HostSpec:
 
     launch, record, wait, query: the driver's functions. launch_graph, launch_node: a graph's launch, and what each of
     its nodes adds. launch_workers: the launch of a list on persistent kernels. build, build_node: building and
-    instantiating a graph, and what each of its nodes adds. emit: an emitter's making of a call.
-    keep: an executor's own work on a call. track: what the window, hazards and the choice of a stream add to it, or the
-    dependencies of a graph that is built. run: a run of an executor.
+    instantiating a graph, and what each of its nodes adds. resolve: finding out what conflicts with a combination of
+    segments that is new to a hazard tracker; every graph that is built has a tracker of its own.
+    emit: an emitter's making of a call.
+    keep: an executor's own work on a call. track: what the window, hazards and the choice of a stream add to it.
+    plan: hazards and a planner's choice for a call.
     check: a hazard check of ACS against one call of its window. notify: a scheduler thread of ACS returns from its wait
     and brings the window up to date. send: putting a call into a queue that the GPU reads. listed: calls, not seconds,
     that the host of ACS-HW keeps in its list, at most.
@@ -34,11 +36,12 @@ class HostSpec:
     launch_node: float = 0.0
     launch_workers: float = 9e-6
     build: float = 0.0
-    build_node: float = 2.5e-6
+    build_node: float = 4.5e-6
+    resolve: float = 0.0
     emit: float = 0.0
     keep: float = 1e-6
     track: float = 2e-6
-    run: float = 0.0
+    plan: float = 2e-6
     check: float = 51e-9
     notify: float = 5e-6
     send: float = 0.5e-6
@@ -58,11 +61,11 @@ class GpuSpec:
     start of the next on its stream. mark: what an event between the two adds. crossing: from the end of a kernel to the
     start of one that waits for it on another stream. spacing: between the starts of any two kernels. node: from the end
     of a graph's node to the start of the next. visible: from the end of work until the host can see it.
-    interconnect: a word from host to device, or back. ticket, release: a persistent kernel's taking of a tile, and from
-    the end of a task to the start of one that waited for it. reset: from a list's being there to its first ticket.
-    slot: a window on the GPU takes in or gives out a call.
+    interconnect: a word from host to device, or back. slot: a window on the GPU takes in or gives out a call.
 
-    tiles: blocks of a persistent kernel on each multiprocessor.
+    Of a persistent kernel, reset: from a list's being there to the window's first call. admit: its window takes in a
+    call. ticket: a block takes a tile. release: from the end of a call to the start of one that waited for it.
+    tiles: blocks on each multiprocessor. worker: how many times as long as in a kernel of its own a body lasts there.
 
     flops, bandwidth, shortest: the duration of calls that say nothing but their cost hints [1/s, bytes/s, s].
     """
@@ -85,11 +88,13 @@ class GpuSpec:
     node: float = 0.7e-6
     visible: float = 1e-6
     interconnect: float = 1e-6
+    slot: float = 50e-9
+    reset: float = 3e-6
+    admit: float = 0.0
     ticket: float = 10e-9
     release: float = 1.58e-6
-    reset: float = 3e-6
-    slot: float = 50e-9
     tiles: int = 4
+    worker: float = 1.0
     flops: float = 1e12
     bandwidth: float = 1e12
     shortest: float = 2e-6
@@ -100,7 +105,7 @@ class GpuSpec:
         for name in ("multiprocessors", "threads", "blocks", "registers", "shared", "resident", "tiles"):
             if getattr(self, name) < 1:
                 raise ValueError(f"GPU {self.name!r} has {name}={getattr(self, name)}; give at least 1")
-        for name in ("speed", "flops", "bandwidth"):
+        for name in ("speed", "worker", "flops", "bandwidth"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"GPU {self.name!r} has {name}={getattr(self, name)}; give a positive number")
         times = {name: getattr(self, name) for name in (*_TIMES, "contention")}
@@ -141,5 +146,5 @@ class GpuSpec:
 
 _TIMES = (
     *("dispatch", "chain", "mark", "crossing", "spacing", "node", "visible", "interconnect"),
-    *("ticket", "release", "reset", "slot", "shortest"),
+    *("slot", "reset", "admit", "ticket", "release", "shortest"),
 )

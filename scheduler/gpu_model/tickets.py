@@ -1,13 +1,15 @@
 """A persistent kernel that takes tiles by tickets: the window is on the GPU, and the host hands over whole lists.
 
-    list --reset--> tickets (kernel, tile) in program order --> free block --what it waits for has ended--> runs
+    list --reset--> window --admit--> tickets (kernel, tile) in program order --> free block
+                                                free block --what it waits for has ended, release--> runs
 
 Invariants
     1. Blocks take tickets in program order, `ticket` apart, and keep a tile until it has run: the window is as long as
        there are blocks, and what a block waits for was taken before it, so none waits for ever.
-    2. A kernel's tiles start `release` after the last kernel that it waits for has ended. A tile runs as long as a
-       block of the kernel does.
-    3. The first ticket is taken `reset` after the list was there: the state of the window is made new before.
+    2. A kernel's tiles start `release` after the last kernel that it waits for has ended. A tile runs `worker` times as
+       long as a block of the kernel does.
+    3. The state of the window is made new until `reset` after the list was there. From then on the window takes in one
+       kernel after another, each for `admit`, whatever blocks do; the first ticket of a kernel comes behind that.
 """
 
 from __future__ import annotations
@@ -28,10 +30,13 @@ class TicketBatch(Batch):
         self._next = 0  # kernel whose tickets are next
         self._blocks = spec.multiprocessors * spec.tiles  # free ones
         self._counter = 0.0  # when the next ticket can be taken
+        self._taken = [0.0] * len(self.kernels)  # when blocks have the latest tiles that they took
         self._ready = [0.0] * len(self.kernels)  # when tiles may run, once nothing is upstream
         self._parked = [0] * len(self.kernels)  # blocks that hold a tile and wait
-        self._seconds = [spec.block_seconds(kernel.shape, kernel.seconds) for kernel in self.kernels]
-        clock.at(clock.now + spec.reset, self._take)
+        self._seconds = [spec.worker * spec.block_seconds(kernel.shape, kernel.seconds) for kernel in self.kernels]
+        begin = clock.now + spec.reset
+        self._admitted = [begin + n * spec.admit for n in range(1, len(self.kernels) + 1)]
+        clock.at(begin, self._take)
 
     def _take(self) -> None:
         """Free blocks take tickets."""
@@ -43,7 +48,8 @@ class TicketBatch(Batch):
             kernel.blocks -= tiles
             if not kernel.blocks:
                 self._next += 1
-            self._counter = max(self._counter, self._runner.clock.now) + tiles * self._runner.spec.ticket
+            there = max(self._counter, self._runner.clock.now, self._admitted[number])
+            self._counter = self._taken[number] = there + tiles * self._runner.spec.ticket
             if self.upstream[number]:
                 self._parked[number] += tiles
             else:
@@ -52,7 +58,7 @@ class TicketBatch(Batch):
     def _run(self, number: int, tiles: int) -> None:
         """Blocks run the tiles they hold, once they all have them."""
         kernel = self.kernels[number]
-        start = max(self._counter, self._ready[number])
+        start = max(self._taken[number], self._ready[number])
         if kernel.start != kernel.start:
             kernel.start = start
         kernel.running += tiles

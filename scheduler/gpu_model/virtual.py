@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 from ..calls import AwaitCounts, Emitter, FixedList, Item, KernelCall
+from ..profiles import Need, Profile
 from ..recording import LaunchShape, RecordedLaunch, shape_of
 from .processors import Kernel
 from .spec import GpuSpec
@@ -46,6 +47,25 @@ class VirtualLaunch:
         """Put it on a stream of the target."""
         assert self.target is not None
         self.target.issue(self, stream)
+
+
+class ChargedProfile(Profile):
+    """A planner's profile that tells when it is asked: planners ask once for each call that they plan.
+
+    Args:
+        inner: where needs are looked up.
+        planning: called for each call.
+    """
+
+    def __init__(self, inner: Profile, planning: Callable[[], None]) -> None:
+        super().__init__(inner.needs, inner.balance)
+        self._inner = inner
+        self._planning = planning
+
+    def need(self, call: KernelCall) -> Need:
+        """Return what a call needs, at the price of planning it."""
+        self._planning()
+        return self._inner.need(call)
 
 
 class Twins:

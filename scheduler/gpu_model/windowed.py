@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from ..calls import Emitter
+from ..calls import Emitter, FixedList
 from ..emission import Feeder
 from ..executors.base import Options
 from ..policies import ORDER_POLICIES
@@ -41,8 +41,14 @@ class _Acs:
         self.choose = ORDER_POLICIES[options.policy]
         self.known: set[int] = set()  # calls that the host knows to have ended
         self.feeder = Feeder(emitters, self.known.__contains__)
+        self._made = [type(emitter) is FixedList for emitter in emitters]  # before the run, by emitter
         self.kernels: list[Kernel] = []
         self.news = Signal(clock)  # something has ended, or there is room
+
+    def taking(self) -> float:
+        """What the latest call costs its emitter and the taking of it, but for checks [s]."""
+        host = self.spec.host
+        return host.keep + (0.0 if self._made[self.feeder.emitter] else host.emit)
 
     def begin(self, seq: int, row: int) -> Kernel:
         """A call leaves the window for a row; returns its kernel."""
@@ -85,7 +91,7 @@ class AcsSoftware(_Acs):
         while True:
             call = None if window.full else self.feeder.pull()
             if call is not None:
-                yield host.emit + host.keep + host.check * len(window)
+                yield self.taking() + host.check * len(window)
                 window.insert(call)
                 self.trace.order.append(call)
                 self.kernels.append(call.launch.kernel())  # type: ignore[attr-defined]
@@ -138,7 +144,7 @@ class AcsHardware(_Acs):
             unknown = len(self.kernels) - len(self.known)
             call = self.feeder.pull() if unknown < host.listed else None
             if call is not None:
-                yield host.emit + host.keep + host.check * unknown + host.send
+                yield self.taking() + host.check * unknown + host.send
                 seq = len(self.kernels)
                 self.trace.order.append(call)
                 self.kernels.append(call.launch.kernel())  # type: ignore[attr-defined]

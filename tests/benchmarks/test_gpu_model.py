@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.gpu_model import fit, paper
+from benchmarks.gpu_model import fit, paper, workers
 from benchmarks.gpu_model.data import Measurement, Workload, load, predicted, together, with_host
 from benchmarks.gpu_model.report import plot, table, validation_table
 from benchmarks.gpu_model.validation import kendall, order_reproduced, validate_workload
@@ -109,7 +110,8 @@ def test_costs_that_were_measured_take_their_places() -> None:
     costs |= {"crossing": 3e-6, "turnaround": 8e-6, "graph_build": 4e-6, "graph_launch": 12e-6, "graph_chain": 7e-7}
     costs |= {"graph_wide": 2e-7, "graph_turnaround": 9e-6}
     gpu = fit.from_costs(H200, costs)
-    assert (gpu.host.launch, gpu.host.build_node, gpu.chain, gpu.node) == (2e-6, 4e-6, 1e-6, 7e-7)
+    assert (gpu.host.launch, gpu.host.launch_graph, gpu.chain, gpu.node) == (2e-6, 2e-6, 1e-6, 7e-7)
+    assert (gpu.host.build_node, gpu.crossing) == (H200.host.build_node, H200.crossing)  # which are fitted
     assert gpu.mark == pytest.approx(0.25e-6)
     assert gpu.dispatch + gpu.visible == pytest.approx(6e-6)
     assert gpu.host.launch_node == pytest.approx(10e-6 / 200)
@@ -153,7 +155,31 @@ def test_the_preset_stands_against_what_was_measured() -> None:
     assert found["tau"] > 0.8
     assert all("graph-cached" in found[f"fastest_{how}"] for how in ("measured", "predicted"))
     ratios = {(row["executor"], row["emission"]): row["ratio"] for row in found["rows"]}
-    assert all(abs(ratios[x, e] - 1) < 0.1 for x in ("serial", "streams") for e in ("counted", "ahead"))
+    assert all(abs(ratios["serial", e] - 1) < 0.1 for e in ("counted", "ahead"))
+    assert all(abs(ratios[x, "ahead"] - 1) < 0.1 for x in ("graph-cached", "pipeline"))
+
+
+def test_workers_are_fitted_to_what_the_bench_measured_over_graphs(tmp_path: Path) -> None:
+    truth = replace(H200, worker=1.6)
+    made = [replace(workload(truth, us, ()), name=f"{name} x 64") for name, us in (("ant", 9.0), ("humanoid", 20.0))]
+    rows = []
+    for one in made:
+        for executor in ("device", "graph-cached"):
+            us = 1.3 * predicted(one.lists["ahead"], executor, truth)  # from states in which all takes longer
+            name = one.name.removesuffix(" x 64")
+            rows.append({"workload": f"{name}:emission=ahead", "executor": executor, "us_per_step": us})
+    rows.append({"workload": "walker2d:emission=ahead", "executor": "device", "error": "none"})
+    (tmp_path / "bench.json").write_text(json.dumps({"rows": rows}))
+    times = workers.measured([tmp_path / "bench.json"])
+    assert set(times) == {"ant", "humanoid"}
+    found = workers.fit_worker(made, H200, times, ["ant x 64"])
+    assert found.worker == pytest.approx(1.6, abs=0.02)
+    ant, humanoid = workers.compared(made, found, times, ["ant x 64"])
+    assert (ant["fitted"], humanoid["fitted"]) == ("yes", "")
+    assert humanoid["predicted_over_graph"] == pytest.approx(humanoid["over_graph"], rel=0.02)
+    assert humanoid["us"] == pytest.approx(1.3 * humanoid["predicted_us"], rel=0.02)
+    assert workers.fit_worker(made, H200, times, []) == H200
+    assert workers.compared(made[:1], found, {"mixed": (2.0, 1.0)}, []) == []
 
 
 def test_questions_are_answered() -> None:

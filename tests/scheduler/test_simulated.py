@@ -263,8 +263,46 @@ def test_graphs_are_kept_by_their_lists() -> None:
             executor.run(recorded.emitters())
         spent[model] = executor.now
     host = USUAL.host
-    built = host.build + 40 * (host.build_node + host.track)
+    built = host.build + 40 * host.build_node
     assert spent["graph"] - spent["graph-cached"] == pytest.approx(2 * built)
+
+
+def test_graphs_cost_what_they_hold() -> None:
+    recorded = fan(4, 10, 3.0)  # forty calls over four combinations of segments
+    costs = {"build": 20 * US, "build_node": 2 * US, "resolve": 7 * US}
+    executor = simulated(recorded.segments, "graph", with_host(machine(), **costs), record="off")
+    executor.run(recorded.emitters())
+    assert executor.now == pytest.approx((20 + 40 * 2 + 4 * 7) * US)
+
+
+@pytest.mark.parametrize("policy", ["kesco", "opara"])
+def test_planners_plan_a_fixed_list_once_and_others_in_every_run(policy: str) -> None:
+    recorded = fan(3, 4, 5.0)
+    gpu = with_host(machine(), plan=10 * US, track=1.0)  # a planned call is not tracked besides
+    for again, lists in ((0, recorded.emitters()), (12, [list(emitter) for emitter in recorded.emitters()])):
+        executor = simulated(recorded.segments, "streams", gpu, record="off", stream_policy=policy)
+        executor.run(lists)
+        assert executor.now == pytest.approx(120 * US)
+        executor.run(lists)
+        assert executor.now == pytest.approx((120 + 10 * again) * US)
+
+
+def test_rounds_are_those_of_the_modelled_executor() -> None:
+    table = Segments()
+    several = [model for model in MODELS if simulated(table, model, record="off").rounds > 1]
+    assert several == ["graph-cached"]
+    assert simulated(table, "graph-cached").rounds == 1  # recorded, it goes round by round
+
+
+@pytest.mark.parametrize("model", ["acs-sw", "acs-hw"])
+def test_calls_of_a_fixed_list_are_made_before_the_run(model: str) -> None:
+    recorded = fan(1, 4, 1.0)
+    gpu = with_host(machine(), emit=10 * US)
+    (fixed,) = recorded.emitters()
+    for emitter, us in ((list(fixed), 41.0), (fixed, 4.0)):  # a chain of four
+        executor = simulated(recorded.segments, model, gpu)
+        executor.run([emitter])
+        assert executor.now == pytest.approx(us * US)
 
 
 def test_what_cannot_be_simulated_is_refused() -> None:

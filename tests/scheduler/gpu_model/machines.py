@@ -22,6 +22,7 @@ _FREE = (
     "ticket",
     "release",
     "reset",
+    "admit",
 )
 FREE_HOST = HostSpec(**{f.name: 0.0 for f in fields(HostSpec) if f.name != "listed"})
 

@@ -58,6 +58,16 @@ def test_tickets_are_taken_one_after_another_behind_the_reset() -> None:
     assert found == [(2.4, 5.4), (2.8, 5.8)]
 
 
+def test_the_window_takes_in_one_call_after_another_and_bodies_last_longer_there() -> None:
+    # taken in at 3, 4, 5 and 6; the last one waits for a call that ends at 9
+    cases, waits = [(1, 2.0), (1, 4.0), (1, 0.5), (1, 1.0)], [(), (), (), (0,)]
+    found = run(TicketBatch, cases, waits, reset=2 * US, admit=1 * US, worker=1.5, release=4 * US)
+    assert found == [(3.0, 6.0), (4.0, 10.0), (5.0, 5.75), (10.0, 11.5)]
+    # what is taken in behind a call that waits does not hold it up
+    found = run(TicketBatch, [(1, 1.0)] * 6, [(), (0,), (), (), (), ()], admit=1 * US)
+    assert found[1] == (2.0, 3.0)
+
+
 def test_a_kernel_of_many_waves_takes_as_long_as_it_would_alone() -> None:
     # the block scheduler would hold 16 of 40 blocks: 3 waves of 2; so do the blocks of the persistent kernel
     assert run(TicketBatch, [(40, 6.0)], [()], tiles=4) == [(0.0, 6.0)]

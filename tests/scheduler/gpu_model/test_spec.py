@@ -47,7 +47,16 @@ def test_a_block_too_large_is_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"multiprocessors": 0}, {"speed": 0.0}, {"chain": -1e-6}, {"visible": float("nan")}, {"blocks": -1}]
+    "change",
+    [
+        {"multiprocessors": 0},
+        {"speed": 0.0},
+        {"worker": 0.0},
+        {"admit": -1e-6},
+        {"chain": -1e-6},
+        {"visible": float("nan")},
+        {"blocks": -1},
+    ],
 )
 def test_machines_that_cannot_be_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=f"GPU 'test' has {next(iter(change))}="):
