@@ -208,7 +208,7 @@ def _classes(
             memory, work = max(memory, of_window.shared), work + 1
         needs.append(Need(kind.threads, taken, memory, work))
         made.append(ResourceClass(kind, memory, words, bodies, 0, np.zeros(0, TICKET)))
-    grids = joint_grids(needs, device) if merged else joint_grids([of_window, *needs], device)[1:]
+    grids = joint_grids(needs, device, None if merged else of_window)
     if merged and grids[0] < 2:
         raise ValueError(
             "executor option merged=True needs room for two blocks of workers, of which one is the window, and the "

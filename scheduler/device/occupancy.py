@@ -1,6 +1,9 @@
 """Grids of workers: as many blocks of each resource class as fit on the device together, one a multiprocessor at least.
 
 Workers that wait hold their place, so every class must get one: a list is then free of deadlock (see protocol.cuh).
+Registers belong to the partitions of a multiprocessor, and a warp to one of them: three warps of 5376 registers find
+room in the 16384 of one, four do not find it in what three others leave of 4096 each. What is counted on is that warps
+go where most is free.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from typing import NamedTuple
 _REGISTERS_AT_ONCE = 256  # registers are given to warps in such portions
 _SHARED_AT_ONCE = 1024  # bytes; also what the system takes of every block
 _MOST_A_CLASS = 32  # blocks a multiprocessor, beyond which more only wait
+_WHAT = ("registers in one of its partitions", "bytes of shared memory", "threads", "blocks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,7 @@ class Multiprocessors:
     shared: int = 228 * 1024
     threads: int = 2048
     blocks: int = 32
+    partitions: int = 4
 
 
 class Need(NamedTuple):
@@ -34,35 +39,59 @@ class Need(NamedTuple):
     work: int
 
 
-def _taken(need: Need) -> tuple[int, int, int, int]:
-    of_warp = -(-need.registers * 32 // _REGISTERS_AT_ONCE) * _REGISTERS_AT_ONCE
-    shared = -(-(need.shared + _SHARED_AT_ONCE) // _SHARED_AT_ONCE) * _SHARED_AT_ONCE
-    return need.threads // 32 * of_warp, shared, need.threads, 1
-
-
-def joint_grids(needs: Sequence[Need], device: Multiprocessors) -> list[int]:
+def joint_grids(needs: Sequence[Need], device: Multiprocessors, single: Need | None = None) -> list[int]:
     """Blocks of each class.
 
-    Every multiprocessor gets the same; blocks are added in turn to the class that has the fewest, until none fits or
-    has work. Raises ValueError where one block of each does not fit.
+    Every multiprocessor gets the same; blocks are added one by one to the class that has most work for each of its own,
+    until none fits or has work. The multiprocessor on which the one block of `single` is gets fewer, if it must.
+
+    Raises ValueError where one block of each does not fit.
     """
-    room = (device.registers, device.shared, device.threads, device.blocks)
-    taken = [_taken(need) for need in needs]
-    left = [have - sum(t[i] for t in taken) for i, have in enumerate(room)]
-    if min(left, default=0) < 0:
-        what = ("registers", "bytes of shared memory", "threads", "blocks")[min(range(4), key=left.__getitem__)]
-        raise ValueError(
-            f"one block of each of {len(needs)} resource classes does not fit on a multiprocessor, which lacks "
-            f"{-min(left)} {what}; use fewer classes of bodies, or executor 'graph-cached'"
-        )
     blocks = [1] * len(needs)
+    beside = [single, *needs] if single else needs  # in the order in which they are launched
+    if (lack := max(lacks := _lacks(beside, [1] * len(beside), device))) > 0:
+        raise ValueError(
+            f"one block of each of {len(beside)} resource classes does not fit on a multiprocessor, which lacks "
+            f"{lack} {_WHAT[lacks.index(lack)]}; use fewer classes of bodies, or executor 'graph-cached'"
+        )
     growing = set(range(len(needs)))
     while growing:
-        c = min(growing, key=lambda c: (blocks[c], c))
-        fits = all(t <= have for t, have in zip(taken[c], left, strict=True))
-        if not fits or blocks[c] * device.number >= needs[c].work or blocks[c] == _MOST_A_CLASS:
-            growing.discard(c)
-            continue
+        c = max(growing, key=lambda c: (needs[c].work / blocks[c], -c))
         blocks[c] += 1
-        left = [have - t for have, t in zip(left, taken[c], strict=True)]
-    return [min(n * device.number, max(1, need.work)) for n, need in zip(blocks, needs, strict=True)]
+        unused = (blocks[c] - 1) * device.number >= needs[c].work or blocks[c] > _MOST_A_CLASS
+        if unused or max(_lacks(needs, blocks, device)) > 0:
+            blocks[c] -= 1
+            growing.discard(c)
+    fewer = list(blocks)
+    while single and max(_lacks(beside, [1, *fewer], device)) > 0:
+        fewer[max(range(len(needs)), key=fewer.__getitem__)] -= 1
+    grids = [n * (device.number - 1) + least for n, least in zip(blocks, fewer, strict=True)]
+    return [min(grid, max(1, need.work)) for grid, need in zip(grids, needs, strict=True)]
+
+
+def _lacks(needs: Sequence[Need], blocks: Sequence[int], device: Multiprocessors) -> list[int]:
+    """What a multiprocessor lacks for so many blocks of each class, as in `_WHAT`; what it has left is negative."""
+    registers = _registers(needs, blocks, device.partitions)
+    shared = sum(
+        n * -(-(need.shared + _SHARED_AT_ONCE) // _SHARED_AT_ONCE) * _SHARED_AT_ONCE
+        for n, need in zip(blocks, needs, strict=True)
+    )
+    threads = sum(n * need.threads for n, need in zip(blocks, needs, strict=True))
+    return [
+        registers - device.registers // device.partitions,
+        shared - device.shared,
+        threads - device.threads,
+        sum(blocks) - device.blocks,
+    ]
+
+
+def _registers(needs: Sequence[Need], blocks: Sequence[int], partitions: int) -> int:
+    """Registers taken in the fullest partition, when blocks come class by class and spread over the emptiest ones."""
+    taken = [0] * partitions
+    for n, need in zip(blocks, needs, strict=True):
+        of_warp = -(-need.registers * 32 // _REGISTERS_AT_ONCE) * _REGISTERS_AT_ONCE
+        for _ in range(n):
+            order = sorted(range(partitions), key=taken.__getitem__)
+            for warp in range(need.threads // 32):
+                taken[order[warp % partitions]] += of_warp
+    return max(taken)

@@ -138,6 +138,32 @@ def test_grids_fit_together(needs: list[Need]) -> None:
     assert all(1 <= grid <= max(1, need.work) for grid, need in zip(grids, needs, strict=True))
 
 
+def test_warps_find_registers_in_one_partition() -> None:
+    """Six of 5376 beside a block of four of 3072 in each of four partitions: two and a block would take 16 896."""
+    of_columns, worker = Need(128, 96, 0, 468), Need(32, 168, 0, 2000)
+    device = Multiprocessors()
+    grids = joint_grids([of_columns, worker, worker, worker], device)
+    warps = sum(grid // device.number for grid in grids[1:])
+    assert grids[0] == device.number
+    assert warps == 8  # 12 288 registers of the 65 536 are left, and in no partition more than 3072 of them
+    assert min(grids[1:]) >= 2 * device.number
+
+
+def test_one_multiprocessor_gets_fewer_blocks_beside_the_window() -> None:
+    device, worker = Multiprocessors(), Need(32, 168, 0, 10**5)
+    assert joint_grids([worker], device) == [132 * 12]
+    assert joint_grids([worker], device, Need(32, 128, 6000, 1)) == [132 * 12 - 1]
+    with pytest.raises(ValueError, match="one block of each of 2 resource classes does not fit"):
+        joint_grids([Need(1024, 64, 0, 10)], device, Need(32, 64, 0, 1))
+
+
+def test_the_class_with_more_work_gets_more_blocks() -> None:
+    few, many = joint_grids([Need(32, 128, 0, 400), Need(32, 128, 0, 4000)], Multiprocessors())
+    assert few < many
+    assert few >= 132
+    assert joint_grids([Need(32, 128, 0, 40), Need(32, 128, 0, 4000)], Multiprocessors())[0] == 40
+
+
 def test_classes_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="one block of each of 2 resource classes does not fit .* lacks .* registers"):
         joint_grids([Need(1024, 64, 0, 10), Need(32, 64, 0, 10)], SMALL)
