@@ -135,6 +135,15 @@ def run_case(model: str, worlds: int, backend: str, executor: str, args: argpars
     return row
 
 
+def attempted(model: str, worlds: int, backend: str, executor: str, args: argparse.Namespace) -> dict[str, Any]:
+    """One row of the results, or why there is none: worlds may go where no state is finite, in any engine."""
+    try:
+        return run_case(model, worlds, backend, executor, args)
+    except simengine.NonFiniteError as error:
+        why = f"{type(error).__name__}: {error}"
+        return {"model": short(model), "worlds": worlds, "backend": backend, "executor": executor, "error": why}
+
+
 def peer_rows(path: Path) -> dict[tuple[str, int], dict[str, Any]]:
     """What a peer's result file says of each (model, worlds), as columns beside the engine's own."""
     names = {"executor": "peer", "steps_per_s": "peer_steps_per_s", "qacc_error": "peer_qacc_error"}
@@ -206,9 +215,9 @@ def main() -> int:
     for model in args.model:
         for worlds in args.worlds:
             for executor in args.executor:
-                row = run_case(model, worlds, args.backend, executor, args)
+                row = attempted(model, worlds, args.backend, executor, args)
                 row.update(peers.get((short(model), worlds), {}))
-                if "peer_steps_per_s" in row:
+                if "peer_steps_per_s" in row and "error" not in row:
                     row["ratio"] = round(row["steps_per_s"] / row["peer_steps_per_s"], 2)
                 rows.append(row)
                 print(json.dumps(row), flush=True)

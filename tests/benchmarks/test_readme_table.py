@@ -29,18 +29,48 @@ RESULT = {
             "ratio": 2.469,
             "qacc_error": 1.2e-4,
         },
+        {
+            "model": "ant",
+            "worlds": 512,
+            "backend": "host",
+            "executor": "threads",
+            "dtype": "float32",
+            "steps_per_s": 9_994_000,
+            "qacc_error": 2e-3,
+        },
         {"model": "ant", "worlds": 1, "backend": "jax", "executor": "none", "steps_per_s": 10},
+        {"model": "ant", "worlds": 64, "backend": "jax", "executor": "none", "error": "NonFiniteError: world 3"},
     ],
 }
 
 
-def test_rows_show_speed_peer_and_error() -> None:
+def test_tables_show_speed_ratio_and_worst_error() -> None:
     text = readme_table.render([RESULT])
     assert "2 cores of Some CPU; mujoco 4.0.0; 2026-01-02; `simengine bench stepping`" in text
-    ours = "| ant | 64 | host, threads, float32 | 123,456 | 35.5 |"
-    row = f"{ours} mujoco.rollout, 2 threads, float64 | 50,000 | 2.47 | 1e-04 |"
-    assert row in text.splitlines()
-    assert "| ant | 1 | jax, none | 10 |  |  |  |  |  |" in text.splitlines()
+    lines = text.splitlines()
+    assert "| model | backend, executor | 1 worlds | 64 worlds | 512 worlds | (ratio to) | error |" in lines
+    peer = "mujoco.rollout, 2 threads, float64"
+    assert f"| ant | host, threads, float32 |  | 123 k (2.47) | 9.99 M | {peer} | 2e-03 |" in lines
+    assert "| ant | jax, none | 10 | NonFiniteError |  |  |  |" in lines
+
+
+@pytest.mark.parametrize(
+    ("speed", "shown"), [(999, "999"), (1234, "1.23 k"), (99_940, "99.9 k"), (100_500, "100 k"), (12_340_000, "12.3 M")]
+)
+def test_speeds_have_three_digits(speed: float, shown: str) -> None:
+    assert readme_table._speed({"steps_per_s": speed}) == shown
+
+
+def test_executors_in_microseconds() -> None:
+    rows = [
+        {"workload": "ant:emission=ahead", "executor": "serial", "us_per_step": 361.4},
+        {"workload": "ant:emission=whole", "executor": "graph-cached", "us_per_step": 142.0},
+        {"workload": "wired", "executor": "serial", "us_per_step": 1019.2},
+        {"workload": "grasp:emission=ahead", "executor": "serial", "us_per_step": None},
+    ]
+    lines = readme_table.executors([{"rows": rows[:2]}, {"rows": rows[2:]}]).splitlines()
+    assert "| `serial` | one stream | 361 |  |  |  |  |  | 1019 |" in lines
+    assert lines[-1].startswith(f"| {readme_table.WHOLE} | a kernel for each model | 142 |")
 
 
 def test_other_files_are_left_alone(tmp_path: Path) -> None:
@@ -56,38 +86,33 @@ def test_no_results_say_so() -> None:
 
 
 def test_replace_block_keeps_the_rest() -> None:
-    text = f"before\n{readme_table.BEGIN}\nold\n{readme_table.END}\nafter\n"
-    assert readme_table.replace_block(text, "fresh") == text.replace("old", "fresh")
+    text = "before\n<!-- x -->\nold\n<!-- end of x -->\nafter\n"
+    assert readme_table.replace_block(text, "x", "fresh") == text.replace("old", "fresh")
 
 
-@pytest.mark.parametrize("text", ["nothing", readme_table.BEGIN, f"{readme_table.END}{readme_table.BEGIN}"])
+@pytest.mark.parametrize("text", ["nothing", "<!-- x -->", "<!-- end of x --><!-- x -->"])
 def test_missing_markers_are_named(text: str) -> None:
     with pytest.raises(ValueError, match="put them back"):
-        readme_table.replace_block(text, "x")
+        readme_table.replace_block(text, "x", "y")
 
 
 def test_check_sees_a_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "a.json").write_text(json.dumps(RESULT))
-    (tmp_path / "README.md").write_text(f"{readme_table.BEGIN}\n{readme_table.END}\n")
+    for name in ("scheduler_h200", "scheduler_large_h200"):
+        (tmp_path / "results" / f"{name}.json").write_text(json.dumps({"benchmark": "scheduler", "rows": []}))
+    markers = [f"<!-- {name} -->\n<!-- end of {name} -->\n" for name in ("results", "executors")]
+    (tmp_path / "README.md").write_text("".join(markers))
     monkeypatch.setattr(readme_table, "README", tmp_path / "README.md")
     monkeypatch.setattr(readme_table, "RESULTS", tmp_path / "results")
     assert readme_table.main(["--check"]) == 1
     assert readme_table.main([]) == 0
     assert readme_table.main(["--check"]) == 0
-    assert "123,456" in (tmp_path / "README.md").read_text()
+    assert "123 k" in (tmp_path / "README.md").read_text()
 
 
-def test_the_table_of_executors_is_the_committed_result() -> None:
-    """Rounded microseconds of `scheduler_h200.json`; and its lists were all legal, with the bits of serial."""
-    rows = json.loads((ROOT / "benchmarks/results/scheduler_h200.json").read_text(encoding="utf-8"))["rows"]
+@pytest.mark.parametrize("name", ["scheduler_h200", "scheduler_large_h200"])
+def test_committed_lists_were_legal_with_the_bits_of_serial(name: str) -> None:
+    rows = json.loads((ROOT / f"benchmarks/results/{name}.json").read_text(encoding="utf-8"))["rows"]
+    assert rows
     assert all(row["legal"] and row["equal"] and not row["error"] for row in rows)
-    measured = {(row["executor"], row["workload"]): row["us_per_step"] for row in rows}
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    lines = text.split("<!-- executors -->\n")[1].split("<!-- end of executors -->")[0].splitlines()
-    heading, _, *table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    lists = [f"{name}:emission=ahead" if name != "wired network" else "wired" for name in heading[2:]]
-    assert len(table) == len({row["executor"] for row in rows})
-    for executor, _, *shown in table:
-        wanted = [measured[executor.strip("`"), name] for name in lists]
-        assert [int(cell) for cell in shown] == [pytest.approx(us, abs=0.51) for us in wanted], executor
