@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import json
+import statistics
 from pathlib import Path
 
 import pytest
 
 from simengine.backends.cuda import _MEASURED
 
-RESULT = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "scheduler_h200.json"
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = [ROOT / "benchmarks" / "results" / f"scheduler{kind}_h200.json" for kind in ("", "_large")]
+ROWS = [row for path in RESULTS for row in json.loads(path.read_text(encoding="utf-8"))["rows"]]
 MODELS = ("ant", "half_cheetah", "walker2d", "grasp", "humanoid")
+PAGE = (ROOT / "docs" / "executors.md").read_text(encoding="utf-8")
 
 
 def times(workload: str) -> dict[str, float]:
     """Microseconds a step, by executor."""
-    rows = json.loads(RESULT.read_text(encoding="utf-8"))["rows"]
-    return {row["executor"]: row["us_per_step"] for row in rows if row["workload"] == workload}
+    return {row["executor"]: row["us_per_step"] for row in ROWS if row["workload"] == workload}
+
+
+def over(other: str, executor: str, workload: str) -> float:
+    """How many times as fast an executor is as another one."""
+    return times(workload)[other] / times(workload)[executor]
 
 
 def test_cached_graphs_are_within_3_percent_of_the_fastest_for_steps_ahead_of_counts() -> None:
@@ -42,3 +50,32 @@ def test_cached_graphs_take_longer_than_streams_for_steps_that_wait_for_counts()
     assert "2.8 to 3.6 times as long on three of five models" in _MEASURED["streams"]
     assert "0.7 and 0.9 times on the others" in _MEASURED["streams"]
     assert ratios == pytest.approx([0.66, 0.94, 2.82, 3.28, 3.62], abs=0.06)
+
+
+def test_the_page_has_the_ratios_to_serial() -> None:
+    lines = [line for line in PAGE.splitlines() if "| `" in line]
+    assert len(lines) == 10
+    for line in lines:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        executor, shown = cells[1].split("`")[1], cells[3:]
+        base = "device:tiled=false" if cells[0] == "cuSync" else "serial"
+        mean = statistics.fmean(over(base, executor, f"{model}:emission=ahead") for model in MODELS)
+        wanted = [mean, over(base, executor, "mixed:emission=ahead"), over(base, executor, "wired")]
+        assert [float(cell) for cell in shown] == [pytest.approx(ratio, abs=0.0051) for ratio in wanted], line
+
+
+def test_auto_is_never_far_behind() -> None:
+    tried = {row["workload"] for row in ROWS if row["executor"] == "auto"}
+    assert len(tried) >= 20
+    assert all(over("graph-cached", "auto", workload) >= 0.95 for workload in tried)
+    assert all(over("serial", "auto", workload) >= 0.99 for workload in tried if "shards" not in workload)
+
+
+def test_whole_steps_over_the_best_serial() -> None:
+    gained = []
+    for model in (*MODELS, "mixed"):
+        lists = [name for name in (model, f"{model}:emission=ahead", f"{model}:shards=4") if times(name)]
+        best = min(times(name)["serial"] for name in lists)
+        gained.append(best / times(f"{model}:emission=whole")["graph-cached"])
+    assert statistics.fmean(gained[:-1]) == pytest.approx(2.30, abs=0.0051)
+    assert gained[-1] == pytest.approx(5.46, abs=0.0051)
