@@ -8,13 +8,22 @@ from .calls import KernelCall
 from .hazards import HazardTracker
 
 
-def upstream_of(calls: Sequence[KernelCall], conflicts: list[tuple[int, ...]]) -> list[set[int]]:
-    """For each call, by position, the earlier calls that the hazard check has it wait for.
+class RunTracker:
+    """Finds what calls must wait for, run after run; what it knows of combinations of segments serves later runs."""
 
-    Of calls with one set of segments that writes, only the newest is named; see `HazardTracker`.
-    """
-    tracker = HazardTracker(conflicts)
-    return [tracker.add(seq, call) for seq, call in enumerate(calls)]
+    def __init__(self, conflicts: list[tuple[int, ...]]) -> None:
+        self._tracker = HazardTracker(conflicts)
+        self._following = 0  # sequence numbers grow from run to run
+
+    def upstream_of(self, calls: Sequence[KernelCall]) -> list[set[int]]:
+        """For each call of a run, by position, the earlier calls that the hazard check has it wait for.
+
+        Of calls with one set of segments that writes, only the newest is named; see `HazardTracker`.
+        """
+        tracker, first = self._tracker, self._following
+        self._following += len(calls)
+        tracker.clear()
+        return [{other - first for other in tracker.add(first + i, call)} for i, call in enumerate(calls)]
 
 
 def reduced(upstream: Sequence[Iterable[int]]) -> list[tuple[int, ...]]:
@@ -37,7 +46,7 @@ def reduced(upstream: Sequence[Iterable[int]]) -> list[tuple[int, ...]]:
 
 def dependencies(calls: Sequence[KernelCall], conflicts: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """For each call, by position, the earlier calls that it must come directly after, newest first."""
-    return reduced(upstream_of(calls, conflicts))
+    return reduced(RunTracker(conflicts).upstream_of(calls))
 
 
 def chains(waits: Sequence[tuple[int, ...]]) -> list[int]:

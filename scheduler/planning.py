@@ -13,7 +13,7 @@ from heapq import heapify, heappop, heappush
 
 from .calls import KernelCall
 from .clocks import StreamClocks
-from .graphs import reduced, upstream_of
+from .graphs import RunTracker, reduced
 from .policies import StreamState
 from .profiles import Need, Profile
 
@@ -178,7 +178,7 @@ def plan_calls(
     planner: Planner, calls: Sequence[KernelCall], conflicts: list[tuple[int, ...]], streams: int, profile: Profile
 ) -> Plan:
     """Plan a list of calls for so many empty streams."""
-    upstream = upstream_of(calls, conflicts)
+    upstream = RunTracker(conflicts).upstream_of(calls)
     work = Work.of(dict(enumerate(calls)), dict(enumerate(upstream)), profile)
     clocks = StreamClocks(streams)
     waits: dict[int, tuple[int, ...]] = {}

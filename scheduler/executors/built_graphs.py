@@ -11,7 +11,7 @@ from typing import Any
 from ..calls import KernelCall
 from ..driver import Driver
 from ..errors import CallError
-from ..graphs import chains, reduced, upstream_of
+from ..graphs import RunTracker, chains, reduced
 from ..planning import PLANNERS, plan_chains
 from ..profiles import Profile
 from ..recorder import Recorder
@@ -94,7 +94,7 @@ class GraphBuilder:
     def __init__(self, executor: str, options: Options, driver: Driver) -> None:
         self.built = 0
         self._executor = executor
-        self._conflicts = options.table(executor).conflicts
+        self._hazards = RunTracker(options.table(executor).conflicts)
         self._planner = PLANNERS.get(options.stream_policy)
         self._profile = options.profile if options.profile is not None else Profile()
         self._driver = driver
@@ -107,7 +107,7 @@ class GraphBuilder:
     def shape(self, calls: Sequence[KernelCall], recorder: Recorder | None = None) -> Shape:
         """Work out the graph of a run of calls; the time counts as the recorder's check."""
         began = perf_counter()
-        upstream = upstream_of(calls, self._conflicts)
+        upstream = self._hazards.upstream_of(calls)
         waits = tuple(reduced(upstream))
         if self._planner is None:
             order, rows = tuple(range(len(calls))), tuple(chains(waits))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler import BufferSet, CallError, FixedList, KernelCall, Segments, make_executor
-from scheduler.graphs import chains, dependencies
+from scheduler.graphs import RunTracker, chains, dependencies, reduced
 from scheduler.hazards import conflict
 from scheduler.testing import FakeDevice
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
@@ -36,6 +36,21 @@ def test_dependencies_are_the_hazards_without_what_is_implied(emitters: list[lis
     for seq, row in enumerate(rows):
         before = [i for i in range(seq) if rows[i] == row]
         assert not before or before[-1] in waits[seq]
+
+
+@given(st.lists(specs(awaits=False), min_size=2, max_size=4), st.randoms(use_true_random=False))
+def test_runs_after_the_first_have_the_dependencies_that_they_have_alone(programs: Any, random: Any) -> None:
+    table = Segments()
+    table.intern("first")
+    tracker = RunTracker(table.conflicts)
+    for emitters in programs:
+        calls = calls_of(Program(emitters))
+        for call in calls:  # segments of later programs are interned between runs
+            for segment in (*call.reads, *call.writes, *call.updates):
+                while segment >= len(table.conflicts):
+                    table.intern(f"x{len(table.conflicts)}", random.choice((0, 1)), random.choice((None, ("part", 1))))
+        assert reduced(tracker.upstream_of(calls)) == dependencies(calls, table.conflicts)
+        assert reduced(tracker.upstream_of(calls)) == dependencies(calls, table.conflicts)
 
 
 @settings(max_examples=100, deadline=None)
