@@ -212,7 +212,11 @@ def owner_process(work: Work, folder: str) -> Iterator[str]:
             yield address
         finally:
             process.terminate()
-            process.wait(60)
+            try:
+                process.wait(_PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
 
 
 def span(outcomes: list[Outcome]) -> float:

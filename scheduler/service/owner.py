@@ -12,6 +12,7 @@ tells every client so. Whoever may open the socket can run code in the owner: it
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import socket
@@ -36,6 +37,7 @@ from .session import Kernels, Session, Shared, failure
 
 _PAUSE_SECONDS = 0.01
 _PATIENCE_SECONDS = 0.2  # a client that keeps to its limit always leaves room for the reports that it is to read
+_PORTION_SECONDS = 0.2  # of a wait on the main thread, between which it can heed signals
 _HOST = ("serial", "shuffled", "threads")
 _DEVICE = ("serial", "streams")
 
@@ -74,8 +76,13 @@ class Owner:
             return [session.name for session in self._channels.values() if session is not None]
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait until the owner has ended by itself, for so many seconds at most. Raises the fault that ended it."""
-        self._runner.join(timeout)
+        """Wait until the owner has ended by itself, for so many seconds at most. Raises the fault that ended it.
+
+        On the main thread a signal ends it too, after a moment: one that another thread has received wakes nobody.
+        """
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        while self._runner.is_alive() and (left := end - time.monotonic()) > 0:
+            self._runner.join(min(left, _PORTION_SECONDS))
         if self.failure is not None:
             raise self.failure
 

@@ -100,6 +100,21 @@ def test_a_killed_owner_is_told_apart_and_may_be_started_again(
     assert not os.path.exists(address)
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux")
+def test_a_signal_that_another_thread_receives_ends_the_command(tmp_path: Path, environment: dict[str, str]) -> None:
+    """With CUDA there are many threads, and which one gets a signal is the system's choice."""
+    command = [sys.executable, "-m", "scheduler.service", "--address", str(tmp_path / "owner")]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert "listens" in process.stdout.readline()
+            others = [int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir()]
+            os.kill(next(task for task in others if task != process.pid), signal.SIGTERM)
+            assert process.wait(10) == 0
+        finally:
+            process.kill()
+
+
 def test_the_command_says_why_it_cannot_listen(environment: dict[str, str]) -> None:
     command = [sys.executable, "-m", "scheduler.service", "--address", "/nowhere/owner"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
