@@ -54,7 +54,7 @@ extern "C" __global__ void chew(int work, float* data) {{
 }}
 """
 BLOCK = 128
-_PATIENCE = 60.0  # seconds that a process may take from its start
+_PATIENCE = 300.0  # seconds that a process may take from its start
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def owner_process(work: Work, folder: str) -> Iterator[str]:
         finally:
             process.terminate()
             try:
-                process.wait(_PATIENCE)
+                process.wait(60)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise

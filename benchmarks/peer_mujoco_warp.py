@@ -94,12 +94,12 @@ def run_case(model: str, worlds: int, args: argparse.Namespace) -> dict[str, Any
     contacts = int(d.nacon.numpy()[0])
     if rows >= args.njmax or contacts >= worlds * args.nconmax:
         raise RuntimeError(
-            f"{model} with {worlds} worlds overflowed: {rows} rows in a world, {contacts} contacts in all"
+            f"{short(model)} with {worlds} worlds overflowed: {rows} rows in a world, {contacts} contacts in all"
         )
     mjw.forward(m, d)
     state = (d.qpos.numpy(), d.qvel.numpy(), d.ctrl.numpy(), d.qacc.numpy())
     if not np.isfinite(state[0]).all():
-        raise RuntimeError(f"{model} with {worlds} worlds went non-finite")
+        raise RuntimeError(f"{short(model)} with {worlds} worlds went non-finite")
     return {
         "model": short(model),
         "worlds": worlds,
@@ -121,6 +121,26 @@ def attempted(model: str, worlds: int, args: argparse.Namespace) -> dict[str, An
         return {"model": short(model), "worlds": worlds, "executor": "MuJoCo Warp", "error": str(error)}
 
 
+def document(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """A result file: the rows, and what they were taken on and with."""
+    import mujoco_warp
+    import warp
+
+    versions = {
+        "mujoco": mujoco.__version__,
+        "mujoco_warp": mujoco_warp.__version__,
+        "warp": warp.__version__,
+        "python": platform.python_version(),
+    }
+    return {
+        "hardware": hardware(),
+        "versions": versions,
+        "date": date.today().isoformat(),
+        "command": "python -m benchmarks.peer_mujoco_warp " + " ".join(sys.argv[1:]),
+        "rows": rows,
+    }
+
+
 def main() -> int:
     """Run the cases and print or write them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -138,24 +158,8 @@ def main() -> int:
         for worlds in args.worlds:
             rows.append(attempted(model, worlds, args))
             print(json.dumps(rows[-1]), flush=True)
-    if args.json:
-        import mujoco_warp
-        import warp
-
-        versions = {
-            "mujoco": mujoco.__version__,
-            "mujoco_warp": mujoco_warp.__version__,
-            "warp": warp.__version__,
-            "python": platform.python_version(),
-        }
-        document = {
-            "hardware": hardware(),
-            "versions": versions,
-            "date": date.today().isoformat(),
-            "command": "python -m benchmarks.peer_mujoco_warp " + " ".join(sys.argv[1:]),
-            "rows": rows,
-        }
-        args.json.write_text(json.dumps(document, indent=1) + "\n")
+            if args.json:  # what is measured stays, whatever comes after it
+                args.json.write_text(json.dumps(document(rows), indent=1) + "\n")
     return 0
 
 

@@ -1,9 +1,8 @@
 """Grids of workers: as many blocks of each resource class as fit on the device together, one a multiprocessor at least.
 
 Workers that wait hold their place, so every class must get one: a list is then free of deadlock (see protocol.cuh).
-Registers belong to the partitions of a multiprocessor, and a warp to one of them: three warps of 5376 registers find
-room in the 16384 of one, four do not find it in what three others leave of 4096 each. What is counted on is that warps
-go where most is free.
+Registers belong to the partitions of a multiprocessor, and a warp takes all of its own from one of them: of warps that
+need 5376, no more than three fit into the 16384 of each. What is counted on is that warps go where most is free.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ class HostSpec:
     launch, record, wait, query: the driver's functions. launch_graph, launch_node: a graph's launch, and what each of
     its nodes adds. launch_workers: the launch of a list on persistent kernels. build, build_node: building and
     instantiating a graph, and what each of its nodes adds. resolve: finding out what conflicts with a combination of
-    segments that is new to a hazard tracker; every graph that is built has a tracker of its own.
+    segments, counted anew for every graph that is built.
     emit: an emitter's making of a call.
     keep: an executor's own work on a call. track: what the window, hazards and the choice of a stream add to it.
     plan: hazards and a planner's choice for a call.
