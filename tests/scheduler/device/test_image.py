@@ -139,13 +139,13 @@ def test_grids_fit_together(needs: list[Need]) -> None:
 
 
 def test_warps_find_registers_in_one_partition() -> None:
-    """Six of 5376 beside a block of four of 3072 in each of four partitions: two and a block would take 16 896."""
+    """A block of columns takes 3072 registers of each partition and a worker 5376 of one: by sums nine would fit beside."""
     of_columns, worker = Need(128, 96, 0, 468), Need(32, 168, 0, 2000)
     device = Multiprocessors()
     grids = joint_grids([of_columns, worker, worker, worker], device)
     warps = sum(grid // device.number for grid in grids[1:])
     assert grids[0] == device.number
-    assert warps == 8  # 12 288 registers of the 65 536 are left, and in no partition more than 3072 of them
+    assert warps == 8  # 10 240 registers of the 65 536 are left, 2560 in each partition
     assert min(grids[1:]) >= 2 * device.number
 
 
