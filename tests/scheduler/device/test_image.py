@@ -139,7 +139,7 @@ def test_grids_fit_together(needs: list[Need]) -> None:
 
 
 def test_warps_find_registers_in_one_partition() -> None:
-    """A block of columns takes 3072 registers of each partition and a worker 5376 of one: by sums nine would fit beside."""
+    """A block of columns takes 3072 registers of each partition, a worker 5376 of one: by sums nine would fit."""
     of_columns, worker = Need(128, 96, 0, 468), Need(32, 168, 0, 2000)
     device = Multiprocessors()
     grids = joint_grids([of_columns, worker, worker, worker], device)
