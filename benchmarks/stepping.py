@@ -30,6 +30,14 @@ from benchmarks.models import compiled, short
 CONTROL_SETS = 10
 
 
+def steps_of_all_sets(text: str) -> int:
+    """An argument that says how many steps, in which every set of controls is used equally often."""
+    steps = int(text)
+    if steps % CONTROL_SETS:
+        raise argparse.ArgumentTypeError(f"{steps} is no multiple of {CONTROL_SETS}, the number of control sets")
+    return steps
+
+
 def group_controls(sim: simengine.Simulation, group: simengine.Group, seed: int) -> Any:
     """Ten random control sets of a group in the backend's memory, (10, num_worlds, nu)."""
     rng = np.random.default_rng(seed)
@@ -204,8 +212,8 @@ def main() -> int:
     parser.add_argument("--executor", nargs="+", default=["auto"])
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--shards", type=int)
-    parser.add_argument("--warmup", type=int, default=200)
-    parser.add_argument("--steps", type=int, default=500)
+    parser.add_argument("--warmup", type=steps_of_all_sets, default=200)
+    parser.add_argument("--steps", type=steps_of_all_sets, default=500)
     parser.add_argument("--traces", type=int, default=5)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--peer-json", type=Path, help="results of a peer on this machine, taken in the same run")

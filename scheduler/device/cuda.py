@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
@@ -29,7 +30,7 @@ _REGISTERS = 65536  # of a multiprocessor
 _SIGNATURE = 'extern "C" __device__ void {}(const unsigned long long*, int, char*);'
 
 Keep = Callable[[str, Callable[[], bytes]], bytes]
-"""Returns what is kept under a key, made by the function where nothing is."""
+"""Returns what is kept under a key, made by the function where nothing is; called by several threads at once."""
 
 
 def _bindings(name: str) -> Any:
@@ -208,7 +209,7 @@ class CudaPrograms:
     """Loaded kernels for the current device: `reset` and `window`, and workers by their bodies.
 
     Args:
-        keep: where linked workers are kept; None links them anew in every process.
+        keep: where linked workers are kept, see `Keep`; None links them anew in every process.
     """
 
     def __init__(self, keep: Keep | None) -> None:
@@ -220,6 +221,7 @@ class CudaPrograms:
         self._keep: Keep = keep if keep is not None else lambda key, make: make()
         self._modules: dict[Any, Any] = {}
         self._workers: dict[Kind, Worker] = {}
+        self._functions: dict[tuple[Kind, tuple[DeviceBody, ...]], int] = {}
         self._set_up = cupy.cuda.Stream(non_blocking=True)
         attributes = device.attributes
         self.multiprocessors = int(attributes["MultiProcessorCount"])
@@ -233,26 +235,34 @@ class CudaPrograms:
         module = self._load("window", lambda: management(self.arch))
         return module.get_function("reset").ptr, self._all_shared(module.get_function("window").ptr)
 
-    def worker_of(self, kind: Kind, bodies: frozenset[DeviceBody]) -> Worker:
-        """The worker that runs some bodies of one class, which also runs all of the class that came before.
+    def workers_of(self, wanted: dict[Kind, frozenset[DeviceBody]]) -> dict[Kind, Worker]:
+        """The workers that run some bodies of each class, which also run all of the class that came before.
 
-        Lists of other calls then find it ready, if they bring no new bodies. Raises ValueError for bodies that cannot
-        share blocks.
+        Lists of other calls then find them ready, if they bring no new bodies. Those that are missing are linked at
+        once, each by a thread of its own. Raises ValueError for bodies that cannot share blocks.
         """
-        known = self._workers.get(kind)
-        if known is None or not bodies <= set(known.bodies):
-            wanted = just_these(kind, bodies.union(known.bodies if known else ())).bodies
-            refuse_whole_blocks(wanted, kind.threads, self.arch, self._keep)
-            known = self._workers[kind] = Worker(wanted, self._registers_of(self.function(kind, wanted)))
-        return known
+        missing: dict[Kind, tuple[DeviceBody, ...]] = {}
+        for kind, bodies in wanted.items():
+            known = self._workers.get(kind)
+            if known is None or not bodies <= set(known.bodies):
+                missing[kind] = just_these(kind, bodies.union(known.bodies if known else ())).bodies
+        with ThreadPoolExecutor() as pool:
+            codes = pool.map(self._code, missing, missing.values())
+            for (kind, all_of), code in zip(missing.items(), codes, strict=True):
+                module = self._load((kind, all_of), lambda code=code: code)
+                function = self._functions[kind, all_of] = self._all_shared(module.get_function("worker").ptr)
+                self._workers[kind] = Worker(all_of, self._registers_of(function))
+        return {kind: self._workers[kind] for kind in wanted}
+
+    def _code(self, kind: Kind, bodies: tuple[DeviceBody, ...]) -> bytes:
+        """Machine code of a worker."""
+        threads, registers, _, merged = kind
+        refuse_whole_blocks(bodies, threads, self.arch, self._keep)
+        return link_worker(bodies, threads, registers, self.arch, self._keep, merged)
 
     def function(self, kind: Kind, bodies: tuple[DeviceBody, ...]) -> int:
-        """The kernel of a worker with these bodies, by their numbers."""
-        threads, registers, _, merged = kind
-        module = self._load(
-            (kind, bodies), lambda: link_worker(bodies, threads, registers, self.arch, self._keep, merged)
-        )
-        return self._all_shared(module.get_function("worker").ptr)
+        """The kernel of one of `workers_of`, by its bodies."""
+        return self._functions[kind, bodies]
 
     def _all_shared(self, function: int) -> int:
         """The function, once it has been said that it wants a multiprocessor's memory as shared memory.

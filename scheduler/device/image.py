@@ -64,7 +64,7 @@ class Worker(NamedTuple):
     registers: int
 
 
-WorkerOf = Callable[[Kind, frozenset[DeviceBody]], Worker]
+WorkersOf = Callable[[dict[Kind, frozenset[DeviceBody]]], dict[Kind, Worker]]
 
 
 class ResourceClass(NamedTuple):
@@ -131,7 +131,7 @@ def build_image(
     device: Multiprocessors,
     window: int,
     tiled: bool = True,
-    worker_of: WorkerOf | None = None,
+    workers_of: WorkersOf | None = None,
     merged: bool = False,
 ) -> Image:
     """Return the image of calls in program order.
@@ -141,7 +141,7 @@ def build_image(
         device: what workers share.
         window: its slots.
         tiled: whether calls wait for single parts where they may.
-        worker_of: the worker that runs some bodies of one class, and maybe more; without it, one of just these.
+        workers_of: the workers that run some bodies of each class, and maybe more; without it, of just these.
         merged: whether all bodies are one class, of which a block is the window.
 
     Raises:
@@ -153,7 +153,7 @@ def build_image(
     most_words = max((count for _, count in spans), default=0)
     of_window = Need(WINDOW_THREADS, _WINDOW_REGISTERS, window_memory(num_words, window, most_words), 1)
     words_of = [count for _, count in places]
-    classes, of_body = _classes(given, words_of, device, worker_of or just_these, of_window, merged)
+    classes, of_body = _classes(given, words_of, device, workers_of or _just_these, of_window, merged)
     tasks = np.zeros(len(calls), TASK)
     parts = 0
     for i, (call, task) in enumerate(zip(calls, given, strict=True)):
@@ -193,14 +193,16 @@ def _classes(
     tasks: Sequence[DeviceTask],
     arguments: Sequence[int],
     device: Multiprocessors,
-    worker_of: WorkerOf,
+    workers_of: WorkersOf,
     of_window: Need,
     merged: bool,
 ) -> tuple[list[ResourceClass], dict[DeviceBody, tuple[int, int]]]:
     """Resource classes of tasks with so many words of arguments; and of each body its class and its number there."""
     made, needs = [], []
-    for kind, own in sorted(_kinds([task.body for task in tasks], merged).items(), reverse=True):
-        bodies, taken = worker_of(kind, frozenset(tasks[i].body for i in own))
+    kinds = _kinds([task.body for task in tasks], merged)
+    workers = workers_of({kind: frozenset(tasks[i].body for i in own) for kind, own in kinds.items()})
+    for kind, own in sorted(kinds.items(), reverse=True):
+        bodies, taken = workers[kind]
         words = -(-max(arguments[i] for i in own) // 2) * 2
         memory = 8 * words + max(tasks[i].memory for i in own)
         work = sum(tasks[i].tiles for i in own)
@@ -236,6 +238,10 @@ def just_these(kind: Kind, bodies: frozenset[DeviceBody]) -> Worker:
         if body.name == following.name:
             raise ValueError(f"two bodies of a list are named {body.name!r}; use one body, or give them other names")
     return Worker(tuple(ordered), kind.registers)
+
+
+def _just_these(wanted: dict[Kind, frozenset[DeviceBody]]) -> dict[Kind, Worker]:
+    return {kind: just_these(kind, bodies) for kind, bodies in wanted.items()}
 
 
 def _all_words(

@@ -62,7 +62,8 @@ class Options:
     tiled: `device` lets calls wait for one another tile by tile where they may. watchdog: seconds after which it takes
     a call that waits to be stuck. merged: its lists are one launch each, for checkers that run one kernel at a time;
     all bodies are one class, with the most threads and registers that one asks for, and a block of it is the window.
-    keep: keeps the programs that it links, as `keep(key, make)` returns what is kept under a key or else `make()`.
+    keep: keeps the programs that it links, as `keep(key, make)` returns what is kept under a key or else `make()`;
+        called by several threads at once.
     candidates: of `auto`, its executors, "threads+serial" say, the likeliest first; by default those of `device`.
     driver: replaces CUDA, e.g. by a fake device.
     model, gpu: of `simulated`: the way of executing, and the GPU, a name or a GpuSpec; see scheduler/gpu_model.

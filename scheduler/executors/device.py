@@ -104,7 +104,7 @@ class DeviceExecutor(GraphExecutor):
         """Put an image of calls on the device; returns the graph that runs it."""
         programs, options = self._programs, self._options
         image = build_image(
-            calls, self._conflicts, self._device, options.window, options.tiled, programs.worker_of, options.merged
+            calls, self._conflicts, self._device, options.window, options.tiled, programs.workers_of, options.merged
         )
         layout = lay_out(image, options.window)
         block = programs.upload(layout.content)
