@@ -9,7 +9,7 @@ trace = executor.run([[call]])
 
 from .calls import IDLE, AwaitCounts, Cost, Emitter, FixedList, Item, KernelCall, Launch, Tag
 from .device.body import DeviceBody, DeviceTask, Tiling
-from .device.cuda import compile_body
+from .device.linking import compile_body
 from .errors import CallError
 from .executors import EXECUTORS, AutoExecutor, Executor, Options, make_executor, run_repeatedly
 from .launch import Buffer, BufferSet, CudaLaunch, HostLaunch, Number, PythonLaunch

@@ -1,208 +1,15 @@
-"""Programs for workers on a GPU: bodies compiled by NVRTC one by one, linked and optimised by nvJitLink.
-
-Compiling and linking need no GPU. Bodies are kept as intermediate code and become machine code when they are linked,
-all that a worker runs at once: as separate functions they would keep what kernels have in constant memory, and what
-calls may overwrite, on the stack, and take a third longer. That costs some ten seconds for a new set of bodies, and
-its result is kept where the caller says.
-"""
+"""Workers on the current device: linked when a list first needs them, and loaded."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from hashlib import sha256
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from .body import DeviceBody
-from .image import Kind, Worker, just_these
+from .linking import Keep, link_worker, management, refuse_whole_blocks
+from .workers import Kind, Worker, all_to_run, numbered
 
-_HERE = Path(__file__).parent
-_OPTIONS = ("--std=c++17", "--fmad=false", "-lineinfo", f"-I{_HERE}")
-_LINK = ("-lto", "-fma=0", "-lineinfo")
-_WHOLE_BLOCK = re.compile(r"\bbar(rier)?(\.cta|\.cluster)?\.(sync|red|arrive)\b|%ntid\b")
-"""What asks for all threads of a block, in PTX."""
 _CARVEOUT = 9  # CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, percent
-_REGISTERS = 65536  # of a multiprocessor
-_SIGNATURE = 'extern "C" __device__ void {}(const unsigned long long*, int, char*);'
-
-Keep = Callable[[str, Callable[[], bytes]], bytes]
-"""Returns what is kept under a key, made by the function where nothing is; called by several threads at once."""
-
-
-def _bindings(name: str) -> Any:
-    try:
-        return import_module(f"cuda.bindings.{name}")
-    except ImportError as error:
-        raise RuntimeError(
-            f"executor 'device' builds its workers with cuda-bindings, whose {name} cannot be imported ({error}); "
-            f"install simengine[cuda13] or simengine[cuda12], or choose executor 'graph-cached'"
-        ) from error
-
-
-def compile_body(source: str, name: str, arch: int, options: Sequence[str] = ()) -> bytes:
-    """Intermediate code of a source with the device function `name`, for `DeviceBody.code`.
-
-    Args:
-        source: CUDA C++ text.
-        arch: architecture such as 90.
-        options: further options of NVRTC.
-
-    Raises:
-        RuntimeError: no NVRTC, or it refused the source.
-    """
-    return _compile(source, f"{name}.cu", arch, options)
-
-
-def _compile(source: str, name: str, arch: int, options: Sequence[str]) -> bytes:
-    nvrtc = _bindings("nvrtc")
-    flags = [f"--gpu-architecture=sm_{arch}", "-dlto", "--relocatable-device-code=true", *_OPTIONS, *options]
-    program = _checked(nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), 0, [], []))
-    try:
-        (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
-        if int(status) != 0:
-            log = b" " * _checked(nvrtc.nvrtcGetProgramLogSize(program))
-            nvrtc.nvrtcGetProgramLog(program, log)
-            first = next((line for line in log.decode().splitlines() if "error" in line), status.name)
-            raise RuntimeError(f"NVRTC could not compile {name} for sm_{arch}: {first}")
-        code = b" " * _checked(nvrtc.nvrtcGetLTOIRSize(program))
-        _checked(nvrtc.nvrtcGetLTOIR(program, code))
-        return code
-    finally:
-        nvrtc.nvrtcDestroyProgram(program)
-
-
-def _checked(result: tuple[Any, ...]) -> Any:
-    if int(result[0]) != 0:
-        raise RuntimeError(f"NVRTC reports {result[0].name}")
-    return result[1] if len(result) > 1 else None
-
-
-def code_of(body: DeviceBody) -> bytes:
-    """Intermediate code of a body, made now if it was not yet."""
-    return body.code() if callable(body.code) else body.code
-
-
-@cache
-def management(arch: int) -> bytes:
-    """Machine code of `reset` and `window`."""
-    return _link({"window": _compile((_HERE / "worker.cu").read_text(), "window.cu", arch, ())}, arch)
-
-
-def worker_source(bodies: Sequence[DeviceBody], threads: int, registers: int, merged: bool = False) -> str:
-    """Source of the worker that runs bodies, by their numbers; `merged`: of which a block is the window."""
-    return "\n".join(
-        [
-            f"#define THREADS {threads}",
-            f"#define BLOCKS {max(1, _REGISTERS // (threads * (registers + 1)))}",
-            *(["#define WITH_WINDOW"] if merged else []),
-            _run_body(bodies, threads),
-            "#define RUN_BODY run_body",
-            (_HERE / "worker.cu").read_text(),
-        ]
-    )
-
-
-def _run_body(bodies: Sequence[DeviceBody], threads: int) -> str:
-    """The function that runs a body by its number, with the first threads of the block where it has fewer."""
-    cases = []
-    for i, body in enumerate(bodies):
-        only = f"if (threadIdx.x < {body.threads}) " if body.threads < threads else ""
-        cases.append(f"    case {i}: {only}{body.name}(arguments, tile, memory); break;")
-    return "\n".join(
-        [
-            *(_SIGNATURE.format(body.name) for body in bodies),
-            "static __device__ __forceinline__ void run_body(",
-            "    int body, const unsigned long long* arguments, int tile, char* memory) {",
-            "  switch (body) {",
-            *cases,
-            "  }",
-            "}",
-        ]
-    )
-
-
-def refuse_whole_blocks(bodies: Sequence[DeviceBody], threads: int, arch: int, keep: Keep) -> None:
-    """Raise ValueError where a body of fewer threads than its block could tell: it waits for all, or asks for them."""
-    fewer = [body for body in bodies if body.threads < threads]
-    if not fewer or not _asks_for_block(fewer, arch, keep):
-        return
-    body = next((body for body in fewer if _asks_for_block([body], arch, keep)), fewer[0])
-    raise ValueError(
-        f"executor option merged=True cannot run body {body.name!r} of {body.threads} threads in blocks of {threads}, "
-        f"since it waits for all threads of its block or asks how many there are; give all bodies of the list "
-        f"{threads} threads, or choose merged=False"
-    )
-
-
-def _asks_for_block(bodies: Sequence[DeviceBody], arch: int, keep: Keep) -> bool:
-    """Whether code of bodies has a barrier of the block, or reads its size: seen in a kernel that has neither."""
-    source = "\n".join(
-        [
-            _run_body(bodies, 32),
-            'extern "C" __global__ void probe(int body, const unsigned long long* arguments, int tile, char* memory) {',
-            "  run_body(body, arguments, tile, memory);",
-            "}",
-        ]
-    )
-    parts = {body.name: code_of(body) for body in bodies}
-
-    def look() -> bytes:
-        code = _link({"probe": _compile(source, "probe.cu", arch, ()), **parts}, arch, as_text=True)
-        return b"yes" if _WHOLE_BLOCK.search(code.decode()) else b"no"
-
-    return keep(f"block-{_key(source + _WHOLE_BLOCK.pattern, parts, arch)}.txt", look) == b"yes"
-
-
-def link_worker(
-    bodies: Sequence[DeviceBody], threads: int, registers: int, arch: int, keep: Keep, merged: bool = False
-) -> bytes:
-    """Machine code of a worker with its bodies; `merged`: also with the window.
-
-    Raises:
-        RuntimeError: no NVRTC or nvJitLink, or a body is missing, or stands there twice.
-    """
-    source = worker_source(bodies, threads, registers, merged)
-    parts = {body.name: code_of(body) for body in bodies}
-    return keep(f"worker-{_key(source, parts, arch)}.cubin", lambda: _link_with(source, parts, arch))
-
-
-def _key(source: str, parts: dict[str, bytes], arch: int) -> str:
-    key = sha256(source.encode())
-    for header in ("portable.cuh", "protocol.cuh"):
-        key.update((_HERE / header).read_bytes())
-    for part in (str((arch, _bindings("nvjitlink").version(), _LINK)).encode(), *parts.values()):
-        key.update(sha256(part).digest())
-    return key.hexdigest()[:32]
-
-
-def _link_with(source: str, parts: dict[str, bytes], arch: int) -> bytes:
-    return _link({"worker": _compile(source, "worker.cu", arch, ()), **parts}, arch)
-
-
-def _link(parts: dict[str, bytes], arch: int, as_text: bool = False) -> bytes:
-    """Machine code of linked parts, or their PTX."""
-    nvjitlink = _bindings("nvjitlink")
-    options = [f"-arch=sm_{arch}", *_LINK, *(["-ptx"] if as_text else [])]
-    linker = nvjitlink.create(len(options), options)
-    try:
-        for name, code in parts.items():
-            nvjitlink.add_data(linker, nvjitlink.InputType.LTOIR, code, len(code), name)
-        nvjitlink.complete(linker)
-        kind = "ptx" if as_text else "cubin"
-        linked = bytearray(getattr(nvjitlink, f"get_linked_{kind}_size")(linker))
-        getattr(nvjitlink, f"get_linked_{kind}")(linker, linked)
-    except nvjitlink.nvJitLinkError as error:
-        log = bytearray(nvjitlink.get_error_log_size(linker))
-        nvjitlink.get_error_log(linker, log)
-        why = log.decode(errors="replace").strip("\0 \n").splitlines()
-        raise RuntimeError(f"nvJitLink could not link {', '.join(parts)}: {' '.join(why[:1]) or error}") from error
-    finally:
-        nvjitlink.destroy(linker)
-    return bytes(linked)
 
 
 class CudaPrograms:
@@ -220,7 +27,7 @@ class CudaPrograms:
         self.arch = int(device.compute_capability)
         self._keep: Keep = keep if keep is not None else lambda key, make: make()
         self._modules: dict[Any, Any] = {}
-        self._workers: dict[Kind, Worker] = {}
+        self._workers: dict[Kind, dict[frozenset[DeviceBody], Worker]] = {}
         self._functions: dict[tuple[Kind, tuple[DeviceBody, ...]], int] = {}
         self._set_up = cupy.cuda.Stream(non_blocking=True)
         attributes = device.attributes
@@ -236,23 +43,22 @@ class CudaPrograms:
         return module.get_function("reset").ptr, self._all_shared(module.get_function("window").ptr)
 
     def workers_of(self, wanted: dict[Kind, frozenset[DeviceBody]]) -> dict[Kind, Worker]:
-        """The workers that run some bodies of each class, which also run all of the class that came before.
+        """The workers that run some bodies of each class, and maybe more of it that other lists have.
 
-        Lists of other calls then find them ready, if they bring no new bodies. Those that are missing are linked at
-        once, each by a thread of its own. Raises ValueError for bodies that cannot share blocks.
+        Those that are missing are linked side by side. Raises ValueError for bodies that cannot share blocks.
         """
-        missing: dict[Kind, tuple[DeviceBody, ...]] = {}
-        for kind, bodies in wanted.items():
-            known = self._workers.get(kind)
-            if known is None or not bodies <= set(known.bodies):
-                missing[kind] = just_these(kind, bodies.union(known.bodies if known else ())).bodies
+        chosen = {kind: all_to_run(self._workers.get(kind, ()), bodies) for kind, bodies in wanted.items()}
+        missing = {
+            kind: numbered(bodies) for kind, bodies in chosen.items() if bodies not in self._workers.get(kind, ())
+        }
         with ThreadPoolExecutor() as pool:
             codes = pool.map(self._code, missing, missing.values())
-            for (kind, all_of), code in zip(missing.items(), codes, strict=True):
-                module = self._load((kind, all_of), lambda code=code: code)
-                function = self._functions[kind, all_of] = self._all_shared(module.get_function("worker").ptr)
-                self._workers[kind] = Worker(all_of, self._registers_of(function))
-        return {kind: self._workers[kind] for kind in wanted}
+            for (kind, ordered), code in zip(missing.items(), codes, strict=True):
+                module = self._load((kind, ordered), lambda code=code: code)
+                function = self._functions[kind, ordered] = self._all_shared(module.get_function("worker").ptr)
+                worker = Worker(ordered, self._registers_of(function))
+                self._workers.setdefault(kind, {})[frozenset(ordered)] = worker
+        return {kind: self._workers[kind][bodies] for kind, bodies in chosen.items()}
 
     def _code(self, kind: Kind, bodies: tuple[DeviceBody, ...]) -> bytes:
         """Machine code of a worker."""

@@ -6,9 +6,8 @@ beforehand and lies in the words too, so that a hazard check is a few ANDs of a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from ..calls import KernelCall
 from ..launch import address_of
 from .body import DeviceBody, DeviceTask
 from .occupancy import Multiprocessors, Need, joint_grids
+from .workers import Kind, WorkersOf, just_these
 
 _BITS = (
     *("touched", "written", "touched_whole", "written_whole"),
@@ -42,29 +42,6 @@ _WINDOW_REGISTERS = 128  # of a thread, at most
 def window_memory(num_words: int, window: int, most_words: int) -> int:
     """Shared memory of the window [bytes]: bits of its slots, two numbers a slot, and the words of two tasks."""
     return _KINDS * 4 * num_words * window + 8 * window + 2 * WORD.itemsize * most_words
-
-
-class Kind(NamedTuple):
-    """What bodies of a resource class have in common.
-
-    threads: of a block. registers: most registers a thread. merged: whether the class takes all bodies of a list, also
-    those of fewer threads and registers, and a block of it is the window.
-    """
-
-    threads: int
-    registers: int
-    family: str = ""
-    merged: bool = False
-
-
-class Worker(NamedTuple):
-    """A program for one resource class: its bodies by their numbers, and the registers that a thread takes."""
-
-    bodies: tuple[DeviceBody, ...]
-    registers: int
-
-
-WorkersOf = Callable[[dict[Kind, frozenset[DeviceBody]]], dict[Kind, Worker]]
 
 
 class ResourceClass(NamedTuple):
@@ -153,7 +130,7 @@ def build_image(
     most_words = max((count for _, count in spans), default=0)
     of_window = Need(WINDOW_THREADS, _WINDOW_REGISTERS, window_memory(num_words, window, most_words), 1)
     words_of = [count for _, count in places]
-    classes, of_body = _classes(given, words_of, device, workers_of or _just_these, of_window, merged)
+    classes, of_body = _classes(given, words_of, device, workers_of or just_these, of_window, merged)
     tasks = np.zeros(len(calls), TASK)
     parts = 0
     for i, (call, task) in enumerate(zip(calls, given, strict=True)):
@@ -229,19 +206,6 @@ def _kinds(bodies: Sequence[DeviceBody], merged: bool) -> dict[Kind, list[int]]:
     for i, body in enumerate(bodies):
         found.setdefault(Kind(body.threads, body.registers, body.family), []).append(i)
     return found
-
-
-def just_these(kind: Kind, bodies: frozenset[DeviceBody]) -> Worker:
-    """A worker of these bodies, by name. Raises ValueError where two have the same."""
-    ordered = sorted(bodies, key=lambda body: body.name)
-    for body, following in pairwise(ordered):
-        if body.name == following.name:
-            raise ValueError(f"two bodies of a list are named {body.name!r}; use one body, or give them other names")
-    return Worker(tuple(ordered), kind.registers)
-
-
-def _just_these(wanted: dict[Kind, frozenset[DeviceBody]]) -> dict[Kind, Worker]:
-    return {kind: just_these(kind, bodies) for kind, bodies in wanted.items()}
 
 
 def _all_words(

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..calls import Launch
 from ..device.body import DeviceBody, DeviceTask
-from ..device.cuda import compile_body
+from ..device.linking import compile_body
 from ..driver import CudaDriver
 from ..launch import CudaLaunch, PythonLaunch
 from .kernels import KERNELS, OPTIONS, REGISTERS, THREADS, Kernel, module_source

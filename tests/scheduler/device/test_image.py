@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler import KernelCall, PythonLaunch, Segments
-from scheduler.device.image import STRIDE, Image, Kind, build_image, window_memory
+from scheduler.device.image import STRIDE, Image, build_image, window_memory
 from scheduler.device.occupancy import Multiprocessors, Need, joint_grids
 from scheduler.device.testing import PythonBody
+from scheduler.device.workers import Kind
 from scheduler.hazards import conflict, conflict_whole
 from tests.scheduler.device.programs import random_program
 
