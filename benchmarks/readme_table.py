@@ -5,8 +5,9 @@
 
 The first block is of stepping results, as `simengine bench stepping --json FILE` and `benchmarks.stepping` write them:
 an object with `hardware`, `versions`, `date`, `command` and `rows`, each row with at least a model, worlds, backend,
-executor, and steps_per_s or an error. Other files in `benchmarks/results` are left alone. The second is of executors on
-kernel lists, from the files that `simengine bench scheduler` wrote.
+executor, and steps_per_s or an error. Other files in `benchmarks/results` are left alone. The second is of models in
+one batch, from the file that `benchmarks.mixed` wrote, the third of executors on kernel lists, from those of `simengine
+bench scheduler`.
 """
 
 from __future__ import annotations
@@ -126,6 +127,29 @@ def executors(results: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def mixed(result: dict[str, Any]) -> str:
+    """The Markdown of models in one batch: microseconds a step by executor, whole, alone, and by the peer."""
+    lists = ("serial", "streams", "graph", "pipeline", "device", "graph-cached")
+    names = [f"`{name}`" for name in lists]
+    columns = (
+        "worlds of each",
+        *names,
+        WHOLE,
+        "alone, one after another",
+        "MuJoCo Warp, one after another",
+        "(ratio to)",
+    )
+    lines = [_line(columns), _line("---" for _ in columns)]
+    for size in sorted({row["worlds_each"] for row in result["rows"]}):
+        rows = [row for row in result["rows"] if row["worlds_each"] == size and "error" not in row]
+        took = {WHOLE if row["emission"] == "whole" else row["executor"]: row["us_per_step"] for row in rows}
+        alone = min(row["one_after_another_us"] for row in rows)
+        peer = rows[0]["peer_us"]
+        times = [_us(took.get(name)) for name in (*lists, WHOLE)]
+        lines.append(_line((str(size), *times, _us(alone), _us(peer), f"{peer / min(took.values()):.1f}")))
+    return "\n".join(lines)
+
+
 def _us(time: float | None) -> str:
     return "" if time is None else f"{time:.0f}"
 
@@ -135,9 +159,10 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def wanted(text: str, folder: Path) -> str:
-    """The README's text with both blocks as the results have them."""
+    """The README's text with its blocks as the results have them."""
     lists = [json.loads((folder / f"scheduler{kind}_h200.json").read_text(encoding="utf-8")) for kind in ("", "_large")]
     text = replace_block(text, "results", render(stepping_results(folder)))
+    text = replace_block(text, "mixed", mixed(json.loads((folder / "mixed_h200.json").read_text(encoding="utf-8"))))
     return replace_block(text, "executors", executors(lists))
 
 

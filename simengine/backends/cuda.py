@@ -31,7 +31,7 @@ _MEASURED = {
         "(benchmarks/results/scheduler_h200.json)"
     ),
     "streams": (
-        "where steps wait for counts, as those by islands do, cached graphs took 2.8 to 3.6 times as long on three of "
+        "where steps wait for counts, as those by islands do, cached graphs took 1.6 to 2.4 times as long on three of "
         "five models on an H200, and 0.7 and 0.9 times on the others (benchmarks/results/scheduler_h200.json)"
     ),
     "without graphs": "graphs, which are faster, need cuda-bindings; install simengine[cuda13] or simengine[cuda12]",

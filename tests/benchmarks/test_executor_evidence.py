@@ -47,9 +47,9 @@ def test_whole_steps_of_few_worlds_take_half_of_that_but_for_one_model() -> None
 
 def test_cached_graphs_take_longer_than_streams_for_steps_that_wait_for_counts() -> None:
     ratios = sorted(times(model)["graph-cached"] / times(model)["streams"] for model in MODELS)
-    assert "2.8 to 3.6 times as long on three of five models" in _MEASURED["streams"]
+    assert "1.6 to 2.4 times as long on three of five models" in _MEASURED["streams"]
     assert "0.7 and 0.9 times on the others" in _MEASURED["streams"]
-    assert ratios == pytest.approx([0.66, 0.94, 2.82, 3.28, 3.62], abs=0.06)
+    assert ratios == pytest.approx([0.67, 0.94, 1.58, 1.91, 2.38], abs=0.06)
 
 
 def test_the_page_has_the_ratios_to_serial() -> None:
@@ -68,7 +68,7 @@ def test_auto_is_never_far_behind() -> None:
     tried = {row["workload"] for row in ROWS if row["executor"] == "auto"}
     assert len(tried) >= 20
     assert all(over("graph-cached", "auto", workload) >= 0.95 for workload in tried)
-    assert all(over("serial", "auto", workload) >= 0.99 for workload in tried if "shards" not in workload)
+    assert all(over("serial", "auto", workload) >= 0.98 for workload in tried if "shards" not in workload)
 
 
 def test_whole_steps_over_the_best_serial() -> None:
@@ -77,5 +77,18 @@ def test_whole_steps_over_the_best_serial() -> None:
         lists = [name for name in (model, f"{model}:emission=ahead", f"{model}:shards=4") if times(name)]
         best = min(times(name)["serial"] for name in lists)
         gained.append(best / times(f"{model}:emission=whole")["graph-cached"])
-    assert statistics.fmean(gained[:-1]) == pytest.approx(2.30, abs=0.0051)
-    assert gained[-1] == pytest.approx(5.46, abs=0.0051)
+    assert statistics.fmean(gained[:-1]) == pytest.approx(2.33, abs=0.0051)
+    assert gained[-1] == pytest.approx(5.55, abs=0.0051)
+
+
+def test_over_graphs_that_are_built_anew() -> None:
+    fixed = [over("graph", "auto", f"{model}:emission=ahead") for model in MODELS]
+    counted = [over("graph", "auto", model) for model in MODELS]
+    whole = [
+        times(f"{model}:emission=ahead")["graph"] / times(f"{model}:emission=whole")["graph-cached"] for model in MODELS
+    ]
+    for ratios, shown in ((fixed, "1.9 to 5.0 on fixed"), (counted, "1.7 to 3.4, mean"), (whole, "2.4 to 8.8, mean")):
+        assert f"{min(ratios):.1f} to {max(ratios):.1f}" in shown
+        assert shown in PAGE
+    means = [statistics.fmean(ratios) for ratios in (fixed, counted, whole)]
+    assert means == pytest.approx([3.0, 2.5, 5.1], abs=0.051)

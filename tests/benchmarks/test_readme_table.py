@@ -73,6 +73,21 @@ def test_executors_in_microseconds() -> None:
     assert lines[-1].startswith(f"| {readme_table.WHOLE} | a kernel for each model | 142 |")
 
 
+def test_models_in_one_batch_by_executor() -> None:
+    row = {"worlds_each": 64, "executor": "graph-cached", "emission": "whole", "us_per_step": 240.4}
+    row |= {"one_after_another_us": 700.0, "peer_us": 8000.0}
+    rows = [
+        row,
+        row | {"emission": "ahead", "us_per_step": 400.0, "one_after_another_us": 1300.0},
+        row | {"executor": "serial", "emission": "counted", "us_per_step": 2500.0},
+        {"worlds_each": 64, "executor": "device", "error": "CallError: stuck"},
+        row | {"worlds_each": 8, "executor": "streams", "emission": "counted", "us_per_step": 1000.0},
+    ]
+    lines = readme_table.mixed({"rows": rows}).splitlines()
+    assert lines[2] == "| 8 |  | 1000 |  |  |  |  |  | 700 | 8000 | 8.0 |"
+    assert lines[3] == "| 64 | 2500 |  |  |  |  | 400 | 240 | 700 | 8000 | 33.3 |"
+
+
 def test_other_files_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps(RESULT))
     (tmp_path / "b.json").write_text(json.dumps({"machine": {}}))
@@ -101,7 +116,8 @@ def test_check_sees_a_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "results" / "a.json").write_text(json.dumps(RESULT))
     for name in ("scheduler_h200", "scheduler_large_h200"):
         (tmp_path / "results" / f"{name}.json").write_text(json.dumps({"benchmark": "scheduler", "rows": []}))
-    markers = [f"<!-- {name} -->\n<!-- end of {name} -->\n" for name in ("results", "executors")]
+    (tmp_path / "results" / "mixed_h200.json").write_text(json.dumps({"benchmark": "mixed", "rows": []}))
+    markers = [f"<!-- {name} -->\n<!-- end of {name} -->\n" for name in ("results", "mixed", "executors")]
     (tmp_path / "README.md").write_text("".join(markers))
     monkeypatch.setattr(readme_table, "README", tmp_path / "README.md")
     monkeypatch.setattr(readme_table, "RESULTS", tmp_path / "results")
