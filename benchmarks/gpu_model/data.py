@@ -13,8 +13,8 @@ from scheduler.executors.simulated import MODELS
 from scheduler.gpu_model import GpuSpec
 from scheduler.recording import RecordedCall, read_json
 
-REPEATS = 6
-"""Steps that a prediction is taken over; as in the measurement, they are followed by one wait for the device."""
+REPEATS = 25
+"""Steps that a prediction is taken over, as many as are measured; one wait for the device follows them, as there."""
 
 
 KEPT = ("graph-cached", "pipeline", "device")

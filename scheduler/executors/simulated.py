@@ -57,18 +57,23 @@ class SimulatedExecutor:
         self._driver: VirtualDriver | None = None
         options.table(self.name)
         if options.model in _DRIVEN:
-            tracks = options.model != "serial" and options.stream_policy not in PLANNERS  # who track as they plan
-            self._driver = VirtualDriver(self._spec, self._clock, tracks, persistent=options.model == "device")
+            self._driver = VirtualDriver(self._spec, self._clock, persistent=options.model == "device")
             record: Record = "off" if options.record == "off" else "order"
             profile = ChargedProfile(options.profile or Profile(), self._planning)
             inner = replace(options, driver=self._driver, device="cuda", stream=None, record=record, profile=profile)
             self._inner = make(_DRIVEN[options.model], inner)
-        self._twins = Twins(self._spec, self._driver, self._emitting)
+        each_time = options.model == "streams" and options.stream_policy not in PLANNERS
+        tracking = self._tracking if each_time or options.model == "pipeline" else lambda: None
+        self._twins = Twins(self._spec, self._driver, self._emitting, tracking, each_time)
 
     def _emitting(self) -> None:
         """An item is made, on the one thread there is; models with processes charge it to the process that asks."""
         if self._driver is not None:
             self._clock.advance(self._spec.host.emit)
+
+    def _tracking(self) -> None:
+        """A call is checked for hazards as it is pulled. Graphs and planners have that in a node's or plan's cost."""
+        self._clock.advance(self._spec.host.track)
 
     def _planning(self) -> None:
         self._clock.advance(self._spec.host.plan)

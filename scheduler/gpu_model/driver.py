@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..hazards import Segs
 from .clock import Clock
 from .device import Device, Graph, Marker
 from .processors import Kernel
@@ -27,13 +28,13 @@ class BodyFailed(RuntimeError):
 class VirtualDriver:
     """Implements `scheduler.driver.Driver`. Stream 0 is the home stream, and there is no implicit synchronisation.
 
-    `kernels` holds those launched, in order, since it was last set; None keeps none. `tracks` says whether the executor
-    looks for hazards, `persistent` whether lists launched at once are run by a persistent kernel.
+    `kernels` holds those launched, in order, since it was last set; None keeps none. `persistent` says whether lists
+    launched at once are run by a persistent kernel.
     """
 
-    def __init__(self, spec: GpuSpec, clock: Clock, tracks: bool = True, persistent: bool = False) -> None:
+    def __init__(self, spec: GpuSpec, clock: Clock, persistent: bool = False) -> None:
         self.spec = spec
-        self._issuing = spec.host.keep + spec.host.launch + (spec.host.track if tracks else 0.0)
+        self._issuing = spec.host.keep + spec.host.launch
         self.clock = clock
         self.device = Device(spec, clock, persistent)
         host = spec.host
@@ -41,6 +42,7 @@ class VirtualDriver:
         self.kernels: list[Kernel] | None = None
         self._markers: dict[int, Marker] = {}
         self._graphs: dict[int, Graph] = {}
+        self._resolved: set[tuple[Segs, Segs]] = set()  # what a builder's one tracker knows: what is read, and written
         self._handles = 0
 
     # What launches do
@@ -125,8 +127,10 @@ class VirtualDriver:
         if events is not None:
             raise ValueError("graphs of the GPU model have no timed events; run with record='order'")
         host = self.spec.host
-        combinations = {(launch.call.reads, launch.call.writes, launch.call.updates) for launch in launches}
-        self._spend(host.build + host.build_node * len(launches) + host.resolve * len(combinations))
+        calls = [launch.call for launch in launches]
+        unknown = {(call.reads, call.writes + call.updates) for call in calls} - self._resolved
+        self._resolved |= unknown
+        self._spend(host.build + host.build_node * len(launches) + host.resolve * len(unknown))
         self._handles += 1
         self._graphs[self._handles] = Graph([launch.kernel for launch in launches], waits)
         return self._handles

@@ -8,8 +8,8 @@ _H200 = GpuSpec(
     "h200",
     multiprocessors=132,
     # Measured with empty kernels, with CuPy 14 and Python 3.12: python -m benchmarks.launch_costs.
-    dispatch=3.91e-6,
-    chain=1.41e-6,
+    dispatch=2.96e-6,
+    chain=1.29e-6,
     mark=0.0,
     spacing=0.20e-6,
     node=0.70e-6,
@@ -20,24 +20,25 @@ _H200 = GpuSpec(
     admit=1.0e-6,
     release=1.68e-6,
     # Fitted to ant and half_cheetah in 64 worlds, over kept graphs.
-    worker=1.15,
+    worker=1.09,
     # No list so far tells.
     contention=0.5,
-    # Fitted as the host's Python is; empty kernels show 1.71.
-    crossing=4.44e-6,
+    # Fitted as the host's Python is; empty kernels show 1.52.
+    crossing=5.17e-6,
     host=HostSpec(
-        launch=3.56e-6,
-        record=0.27e-6,
-        wait=0.27e-6,
-        query=1.37e-6,
-        launch_graph=3.56e-6,
+        launch=3.45e-6,
+        record=0.24e-6,
+        wait=0.25e-6,
+        query=1.33e-6,
+        launch_graph=3.45e-6,
         # Fitted to ant and half_cheetah in 64 worlds: python -m benchmarks.gpu_model fit.
-        emit=3.86e-6,
-        keep=1.37e-6,
-        track=4.83e-6,
-        plan=14.1e-6,
-        build=51.1e-6,
-        build_node=10.3e-6,
+        emit=3.24e-6,
+        keep=2.71e-6,
+        track=4.41e-6,
+        plan=21.2e-6,
+        build=34.7e-6,
+        build_node=14.0e-6,
+        # Fitted so to graphs with a tracker each: where one tracker serves them all, lists that come again do not tell.
         resolve=14.9e-6,
     ),
 )

@@ -19,9 +19,10 @@ class HostSpec:
     launch, record, wait, query: the driver's functions. launch_graph, launch_node: a graph's launch, and what each of
     its nodes adds. launch_workers: the launch of a list on persistent kernels. build, build_node: building and
     instantiating a graph, and what each of its nodes adds. resolve: finding out what conflicts with a combination of
-    segments, counted anew for every graph that is built.
+    segments, once for each that an executor's graphs hold.
     emit: an emitter's making of a call.
-    keep: an executor's own work on a call. track: what the window, hazards and the choice of a stream add to it.
+    keep: an executor's own work on a call, charged with its launch. track: what the window, hazards and the choice of
+    a stream add to it, charged as it is pulled: before the executor waits for anything.
     plan: hazards and a planner's choice for a call.
     check: a hazard check of ACS against one call of its window. notify: a scheduler thread of ACS returns from its wait
     and brings the window up to date. send: putting a call into a queue that the GPU reads. listed: calls, not seconds,

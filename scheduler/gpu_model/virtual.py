@@ -68,6 +68,19 @@ class ChargedProfile(Profile):
         return self._inner.need(call)
 
 
+class _Pulled:
+    """A fixed list whose calls tell when they are pulled."""
+
+    def __init__(self, calls: FixedList, pulling: Callable[[], None]) -> None:
+        self._calls = calls
+        self._pulling = pulling
+
+    def __iter__(self) -> Iterator[KernelCall]:
+        for call in self._calls:
+            self._pulling()
+            yield call
+
+
 class Twins:
     """Virtual calls for real ones. A call has one twin for good, so that executors find again what they know of it.
 
@@ -75,12 +88,23 @@ class Twins:
         spec: the GPU.
         target: what the launches are issued to, where they are.
         emitting: called for each item that a generator yields.
+        pulling: called for each call that a generator yields, before the executor has it.
+        each_time: call it for those of fixed lists too; the executor cannot tell such lists from others then.
     """
 
-    def __init__(self, spec: GpuSpec, target: Target | None, emitting: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        spec: GpuSpec,
+        target: Target | None,
+        emitting: Callable[[], None],
+        pulling: Callable[[], None] = lambda: None,
+        each_time: bool = False,
+    ) -> None:
         self._spec = spec
         self._target = target
         self._emitting = emitting
+        self._pulling = pulling
+        self._each_time = each_time
         self._calls: dict[KernelCall, KernelCall] = {}
         self._lists: dict[FixedList, FixedList] = {}
         self._real: dict[KernelCall, KernelCall] = {}
@@ -100,7 +124,7 @@ class Twins:
             twins = self._lists.get(emitter)
             if twins is None:
                 twins = self._lists[emitter] = FixedList(map(self._twin, emitter))
-            return twins
+            return _Pulled(twins, self._pulling) if self._each_time else twins
         return self._emit(emitter) if hasattr(emitter, "__iter__") else emitter
 
     def _emit(self, emitter: Iterable[Item]) -> Iterator[Any]:
@@ -109,6 +133,7 @@ class Twins:
             for item in items:
                 self._emitting()
                 if isinstance(item, KernelCall):
+                    self._pulling()
                     yield self._twin(item)
                 else:
                     yield AwaitCounts(self._twin(item.call)) if isinstance(item, AwaitCounts) else item

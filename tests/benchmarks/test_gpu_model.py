@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks.gpu_model import fit, paper, workers
-from benchmarks.gpu_model.data import Measurement, Workload, load, predicted, together, with_host
+from benchmarks.gpu_model.data import REPEATS, Measurement, Workload, load, predicted, together, with_host
 from benchmarks.gpu_model.report import plot, table, validation_table
 from benchmarks.gpu_model.validation import kendall, order_reproduced, validate_workload
 from benchmarks.gpu_model.whatif import faster_launches, larger, what_if
@@ -37,7 +37,7 @@ def steps(fixed: bool, us: float = 4.0) -> RecordedList:
     return lists.build(fixed)
 
 
-def workload(gpu: GpuSpec, us: float = 4.0, executors: Sequence[str] = EXECUTORS, repeats: int = 6) -> Workload:
+def workload(gpu: GpuSpec, us: float = 4.0, executors: Sequence[str] = EXECUTORS, repeats: int = REPEATS) -> Workload:
     """A workload whose measurements are what a machine does."""
     lists = {"counted": steps(False, us), "ahead": steps(True, us)}
     found = [Measurement(e, x, predicted(lists[e], x, gpu, repeats)) for e in lists for x in executors]
@@ -113,7 +113,7 @@ def test_costs_that_were_measured_take_their_places() -> None:
     assert (gpu.host.launch, gpu.host.launch_graph, gpu.chain, gpu.node) == (2e-6, 2e-6, 1e-6, 7e-7)
     assert (gpu.host.build_node, gpu.crossing) == (H200.host.build_node, H200.crossing)  # which are fitted
     assert gpu.mark == pytest.approx(0.25e-6)
-    assert gpu.dispatch + gpu.visible == pytest.approx(6e-6)
+    assert gpu.dispatch + gpu.visible == pytest.approx(5.85e-6)  # half a query passes before it is seen
     assert gpu.host.launch_node == pytest.approx(10e-6 / 200)
     assert fit.from_costs(H200, {}) == H200
 

@@ -273,6 +273,39 @@ def test_graphs_cost_what_they_hold() -> None:
     executor = simulated(recorded.segments, "graph", with_host(machine(), **costs), record="off")
     executor.run(recorded.emitters())
     assert executor.now == pytest.approx((20 + 40 * 2 + 4 * 7) * US)
+    executor.run(recorded.emitters())  # built anew, over combinations that are known by now
+    assert executor.now == pytest.approx((2 * (20 + 40 * 2) + 4 * 7) * US)
+
+
+@pytest.mark.parametrize(("completion", "ahead"), [("events", 1), ("polling", 3)])
+def test_hazards_are_looked_for_as_calls_are_pulled(completion: str, ahead: int) -> None:
+    lists = Lists()
+    for _ in range(3):
+        lists.add("", "x", 50.0)
+    gpu = with_host(machine(), track=10 * US)
+    for fixed in (False, True):
+        recorded = lists.build(fixed)
+        executor = simulated(recorded.segments, "streams", gpu, record="off", completion=completion)
+        for _ in range(2):  # fixed lists are checked again in the second run
+            begin = executor.now
+            executor.run(recorded.emitters())
+            executor.synchronize()
+            # by events behind the first call's check, and beside its kernel; by polling behind all in the window
+            assert executor.now - begin == pytest.approx((ahead * 10 + 3 * 50) * US)
+
+
+def test_a_pipeline_checks_what_generators_yield_and_fixed_lists_once() -> None:
+    lists = Lists()
+    for _ in range(3):
+        lists.add("", "x", 1.0)
+    gpu = with_host(machine(), track=10 * US)
+    spent = {}
+    for fixed in (False, True):
+        recorded = lists.build(fixed)
+        executor = simulated(recorded.segments, "pipeline", gpu, record="off")
+        executor.run(recorded.emitters())
+        spent[fixed] = executor.now
+    assert spent[False] >= 30 * US > spent[True]
 
 
 @pytest.mark.parametrize("policy", ["kesco", "opara"])
