@@ -14,7 +14,7 @@ from heapq import heapify, heappop, heappush
 from .calls import KernelCall
 from .clocks import StreamClocks
 from .graphs import RunTracker, reduced
-from .policies import StreamState
+from .policies import StreamPolicy, StreamState
 from .profiles import Need, Profile
 
 
@@ -155,6 +155,21 @@ def _alternating(work: Work) -> Iterator[int]:
             if not missing[later]:
                 enter(later)
         turn, other = other, turn
+
+
+def in_program_order(choose: StreamPolicy) -> Planner:
+    """The planner that keeps program order and asks a stream policy for each call, none of which ends meanwhile."""
+
+    def plan(work: Work, state: StreamState) -> list[tuple[int, int]]:
+        state = StreamState(list(state.load), list(state.tail), dict(state.stream_of), state.issued)
+        placed = []
+        for seq, direct in work.before.items():
+            stream = choose(set(direct), state)
+            state.put(seq, stream)
+            placed.append((seq, stream))
+        return placed
+
+    return plan
 
 
 PLANNERS: dict[str, Planner] = {"kesco": kesco, "opara": opara}

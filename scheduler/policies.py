@@ -51,6 +51,13 @@ class StreamState:
         """Return the state of so many empty streams."""
         return cls([0] * streams, [-1] * streams)
 
+    def put(self, seq: int, stream: int) -> None:
+        """Note that a call is issued to a stream."""
+        self.stream_of[seq] = stream
+        self.tail[stream] = seq
+        self.load[stream] += 1
+        self.issued += 1
+
 
 StreamPolicy = Callable[[Set[int], StreamState], int]
 

@@ -159,7 +159,7 @@ class ListEngine:
         self._favourite = self.backend.executor_for(by_islands) if executor == "auto" else executor
         if emission == "auto":
             recorded = self._chosen_options.get("record", "off") != "off"
-            emission = self.backend.emission(self._favourite, recorded)
+            emission = self.backend.emission(self._favourite, recorded, by_islands)
         self.emission = emission
 
     def _make_executor(self) -> None:

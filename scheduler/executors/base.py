@@ -49,7 +49,8 @@ class Options:
     """Options of `make_executor`. Every executor accepts all of them and uses those that concern it.
 
     segments: the table that calls' segments come from; needed by every executor but `serial`.
-    window: calls in flight at most; planners, graphs and `pipeline` look at whole runs of calls instead.
+    window: calls in flight at most; planners, graphs, `pipeline` and scripts of fixed lists look at whole runs of calls
+        instead.
     streams: CUDA worker streams. workers: host threads, default one a core up to 8.
     policy: order policy. seed: of `shuffled`.
     stream_policy: stream policy, for completion by events; or a planner of whole runs of calls, which also gives their

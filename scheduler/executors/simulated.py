@@ -62,6 +62,7 @@ class SimulatedExecutor:
             profile = ChargedProfile(options.profile or Profile(), self._planning)
             inner = replace(options, driver=self._driver, device="cuda", stream=None, record=record, profile=profile)
             self._inner = make(_DRIVEN[options.model], inner)
+        # Constants were fitted to times of streams that check every call, also of fixed lists, which have scripts.
         each_time = options.model == "streams" and options.stream_policy not in PLANNERS
         tracking = self._tracking if each_time or options.model == "pipeline" else lambda: None
         self._twins = Twins(self._spec, self._driver, self._emitting, tracking, each_time)

@@ -15,10 +15,13 @@ Invariants
     4. Waits point to earlier calls only, so streams cannot block each other in a circle.
     5. Every stream waits for the home stream before its first call of a run, and the home stream waits for every stream
        used at the end; nothing waits for the whole device.
-    6. An event is reused only once its call has been seen complete, or the run has ended: waits keep to the record that
+    6. Lists made as `FixedList`s are checked and placed once, in program order as if none of their calls ended
+       meanwhile; see `scripts.py`. The window, which bounds what a call is checked against, does not hold them.
+    7. An event is reused only once its call has been seen complete, or the run has ended: waits keep to the record that
        they were enqueued behind.
 
-The host pays for each call one launch, one record, about one query, the hazard check, and the waits.
+The host pays for each call one launch, one record, about one query, the hazard check, and the waits; of fixed lists one
+launch, the waits, and one record where another stream waits for the call.
 """
 
 from __future__ import annotations
@@ -32,11 +35,13 @@ from ..clocks import StreamClocks
 from ..driver import CudaDriver, Driver, EventPool
 from ..emission import Feeder
 from ..hazards import HazardTracker
+from ..planning import PLANNERS, in_program_order
 from ..policies import STREAM_POLICIES, StreamState
 from ..recorder import start_recording
 from ..trace import Trace
 from .base import Options, finish_run
 from .cuda import CudaRun, Lanes, issue_call, release, wait_for
+from .scripts import ScriptRun, Scripts
 
 
 class Issuer(CudaRun):
@@ -97,14 +102,6 @@ class Issuer(CudaRun):
             if self.recorder is not None:
                 self.recorder.wait(seq, stream)
 
-    def note(self, seq: int, stream: int) -> None:
-        """Tell the stream policies of a call in flight."""
-        state = self.state
-        state.stream_of[seq] = stream
-        state.tail[stream] = seq
-        state.load[stream] += 1
-        state.issued += 1
-
     def poll_awaited(self, feeder: Feeder) -> None:
         """Let emitters go on whose awaited calls have completed."""
         for seq in list(feeder.waiting):
@@ -147,7 +144,7 @@ class _ByPolicy(Issuer):
         event = self.pool.take()
         self.driver.record(event, handle)
         self.clocks.put(seq, stream, event)
-        self.note(seq, stream)
+        self.state.put(seq, stream)
 
 
 class StreamsExecutor:
@@ -162,13 +159,24 @@ class StreamsExecutor:
         self.driver: Driver = options.driver if options.driver is not None else CudaDriver()
         self.lanes = Lanes(self.driver, options.streams)
         self.pool = EventPool(self.driver)
+        by_name = options.stream_policy
+        self.planner = PLANNERS[by_name] if by_name in PLANNERS else in_program_order(STREAM_POLICIES[by_name])
+        self._scripts = Scripts(self.planner, options, self.name)
         self._home = 0
         self._finalizer = weakref.finalize(self, release, self.pool, self.lanes)
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Issue the emitters' calls; on return the home stream waits for all of them."""
-        home = self._begin()
+        home = self._home = self.driver.current_stream() if self.options.stream is None else self.options.stream
         trace = Trace(self.name, self.options.record)
+        if not Scripts.serve(emitters):
+            return self._run_emitters(emitters, home, trace)
+        script = self._scripts.of(emitters)  # type: ignore[arg-type]
+        with ScriptRun(trace, self.driver, self.lanes, self.pool, home) as run:
+            run.issue(script)
+            return run.finish(script)
+
+    def _run_emitters(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
         with _ByPolicy(self, trace, home) as run:
             feeder = run.feeder = Feeder(emitters, run.is_complete, self.following)
             while True:
@@ -185,11 +193,6 @@ class StreamsExecutor:
                 if feeder.waiting:
                     run.poll_awaited(feeder)
             return run.finish(feeder, home)
-
-    def _begin(self) -> int:
-        """Return the home stream of a run."""
-        self._home = self.driver.current_stream() if self.options.stream is None else self.options.stream
-        return self._home
 
     def synchronize(self) -> None:
         """Block the host until the home stream of the last run is empty, and with it every call of the run."""

@@ -8,22 +8,21 @@ Invariants
        by an event wait where `StreamClocks` finds that one is still needed, for calls of earlier runs as for its own.
     3. Whatever a later run may have to wait for has an event. In the last run only those calls have one that others of
        it wait for: the home stream waits for whole streams.
-    4. Lists made as `FixedList`s are planned once; later runs issue what was planned, and check nothing.
+    4. Lists made as `FixedList`s are planned once, see `scripts.py`.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from time import perf_counter
 
-from ..calls import Emitter, FixedList, KernelCall
+from ..calls import Emitter, KernelCall
 from ..emission import Feeder
-from ..planning import PLANNERS, Work, plan_calls
+from ..planning import Work
 from ..profiles import Profile
 from ..trace import Trace
 from .base import Options
-from .cuda import CudaRun, issue_call
+from .cuda import issue_call
 from .streams import Issuer, StreamsExecutor
 
 _LONGEST = 2048  # calls planned at once
@@ -67,24 +66,7 @@ class _ByPlan(Issuer):
             if seq in marked:
                 event = self.flights[seq].event = self.pool.take()
                 self.driver.record(event, handle)
-            self.note(seq, stream)
-
-
-class _Script:
-    """What is issued for fixed lists: calls in order, each with its stream, the calls to wait for and their number."""
-
-    __slots__ = ("asked", "inserted", "lists", "steps")
-
-    def __init__(self, lists: Sequence[FixedList], planned: PlannedExecutor) -> None:
-        calls = tuple(iter(Feeder(lists, lambda seq: True).pull, None))
-        options = planned.options
-        plan = plan_calls(
-            planned.planner, calls, options.table(planned.name).conflicts, options.streams, planned.profile
-        )
-        marked = {other for direct in plan.waits for other in direct}
-        self.lists = lists  # kept alive, so that no other lists take their identity
-        self.steps = [(seq, calls[seq], plan.streams[seq], plan.waits[seq], seq in marked) for seq in plan.order]
-        self.asked, self.inserted = plan.asked, sum(map(len, plan.waits))
+            self.state.put(seq, stream)
 
 
 class PlannedExecutor(StreamsExecutor):
@@ -92,16 +74,9 @@ class PlannedExecutor(StreamsExecutor):
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        self.planner = PLANNERS[options.stream_policy]
         self.profile = options.profile if options.profile is not None else Profile()
-        self._scripts: OrderedDict[tuple[int, ...], _Script] = OrderedDict()
 
-    def run(self, emitters: Iterable[Emitter]) -> Trace:
-        """Issue the emitters' calls; on return the home stream waits for all of them."""
-        home = self._begin()
-        trace = Trace(self.name, self.options.record)
-        if trace.record == "off" and type(emitters) is list and all(type(e) is FixedList for e in emitters):
-            return self._run_lists(emitters, home, trace)
+    def _run_emitters(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
         with _ByPlan(self, trace, home) as run:
             feeder = run.feeder = Feeder(emitters, run.is_complete, self.following)
             while True:
@@ -119,30 +94,3 @@ class PlannedExecutor(StreamsExecutor):
                 if feeder.waiting:
                     run.poll_awaited(feeder)
             return run.finish(feeder, home)
-
-    def _run_lists(self, lists: Sequence[FixedList], home: int, trace: Trace) -> Trace:
-        key = tuple(map(id, lists))
-        script = self._scripts.get(key)
-        if script is None:
-            script = self._scripts[key] = _Script(lists, self)
-            if len(self._scripts) > self.options.graphs:
-                self._scripts.popitem(last=False)
-        self._scripts.move_to_end(key)
-        self.pool.give_all()
-        events: dict[int, int] = {}
-        driver = self.driver
-        with CudaRun(self.name, driver, self.lanes.handles) as run:
-            self.lanes.begin(home)
-            for seq, call, stream, waits, marked in script.steps:
-                handle = self.lanes.use(stream)
-                for other in waits:
-                    driver.wait(handle, events[other])
-                run.latest = call
-                issue_call(run, call, seq, handle, stream)
-                if marked:
-                    events[seq] = event = self.pool.take()
-                    driver.record(event, handle)
-            self.lanes.join(home)
-        trace.counters.calls = len(script.steps)
-        trace.counters.add_waits(script.asked, script.inserted)
-        return trace

@@ -160,10 +160,10 @@ class Backend(Protocol):
         """The executors that may serve best, and what is known of them."""
         ...
 
-    def emission(self, executor: str, recorded: bool) -> str:
+    def emission(self, executor: str, recorded: bool, by_islands: bool) -> str:
         """Whether an executor does best with steps "counted", "ahead" of their counts, or "whole".
 
-        `recorded` says that traces are wanted of its runs.
+        `recorded` says that traces are wanted of its runs, `by_islands` that some model is solved by islands.
         """
         ...
 

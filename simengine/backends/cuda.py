@@ -257,13 +257,15 @@ class CudaBackend:
         name = self.executor_for(by_islands)
         return Candidates((name,), _MEASURED[name if by_islands or _can_build_graphs() else "without graphs"])
 
-    def emission(self, executor: str, recorded: bool) -> str:
+    def emission(self, executor: str, recorded: bool, by_islands: bool) -> str:
         """A graph holds whole steps where it need not wait for counts; few worlds take each a block of one kernel.
 
-        What is recorded, and what workers run, has its kernels one by one.
+        What is recorded, and what workers run, has its kernels one by one. Streams issue fixed lists without a check.
         """
         if executor == "graph-cached" and not recorded:
             return "whole"
+        if executor == "streams":
+            return "counted" if by_islands else "ahead"
         return "ahead" if executor in ("graph-cached", "pipeline", "device") else "counted"
 
     def shards_for(self, num_worlds: int, executor: str) -> int:

@@ -152,7 +152,7 @@ class HostBackend:
             return Candidates(("serial",), "all worlds are in one shard, of which nothing can run at once")
         return Candidates(("threads", "serial"), "")
 
-    def emission(self, executor: str, recorded: bool) -> str:
+    def emission(self, executor: str, recorded: bool, by_islands: bool) -> str:
         """Whole steps, but where kernels are to be seen one by one, modelled, or in any order."""
         return "counted" if recorded or executor in ("shuffled", "simulated") else "whole"
 

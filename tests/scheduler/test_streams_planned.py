@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from scheduler import AwaitCounts, FixedList, KernelCall, Profile, Segments, make_executor, validate
 from scheduler.planning import PLANNERS
+from scheduler.policies import STREAM_POLICIES
 from scheduler.testing import FakeDevice
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
@@ -55,7 +56,7 @@ def test_one_emitter_gives_the_bits_of_serial(emitters: list[list[Spec]], planne
 
 
 @settings(max_examples=25, deadline=None)
-@given(specs(awaits=False), st.sampled_from(NAMES), st.integers(1, 4), st.integers(0, 99))
+@given(specs(awaits=False), st.sampled_from([*NAMES, *STREAM_POLICIES]), st.integers(1, 4), st.integers(0, 99))
 def test_fixed_lists_are_planned_once_and_give_the_bits_of_serial(
     emitters: list[list[Spec]], planner: str, streams: int, seed: int
 ) -> None:
@@ -72,11 +73,14 @@ def test_fixed_lists_are_planned_once_and_give_the_bits_of_serial(
         run.synchronize()
         results.add(program.snapshot())
     assert len(results) == 1
+    trace = recorded.run(lists)
+    recorded.synchronize()
+    assert validate(trace.order, trace, program.segments) == []
     assert counters[1] == counters[2] == counters[3]  # the recorded run is the one that was planned
     assert len(executor._scripts) == 1
     other = [FixedList([])]
     assert executor.run(other).counters.calls == 0
-    assert list(executor._scripts) == [(id(other[0]),)]
+    assert list(executor._scripts._kept) == [(id(other[0]),)]
     for run in (executor, recorded):
         run.close()
 

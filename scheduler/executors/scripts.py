@@ -1,0 +1,124 @@
+"""Fixed lists on streams: what is issued for them is worked out once, and kept.
+
+    FixedLists --round-robin--> program order --hazards, planner, clocks--> script: call, stream, waits, event
+    run: issue the script, between a wait for the home stream and one of it
+
+Invariants
+    1. A script takes none of its calls to have ended while it is issued, so it is right however fast they run.
+    2. A call has an event if others of the script wait for it; the home stream waits for whole streams.
+    3. Scripts are known by their lists, which they keep alive, so that no other lists take their identity.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+from ..calls import FixedList
+from ..driver import Driver, EventPool
+from ..emission import Feeder
+from ..planning import Planner, plan_calls
+from ..profiles import Profile
+from ..recorder import start_recording
+from ..trace import Trace
+from .base import Options
+from .cuda import CudaRun, Lanes, issue_call
+
+
+class Script:
+    """What is issued for fixed lists.
+
+    Attributes:
+        calls: in program order.
+        steps: in order of issue: place in program order, call, stream, places of the calls to wait for, and whether
+            others wait for this one.
+        asked, inserted: waits that hazards ask for, and those that are made.
+    """
+
+    __slots__ = ("asked", "calls", "inserted", "lists", "steps")
+
+    def __init__(self, lists: Sequence[FixedList], planner: Planner, options: Options, name: str) -> None:
+        profile = options.profile if options.profile is not None else Profile()
+        self.calls = tuple(iter(Feeder(lists, lambda seq: True).pull, None))
+        plan = plan_calls(planner, self.calls, options.table(name).conflicts, options.streams, profile)
+        marked = {other for direct in plan.waits for other in direct}
+        self.lists = lists
+        self.steps = [(seq, self.calls[seq], plan.streams[seq], plan.waits[seq], seq in marked) for seq in plan.order]
+        self.asked, self.inserted = plan.asked, sum(map(len, plan.waits))
+
+
+class Scripts:
+    """The scripts of an executor, made by a planner; `options.graphs` of them are kept."""
+
+    def __init__(self, planner: Planner, options: Options, name: str) -> None:
+        self._planner = planner
+        self._options = options
+        self._name = name
+        self._kept: OrderedDict[tuple[int, ...], Script] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    @staticmethod
+    def serve(emitters: Any) -> bool:
+        """Whether a script can be made of what an executor is given."""
+        return type(emitters) is list and all(type(emitter) is FixedList for emitter in emitters)
+
+    def of(self, lists: Sequence[FixedList]) -> Script:
+        """The script of some lists."""
+        key = tuple(map(id, lists))
+        script = self._kept.get(key)
+        if script is None:
+            script = self._kept[key] = Script(lists, self._planner, self._options, self._name)
+            if len(self._kept) > self._options.graphs:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        return script
+
+
+class ScriptRun(CudaRun):
+    """One run of a script."""
+
+    def __init__(self, trace: Trace, driver: Driver, lanes: Lanes, pool: EventPool, home: int) -> None:
+        super().__init__(trace.executor, driver, lanes.handles)
+        self._trace = trace
+        self._lanes = lanes
+        self._pool = pool
+        self._home = home
+
+    def start(self) -> None:
+        """Put the run behind what the home stream holds."""
+        self._pool.give_all()
+        self.recorder = start_recording(self._trace, self.driver, self._home)
+        self._lanes.begin(self._home)
+
+    def issue(self, script: Script) -> None:
+        """Put all calls on their streams."""
+        events: dict[int, int] = {}
+        driver, lanes, recorder = self.driver, self._lanes, self.recorder
+        if recorder is not None:
+            for call in script.calls:
+                recorder.enter(call)
+        for seq, call, stream, waits, marked in script.steps:
+            handle = lanes.use(stream)
+            for other in waits:
+                driver.wait(handle, events[other])
+                if recorder is not None:
+                    recorder.wait(other, stream)
+            self.latest = call
+            issue_call(self, call, seq, handle, stream)
+            if marked:
+                event = events[seq] = self._pool.take()
+                driver.record(event, handle)
+
+    def finish(self, script: Script) -> Trace:
+        """Join the streams and complete the trace."""
+        self._lanes.join(self._home)
+        self._trace.counters.calls = len(script.steps)
+        self._trace.counters.add_waits(script.asked, script.inserted)
+        if self.recorder is not None:
+            if self.recorder.times:
+                self.driver.synchronize(self._home)
+            self.recorder.finish()
+        return self._trace
