@@ -21,7 +21,15 @@ import numpy as np
 
 import simengine
 from benchmarks.models import compiled, short
-from benchmarks.stepping import CONTROL_SETS, document, group_controls, group_error, scatter_group, steps_of_all_sets
+from benchmarks.stepping import (
+    CONTROL_SETS,
+    document,
+    group_controls,
+    group_error,
+    scatter_group,
+    steps_of_all_sets,
+    timed_steps,
+)
 
 SIX = ("ant", "half_cheetah", "hopper", "walker2d_v5", "humanoid", "humanoidstandup")
 
@@ -147,7 +155,7 @@ def main() -> int:
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--shards", type=int)
     parser.add_argument("--warmup", type=steps_of_all_sets, default=200)
-    parser.add_argument("--steps", type=steps_of_all_sets, default=500)
+    parser.add_argument("--steps", type=timed_steps, default=500)
     parser.add_argument("--traces", type=int, default=3)
     parser.add_argument("--no-alone", action="store_true", help="leave out the models one after another")
     parser.add_argument("--plot", type=Path, help="picture of a step by the last executor with the fewest worlds")

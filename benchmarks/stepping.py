@@ -33,9 +33,16 @@ CONTROL_SETS = 10
 def steps_of_all_sets(text: str) -> int:
     """An argument that says how many steps, in which every set of controls is used equally often."""
     steps = int(text)
-    if steps % CONTROL_SETS:
+    if steps % CONTROL_SETS or steps < 0:
         raise argparse.ArgumentTypeError(f"{steps} is no multiple of {CONTROL_SETS}, the number of control sets")
     return steps
+
+
+def timed_steps(text: str) -> int:
+    """The same, at least one of each set."""
+    if steps := steps_of_all_sets(text):
+        return steps
+    raise argparse.ArgumentTypeError("no time can be taken of 0 steps")
 
 
 def group_controls(sim: simengine.Simulation, group: simengine.Group, seed: int) -> Any:
@@ -213,7 +220,7 @@ def main() -> int:
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--shards", type=int)
     parser.add_argument("--warmup", type=steps_of_all_sets, default=200)
-    parser.add_argument("--steps", type=steps_of_all_sets, default=500)
+    parser.add_argument("--steps", type=timed_steps, default=500)
     parser.add_argument("--traces", type=int, default=5)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--peer-json", type=Path, help="results of a peer on this machine, taken in the same run")

@@ -157,22 +157,34 @@ def _alternating(work: Work) -> Iterator[int]:
         turn, other = other, turn
 
 
-def in_program_order(choose: StreamPolicy) -> Planner:
-    """The planner that keeps program order and asks a stream policy for each call, none of which ends meanwhile."""
+PLANNERS: dict[str, Planner] = {"kesco": kesco, "opara": opara}
 
-    def plan(work: Work, state: StreamState) -> list[tuple[int, int]]:
-        state = StreamState(list(state.load), list(state.tail), dict(state.stream_of), state.issued)
+
+Place = Callable[[Sequence[KernelCall], Sequence[set[int]], StreamState], list[tuple[int, int]]]
+"""Order and streams of a list of calls, by positions, given those in it that each must come after."""
+
+
+def by_plan(planner: Planner, profile: Profile) -> Place:
+    """As a planner has them."""
+
+    def place(calls: Sequence[KernelCall], upstream: Sequence[set[int]], state: StreamState) -> list[tuple[int, int]]:
+        return planner(Work.of(dict(enumerate(calls)), dict(enumerate(upstream)), profile), state)
+
+    return place
+
+
+def in_program_order(choose: StreamPolicy) -> Place:
+    """In program order, on the streams that a policy chooses as if no call ended meanwhile."""
+
+    def place(calls: Sequence[KernelCall], upstream: Sequence[set[int]], state: StreamState) -> list[tuple[int, int]]:
         placed = []
-        for seq, direct in work.before.items():
-            stream = choose(set(direct), state)
+        for seq, before in enumerate(upstream):
+            stream = choose(before, state)
             state.put(seq, stream)
             placed.append((seq, stream))
         return placed
 
-    return plan
-
-
-PLANNERS: dict[str, Planner] = {"kesco": kesco, "opara": opara}
+    return place
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,15 +201,12 @@ class Plan:
     asked: int
 
 
-def plan_calls(
-    planner: Planner, calls: Sequence[KernelCall], conflicts: list[tuple[int, ...]], streams: int, profile: Profile
-) -> Plan:
+def plan_calls(place: Place, calls: Sequence[KernelCall], conflicts: list[tuple[int, ...]], streams: int) -> Plan:
     """Plan a list of calls for so many empty streams."""
     upstream = RunTracker(conflicts).upstream_of(calls)
-    work = Work.of(dict(enumerate(calls)), dict(enumerate(upstream)), profile)
     clocks = StreamClocks(streams)
     waits: dict[int, tuple[int, ...]] = {}
-    stream_of = dict(placed := planner(work, StreamState.of(streams)))
+    stream_of = dict(placed := place(calls, upstream, StreamState.of(streams)))
     for seq, stream in placed:
         waits[seq] = tuple(clocks.waits(upstream[seq], stream))
         clocks.put(seq, stream)

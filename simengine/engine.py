@@ -124,7 +124,7 @@ class ListEngine:
 
     def _place(self, num_worlds: int, together: tuple[int, int]) -> Placement:
         """Where a group of so many worlds is to be; `together` is what `_together` says when it comes."""
-        count = min(num_worlds, self._shards or self.backend.shards_for(num_worlds, self._favourite))
+        count = min(num_worlds, self._shards or self.backend.shards_for(num_worlds, self._favourite, self.emission))
         bounds = [num_worlds * i // count for i in range(count + 1)]
         whole = together if self._issued == "steps" else None
         return Placement(self.backend, self._dtype, bounds, self._by_kernels == "ahead", whole)
@@ -158,8 +158,7 @@ class ListEngine:
         self._by_islands = by_islands
         self._favourite = self.backend.executor_for(by_islands) if executor == "auto" else executor
         if emission == "auto":
-            recorded = self._chosen_options.get("record", "off") != "off"
-            emission = self.backend.emission(self._favourite, recorded, by_islands)
+            emission = self.backend.emission(self._favourite, self._chosen_options, by_islands)
         self.emission = emission
 
     def _make_executor(self) -> None:

@@ -47,12 +47,16 @@ def all_to_run(known: Collection[frozenset[DeviceBody]], wanted: frozenset[Devic
     """Bodies of the worker that is to run some: the fewest of a known one that has them all, or those to link.
 
     A list gets a worker of its own bodies, which is linked soonest. Once there are several, as for lists that vary, all
-    bodies that were seen go into one, so that their combinations are not linked one by one.
+    bodies that were seen go into one, so that their combinations are not linked one by one; unless two of them have
+    one name, which bodies of a list must not.
     """
     enough = [bodies for bodies in known if wanted <= bodies]
     if enough:
         return min(enough, key=len)
-    return wanted if len(known) < _OWN_WORKERS else wanted.union(*known)
+    every = wanted.union(*known)
+    if len(known) < _OWN_WORKERS or len({body.name for body in every}) < len(every):
+        return wanted
+    return every
 
 
 def just_these(wanted: dict[Kind, frozenset[DeviceBody]]) -> dict[Kind, Worker]:

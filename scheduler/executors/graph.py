@@ -97,7 +97,7 @@ class GraphExecutor:
         key = tuple(map(id, lists))
         graph = self._find(key)
         if graph is None:
-            graph = self._build(key, tuple(iter(Feeder(lists, lambda seq: True).pull, None)), lists)
+            graph = self._build(key, tuple(iter(Feeder(lists, lambda seq: True).pull, None)), tuple(lists))
         if graph.calls:
             with CudaRun(self.name, self._driver, self._lanes.handles) as run:
                 run.latest = graph.calls[-1]

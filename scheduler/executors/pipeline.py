@@ -188,7 +188,7 @@ class _Script:
     """The jobs of fixed lists: for each those that it comes after, in its own and in the former round of the lists."""
 
     def __init__(self, lists: Sequence[FixedList], executor: PipelineExecutor) -> None:
-        self.lists = lists  # kept alive, so that no other lists take their identity
+        self.lists = tuple(lists)  # kept alive, so that no other lists take their identity
         conflicts = executor.options.table(executor.name).conflicts
         cutter = JobCutter(HazardTracker(conflicts), executor.options.streams)
         feeder = Feeder(lists, lambda seq: True)
@@ -297,8 +297,9 @@ class PipelineExecutor:
         wait_for(self._home, self.name, self.driver)
 
     def close(self) -> None:
-        """Destroy streams, events and graphs, once their work is done."""
+        """Destroy streams, events and graphs, once their work is done, and let scripts go."""
         self._finalizer()
+        self._scripts.clear()
 
 
 def _release(pool: EventPool, lanes: Lanes, launcher: JobLauncher) -> None:

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from time import perf_counter
 from typing import Any
 
 from ..calls import FixedList
 from ..driver import Driver, EventPool
 from ..emission import Feeder
-from ..planning import Planner, plan_calls
-from ..profiles import Profile
+from ..planning import Place, plan_calls
 from ..recorder import start_recording
 from ..trace import Trace
 from .base import Options
@@ -38,21 +38,20 @@ class Script:
 
     __slots__ = ("asked", "calls", "inserted", "lists", "steps")
 
-    def __init__(self, lists: Sequence[FixedList], planner: Planner, options: Options, name: str) -> None:
-        profile = options.profile if options.profile is not None else Profile()
+    def __init__(self, lists: Sequence[FixedList], place: Place, options: Options, name: str) -> None:
         self.calls = tuple(iter(Feeder(lists, lambda seq: True).pull, None))
-        plan = plan_calls(planner, self.calls, options.table(name).conflicts, options.streams, profile)
+        plan = plan_calls(place, self.calls, options.table(name).conflicts, options.streams)
         marked = {other for direct in plan.waits for other in direct}
-        self.lists = lists
+        self.lists = tuple(lists)
         self.steps = [(seq, self.calls[seq], plan.streams[seq], plan.waits[seq], seq in marked) for seq in plan.order]
         self.asked, self.inserted = plan.asked, sum(map(len, plan.waits))
 
 
 class Scripts:
-    """The scripts of an executor, made by a planner; `options.graphs` of them are kept."""
+    """The scripts of an executor, whose calls `place` puts on streams; `options.graphs` of them are kept."""
 
-    def __init__(self, planner: Planner, options: Options, name: str) -> None:
-        self._planner = planner
+    def __init__(self, place: Place, options: Options, name: str) -> None:
+        self._place = place
         self._options = options
         self._name = name
         self._kept: OrderedDict[tuple[int, ...], Script] = OrderedDict()
@@ -60,17 +59,24 @@ class Scripts:
     def __len__(self) -> int:
         return len(self._kept)
 
+    def clear(self) -> None:
+        """Let all of them go, and what their calls hold."""
+        self._kept.clear()
+
     @staticmethod
     def serve(emitters: Any) -> bool:
         """Whether a script can be made of what an executor is given."""
         return type(emitters) is list and all(type(emitter) is FixedList for emitter in emitters)
 
-    def of(self, lists: Sequence[FixedList]) -> Script:
-        """The script of some lists."""
+    def of(self, lists: Sequence[FixedList], trace: Trace) -> Script:
+        """The script of some lists; the time to make it counts as the trace's check."""
         key = tuple(map(id, lists))
         script = self._kept.get(key)
         if script is None:
-            script = self._kept[key] = Script(lists, self._planner, self._options, self._name)
+            began = perf_counter()
+            script = self._kept[key] = Script(lists, self._place, self._options, self._name)
+            if trace.record == "times":
+                trace.counters.check_seconds += perf_counter() - began
             if len(self._kept) > self._options.graphs:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)

@@ -1,6 +1,7 @@
 """The simulated executor: runs lists in virtual time on a model of a GPU, under any way of executing them.
 
-    model "serial", "streams", "graph", "graph-cached", "pipeline": that executor itself, on a driver in virtual time
+    model "serial", "streams", "graph", "graph-cached", "pipeline": that executor itself, on a driver in virtual time;
+        `streams` checks calls of fixed lists too, as it did when its costs were measured
     model "device": the same with lists run by a persistent kernel, whose blocks take tickets
     model "acs-sw", "acs-hw": the window of the ACS paper on the host and on the GPU
 

@@ -35,7 +35,7 @@ from ..clocks import StreamClocks
 from ..driver import CudaDriver, Driver, EventPool
 from ..emission import Feeder
 from ..hazards import HazardTracker
-from ..planning import PLANNERS, in_program_order
+from ..planning import Place, in_program_order
 from ..policies import STREAM_POLICIES, StreamState
 from ..recorder import start_recording
 from ..trace import Trace
@@ -159,11 +159,13 @@ class StreamsExecutor:
         self.driver: Driver = options.driver if options.driver is not None else CudaDriver()
         self.lanes = Lanes(self.driver, options.streams)
         self.pool = EventPool(self.driver)
-        by_name = options.stream_policy
-        self.planner = PLANNERS[by_name] if by_name in PLANNERS else in_program_order(STREAM_POLICIES[by_name])
-        self._scripts = Scripts(self.planner, options, self.name)
+        self._scripts = Scripts(self._placing(), options, self.name)
         self._home = 0
         self._finalizer = weakref.finalize(self, release, self.pool, self.lanes)
+
+    def _placing(self) -> Place:
+        """How the calls of fixed lists come to their streams."""
+        return in_program_order(STREAM_POLICIES[self.options.stream_policy])
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Issue the emitters' calls; on return the home stream waits for all of them."""
@@ -171,7 +173,7 @@ class StreamsExecutor:
         trace = Trace(self.name, self.options.record)
         if not Scripts.serve(emitters):
             return self._run_emitters(emitters, home, trace)
-        script = self._scripts.of(emitters)  # type: ignore[arg-type]
+        script = self._scripts.of(emitters, trace)  # type: ignore[arg-type]
         with ScriptRun(trace, self.driver, self.lanes, self.pool, home) as run:
             run.issue(script)
             return run.finish(script)
@@ -199,5 +201,6 @@ class StreamsExecutor:
         wait_for(self._home, self.name, self.driver)
 
     def close(self) -> None:
-        """Destroy the streams and events."""
+        """Destroy the streams and events, and let scripts go."""
         self._finalizer()
+        self._scripts.clear()

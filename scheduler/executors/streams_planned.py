@@ -18,7 +18,7 @@ from time import perf_counter
 
 from ..calls import Emitter, KernelCall
 from ..emission import Feeder
-from ..planning import Work
+from ..planning import PLANNERS, Place, Work, by_plan
 from ..profiles import Profile
 from ..trace import Trace
 from .base import Options
@@ -73,8 +73,12 @@ class PlannedExecutor(StreamsExecutor):
     """Issues runs of calls to CUDA streams as a planner has them."""
 
     def __init__(self, options: Options) -> None:
-        super().__init__(options)
+        self.planner = PLANNERS[options.stream_policy]
         self.profile = options.profile if options.profile is not None else Profile()
+        super().__init__(options)
+
+    def _placing(self) -> Place:
+        return by_plan(self.planner, self.profile)
 
     def _run_emitters(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
         with _ByPlan(self, trace, home) as run:

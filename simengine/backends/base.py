@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -160,14 +160,14 @@ class Backend(Protocol):
         """The executors that may serve best, and what is known of them."""
         ...
 
-    def emission(self, executor: str, recorded: bool, by_islands: bool) -> str:
+    def emission(self, executor: str, options: Mapping[str, Any], by_islands: bool) -> str:
         """Whether an executor does best with steps "counted", "ahead" of their counts, or "whole".
 
-        `recorded` says that traces are wanted of its runs, `by_islands` that some model is solved by islands.
+        `options` are the executor's, `by_islands` says that some model is solved by islands.
         """
         ...
 
-    def shards_for(self, num_worlds: int, executor: str) -> int:
+    def shards_for(self, num_worlds: int, executor: str, emission: str) -> int:
         """How many shards serve a group of this size best."""
         ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
@@ -247,8 +247,8 @@ class CudaBackend:
     def executor_for(self, by_islands: bool) -> str:
         """Cached graphs of whole steps: faster than streams for 64 to 8192 worlds, within 4 % of them for 32768.
 
-        Steps that wait for counts, as those by islands do, are graphs too different to be kept: streams take a third of
-        the time then. They also serve where there is no cuda-bindings.
+        Steps that wait for counts, as those by islands do, are graphs too different to be kept: streams take half the
+        time then on most models. They also serve where there is no cuda-bindings.
         """
         return "streams" if by_islands or not _can_build_graphs() else "graph-cached"
 
@@ -257,25 +257,26 @@ class CudaBackend:
         name = self.executor_for(by_islands)
         return Candidates((name,), _MEASURED[name if by_islands or _can_build_graphs() else "without graphs"])
 
-    def emission(self, executor: str, recorded: bool, by_islands: bool) -> str:
+    def emission(self, executor: str, options: Mapping[str, Any], by_islands: bool) -> str:
         """A graph holds whole steps where it need not wait for counts; few worlds take each a block of one kernel.
 
-        What is recorded, and what workers run, has its kernels one by one. Streams issue fixed lists without a check.
+        What is recorded, and what workers run, has its kernels one by one. Streams issue fixed lists without a check,
+        but where they poll.
         """
-        if executor == "graph-cached" and not recorded:
+        if executor == "graph-cached" and options.get("record", "off") == "off":
             return "whole"
         if executor == "streams":
-            return "counted" if by_islands else "ahead"
+            return "counted" if by_islands or options.get("completion") == "polling" else "ahead"
         return "ahead" if executor in ("graph-cached", "pipeline", "device") else "counted"
 
-    def shards_for(self, num_worlds: int, executor: str) -> int:
+    def shards_for(self, num_worlds: int, executor: str, emission: str) -> int:
         """Two shards hide each other's count waits once each of them fills the GPU; below that one does better.
 
         A pipeline of one shard would be no pipeline.
         """
         if executor == "pipeline":
             return min(2, num_worlds)
-        return 2 if executor == "streams" and num_worlds >= 16384 else 1
+        return 2 if executor == "streams" and emission == "counted" and num_worlds >= 16384 else 1
 
     def synchronize(self) -> None:
         """Wait for CuPy's current stream, which every executor joins."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -152,11 +152,12 @@ class HostBackend:
             return Candidates(("serial",), "all worlds are in one shard, of which nothing can run at once")
         return Candidates(("threads", "serial"), "")
 
-    def emission(self, executor: str, recorded: bool, by_islands: bool) -> str:
+    def emission(self, executor: str, options: Mapping[str, Any], by_islands: bool) -> str:
         """Whole steps, but where kernels are to be seen one by one, modelled, or in any order."""
+        recorded = options.get("record", "off") != "off"
         return "counted" if recorded or executor in ("shuffled", "simulated") else "whole"
 
-    def shards_for(self, num_worlds: int, executor: str) -> int:
+    def shards_for(self, num_worlds: int, executor: str, emission: str) -> int:
         """Enough shards to keep every core busy and each shard in cache."""
         by_cache = -(-num_worlds // _WORLDS_A_SHARD)
         by_cores = min(num_worlds, os.cpu_count() or 1) if executor == "threads" else 1

@@ -75,17 +75,20 @@ def test_executors_in_microseconds() -> None:
 
 def test_models_in_one_batch_by_executor() -> None:
     row = {"worlds_each": 64, "executor": "graph-cached", "emission": "whole", "us_per_step": 240.4}
-    row |= {"one_after_another_us": 700.0, "peer_us": 8000.0}
+    row |= {"kernels_per_step": 12, "one_after_another_us": 700.0, "peer_us": 8000.0}
     rows = [
         row,
-        row | {"emission": "ahead", "us_per_step": 400.0, "one_after_another_us": 1300.0},
+        row | {"emission": "ahead", "us_per_step": 400.0, "kernels_per_step": 149, "one_after_another_us": 1300.0},
         row | {"executor": "serial", "emission": "counted", "us_per_step": 2500.0},
         {"worlds_each": 64, "executor": "device", "error": "CallError: stuck"},
         row | {"worlds_each": 8, "executor": "streams", "emission": "counted", "us_per_step": 1000.0},
     ]
+    many = row | {"worlds_each": 1024, "kernels_per_step": 149}  # no model has whole steps
+    rows += [many, many | {"emission": "ahead", "us_per_step": 250.0}]
     lines = readme_table.mixed({"rows": rows}).splitlines()
     assert lines[2] == "| 8 |  | 1000 |  |  |  |  |  | 700 | 8000 | 8.0 |"
     assert lines[3] == "| 64 | 2500 |  |  |  |  | 400 | 240 | 700 | 8000 | 33.3 |"
+    assert lines[4] == "| 1024 |  |  |  |  |  | 250 |  | 700 | 8000 | 32.0 |"
 
 
 def test_other_files_are_left_alone(tmp_path: Path) -> None:

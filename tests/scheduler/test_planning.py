@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scheduler import Need, Profile
 from scheduler.hazards import conflict
-from scheduler.planning import PLANNERS, Work, kesco, opara, plan_calls, plan_chains
+from scheduler.planning import PLANNERS, Work, by_plan, kesco, opara, plan_calls, plan_chains
 from scheduler.policies import StreamState
 from tests.scheduler.programs import Program, Spec, specs
 from tests.scheduler.test_clocks import closures
@@ -31,7 +31,7 @@ def work_of(before: Mapping[int, Sequence[int]], needs: Mapping[int, Need] | Non
 def test_plans_keep_to_the_hazards(emitters: list[list[Spec]], name: str, streams: int) -> None:
     program = Program(emitters)
     calls, conflicts = calls_of(program), program.segments.conflicts
-    plan = plan_calls(PLANNERS[name], calls, conflicts, streams, Profile())
+    plan = plan_calls(by_plan(PLANNERS[name], Profile()), calls, conflicts, streams)
     assert sorted(plan.order) == list(range(len(calls)))
     assert all(0 <= stream < streams for stream in plan.streams)
     place = {seq: number for number, seq in enumerate(plan.order)}
@@ -48,7 +48,7 @@ def test_plans_keep_to_the_hazards(emitters: list[list[Spec]], name: str, stream
 @given(specs(awaits=False), st.sampled_from(sorted(PLANNERS)))
 def test_chains_of_a_graph_add_no_waits(emitters: list[list[Spec]], name: str) -> None:
     calls = calls_of(program := Program(emitters))
-    plan = plan_calls(PLANNERS[name], calls, program.segments.conflicts, max(len(calls), 1), Profile())
+    plan = plan_calls(by_plan(PLANNERS[name], Profile()), calls, program.segments.conflicts, max(len(calls), 1))
     waits = [set(plan.waits[seq]) for seq in range(len(calls))]
     order, rows = plan_chains(PLANNERS[name], calls, waits, Profile())
     latest: dict[int, int] = {}

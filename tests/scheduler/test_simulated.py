@@ -294,7 +294,7 @@ def test_hazards_are_looked_for_as_calls_are_pulled(completion: str, ahead: int)
             assert executor.now - begin == pytest.approx((ahead * 10 + 3 * 50) * US)
 
 
-def test_a_pipeline_checks_what_generators_yield_and_fixed_lists_once() -> None:
+def test_a_pipeline_checks_what_generators_yield_and_no_fixed_lists() -> None:
     lists = Lists()
     for _ in range(3):
         lists.add("", "x", 1.0)
@@ -305,7 +305,8 @@ def test_a_pipeline_checks_what_generators_yield_and_fixed_lists_once() -> None:
         executor = simulated(recorded.segments, "pipeline", gpu, record="off")
         executor.run(recorded.emitters())
         spent[fixed] = executor.now
-    assert spent[False] >= 30 * US > spent[True]
+    assert spent[False] >= 30 * US
+    assert spent[True] < 10 * US
 
 
 @pytest.mark.parametrize("policy", ["kesco", "opara"])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import gc
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +16,7 @@ from scheduler import AwaitCounts, FixedList, KernelCall, Profile, Segments, mak
 from scheduler.planning import PLANNERS
 from scheduler.policies import STREAM_POLICIES
 from scheduler.testing import FakeDevice
+from scheduler.trace import Trace
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
 NAMES = sorted(PLANNERS)
@@ -77,12 +81,57 @@ def test_fixed_lists_are_planned_once_and_give_the_bits_of_serial(
     recorded.synchronize()
     assert validate(trace.order, trace, program.segments) == []
     assert counters[1] == counters[2] == counters[3]  # the recorded run is the one that was planned
-    assert len(executor._scripts) == 1
+    kept = executor._scripts.of(lists, Trace("streams"))
+    assert all(executor._scripts.of(lists, Trace("streams")) is kept for _ in range(2))
     other = [FixedList([])]
     assert executor.run(other).counters.calls == 0
     assert list(executor._scripts._kept) == [(id(other[0]),)]
     for run in (executor, recorded):
         run.close()
+
+
+@pytest.mark.parametrize("name", ["streams", "streams:kesco", "graph-cached", "pipeline"])
+def test_lists_that_came_and_went_are_not_mistaken_for_others(name: str) -> None:
+    device, table, ran = FakeDevice(0), Segments(), list[str]()
+    x = table.intern("x")
+    bodies = [functools.partial(ran.append, f"call{k}") for k in range(6)]
+    calls = [KernelCall(body.args[0], device.launch(body), (), (x,)) for body in bodies]
+    kind, _, planner = name.partition(":")
+    executor = make_executor(kind, segments=table, driver=device, stream=0, stream_policy=planner or "follow")
+    lists = [FixedList()]
+    for call in calls:
+        lists[0] = FixedList([call])  # which may stand where the one before it stood
+        executor.run(lists)
+        executor.synchronize()
+    assert ran == [call.name for call in calls]
+    executor.close()
+
+
+@pytest.mark.parametrize("name", ["streams", "streams:kesco", "graph-cached", "pipeline"])
+def test_a_closed_executor_lets_lists_go(name: str) -> None:
+    device, table = FakeDevice(0), Segments()
+    x = table.intern("x")
+    bodies = [functools.partial(int, k) for k in range(2)]
+    calls = [KernelCall(f"call{k}", device.launch(body), (), (x,)) for k, body in enumerate(bodies)]
+    kind, _, planner = name.partition(":")
+    executor: Any = make_executor(kind, segments=table, driver=device, stream=0, stream_policy=planner or "follow")
+    lists = [FixedList(calls)]
+    executor.run(lists)
+    executor.synchronize()
+    executor.close()
+    first = weakref.ref(bodies[0])  # the call issued last is remembered for faults that are noticed later
+    del bodies, calls, lists
+    gc.collect()
+    assert first() is None
+
+
+def test_a_recorded_script_counts_its_check_when_it_is_made() -> None:
+    device, table = FakeDevice(0), Segments()
+    lists = [FixedList(fork_and_join(device, table))]
+    executor = make_executor("streams", segments=table, driver=device, stream=0, record="times")
+    checked = [executor.run(lists).counters.check_seconds for _ in range(2)]
+    assert checked[0] > 0 == checked[1]
+    executor.close()
 
 
 def fork_and_join(device: FakeDevice, table: Segments) -> list[KernelCall]:

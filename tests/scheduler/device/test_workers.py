@@ -40,6 +40,12 @@ def test_lists_that_vary_are_not_linked_one_by_one(lists: list[frozenset[DeviceB
     assert len(seen(*lists)) <= 3 + len(BODIES)
 
 
+def test_bodies_of_one_name_are_not_brought_together() -> None:
+    twin = frozenset([DeviceBody("a")])
+    known = [frozenset([body]) for body in BODIES[:3]]
+    assert all_to_run(known, twin) == twin
+
+
 def test_bodies_are_numbered_by_name() -> None:
     kind = Kind(32, 64)
     assert just_these({kind: frozenset(BODIES)})[kind].bodies == tuple(BODIES)
