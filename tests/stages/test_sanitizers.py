@@ -42,9 +42,10 @@ STEPS = [
 """Models, and integrators to step them with; without one, an evaluation."""
 SUMMED = (
     *("qacc", "efc_force", "efc_jar", "qfrc_constraint", "cfrc_ext", "qpos", "qvel", "qacc_warmstart"),
-    *(*RUNGE_KUTTA, "cacc", "cfrc_int", "sensordata"),
+    *(*RUNGE_KUTTA, "cacc", "cfrc_int", "sensordata", "efc_b"),
 )
-"""Fields that depend on the solver's sums over lanes, whose order is another with more lanes."""
+"""Fields that depend on the solver's sums over lanes, whose order is another with more lanes. Sweeps without slip have
+`efc_b` of the solver's `qacc`."""
 
 UNCOMPARED = ("solver_niter", "efc_jv", "efc_before", "efc_weight", "listed", "num_listed")
 """How the solver got there may differ in the last iteration, and its working fields; lists of worlds are inputs."""
