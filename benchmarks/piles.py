@@ -37,8 +37,12 @@ STATE = ("qpos", "qvel", "qacc_warmstart")
 PHASES = ("position", "broadphase", "narrowphase", "smooth", "rows", "islands", "solver", "integration")
 _ROWS = ("constraint", "only_constraint")
 _BROAD = ("collision", "only_collision", "broadphase", "scan_pairs", "find_pairs", "scan", "only_scan")
-_POSITION = ("guard", "kinematics", "sites", "com_pos", "tendon", "position")
-_SMOOTH = ("crb", "factor", "com_vel", "passive", "rne", "actuation", "acceleration", "fluid", "smooth", "transmission")
+_NARROW = ("place_contacts",)
+_POSITION = ("guard", "kinematics", "sites", "com_pos", "tendon", "position", "place")
+_SMOOTH = (
+    *("crb", "factor", "com_vel", "passive", "rne", "actuation", "acceleration", "fluid", "smooth", "transmission"),
+    *("inertia", "forces"),
+)
 
 
 class Pile(NamedTuple):
@@ -90,7 +94,7 @@ def phase_of(kernel: str) -> str:
         return "islands"
     if stem.startswith(("euler", "rk4", "implicit", "advance", "activation")):
         return "integration"
-    if stem.startswith(_POSITION):
+    if stem.startswith(_POSITION) and not stem.startswith(_NARROW):
         return "position"
     return "smooth" if stem.startswith(_SMOOTH) else "narrowphase"
 

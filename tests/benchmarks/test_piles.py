@@ -53,3 +53,22 @@ def test_settling_by_the_engine_ends_in_time() -> None:
 def test_a_cell_is_two_positive_numbers(text: str) -> None:
     with pytest.raises(ValueError, match=r".*"):
         piles.cell(text)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "phase"),
+    [
+        *(("place_general", "position"), ("position_general", "position"), ("only_kinematics", "position")),
+        *(("find_pairs", "broadphase"), ("scan", "broadphase"), ("only_collision_any", "broadphase")),
+        *(("collide", "narrowphase"), ("place_contacts", "narrowphase"), ("box_box", "narrowphase")),
+        *(("inertia", "smooth"), ("forces_fluid", "smooth"), ("smooth", "smooth"), ("only_crb_blocks", "smooth")),
+        *(("only_constraint_blocks", "rows"), ("only_scan_islands", "islands"), ("only_gather", "islands")),
+        *(
+            ("solve_large_islands_huge", "solver"),
+            ("finish_euler_bounded", "solver"),
+            ("only_euler_any", "integration"),
+        ),
+    ],
+)
+def test_kernels_belong_to_the_phase_of_their_stages(kernel: str, phase: str) -> None:
+    assert piles.phase_of(kernel) == phase
