@@ -39,6 +39,7 @@ _HEADERS_AFTER_MODEL = (
     "tree.cuh",
     "envelope.cuh",
     "registers.cuh",
+    "dense.cuh",
     "linalg.cuh",
     "contact.cuh",
     "box.cuh",

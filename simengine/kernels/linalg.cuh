@@ -1,57 +1,9 @@
 // Small dense linear algebra of one world: symmetric positive definite matrices of the size of nv.
 //
 // On the GPU lane i holds row i in registers while n fits in the group; factor and solves go through shuffles.
-// Elsewhere (the host, or more dofs than lanes) the lanes share loops over memory. The choice depends on the model's nv
-// alone.
+// Elsewhere (the host, or more dofs than lanes) the lanes share loops over memory, see dense.cuh. The choice depends on
+// the model's nv alone.
 #pragma once
-
-// --------------------------------------------------------------------------------------------- loops over memory
-
-// In place: the lower triangle of H becomes L, column after column; pivots without anything left as in reg_solve.
-DEVICE void mem_factor(real* H, int n) {
-  if (n > MOST_DENSE) {
-    envelope_factor(H, n);
-    return;
-  }
-  for (int k = 0; k < n; ++k) {
-    if (lane() == k % LANES) {
-      real d = H[k * n + k];
-      for (int j = 0; j < k; ++j) d = fma_(-H[k * n + j], H[k * n + j], d);
-      H[k * n + k] = sqrt_(d > 0 ? d : REAL_MAX);
-    }
-    lane_sync();
-    const real inverse = R(1.0) / H[k * n + k];
-    LANE_FOR(e, n - k - 1) {
-      const int i = k + 1 + e;
-      real x = H[i * n + k];
-      for (int j = 0; j < k; ++j) x = fma_(-H[i * n + j], H[k * n + j], x);
-      H[i * n + k] = x * inverse;
-    }
-    lane_sync();
-  }
-}
-
-// In place: x becomes the solution of L L' x = x.
-DEVICE void mem_solve(real* x, const real* L, int n) {
-  if (n > MOST_DENSE) {
-    row_solve(x, L, n);
-    return;
-  }
-  for (int k = 0; k < n; ++k) {
-    if (lane() == 0) x[k] = x[k] / L[k * n + k];
-    lane_sync();
-    LANE_FOR(e, n - k - 1) x[k + 1 + e] = fma_(-L[(k + 1 + e) * n + k], x[k], x[k + 1 + e]);
-    lane_sync();
-  }
-  for (int k = n - 1; k >= 0; --k) {
-    if (lane() == 0) x[k] = x[k] / L[k * n + k];
-    lane_sync();
-    LANE_FOR(i, k) x[i] = fma_(-L[k * n + i], x[k], x[i]);
-    lane_sync();
-  }
-}
-
-// ------------------------------------------------------------------------------------------------------- interface
 
 // L = lower Cholesky factor of A (n x n, row-major), zero above the diagonal; L may be A itself.
 //
@@ -93,23 +45,14 @@ DEVICE void chol_factor(const Model& m, real* L, const real* A, int n) {
     return;
   }
 #endif
-  LANE_FOR(e, n * n) L[e] = e % n <= e / n ? A[e] : R(0.0);
+  if (n > MOST_DENSE) {
+    LANE_FOR(e, n * n) L[e] = e % n <= e / n ? A[e] : R(0.0);
+  } else {
+    LANE_FOR_LOADS(e, n * n) L[e] = A[e];
+  }
   lane_sync();
   mem_factor(L, n);
 }
-
-#if SIMENGINE_GPU && LANES <= 32
-// Four entries of row i of L before the diagonal, from column k on, and of its column i below the diagonal, from row k
-// on; zero elsewhere.
-DEVICE void four_before(real* l, const real* L, int n, int i, int k) {
-#pragma unroll
-  for (int e = 0; e < 4; ++e) l[e] = k + e < i && i < n ? L[i * n + k + e] : R(0.0);
-}
-DEVICE void four_below(real* l, const real* L, int n, int i, int k) {
-#pragma unroll
-  for (int e = 0; e < 4; ++e) l[e] = k + e > i && k + e < n ? L[(k + e) * n + i] : R(0.0);
-}
-#endif
 
 // In place: x becomes the solution of L L' x = x.
 DEVICE void chol_solve(real* x, const real* L, int n) {
@@ -210,6 +153,56 @@ DEVICE real row_dot(const real* J, int r, int stride, const real* x) {
   return sum;
 }
 
+// solve_with_rows where a matrix is in memory.
+DEVICE_CALL real solve_by_loops(real* column, real* x, const real* A, const real* d, real scale, int nrow,
+                                const real* J, int stride, const real* D, const real* residual, const real* b,
+                                real* gradient, real floor, real* H, int n) {
+  real norm = 0;
+#if SIMENGINE_GPU && LANES <= 32
+  LANE_FOR_LOADS(e, n * n) H[e] = A[e];
+  lane_sync();
+  LANE_FOR(i, n) {
+    if (scale != 0) H[i * n + i] += scale * d[i];
+    x[i] = b[i];
+  }
+  lane_sync();
+  add_rows(
+      column, H, n, nrow, J, stride, [=](int r) { return residual[r] < 0; },
+      [=](int r, int, real v) { return D[r] * v; },
+      [=](int r, int i, real c) { x[i] = fma_(-residual[r], c, x[i]); });
+#else
+  const bool sparse = n > MOST_DENSE;
+  LANE_FOR(i, n) {
+    real right = b[i];
+    for (int j = 0; j <= i; ++j) H[i * n + j] = A[i * n + j];
+    if (scale != 0) H[i * n + i] += scale * d[i];
+    x[i] = right;
+    if (sparse) continue;
+    ROLLED for (int r = 0; r < nrow; ++r) {
+      if (residual[r] < 0) {
+        const real c = D[r] * J[r * stride + i];
+        if (c != 0) {
+          right = fma_(-residual[r], c, right);
+          for (int j = 0; j <= i; ++j) H[i * n + j] = fma_(c, J[r * stride + j], H[i * n + j]);
+        }
+      }
+    }
+    x[i] = right;
+  }
+  if (sparse) add_sparse_rows(H, x, n, nrow, J, stride, D, residual);
+#endif
+  LANE_FOR(i, n) {
+    if (gradient) gradient[i] = x[i];
+    norm = fma_(x[i], x[i], norm);
+  }
+  norm = lane_sum(norm);
+  lane_sync();
+  if (gradient && norm < floor) return norm;
+  mem_factor(H, n);
+  mem_solve(x, H, n);
+  return norm;
+}
+
 // x = (A + scale diag(d) + sum over rows r with residual[r] < 0 of D[r] J[r]' J[r])^-1 b, and b is left as it is.
 //
 // J has nrow rows of `stride` words. H is n x n scratch for the form that loops over memory. With `gradient` not null,
@@ -279,34 +272,5 @@ DEVICE real solve_with_rows(const Model& m, real* x, const SymRows& A, const rea
     return norm;
   }
 #endif
-  real norm = 0;
-  const bool sparse = n > MOST_DENSE;
-  LANE_FOR(i, n) {
-    real right = b[i];
-    for (int j = 0; j <= i; ++j) H[i * n + j] = A.memory[i * n + j];
-    if (scale != 0) H[i * n + i] += scale * d[i];
-    x[i] = right;
-    if (sparse) continue;
-    ROLLED for (int r = 0; r < nrow; ++r) {
-      if (residual[r] < 0) {
-        const real c = D[r] * J[r * stride + i];
-        if (c != 0) {
-          right = fma_(-residual[r], c, right);
-          for (int j = 0; j <= i; ++j) H[i * n + j] = fma_(c, J[r * stride + j], H[i * n + j]);
-        }
-      }
-    }
-    x[i] = right;
-  }
-  if (sparse) add_sparse_rows(H, x, n, nrow, J, stride, D, residual);
-  LANE_FOR(i, n) {
-    if (gradient) gradient[i] = x[i];
-    norm = fma_(x[i], x[i], norm);
-  }
-  norm = lane_sum(norm);
-  lane_sync();
-  if (gradient && norm < floor) return norm;
-  mem_factor(H, n);
-  mem_solve(x, H, n);
-  return norm;
+  return solve_by_loops(m.column, x, A.memory, d, scale, nrow, J, stride, D, residual, b, gradient, floor, H, n);
 }

@@ -12,11 +12,39 @@ DEVICE real weighted_entry(const Model& m, const Rows& rows, int r, const real* 
   return sum;
 }
 
+// solve_weighted where M is in memory. Structures come by value: those whose address is given away stay in memory.
+DEVICE_CALL void solve_weighted_by_loops(const Model m, const Rows rows, real* x, const real* M, const real* weight,
+                                         const real* b, real* H) {
+  const int n = m.nv(), stride = m.nvp();
+#if SIMENGINE_GPU && LANES <= 32
+  LANE_FOR_LOADS(e, n * n) H[e] = M[e];
+  LANE_FOR(i, n) x[i] = b[i];
+  lane_sync();
+  add_rows(
+      m.column, H, n, rows.n, rows.J, stride, [&](int r) { return has_weight(rows, r, weight); },
+      [&](int r, int i, real) { return weighted_entry(m, rows, r, weight, i); }, [](int, int, real) {});
+#else
+  LANE_FOR(i, n) {
+    for (int j = 0; j <= i; ++j) H[i * n + j] = M[j * n + i];
+    ROLLED for (int r = 0; r < rows.n; ++r) {
+      if (!has_weight(rows, r, weight)) continue;
+      const real c = weighted_entry(m, rows, r, weight, i);
+      if (c == 0) continue;
+      for (int j = 0; j <= i; ++j) H[i * n + j] = fma_(c, rows.J[r * stride + j], H[i * n + j]);
+    }
+    x[i] = b[i];
+  }
+#endif
+  lane_sync();
+  mem_factor(H, n);
+  mem_solve(x, H, n);
+}
+
 // x = (M + J' W J)^-1 b; H is n x n scratch for the form that loops over memory.
 DEVICE void solve_weighted(const Model& m, const Rows& rows, real* x, const SymRows& M, const real* weight,
                            const real* b, real* H) {
-  const int n = m.nv(), stride = m.nvp();
 #if SIMENGINE_GPU && LANES <= 32
+  const int n = m.nv(), stride = m.nvp();
   if (REGISTERS_FIT(n)) {
     const int i = lane();
     real h[LANES];
@@ -44,19 +72,7 @@ DEVICE void solve_weighted(const Model& m, const Rows& rows, real* x, const SymR
     return;
   }
 #endif
-  LANE_FOR(i, n) {
-    for (int j = 0; j <= i; ++j) H[i * n + j] = M.memory[j * n + i];
-    ROLLED for (int r = 0; r < rows.n; ++r) {
-      if (!has_weight(rows, r, weight)) continue;
-      const real c = weighted_entry(m, rows, r, weight, i);
-      if (c == 0) continue;
-      for (int j = 0; j <= i; ++j) H[i * n + j] = fma_(c, rows.J[r * stride + j], H[i * n + j]);
-    }
-    x[i] = b[i];
-  }
-  lane_sync();
-  mem_factor(H, n);
-  mem_solve(x, H, n);
+  solve_weighted_by_loops(m, rows, x, M.memory, weight, b, H);
 }
 
 DEVICE void solve_newton(const Model& m, const int* nefc, const real* qM, const real* qfrc_smooth,
