@@ -1,7 +1,6 @@
 """The simulated executor: runs lists in virtual time on a model of a GPU, under any way of executing them.
 
-    model "serial", "streams", "graph", "graph-cached", "pipeline": that executor itself, on a driver in virtual time;
-        `streams` checks calls of fixed lists too, as it did when its costs were measured
+    model "serial", "streams", "graph", "graph-cached", "pipeline": that executor itself, on a driver in virtual time
     model "device": the same with lists run by a persistent kernel, whose blocks take tickets
     model "acs-sw", "acs-hw": the window of the ACS paper on the host and on the GPU
 
@@ -63,10 +62,11 @@ class SimulatedExecutor:
             profile = ChargedProfile(options.profile or Profile(), self._planning)
             inner = replace(options, driver=self._driver, device="cuda", stream=None, record=record, profile=profile)
             self._inner = make(_DRIVEN[options.model], inner)
-        # Constants were fitted to times of streams that check every call, also of fixed lists, which have scripts.
-        each_time = options.model == "streams" and options.stream_policy not in PLANNERS
-        tracking = self._tracking if each_time or options.model == "pipeline" else lambda: None
-        self._twins = Twins(self._spec, self._driver, self._emitting, tracking, each_time)
+        tracked = options.model in ("streams", "pipeline") and options.stream_policy not in PLANNERS
+        # Who polls checks fixed lists in every run; the others have a script of them, which they keep.
+        scripts = 0 if options.completion == "polling" and options.model == "streams" else options.graphs
+        tracking = self._tracking if tracked else None
+        self._twins = Twins(self._spec, self._driver, self._emitting, tracking, scripts)
 
     def _emitting(self) -> None:
         """An item is made, on the one thread there is; models with processes charge it to the process that asks."""
@@ -74,7 +74,7 @@ class SimulatedExecutor:
             self._clock.advance(self._spec.host.emit)
 
     def _tracking(self) -> None:
-        """A call is checked for hazards as it is pulled. Graphs and planners have that in a node's or plan's cost."""
+        """A call is checked for hazards. Graphs and planners have that in a node's or plan's cost."""
         self._clock.advance(self._spec.host.track)
 
     def _planning(self) -> None:

@@ -8,9 +8,9 @@ _H200 = GpuSpec(
     "h200",
     multiprocessors=132,
     # Measured with empty kernels, with CuPy 14 and Python 3.12: python -m benchmarks.launch_costs.
-    dispatch=2.96e-6,
-    chain=1.29e-6,
-    mark=0.0,
+    dispatch=2.82e-6,
+    chain=1.30e-6,
+    mark=0.01e-6,
     spacing=0.20e-6,
     node=0.70e-6,
     visible=1e-6,
@@ -20,24 +20,24 @@ _H200 = GpuSpec(
     admit=1.0e-6,
     release=1.68e-6,
     # Fitted to ant and half_cheetah in 64 worlds, over kept graphs.
-    worker=1.09,
+    worker=1.12,
     # No list so far tells.
     contention=0.5,
-    # Fitted as the host's Python is; empty kernels show 1.52.
-    crossing=5.17e-6,
+    # Fitted as the host's Python is; empty kernels show 1.55.
+    crossing=5.18e-6,
     host=HostSpec(
-        launch=3.45e-6,
-        record=0.24e-6,
-        wait=0.25e-6,
-        query=1.33e-6,
-        launch_graph=3.45e-6,
+        launch=3.68e-6,
+        record=0.25e-6,
+        wait=0.24e-6,
+        query=1.35e-6,
+        launch_graph=3.68e-6,
         # Fitted to ant and half_cheetah in 64 worlds: python -m benchmarks.gpu_model fit.
-        emit=3.24e-6,
-        keep=2.71e-6,
-        track=4.41e-6,
-        plan=21.2e-6,
-        build=34.7e-6,
-        build_node=14.0e-6,
+        emit=3.44e-6,
+        keep=0.63e-6,  # with them, to a script of six models
+        track=4.35e-6,
+        plan=13.7e-6,
+        build=43.3e-6,
+        build_node=11.5e-6,
         # Fitted so to graphs with a tracker each: where one tracker serves them all, lists that come again do not tell.
         resolve=14.9e-6,
     ),

@@ -22,8 +22,9 @@ class HostSpec:
     segments, once for each that an executor's graphs hold.
     emit: an emitter's making of a call.
     keep: an executor's own work on a call, charged with its launch. track: what the window, hazards and the choice of
-    a stream add to it, charged as it is pulled: before the executor waits for anything.
-    plan: hazards and a planner's choice for a call.
+    a stream add to it, charged as it is pulled: before the executor waits for anything. For a fixed list it is charged
+    once, as a script is made of it, except under polling, which makes none.
+    plan: hazards and a planner's choice for a call, of a fixed list also once.
     check: a hazard check of ACS against one call of its window. notify: a scheduler thread of ACS returns from its wait
     and brings the window up to date. send: putting a call into a queue that the GPU reads. listed: calls, not seconds,
     that the host of ACS-HW keeps in its list, at most.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any, Protocol
 
 from ..calls import AwaitCounts, Emitter, FixedList, Item, KernelCall
@@ -21,9 +23,12 @@ class Target(Protocol):
 
 
 class VirtualLaunch:
-    """A launch in virtual time of a call, whose own body, if it has one, runs at the kernel's end."""
+    """A launch in virtual time of a call, whose own body, if it has one, runs at the kernel's end.
 
-    __slots__ = ("_body", "call", "seconds", "shape", "target")
+    Planners look for what a call demands of the GPU in `grid`, `block` and `shared`, as they do in a CUDA launch.
+    """
+
+    __slots__ = ("_body", "block", "call", "grid", "seconds", "shape", "shared", "target")
 
     def __init__(self, call: KernelCall, spec: GpuSpec, target: Target | None) -> None:
         launch: Any = call.launch
@@ -35,6 +40,7 @@ class VirtualLaunch:
         self.call = call
         self.target = target
         self.shape: LaunchShape = shape_of(launch)
+        self.grid, self.block, self.shared = (self.shape.blocks,), (self.shape.threads,), self.shape.shared
         recorded = isinstance(launch, RecordedLaunch)
         self.seconds: float = launch.seconds if recorded else spec.estimate(call.cost)
         self._body: Callable[[], None] | None = None if recorded else lambda: launch.issue(0)
@@ -69,15 +75,15 @@ class ChargedProfile(Profile):
 
 
 class _Pulled:
-    """A fixed list whose calls tell when they are pulled."""
+    """A fixed list whose calls tell when they are pulled, so that they are checked then."""
 
-    def __init__(self, calls: FixedList, pulling: Callable[[], None]) -> None:
+    def __init__(self, calls: FixedList, checking: Callable[[], None]) -> None:
         self._calls = calls
-        self._pulling = pulling
+        self._checking = checking
 
     def __iter__(self) -> Iterator[KernelCall]:
         for call in self._calls:
-            self._pulling()
+            self._checking()
             yield call
 
 
@@ -88,8 +94,10 @@ class Twins:
         spec: the GPU.
         target: what the launches are issued to, where they are.
         emitting: called for each item that a generator yields.
-        pulling: called for each call that a generator yields, before the executor has it.
-        each_time: call it for those of fixed lists too; the executor cannot tell such lists from others then.
+        checking: called for each call that the executor checks for hazards as it pulls it, before it has it; None for
+            executors that do not.
+        scripts: how many scripts of fixed lists the executor keeps. Calls of such lists are checked as a script is
+            made, and in every run where they come with other emitters, or where there are no scripts.
     """
 
     def __init__(
@@ -97,14 +105,15 @@ class Twins:
         spec: GpuSpec,
         target: Target | None,
         emitting: Callable[[], None],
-        pulling: Callable[[], None] = lambda: None,
-        each_time: bool = False,
+        checking: Callable[[], None] | None = None,
+        scripts: int = 0,
     ) -> None:
         self._spec = spec
         self._target = target
         self._emitting = emitting
-        self._pulling = pulling
-        self._each_time = each_time
+        self._checking = checking
+        self._kept = scripts
+        self._scripts: OrderedDict[tuple[FixedList, ...], None] = OrderedDict()  # those that the executor has
         self._calls: dict[KernelCall, KernelCall] = {}
         self._lists: dict[FixedList, FixedList] = {}
         self._real: dict[KernelCall, KernelCall] = {}
@@ -113,18 +122,35 @@ class Twins:
         """Return emitters of twins. What is no emitter is left for the executor to refuse."""
         if isinstance(emitters, KernelCall | AwaitCounts):
             return emitters  # type: ignore[return-value]
-        return [self._emitter(emitter) for emitter in emitters]
+        twins = [self._emitter(emitter) for emitter in emitters]
+        if self._checking is None:
+            return twins
+        fixed = [twin for twin in twins if type(twin) is FixedList]
+        if self._kept and len(fixed) == len(twins):
+            self._script(tuple(fixed), self._checking)
+            return twins
+        return [_Pulled(twin, self._checking) if type(twin) is FixedList else twin for twin in twins]
 
     def real(self, twin: KernelCall) -> KernelCall:
         """Return the call whose twin this is."""
         return self._real[twin]
+
+    def _script(self, lists: tuple[FixedList, ...], checking: Callable[[], None]) -> None:
+        """Check the calls of lists of which the executor has no script yet, or none any more."""
+        if lists not in self._scripts:
+            self._scripts[lists] = None
+            for _ in chain.from_iterable(lists):
+                checking()
+            if len(self._scripts) > self._kept:
+                self._scripts.popitem(last=False)
+        self._scripts.move_to_end(lists)
 
     def _emitter(self, emitter: Any) -> Any:
         if type(emitter) is FixedList:
             twins = self._lists.get(emitter)
             if twins is None:
                 twins = self._lists[emitter] = FixedList(map(self._twin, emitter))
-            return _Pulled(twins, self._pulling) if self._each_time else twins
+            return twins
         return self._emit(emitter) if hasattr(emitter, "__iter__") else emitter
 
     def _emit(self, emitter: Iterable[Item]) -> Iterator[Any]:
@@ -133,7 +159,8 @@ class Twins:
             for item in items:
                 self._emitting()
                 if isinstance(item, KernelCall):
-                    self._pulling()
+                    if self._checking is not None:
+                        self._checking()
                     yield self._twin(item)
                 else:
                     yield AwaitCounts(self._twin(item.call)) if isinstance(item, AwaitCounts) else item

@@ -123,18 +123,18 @@ def test_without_costs_serial_takes_the_sum(emitters: list[list[Spec]], seconds:
     assert executor.now == pytest.approx(recorded.seconds(), abs=1e-12)
 
 
-def fan(width: int, length: int, us: float) -> RecordedList:
+def fan(width: int, length: int, us: float, fixed: bool = True) -> RecordedList:
     """Independent chains, call by call in turn."""
     lists = Lists()
     for _ in range(length):
         for n in range(width):
             lists.add("", chr(ord("A") + n), us, shaped(8))
-    return lists.build(fixed=True)
+    return lists.build(fixed)
 
 
 @pytest.mark.parametrize("model", ["streams", "acs-sw", "acs-hw", "device"])
 def test_more_of_everything_never_hurts_a_fan_of_chains(model: str) -> None:
-    recorded = fan(8, 12, 20.0)
+    recorded = fan(8, 12, 20.0, fixed=model != "streams")  # whose window does not hold calls of fixed lists
 
     def span(**options: Any) -> float:
         executor = simulated(recorded.segments, model, **{"streams": 8, "window": 64, **options})
@@ -283,30 +283,52 @@ def test_hazards_are_looked_for_as_calls_are_pulled(completion: str, ahead: int)
     for _ in range(3):
         lists.add("", "x", 50.0)
     gpu = with_host(machine(), track=10 * US)
-    for fixed in (False, True):
-        recorded = lists.build(fixed)
-        executor = simulated(recorded.segments, "streams", gpu, record="off", completion=completion)
-        for _ in range(2):  # fixed lists are checked again in the second run
-            begin = executor.now
-            executor.run(recorded.emitters())
-            executor.synchronize()
-            # by events behind the first call's check, and beside its kernel; by polling behind all in the window
-            assert executor.now - begin == pytest.approx((ahead * 10 + 3 * 50) * US)
-
-
-def test_a_pipeline_checks_what_generators_yield_and_no_fixed_lists() -> None:
-    lists = Lists()
-    for _ in range(3):
-        lists.add("", "x", 1.0)
-    gpu = with_host(machine(), track=10 * US)
-    spent = {}
-    for fixed in (False, True):
-        recorded = lists.build(fixed)
-        executor = simulated(recorded.segments, "pipeline", gpu, record="off")
+    recorded = lists.build()
+    executor = simulated(recorded.segments, "streams", gpu, record="off", completion=completion)
+    for _ in range(2):
+        begin = executor.now
         executor.run(recorded.emitters())
-        spent[fixed] = executor.now
-    assert spent[False] >= 30 * US
-    assert spent[True] < 10 * US
+        executor.synchronize()
+        # by events behind the first call's check, and beside its kernel; by polling behind all in the window
+        assert executor.now - begin == pytest.approx((ahead * 10 + 3 * 50) * US)
+
+
+def spent(executor: Any, emitters: list[Any]) -> float:
+    """Virtual microseconds of a run."""
+    begin = executor.now
+    executor.run(emitters)
+    executor.synchronize()
+    return round((executor.now - begin) / US, 6)
+
+
+SCRIPTED = [("streams", "events"), ("pipeline", "events"), ("pipeline", "polling")]  # completion is of streams alone
+
+
+@pytest.mark.parametrize(("model", "completion"), SCRIPTED)
+def test_hazards_of_fixed_lists_are_looked_for_once(model: str, completion: str) -> None:
+    """By two runs of a chain of three: the second finds the script that the first has made."""
+    recorded = fan(1, 3, 1.0)
+    gpu = with_host(machine(), track=10 * US)
+    executor = simulated(recorded.segments, model, gpu, record="off", completion=completion)
+    assert [spent(executor, recorded.emitters()) for _ in range(3)] == [33.0, 3.0, 3.0]
+    for _ in range(2):  # beside a generator there is no script
+        assert spent(executor, [*recorded.emitters(), iter([])]) > 30.0
+
+
+def test_by_polling_hazards_of_fixed_lists_are_looked_for_in_every_run() -> None:
+    recorded = fan(1, 3, 1.0)
+    gpu = with_host(machine(), track=10 * US)
+    executor = simulated(recorded.segments, "streams", gpu, record="off", completion="polling")
+    assert [spent(executor, recorded.emitters()) for _ in range(3)] == [33.0, 33.0, 33.0]
+
+
+def test_a_script_that_was_let_go_is_paid_for_again() -> None:
+    recorded = fan(1, 3, 1.0)
+    gpu = with_host(machine(), track=10 * US)
+    executor = simulated(recorded.segments, "streams", gpu, record="off", graphs=1)
+    (first,) = recorded.emitters()
+    other = FixedList(first)
+    assert [spent(executor, [one]) for one in (first, first, other, first)] == [33.0, 3.0, 33.0, 33.0]
 
 
 @pytest.mark.parametrize("policy", ["kesco", "opara"])
@@ -319,6 +341,16 @@ def test_planners_plan_a_fixed_list_once_and_others_in_every_run(policy: str) ->
         assert executor.now == pytest.approx(120 * US)
         executor.run(lists)
         assert executor.now == pytest.approx((120 + 10 * again) * US)
+
+
+def test_planners_see_what_calls_demand_of_the_gpu() -> None:
+    """Opara issues the least demanding call first, by what its blocks fill."""
+    lists = Lists()
+    for n, blocks in enumerate((300, 2, 40)):
+        lists.add("", chr(ord("A") + n), 5.0, shaped(blocks))
+    recorded = lists.build(fixed=True)
+    trace = simulated(recorded.segments, "streams", stream_policy="opara").run(recorded.emitters())
+    assert [trace.order[step.seq].name for step in trace.log if step.kind == "issue"] == ["k1", "k2", "k0"]
 
 
 def test_rounds_are_those_of_the_modelled_executor() -> None:
