@@ -27,13 +27,13 @@ def over(other: str, executor: str, workload: str) -> float:
     return times(workload)[other] / times(workload)[executor]
 
 
-def test_cached_graphs_are_within_3_percent_of_the_fastest_for_steps_ahead_of_counts() -> None:
+def test_cached_graphs_are_within_4_percent_of_the_fastest_for_steps_ahead_of_counts() -> None:
     assert "of eleven executors" in _MEASURED["graph-cached"]
     for model in MODELS:
         measured = times(f"{model}:emission=ahead")
         del measured["auto"]  # is one of the others
         assert len(measured) == 11
-        assert measured["graph-cached"] <= 1.03 * min(measured.values())
+        assert measured["graph-cached"] <= 1.04 * min(measured.values())
 
 
 def test_whole_steps_of_few_worlds_take_half_of_that_but_for_one_model() -> None:
@@ -47,9 +47,9 @@ def test_whole_steps_of_few_worlds_take_half_of_that_but_for_one_model() -> None
 
 def test_cached_graphs_take_longer_than_streams_for_steps_that_wait_for_counts() -> None:
     ratios = sorted(times(model)["graph-cached"] / times(model)["streams"] for model in MODELS)
-    assert "1.6 to 2.4 times as long on three of five models" in _MEASURED["streams"]
-    assert "0.7 and 0.9 times on the others" in _MEASURED["streams"]
-    assert ratios == pytest.approx([0.67, 0.94, 1.58, 1.91, 2.38], abs=0.06)
+    assert "1.3 to 2.9 times as long on three of five models" in _MEASURED["streams"]
+    assert "0.8 times on the others" in _MEASURED["streams"]
+    assert ratios == pytest.approx([0.79, 0.83, 1.34, 1.75, 2.87], abs=0.006)
 
 
 def test_the_page_has_the_ratios_to_serial() -> None:
@@ -68,7 +68,7 @@ def test_auto_is_never_far_behind() -> None:
     tried = {row["workload"] for row in ROWS if row["executor"] == "auto"}
     assert len(tried) >= 20
     assert all(over("graph-cached", "auto", workload) >= 0.95 for workload in tried)
-    assert all(over("serial", "auto", workload) >= 0.98 for workload in tried if "shards" not in workload)
+    assert all(over("serial", "auto", workload) >= 0.985 for workload in tried if "shards" not in workload)
 
 
 def test_whole_steps_over_the_best_serial() -> None:
@@ -77,8 +77,8 @@ def test_whole_steps_over_the_best_serial() -> None:
         lists = [name for name in (model, f"{model}:emission=ahead", f"{model}:shards=4") if times(name)]
         best = min(times(name)["serial"] for name in lists)
         gained.append(best / times(f"{model}:emission=whole")["graph-cached"])
-    assert statistics.fmean(gained[:-1]) == pytest.approx(2.33, abs=0.0051)
-    assert gained[-1] == pytest.approx(5.55, abs=0.0051)
+    assert statistics.fmean(gained[:-1]) == pytest.approx(2.30, abs=0.0051)
+    assert gained[-1] == pytest.approx(4.84, abs=0.0051)
 
 
 def test_over_graphs_that_are_built_anew() -> None:
@@ -87,8 +87,8 @@ def test_over_graphs_that_are_built_anew() -> None:
     whole = [
         times(f"{model}:emission=ahead")["graph"] / times(f"{model}:emission=whole")["graph-cached"] for model in MODELS
     ]
-    for ratios, shown in ((fixed, "1.9 to 5.0 on fixed"), (counted, "1.7 to 3.4, mean"), (whole, "2.4 to 8.8, mean")):
+    for ratios, shown in ((fixed, "1.8 to 4.0 on fixed"), (counted, "1.7 to 3.0, mean"), (whole, "2.4 to 7.8, mean")):
         assert f"{min(ratios):.1f} to {max(ratios):.1f}" in shown
         assert shown in PAGE
     means = [statistics.fmean(ratios) for ratios in (fixed, counted, whole)]
-    assert means == pytest.approx([3.0, 2.5, 5.1], abs=0.051)
+    assert means == pytest.approx([2.6, 2.3, 4.7], abs=0.051)

@@ -73,6 +73,17 @@ def test_executors_in_microseconds() -> None:
     assert lines[-1].startswith(f"| {readme_table.WHOLE} | a kernel for each model | 142 |")
 
 
+def test_a_model_without_whole_steps_shows_none() -> None:
+    row = {"executor": "graph-cached", "us_per_step": 120.0}
+    rows = [
+        row | {"workload": f"{name}:emission={emission}", "kernels_per_step": kernels}
+        for name, of_list, whole in (("ant", 32, 2), ("grasp", 13, 13))
+        for emission, kernels in (("ahead", of_list), ("whole", whole))
+    ]
+    last = readme_table.executors([{"rows": rows}]).splitlines()[-1]
+    assert last == f"| {readme_table.WHOLE} | a kernel for each model | 120 |  |  |  |  |  |  |"
+
+
 def test_models_in_one_batch_by_executor() -> None:
     row = {"worlds_each": 64, "executor": "graph-cached", "emission": "whole", "us_per_step": 240.4}
     row |= {"kernels_per_step": 12, "one_after_another_us": 700.0, "peer_us": 8000.0}
