@@ -128,8 +128,8 @@ def executors(results: Sequence[dict[str, Any]]) -> str:
     whole = [took.get((f"{name}:emission=whole", "graph-cached")) for name in LISTS]
     # a model without whole steps has its list there too
     same = [calls.get(f"{name}:emission=whole") == calls.get(f"{name}:emission=ahead", -1) for name in LISTS]
-    times = (None if listed else time for time, listed in zip(whole, same, strict=True))
-    lines.append(_line((WHOLE, "a kernel for each model", *map(_us, times), "")))
+    cells = (_us(None if listed else time) for time, listed in zip(whole, same, strict=True))
+    lines.append(_line((WHOLE, "a kernel for each model", *cells, "")))
     return "\n".join(lines)
 
 

@@ -1,10 +1,8 @@
 """The GPU model: `python -m benchmarks.gpu_model fit LISTS`, then `python -m benchmarks.gpu_model report LISTS`.
 
 LISTS is what `python -m benchmarks.record_lists` wrote on the GPU. `fit` prints a preset, to be committed by hand in
-scheduler/gpu_model/presets.py: from all measurements of two workloads, and of a third one from its list ahead of counts
-under `streams`, which the host issues more slowly than the device runs it. `report` checks the preset against every
-workload, asks for the ratios of the ACS paper, and answers what-if questions. Both take results of `simengine bench
-scheduler` for executor `device`.
+scheduler/gpu_model/presets.py. `report` checks the preset against every workload, asks for the ratios of the ACS
+paper, and answers what-if questions. Both take results of `simengine bench scheduler` for executor `device`.
 """
 
 from __future__ import annotations
@@ -18,14 +16,15 @@ from typing import Any
 
 from benchmarks.gpu_model import paper, workers
 from benchmarks.gpu_model.data import Workload, load, together
-from benchmarks.gpu_model.fit import BY_HOST, fit, from_costs
+from benchmarks.gpu_model.fit import fit, from_costs
 from benchmarks.gpu_model.report import plot, table, validation_table
 from benchmarks.gpu_model.validation import validate_workload
 from benchmarks.gpu_model.whatif import what_if
 from scheduler.gpu_model import gpu_named
 
-FITTED = ("ant x 64", "half_cheetah x 64")
-ISSUED = "6 models x 64"
+FITTED = ("ant x 64", "6 models x 64")
+"""A list that is a chain for the most part, and a wide one that the host issues more slowly than the device runs it."""
+
 ASKED = ("ant x 2048",)
 BESIDE = ("ant x 64", "humanoid x 64", "half_cheetah x 64", "walker2d_v5 x 64")
 
@@ -43,8 +42,7 @@ def fitting(args: argparse.Namespace) -> int:
     """Print the machine that fits."""
     workloads, costs, _ = load(args.lists)
     gpu = from_costs(gpu_named(args.gpu), costs)
-    told = [*chosen(workloads, args.fitted), *(w.only(*BY_HOST) for w in chosen(workloads, args.issued))]
-    found = fit(gpu, told, progress=lambda text: print(text, file=sys.stderr, flush=True))
+    found = fit(gpu, chosen(workloads, args.fitted), progress=lambda text: print(text, file=sys.stderr, flush=True))
     found = workers.fit_worker(workloads, found, workers.measured(args.benched), args.fitted)
     print(json.dumps(asdict(found), indent=1))
     return 0
@@ -55,10 +53,7 @@ def reporting(args: argparse.Namespace) -> int:
     workloads, _, about = load(args.lists)
     gpu = gpu_named(args.gpu)
     result: dict[str, Any] = {"measured": about, "gpu": asdict(gpu)}
-    result["validation"] = [
-        validate_workload(workload, gpu, workload.name in args.fitted, workload.name in args.issued)
-        for workload in workloads
-    ]
+    result["validation"] = [validate_workload(workload, gpu, workload.name in args.fitted) for workload in workloads]
     print(validation_table(result["validation"]), "\n", flush=True)
     if args.plot:
         plot(result["validation"], args.plot)
@@ -85,7 +80,6 @@ def main() -> int:
         command.add_argument("lists", type=Path)
         command.add_argument("--gpu", default="h200", help="preset to start from, or to check")
         command.add_argument("--fitted", nargs="+", default=list(FITTED), help="names of the workloads fitted on")
-        command.add_argument("--issued", nargs="*", default=[ISSUED], help="those of which one time alone is fitted on")
         command.add_argument(
             "--benched", nargs="+", type=Path, default=[], help="results of `simengine bench scheduler`"
         )

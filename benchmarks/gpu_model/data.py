@@ -37,11 +37,6 @@ class Workload:
     lists: dict[str, RecordedList]
     measured: tuple[Measurement, ...]
 
-    def only(self, emission: str, executor: str) -> Workload:
-        """The same with what was measured of one list under one executor."""
-        mine = tuple(m for m in self.measured if (m.emission, m.executor) == (emission, executor))
-        return replace(self, measured=mine)
-
 
 def short_name(models: Sequence[str], worlds: int) -> str:
     """A name for tables: the model, or how many there are, and the worlds of each."""

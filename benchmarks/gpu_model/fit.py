@@ -1,10 +1,9 @@
-"""The constants of a machine: some are taken from what empty kernels show, the others fitted to some workloads.
+"""The constants of a machine: some are taken from what empty kernels show, the others fitted to two workloads.
 
 What is fitted: the host's Python for each call (`emit`, `keep`, `track`, `plan`), and for each graph that is built and
 its nodes (`build`, `build_node`); on the device, `crossing`, of which empty kernels show too little. `resolve` is not:
 in a list that has come before, no combination of segments is unknown. The measure is the root mean square of the
-logarithms of predicted over measured times of a step, over every executor and emission of the workloads. `keep` is told
-apart from `emit` and `track` only by a list that needs neither and keeps the host busy: `BY_HOST` of a large batch.
+logarithms of predicted over measured times of a step, over every executor and emission of the two workloads.
 """
 
 from __future__ import annotations
@@ -22,9 +21,6 @@ from scheduler.gpu_model import GpuSpec
 FREE = ("emit", "keep", "track", "plan", "build", "build_node", "crossing")
 FIRST = (3e-6, 1e-6, 4e-6, 12e-6, 50e-6, 10e-6, 2e-6)
 LARGEST = (20e-6, 10e-6, 20e-6, 50e-6, 1e-3, 50e-6, 20e-6)
-BY_HOST = ("ahead", "streams")
-"""Emission and executor of a script: of a batch wide enough, what is measured is how fast the host issues it."""
-
 PULL = 0.02
 """Towards the first values, so that a constant on which no measurement depends stays there."""
 

@@ -23,20 +23,19 @@ def _shown(value: Any) -> str:
 
 def validation_table(validated: Sequence[dict[str, Any]]) -> str:
     """A row for each workload: how far times are off, and the order."""
-    rows = []
-    for found in validated:
-        ratios = [row["ratio"] for row in found["rows"] if row["fitted"] == found["fitted"]]
-        row = {
+    rows = [
+        {
             "workload": found["workload"],
             "fitted": "yes" if found["fitted"] else "",
             "rms log": found["rms_log"],
-            "worst ratio": max(ratios, key=lambda r: max(r, 1 / r)),
+            "worst ratio": max((row["ratio"] for row in found["rows"]), key=lambda r: max(r, 1 / r)),
             "pairs in order": f"{found['pairs_in_order']} of {found['pairs']}",
             "tau": found["tau"],
             "fastest, measured": found["fastest_measured"],
             "fastest, predicted": found["fastest_predicted"],
         }
-        rows.append(row)
+        for found in validated
+    ]
     return table(rows)
 
 
@@ -46,14 +45,14 @@ def plot(validated: Sequence[dict[str, Any]], path: Path) -> None:
 
     figure = Figure(figsize=(7, 6.2), layout="constrained")
     axes = figure.subplots()
-    rows = [row for found in validated for row in found["rows"]]
-    for number, executor in enumerate(dict.fromkeys(row["executor"] for row in rows)):
+    rows = [(row, found["fitted"]) for found in validated for row in found["rows"]]
+    for number, executor in enumerate(dict.fromkeys(row["executor"] for row, _ in rows)):
         for fitted, marker in ((True, "x"), (False, "o")):
-            mine = [row for row in rows if (row["executor"], row["fitted"]) == (executor, fitted)]
+            mine = [row for row, own in rows if row["executor"] == executor and own == fitted]
             label = None if fitted else executor
             points = [row["us"] for row in mine], [row["predicted_us"] for row in mine]
             axes.scatter(*points, marker=marker, color=f"C{number}", label=label, s=28)
-    ends = [min(row["us"] for row in rows) / 1.3, max(row["us"] for row in rows) * 1.3]
+    ends = [min(row["us"] for row, _ in rows) / 1.3, max(row["us"] for row, _ in rows) * 1.3]
     axes.plot(ends, ends, color="0.5", linewidth=0.8)
     axes.set(xscale="log", yscale="log", xlabel="measured [us a step]", ylabel="predicted [us a step]")
     axes.set_title("GPU model: x fitted, o not")

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from benchmarks.gpu_model.data import Workload, predicted
-from benchmarks.gpu_model.fit import BY_HOST, rms
+from benchmarks.gpu_model.fit import rms
 from scheduler.gpu_model import GpuSpec
 
 APART = 1.05
@@ -30,25 +30,19 @@ def kendall(right: int, every: int) -> float:
     return 2 * right / every - 1 if every else 1.0
 
 
-def validate_workload(workload: Workload, gpu: GpuSpec, fitted: bool, issued: bool = False) -> dict[str, Any]:
-    """Times of each measurement of a workload, how far they are off, and the order.
-
-    `fitted` says whether all of them were fitted to, `issued` whether `BY_HOST` alone was: then it is shown with the
-    others, and is left out of the figures.
-    """
+def validate_workload(workload: Workload, gpu: GpuSpec, fitted: bool) -> dict[str, Any]:
+    """Times of each measurement of a workload, how far they are off, and the order."""
     rows = []
     for m in workload.measured:
         us = predicted(workload.lists[m.emission], m.executor, gpu)
-        own = fitted or (issued and (m.emission, m.executor) == BY_HOST)
-        rows.append({**m._asdict(), "predicted_us": round(us, 1), "ratio": round(us / m.us, 3), "fitted": own})
-    checked = [row for row in rows if row["fitted"] == fitted]
-    right, every = order_reproduced([(row["us"], row["predicted_us"]) for row in checked])
+        rows.append({**m._asdict(), "predicted_us": round(us, 1), "ratio": round(us / m.us, 3)})
+    right, every = order_reproduced([(row["us"], row["predicted_us"]) for row in rows])
     return {
         "workload": workload.name,
         "fitted": fitted,
         "calls": {emission: len(recorded.calls) for emission, recorded in workload.lists.items()},
         "rows": rows,
-        "rms_log": round(rms([math.log(row["ratio"]) for row in checked]), 3),
+        "rms_log": round(rms([math.log(row["ratio"]) for row in rows]), 3),
         "pairs_in_order": right,
         "pairs": every,
         "tau": round(kendall(right, every), 3),

@@ -19,25 +19,25 @@ _H200 = GpuSpec(
     # Traces of executor device show so much (simengine bench scheduler, docs/decisions/0006-device-executor.md).
     admit=1.0e-6,
     release=1.68e-6,
-    # Fitted to ant and half_cheetah in 64 worlds, over kept graphs.
-    worker=1.12,
+    # Fitted to ant in 64 worlds, over kept graphs.
+    worker=1.18,
     # No list so far tells.
     contention=0.5,
     # Fitted as the host's Python is; empty kernels show 1.55.
-    crossing=5.18e-6,
+    crossing=6.28e-6,
     host=HostSpec(
         launch=3.68e-6,
         record=0.25e-6,
         wait=0.24e-6,
         query=1.35e-6,
         launch_graph=3.68e-6,
-        # Fitted to ant and half_cheetah in 64 worlds: python -m benchmarks.gpu_model fit.
-        emit=3.44e-6,
-        keep=0.63e-6,  # with them, to a script of six models
-        track=4.35e-6,
-        plan=13.7e-6,
-        build=43.3e-6,
-        build_node=11.5e-6,
+        # Fitted to ant, and six models in one batch, in 64 worlds: python -m benchmarks.gpu_model fit.
+        emit=4.86e-6,
+        keep=0.90e-6,
+        track=3.91e-6,
+        plan=11.2e-6,
+        build=24.0e-6,
+        build_node=13.2e-6,
         # Fitted so to graphs with a tracker each: where one tracker serves them all, lists that come again do not tell.
         resolve=14.9e-6,
     ),

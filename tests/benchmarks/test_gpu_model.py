@@ -94,20 +94,6 @@ def test_a_machine_that_made_the_measurements_is_validated_and_another_is_not(tm
     assert lines[2].startswith("| made x 1 | yes | 0.0 | 1.0 |")
 
 
-def test_one_time_that_was_fitted_to_is_no_check() -> None:
-    """It is shown with the others and marked; the figures are as if it had not been measured."""
-    made = workload(H200)
-    odd = replace(made, measured=(*made.measured[1:], made.measured[0]._replace(us=1.0)))
-    issued = tuple(m._replace(us=1.0) if (m.emission, m.executor) == fit.BY_HOST else m for m in made.measured)
-    assert validate_workload(odd, H200, fitted=False, issued=True)["rms_log"] > 0.3
-    found = validate_workload(replace(made, measured=issued), H200, fitted=False, issued=True)
-    assert (found["rms_log"], found["tau"]) == (pytest.approx(0.0, abs=1e-3), 1.0)
-    assert found["pairs"] < validate_workload(made, H200, fitted=False)["pairs"]
-    assert [(row["emission"], row["executor"]) for row in found["rows"] if row["fitted"]] == [fit.BY_HOST]
-    assert validation_table([found]).splitlines()[2].startswith("| made x 1 |  | 0.0 | 1.0 |")
-    assert made.only(*fit.BY_HOST).measured == tuple(m for m in made.measured if m[:2] == fit.BY_HOST)
-
-
 def test_a_fit_finds_the_costs_that_measurements_tell() -> None:
     truth = with_host(H200, emit=3e-6, keep=1.5e-6, track=4e-6)
     seen: list[str] = []
