@@ -266,8 +266,8 @@ DEVICE void add_ungathered(real* H, int n, int first, real c, const real* v) {
   }
 }
 
-// H_ij += the sum over rows r of c(r, i) J[r][j], in the lower triangle. `taken(r)` says whether row r has a part in it,
-// `coefficient(r, i, J[r][i])` is c(r, i), and `each(r, i, c)` is called where that is not zero.
+// H_ij += the sum over rows r of c(r, i) J[r][j], in the lower triangle. `taken(r)` says whether row r has a part in
+// it, `coefficient(r, i, J[r][i])` is c(r, i), and `each(r, i, c)` is called where that is not zero.
 template <typename Taken, typename Coefficient, typename Each>
 DEVICE void add_rows(real* column, real* H, int n, int nrow, const real* J, int stride, Taken taken,
                      Coefficient coefficient, Each each) {
