@@ -148,7 +148,7 @@ def without(line: str, after: str) -> Edit:
 SEEDED = {
     "a lane_sync of kinematics is missing": ("kinematics", without("lane_sync();", "// (2) body frames, parents")),
     "a lane_sync of the solver is missing": ("solve", without("lane_sync();", "LANE_FOR(r, n) efc_force[r]")),
-    "a lane_sync of the factor is missing": ("factor_m", without("lane_sync();", "DEVICE void mem_factor")),
+    "a lane_sync of the factor is missing": ("factor_m", without("lane_sync();", "DEVICE void factor_by_dots")),
 }
 
 
