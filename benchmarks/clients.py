@@ -36,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-import scheduler
+import simengine_scheduler
 
 BODY = "float x = data[i]; for (int k = 0; k < work; k++) x = x * 0.999f + 0.5f; data[i] = x;"
 HOST_SOURCE = f"""
@@ -83,16 +83,16 @@ Outcome = tuple[float, float, float, bytes]  # begin, end [monotonic seconds], r
 
 def own(work: Work, start: Start) -> Outcome:
     """A process with a scheduler of its own."""
-    table = scheduler.Segments()
+    table = simengine_scheduler.Segments()
     on_gpu = work.device == "cuda"
     arrays, launches = _own_launches(work)
     ids = [table.intern(f"x{k}") for k in range(work.width)]
     calls = [
-        scheduler.KernelCall(f"chew{k}", launches[k % work.width], (), (), (ids[k % work.width],))
+        simengine_scheduler.KernelCall(f"chew{k}", launches[k % work.width], (), (), (ids[k % work.width],))
         for k in range(work.calls)
     ]
-    executor = scheduler.make_executor("graph-cached" if work.graph else work.executor, segments=table)
-    step = scheduler.FixedList(calls)
+    executor = simengine_scheduler.make_executor("graph-cached" if work.graph else work.executor, segments=table)
+    step = simengine_scheduler.FixedList(calls)
 
     def run(lists: int) -> None:
         for _ in range(lists):
@@ -115,18 +115,18 @@ def _own_launches(work: Work) -> tuple[list[Any], list[Any]]:
 
         kernel = cupy.RawKernel(CUDA_SOURCE, "chew")
         arrays = [cupy.zeros(work.size, np.float32) for _ in range(work.width)]
-        from_kernel = scheduler.CudaLaunch.from_kernel
+        from_kernel = simengine_scheduler.CudaLaunch.from_kernel
         return arrays, [from_kernel(kernel, (work.blocks,), (BLOCK,), (work.work, a)) for a in arrays]
     function = ctypes.CDLL(work.library).chew
-    buffers = scheduler.BufferSet()
+    buffers = simengine_scheduler.BufferSet()
     arrays = [np.zeros(work.size, np.float32) for _ in range(work.width)]
     memory = [buffers.add(f"x{k}", a.ctypes.data, a.nbytes) for k, a in enumerate(arrays)]
-    return arrays, [scheduler.HostLaunch(function, (work.work, m), buffers) for m in memory]
+    return arrays, [simengine_scheduler.HostLaunch(function, (work.work, m), buffers) for m in memory]
 
 
 def client(work: Work, address: str, start: Start) -> Outcome:
     """A client of an owner."""
-    with scheduler.connect(address, timeout=60) as owner:
+    with simengine_scheduler.connect(address, timeout=60) as owner:
         names = [f"x{k}" for k in range(work.width)]
         arrays = [owner.allocate(name, work.size) for name in names]
         on_gpu = work.device == "cuda"
@@ -135,7 +135,7 @@ def client(work: Work, address: str, start: Start) -> Outcome:
         chosen = [names[k % work.width] for k in range(work.calls)]
         step = owner.define(
             [
-                scheduler.ClientCall(f"chew{k}", kernel, (work.work, x), updates=[x], grid=grid, block=block)
+                simengine_scheduler.ClientCall(f"chew{k}", kernel, (work.work, x), updates=[x], grid=grid, block=block)
                 for k, x in enumerate(chosen)
             ],
             graph=work.graph,
@@ -203,7 +203,7 @@ def together(function: Callable[..., Outcome], arguments: tuple[Any, ...], count
 def owner_process(work: Work, folder: str) -> Iterator[str]:
     """An owner in a process of its own; yields its address."""
     address = os.path.join(folder, "owner")
-    command = [sys.executable, "-m", "scheduler.service", "--address", address, "--executor", work.executor]
+    command = [sys.executable, "-m", "simengine_scheduler.service", "--address", address, "--executor", work.executor]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -37,7 +37,6 @@ import numpy as np
 import simengine
 from benchmarks.features.probes import pair
 from benchmarks.models import ASSETS
-from scheduler.calls import Item
 from simengine.backends.base import lanes_for
 from simengine.backends.cuda import CudaBackend
 from simengine.backends.host import HostBackend
@@ -52,6 +51,7 @@ from simengine.kernels.step_kernel import step_kernel
 from simengine.model.table import PAIR_TYPES
 from simengine.stages.stage import Stage
 from simengine.state.fields import FIELDS, ROW_CLASSES
+from simengine_scheduler.calls import Item
 
 BODIES = (0, 1, 3, 5)
 """Free bodies beside the comb: nv is 7, 13, 25 and 37."""

@@ -25,7 +25,7 @@ import random
 import statistics
 from time import process_time_ns
 
-from scheduler import KernelCall, PythonLaunch, Segments, Window
+from simengine_scheduler import KernelCall, PythonLaunch, Segments, Window
 
 CALLS = 2000  # a list; measured as one batch
 LISTS = ("worlds", "readers", "random", "fresh")

@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from scheduler import CudaLaunch
-from scheduler.driver import CudaDriver
+from simengine_scheduler import CudaLaunch
+from simengine_scheduler.driver import CudaDriver
 
 COUNT = 200
 REPEATS = 9

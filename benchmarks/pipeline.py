@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler import CudaLaunch, Executor, JobArguments, JobKind, KernelCall, Segments, make_executor
+from simengine_scheduler import CudaLaunch, Executor, JobArguments, JobKind, KernelCall, Segments, make_executor
 
 _SOURCE = r"""
 extern "C" __global__ void link(long long cycles, const float* from, float* to) {

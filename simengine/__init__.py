@@ -52,8 +52,8 @@ def _register_environments() -> None:
             entry.load()()
         except (ImportError, AttributeError) as error:
             warnings.warn(
-                f"simengine's environments could not be registered ({error}); a package or folder of your own named "
-                "'envs' may hide simengine's: rename it, or call its register_envs() yourself",
+                f"simengine's environments could not be registered ({error}); reinstall simengine, or call "
+                "simengine_envs.register_envs() to see the whole error",
                 stacklevel=3,
             )
 

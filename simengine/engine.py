@@ -10,7 +10,6 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from scheduler import AutoExecutor, Buffer, Emitter, Executor, Segments, Trace, make_executor
 from simengine.backends.base import Backend
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
 from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
@@ -27,6 +26,7 @@ from simengine.kernels.functions import KernelFunctions
 from simengine.model.blob import pack_models, with_integers
 from simengine.model.model import Model
 from simengine.state.fields import COLUMNS, FIELD, FIELDS, LARGE_ISLANDS
+from simengine_scheduler import AutoExecutor, Buffer, Emitter, Executor, Segments, Trace, make_executor
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _TABLES = ("model_ints", "model_reals")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scheduler import Trace
 from simengine.emission.calls import EmittedCall
 from simengine.errors import BackendError
 from simengine.model.model import Model
 from simengine.state.fields import FIELD, FIELDS, INTEGRATION_STATE, STATUS, entry_shape
+from simengine_scheduler import Trace
 
 if TYPE_CHECKING:
     from simengine.emission.memory import Footprint

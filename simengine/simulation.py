@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 import mujoco
 import numpy as np
 
-from scheduler import Emitter, Executor, Segments, Trace
 from simengine.backends.select import make_backend
 from simengine.emission.calls import EmittedCall
 from simengine.engine import ListEngine
@@ -19,6 +18,7 @@ from simengine.jax_engine import JaxEngine
 from simengine.model.model import Model, load_model
 from simengine.records import Constraints, Contacts
 from simengine.state.fields import FIELD, STATUS
+from simengine_scheduler import Emitter, Executor, Segments, Trace
 
 ModelSource: TypeAlias = str | os.PathLike[str] | mujoco.MjModel | Model
 
@@ -48,7 +48,7 @@ class Simulation:
             need at once, which spares small batches the wait; "whole" makes a step of a shard one call: on the host for
             any model, on the GPU for simple models with few worlds, others being stepped "ahead". "auto" suits the
             executor; no result depends on it.
-        executor_options: further options for `scheduler.make_executor`, such as window or streams.
+        executor_options: further options for `simengine_scheduler.make_executor`, such as window or streams.
 
     Raises:
         ValueError: a bad argument, named in the message.
@@ -161,7 +161,7 @@ class Simulation:
         """Advance every world as `step` does, through an executor of the caller's.
 
         Args:
-            executor: one of `scheduler.make_executor(name, **sim.executor_options)`.
+            executor: one of `simengine_scheduler.make_executor(name, **sim.executor_options)`.
             n, ctrl: as for `step`.
             as_issued: take whole steps as `step` does, where these are whole, and not kernel by kernel.
 
@@ -303,7 +303,7 @@ class Simulation:
 
     @property
     def executor_options(self) -> dict[str, Any]:
-        """What `scheduler.make_executor` needs for an executor to `step_through`: segments, device and others."""
+        """What `make_executor` needs for an executor to `step_through`: segments, device and others."""
         return self._list_engine("executor").needed_options()
 
     def emitters(self) -> list[Emitter]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from scheduler import Emitter, Executor, Segments, Trace
 from simengine.group import Group
 from simengine.simulation import Simulation
+from simengine_scheduler import Emitter, Executor, Segments, Trace
 
 CONTROL_SETS = 10
 """Sets of random controls, taken in turn."""

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler import validate
 from simengine import Simulation
 from simengine.state.fields import FIELDS
+from simengine_scheduler import validate
 from tests.emission.worlds import Start, ant, ant_start, host, snapshot
 from tests.models import OWN
 

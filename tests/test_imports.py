@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 
 import simengine
+from tests.checkout import ROOT, SOURCES
 
-ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = [name for name in ("simengine", "scheduler", "envs", "training", "configs") if (ROOT / name).is_dir()]
+PACKAGES = {path.parent.name: path.parent for source in SOURCES for path in source.glob("simengine*/__init__.py")}
 REFS = sorted((ROOT / "simengine" / "stages").glob("*_ref.py"))
 REF_MAY_IMPORT = ("jax", "numpy", "simengine.math", "simengine.stages")
 
 
 def modules() -> Iterator[str]:
-    for package in PACKAGES:
+    for package, folder in PACKAGES.items():
         yield package
-        yield from (found.name for found in pkgutil.walk_packages([str(ROOT / package)], prefix=f"{package}."))
+        yield from (found.name for found in pkgutil.walk_packages([str(folder)], prefix=f"{package}."))
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -68,5 +68,5 @@ def test_no_module_hides_a_public_name(name: str) -> None:
 
 @pytest.mark.parametrize("heavy", ["cupy", "matplotlib", "flax", "optax"])
 def test_importing_the_engine_leaves_out(heavy: str) -> None:
-    code = f"import sys, simengine, scheduler; sys.exit({heavy!r} in sys.modules)"
+    code = f"import sys, simengine, simengine_scheduler; sys.exit({heavy!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import readme_table
+from tests.checkout import PYTHONPATH, ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 HEAVY = "bench stepping --mujoco --json"  # minutes
@@ -38,7 +38,7 @@ LIGHT = [command for command in COMMANDS if command not in MAKE + HEAVY_COMMANDS
 def run_in_shell(command: str, folder: Path, timeout: float) -> None:
     """Run a command as a reader would, with this environment's programs first on the path."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": PYTHONPATH}
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,

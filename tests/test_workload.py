@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scheduler import AwaitCounts, FixedList, make_executor, validate
 from simengine import BackendError, Simulation, load_model
 from simengine.workload import CONTROL_SETS, SimulationWorkload
+from simengine_scheduler import AwaitCounts, FixedList, make_executor, validate
 from tests.emission.worlds import BALL, host
 
 FREE = "<mujoco><worldbody><body><freejoint/><geom size='0.1'/></body></worldbody></mujoco>"

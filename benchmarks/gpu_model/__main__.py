@@ -1,8 +1,8 @@
 """The GPU model: `python -m benchmarks.gpu_model fit LISTS`, then `python -m benchmarks.gpu_model report LISTS`.
 
 LISTS is what `python -m benchmarks.record_lists` wrote on the GPU. `fit` prints a preset, to be committed by hand in
-scheduler/gpu_model/presets.py. `report` checks the preset against every workload, asks for the ratios of the ACS
-paper, and answers what-if questions. Both take results of `simengine bench scheduler` for executor `device`.
+simengine_scheduler/gpu_model/presets.py. `report` checks the preset against every workload, asks for the ratios of the
+ACS paper, and answers what-if questions. Both take results of `simengine bench scheduler` for executor `device`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks.gpu_model.fit import fit, from_costs
 from benchmarks.gpu_model.report import plot, table, validation_table
 from benchmarks.gpu_model.validation import validate_workload
 from benchmarks.gpu_model.whatif import what_if
-from scheduler.gpu_model import gpu_named
+from simengine_scheduler.gpu_model import gpu_named
 
 FITTED = ("ant x 64", "6 models x 64")
 """A list that is a chain for the most part, and a wide one that the host issues more slowly than the device runs it."""

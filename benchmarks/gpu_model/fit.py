@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.gpu_model.data import REPEATS, Workload, predicted, with_host
-from scheduler.gpu_model import GpuSpec
+from simengine_scheduler.gpu_model import GpuSpec
 
 FREE = ("emit", "keep", "track", "plan", "build", "build_node", "crossing")
 FIRST = (3e-6, 1e-6, 4e-6, 12e-6, 50e-6, 10e-6, 2e-6)

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.gpu_model.data import Workload, predicted
 from benchmarks.gpu_model.fit import rms
-from scheduler.gpu_model import GpuSpec
+from simengine_scheduler.gpu_model import GpuSpec
 
 APART = 1.05
 """Times by less than this factor apart are no order to be reproduced: they change places from run to run."""

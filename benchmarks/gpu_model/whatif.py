@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks.gpu_model.data import Workload, predicted, with_host
-from scheduler.gpu_model import GpuSpec
+from simengine_scheduler.gpu_model import GpuSpec
 
 WINDOWS = (8, 16, 32, 64, 128)
 STREAMS = (1, 2, 4, 8, 16, 32)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu_model.data import Workload, predicted, together
-from scheduler.gpu_model import GpuSpec
+from simengine_scheduler.gpu_model import GpuSpec
 
 BENCHED: dict[str, tuple[str, ...]] = {
     "ant": ("ant x 64",),

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from scheduler import BufferSet, Launch
 from simengine.kernels.kernel import Kernel
 from simengine.model.model import Model
+from simengine_scheduler import BufferSet, Launch
 
 LANE_CLASSES: tuple[int, ...] = (8, 16, 32)
 
@@ -149,7 +149,7 @@ class Backend(Protocol):
         ...
 
     def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:
-        """Options of `scheduler.make_executor` that fit this backend; raises ValueError if it cannot run `name`."""
+        """Options of `make_executor` that fit this backend; raises ValueError if it cannot run `name`."""
         ...
 
     def executor_for(self, by_islands: bool) -> str:

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from scheduler import BufferSet, CudaLaunch, DeviceTask
 from simengine.backends.base import Candidates, StepShape, lanes_for
 from simengine.errors import BackendError
 from simengine.kernels import cuda_build
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import MOST_WARPS, TEAMS, WARP
 from simengine.model.model import Model
+from simengine_scheduler import BufferSet, CudaLaunch, DeviceTask
 
 _BLOCKS_A_MULTIPROCESSOR = 16  # blocks of one world that a multiprocessor is given before worlds share blocks
 

@@ -16,10 +16,6 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from scheduler import make_executor
-from scheduler.measure import SERIAL, Figures, Plan, measure
-from scheduler.specs import Spec, offered
-from scheduler.workloads import Workload
 from simengine.backends.select import available_backends
 from simengine.cli.bench_report import add_ratios, means_of_five, plot_ratios, print_means, print_table
 from simengine.cli.errors import UsageError
@@ -28,6 +24,10 @@ from simengine.cli.output import write_json
 from simengine.cli.published import PUBLISHED
 from simengine.cli.settings import add_batch_options, positive, resolve
 from simengine.cli.workloads import WORKLOADS, family, is_fixed, is_whole, make_workload
+from simengine_scheduler import make_executor
+from simengine_scheduler.measure import SERIAL, Figures, Plan, measure
+from simengine_scheduler.specs import Spec, offered
+from simengine_scheduler.workloads import Workload
 
 COMMAND = "bench scheduler"
 DEFAULTS: dict[str, Any] = {
@@ -57,7 +57,9 @@ def add_parser(commands: Any) -> None:
         "failed, ran a list in an order that is not legal, or left other bits than serial.",
     )
     parser.add_argument("--workloads", nargs="+", metavar="SPEC", help=f"lists: {', '.join(WORKLOADS)}, or a model")
-    parser.add_argument("--executors", nargs="+", metavar="SPEC", help="executors, with fields of scheduler.Options")
+    parser.add_argument(
+        "--executors", nargs="+", metavar="SPEC", help="executors, with fields of simengine_scheduler.Options"
+    )
     parser.add_argument("--seconds", type=float, help="about how long a repeat takes under serial")
     parser.add_argument("--steps", type=positive, help="steps of a repeat at most")
     parser.add_argument("--repeats", type=positive, help="repeats, of which the median counts")

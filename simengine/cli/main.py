@@ -6,10 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from scheduler import CallError
 from simengine.cli import bench, check, info, run, trace, train
 from simengine.cli.errors import UsageError
 from simengine.errors import SimengineError
+from simengine_scheduler import CallError
 
 FAILURES = (SimengineError, CallError, OSError, RuntimeError, ValueError, FloatingPointError, MemoryError)
 

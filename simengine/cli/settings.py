@@ -6,11 +6,11 @@ import argparse
 from types import SimpleNamespace
 from typing import Any
 
-from configs import load_preset, preset_names
-from scheduler import EXECUTORS
-from scheduler.specs import Spec, offered
 from simengine.backends.select import BACKENDS
 from simengine.cli.errors import UsageError
+from simengine_configs import load_preset, preset_names
+from simengine_scheduler import EXECUTORS
+from simengine_scheduler.specs import Spec, offered
 
 BACKEND_CHOICES = ("auto", *BACKENDS)
 EXECUTOR_CHOICES = tuple(sorted(EXECUTORS))

@@ -7,10 +7,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple, get_args
 
-from scheduler import Segments, Trace, make_executor
-from scheduler.access import AccessTable
-from scheduler.specs import Spec
-from scheduler.trace import By
 from simengine import Simulation, load_model
 from simengine.backends.select import available_backends
 from simengine.cli import stepping
@@ -20,6 +16,10 @@ from simengine.cli.models import model_path
 from simengine.cli.output import as_json
 from simengine.cli.settings import add_batch_options, executor_spec, positive, resolve
 from simengine.cli.workloads import FIVE, WORKLOADS, make_workload
+from simengine_scheduler import Segments, Trace, make_executor
+from simengine_scheduler.access import AccessTable
+from simengine_scheduler.specs import Spec
+from simengine_scheduler.trace import By
 
 DEFAULTS: dict[str, Any] = {
     "worlds": 512,

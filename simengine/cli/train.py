@@ -20,10 +20,10 @@ from simengine.cli.errors import UsageError
 from simengine.cli.machine import result_header
 from simengine.cli.output import as_json, console
 from simengine.cli.settings import BACKEND_CHOICES, DTYPES, presets_of, resolve
-from training.arguments import Arguments
+from simengine_training.arguments import Arguments
 
 if TYPE_CHECKING:
-    from training import Result
+    from simengine_training import Result
 
 OWN_ENVIRONMENTS = "simengine/"  # ids that take a backend and a dtype
 PLAIN = {
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("name a preset or an environment's id, or give --resume FOLDER")
     arguments = None if options.resume else _arguments(options)
     # Flax takes a second to import, which the other commands need not wait for.
-    from training import checkpoint, ppo
+    from simengine_training import checkpoint, ppo
 
     if arguments is None:
         arguments = Arguments(**checkpoint.read_summary(options.resume)["arguments"])

@@ -7,7 +7,6 @@ from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple
 
-from scheduler import Buffer, Cost, KernelCall, Segments, Tag
 from simengine.emission.room import class_bounds, column_words, memory_words, plan, works_in_memory
 from simengine.emission.store import GroupStore
 from simengine.kernels.cuda_build import kernel_lanes
@@ -23,6 +22,7 @@ from simengine.state.fields import (
     PAIR_COLUMNS,
     entry_shape,
 )
+from simengine_scheduler import Buffer, Cost, KernelCall, Segments, Tag
 
 _PROGRESS = ("progress", "progress_host")
 

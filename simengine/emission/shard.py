@@ -27,8 +27,6 @@ from typing import cast
 
 import numpy as np
 
-from scheduler import AwaitCounts, CudaLaunch, FixedList, HostLaunch, KernelCall
-from scheduler.calls import Item
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
 from simengine.emission.evaluation import ALL_FIELDS, COLUMN, EvaluationBuilder
 from simengine.emission.plan import Plan, Room, Work
@@ -37,6 +35,8 @@ from simengine.emission.store import GroupStore
 from simengine.emission.whole import WholeStep, whole_step
 from simengine.kernels.step_kernel import StepKernel
 from simengine.state.fields import SENSED
+from simengine_scheduler import AwaitCounts, CudaLaunch, FixedList, HostLaunch, KernelCall
+from simengine_scheduler.calls import Item
 
 
 class ShardEmitter:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import prod
 from typing import Any, NamedTuple
 
-from scheduler import Buffer, Cost, KernelCall, Tag
 from simengine.backends.base import LANE_CLASSES, Backend, StepShape
 from simengine.emission.calls import CallFactory
 from simengine.emission.room import Placement, column_words, lanes_of
@@ -17,6 +16,7 @@ from simengine.kernels.step_kernel import TEAMS, StepKernel, step_kernel
 from simengine.model.model import Model
 from simengine.model.table import PAIRS
 from simengine.state.fields import FIELD, ROW_CLASSES, entry_shape
+from simengine_scheduler import Buffer, Cost, KernelCall, Tag
 
 
 class StepRoom(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from scheduler import AutoExecutor, Executor, Trace, run_repeatedly
 from simengine.emission.shard import ShardEmitter
+from simengine_scheduler import AutoExecutor, Executor, Trace, run_repeatedly
 
 _MOST_CALLS = 2048  # issued together: a graph of more takes long to build
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from scheduler import Buffer, BufferSet, Number
 from simengine.emission.room import Placement, arena_fields, first_entries, most_entries
 from simengine.errors import BackendError
 from simengine.model.model import Model
@@ -27,6 +26,7 @@ from simengine.state.fields import (
     Field,
     entry_shape,
 )
+from simengine_scheduler import Buffer, BufferSet, Number
 
 HOST_FIELDS = ("totals_host", "island_totals_host", "pair_totals_host", "progress_host")
 """Fields that the host reads while kernels run."""

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduler import HostLaunch, KernelCall, Tag
 from simengine.backends.host_program import CallOp, HostProgram, RoomOp
 from simengine.emission.calls import EmittedCall, Shard
 from simengine.emission.plan import Count, Plan, Room, Work
 from simengine.emission.store import GroupStore
+from simengine_scheduler import HostLaunch, KernelCall, Tag
 
 NAME = "step"
 

@@ -13,7 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from scheduler import DeviceBody, compile_body
 from simengine.errors import BackendError
 from simengine.kernels.cache import cached, digest
 from simengine.kernels.codegen import kernel_source, task_name
@@ -21,6 +20,7 @@ from simengine.kernels.host_build import defines
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_codegen import step_source
 from simengine.kernels.step_kernel import StepKernel
+from simengine_scheduler import DeviceBody, compile_body
 
 BLOCK = 128  # threads a block of a world kernel
 _WARP = 32

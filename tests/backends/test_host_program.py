@@ -7,8 +7,8 @@ import ctypes
 import numpy as np
 import pytest
 
-from scheduler import Buffer, BufferSet, HostLaunch
 from simengine.backends.host_program import CallOp, HostProgram, RoomOp
+from simengine_scheduler import Buffer, BufferSet, HostLaunch
 
 FUNCTION = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_uint64))
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from configs import load_preset
-from scheduler import FixedList
-from scheduler.executors import EXECUTORS, Options
-from scheduler.specs import Spec
 from simengine.backends.select import available_backends
 from simengine.cli.bench_report import add_ratios, means_of_five, print_means
 from simengine.cli.main import main
 from simengine.cli.published import PUBLISHED
 from simengine.cli.workloads import FIVE, WORKLOADS, family, make_workload, models_of
 from simengine.workload import SimulationWorkload
+from simengine_configs import load_preset
+from simengine_scheduler import FixedList
+from simengine_scheduler.executors import EXECUTORS, Options
+from simengine_scheduler.specs import Spec
 
 pytestmark = pytest.mark.skipif(bool(available_backends()["host"]), reason="needs a C++ compiler")
 

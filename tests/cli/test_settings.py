@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import configs
+import simengine_configs
 from simengine.cli import bench_scheduler, bench_stepping, run, train
 from simengine.cli.errors import UsageError
 from simengine.cli.models import asset_names, model_path
@@ -45,7 +45,7 @@ def test_unknown_model_names_those_there_are(name: str) -> None:
 
 
 def test_typed_wins_over_preset_wins_over_default() -> None:
-    preset = configs.load_preset("ant")
+    preset = simengine_configs.load_preset("ant")
     settings = resolve(parsed(steps=7), "run", {**run.DEFAULTS, "worlds": 1, "steps": 2}, "ant")
     assert (settings.model, settings.worlds, settings.steps, settings.seed) == ("ant", preset["worlds"], 7, 0)
 
@@ -82,12 +82,12 @@ def test_every_preset_fits_its_command(command: str, defaults: dict[str, object]
 
 
 def test_every_preset_is_for_some_command() -> None:
-    assert sorted(name for command in COMMANDS for name in presets_of(command)) == configs.preset_names()
+    assert sorted(name for command in COMMANDS for name in presets_of(command)) == simengine_configs.preset_names()
 
 
 def test_unknown_preset_names_those_there_are() -> None:
     with pytest.raises(ValueError, match=r"there is no preset 'nothing'; the presets are ant, scheduler, stepping"):
-        configs.load_preset("nothing")
+        simengine_configs.load_preset("nothing")
 
 
 @given(st.integers(min_value=1, max_value=10**9))

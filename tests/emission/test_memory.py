@@ -9,7 +9,6 @@ import mujoco
 import numpy as np
 import pytest
 
-from scheduler import BufferSet, HostLaunch
 from simengine import BackendError, Simulation, load_model
 from simengine.backends.base import StepShape, lanes_for
 from simengine.backends.cuda import CudaBackend
@@ -21,6 +20,7 @@ from simengine.engine import ListEngine
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model
 from simengine.state.fields import INTEGRATION_STATE
+from simengine_scheduler import BufferSet, HostLaunch
 from tests.islands import heap
 from tests.models import OWN, gymnasium_path
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scheduler import make_executor
 from simengine import Simulation, load_model
 from simengine.engine import ListEngine
 from simengine.model import Model
+from simengine_scheduler import make_executor
 from tests.emission.batches import KEEP, STATE, WORLDS, batch, bits, with_room
 from tests.islands import heap
 from tests.models import gymnasium_path

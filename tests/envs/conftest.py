@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import envs
+import simengine_envs
 
 
 @pytest.fixture(autouse=True)
 def _registered() -> None:
-    envs.register_envs()
+    simengine_envs.register_envs()
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-import envs
-from envs.registration import REGISTRATIONS
+import simengine_envs
+from simengine_envs.registration import REGISTRATIONS
 
 
 def test_checker_finds_nothing_but_the_unbounded_observations() -> None:
@@ -31,7 +31,7 @@ def test_checker_finds_nothing_but_the_unbounded_observations() -> None:
 
 def test_registering_twice_changes_nothing() -> None:
     before = dict(gymnasium.registry)
-    envs.register_envs()
+    simengine_envs.register_envs()
     assert dict(gymnasium.registry) == before
     assert {f"simengine/{item.id}" for item in REGISTRATIONS} <= before.keys()
 
@@ -40,7 +40,7 @@ def test_ids_are_the_same_inside_a_plugin_namespace() -> None:
     saved = gymnasium.registry.pop("simengine/Ant-v5")
     try:
         with gymnasium.envs.registration.namespace("simengine"):
-            envs.register_envs()
+            simengine_envs.register_envs()
         assert gymnasium.registry["simengine/Ant-v5"] == saved
         assert "simengine/simengine/Ant-v5" not in gymnasium.registry
     finally:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import simengine
-from envs.assets import model_path
-from envs.infos import add_info
-from envs.task import array_namespace
-from envs.tasks.ant import AntTask
+from simengine_envs.assets import model_path
+from simengine_envs.infos import add_info
+from simengine_envs.task import array_namespace
+from simengine_envs.tasks.ant import AntTask
 
 N = 6
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from scheduler import CudaLaunch
 from simengine.backends.base import lanes_for
 from simengine.kernels import cuda_build
 from simengine.kernels.every_kernel import all_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.state.fields import NUM_COLUMNS
+from simengine_scheduler import CudaLaunch
 from tests.stages.harness import GUARD_BYTES, GUARD_VALUE, Argument, Memory, Place, function
 
 ALIGNMENT = 256  # bytes: what allocators of GPU memory give

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler import validate
 from simengine import Simulation, load_model
 from simengine.state.fields import FIELDS
+from simengine_scheduler import validate
 from tests.emission.worlds import Start, ant, ant_start
 from tests.gpu.cases import case, heap_xml
 from tests.gpu.compare import CUDA, both, cuda_only, state_bits, to_host

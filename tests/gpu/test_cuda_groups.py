@@ -9,10 +9,10 @@ import mujoco
 import numpy as np
 import pytest
 
-from scheduler import validate
 from simengine import Simulation
 from simengine.emission import store
 from simengine.zoo import random_robot
+from simengine_scheduler import validate
 from tests.gpu.compare import to_host
 from tests.models import OWN, gymnasium_path
 from tests.scheduler.patience import best

@@ -7,13 +7,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from simengine import Simulation
+from tests.checkout import PYTHONPATH, ROOT
 from tests.emission.worlds import ant, ant_start
 from tests.gpu.compare import both, cuda_only, state_bits, to_host
 
@@ -234,12 +234,11 @@ print("DONE")
 @both
 def test_jax_reads_and_sets_through_dlpack(backend: str) -> None:
     """In a process of its own, since JAX runs on the CPU in this one."""
-    root = Path(__file__).parents[2]
     platforms = "cuda,cpu" if backend == "cuda" else "cpu"
-    paths = os.pathsep.join((str(root), os.environ.get("PYTHONPATH", "")))
+    paths = os.pathsep.join((PYTHONPATH, os.environ.get("PYTHONPATH", "")))
     env = os.environ | {"JAX_PLATFORMS": platforms, "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONPATH": paths}
     command = [sys.executable, "-c", READ_WITH_JAX, backend]
-    answer = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=300, cwd=root)
+    answer = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=300, cwd=ROOT)
     if "SKIP" in answer.stdout:
         pytest.skip(f"JAX sees no GPU: {answer.stdout.strip()}")
     assert answer.returncode == 0, answer.stderr[-2000:]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler import make_executor, validate
-from scheduler.workloads import NETWORKS, CudaPlace, HostPlace, make_network
 from simengine.cli.main import main
+from simengine_scheduler import make_executor, validate
+from simengine_scheduler.workloads import NETWORKS, CudaPlace, HostPlace, make_network
 
 pytestmark = pytest.mark.gpu
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.device.body import DeviceBody
-from scheduler.device.linking import compile_body, link_worker
 from simengine.kernels import catalogue
 from simengine.kernels.cuda_build import compile_task, device_body, keep_worker, task_lanes
 from simengine.kernels.every_kernel import all_kernels
+from simengine_scheduler.device.body import DeviceBody
+from simengine_scheduler.device.linking import compile_body, link_worker
 
 pytest.importorskip("cuda.bindings.nvjitlink")
 ARCH = 90

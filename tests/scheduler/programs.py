@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from scheduler import AwaitCounts, KernelCall, PythonLaunch, Segments, Tag, validate
+from simengine_scheduler import AwaitCounts, KernelCall, PythonLaunch, Segments, Tag, validate
 
 BUFFERS, SHARDS, SIZE = 3, 2, 4
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scheduler import KernelCall, PythonLaunch, Segments, Tag
-from scheduler.access import AccessTable
+from simengine_scheduler import KernelCall, PythonLaunch, Segments, Tag
+from simengine_scheduler.access import AccessTable
 
 
 def table() -> AccessTable:

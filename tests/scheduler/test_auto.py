@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from scheduler import FixedList, KernelCall, PythonLaunch, Segments, make_executor, validate
-from scheduler.executors import auto
-from scheduler.executors.auto import AutoExecutor
-from scheduler.executors.base import Executor, Options
-from scheduler.executors.serial import SerialExecutor
-from scheduler.testing import FakeDevice
+from simengine_scheduler import FixedList, KernelCall, PythonLaunch, Segments, make_executor, validate
+from simengine_scheduler.executors import auto
+from simengine_scheduler.executors.auto import AutoExecutor
+from simengine_scheduler.executors.base import Executor, Options
+from simengine_scheduler.executors.serial import SerialExecutor
+from simengine_scheduler.testing import FakeDevice
 
 
 class Clock:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduler import cuda_graph
+from simengine_scheduler import cuda_graph
 
 
 class Status(int):

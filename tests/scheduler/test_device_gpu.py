@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler import (
+from simengine_scheduler import (
     AwaitCounts,
     CallError,
     CudaLaunch,

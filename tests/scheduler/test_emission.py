@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from scheduler import IDLE, AwaitCounts, KernelCall, PythonLaunch, Segments, make_executor, validate
-from scheduler.calls import Idle
-from scheduler.emission import Feeder
-from scheduler.testing import FakeDevice
+from simengine_scheduler import IDLE, AwaitCounts, KernelCall, PythonLaunch, Segments, make_executor, validate
+from simengine_scheduler.calls import Idle
+from simengine_scheduler.emission import Feeder
+from simengine_scheduler.testing import FakeDevice
 
 HOST = ["serial", "shuffled", "threads"]
 DEVICE = ["serial", "streams", "polling", "planned", "graph", "graph-cached", "pipeline"]

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from scheduler import EXECUTORS
+from simengine_scheduler import EXECUTORS
+from tests.checkout import PYTHONPATH, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs" / "scheduler.md"
 
 
@@ -34,7 +34,7 @@ def run(mark: str, folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", str(file)],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
         capture_output=True,
         text=True,
         timeout=300,

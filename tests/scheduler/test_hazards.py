@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import KernelCall, PythonLaunch, Segments
-from scheduler.hazards import HazardTracker, conflict
+from simengine_scheduler import KernelCall, PythonLaunch, Segments
+from simengine_scheduler.hazards import HazardTracker, conflict
 from tests.scheduler.programs import Program, Spec, specs
 
 

@@ -7,13 +7,13 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import AwaitCounts, KernelCall, Segments
-from scheduler.emission import Feeder
-from scheduler.hazards import HazardTracker, conflict
-from scheduler.pipeline.cutting import Job, JobCutter
-from scheduler.pipeline.kinds import JobKind
-from scheduler.pipeline.queues import JobQueues
-from scheduler.testing import FakeDevice
+from simengine_scheduler import AwaitCounts, KernelCall, Segments
+from simengine_scheduler.emission import Feeder
+from simengine_scheduler.hazards import HazardTracker, conflict
+from simengine_scheduler.pipeline.cutting import Job, JobCutter
+from simengine_scheduler.pipeline.kinds import JobKind
+from simengine_scheduler.pipeline.queues import JobQueues
+from simengine_scheduler.testing import FakeDevice
 from tests.scheduler.programs import Program, Spec, specs
 
 # ------------------------------------------------------------------------------------------------------------- cutting

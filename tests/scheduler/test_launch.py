@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler import BufferSet, CudaLaunch, HostLaunch
+from simengine_scheduler import BufferSet, CudaLaunch, HostLaunch
 
 SLOTS = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_uint64))
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from scheduler import CallError, KernelCall, PythonLaunch, Segments, Tag, Trace
-from scheduler.executors import EXECUTORS, Options
-from scheduler.executors.serial import SerialExecutor
-from scheduler.measure import Figures, Plan, measure, parallelism
-from scheduler.specs import Spec, offered
-from scheduler.testing import FakeDevice
-from scheduler.trace import Event
-from scheduler.workloads import HostPlace, make_network
+from simengine_scheduler import CallError, KernelCall, PythonLaunch, Segments, Tag, Trace
+from simengine_scheduler.executors import EXECUTORS, Options
+from simengine_scheduler.executors.serial import SerialExecutor
+from simengine_scheduler.measure import Figures, Plan, measure, parallelism
+from simengine_scheduler.specs import Spec, offered
+from simengine_scheduler.testing import FakeDevice
+from simengine_scheduler.trace import Event
+from simengine_scheduler.workloads import HostPlace, make_network
 
 PLAN = Plan(warmup=1, steps=3, repeats=2, traces=2)
 

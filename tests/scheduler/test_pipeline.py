@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from scheduler import (
+from simengine_scheduler import (
     AwaitCounts,
     BufferSet,
     CallError,
@@ -20,7 +20,7 @@ from scheduler import (
     make_executor,
     validate,
 )
-from scheduler.testing import DeviceFault, FakeDevice
+from simengine_scheduler.testing import DeviceFault, FakeDevice
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
 

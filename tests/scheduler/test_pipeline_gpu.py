@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler import CudaLaunch, JobArguments, JobKind, KernelCall, Segments, make_executor, validate
+from simengine_scheduler import CudaLaunch, JobArguments, JobKind, KernelCall, Segments, make_executor, validate
 from tests.scheduler.patience import best
 
 pytestmark = pytest.mark.gpu

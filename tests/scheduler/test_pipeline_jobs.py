@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler import (
+from simengine_scheduler import (
     BufferSet,
     CallError,
     JobArguments,
@@ -19,7 +19,7 @@ from scheduler import (
     make_executor,
     validate,
 )
-from scheduler.testing import FakeDevice
+from simengine_scheduler.testing import FakeDevice
 
 
 def pipeline(device: FakeDevice, table: Segments, **options: Any) -> Any:

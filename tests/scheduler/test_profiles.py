@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler import Cost, Event, KernelCall, Need, Profile, Tag, Trace
+from simengine_scheduler import Cost, Event, KernelCall, Need, Profile, Tag, Trace
 
 
 class Shaped:

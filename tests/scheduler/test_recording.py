@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import (
+from simengine_scheduler import (
     AwaitCounts,
     Cost,
     FixedList,
@@ -23,8 +23,8 @@ from scheduler import (
     Tag,
     make_executor,
 )
-from scheduler.list_recorder import middle_mean
-from scheduler.recording import RecordedLaunch, read_json, shape_of
+from simengine_scheduler.list_recorder import middle_mean
+from simengine_scheduler.recording import RecordedLaunch, read_json, shape_of
 from tests.scheduler.gpu_model.machines import Lists
 from tests.scheduler.programs import Program, Spec, specs
 

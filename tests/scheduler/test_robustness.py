@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import AwaitCounts, CallError, Executor, KernelCall, PythonLaunch, Segments, make_executor
-from scheduler.testing import DeviceFault, FakeDevice
+from simengine_scheduler import AwaitCounts, CallError, Executor, KernelCall, PythonLaunch, Segments, make_executor
+from simengine_scheduler.testing import DeviceFault, FakeDevice
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
 HOST = ["shuffled", "threads"]

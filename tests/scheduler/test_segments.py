@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler import Segments
+from simengine_scheduler import Segments
 
 
 def conflicts(table: Segments, a: int, b: int) -> bool:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import (
+from simengine_scheduler import (
     AwaitCounts,
     CallError,
     Executor,
@@ -27,9 +27,9 @@ from scheduler import (
     make_executor,
     validate,
 )
-from scheduler.executors.simulated import MODELS
-from scheduler.gpu_model import GpuSpec
-from scheduler.hazards import conflict
+from simengine_scheduler.executors.simulated import MODELS
+from simengine_scheduler.gpu_model import GpuSpec
+from simengine_scheduler.hazards import conflict
 from tests.scheduler.gpu_model.machines import US, Lists, machine, with_host
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 from tests.scheduler.simulated_lists import USUAL, fan, simulated

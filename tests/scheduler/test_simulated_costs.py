@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler import FixedList
+from simengine_scheduler import FixedList
 from tests.scheduler.gpu_model.machines import US, Lists, machine, shaped, with_host
 from tests.scheduler.simulated_lists import USUAL, fan, simulated
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import AwaitCounts, FixedList, KernelCall, Profile, Segments, make_executor, validate
-from scheduler.planning import PLANNERS
-from scheduler.policies import STREAM_POLICIES
-from scheduler.testing import FakeDevice
-from scheduler.trace import Trace
+from simengine_scheduler import AwaitCounts, FixedList, KernelCall, Profile, Segments, make_executor, validate
+from simengine_scheduler.planning import PLANNERS
+from simengine_scheduler.policies import STREAM_POLICIES
+from simengine_scheduler.testing import FakeDevice
+from simengine_scheduler.trace import Trace
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
 NAMES = sorted(PLANNERS)

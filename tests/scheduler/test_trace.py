@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from scheduler import Cost, Event, KernelCall, PythonLaunch, Segments, Tag, Trace, make_executor, timeline
-from scheduler.holds import Hazard, holds, idle_spans
-from scheduler.policies import StreamState, critical, fifo, follow, least_loaded, lifo, round_robin
+from simengine_scheduler import Cost, Event, KernelCall, PythonLaunch, Segments, Tag, Trace, make_executor, timeline
+from simengine_scheduler.holds import Hazard, holds, idle_spans
+from simengine_scheduler.policies import StreamState, critical, fifo, follow, least_loaded, lifo, round_robin
 
 
 def event(seq: int, stream: int, start: float, end: float, stage: str = "s") -> Event:

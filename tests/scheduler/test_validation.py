@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from scheduler import Event, KernelCall, PythonLaunch, Segments, Step, Tag, Trace, make_executor, validate
+from simengine_scheduler import Event, KernelCall, PythonLaunch, Segments, Step, Tag, Trace, make_executor, validate
 
 TABLE = Segments()
 X, Y = TABLE.intern("x"), TABLE.intern("y", 1, ("size", 2))

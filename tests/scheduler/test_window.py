@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from scheduler import KernelCall, PythonLaunch, Segments, Window
-from scheduler.hazards import conflict
+from simengine_scheduler import KernelCall, PythonLaunch, Segments, Window
+from simengine_scheduler.hazards import conflict
 
 LAUNCH = PythonLaunch(lambda: None)
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler import KernelCall, Options, make_executor, validate
-from scheduler.device.testing import PythonBody, ThreadedDevice
-from scheduler.graphs import dependencies
-from scheduler.testing import FakeDevice
-from scheduler.workloads import NETWORKS, HostPlace, Network, Population, WiredNetwork, make_network
-from scheduler.workloads.kernels import DENSE, JOIN, KERNELS, OPTIONS, Kernel, module_source
-from scheduler.workloads.wired import watts_strogatz
+from simengine_scheduler import KernelCall, Options, make_executor, validate
+from simengine_scheduler.device.testing import PythonBody, ThreadedDevice
+from simengine_scheduler.graphs import dependencies
+from simengine_scheduler.testing import FakeDevice
+from simengine_scheduler.workloads import NETWORKS, HostPlace, Network, Population, WiredNetwork, make_network
+from simengine_scheduler.workloads.kernels import DENSE, JOIN, KERNELS, OPTIONS, Kernel, module_source
+from simengine_scheduler.workloads.wired import watts_strogatz
 
 SMALL: dict[str, dict[str, int]] = {
     "population": {"rows": 9, "policies": 3, "most": 16},

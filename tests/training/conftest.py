@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from simengine_training import Arguments
 from tests.training import point
-from training import Arguments
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-import training
-from training import Arguments
+import simengine_training
+from simengine_training import Arguments
 
 
 def test_every_argument_has_a_help_text() -> None:
@@ -61,7 +61,7 @@ def test_whole_numbers_are_numbers_and_lists_are_tuples() -> None:
 
 def test_unknown_name_is_refused() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        _ = training.nothing
+        _ = simengine_training.nothing
 
 
 @pytest.mark.parametrize("package", ["flax", "optax", "orbax"])

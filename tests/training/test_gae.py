@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from training.ppo import gae
+from simengine_training.ppo import gae
 
 jitted = jax.jit(gae, static_argnums=(5, 6))
 

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from training import Arguments
-from training.policy import ActorCritic, Gaussian, forward
-from training.ppo import Samples, clipped_objective, loss
+from simengine_training import Arguments
+from simengine_training.policy import ActorCritic, Gaussian, forward
+from simengine_training.ppo import Samples, clipped_objective, loss
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ import jax
 import numpy as np
 import pytest
 
+from simengine_training.environments import last_observations, make_envs, sizes, to_space
+from simengine_training.errors import TrainingError
+from simengine_training.policy import Functions, Sampled
+from simengine_training.rollout import Collected, Collector
+from simengine_training.statistics import Statistics
 from tests.training import point
-from training.environments import last_observations, make_envs, sizes, to_space
-from training.errors import TrainingError
-from training.policy import Functions, Sampled
-from training.rollout import Collected, Collector
-from training.statistics import Statistics
 
 GAMMA = 0.9
 

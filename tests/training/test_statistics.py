@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.statistics import LIMIT, Statistics
+from simengine_training.statistics import LIMIT, Statistics
 
 
 @given(seed=st.integers(0, 2**32 - 1), sizes=st.lists(st.integers(1, 9), min_size=1, max_size=5))

@@ -9,8 +9,8 @@ import pytest
 
 from simengine.backends.select import available_backends
 from simengine.cli.main import main
+from simengine_training import load_policy
 from tests.training import point
-from training import load_policy
 
 SMALL = ["--num-envs", "8", "--rollout-steps", "16", "--total-steps", "384", "--minibatches", "4"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler import KernelCall, Segments, Tiling
-from scheduler.device.testing import PythonBody
+from simengine_scheduler import KernelCall, Segments, Tiling
+from simengine_scheduler.device.testing import PythonBody
 
 FIELDS, PARTS = 5, 6
 

@@ -14,8 +14,8 @@ import argparse
 import sys
 from typing import Any
 
-from scheduler.trace import Counters
 from simengine import Simulation
+from simengine_scheduler.trace import Counters
 from tests.emission.worlds import ant, ant_start
 from tests.gpu.compare import state_bits
 

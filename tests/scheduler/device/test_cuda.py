@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from scheduler.device.cuda import CudaPrograms
-from scheduler.device.linking import compile_body
-from scheduler.device.workers import Kind
+from simengine_scheduler.device.cuda import CudaPrograms
+from simengine_scheduler.device.linking import compile_body
+from simengine_scheduler.device.workers import Kind
 from tests.scheduler.device.test_linking import ELF, body
 
 pytest.importorskip("cuda.bindings.nvjitlink")

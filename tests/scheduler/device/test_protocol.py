@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import AwaitCounts, CallError, KernelCall, Segments, Tiling, validate
-from scheduler.device.testing import PythonBody, ThreadedDevice, build
-from scheduler.executors.base import Options
+from simengine_scheduler import AwaitCounts, CallError, KernelCall, Segments, Tiling, validate
+from simengine_scheduler.device.testing import PythonBody, ThreadedDevice, build
+from simengine_scheduler.executors.base import Options
 from tests.scheduler.device.programs import random_program
 
 
@@ -149,8 +149,8 @@ def test_the_protocol_has_no_races(merged: bool) -> None:
     program = """
 import sys
 from pathlib import Path
-from scheduler.device.testing import ThreadedDevice
-from scheduler.executors.base import Options
+from simengine_scheduler.device.testing import ThreadedDevice
+from simengine_scheduler.executors.base import Options
 from tests.scheduler.device.programs import random_program
 
 for seed in range(10):

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from scheduler import KernelCall, PythonLaunch
-from scheduler.gpu_model.batches import Batch, NodeBatch
-from scheduler.gpu_model.clock import Clock
-from scheduler.gpu_model.device import Device
-from scheduler.gpu_model.processors import Kernel
-from scheduler.gpu_model.tickets import TicketBatch
+from simengine_scheduler import KernelCall, PythonLaunch
+from simengine_scheduler.gpu_model.batches import Batch, NodeBatch
+from simengine_scheduler.gpu_model.clock import Clock
+from simengine_scheduler.gpu_model.device import Device
+from simengine_scheduler.gpu_model.processors import Kernel
+from simengine_scheduler.gpu_model.tickets import TicketBatch
 from tests.scheduler.gpu_model.machines import US, machine, shaped
 
 Case = tuple[int, float]  # blocks, us

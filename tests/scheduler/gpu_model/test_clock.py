@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.gpu_model.clock import Clock, Process, Signal
+from simengine_scheduler.gpu_model.clock import Clock, Process, Signal
 
 
 def test_what_is_due_happens_in_order_and_ties_in_the_order_entered() -> None:

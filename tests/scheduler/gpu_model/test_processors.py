@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from scheduler import KernelCall, LaunchShape, PythonLaunch
-from scheduler.gpu_model.clock import Clock
-from scheduler.gpu_model.processors import Kernel, Processors
+from simengine_scheduler import KernelCall, LaunchShape, PythonLaunch
+from simengine_scheduler.gpu_model.clock import Clock
+from simengine_scheduler.gpu_model.processors import Kernel, Processors
 from tests.scheduler.gpu_model.machines import US, machine, shaped
 
 Case = tuple[LaunchShape, float]

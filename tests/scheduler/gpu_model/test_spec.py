@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from scheduler import Cost, LaunchShape, make_executor
-from scheduler.gpu_model import GPUS, GpuSpec, HostSpec, gpu_named
+from simengine_scheduler import Cost, LaunchShape, make_executor
+from simengine_scheduler.gpu_model import GPUS, GpuSpec, HostSpec, gpu_named
 from tests.scheduler.gpu_model.machines import machine, shaped
 
 

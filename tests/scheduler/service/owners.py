@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from scheduler import BufferSet, ClientCall, Launch, Owner, serve
-from scheduler.service.client import Client, ClientList
-from scheduler.service.host import HostKernels
-from scheduler.service.wire import CallMessage
-from scheduler.testing import FakeDevice
+from simengine_scheduler import BufferSet, ClientCall, Launch, Owner, serve
+from simengine_scheduler.service.client import Client, ClientList
+from simengine_scheduler.service.host import HostKernels
+from simengine_scheduler.service.wire import CallMessage
+from simengine_scheduler.testing import FakeDevice
 
 HOST = ["serial", "shuffled", "threads"]
 DEVICE = ["streams", "streams polling", "serial cuda"]

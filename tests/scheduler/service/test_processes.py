@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scheduler import OwnerLost, connect
+from simengine_scheduler import OwnerLost, connect
+from tests.checkout import PYTHONPATH
 from tests.scheduler.service.owners import make_owner, mixed, step_of
 from tests.scheduler.service.test_service import BUFFERS, bits, until, with_arrays
 
-ROOT = Path(__file__).resolve().parents[3]
 CLIENT = """
 import sys
 import numpy as np
-from scheduler import ClientCall, connect
+from simengine_scheduler import ClientCall, connect
 
 client = connect(sys.argv[1], name="victim")
 arrays = [client.allocate(name, 4, np.uint64) for name in "abc"]
@@ -35,7 +35,7 @@ while True:
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
+    return {**os.environ, "PYTHONPATH": PYTHONPATH}
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_killed_owner_is_told_apart_and_may_be_started_again(
     environment: dict[str, str], started: list[subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     address = str(tmp_path / "owner")
-    command = [sys.executable, "-m", "scheduler.service", "--address", address, "--workers", "2"]
+    command = [sys.executable, "-m", "simengine_scheduler.service", "--address", address, "--workers", "2"]
 
     def start() -> subprocess.Popen[str]:
         started.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
@@ -103,7 +103,7 @@ def test_a_killed_owner_is_told_apart_and_may_be_started_again(
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux")
 def test_a_signal_that_another_thread_receives_ends_the_command(tmp_path: Path, environment: dict[str, str]) -> None:
     """With CUDA there are many threads, and which one gets a signal is the system's choice."""
-    command = [sys.executable, "-m", "scheduler.service", "--address", str(tmp_path / "owner")]
+    command = [sys.executable, "-m", "simengine_scheduler.service", "--address", str(tmp_path / "owner")]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -116,7 +116,7 @@ def test_a_signal_that_another_thread_receives_ends_the_command(tmp_path: Path, 
 
 
 def test_the_command_says_why_it_cannot_listen(environment: dict[str, str]) -> None:
-    command = [sys.executable, "-m", "scheduler.service", "--address", "/nowhere/owner"]
+    command = [sys.executable, "-m", "simengine_scheduler.service", "--address", "/nowhere/owner"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("error: no owner can listen at /nowhere/owner")

@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import Client, ClientCall, ListFailed, OwnerLost, RequestRefused, connect
-from scheduler.service.channel import Channel, MalformedMessage
-from scheduler.service.client import Kernel
-from scheduler.service.wire import (
+from simengine_scheduler import Client, ClientCall, ListFailed, OwnerLost, RequestRefused, connect
+from simengine_scheduler.service.channel import Channel, MalformedMessage
+from simengine_scheduler.service.client import Kernel
+from simengine_scheduler.service.wire import (
     Access,
     BufferAddress,
     access_from_wire,

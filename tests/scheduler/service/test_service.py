@@ -13,8 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import Client, ClientCall, ListFailed, OwnerLost, QueueFull, RequestRefused, Ticket, connect, serve
-from scheduler.testing import FakeDevice
+from simengine_scheduler import (
+    Client,
+    ClientCall,
+    ListFailed,
+    OwnerLost,
+    QueueFull,
+    RequestRefused,
+    Ticket,
+    connect,
+    serve,
+)
+from simengine_scheduler.testing import FakeDevice
 from tests.scheduler.service.owners import DEVICE, HOST, Gate, make_owner, mix, mixed, step_of
 
 BUFFERS = ["a", "b", "c"]
@@ -324,7 +334,9 @@ def test_a_closed_owner_tells_its_clients() -> None:
     gate.open.set()
     closing.join(20)
     assert not closing.is_alive()
-    with pytest.raises(OwnerLost, match=r"no owner listens at .*; start one with python -m scheduler.service"):
+    with pytest.raises(
+        OwnerLost, match=r"no owner listens at .*; start one with python -m simengine_scheduler.service"
+    ):
         connect(owner.address, timeout=0)
 
 

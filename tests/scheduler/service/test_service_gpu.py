@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler import Owner, serve
+from simengine_scheduler import Owner, serve
+from tests.checkout import PYTHONPATH
 
 pytestmark = pytest.mark.gpu
 
-ROOT = Path(__file__).resolve().parents[3]
 WIDTH = 64
 CLIENT = r'''
 import sys
@@ -25,7 +25,7 @@ import time
 import cupy
 import numpy as np
 
-import scheduler
+import simengine_scheduler
 
 SOURCE = """
 extern "C" __global__ void mix(unsigned long long number, const unsigned long long* a, unsigned long long* b) {
@@ -37,7 +37,7 @@ extern "C" __global__ void mix(unsigned long long number, const unsigned long lo
 extern "C" __global__ void stray(unsigned long long* a) { a[1ull << 40] = 1; }
 """
 what, address, first = sys.argv[1], sys.argv[2], int(sys.argv[3])
-client = scheduler.connect(address, name=f"c{first}", timeout=60)
+client = simengine_scheduler.connect(address, name=f"c{first}", timeout=60)
 names = ["a", "b", "c"]
 arrays = [client.allocate(name, 64, np.uint64) for name in names]
 assert not any(a.get().any() for a in arrays)
@@ -46,7 +46,7 @@ kernel = client.cuda(SOURCE, "mix")
 
 def mix(number, a, b, block=64):
     args = (np.uint64(number), a, b)
-    return scheduler.ClientCall(f"mix{number}", kernel, args, [a], (), [b], grid=(1,), block=(block,))
+    return simengine_scheduler.ClientCall(f"mix{number}", kernel, args, [a], (), [b], grid=(1,), block=(block,))
 
 
 step = client.define([mix(first + k, names[k % 3], names[(k + 1) % 3]) for k in range(6)], graph=what == "graph")
@@ -69,14 +69,14 @@ elif what == "refused":
     wide = client.define([mix(1, "a", "b"), mix(2, "a", "b", block=4096), mix(3, "a", "b")])
     try:
         client.submit(wide).wait(60)
-    except scheduler.ListFailed as error:
+    except simengine_scheduler.ListFailed as error:
         assert error.call == "mix2", error
     assert (arrays[1].get() == 1).all()
     client.submit(client.define([mix(5, "a", "b")])).wait(60)
     assert (arrays[1].get() == 31 + 5).all()
     try:
         client.cuda("no kernel", "mix")
-    except scheduler.RequestRefused as error:
+    except simengine_scheduler.RequestRefused as error:
         print("refused", "cannot be loaded" in str(error))
 elif what == "forever":
     print("ready", flush=True)
@@ -88,11 +88,11 @@ elif what in ("stray", "witness"):
     try:
         if what == "stray":
             bad = client.cuda(SOURCE, "stray")
-            call = scheduler.ClientCall("stray", bad, ("a",), updates=["a"], grid=(1,), block=(1,))
+            call = simengine_scheduler.ClientCall("stray", bad, ("a",), updates=["a"], grid=(1,), block=(1,))
             client.submit(client.define([call]))
         while True:
             client.submit(step).wait(60)
-    except scheduler.OwnerLost as error:
+    except simengine_scheduler.OwnerLost as error:
         print("lost", "CUDA fault ended the context" in str(error), flush=True)
     import os
     os._exit(0)  # the client's own mappings of the owner's memory are gone too
@@ -105,7 +105,7 @@ def clients(cupy: Any) -> Iterator[Any]:
 
     def start(what: str, address: str, first: int) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", CLIENT, what, address, str(first)]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
         pipe = subprocess.PIPE
         started.append(subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True))
         return started[-1]
@@ -186,9 +186,9 @@ def test_a_killed_client_harms_nobody(clients: Any) -> None:
 
 def test_a_fault_ends_the_owner_and_every_client_is_told(clients: Any, tmp_path: Path) -> None:
     address = str(tmp_path / "owner")
-    command = [sys.executable, "-m", "scheduler.service", "--address", address, "--executor", "streams"]
+    command = [sys.executable, "-m", "simengine_scheduler.service", "--address", address, "--executor", "streams"]
     pipe = subprocess.PIPE
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
     with subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True) as owner:
         processes = [clients(what, address, k) for k, what in enumerate(("stray", "witness"))]
         assert [line(process) for process in processes] == ["ready", "ready"]

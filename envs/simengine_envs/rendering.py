@@ -1,0 +1,92 @@
+"""Pictures of a world, through Gymnasium's MuJoCo renderer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simengine_envs.assets import model_path
+from simengine_envs.task import Task
+
+RENDER_MODES = ("human", "rgb_array", "depth_array", "rgbd_tuple")
+
+
+class RenderOptions(NamedTuple):
+    """How worlds are drawn: the rendering arguments of Gymnasium's MuJoCo environments, under their names.
+
+    Attributes:
+        width, height: size of the picture [pixels].
+        camera_id, camera_name: a camera of the model; the free camera by default.
+        max_geom: most geoms to draw.
+        visual_options: flags of MuJoCo's visualiser.
+    """
+
+    width: int = 480
+    height: int = 480
+    camera_id: int | None = None
+    camera_name: str | None = None
+    max_geom: int = 1000
+    visual_options: Mapping[int, bool] | None = None
+
+
+class Renderer:
+    """Draws states of a task's model; opens a window or an off-screen context at the first picture."""
+
+    def __init__(self, task: Task, render_mode: str | None, options: RenderOptions):
+        if render_mode is not None and render_mode not in RENDER_MODES:
+            raise ValueError(f"render_mode {render_mode!r} is unknown; give one of {', '.join(RENDER_MODES)}, or None")
+        self.render_mode = render_mode
+        self._task = task
+        self._options = options
+        self._stage: Any = None
+
+    def render(self, qpos: np.ndarray, qvel: np.ndarray, time: float) -> Any:
+        """Draw one state.
+
+        Args:
+            qpos: (nq,).
+            qvel: (nv,).
+            time: of the simulation [s]; the window shows it.
+
+        Returns:
+            What the render mode says: None for "human", (height, width, 3) uint8 for "rgb_array", (height, width) for
+            "depth_array", both for "rgbd_tuple".
+
+        Raises:
+            ValueError: the environment was made without a render mode.
+            ImportError: the packages that Gymnasium draws with are missing.
+        """
+        if self.render_mode is None:
+            raise ValueError(
+                f"this environment has no render_mode; make it with render_mode= one of {', '.join(RENDER_MODES)}"
+            )
+        if self._stage is None:
+            self._stage = self._open()
+        self._stage.data.time = time
+        self._stage.set_state(qpos, qvel)
+        return self._stage.render()
+
+    def _open(self) -> Any:
+        """A bare MujocoEnv of Gymnasium, which owns the MjData that states are copied into and draws it."""
+        try:
+            from gymnasium.envs.mujoco import MujocoEnv
+        except ImportError as error:
+            raise ImportError(
+                f"rendering needs Gymnasium's MuJoCo extra ({error}); install 'gymnasium[mujoco]'"
+            ) from error
+        return MujocoEnv(
+            model_path(self._task.xml_file),
+            self._task.frame_skip,
+            observation_space=None,
+            render_mode=self.render_mode,
+            default_camera_config=dict(self._task.default_camera_config),
+            **self._options._asdict(),
+        )
+
+    def close(self) -> None:
+        """Close the window or context; it opens again at the next picture."""
+        if self._stage is not None:
+            self._stage.close()
+            self._stage = None

@@ -1,0 +1,215 @@
+"""The device executor: the window itself runs on the GPU, and persistent workers take the tiles of its tasks.
+
+    emitters --round-robin--> program order until all have ended or await --image--> device memory
+    reset --> window   hazards of each task against 32 slots, upstream lists
+                worker   of one resource class: tickets in program order, waits for upstream tasks or tiles, runs tiles
+                worker   of another; all of them at once
+    or, `merged`: reset --> worker, of all bodies, whose first block to run is the window before it works
+
+The hardware form of ACS (arXiv 2401.12377) in software: the host hands over a list and learns nothing until it has
+ended. Where it found a persistent kernel slower because every task paid for the largest one's registers, workers here
+come by resource class. Dependent calls follow each other without a launch, and tile by tile (cuSync, arXiv 2305.13450)
+where calls say which segments are `tiled`. A call's work may depend on counts that only the device knows. The protocol,
+and why it cannot deadlock, stands in simengine_scheduler/device/protocol.cuh.
+
+Invariants
+    1. Lists of a run follow one another on one stream, between a wait for the home stream and one of it, as graphs do.
+    2. An awaited call has completed once its list has.
+    3. Images are kept by the calls in them, and made again once a buffer has moved; a list that was made as
+       `FixedList` is found without a look at its calls.
+    4. A wait that lasts longer than `watchdog` ends the list; the next run or `synchronize` raises and says who waited
+       for what. A body that never ends is named in the same way if a call waits for it, but then only a new process can
+       go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter, sleep
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from .. import cuda_graph
+from ..calls import KernelCall
+from ..device.cuda import CudaPrograms
+from ..device.image import STOP, STRIDE, WINDOW_THREADS, build_image, window_memory
+from ..device.layout import STATUS_WORDS, Layout, explain, lay_out, list_structs, outcome
+from ..device.occupancy import Multiprocessors
+from ..errors import call_stuck
+from ..graphs import chains
+from ..launch import CudaLaunch
+from ..recorder import Recorder
+from ..trace import Trace
+from .base import Options
+from .built_graphs import BuiltGraph, Shape
+from .graph import GraphExecutor
+
+_RESET = (64, 256)  # grid and block of `reset`
+_OVERLAPS = 90  # architecture from which kernels of one stream may run together
+_GRACE = 2.0  # seconds for blocks to stop after one has found that they must
+
+
+class _Loaded:
+    """An image in the device's memory."""
+
+    __slots__ = ("block", "launches", "layout")
+
+    def __init__(self, layout: Layout, block: Any, launches: list[CudaLaunch]) -> None:
+        self.layout = layout
+        self.block = block
+        self.launches = launches
+
+
+class _Last:
+    """Who launched a list last in this process."""
+
+    executor: Callable[[], DeviceExecutor | None] | None = None
+
+
+_LAST = _Last()
+
+
+class DeviceExecutor(GraphExecutor):
+    """Runs lists by a window and workers on the device."""
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options, cached=True)
+        self.name = "device"
+        self._programs = CudaPrograms(options.keep)
+        self._status = self._programs.pinned(STATUS_WORDS)
+        self._loaded: dict[int, _Loaded] = {}
+        self._ended = self._pool.take()
+        self._hangs = False
+        of = self._programs
+        self._device = Multiprocessors(of.multiprocessors, of.registers, of.shared, of.threads, of.blocks)
+
+    @property
+    def rounds(self) -> int:
+        """One: 64 ants took 417 us a step in lists of eight steps and 373 us in single ones, on an H200."""
+        return 1
+
+    def _make(self, calls: tuple[KernelCall, ...], keys: Any) -> BuiltGraph:
+        return BuiltGraph(calls, Shape((), (), (), 0, 0), self._load(calls, times=False), keys)
+
+    def _drop(self, handle: int) -> None:
+        if self._hangs:
+            return  # nothing that it uses can be given back
+        self._driver.synchronize(self._lanes.handles[0])  # the list may be running, in memory that is given back
+        self._driver.destroy_graph(handle)
+        del self._loaded[handle]
+
+    def _load(self, calls: Sequence[KernelCall], times: bool) -> int:
+        """Put an image of calls on the device; returns the graph that runs it."""
+        programs, options = self._programs, self._options
+        image = build_image(
+            calls, self._conflicts, self._device, options.window, options.tiled, programs.workers_of, options.merged
+        )
+        layout = lay_out(image, options.window)
+        block = programs.upload(layout.content)
+        base = int(block.data.ptr)
+        status = int(self._status.ctypes.data)
+        structs = [bytes(s) for s in list_structs(layout, base, status, options.watchdog, times)]
+        reset, window = programs.window()
+        state, first = (base + layout.sections[name][0] for name in ("state", "first"))
+        counters = (np.uint64(state), np.uint64(first), len(image.state))
+        launches = [CudaLaunch(reset, (_RESET[0],), (_RESET[1],), 0, counters)]
+        if not image.merged:
+            memory = window_memory(image.num_words, options.window, image.most_words)
+            launches.append(CudaLaunch(window, (1,), (WINDOW_THREADS,), memory, (structs[0],)))
+        for of, struct in zip(image.classes, structs, strict=True):
+            worker = programs.function(of.kind, of.bodies)
+            launches.append(CudaLaunch(worker, (of.blocks,), (of.kind.threads,), of.memory, (struct, of.arguments)))
+        self._builder.built += 1
+        if programs.arch >= _OVERLAPS:
+            handle = cuda_graph.build_overlapping(launches, ordered=2)
+        else:
+            handle = self._driver.build_graph(launches, [(), *((0,) for _ in launches[1:])], None)
+        self._loaded[handle] = _Loaded(layout, block, launches)
+        return handle
+
+    def _launch_run(
+        self, calls: tuple[KernelCall, ...], first: int, behind: list[int], recorder: Recorder | None, trace: Trace
+    ) -> list[int]:
+        self._check()
+        if recorder is None:
+            return super()._launch_run(calls, first, behind, None, trace)
+        handle = self._load(calls, times=recorder.times)
+        try:
+            began = perf_counter()
+            self._launch(handle)
+            self._wait()
+            loaded = self._loaded[handle]
+            found = outcome(loaded.layout, self._programs.download(loaded.block))
+        finally:
+            self._drop(handle)
+        recorder.device_list(first, found.waits, chains(found.waits), found.retired)
+        found.count_into(recorder.trace.counters)
+        if recorder.times:
+            start = min(t for t, _ in found.times)
+            for i, (a, b) in enumerate(found.times):
+                recorder.ran(first + i, began + (a - start) * 1e-9, began + (b - start) * 1e-9)
+        return []  # the host has seen them end
+
+    def _launch(self, handle: int) -> None:
+        """Put a list on the stream, behind that of the executor that launched one last: two could block each other."""
+        lane = self._lanes.use(0)
+        last = _LAST.executor() if _LAST.executor is not None else None
+        if last is not None and last is not self:
+            self._driver.wait(lane, last._ended)
+        self._driver.launch_graph(handle, lane)
+        self._driver.record(self._ended, lane)
+        _LAST.executor = ref(self)
+
+    def _wait(self) -> None:
+        """Poll until the stream is empty or its list was given up."""
+        self._driver.record(self._done, self._lanes.use(0))
+        given_up = 0.0
+        while not self._driver.query(self._done):
+            if not self._status[0]:
+                continue
+            given_up = given_up or perf_counter()
+            if perf_counter() - given_up > _GRACE:
+                self._check(ended=False)
+            sleep(0.01)
+        self._check()
+
+    def _check(self, ended: bool = True) -> None:
+        """Raise CallError if a list was given up."""
+        if not self._status[0]:
+            return
+        self._hangs = not ended
+        status = self._status.tolist()
+        loaded = self._at_fault(status[1])
+        task, why = explain(loaded.layout, status, self._options.watchdog)
+        self._status[:] = 0
+        error = call_stuck(loaded.layout.image.calls[task], self.name, why if ended else f"{why} and does not stop")
+        error.fatal = not ended
+        raise error
+
+    def _at_fault(self, task: int) -> _Loaded:
+        """The list that was given up: the one whose `stop` is set."""
+        for loaded in self._loaded.values():
+            stop = loaded.layout.sections["state"][0] + 4 * STRIDE * STOP
+            if len(loaded.layout.image.calls) > task and self._programs.glance(loaded.block, stop):
+                return loaded
+        return next(iter(self._loaded.values()))
+
+    def run(self, emitters: Any) -> Any:
+        """Hand over the emitters' calls; on return the home stream waits for all of them."""
+        self._check()
+        return super().run(emitters)
+
+    def synchronize(self) -> None:
+        """Block the host until all that was issued has ended. Raises CallError if a list was given up."""
+        self._wait()
+        super().synchronize()
+
+    def close(self) -> None:
+        """Give back what is on the device, once its work is done."""
+        if _LAST.executor is not None and _LAST.executor() is self:
+            if not self._hangs:
+                self._driver.synchronize(self._lanes.handles[0])
+            _LAST.executor = None
+        super().close()

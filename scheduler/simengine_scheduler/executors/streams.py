@@ -1,0 +1,206 @@
+"""The streams executor, completion by events: calls are chained on the device, and the host seldom waits.
+
+    emitters --pull--> FIFO of N calls in flight --stream policy--> stream 0  k k   k
+                            |                                       stream 1    k k
+       hazard tracker: upstream set of each call                    stream S-1  k     wait(event of k) k
+                            |                                            |
+                            +--event wait, only where still needed-------+--join--> home stream
+
+Invariants
+    1. A call is issued as soon as it enters the window, in program order, on one stream.
+    2. Each call is followed by its event. Before a call is issued, its stream waits for the events of its upstream
+       calls that are on other streams, unless it is known to be behind them already; see `clocks.py`.
+    3. A call leaves the window when the host has seen its event complete; with N calls in the window the host waits for
+       the oldest. Completion is looked for only then, and for awaited calls.
+    4. Waits point to earlier calls only, so streams cannot block each other in a circle.
+    5. Every stream waits for the home stream before its first call of a run, and the home stream waits for every stream
+       used at the end; nothing waits for the whole device.
+    6. Lists made as `FixedList`s are checked and placed once, in program order as if none of their calls ended
+       meanwhile; see `scripts.py`. The window, which bounds what a call is checked against, does not hold them.
+    7. An event is reused only once its call has been seen complete, or the run has ended: waits keep to the record that
+       they were enqueued behind.
+
+The host pays for each call one launch, one record, about one query, the hazard check, and the waits; of fixed lists one
+launch, the waits, and one record where another stream waits for the call.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from time import perf_counter
+
+from ..calls import Emitter, KernelCall
+from ..clocks import StreamClocks
+from ..driver import CudaDriver, Driver, EventPool
+from ..emission import Feeder
+from ..hazards import HazardTracker
+from ..planning import Place, in_program_order
+from ..policies import STREAM_POLICIES, StreamState
+from ..recorder import start_recording
+from ..trace import Trace
+from .base import Options, finish_run
+from .cuda import CudaRun, Lanes, issue_call, release, wait_for
+from .scripts import ScriptRun, Scripts
+
+
+class Issuer(CudaRun):
+    """The state of one run."""
+
+    def __init__(self, executor: StreamsExecutor, trace: Trace, home: int) -> None:
+        super().__init__(executor.name, executor.driver, executor.lanes.handles)
+        self.pool = executor.pool
+        self.pool.give_all()
+        options = executor.options
+        self.trace = trace
+        self.lanes = executor.lanes
+        self.tracker = executor.tracker
+        self.tracker.clear()
+        self.clocks = StreamClocks(options.streams)
+        self.flights = self.clocks.places
+        self.state = StreamState.of(options.streams)
+        self.home, self.first = home, executor.following
+
+    def start(self) -> None:
+        """Put the run behind what the home stream holds."""
+        self.recorder = start_recording(self.trace, self.driver, self.home, self.first)
+        self.lanes.begin(self.home)
+
+    def is_complete(self, seq: int) -> bool:
+        """Whether call `seq` is known to be complete, or is found to be."""
+        flight = self.flights.get(seq)
+        if flight is None:
+            return True
+        if not self.driver.query(flight.event):
+            return False
+        self.retire(seq)
+        return True
+
+    def retire(self, seq: int) -> None:
+        """A call's event has completed: it leaves the window."""
+        flight = self.flights.pop(seq)
+        self.tracker.remove(seq)
+        self.pool.give(flight.event)
+        self.state.load[flight.stream] -= 1
+        del self.state.stream_of[seq]
+        if self.recorder is not None:
+            self.recorder.observe(seq, flight.stream)
+
+    def check(self, seq: int, call: KernelCall) -> set[int]:
+        """Return the calls in flight that a call must come after."""
+        if self.recorder is None or not self.recorder.times:
+            return self.tracker.add(seq, call)
+        began = perf_counter()
+        upstream = self.tracker.add(seq, call)
+        self.trace.counters.check_seconds += perf_counter() - began
+        return upstream
+
+    def wait_for(self, calls: Iterable[int], stream: int, handle: int) -> None:
+        """Make a stream wait for calls on others."""
+        for seq in calls:
+            self.driver.wait(handle, self.flights[seq].event)
+            if self.recorder is not None:
+                self.recorder.wait(seq, stream)
+
+    def poll_awaited(self, feeder: Feeder) -> None:
+        """Let emitters go on whose awaited calls have completed."""
+        for seq in list(feeder.waiting):
+            if self.is_complete(seq):
+                feeder.release(seq)
+
+    def finish(self, feeder: Feeder, home: int) -> Trace:
+        """Join the streams and complete the trace."""
+        self.lanes.join(home)
+        self.trace.counters.add_waits(self.clocks.asked, self.clocks.needed)
+        if self.recorder is not None and self.recorder.times:
+            self.driver.synchronize(home)
+        return finish_run(self.trace, feeder, self.recorder)
+
+
+class _ByPolicy(Issuer):
+    """Issues each call on the stream that a policy chooses, as soon as the window has room for it."""
+
+    def __init__(self, executor: StreamsExecutor, trace: Trace, home: int) -> None:
+        super().__init__(executor, trace, home)
+        self.window = executor.options.window
+        self.choose = STREAM_POLICIES[executor.options.stream_policy]
+
+    def make_room(self) -> None:
+        """Wait until the window can take a call."""
+        while len(self.flights) >= self.window:
+            oldest = next(iter(self.flights))
+            while not self.driver.query(self.flights[oldest].event):
+                pass
+            self.retire(oldest)
+
+    def issue(self, seq: int, call: KernelCall) -> None:
+        """Put a call on a stream, behind what it depends on, and an event behind it."""
+        upstream = self.check(seq, call)
+        stream = self.choose(upstream, self.state)
+        handle = self.lanes.use(stream)
+        if upstream and (waits := self.clocks.waits(upstream, stream)):
+            self.wait_for(waits, stream, handle)
+        issue_call(self, call, seq, handle, stream)
+        event = self.pool.take()
+        self.driver.record(event, handle)
+        self.clocks.put(seq, stream, event)
+        self.state.put(seq, stream)
+
+
+class StreamsExecutor:
+    """Issues calls to CUDA streams behind events, at once."""
+
+    name = "streams"
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.tracker = HazardTracker(options.table(self.name).conflicts)
+        self.following = 0  # sequence number of the next call
+        self.driver: Driver = options.driver if options.driver is not None else CudaDriver()
+        self.lanes = Lanes(self.driver, options.streams)
+        self.pool = EventPool(self.driver)
+        self._scripts = Scripts(self._placing(), options, self.name)
+        self._home = 0
+        self._finalizer = weakref.finalize(self, release, self.pool, self.lanes)
+
+    def _placing(self) -> Place:
+        """How the calls of fixed lists come to their streams."""
+        return in_program_order(STREAM_POLICIES[self.options.stream_policy])
+
+    def run(self, emitters: Iterable[Emitter]) -> Trace:
+        """Issue the emitters' calls; on return the home stream waits for all of them."""
+        home = self._home = self.driver.current_stream() if self.options.stream is None else self.options.stream
+        trace = Trace(self.name, self.options.record)
+        if not Scripts.serve(emitters):
+            return self._run_emitters(emitters, home, trace)
+        script = self._scripts.of(emitters, trace)  # type: ignore[arg-type]
+        with ScriptRun(trace, self.driver, self.lanes, self.pool, home) as run:
+            run.issue(script)
+            return run.finish(script)
+
+    def _run_emitters(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
+        with _ByPolicy(self, trace, home) as run:
+            feeder = run.feeder = Feeder(emitters, run.is_complete, self.following)
+            while True:
+                call = feeder.pull()
+                if call is not None:
+                    run.latest = call
+                    self.following = feeder.latest + 1
+                    if run.recorder is not None:
+                        run.recorder.enter(call)
+                    run.make_room()
+                    run.issue(feeder.latest, call)
+                elif feeder.exhausted:
+                    break
+                if feeder.waiting:
+                    run.poll_awaited(feeder)
+            return run.finish(feeder, home)
+
+    def synchronize(self) -> None:
+        """Block the host until the home stream of the last run is empty, and with it every call of the run."""
+        wait_for(self._home, self.name, self.driver)
+
+    def close(self) -> None:
+        """Destroy the streams and events, and let scripts go."""
+        self._finalizer()
+        self._scripts.clear()

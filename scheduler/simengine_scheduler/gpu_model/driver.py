@@ -1,0 +1,173 @@
+"""The driver in virtual time: it lets the CUDA executors, as they are, run on the GPU model.
+
+    executor --driver calls, each for its cost--> the host's time passes --> what the device does meanwhile happens
+
+The host is one thread. Its Python between two driver calls costs nothing here but what `HostSpec` says of it, which is
+charged with the launches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..hazards import Segs
+from .clock import Clock
+from .device import Device, Graph, Marker
+from .processors import Kernel
+from .spec import GpuSpec
+from .virtual import VirtualLaunch
+
+_HOME = 0
+
+
+class BodyFailed(RuntimeError):
+    """Raised by every driver call after a body has raised; the device's `failure` says which."""
+
+
+class VirtualDriver:
+    """Implements `Driver`. Stream 0 is the home stream, and there is no implicit synchronisation.
+
+    `kernels` holds those launched, in order, since it was last set; None keeps none. `persistent` says whether lists
+    launched at once are run by a persistent kernel.
+    """
+
+    def __init__(self, spec: GpuSpec, clock: Clock, persistent: bool = False) -> None:
+        self.spec = spec
+        self._issuing = spec.host.keep + spec.host.launch
+        self.clock = clock
+        self.device = Device(spec, clock, persistent)
+        host = spec.host
+        self._launching = host.launch_workers if persistent else host.launch_graph
+        self.kernels: list[Kernel] | None = None
+        self._markers: dict[int, Marker] = {}
+        self._graphs: dict[int, Graph] = {}
+        self._resolved: set[tuple[Segs, Segs]] = set()  # what a builder's one tracker knows: what is read, and written
+        self._handles = 0
+
+    # What launches do
+
+    def issue(self, launch: VirtualLaunch, stream: int) -> None:
+        """Put a kernel on a stream."""
+        self._spend(self._issuing)
+        kernel = launch.kernel()
+        self.device.launch(stream, kernel)
+        if self.kernels is not None:
+            self.kernels.append(kernel)
+
+    # The driver
+
+    def current_stream(self) -> int:
+        """Return the home stream."""
+        return _HOME
+
+    def create_stream(self) -> int:
+        """Return a new stream."""
+        return self.device.add_stream()
+
+    def destroy_stream(self, stream: int) -> None:
+        """Forget a stream once it is empty."""
+        if self.device.failure is None:
+            self.synchronize(stream)
+        del self.device.streams[stream]
+
+    def create_event(self, timing: bool) -> int:
+        """Return a new event, which counts as completed."""
+        self._handles += 1
+        self._markers[self._handles] = Marker(_HOME, float("-inf"))
+        return self._handles
+
+    def destroy_event(self, event: int) -> None:
+        """Forget an event."""
+        del self._markers[event]
+
+    def record(self, event: int, stream: int) -> None:
+        """Put an event behind the stream's work."""
+        self._spend(self.spec.host.record)
+        self._markers[event] = self.device.record(stream)
+
+    def wait(self, stream: int, event: int) -> None:
+        """Let the stream wait for the event's latest record."""
+        self._spend(self.spec.host.wait)
+        self.device.wait(stream, self._markers[event])
+
+    def query(self, event: int) -> bool:
+        """Return whether the host can see that the event's latest record has completed."""
+        self._spend(self.spec.host.query)
+        marker = self._markers[event]
+        if marker.time is None and self.clock.idle:
+            raise AssertionError(f"the streams block each other: event {event} can never complete")
+        if marker.time is not None and marker.time + self.spec.visible <= self.clock.now:
+            return True
+        if not self.spec.host.query:  # who asks in a loop that takes no time would ask for ever
+            self.clock.step() if marker.time is None else self.clock.until(marker.time + self.spec.visible)
+        return False
+
+    def elapsed(self, start: int, end: int) -> float:
+        """Return the seconds between two completed events."""
+        begin, finish = self._markers[start].time, self._markers[end].time
+        if begin is None or finish is None:
+            raise ValueError("elapsed() was asked about an event that has not completed; synchronize first")
+        return finish - begin
+
+    def synchronize(self, stream: int) -> None:
+        """Let time pass until the stream is empty and the host can see it."""
+        self._spend(0.0)
+        device = self.device
+        if not device.is_empty(stream):
+            self.clock.run(lambda: device.failure is not None or device.is_empty(stream))
+            self._spend(self.spec.visible)
+        if not device.is_empty(stream):
+            raise AssertionError(f"the streams block each other: stream {stream} can never empty")
+
+    def build_graph(
+        self, launches: Sequence[Any], waits: Sequence[Sequence[int]], events: Sequence[tuple[int, int]] | None
+    ) -> int:
+        """Return a graph of virtual launches. Raises ValueError for timed events: virtual time needs none."""
+        if events is not None:
+            raise ValueError("graphs of the GPU model have no timed events; run with record='order'")
+        host = self.spec.host
+        calls = [launch.call for launch in launches]
+        unknown = {(call.reads, call.writes + call.updates) for call in calls} - self._resolved
+        self._resolved |= unknown
+        self._spend(host.build + host.build_node * len(launches) + host.resolve * len(unknown))
+        self._handles += 1
+        self._graphs[self._handles] = Graph([launch.kernel for launch in launches], waits)
+        return self._handles
+
+    def build_updatable_graph(self, launches: Sequence[Any], waits: Sequence[Sequence[int]]) -> int:
+        """Return a graph of virtual launches, each of which may be replaced."""
+        return self.build_graph(launches, waits, None)
+
+    def update_graph(self, graph: int, node: int, launch: VirtualLaunch) -> None:
+        """Replace the launch of a node, which costs the host what a launch does."""
+        self._spend(self.spec.host.launch)
+        self._graphs[graph].makers[node] = launch.kernel
+
+    def launch_graph(self, graph: int, stream: int) -> None:
+        """Put a graph on a stream."""
+        built = self._graphs[graph]
+        self._spend(self._launching + self.spec.host.launch_node * len(built.makers))
+        kernels = self.device.launch_graph(stream, built)
+        if self.kernels is not None:
+            self.kernels += kernels
+
+    def destroy_graph(self, graph: int) -> None:
+        """Forget a graph; where it is running, it still completes."""
+        del self._graphs[graph]
+
+    def is_fault(self, error: BaseException) -> bool:
+        """Return False: nothing ends the virtual context."""
+        return False
+
+    def reset(self) -> None:
+        """Empty the device after a failure; events count as completed."""
+        self.device.reset()
+        for event in self._markers:
+            self._markers[event] = Marker(_HOME, float("-inf"))
+
+    def _spend(self, seconds: float) -> None:
+        """The host's time passes. Raises BodyFailed once a body has failed."""
+        self.clock.advance(seconds)
+        if self.device.failure is not None:
+            raise BodyFailed(f"the body of call {self.device.failure[0].name!r} failed")

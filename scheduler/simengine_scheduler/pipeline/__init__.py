@@ -1,0 +1,1 @@
+"""Jobs: what the `pipeline` executor hands to its workers. See `simengine_scheduler/executors/pipeline.py`."""

@@ -1,0 +1,43 @@
+"""Learning on simengine's vector environments: PPO in JAX, rollouts and evaluation.
+
+    import simengine_training
+
+    arguments = simengine_training.Arguments(env_id="simengine/Ant-v5", total_steps=1_000_000)
+    result = simengine_training.train(arguments, "out/ant")
+    policy = simengine_training.load_policy("out/ant")
+    print(simengine_training.evaluate_policy(policy, arguments.env_id, episodes=20).mean)
+
+What needs the extra `train` (Flax, Optax, Orbax) is imported on first use, so that arguments can be read without it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from simengine_training.arguments import Arguments
+
+if TYPE_CHECKING:
+    from simengine_training.checkpoint import load_policy
+    from simengine_training.evaluate import Evaluation, evaluate_policy
+    from simengine_training.ppo import Result, resume, train
+
+__all__ = ["Arguments", "Evaluation", "Result", "evaluate_policy", "load_policy", "resume", "train"]
+
+_PLACES = {
+    "Evaluation": "simengine_training.evaluate",
+    "Result": "simengine_training.ppo",
+    "evaluate_policy": "simengine_training.evaluate",
+    "load_policy": "simengine_training.checkpoint",
+    "resume": "simengine_training.ppo",
+    "train": "simengine_training.ppo",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use; raises `MissingExtraError` without the extra `train`."""
+    if name not in _PLACES:
+        raise AttributeError(f"module 'simengine_training' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_PLACES[name]), name)
+    globals()[name] = value
+    return value
