@@ -49,7 +49,7 @@ from simengine.kernels import catalogue
 from simengine.kernels.every_kernel import all_kernels
 from simengine.kernels.step_kernel import step_kernel
 from simengine.model.table import PAIR_TYPES
-from simengine.stages.stage import Stage
+from simengine.physics.stage import Stage
 from simengine.state.fields import FIELDS, ROW_CLASSES
 from simengine_scheduler.calls import Item
 

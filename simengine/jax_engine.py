@@ -17,7 +17,7 @@ from simengine_scheduler import Trace
 if TYPE_CHECKING:
     from simengine.emission.memory import Footprint
     from simengine.jax_params import JaxParameters
-    from simengine.math.row_layout import RowLayout
+    from simengine.physics.constraints.row_layout_jax import RowLayout
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _STATE = ("qpos", "qvel", "act", "qacc_warmstart", "nstep", "world_status")
@@ -158,7 +158,7 @@ class JaxEngine:
     def arena(self, group: int, world: int, names: Sequence[str], counter: str, address: str) -> dict[str, np.ndarray]:
         """The active contacts or rows of one world, out of the fixed slots that JAX computes."""
         from simengine.jax_params import of_world
-        from simengine.math.row_layout import row_layout
+        from simengine.physics.constraints.row_layout_jax import row_layout
 
         fields, model = self._derived[group], self._models[group]
         active = np.asarray(fields["contact_active" if counter == "ncon" else "efc_active"][world])
@@ -334,7 +334,7 @@ def _count(fields: dict[str, Any], status: Any) -> dict[str, Any]:
 
 def _row_addresses(model: Model, fields: dict[str, Any], world: int) -> np.ndarray:
     """First row of each contact slot among the active rows of a world, -1 where the slot has none."""
-    from simengine.math.row_layout import row_layout
+    from simengine.physics.constraints.row_layout_jax import row_layout
 
     first = row_layout(model).first_of_slot(model.nslot)
     active = np.asarray(fields["efc_active"][world]).astype(bool)

@@ -1,6 +1,6 @@
 """`make_step` and `make_forward`: the physics of one world as pure JAX functions.
 
-Both read as a table of contents; every line is a stage, whose mathematics stands in `simengine/stages/<stage>_ref.py`.
+Both read as a table of contents; every line is a stage, whose mathematics stands in `simengine/physics/<room>/<stage>_jax.py`.
 They can be jitted, vmapped, differentiated in forward and reverse mode, and scanned over.
 """
 
@@ -15,49 +15,49 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.jax_params import Params, of_world
-from simengine.math.actuators import advance_activation
-from simengine.math.vector import const
-from simengine.stages.acc_bias_ref import acc_bias
-from simengine.stages.acceleration_ref import acceleration
-from simengine.stages.actuation_any_ref import actuation_any
-from simengine.stages.actuation_ref import actuation
-from simengine.stages.adhesion_ref import adhesion
-from simengine.stages.body_forces_ref import body_forces
-from simengine.stages.com_pos_ref import com_pos
-from simengine.stages.com_vel_ref import com_vel
-from simengine.stages.constraint_ref import constraint
-from simengine.stages.crb_near_ref import crb_near
-from simengine.stages.crb_ref import crb
-from simengine.stages.energy_ref import energy
-from simengine.stages.euler_any_ref import euler_any
-from simengine.stages.euler_ref import euler
-from simengine.stages.factor_m_ref import factor_m
-from simengine.stages.fluid_any_ref import fluid_any
-from simengine.stages.gravcomp_ref import gravcomp
-from simengine.stages.implicit_ref import implicit
-from simengine.stages.implicitfast_ref import implicitfast
-from simengine.stages.kinematics_ref import kinematics
-from simengine.stages.narrowphase_ref import narrowphase
-from simengine.stages.noslip_ref import noslip
-from simengine.stages.passive_any_ref import passive_any
-from simengine.stages.passive_ref import passive
-from simengine.stages.rk4_ref import REACH, WEIGHT, rk4_point, rk4_rate
-from simengine.stages.rne_post_ref import rne_post
-from simengine.stages.rne_ref import rne
-from simengine.stages.sensor_acc_ref import sensor_acc
-from simengine.stages.sensor_pos_ref import sensor_pos
-from simengine.stages.sensor_vel_ref import sensor_vel
-from simengine.stages.sites_ref import sites
-from simengine.stages.solve_cg_ref import solve_cg
-from simengine.stages.solve_newton_ref import solve_newton
-from simengine.stages.solve_pgs_ref import solve_pgs
-from simengine.stages.solve_ref import solve
-from simengine.stages.subtree_vel_ref import subtree_vel
-from simengine.stages.tendon_forces_ref import tendon_forces
-from simengine.stages.tendon_passive_ref import tendon_passive
-from simengine.stages.tendon_ref import tendon
-from simengine.stages.tendon_velocity_ref import tendon_velocity
-from simengine.stages.transmission_ref import transmission
+from simengine.physics.actuation.actuation_any_jax import actuation_any
+from simengine.physics.actuation.actuation_jax import actuation
+from simengine.physics.actuation.actuators_jax import advance_activation
+from simengine.physics.actuation.adhesion_jax import adhesion
+from simengine.physics.actuation.transmission_jax import transmission
+from simengine.physics.collision.narrowphase_jax import narrowphase
+from simengine.physics.constraints.constraint_jax import constraint
+from simengine.physics.dynamics.acceleration_jax import acceleration
+from simengine.physics.dynamics.crb_jax import crb
+from simengine.physics.dynamics.crb_near_jax import crb_near
+from simengine.physics.dynamics.factor_m_jax import factor_m
+from simengine.physics.dynamics.rne_jax import rne
+from simengine.physics.integration.euler_any_jax import euler_any
+from simengine.physics.integration.euler_jax import euler
+from simengine.physics.integration.implicit_jax import implicit
+from simengine.physics.integration.implicitfast_jax import implicitfast
+from simengine.physics.integration.rk4_jax import REACH, WEIGHT, rk4_point, rk4_rate
+from simengine.physics.kinematics.com_pos_jax import com_pos
+from simengine.physics.kinematics.com_vel_jax import com_vel
+from simengine.physics.kinematics.kinematics_jax import kinematics
+from simengine.physics.kinematics.sites_jax import sites
+from simengine.physics.math.vector_jax import const
+from simengine.physics.passive.fluid_any_jax import fluid_any
+from simengine.physics.passive.gravcomp_jax import gravcomp
+from simengine.physics.passive.passive_any_jax import passive_any
+from simengine.physics.passive.passive_jax import passive
+from simengine.physics.sensors.acc_bias_jax import acc_bias
+from simengine.physics.sensors.body_forces_jax import body_forces
+from simengine.physics.sensors.energy_jax import energy
+from simengine.physics.sensors.rne_post_jax import rne_post
+from simengine.physics.sensors.sensor_acc_jax import sensor_acc
+from simengine.physics.sensors.sensor_pos_jax import sensor_pos
+from simengine.physics.sensors.sensor_vel_jax import sensor_vel
+from simengine.physics.sensors.subtree_vel_jax import subtree_vel
+from simengine.physics.solvers.noslip_jax import noslip
+from simengine.physics.solvers.solve_cg_jax import solve_cg
+from simengine.physics.solvers.solve_jax import solve
+from simengine.physics.solvers.solve_newton_jax import solve_newton
+from simengine.physics.solvers.solve_pgs_jax import solve_pgs
+from simengine.physics.tendons.tendon_forces_jax import tendon_forces
+from simengine.physics.tendons.tendon_jax import tendon
+from simengine.physics.tendons.tendon_passive_jax import tendon_passive
+from simengine.physics.tendons.tendon_velocity_jax import tendon_velocity
 from simengine.state.fields import SENSED
 
 Fields = dict[str, jax.Array]

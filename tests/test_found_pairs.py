@@ -21,8 +21,8 @@ from simengine.emission.room import Placement
 from simengine.kernels.codegen import body_signature
 from simengine.model import Model, load_model
 from simengine.model.blob import pack_models
-from simengine.stages.broadphase import PAIR_STAGES
-from simengine.stages.stage import Stage
+from simengine.physics.collision.broadphase.broadphase import PAIR_STAGES
+from simengine.physics.stage import Stage
 from simengine.zoo import pile_xml
 from tests.generated import models
 from tests.medley import medley
@@ -80,7 +80,7 @@ def assert_same_contacts(sims: list[Simulation], exact: bool = True) -> int:
 @pytest.mark.parametrize("stage", PAIR_STAGES, ids=lambda s: s.name)
 def test_the_body_has_the_declared_signature(stage: Stage) -> None:
     source = re.sub(r"//.*", "", stage.source.read_text())
-    found = re.findall(rf"DEVICE void {stage.name}\([^)]*\)", source)
+    found = re.findall(rf"DEVICE void {stage.function}\([^)]*\)", source)
     assert [re.sub(r"\s+", "", f) for f in found] == [re.sub(r"\s+", "", body_signature(stage))]
 
 

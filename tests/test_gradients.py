@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 
 from simengine.jax_step import State, initial_state, make_step
-from simengine.math.row_law import RowLaw
-from simengine.math.wrap import wrap
 from simengine.model import Model, load_model
-from simengine.stages.solve_cg_ref import solve_cg
-from simengine.stages.solve_newton_ref import solve_newton
-from simengine.stages.solve_pgs_ref import solve_pgs
-from simengine.stages.solve_ref import solve
+from simengine.physics.constraints.row_law_jax import RowLaw
+from simengine.physics.solvers.solve_cg_jax import solve_cg
+from simengine.physics.solvers.solve_jax import solve
+from simengine.physics.solvers.solve_newton_jax import solve_newton
+from simengine.physics.solvers.solve_pgs_jax import solve_pgs
+from simengine.physics.tendons.wrap_jax import wrap
 from tests.oracle import oracle_model, quick_jit, sample, states_of
 
 Vectors = tuple[jax.Array, ...]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, load_model
-from simengine.math.ray import into_geom
-from simengine.math.ray_hfield import Field, hfield
+from simengine.physics.sensors.ray_hfield_jax import Field, hfield
+from simengine.physics.sensors.ray_jax import into_geom
 from tests.oracle import quick_jit
 
 RAYS, STATES, HALF, HEIGHT, BASE = 40, 25, (0.9, 0.6), 0.3, 0.2

@@ -17,8 +17,9 @@ import simengine
 from tests.checkout import ROOT, SOURCES
 
 PACKAGES = {path.parent.name: path.parent for source in SOURCES for path in source.glob("simengine*/__init__.py")}
-REFS = sorted((ROOT / "simengine" / "stages").glob("*_ref.py"))
-REF_MAY_IMPORT = ("jax", "numpy", "simengine.math", "simengine.stages")
+PHYSICS = ROOT / "simengine" / "physics"
+JAX_FORMS = sorted(PHYSICS.rglob("*_jax.py"))
+DECLARATIONS_THAT_JAX_NEEDS = ("simengine.physics.stage", "simengine.physics.collision.narrowphase")
 
 
 def modules() -> Iterator[str]:
@@ -33,7 +34,9 @@ def imported(path: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path.name} has a relative import"
-            yield node.module or ""
+            module = node.module or ""
+            is_room = within(module, "simengine.physics") and (ROOT / module.replace(".", "/")).is_dir()
+            yield from (f"{module}.{alias.name}" for alias in node.names) if is_room else (module,)
 
 
 def within(module: str, package: str) -> bool:
@@ -45,19 +48,25 @@ def test_module_imports(name: str) -> None:
     importlib.import_module(name)
 
 
-def test_reference_stages_are_found() -> None:
-    assert len(REFS) >= 15
+def test_jax_forms_are_found() -> None:
+    assert len(JAX_FORMS) >= 80
 
 
-@pytest.mark.parametrize("path", REFS, ids=lambda path: path.stem)
-def test_reference_stage_imports_maths_only(path: Path) -> None:
+@pytest.mark.parametrize("path", JAX_FORMS, ids=lambda path: path.stem)
+def test_jax_form_imports_jax_forms_only(path: Path) -> None:
     for module in imported(path):
-        allowed = any(within(module, package) for package in REF_MAY_IMPORT)
+        own = within(module, "simengine.physics")
+        allowed = own or within(module, "jax") or within(module, "numpy")
         assert allowed or module.split(".")[0] in sys.stdlib_module_names, f"{path.name} imports {module}"
-        if within(module, "simengine.stages"):
-            assert module.endswith(("_ref", ".narrowphase", ".stage")), (
-                f"{path.name} imports {module}, neither a JAX form nor a declaration"
-            )
+        assert not own or module.endswith("_jax") or module in DECLARATIONS_THAT_JAX_NEEDS, (
+            f"{path.name} imports {module}, neither a JAX form nor a declaration"
+        )
+
+
+def test_names_of_physics_files_are_unique() -> None:
+    names = [path.name for pattern in ("*.cu", "*.cuh", "*.py") for path in PHYSICS.rglob(pattern)]
+    twice = {name for name in names if names.count(name) > 1} - {"__init__.py"}
+    assert not twice, f"kernels name their parts by file name alone, and {sorted(twice)} stand in several rooms"
 
 
 @pytest.mark.parametrize("name", simengine.__all__)

@@ -15,7 +15,7 @@ from simengine.emission.selection import kernels_of
 from simengine.kernels import island_kernels
 from simengine.kernels.codegen import body_signature
 from simengine.model import Model, load_model
-from simengine.stages.stage import Stage
+from simengine.physics.stage import Stage
 from simengine.state.fields import FIELDS
 from tests.islands import crooked, dense, dropped, every_row, heap, roped
 
@@ -50,7 +50,7 @@ def bodies_by_island(labels: np.ndarray) -> set[frozenset[int]]:
 @pytest.mark.parametrize("stage", island_kernels.ISLAND_STAGES, ids=lambda s: s.name)
 def test_the_body_has_the_declared_signature(stage: Stage) -> None:
     source = re.sub(r"//.*", "", stage.source.read_text())
-    found = re.findall(rf"DEVICE void {stage.name}\([^)]*\)", source)
+    found = re.findall(rf"DEVICE void {stage.function}\([^)]*\)", source)
     assert [re.sub(r"\s+", "", f) for f in found] == [re.sub(r"\s+", "", body_signature(stage))]
 
 

@@ -12,7 +12,7 @@ import pytest
 from simengine import Model, Simulation, check_model, load_model
 from simengine.check.oracle import Oracle
 from simengine.model.sensors import measured_in
-from simengine.stages.sensor_pos_ref import sensor_pos
+from simengine.physics.sensors.sensor_pos_jax import sensor_pos
 from tests.models import OWN, compile_model
 from tests.oracle import Sample, sample
 

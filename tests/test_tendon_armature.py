@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simengine import check_model, load_model
-from simengine.stages.crb_near_ref import crb_near
+from simengine.physics.dynamics.crb_near_jax import crb_near
 
 MODEL = """
 <mujoco><option timestep="0.005"/>

@@ -20,7 +20,8 @@ from simengine.kernels.kernel import Kernel
 from simengine.kernels.prelude import collide_switch, constants, model_struct
 from simengine.model.blob import HEADER
 from simengine.model.table import PAIRS, PairType
-from simengine.stages.stage import Stage
+from simengine.physics.files import path_of
+from simengine.physics.stage import Stage
 from simengine.state.fields import (
     ADDRESS_OF,
     FIELD,
@@ -33,7 +34,6 @@ from simengine.state.fields import (
 )
 
 _HERE = Path(__file__).parent
-_STAGES = _HERE.parent / "stages"
 _HEADERS_AFTER_MODEL = (
     "spatial.cuh",
     "tree.cuh",
@@ -99,7 +99,7 @@ def body_signature(stage: Stage) -> str:
     parameters += [f"{ctype(FIELD[n])}* {n}" for n in (*stage.writes, *stage.updates)]
     parameters += [f"real* {n}" for n, _ in stage.scratch]
     parameters += [f"int {n}" for n in stage.scalars]
-    return f"DEVICE void {stage.name}({', '.join(parameters)})"
+    return f"DEVICE void {stage.function}({', '.join(parameters)})"
 
 
 def parameters(kernel: Kernel) -> list[str]:
@@ -213,7 +213,7 @@ def _world_function(kernel: Kernel) -> str:
         arguments = ["m", *(f"w_{n}" for n in stage.fields)]
         arguments += [_working(kernel, stage, n) for n, _ in stage.scratch]
         arguments += list(stage.scalars)
-        lines.append(f"  ::{stage.name}({', '.join(arguments)});")
+        lines.append(f"  ::{stage.callee}({', '.join(arguments)});")
         copied = kernel.copy_after(i)
         lines += [_copy_out(kernel, name) for name in copied]
         if copied and i < len(kernel.stages) - 1:
@@ -367,8 +367,8 @@ def stage_sources(kernel: Kernel) -> list[Path]:
     """Files of the bodies; counting contacts needs the narrowphase of the pair types too."""
     used = [pair.name for stage in kernel.stages for pair in _counted_pairs(stage.name)]
     used += [shared for stage in kernel.stages for shared in stage.shares]
-    names = [*used, *(stage.name for stage in kernel.stages)]
-    return [_STAGES / f"{name}.cu" for name in dict.fromkeys(names)]
+    names = [*used, *(stage.function for stage in kernel.stages)]
+    return [path_of(f"{name}.cu") for name in dict.fromkeys(names)]
 
 
 def body_sources(paths: Iterable[Path]) -> list[str]:
@@ -377,7 +377,7 @@ def body_sources(paths: Iterable[Path]) -> list[str]:
     switches |= {"contacts": "collide_light", "contacts_plain": "collide_plain"}
     paths = list(paths)
     convex = any(path.stem == "convex" for path in paths)
-    parts = [(_HERE / name).read_text() for name in _CONVEX_HEADERS] if convex else []
+    parts = [path_of(name).read_text() for name in _CONVEX_HEADERS] if convex else []
     for path in paths:
         if path.stem in switches:
             parts.append(collide_switch(switches[path.stem], _counted_pairs(path.stem)))
@@ -396,7 +396,7 @@ def source_of(kernel: Kernel, definitions: list[str], entry: str, after_headers:
     if kernel.unit != "column":
         parts += ["#define UNIT_ISLAND"] if kernel.on_islands else []
         parts.append(model_struct(kernel))
-        parts += [(_HERE / name).read_text() for name in headers_after_model(kernel)]
+        parts += [path_of(name).read_text() for name in headers_after_model(kernel)]
     parts += [after_headers, *body_sources(stage_sources(kernel)), entry]
     return "\n".join(part.replace("#pragma once\n", "") for part in parts)
 

@@ -6,8 +6,10 @@ from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.pairs import MIXING, PAIR_KERNELS, mixing
 from simengine.model.model import Model
-from simengine.stages.actuation import ACTUATION
-from simengine.stages.blocks import (
+from simengine.physics.actuation.actuation import ACTUATION
+from simengine.physics.collision.collision import COLLISION, COLLISION_ANY
+from simengine.physics.integration.rk4 import RK4
+from simengine.physics.islands.blocks import (
     ACCELERATION_BLOCKS,
     CRB_BLOCKS,
     ENERGY_BLOCKS,
@@ -18,15 +20,13 @@ from simengine.stages.blocks import (
     IMPLICITFAST_BLOCKS,
     SENSOR_VEL_BLOCKS,
 )
-from simengine.stages.collision import COLLISION, COLLISION_ANY
-from simengine.stages.islands import CONSTRAINT_BLOCKS, GATHER, ISLANDS, SCAN_ISLANDS, SCATTER
-from simengine.stages.pgs_islands import PGS_DESCEND, PGS_DESCEND_LARGE, PGS_START, PGS_START_LARGE, PGS_WARM
-from simengine.stages.rk4 import RK4
-from simengine.stages.solve import SOLVE
-from simengine.stages.solve_cg import SOLVE_CG
-from simengine.stages.solve_large import SOLVE_LARGE
-from simengine.stages.solve_newton import SOLVE_NEWTON
-from simengine.stages.stage import Stage
+from simengine.physics.islands.islands import CONSTRAINT_BLOCKS, GATHER, ISLANDS, SCAN_ISLANDS, SCATTER
+from simengine.physics.islands.pgs_islands import PGS_DESCEND, PGS_DESCEND_LARGE, PGS_START, PGS_START_LARGE, PGS_WARM
+from simengine.physics.islands.solve_large import SOLVE_LARGE
+from simengine.physics.solvers.solve import SOLVE
+from simengine.physics.solvers.solve_cg import SOLVE_CG
+from simengine.physics.solvers.solve_newton import SOLVE_NEWTON
+from simengine.physics.stage import Stage
 
 ENERGY_BY_BLOCKS = Kernel("energy_blocks", (ENERGY_BLOCKS,))
 SENSE_MOTION_BLOCKS = Kernel("sense_motion_blocks", (*catalogue.SENSE_MOTION.stages[:-1], SENSOR_VEL_BLOCKS))

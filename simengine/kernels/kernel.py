@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from simengine.model.table import resolve
-from simengine.stages.stage import Stage
+from simengine.physics.stage import Stage
 from simengine.state.fields import ADDRESS_OF, CONTACT_PARAMETERS, FIELD, entry_shape, padded
 
 _ALIGN = 4  # words, so that four neighbours can be read at once

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from simengine.kernels.kernel import Kernel
 from simengine.model.model import Model
-from simengine.stages.adhesion import ADHESION
-from simengine.stages.body_forces import BODY_FORCES
-from simengine.stages.broadphase import BROADPHASE, COLLIDE, COUNT_PAIRS, FIND_PAIRS, PLACE_CONTACTS, SCAN_PAIRS
-from simengine.stages.islands import CONSTRAINT_BLOCKS
-from simengine.stages.pgs_islands import PGS_WARM
-from simengine.stages.rne_post import RNE_POST_GENERAL
-from simengine.stages.sensor_acc import SENSOR_ACC
+from simengine.physics.actuation.adhesion import ADHESION
+from simengine.physics.collision.broadphase.broadphase import (
+    BROADPHASE,
+    COLLIDE,
+    COUNT_PAIRS,
+    FIND_PAIRS,
+    PLACE_CONTACTS,
+    SCAN_PAIRS,
+)
+from simengine.physics.islands.islands import CONSTRAINT_BLOCKS
+from simengine.physics.islands.pgs_islands import PGS_WARM
+from simengine.physics.sensors.body_forces import BODY_FORCES
+from simengine.physics.sensors.rne_post import RNE_POST_GENERAL
+from simengine.physics.sensors.sensor_acc import SENSOR_ACC
 
 PAIR_KERNELS: tuple[Kernel, ...] = (
     Kernel("broadphase", (BROADPHASE,), wide=True),

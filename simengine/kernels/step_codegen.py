@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from simengine.kernels.codegen import MODEL_PARAMETERS, ctype, entry_words, source_of
 from simengine.kernels.step_kernel import MOST_WARPS, TEAMS, WARP, StepKernel
-from simengine.stages.stage import Stage
+from simengine.physics.stage import Stage
 from simengine.state.fields import FIELD
 
 _NUMBERS = ("begin", "n", "steps", "controls_apart", "worlds_in_warp", "far_words", "near_rows")
@@ -131,7 +131,7 @@ def _call(kernel: StepKernel, stage: Stage) -> str:
     """A stage in an evaluation. Worlds without rows have none to make; frozen ones are neither solved nor moved."""
     arguments = ["m", *(f"{'r' if name in kernel.rows else 'w'}_{name}" for name in stage.fields)]
     arguments += [f"scratch + at_{stage.name}_{name}" for name, _ in stage.scratch]
-    call = f"        ::{stage.name}({', '.join([*arguments, *stage.scalars])});"
+    call = f"        ::{stage.callee}({', '.join([*arguments, *stage.scalars])});"
     rows = [name for name in stage.fields if name in kernel.rows]
     if "qacc" not in stage.fields and not rows:
         return call

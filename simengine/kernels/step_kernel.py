@@ -28,23 +28,23 @@ from itertools import permutations, product
 
 from simengine.kernels.kernel import Kernel, ScratchItem, ScratchPlan, place_items
 from simengine.model.table import resolve
-from simengine.stages.acceleration import ACCELERATION
-from simengine.stages.actuation import ACTUATION
-from simengine.stages.com_pos import COM_POS
-from simengine.stages.com_vel import COM_VEL
-from simengine.stages.constraint import CONSTRAINT
-from simengine.stages.contacts import CONTACTS, CONTACTS_PLAIN
-from simengine.stages.crb import CRB
-from simengine.stages.euler import EULER
-from simengine.stages.factor_m import FACTOR_M
-from simengine.stages.fluid import FLUID
-from simengine.stages.guard import GUARD
-from simengine.stages.kinematics import KINEMATICS
-from simengine.stages.passive import PASSIVE
-from simengine.stages.rk4 import RK4
-from simengine.stages.rne import RNE
-from simengine.stages.solve import SOLVE
-from simengine.stages.stage import Stage
+from simengine.physics.actuation.actuation import ACTUATION
+from simengine.physics.collision.contacts import CONTACTS, CONTACTS_PLAIN
+from simengine.physics.constraints.constraint import CONSTRAINT
+from simengine.physics.dynamics.acceleration import ACCELERATION
+from simengine.physics.dynamics.crb import CRB
+from simengine.physics.dynamics.factor_m import FACTOR_M
+from simengine.physics.dynamics.rne import RNE
+from simengine.physics.integration.euler import EULER
+from simengine.physics.integration.rk4 import RK4
+from simengine.physics.kinematics.com_pos import COM_POS
+from simengine.physics.kinematics.com_vel import COM_VEL
+from simengine.physics.kinematics.guard import GUARD
+from simengine.physics.kinematics.kinematics import KINEMATICS
+from simengine.physics.passive.fluid import FLUID
+from simengine.physics.passive.passive import PASSIVE
+from simengine.physics.solvers.solve import SOLVE
+from simengine.physics.stage import Stage
 from simengine.state.fields import FIELD, INTEGRATION_STATE, entry_shape, padded
 
 Track = tuple[Stage, ...]

@@ -292,7 +292,7 @@ class PairType(NamedTuple):
     """A kind of geom pair with a narrowphase of its own.
 
     Attributes:
-        name: stem of its `.cu` and `_ref.py`, and of its kernel.
+        name: stem of its `.cu` and `_jax.py`, and of its kernel.
         geoms: pairs of MuJoCo's geom types it handles, in lower case, the lower type first.
         slots: the most contacts of a pair.
         heavy: its contacts take too much code to be counted in the kernels of simple models.

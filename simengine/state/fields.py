@@ -326,7 +326,7 @@ _FIELDS: tuple[Field, ...] = (
     Field("island_row_block", "int", (2,), "row", "blocks of the row, numbered within the island, or -1"),
     Field("island_runs", "int", (7,), "row", "runs of rows with the same blocks"),
     Field("island_links", "int", (8,), "row", "the runs of each block"),
-    Field("island_hessian_blocks", "real", (4,), "island_H", "Hessian by blocks: see simengine/kernels/large.cuh"),
+    Field("island_hessian_blocks", "real", (4,), "island_H", "Hessian by blocks: see large.cuh"),
     # Runge-Kutta
     _w("rk_qpos", "nq", doc="coordinates at the start of the step"),
     _w("rk_qvel", "nv", doc="velocities at the start of the step"),

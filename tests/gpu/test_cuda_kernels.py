@@ -10,7 +10,7 @@ import pytest
 from simengine.backends.base import LANE_CLASSES, lanes_for
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
-from simengine.stages.stage import Stage
+from simengine.physics.stage import Stage
 from simengine.state.fields import FIELD
 from tests.gpu.cases import NAMES, loaded
 from tests.gpu.compare import CUDA, TOLERANCE, both, cuda_only, kind

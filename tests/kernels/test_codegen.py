@@ -16,8 +16,8 @@ from simengine.kernels.codegen import body_signature, kernel_source, parameters,
 from simengine.kernels.every_kernel import all_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.model.table import SIZES
-from simengine.stages.broadphase import PAIR_STAGES
-from simengine.stages.stage import Stage
+from simengine.physics.collision.broadphase.broadphase import PAIR_STAGES
+from simengine.physics.stage import Stage
 from simengine.state.fields import FIELD, FIELDS, entry_shape
 
 ALL = all_kernels()

@@ -9,10 +9,10 @@ import pytest
 from simengine import load_model
 from simengine.kernels.step_codegen import step_parameters, step_source
 from simengine.kernels.step_kernel import STEP_KERNELS, StepKernel
-from simengine.stages.acceleration import ACCELERATION
-from simengine.stages.crb import CRB
-from simengine.stages.factor_m import FACTOR_M
-from simengine.stages.rne import RNE
+from simengine.physics.dynamics.acceleration import ACCELERATION
+from simengine.physics.dynamics.crb import CRB
+from simengine.physics.dynamics.factor_m import FACTOR_M
+from simengine.physics.dynamics.rne import RNE
 from simengine.state.fields import FIELD, entry_shape, padded
 from tests.models import gymnasium_path
 

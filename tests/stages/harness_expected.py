@@ -16,14 +16,15 @@ import jax
 import numpy as np
 
 from simengine.kernels.catalogue import INTEGRATORS, SOLVERS, STAGES
-from simengine.math import quaternion, tree
-from simengine.math.actuators import advance_activation
-from simengine.math.joint_space import advance
-from simengine.math.lengths import length_rows
-from simengine.math.row_layout import LIMIT_JOINT, LIMIT_TENDON, row_layout
 from simengine.model.table import PAIR_TYPES
-from simengine.stages.rk4_ref import REACH, WEIGHT
-from simengine.stages.stage import Stage
+from simengine.physics.actuation.actuators_jax import advance_activation
+from simengine.physics.constraints.row_layout_jax import LIMIT_JOINT, LIMIT_TENDON, row_layout
+from simengine.physics.integration.joint_space_jax import advance
+from simengine.physics.integration.rk4_jax import REACH, WEIGHT
+from simengine.physics.math import quaternion_jax as quaternion
+from simengine.physics.math import tree_jax as tree
+from simengine.physics.stage import Stage
+from simengine.physics.tendons.lengths_jax import length_rows
 from simengine.state.fields import COLUMNS, FIELD, NUM_COLUMNS, NUM_SUMS, ROW_CLASSES, STATUS
 from tests.oracle import jax_fields, oracle_model, quick_jit
 from tests.stages.harness import FRONT, Memory
@@ -137,7 +138,7 @@ def follows_from_the_state(stage: Stage, names: tuple[str, ...]) -> bool:
 def batched_ref(stage: Stage, model_name: str) -> tuple[Callable[..., Any], tuple[str, ...]]:
     """The JAX form over a batch of worlds, and the names of its arguments."""
     _, model = oracle_model(model_name)
-    function = stage.load_ref()
+    function = stage.load_jax()
     names = tuple(inspect.signature(function).parameters)[1:]
     return quick_jit(jax.vmap(lambda *a: function(model, *a))), names
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from simengine.model import Model
 from simengine.model.sensors import measured_in
-from simengine.stages.stage import Stage
+from simengine.physics.stage import Stage
 from simengine.state.fields import FIELD
 from tests.oracle import STATE_FIELDS, Sample, collect, oracle_model
 from tests.stages.harness import Memory

@@ -17,7 +17,7 @@ from simengine.kernels.codegen import body_signature
 from simengine.model import load_model
 from simengine.model.support import INTEGRATORS
 from simengine.model.table import PAIR_TYPES
-from simengine.stages.stage import Stage
+from simengine.physics.stage import Stage
 from simengine.state.fields import FIELD, STATUS
 from tests.oracle import COMMON_PAIRS, coverage, oracle_model
 from tests.stages.harness import FRONT, Memory, arguments, call, changed, list_worlds
@@ -146,7 +146,7 @@ def test_the_body_has_the_declared_signature(stage: Stage) -> None:
         return re.sub(r"\s+", "", text)
 
     source = re.sub(r"//.*", "", stage.source.read_text())
-    found = re.findall(rf"DEVICE void {stage.name}\([^)]*\)", source)
+    found = re.findall(rf"DEVICE void {stage.function}\([^)]*\)", source)
     assert [squeeze(f) for f in found] == [squeeze(body_signature(stage))]
 
 

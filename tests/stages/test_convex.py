@@ -19,8 +19,8 @@ from simengine.check.optimal import reach
 from simengine.check.order import contact_order
 from simengine.errors import UnsupportedModelError
 from simengine.model import Model
-from simengine.stages.kinematics_ref import kinematics
-from simengine.stages.narrowphase_ref import narrowphase
+from simengine.physics.collision.narrowphase_jax import narrowphase
+from simengine.physics.kinematics.kinematics_jax import kinematics
 from tests.models import compile_model, gymnasium_path
 from tests.oracle import quick_jit
 from tests.stages.convex_pairs import PAIRS, SHAPES, drawn, model, poses

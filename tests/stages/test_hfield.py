@@ -12,8 +12,8 @@ import pytest
 
 from simengine import Simulation, check_model, load_model
 from simengine.model.table import PAIRS
-from simengine.stages.kinematics_ref import kinematics
-from simengine.stages.narrowphase_ref import narrowphase
+from simengine.physics.collision.narrowphase_jax import narrowphase
+from simengine.physics.kinematics.kinematics_jax import kinematics
 from tests.models import compile_model
 from tests.oracle import quick_jit
 

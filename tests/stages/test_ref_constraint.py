@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from simengine.math.row_layout import row_layout
-from simengine.stages.solve_ref import solve
+from simengine.physics.constraints.row_layout_jax import row_layout
+from simengine.physics.solvers.solve_jax import solve
 from tests.models import ALL, ALL_IN_DOUBLE_SOME_IN_SINGLE
 from tests.oracle import check, coverage, jax_fields, oracle_model, quick_jit
 

@@ -8,10 +8,11 @@ import mujoco
 import numpy as np
 import pytest
 
-from simengine.math import quaternion, tree
-from simengine.math.contact_frame import make_frame
-from simengine.math.soft_constraint import clamped_solimp, impedance
-from simengine.math.vector import normalize
+from simengine.physics.collision.contact_jax import make_frame
+from simengine.physics.constraints.soft_constraint_jax import clamped_solimp, impedance
+from simengine.physics.math import quaternion_jax as quaternion
+from simengine.physics.math import tree_jax as tree
+from simengine.physics.math.vector_jax import normalize
 from tests.models import ALL
 from tests.oracle import oracle_model
 

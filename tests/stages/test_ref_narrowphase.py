@@ -12,10 +12,10 @@ import mujoco
 import numpy as np
 import pytest
 
-from simengine.math.row_layout import row_layout
 from simengine.model import Model, load_model
-from simengine.stages.kinematics_ref import kinematics
-from simengine.stages.narrowphase_ref import narrowphase
+from simengine.physics.collision.narrowphase_jax import narrowphase
+from simengine.physics.constraints.row_layout_jax import row_layout
+from simengine.physics.kinematics.kinematics_jax import kinematics
 from tests.models import ALL, ALL_IN_DOUBLE_SOME_IN_SINGLE, NAMES
 from tests.oracle import COMMON_PAIRS, check, coverage, jax_fields, oracle_model, quick_jit
 

@@ -1,0 +1,1 @@
+"""Actuators: transmissions, activations, gains and biases, and the forces they give."""

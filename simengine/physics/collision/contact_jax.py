@@ -1,0 +1,87 @@
+"""Contact geometry shared by the pair functions: sphere against sphere, frames, clamped segment parameters.
+
+A contact is (dist, pos, frame): signed distance [m], negative in penetration; the midpoint of the two surfaces; and
+the rows normal, tangent, tangent of a right-handed frame, flattened to nine, the normal pointing from geom1 to geom2.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from simengine.physics.math.vector_jax import const, cross, dot, normalize
+
+NO_CONTACT = 1e10
+"""Distance [m] of a contact slot that its pair does not use."""
+
+
+def make_frame(normal: jax.Array, tangent: jax.Array | None = None) -> jax.Array:
+    """Frame (..., 9) whose first row is `normal`.
+
+    Args:
+        normal: (..., 3) unit vector.
+        tangent: (..., 3) direction whose part across the normal becomes the second row; without it, the world's y axis
+            is taken, or its z axis where the normal is within 60 degrees of y.
+    """
+    if tangent is None:
+        y = normal[..., 1:2]
+        across = ((y > -0.5) & (y < 0.5)).astype(normal.dtype)
+        zero = jnp.zeros_like(across)
+        tangent = jnp.concatenate([zero, across, 1.0 - across], axis=-1)
+    tangent = tangent - normal * dot(normal, tangent)[..., None]
+    tangent, _ = normalize(tangent, _x_axis(tangent))
+    return jnp.concatenate([normal, tangent, cross(normal, tangent)], axis=-1)
+
+
+def z_axis(mat: jax.Array) -> jax.Array:
+    """Third column (..., 3) of row-major rotation matrices (..., 9)."""
+    return mat[..., 2::3]
+
+
+def spheres(
+    pos1: jax.Array,
+    radius1: jax.Array,
+    axis1: jax.Array,
+    pos2: jax.Array,
+    radius2: jax.Array,
+    axis2: jax.Array,
+    inner1: jax.Array | None = None,
+    inner2: jax.Array | None = None,
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Contact of two spheres: dist (...), pos (..., 3), normal (..., 3).
+
+    Args:
+        pos1, radius1, axis1, pos2, radius2, axis2: centres (..., 3) [m], radii (...) [m], and axes (..., 3), whose
+            vector product is the normal where the centres coincide to rounding (the x axis where the axes are parallel
+            too).
+        inner1, inner2: (...) bool: a centre is an inner point of a segment along its axis, and so lies across it.
+            Where the points almost meet, the axis says more about the normal than their difference, which is rounded.
+            Both axes leave it to say only to which side it points.
+    """
+    fallback = cross(axis1, axis2)
+    fallback, sine = normalize(fallback, _x_axis(fallback))
+    # axes of planar mechanisms cross exactly, and the rounding of their positions must not choose the normal
+    extent = jnp.maximum(jnp.abs(pos1).max(axis=-1), jnp.abs(pos2).max(axis=-1)) + radius1 + radius2
+    least = 16.0 * jnp.finfo(pos1.dtype).eps * extent
+    normal, distance = normalize(pos2 - pos1, fallback, least)
+    none = jnp.zeros(distance.shape, bool)
+    inner1, inner2 = (none if inner is None else inner for inner in (inner1, inner2))
+    apart = distance >= least
+    better = inner1 & inner2 & apart & (distance < sine * extent)
+    side = jnp.where(dot(fallback, normal) > 0, 1.0, -1.0)
+    lying = _across(normal, jnp.where(inner1[..., None], axis1, axis2))
+    normal = jnp.where((apart & (inner1 ^ inner2))[..., None], lying, normal)
+    normal = jnp.where(better[..., None], fallback * side[..., None], normal)
+    dist = distance - radius1 - radius2
+    return dist, pos1 + normal * (radius1 + 0.5 * dist)[..., None], normal
+
+
+def _across(unit: jax.Array, axis: jax.Array) -> jax.Array:
+    """Unit vectors (..., 3) without the part along others that they are across but for rounding."""
+    part, _ = normalize(unit - dot(unit, axis)[..., None] * axis, unit, 0.5)
+    return part
+
+
+def _x_axis(like: jax.Array) -> jax.Array:
+    return jnp.broadcast_to(const(np.array([1.0, 0.0, 0.0]), like), like.shape)

@@ -1,0 +1,20 @@
+"""Narrowphase of each geom-pair type: contacts of the pairs that counting found touching."""
+
+from simengine.model.table import PAIR_TYPES
+from simengine.physics.stage import Stage
+
+_SHARES = {"hfield": ("convex",)}
+
+
+def _narrowphase(pair_type: str) -> Stage:
+    return Stage(
+        name=pair_type,
+        reads=("geom_xpos", "geom_xmat", "cand_adr"),
+        writes=("contact_dist", "contact_pos", "contact_frame", "contact_cand"),
+        shares=_SHARES.get(pair_type, ()),
+        flops=40,
+        jax=f"{pair_type}_jax:{pair_type}",
+    )
+
+
+NARROWPHASE: dict[str, Stage] = {pair_type: _narrowphase(pair_type) for pair_type in PAIR_TYPES}

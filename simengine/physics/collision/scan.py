@@ -1,0 +1,12 @@
+"""Sums over the worlds of a shard: arena addresses and lists of worlds."""
+
+from simengine.physics.stage import Stage
+
+SCAN = Stage(
+    name="scan",
+    reads=("counts",),
+    writes=("con_adr", "efc_adr", "lists", "totals", "totals_host"),
+    updates=("progress", "progress_host"),
+    scalars=("begin", "shard_size", "contact_room", "row_room"),
+    flops=2,
+)

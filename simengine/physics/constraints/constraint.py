@@ -1,0 +1,25 @@
+"""Constraint rows: limits and contacts.
+
+Only for worlds that `collision` counted rows for: a frozen world has none counted, and must not be listed.
+"""
+
+from simengine.physics.stage import Stage
+
+CONSTRAINT = Stage(
+    name="constraint",
+    reads=(
+        "qpos",
+        "qvel",
+        "subtree_com",
+        "cdof",
+        "ncon",
+        "nefc",
+        "contact_dist",
+        "contact_pos",
+        "contact_frame",
+        "contact_cand",
+    ),
+    writes=("contact_efc_address", "efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref", "efc_type", "efc_id"),
+    flops=200,
+    jax="constraint_jax:constraint",
+)

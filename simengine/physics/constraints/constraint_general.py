@@ -1,0 +1,43 @@
+"""Constraint rows of every type: equalities, friction losses, limits and contacts.
+
+Only for worlds that `collision_any` counted rows for: a frozen world has none counted, and must not be listed.
+"""
+
+from simengine.physics.stage import Stage
+
+CONSTRAINT_GENERAL = Stage(
+    name="constraint_general",
+    reads=(
+        "qpos",
+        "qvel",
+        "eq_active",
+        "xpos",
+        "xquat",
+        "xmat",
+        "subtree_com",
+        "cdof",
+        "cvel",
+        "cdof_dot",
+        "ten_length",
+        "ten_J",
+        "ncon",
+        "nefc",
+        "contact_dist",
+        "contact_pos",
+        "contact_frame",
+        "contact_cand",
+    ),
+    writes=(
+        "contact_efc_address",
+        "efc_J",
+        "efc_pos",
+        "efc_margin",
+        "efc_D",
+        "efc_aref",
+        "efc_type",
+        "efc_id",
+        "efc_frictionloss",
+    ),
+    flops=400,
+    jax="constraint_jax:constraint",
+)

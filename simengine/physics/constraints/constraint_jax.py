@@ -1,0 +1,199 @@
+"""Constraint rows in JAX, for one world, in fixed slots: equalities, friction losses, limits and contacts.
+
+Source: MuJoCo, chapter "Computation", sections "Constraint model" and "Contact"; quantities as after
+mj_makeConstraint, mj_projectConstraint and mj_referenceConstraint. The form of `constraint_general` and, for the rows
+that it knows, of `constraint`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from simengine.physics.constraints.equality_jax import Motion, equality_rows
+from simengine.physics.constraints.row_layout_jax import (
+    ELLIPTIC,
+    PYRAMIDAL,
+    RowLayout,
+    per_row,
+    row_directions,
+    row_layout,
+)
+from simengine.physics.constraints.rows_jax import Rows, empty, solver_rows
+from simengine.physics.math import quaternion_jax as quaternion
+from simengine.physics.math import tree_jax as tree
+from simengine.physics.math.spatial_jax import wrench_about
+from simengine.physics.math.vector_jax import const, joined, matmul, normalize, tables
+from simengine.physics.tendons.lengths_jax import lengths
+
+
+def constraint(
+    m: Any,
+    qpos: jax.Array,
+    qvel: jax.Array,
+    xpos: jax.Array,
+    xquat: jax.Array,
+    xmat: jax.Array,
+    subtree_com: jax.Array,
+    cdof: jax.Array,
+    cvel: jax.Array,
+    cdof_dot: jax.Array,
+    ten_length: jax.Array,
+    ten_J: jax.Array,
+    eq_active: jax.Array,
+    contact_dist: jax.Array,
+    contact_pos: jax.Array,
+    contact_frame: jax.Array,
+    contact_active: jax.Array,
+) -> tuple[jax.Array, ...]:
+    """Jacobian, regularisation and reference acceleration of every row slot.
+
+    Args: qpos (nq,), qvel (nv,), xpos (nbody, 3), xquat (nbody, 4), xmat (nbody, 9), subtree_com (nbody, 3), cdof
+        (nv, 6), cvel (nbody, 6), cdof_dot (nv, 6), ten_length (ntendon,), ten_J (ntendon, nv), eq_active (neq,),
+        contact_dist (nslot,) [m], contact_pos (nslot, 3) [m], contact_frame (nslot, 9), contact_active (nslot,) bool.
+    Returns:
+        efc_active (nefc_max,) bool: the row exists; all else is zero where it does not.
+        efc_J (nefc_max, nv), efc_pos (nefc_max,), efc_margin (nefc_max,) [m, rad].
+        efc_D (nefc_max,): inverse regularisation 1/R.
+        efc_aref (nefc_max,): reference acceleration [m/s^2, rad/s^2].
+    """
+    layout = row_layout(m)
+    # (1) equalities, friction losses and limits
+    motion = Motion(xpos, xquat, xmat, subtree_com, cdof, cvel, cdof_dot)
+    equalities = equality_rows(m, qpos, qvel, motion, eq_active, ten_length, ten_J)
+    frictions, limits = _frictions(m, layout, ten_J), _limits(m, layout, qpos, ten_length, ten_J)
+
+    # (2) contacts: relative velocity of the bodies at the contact, in the contact frame, combined into edges
+    contacts = _contacts(m, layout, subtree_com, cdof, contact_dist, contact_pos, contact_frame, contact_active)
+
+    # (3) rows that exist, (4) their impedance, regularisation and reference acceleration
+    return solver_rows([equalities, frictions, limits, contacts], qvel, float(m.opt_leastref))
+
+
+def _frictions(m: Any, layout: RowLayout, ten_J: jax.Array) -> Rows:
+    """Dry friction of dofs, then tendons: at position zero, without a spring."""
+    ids = layout.friction_id
+    if not ids.size:
+        return empty(m.nv, ten_J)
+    J = jnp.concatenate([const(np.eye(m.nv), ten_J), ten_J])[ids]
+    solref, solimp, scale = (
+        joined(of_dofs, of_tendons)[ids]
+        for of_dofs, of_tendons in (
+            (m.dof_solref, m.tendon_solref_fri),
+            (m.dof_solimp, m.tendon_solimp_fri),
+            (m.dof_invweight0, m.tendon_invweight0),
+        )
+    )
+    zero, on = jnp.zeros(ids.size, ten_J.dtype), jnp.ones(ids.size, bool)
+    return Rows(on, True, J, zero, np.zeros(ids.size), zero, zero, solref, solimp, scale)
+
+
+def _limits(m: Any, layout: RowLayout, qpos: jax.Array, ten_length: jax.Array, ten_J: jax.Array) -> Rows:
+    """Limits: distance to each side and the sign of its gradient."""
+    limited, sign = layout.limit_id, layout.limit_sign
+    side = np.where(sign > 0, 0, 1)
+    bound = const(joined(m.jnt_range, m.tendon_range)[limited, side], qpos)
+    length, slope = lengths(m, qpos, ten_length, ten_J)
+    pos, J = (length[limited] - bound) * const(sign, qpos), slope[limited] * const(sign, qpos)[:, None]
+    margin = np.concatenate([m.jnt_margin, m.tendon_margin])[limited]
+    pos, J = _ball_limits(m, layout, qpos, pos, J, margin)
+    joint_invweight = m.dof_invweight0[np.asarray(m.jnt_dofadr)]
+    of_joints = (m.jnt_solref, m.jnt_solimp, joint_invweight)
+    of_tendons = (m.tendon_solref_lim, m.tendon_solimp_lim, m.tendon_invweight0)
+    solref, solimp, scale = (joined(*pair)[limited] for pair in zip(of_joints, of_tendons, strict=True))
+    on = jnp.ones(pos.shape, bool)
+    return Rows(on, False, J, pos, margin, pos - const(margin, pos), jnp.zeros_like(pos), solref, solimp, scale)
+
+
+def _ball_limits(
+    m: Any, layout: RowLayout, qpos: jax.Array, pos: jax.Array, J: jax.Array, margin: np.ndarray
+) -> tuple[jax.Array, jax.Array]:
+    """Distances (n,) and Jacobian (n, nv) with those of ball joints put in: one bound, on the angle about any axis.
+
+    Their second row never acts.
+    """
+    row = np.flatnonzero(np.append(m.jnt_type, np.full(m.ntendon, tree.HINGE))[layout.limit_id] == tree.BALL)[::2]
+    if not row.size:
+        return pos, J
+    joint = layout.limit_id[row]
+    quats = np.asarray(m.jnt_qposadr)[joint][:, None] + np.arange(4)
+    turned = quaternion.log(quaternion.renormalize(qpos[quats]))
+    x_axis = jnp.broadcast_to(const(np.array([1.0, 0.0, 0.0]), qpos), turned.shape)
+    axis, angle = normalize(turned, x_axis)
+    pos = pos.at[row].set(const(m.jnt_range[joint].max(axis=1), qpos) - angle)
+    pos = pos.at[row + 1].set(const(margin[row + 1] + 1.0, qpos))
+    return pos, J.at[row[:, None], np.asarray(m.jnt_dofadr)[joint][:, None] + np.arange(3)].set(-axis)
+
+
+def _contacts(
+    m: Any,
+    layout: RowLayout,
+    subtree_com: jax.Array,
+    cdof: jax.Array,
+    dist: jax.Array,
+    pos: jax.Array,
+    frame: jax.Array,
+    listed: jax.Array,
+) -> Rows:
+    """Rows of the contact slots. Those of a cone's tangents have position zero, and the normal's impedance."""
+    if not m.nslot:
+        return empty(m.nv, cdof)
+    J = _contact_jacobian(m, layout, subtree_com, cdof, pos, frame)
+    cand = np.asarray(m.slot_cand)[layout.contact_slot]
+    kind, sub = layout.type[layout.first_contact :], layout.sub[layout.first_contact :]
+    tangent = (kind == ELLIPTIC) & (sub > 0)
+    margin = np.asarray(m.cand_margin, np.float64)[cand]
+    own = per_row(layout, dist)
+    distance = own - const(margin, own)
+    position = own * const(~tangent, own) if tangent.any() else own
+    custom = np.asarray(m.cand_solreffriction)[cand]
+    solref = np.where((tangent & custom.any(axis=1))[:, None], custom, np.asarray(m.cand_solref)[cand])
+    solimp, (scale, share) = np.asarray(m.cand_solimp)[cand], _contact_scale(m, layout, cand)
+    zero = jnp.zeros_like(own)
+    on = per_row(layout, listed)
+    return Rows(on, False, J, position, np.where(tangent, 0.0, margin), distance, zero, solref, solimp, scale, share)
+
+
+def _contact_scale(m: Any, layout: RowLayout, cand: np.ndarray) -> tuple[Any, Any]:
+    """Regularisation per unit (1 - d) / d of each contact row, (nrow,), cand (nrow,) its candidate pair; and how much
+    of that of the normal, which must not be too little, it is.
+
+    A is the inverse inertia of the normal, from the bodies' at qpos0, f1 the first friction coefficient. All edges of a
+    pyramid share that of a cone with the same friction: 2 mu^2 A (1 + f1^2) with mu = f1 / sqrt(impratio). A cone's
+    tangent k has A / impratio f1^2 / fk^2.
+    """
+    kind, sub = layout.type[layout.first_contact :], layout.sub[layout.first_contact :]
+    xp, invweight, friction = tables(m.body_invweight0, m.cand_friction.reshape(-1, 5)[cand])
+    normal = invweight[:, 0][layout.contact_body].sum(axis=1)
+    first2 = friction[:, 0] ** 2
+    own2 = friction[np.arange(cand.size), np.maximum(sub - 1, 0) % 5] ** 2
+    impratio = float(m.opt_impratio)
+    kinds = [kind == PYRAMIDAL, (kind == ELLIPTIC) & (sub > 0)]
+    share = xp.select(kinds, [2.0 * first2 / impratio, first2 / own2 / impratio], xp.ones_like(normal))
+    return normal * xp.where(kinds[0], 1.0 + first2, 1.0) * share, share
+
+
+def _contact_jacobian(
+    m: Any, layout: RowLayout, subtree_com: jax.Array, cdof: jax.Array, pos: jax.Array, frame: jax.Array
+) -> jax.Array:
+    """Jacobian (nrow, nv) of the contact rows: the generalised force of a unit force along each row's direction.
+
+    The force acts on the second body and, reversed, on the first. A dof shared by both feels nothing, so bodies of one
+    tree, and a first body that cannot move, need one product only.
+    """
+    moves = tree.body_dofs(m)
+    body1, body2 = layout.contact_body.T
+    root1, root2 = (np.asarray(m.body_rootid)[b] for b in (body1, body2))
+    direction, torque = row_directions(layout, frame)
+    at = per_row(layout, pos)
+
+    def felt(root: np.ndarray, sign: np.ndarray) -> jax.Array:
+        wrench = wrench_about(subtree_com[root], at, direction, torque)
+        return matmul(wrench, cdof.T) * const(sign, cdof)
+
+    if ((root1 == root2) | ~moves[body1].any(axis=1)).all():
+        return felt(root2, moves[body2].astype(np.int64) - moves[body1])
+    return felt(root2, moves[body2]) - felt(root1, moves[body1])

@@ -1,0 +1,79 @@
+"""`Rows`: a block of constraint rows on the way to the solver's parameters, in JAX for one world."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from simengine.physics.constraints.soft_constraint_jax import clamped_solimp, impedance, stiffness_damping
+from simengine.physics.math.vector_jax import MINVAL, const, joined, matmul
+
+
+class Rows(NamedTuple):
+    """n rows; NumPy where it does not depend on the state, nor, as scale and share may, on parameters of the world.
+
+    Attributes:
+        listed (n,) bool: whether a row may exist, which it does where its distance is below zero or `always`.
+        always: exists at any distance.
+        J (n, nv): Jacobian.
+        pos (n,): constraint position [m, rad].
+        margin (n,): position at which the row acts.
+        distance (n,): from the margin, on which the impedance depends: shared by the rows of a contact, or by those of
+            an equality constraint, whose position is a vector.
+        drift (n,): rate of J times qvel, which the reference acceleration takes back [m/s^2, rad/s^2].
+        solref (n, 2), solimp (n, 5): solver parameters.
+        scale (n,): regularisation per unit (1 - d) / d.
+        share (n,): how much of that the row has of what must not be too little; all where none is given.
+    """
+
+    listed: jax.Array
+    always: bool
+    J: jax.Array
+    pos: jax.Array
+    margin: np.ndarray
+    distance: jax.Array
+    drift: jax.Array
+    solref: np.ndarray
+    solimp: np.ndarray
+    scale: Any
+    share: Any = None
+
+    @property
+    def active(self) -> jax.Array:
+        """(n,) bool: the row exists."""
+        return self.listed if self.always else self.listed & (self.distance < 0)
+
+
+def empty(nv: int, like: jax.Array) -> Rows:
+    """No rows, in `like`'s dtype."""
+    none, table = jnp.zeros(0, like.dtype), np.zeros(0)
+    J = jnp.zeros((0, nv), like.dtype)
+    pairs, fives = np.zeros((0, 2)), np.zeros((0, 5))
+    return Rows(none.astype(bool), True, J, none, table, none, none, pairs, fives, table)
+
+
+def solver_rows(blocks: list[Rows], qvel: jax.Array, leastref: float) -> tuple[jax.Array, ...]:
+    """Rows of all blocks: (active, J, pos, margin, D, aref), all but `active` zero in rows that do not exist.
+
+    With r the distance from the margin, d(r) the impedance, and R = (1 - d) / d times the scale: D = 1 / R, and
+    aref = -b J qvel - k d (pos - margin) - drift; `leastref` bounds time constants [s].
+    """
+    parts = {name: [getattr(block, name) for block in blocks] for name in ("active", *Rows._fields)}
+    active = jnp.concatenate(parts["active"])
+    exists = active.astype(qvel.dtype)
+    J = jnp.concatenate(parts["J"]) * exists[:, None]
+    distance = jnp.where(active, jnp.concatenate(parts["distance"]), 0.0)
+    margin = const(np.concatenate(parts["margin"]), qvel)
+    pos = jnp.where(active, jnp.concatenate(parts["pos"]), 0.0)
+    solimp = clamped_solimp(np.concatenate(parts["solimp"]))
+    k, b = stiffness_damping(np.concatenate(parts["solref"]), solimp, leastref)
+    d = impedance(solimp, distance)
+    shares = [np.ones(len(block.scale)) if block.share is None else block.share for block in blocks]
+    least = const(MINVAL * joined(*shares), d)
+    regularisation = jnp.maximum(const(joined(*parts["scale"]), d) * (1.0 - d) / d, least)
+    spring = const(k, d) * d * (pos - margin) + jnp.concatenate(parts["drift"])
+    aref = -const(b, d) * matmul(J, qvel) - spring
+    return active, J, pos, margin * exists, exists / regularisation, aref * exists

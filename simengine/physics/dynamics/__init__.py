@@ -1,0 +1,1 @@
+"""Motion without constraints: the joint-space inertia matrix and its factor, bias forces, smooth acceleration."""

@@ -1,0 +1,22 @@
+"""Smooth forces and the acceleration they give."""
+
+from simengine.physics.stage import Stage
+
+ACCELERATION = Stage(
+    name="acceleration",
+    reads=(
+        "qfrc_applied",
+        "xfrc_applied",
+        "xipos",
+        "subtree_com",
+        "cdof",
+        "qfrc_passive",
+        "qfrc_bias",
+        "qfrc_actuator",
+        "qLD",
+    ),
+    writes=("qfrc_smooth", "qacc_smooth"),
+    scratch=(("cfrc_applied", ("nbody", 6)),),
+    flops=80,
+    jax="acceleration_jax:acceleration",
+)

@@ -1,0 +1,1 @@
+"""Integrators: Euler, Runge-Kutta, implicit and implicit-in-velocity."""

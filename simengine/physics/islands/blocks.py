@@ -1,0 +1,40 @@
+"""Stages on block-diagonal inertia, for worlds that are solved island by island.
+
+In JAX, which sees dense matrices only, their forms are those of `crb_near`, `factor_m`, `acceleration` and `euler`.
+"""
+
+from dataclasses import replace
+
+from simengine.physics.dynamics.acceleration import ACCELERATION
+from simengine.physics.dynamics.crb_near import CRB_NEAR
+from simengine.physics.integration.euler_any import EULER_ANY
+from simengine.physics.integration.implicit import IMPLICIT, IMPLICITFAST
+from simengine.physics.sensors.energy import ENERGY
+from simengine.physics.sensors.sensor_vel import SENSOR_VEL
+from simengine.physics.stage import Stage
+
+CRB_BLOCKS = replace(CRB_NEAR, name="crb_blocks", writes=("crb", "qM_blocks"), jax="")
+FACTOR_BLOCKS = Stage(name="factor_blocks", reads=("qM_blocks",), writes=("qLD_blocks",), flops=100)
+ACCELERATION_BLOCKS = replace(
+    ACCELERATION, name="acceleration_blocks", reads=(*ACCELERATION.reads[:-1], "qLD_blocks"), jax=""
+)
+
+
+def _reading_blocks(stage: Stage) -> Stage:
+    """A stage whose body works block by block, however many there are."""
+    return replace(stage, reads=tuple("qM_blocks" if name == "qM" else name for name in stage.reads))
+
+
+ENERGY_BLOCKS = _reading_blocks(ENERGY)
+SENSOR_VEL_BLOCKS = _reading_blocks(SENSOR_VEL)
+IMPLICIT_BLOCKS = _reading_blocks(IMPLICIT)
+IMPLICITFAST_BLOCKS = _reading_blocks(IMPLICITFAST)
+EULER_ANY_BLOCKS = _reading_blocks(EULER_ANY)
+EULER_BLOCKS = Stage(
+    name="euler_blocks",
+    reads=("qM_blocks", "qfrc_smooth", "qacc_smooth", "qfrc_constraint", "qacc"),
+    writes=("damped_blocks",),
+    updates=("qpos", "qvel", "qacc_warmstart", "nstep", "world_status"),
+    scratch=(("next_qvel", ("nv",)), ("next_qpos", ("nq",))),
+    flops=120,
+)

@@ -1,0 +1,54 @@
+"""Projected Gauss-Seidel island by island: what `solve_pgs` does with the islands of one world.
+
+Whether the forces of the last acceleration are taken up is decided for a world as a whole, between two calls over its
+islands.
+"""
+
+from simengine.physics.stage import Stage
+
+_ROWS = ("efc_D", "efc_type", "efc_id", "efc_frictionloss", "contact_efc_address", "contact_cand")
+PGS_START = Stage(
+    name="pgs_start",
+    reads=("nefc", "qLD", "qacc_smooth", "qacc_warmstart", "efc_J", "efc_aref", *_ROWS),
+    writes=("efc_force", "efc_Y", "efc_b", "efc_diagAR", "efc_weight", "efc_before", "efc_order"),
+    scratch=(("z", ("nvp",)),),
+    flops=5000,
+)
+PGS_WARM = Stage(
+    name="pgs_warm",
+    reads=("nefc", "efc_place", "island_efc_before"),
+    updates=("island_efc_force",),
+    flops=2,
+)
+PGS_DESCEND = Stage(
+    name="pgs_descend",
+    reads=(
+        *("nefc", "qM", "qLD", "qacc_smooth", "efc_J", *_ROWS),
+        *("efc_Y", "efc_b", "efc_diagAR", "efc_weight"),
+    ),
+    writes=("qacc", "qfrc_constraint", "solver_niter", "efc_before"),
+    updates=("efc_force", "efc_order"),
+    scratch=(("z", ("nvp",)), ("draw", (32,))),
+    flops=20000,
+)
+
+_LARGE = (*_ROWS, "qM_blocks", "qLD_blocks")
+_GRAPH = ("island_dof_block", "island_row_block")
+PGS_START_LARGE = Stage(
+    name="pgs_start_large",
+    reads=("nefc", "qacc_smooth", "qacc_warmstart", "efc_J", "efc_aref", *_LARGE, *_GRAPH),
+    writes=(*PGS_START.writes, "island_vectors", "island_runs", "island_links"),
+    updates=("island_blocks",),
+    flops=500,
+)
+PGS_DESCEND_LARGE = Stage(
+    name="pgs_descend_large",
+    reads=(
+        *("nefc", "qacc_smooth", "efc_J", *_ROWS, "efc_Y", "efc_b", "efc_diagAR", "efc_weight"),
+        *("qM_blocks", "qLD_blocks", *_GRAPH),
+    ),
+    writes=(*PGS_DESCEND.writes, "island_vectors"),
+    updates=("efc_force", "efc_order", "island_runs", "island_links", "island_blocks"),
+    scratch=(("draw", (32,)),),
+    flops=2000,
+)

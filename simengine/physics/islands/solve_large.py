@@ -1,0 +1,18 @@
+"""Newton's method for the constraint forces of large islands, without dense matrices: see large.cuh.
+
+Models whose solver is Newton or CG have large islands solved by it; both seek the same optimum.
+"""
+
+from simengine.physics.solvers.solve_newton import PRIMAL_READS
+from simengine.physics.stage import Stage
+
+SOLVE_LARGE = Stage(
+    name="solve_large",
+    reads=(*(n for n in PRIMAL_READS if n != "qM"), "qM_blocks", "island_dof_block", "island_row_block"),
+    writes=(
+        *("qacc", "efc_force", "qfrc_constraint", "solver_niter", "efc_jar", "efc_jv", "efc_weight"),
+        *("island_vectors", "island_runs", "island_links", "island_hessian_blocks"),
+    ),
+    updates=("island_blocks",),
+    flops=20000,
+)

@@ -1,0 +1,32 @@
+"""Body velocities and rates of the dof axes in JAX, for one world. Quantities as after mj_comVel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from simengine.physics.math import spatial_jax as spatial
+from simengine.physics.math import tree_jax as tree
+from simengine.physics.math.vector_jax import const, matmul
+
+
+def com_vel(m: Any, qvel: jax.Array, cdof: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Spatial velocity of every body and time derivative of every dof axis, about the com of the tree.
+
+    Args: qvel (nv,) [m/s, rad/s], cdof (nv, 6).
+    Returns: cvel (nbody, 6), cdof_dot (nv, 6).
+    """
+    # (1) velocity each dof contributes; sums along the branches for bodies and for the frames of the dof axes
+    moving = cdof * qvel[:, None]
+    masks = np.concatenate([tree.body_dofs(m), tree.dofs_before(m)])
+    velocity = matmul(const(masks, qvel), moving)
+    cvel, carrier = velocity[: m.nbody], velocity[m.nbody :]
+
+    # (2) an axis turns with the frame it is fixed in; the translations of a free joint are fixed in the world
+    turns = np.ones(m.nv)
+    for adr in tree.free_dofs(m):
+        turns[adr : adr + 3] = 0.0
+    cdof_dot = spatial.motion_cross(carrier, cdof) * const(turns, qvel)[:, None]
+    return cvel, cdof_dot

@@ -1,0 +1,1 @@
+"""Mathematics that several topics share: vectors, quaternions, spatial algebra, trees, linear algebra, random order."""

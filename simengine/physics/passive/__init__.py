@@ -1,0 +1,1 @@
+"""Passive forces: springs, dampers, fluids and gravity compensation."""

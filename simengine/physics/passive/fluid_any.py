@@ -1,0 +1,13 @@
+"""Forces of a fluid on bodies of either model: a box of the body's mass and inertia, or geoms as ellipsoids."""
+
+from simengine.physics.stage import Stage
+
+FLUID_ANY = Stage(
+    name="fluid_any",
+    reads=("xipos", "ximat", "geom_xpos", "geom_xmat", "subtree_com", "cdof", "cvel"),
+    writes=("qfrc_fluid",),
+    updates=("qfrc_passive",),
+    scratch=(("cfrc_fluid", ("nbody", 6)),),
+    flops=300,
+    jax="fluid_any_jax:fluid_any",
+)

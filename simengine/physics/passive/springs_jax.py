@@ -1,0 +1,88 @@
+"""Springs and dampers whose stiffness and damping may be polynomials; see `springs.cuh`.
+
+Parameters are tables, one entry a spring or damper. Coefficients of polynomials are NumPy arrays, so that nothing is
+computed for those that are linear.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from simengine.physics.math import quaternion_jax as quaternion
+from simengine.physics.math import tree_jax as tree
+from simengine.physics.math.vector_jax import const, matmul, safe_sqrt
+
+
+def rate_at(linear: Any, poly: Any, x: jax.Array) -> jax.Array:
+    """Stiffness at stretch x (n,), or damping at speed x; `linear` (n,), `poly` (n, 2)."""
+    if not np.any(poly):
+        return const(linear, x)
+    first, second = const(np.asarray(poly), x).T
+    return const(linear, x) + x * (first + x * second)
+
+
+def damper_force(damping: Any, poly: Any, velocity: jax.Array) -> jax.Array:
+    """Force (n,) of dampers at a velocity (n,)."""
+    return -rate_at(damping, poly, jnp.abs(velocity)) * velocity
+
+
+def damper_slope(damping: Any, poly: Any, velocity: jax.Array) -> jax.Array:
+    """Minus the derivative (n,) of the dampers' force by the velocity (n,)."""
+    return rate_at(damping, np.asarray(poly) * (2.0, 3.0), jnp.abs(velocity))
+
+
+def spring_energy(stiffness: Any, poly: Any, x: jax.Array) -> jax.Array:
+    """Energy () of springs stretched by x (n,)."""
+    return jnp.sum(rate_at(0.5 * stiffness, np.asarray(poly) / (3.0, 4.0), x) * x * x)
+
+
+def tendon_pull(m: Any, chosen: np.ndarray, length: jax.Array, velocity: jax.Array) -> jax.Array:
+    """Force (n,) along the chosen tendons from springs, which rest within a range of lengths, and dampers."""
+    low, high = const(np.asarray(m.tendon_lengthspring)[chosen], length).T
+    stretch = length - jnp.clip(length, low, high)
+    stiffness, damping = m.tendon_stiffness[chosen], m.tendon_damping[chosen]
+    spring = rate_at(stiffness, np.asarray(m.tendon_stiffnesspoly)[chosen], stretch) * stretch
+    return damper_force(damping, np.asarray(m.tendon_dampingpoly)[chosen], velocity) - spring
+
+
+class Stretch(NamedTuple):
+    """What the springs of joints are stretched by.
+
+    Attributes:
+        dof: (n,) dofs on which the springs act.
+        joint: (n,) their joints.
+        along: (n,) stretch, or a component of its vector.
+        size: (n,) the same, or the length of the vector.
+        first: (n,) bool, the first component of a vector, or all there is.
+    """
+
+    dof: np.ndarray
+    joint: np.ndarray
+    along: jax.Array
+    size: jax.Array
+    first: np.ndarray
+
+
+def joint_stretch(m: Any, qpos: jax.Array) -> Stretch:
+    """How far qpos (nq,) is from where the springs of joints rest."""
+    adr, dof = tree.plain_coordinates(m)
+    quat_adr, quat_dof = tree.quaternions(m)
+    along = qpos[adr] - const(m.qpos_spring[adr], qpos)
+    if quat_adr.size:
+        quats = quat_adr[:, None] + np.arange(4)
+        rest, stands = const(m.qpos_spring[quats], qpos), quaternion.renormalize(qpos[quats])
+        along = jnp.concatenate([along, quaternion.difference(rest, stands).ravel()])
+    turns = np.repeat([False, True], [adr.size, 3 * quat_adr.size])
+    dof = np.concatenate([dof, (quat_dof[:, None] + np.arange(3)).ravel()]).astype(int)
+    joint = np.asarray(m.dof_jntid)[dof]
+    vector = turns | (np.asarray(m.jnt_type)[joint] == tree.FREE)
+    size = along
+    if vector.any():
+        together = (joint[:, None] == joint) & (turns[:, None] == turns)
+        size = jnp.where(vector, safe_sqrt(matmul(const(together, qpos), along * along)), along)
+    start = np.asarray(m.jnt_dofadr)[joint]
+    return Stretch(dof, joint, along, size, ~vector | ((dof - start) % 3 == 0))

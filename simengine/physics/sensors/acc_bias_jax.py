@@ -1,0 +1,23 @@
+"""Accelerations of bodies at zero joint acceleration in JAX, for one world."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from simengine.physics.math import tree_jax as tree
+from simengine.physics.math.vector_jax import const, joined, matmul
+
+
+def acc_bias(m: Any, qvel: jax.Array, cdof_dot: jax.Array) -> tuple[jax.Array]:
+    """cacc_bias (nbody, 6): what the velocities and gravity add to the com-based accelerations of bodies.
+
+    Args: qvel (nv,), cdof_dot (nv, 6).
+    """
+    # (1) gravity is an acceleration of the world, upwards
+    lift = const(joined(np.zeros(3), -m.opt_gravity), qvel)
+    moving = matmul(const(tree.body_dofs(m), qvel), cdof_dot * qvel[:, None])
+    return (moving + jnp.broadcast_to(lift, moving.shape),)

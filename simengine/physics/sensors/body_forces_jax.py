@@ -1,0 +1,38 @@
+"""Forces between bodies in JAX, for one world. `cacc` and `cfrc_int` as after mj_rnePostConstraint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from simengine.physics.math import spatial_jax as spatial
+from simengine.physics.math import tree_jax as tree
+from simengine.physics.math.vector_jax import const, matmul
+
+
+def body_forces(
+    m: Any,
+    cinert: jax.Array,
+    cdof: jax.Array,
+    cvel: jax.Array,
+    cacc_bias: jax.Array,
+    qacc: jax.Array,
+    cfrc_ext: jax.Array,
+) -> tuple[jax.Array, jax.Array]:
+    """Acceleration of every body, and the force that its parent exerts on it through the joint.
+
+    Args: cinert (nbody, 10), cdof (nv, 6), cvel (nbody, 6), cacc_bias (nbody, 6), qacc (nv,), cfrc_ext (nbody, 6).
+    Returns: cacc (nbody, 6), cfrc_int (nbody, 6) torque [N m] about the com of the tree, then force [N].
+    """
+    # (1) what qacc adds along the branches
+    cacc = cacc_bias + matmul(const(tree.body_dofs(m), qacc), cdof * qacc[:, None])
+
+    # (2) the force that each body needs beyond what comes from outside: I a + v x I v
+    moving = spatial.force_cross(cvel, spatial.inertia_mul(cinert, cvel))
+    need = spatial.inertia_mul(cinert, cacc) + moving - cfrc_ext
+
+    # (3) through the joint of a body passes what its subtree needs; the world's entry adds up those of its children
+    inside = tree.subtree(m) & (np.arange(m.nbody) > 0)
+    return cacc, matmul(const(inside, need), need)

@@ -1,0 +1,34 @@
+"""External and contact forces on bodies, after the constraints.
+
+Two stages of the same work: `rne_post` knows contacts of the lean `constraint` only, `rne_post_general` all rows.
+"""
+
+from dataclasses import replace
+
+from simengine.physics.stage import Stage
+
+RNE_POST = Stage(
+    name="rne_post",
+    reads=(
+        "xfrc_applied",
+        "xipos",
+        "subtree_com",
+        "ncon",
+        "contact_pos",
+        "contact_frame",
+        "contact_cand",
+        "contact_efc_address",
+        "efc_force",
+    ),
+    writes=("cfrc_ext",),
+    flops=60,
+    jax="rne_post_jax:rne_post",
+)
+RNE_POST_GENERAL = replace(
+    RNE_POST,
+    name="rne_post_general",
+    reads=(
+        *("xfrc_applied", "eq_active", "xpos", "xquat", "xmat", "xipos", "subtree_com", "ncon", "nefc"),
+        *("contact_pos", "contact_frame", "contact_cand", "contact_efc_address", "efc_force"),
+    ),
+)

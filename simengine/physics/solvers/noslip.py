@@ -1,0 +1,17 @@
+"""Friction without slip: sweeps after the solver that take no account of the regularisation of friction."""
+
+from simengine.physics.stage import Stage
+
+NOSLIP = Stage(
+    name="noslip",
+    reads=(
+        *("nefc", "qM", "qLD", "qacc_smooth", "efc_J", "efc_D", "efc_aref"),
+        *("efc_type", "efc_id", "efc_frictionloss", "contact_efc_address", "contact_cand"),
+    ),
+    writes=("efc_Y", "efc_b", "efc_diagAR", "efc_weight", "efc_island", "efc_order"),
+    updates=("qacc", "efc_force", "qfrc_constraint"),
+    scratch=(("z", ("nvp",)), ("change", ("nvp",)), ("tree", ("ntree",))),
+    shares=("solve_pgs",),
+    flops=2000,
+    jax="noslip_jax:noslip",
+)

@@ -1,0 +1,19 @@
+"""Newton's method for the constraint forces."""
+
+from simengine.physics.stage import Stage
+
+SOLVE = Stage(
+    name="solve",
+    reads=("nefc", "qM", "qfrc_smooth", "qacc_smooth", "qacc_warmstart", "efc_J", "efc_D", "efc_aref"),
+    writes=("qacc", "efc_force", "qfrc_constraint", "solver_niter", "efc_jar", "efc_jv"),
+    scratch=(
+        ("point", ("nvp",)),
+        ("Ma", ("nv",)),
+        ("descent", ("nv",)),
+        ("search", ("nvp",)),
+        ("Mv", ("nv",)),
+        ("hessian", ("nhessian",)),
+    ),
+    flops=1500,
+    jax="solve_jax:solve",
+)

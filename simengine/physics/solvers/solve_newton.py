@@ -1,0 +1,25 @@
+"""Newton's method for the constraint forces of rows of every type."""
+
+from simengine.physics.stage import Stage
+
+PRIMAL_READS = (
+    *("nefc", "qM", "qfrc_smooth", "qacc_smooth", "qacc_warmstart", "efc_J", "efc_D", "efc_aref"),
+    *("efc_type", "efc_id", "efc_frictionloss", "contact_efc_address", "contact_cand"),
+)
+"""What a primal solver needs of rows of every type."""
+
+SOLVE_NEWTON = Stage(
+    name="solve_newton",
+    reads=PRIMAL_READS,
+    writes=("qacc", "efc_force", "qfrc_constraint", "solver_niter", "efc_jar", "efc_jv", "efc_weight"),
+    scratch=(
+        ("point", ("nvp",)),
+        ("Ma", ("nv",)),
+        ("descent", ("nv",)),
+        ("search", ("nvp",)),
+        ("Mv", ("nv",)),
+        ("hessian", ("nhessian",)),
+    ),
+    flops=3000,
+    jax="solve_newton_jax:solve_newton",
+)

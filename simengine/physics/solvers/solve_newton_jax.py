@@ -1,0 +1,68 @@
+"""Newton's method for the constrained acceleration in JAX, for one world and rows of every type.
+
+The problem is that of `primal_jax.py`; its Hessian is M + J' W J, W the second derivatives of the rows' cost.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from simengine.physics.constraints.row_law_jax import RowLaw
+from simengine.physics.math.vector_jax import dot
+from simengine.physics.solvers.primal_jax import Limits, Problem, descent, hessian_factor, noise, solved_by, step_length
+
+
+def solve_newton(
+    m: Any,
+    qM: jax.Array,
+    qLD: jax.Array,
+    qfrc_smooth: jax.Array,
+    qacc_smooth: jax.Array,
+    qacc_warmstart: jax.Array,
+    efc_active: jax.Array,
+    efc_J: jax.Array,
+    efc_D: jax.Array,
+    efc_aref: jax.Array,
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Constrained acceleration and constraint forces.
+
+    Differentiable in every argument but qLD and the warm start, through the optimality condition.
+
+    Args: qM, qLD (nv, nv) the inertia matrix and its lower Cholesky factor, qfrc_smooth, qacc_smooth, qacc_warmstart
+        (nv,), efc_active (nefc_max,) bool, efc_J (nefc_max, nv), efc_D, efc_aref (nefc_max,).
+    Returns: qacc (nv,) [m/s^2, rad/s^2], efc_force (nefc_max,) [N, N m], qfrc_constraint (nv,) [N, N m].
+    """
+    problem = Problem(qM, qfrc_smooth, efc_J, jnp.where(efc_active, efc_D, 0.0), efc_aref)
+    # (1) start from the better of the last acceleration and the smooth one; (7) forces
+    return solved_by(_minimize, m, problem, qLD, qacc_smooth, qacc_warmstart)
+
+
+class _State(NamedTuple):
+    qacc: jax.Array
+    iteration: jax.Array
+    done: jax.Array
+
+
+def _minimize(law: RowLaw, limits: Limits, problem: Problem, qLD: jax.Array, start: jax.Array) -> jax.Array:
+    eps = float(jnp.finfo(start.dtype).eps)
+
+    def iterate(state: _State) -> _State:
+        a = state.qacc
+        # (2) minus the gradient
+        down = descent(law, problem, a)
+        # (3) Newton direction; rounding may leave stiff rows no Hessian that can be factored
+        step = jax.scipy.linalg.cho_solve((hessian_factor(law, problem, a), True), down)
+        step = jnp.where(jnp.isfinite(step).all(), step, jax.scipy.linalg.cho_solve((qLD, True), down))
+        # (4) exact step along it
+        moved = step_length(law, limits, problem, a, step) * step
+        # (5) at the optimum, or as near as rounding allows
+        there = dot(down, down) < limits.smallest**2
+        near = (dot(down, step) <= noise(problem, a)) | (dot(moved, moved) <= eps**2 * dot(a, a))
+        return _State(jnp.where(there, a, a + moved), state.iteration + 1, there | near)
+
+    # (6) until done
+    first = _State(start, jnp.zeros((), jnp.int32), jnp.zeros((), bool))
+    return jax.lax.while_loop(lambda s: ~s.done & (s.iteration < limits.iterations), iterate, first).qacc

@@ -1,0 +1,89 @@
+"""`Stage`: the declaration of one step of the physics, and its three forms.
+
+A stage `x` is three siblings: `x.py` (this declaration), `x.cu` (the device body in the portable dialect) and
+`x_jax.py` (the same maths in JAX, for one world). The declaration fixes the order of arguments of both bodies: reads,
+writes, updates, then the body's own scratch and scalars.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from simengine.physics.files import module_of, path_of
+from simengine.state.fields import FIELD
+
+Dims = tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of the physics.
+
+    Attributes:
+        name: stem of the three files, name of the device function and of the stage in traces.
+        reads: fields read only.
+        writes: fields written entirely (for arenas: the world's own part).
+        updates: fields read and written through one pointer.
+        scratch: private working arrays, (name, shape of one world); shapes may use the sizes of the model, "nvp" and
+            "nrow" (the row bound of the solver's size class).
+        scalars: integer launch arguments.
+        in_place: pairs (read, write) that may share memory where a kernel keeps both in scratch: the body has read all
+            of the first before it writes the second.
+        shares: stages whose files hold functions that the body calls.
+        flops: rough count of floating-point operations per world and dof, for cost hints.
+        body: name of the device function and stem of its file, where several stages share them; else the stage's name.
+        constants: template arguments of the device function, in which stages that share it differ.
+        jax: "module:function" of the JAX form, the module without its room; empty where JAX needs none because its
+            shapes are fixed.
+    """
+
+    name: str
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    updates: tuple[str, ...] = ()
+    scratch: tuple[tuple[str, Dims], ...] = ()
+    scalars: tuple[str, ...] = ()
+    in_place: tuple[tuple[str, str], ...] = ()
+    shares: tuple[str, ...] = ()
+    flops: float = 0.0
+    body: str = ""
+    constants: str = ""
+    jax: str = ""
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.fields if name not in FIELD]
+        if unknown:
+            raise ValueError(
+                f"stage {self.name!r} names unknown field(s) {unknown}; add them to simengine.state.fields"
+            )
+        if len(set(self.fields)) != len(self.fields):
+            raise ValueError(f"stage {self.name!r} names a field twice; a field is read, written or updated, once")
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """All fields in the order of the bodies' arguments."""
+        return self.reads + self.writes + self.updates
+
+    @property
+    def function(self) -> str:
+        """Name of the device function."""
+        return self.body or self.name
+
+    @property
+    def callee(self) -> str:
+        """The device function as a call names it, with its template arguments."""
+        return f"{self.function}<{self.constants}>" if self.constants else self.function
+
+    @property
+    def source(self) -> Path:
+        """Path of the device body."""
+        return path_of(f"{self.function}.cu")
+
+    def load_jax(self) -> Callable[..., Any]:
+        """The JAX form; imports jax."""
+        stem, _, function = self.jax.partition(":")
+        return getattr(importlib.import_module(module_of(stem)), function)

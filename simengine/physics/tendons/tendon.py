@@ -1,0 +1,12 @@
+"""Lengths of the tendons and their derivatives by the velocities."""
+
+from simengine.physics.stage import Stage
+
+TENDON = Stage(
+    name="tendon",
+    reads=("qpos", "subtree_com", "cdof", "geom_xpos", "geom_xmat", "site_xpos"),
+    writes=("ten_length", "ten_J"),
+    scratch=(("pieces", ("npath", 19)),),
+    flops=60,
+    jax="tendon_jax:tendon",
+)

@@ -1,0 +1,95 @@
+"""Tendons in JAX, for one world: lengths and Jacobians. Quantities as after mj_tendon.
+
+A spatial tendon is a row of pieces, each from one site to another, perhaps past a geom. Pulling at its length, a piece
+exerts force vectors on two or three bodies; its derivative by a dof is the power of the dof's axis against those.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from simengine.physics.math import tree_jax as tree
+from simengine.physics.math.spatial_jax import wrench_about
+from simengine.physics.math.vector_jax import const, matmul, normalize
+from simengine.physics.tendons.lengths_jax import length_rows
+from simengine.physics.tendons.wrap_jax import wrap
+
+_CYLINDER = 5  # mjGEOM_CYLINDER
+
+
+def tendon(
+    m: Any,
+    qpos: jax.Array,
+    subtree_com: jax.Array,
+    cdof: jax.Array,
+    geom_xpos: jax.Array,
+    geom_xmat: jax.Array,
+    site_xpos: jax.Array,
+) -> tuple[jax.Array, jax.Array]:
+    """Length of every tendon and its derivatives.
+
+    Args: qpos (nq,) [m, rad], subtree_com (nbody, 3), cdof (nv, 6), geom_xpos (ngeom, 3), geom_xmat (ngeom, 9),
+        site_xpos (nsite, 3).
+    Returns: ten_length (ntendon,), ten_J (ntendon, nv).
+    """
+    by_qpos, by_qvel = (rows[m.njnt :] for rows in length_rows(m))
+    length, slope = matmul(const(by_qpos, qpos), qpos), const(by_qvel, qpos)
+    if not m.npath:
+        return length, slope
+    # (1) pieces of paths through space
+    piece_length, pulls, bodies = pieces(m, subtree_com, geom_xpos, geom_xmat, site_xpos)
+    spread = np.zeros((m.ntendon, m.npath))
+    spread[m.path_tenid, np.arange(m.npath)] = m.path_scale
+    # (2) lengths: weighted sums of joint coordinates, or of pieces
+    length = length + matmul(const(spread, length), piece_length)
+    # (3) derivatives by the velocities
+    moves = tree.body_dofs(m)[bodies]
+    mixed = moves.any(axis=0) & ~moves.all(axis=0)  # other pieces move with nothing or with all of it
+    piece_slope = (matmul(pulls, cdof.T) * const(mixed & moves, cdof)).sum(axis=0)
+    return length, slope + matmul(const(spread, slope), piece_slope)
+
+
+def pieces(
+    m: Any, subtree_com: jax.Array, geom_xpos: jax.Array, geom_xmat: jax.Array, site_xpos: jax.Array
+) -> tuple[jax.Array, jax.Array, np.ndarray]:
+    """Pieces of the paths: lengths (npath,), force vectors (3, npath, 6), and the bodies (3, npath) they act on.
+
+    The bodies are those of the first site, the second, and the geom; where there is none, the force on it is zero.
+    """
+    site1, site2 = np.asarray(m.path_site).T
+    geom, side = np.asarray(m.path_geom), np.asarray(m.path_side)
+    x1, x2 = site_xpos[site1], site_xpos[site2]
+    bodies = np.stack([m.site_bodyid[site1], m.site_bodyid[site2], m.site_bodyid[site1]])
+    enter, leave, on_geom = x2, x1, jnp.zeros(m.npath, x1.dtype)
+    wraps: Any = np.zeros(m.npath, bool)
+    past = np.flatnonzero(geom >= 0)
+    if past.size:
+        g = geom[past]
+        bodies[2, past] = m.geom_bodyid[g]
+        cylinder, radius = np.asarray(m.geom_type)[g] == _CYLINDER, m.geom_size[g, 0]
+        ends = (x1[past], x2[past], side[past] >= 0, site_xpos[side[past]])
+        found = wrap(cylinder, geom_xpos[g], geom_xmat[g], radius, *ends)
+        met = found.wraps[:, None]
+        wraps = jnp.zeros(m.npath, bool).at[past].set(found.wraps)
+        on_geom = on_geom.at[past].set(jnp.where(found.wraps, found.length, 0.0))
+        enter = enter.at[past].set(jnp.where(met, found.enter, x2[past]))
+        leave = leave.at[past].set(jnp.where(met, found.leave, x1[past]))
+
+    # straight pieces end at the second site, and begin there what wraps has after the geom
+    x_axis = jnp.broadcast_to(jnp.asarray([1.0, 0.0, 0.0], x1.dtype), x1.shape)
+    first, before = normalize(enter - x1, x_axis)
+    last, after = normalize(x2 - leave, x_axis)
+    length = jnp.where(wraps, before + on_geom + after, before)
+
+    def pull(body: np.ndarray, direction: jax.Array, point: jax.Array) -> jax.Array:
+        return wrench_about(subtree_com[np.asarray(m.body_rootid)[body]], point, direction)
+
+    on_first = pull(bodies[0], -first, x1)
+    on_second = pull(bodies[1], last, x2)
+    on_third = pull(bodies[2], first, enter) - pull(bodies[2], last, leave)
+    on_third = jnp.where(jnp.asarray(wraps)[:, None], on_third, 0.0)
+    return length, jnp.stack([on_first, on_second, on_third]), bodies
