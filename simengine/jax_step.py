@@ -1,7 +1,7 @@
 """`make_step` and `make_forward`: the physics of one world as pure JAX functions.
 
-Both read as a table of contents; every line is a stage, whose mathematics stands in `simengine/physics/<room>/<stage>_jax.py`.
-They can be jitted, vmapped, differentiated in forward and reverse mode, and scanned over.
+Both read as a table of contents; every line is a stage, whose mathematics stands in `<stage>_jax.py` of its room in
+`simengine/physics`. They can be jitted, vmapped, differentiated in forward and reverse mode, and scanned over.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.jax_params import Params, of_world
-from simengine.physics.actuation.actuation_any_jax import actuation_any
+from simengine.physics.actuation.actuation_general_jax import actuation_general
 from simengine.physics.actuation.actuation_jax import actuation
 from simengine.physics.actuation.actuators_jax import advance_activation
 from simengine.physics.actuation.adhesion_jax import adhesion
@@ -23,11 +23,11 @@ from simengine.physics.actuation.transmission_jax import transmission
 from simengine.physics.collision.narrowphase_jax import narrowphase
 from simengine.physics.constraints.constraint_jax import constraint
 from simengine.physics.dynamics.acceleration_jax import acceleration
+from simengine.physics.dynamics.crb_general_jax import crb_general
 from simengine.physics.dynamics.crb_jax import crb
-from simengine.physics.dynamics.crb_near_jax import crb_near
 from simengine.physics.dynamics.factor_m_jax import factor_m
 from simengine.physics.dynamics.rne_jax import rne
-from simengine.physics.integration.euler_any_jax import euler_any
+from simengine.physics.integration.euler_general_jax import euler_general
 from simengine.physics.integration.euler_jax import euler
 from simengine.physics.integration.implicit_jax import implicit
 from simengine.physics.integration.implicitfast_jax import implicitfast
@@ -37,9 +37,9 @@ from simengine.physics.kinematics.com_vel_jax import com_vel
 from simengine.physics.kinematics.kinematics_jax import kinematics
 from simengine.physics.kinematics.sites_jax import sites
 from simengine.physics.math.vector_jax import const
-from simengine.physics.passive.fluid_any_jax import fluid_any
+from simengine.physics.passive.fluid_general_jax import fluid_general
 from simengine.physics.passive.gravcomp_jax import gravcomp
-from simengine.physics.passive.passive_any_jax import passive_any
+from simengine.physics.passive.passive_general_jax import passive_general
 from simengine.physics.passive.passive_jax import passive
 from simengine.physics.sensors.acc_bias_jax import acc_bias
 from simengine.physics.sensors.body_forces_jax import body_forces
@@ -51,8 +51,8 @@ from simengine.physics.sensors.sensor_vel_jax import sensor_vel
 from simengine.physics.sensors.subtree_vel_jax import subtree_vel
 from simengine.physics.solvers.noslip_jax import noslip
 from simengine.physics.solvers.solve_cg_jax import solve_cg
-from simengine.physics.solvers.solve_jax import solve
-from simengine.physics.solvers.solve_newton_jax import solve_newton
+from simengine.physics.solvers.solve_newton_general_jax import solve_newton_general
+from simengine.physics.solvers.solve_newton_unilateral_jax import solve_newton_unilateral
 from simengine.physics.solvers.solve_pgs_jax import solve_pgs
 from simengine.physics.tendons.tendon_forces_jax import tendon_forces
 from simengine.physics.tendons.tendon_jax import tendon
@@ -169,16 +169,16 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     put("ten_length ten_J", tendon(m, qpos, f["subtree_com"], f["cdof"], *poses))
     inertia = (f["cinert"], f["cdof"])
     near = m.general_smooth or m.has_islands
-    put("crb qM", crb_near(m, f["xipos"], f["ximat"], f["xanchor"], *inertia) if near else crb(m, *inertia))
+    put("crb qM", crb_general(m, f["xipos"], f["ximat"], f["xanchor"], *inertia) if near else crb(m, *inertia))
     put("qLD", factor_m(m, f["qM"]))
     put("contact_dist contact_pos contact_frame contact_active", narrowphase(m, f["geom_xpos"], f["geom_xmat"]))
     # velocity
     put("cvel cdof_dot", com_vel(m, qvel, f["cdof"]))
     put("ten_velocity", tendon_velocity(m, qvel, f["ten_J"]))
-    put("qfrc_passive", (passive_any if m.general_smooth else passive)(m, qpos, qvel))
+    put("qfrc_passive", (passive_general if m.general_smooth else passive)(m, qpos, qvel))
     put("qfrc_passive", tendon_passive(m, f["ten_length"], f["ten_velocity"], f["ten_J"], f["qfrc_passive"]))
     moving = (*(f["xipos"], f["ximat"], f["geom_xpos"], f["geom_xmat"]), f["subtree_com"], f["cdof"], f["cvel"])
-    put("qfrc_fluid qfrc_passive", fluid_any(m, *moving, f["qfrc_passive"]))
+    put("qfrc_fluid qfrc_passive", fluid_general(m, *moving, f["qfrc_passive"]))
     put("qfrc_bias", rne(m, qvel, f["cinert"], f["cdof"], f["cvel"], f["cdof_dot"]))
     eq_active = const(m.eq_active0, qpos) if state.eq_active is None else state.eq_active
     frames = (f["xpos"], f["xquat"], f["xmat"])
@@ -195,7 +195,7 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     put("actuator_velocity actuator_moment", adhesion(m, *stuck))
     if m.general_smooth:
         driven = (f["actuator_length"], f["actuator_velocity"], f["actuator_moment"])
-        put("act_dot actuator_force qfrc_actuator", actuation_any(m, ctrl, _activations(m, state), *driven))
+        put("act_dot actuator_force qfrc_actuator", actuation_general(m, ctrl, _activations(m, state), *driven))
     else:
         put("actuator_force qfrc_actuator", actuation(m, qpos, qvel, ctrl))
         f["act_dot"] = jnp.zeros(0, qpos.dtype)
@@ -206,10 +206,10 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     put("qfrc_smooth qacc_smooth", acceleration(m, xfrc, qfrc, *placed, *smooth, f["qLD"]))
     rows = (f["efc_active"], f["efc_J"], f["efc_D"], f["efc_aref"])
     problem = (f["qfrc_smooth"], f["qacc_smooth"], state.qacc_warmstart)
-    if m.solver == "solve":
-        put("qacc efc_force qfrc_constraint", solve(m, f["qM"], *problem, *rows))
+    if m.solver == "solve_newton_unilateral":
+        put("qacc efc_force qfrc_constraint", solve_newton_unilateral(m, f["qM"], *problem, *rows))
     else:
-        solver = {"solve_newton": solve_newton, "solve_cg": solve_cg, "solve_pgs": solve_pgs}[m.solver]
+        solver = {"solve_newton_general": solve_newton_general, "solve_cg": solve_cg, "solve_pgs": solve_pgs}[m.solver]
         put("qacc efc_force qfrc_constraint", solver(m, f["qM"], f["qLD"], *problem, *rows))
     solved = (f["qacc"], f["efc_force"], f["qfrc_constraint"])
     put("qacc efc_force qfrc_constraint", noslip(m, f["qM"], f["qLD"], f["qacc_smooth"], *rows, *solved))
@@ -239,8 +239,8 @@ def _single_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:
     f = _forward(m, state, ctrl)
     act = _activations(m, state)
     forces = (f["qfrc_smooth"], f["qfrc_constraint"])
-    if m.opt_integrator in ("euler", "euler_any"):
-        with_damping = euler if m.opt_integrator == "euler" else euler_any
+    if m.opt_integrator in ("euler", "euler_general"):
+        with_damping = euler if m.opt_integrator == "euler" else euler_general
         qpos, qvel = with_damping(m, f["qM"], f["qacc"], *forces, state.qpos, state.qvel)
     else:
         placed = (f["xipos"], f["ximat"], f["geom_xpos"], f["geom_xmat"], f["subtree_com"])

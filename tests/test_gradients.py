@@ -21,8 +21,8 @@ from simengine.jax_step import State, initial_state, make_step
 from simengine.model import Model, load_model
 from simengine.physics.constraints.row_law_jax import RowLaw
 from simengine.physics.solvers.solve_cg_jax import solve_cg
-from simengine.physics.solvers.solve_jax import solve
-from simengine.physics.solvers.solve_newton_jax import solve_newton
+from simengine.physics.solvers.solve_newton_general_jax import solve_newton_general
+from simengine.physics.solvers.solve_newton_unilateral_jax import solve_newton_unilateral
 from simengine.physics.solvers.solve_pgs_jax import solve_pgs
 from simengine.physics.tendons.wrap_jax import wrap
 from tests.oracle import oracle_model, quick_jit, sample, states_of
@@ -212,11 +212,13 @@ def regularised(law: RowLaw, D: jax.Array) -> jax.Array:
     return D[law.first] * np.where(sub > 0, (own / friction[:, :1].sum(axis=1).clip(1e-9)) ** 2, 1.0)
 
 
-@pytest.mark.parametrize("solver", [solve, solve_newton, solve_cg, solve_pgs], ids=lambda s: s.__name__)
+@pytest.mark.parametrize(
+    "solver", [solve_newton_unilateral, solve_newton_general, solve_cg, solve_pgs], ids=lambda s: s.__name__
+)
 def test_derivatives_of_the_solution(solver: Callable[..., Vectors]) -> None:
     """By every argument, with rows of all types that the solver knows, some of which do not exist."""
     cone = "pyramidal" if solver is solve_pgs else "elliptic"  # with elliptic cones PGS misses the optimum
-    model = load_model(LEG if solver is solve else GADGET.replace("elliptic", cone))
+    model = load_model(LEG if solver is solve_newton_unilateral else GADGET.replace("elliptic", cone))
     law = RowLaw(model)
     exists = jnp.asarray(law.first % 8 < 6)
 
@@ -225,7 +227,7 @@ def test_derivatives_of_the_solution(solver: Callable[..., Vectors]) -> None:
         M = 0.5 * (M + M.T)
         factor = jnp.linalg.cholesky(M)
         start = jax.scipy.linalg.cho_solve((factor, True), smooth)
-        factors = () if solver is solve else (factor,)
+        factors = () if solver is solve_newton_unilateral else (factor,)
         warm = jnp.zeros(model.nv)
         return solver(model, M, *factors, smooth, start, warm, exists, J, regularised(law, D), aref)
 

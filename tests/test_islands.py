@@ -105,7 +105,7 @@ def test_paths_through_space_join_the_trees_they_touch() -> None:
 
 
 ROWS_BY_SOLVER = {
-    "solve_newton": every_row(roped(heap(12))),
+    "solve_newton_general": every_row(roped(heap(12))),
     # does not converge, but takes the same steps in every island
     "solve_pgs": every_row(heap(12)).replace("<option", '<option solver="PGS"'),
     "solve_cg": heap(12).replace("<option", '<option solver="CG" iterations="1000"'),

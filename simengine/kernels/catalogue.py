@@ -9,22 +9,22 @@ from simengine.kernels.pairs import MIXING_STAGES
 from simengine.model.table import PAIRS
 from simengine.physics.actuation.activation import ACTIVATION
 from simengine.physics.actuation.actuation import ACTUATION
-from simengine.physics.actuation.actuation_any import ACTUATION_ANY
+from simengine.physics.actuation.actuation_general import ACTUATION_GENERAL
 from simengine.physics.actuation.adhesion import ADHESION
 from simengine.physics.actuation.transmission import TRANSMISSION
-from simengine.physics.collision.collision import COLLISION, COLLISION_ANY
+from simengine.physics.collision.collision import COLLISION, COLLISION_GENERAL
 from simengine.physics.collision.narrowphase import NARROWPHASE
 from simengine.physics.collision.scan import SCAN
 from simengine.physics.constraints.constraint import CONSTRAINT
 from simengine.physics.constraints.constraint_general import CONSTRAINT_GENERAL
 from simengine.physics.dynamics.acceleration import ACCELERATION
 from simengine.physics.dynamics.crb import CRB
-from simengine.physics.dynamics.crb_near import CRB_NEAR
+from simengine.physics.dynamics.crb_general import CRB_GENERAL
 from simengine.physics.dynamics.factor_m import FACTOR_M
 from simengine.physics.dynamics.rne import RNE
 from simengine.physics.dynamics.unconstrained import UNCONSTRAINED
 from simengine.physics.integration.euler import EULER
-from simengine.physics.integration.euler_any import EULER_ANY
+from simengine.physics.integration.euler_general import EULER_GENERAL
 from simengine.physics.integration.implicit import IMPLICIT, IMPLICITFAST
 from simengine.physics.integration.rk4 import RK4
 from simengine.physics.islands.islands import SCAN_ISLANDS
@@ -34,10 +34,10 @@ from simengine.physics.kinematics.guard import GUARD
 from simengine.physics.kinematics.kinematics import KINEMATICS
 from simengine.physics.kinematics.sites import SITES
 from simengine.physics.passive.fluid import FLUID
-from simengine.physics.passive.fluid_any import FLUID_ANY
+from simengine.physics.passive.fluid_general import FLUID_GENERAL
 from simengine.physics.passive.gravcomp import GRAVCOMP
 from simengine.physics.passive.passive import PASSIVE
-from simengine.physics.passive.passive_any import PASSIVE_ANY
+from simengine.physics.passive.passive_general import PASSIVE_GENERAL
 from simengine.physics.sensors.acc_bias import ACC_BIAS
 from simengine.physics.sensors.body_forces import BODY_FORCES
 from simengine.physics.sensors.energy import ENERGY
@@ -47,9 +47,9 @@ from simengine.physics.sensors.sensor_pos import SENSOR_POS
 from simengine.physics.sensors.sensor_vel import SENSOR_VEL
 from simengine.physics.sensors.subtree_vel import SUBTREE_VEL
 from simengine.physics.solvers.noslip import NOSLIP
-from simengine.physics.solvers.solve import SOLVE
 from simengine.physics.solvers.solve_cg import SOLVE_CG
-from simengine.physics.solvers.solve_newton import SOLVE_NEWTON
+from simengine.physics.solvers.solve_newton_general import SOLVE_NEWTON_GENERAL
+from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILATERAL
 from simengine.physics.solvers.solve_pgs import SOLVE_PGS
 from simengine.physics.stage import Stage
 from simengine.physics.tendons.tendon import TENDON
@@ -65,36 +65,36 @@ STAGES: tuple[Stage, ...] = (
     COM_POS,
     TENDON,
     COLLISION,
-    COLLISION_ANY,
+    COLLISION_GENERAL,
     SCAN,
     CRB,
-    CRB_NEAR,
+    CRB_GENERAL,
     FACTOR_M,
     COM_VEL,
     PASSIVE,
-    PASSIVE_ANY,
+    PASSIVE_GENERAL,
     FLUID,
-    FLUID_ANY,
+    FLUID_GENERAL,
     RNE,
     TENDON_VELOCITY,
     TENDON_PASSIVE,
     TRANSMISSION,
     ADHESION,
     ACTUATION,
-    ACTUATION_ANY,
+    ACTUATION_GENERAL,
     GRAVCOMP,
     ACCELERATION,
     *NARROWPHASE.values(),
     CONSTRAINT,
     CONSTRAINT_GENERAL,
-    SOLVE,
-    SOLVE_NEWTON,
+    SOLVE_NEWTON_UNILATERAL,
+    SOLVE_NEWTON_GENERAL,
     SOLVE_CG,
     SOLVE_PGS,
     NOSLIP,
     UNCONSTRAINED,
     EULER,
-    EULER_ANY,
+    EULER_GENERAL,
     RK4,
     IMPLICIT,
     IMPLICITFAST,
@@ -111,8 +111,10 @@ STAGES: tuple[Stage, ...] = (
     SENSOR_ACC,
 )
 
-INTEGRATORS: dict[str, Stage] = {stage.name: stage for stage in (EULER, EULER_ANY, RK4, IMPLICIT, IMPLICITFAST)}
-SOLVERS: dict[str, Stage] = {stage.name: stage for stage in (SOLVE, SOLVE_NEWTON, SOLVE_CG, SOLVE_PGS)}
+INTEGRATORS: dict[str, Stage] = {stage.name: stage for stage in (EULER, EULER_GENERAL, RK4, IMPLICIT, IMPLICITFAST)}
+SOLVERS: dict[str, Stage] = {
+    stage.name: stage for stage in (SOLVE_NEWTON_UNILATERAL, SOLVE_NEWTON_GENERAL, SOLVE_CG, SOLVE_PGS)
+}
 
 _FUSED_INTEGRATORS = ("euler", "rk4")
 
@@ -137,7 +139,7 @@ POSITION = Kernel(
 )
 POSITION_GENERAL = Kernel(
     "position_general",
-    (GUARD, KINEMATICS, SITES, COM_POS, TENDON, COLLISION_ANY),
+    (GUARD, KINEMATICS, SITES, COM_POS, TENDON, COLLISION_GENERAL),
     direct=_COUNTS | {"ten_J"},
     preload=frozenset({"qpos"}),
     resident=2,
@@ -180,8 +182,8 @@ FORCES, FORCES_FLUID = (
 SMOOTH_GENERAL = Kernel(
     "smooth_general",
     (
-        *(CRB_NEAR, FACTOR_M, COM_VEL, PASSIVE_ANY, TENDON_VELOCITY, TENDON_PASSIVE, FLUID_ANY, RNE),
-        *(TRANSMISSION, ACTUATION_ANY, GRAVCOMP, ACCELERATION),
+        *(CRB_GENERAL, FACTOR_M, COM_VEL, PASSIVE_GENERAL, TENDON_VELOCITY, TENDON_PASSIVE, FLUID_GENERAL, RNE),
+        *(TRANSMISSION, ACTUATION_GENERAL, GRAVCOMP, ACCELERATION),
     ),
     direct=frozenset({"actuator_moment"}),
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
@@ -222,7 +224,7 @@ def position(general: bool) -> Kernel:
 
 def position_in_two(general: bool) -> tuple[Kernel, Kernel]:
     """The same as two kernels: guard and kinematics, and counting, which nothing of the smooth motion waits for."""
-    return (PLACE_GENERAL, single(COLLISION_ANY)) if general else (PLACE, single(COLLISION))
+    return (PLACE_GENERAL, single(COLLISION_GENERAL)) if general else (PLACE, single(COLLISION))
 
 
 def post(general_rows: bool) -> Kernel:
@@ -253,12 +255,12 @@ def is_fused(integrator: str, solver: str) -> bool:
     Only what the common models need is fused: the number of kernels is then the sum of solvers and integrators, not
     their product.
     """
-    return solver == SOLVE.name and integrator in _FUSED_INTEGRATORS
+    return solver == SOLVE_NEWTON_UNILATERAL.name and integrator in _FUSED_INTEGRATORS
 
 
 def constraint(solver: str) -> Stage:
     """Rows for a solver: the common one takes no others than limits, frictionless contacts and small pyramids."""
-    return CONSTRAINT if solver == SOLVE.name else CONSTRAINT_GENERAL
+    return CONSTRAINT if solver == SOLVE_NEWTON_UNILATERAL.name else CONSTRAINT_GENERAL
 
 
 def finish(integrator: str, solver: str, arena: bool) -> Kernel:
@@ -268,7 +270,11 @@ def finish(integrator: str, solver: str, arena: bool) -> Kernel:
     """
     fused = is_fused(integrator, solver)
     stages = (constraint(solver), SOLVERS[solver], *((INTEGRATORS[integrator],) if fused else ()))
-    what = (solver.removeprefix("solve_"),) if solver != SOLVE.name else (integrator if fused else "forward",)
+    what = (
+        (solver.removeprefix("solve_"),)
+        if solver != SOLVE_NEWTON_UNILATERAL.name
+        else (integrator if fused else "forward",)
+    )
     name = "_".join(("finish", *what, *(("arena",) if arena else ())))
     in_memory = _ROWS if arena else _ROWS_READ_ONCE if solver == SOLVE_PGS.name else frozenset[str]()
     return Kernel(name, stages, direct=_CONTACTS | in_memory, resident=6)
@@ -286,7 +292,7 @@ def integrate(integrator: str, solver: str) -> tuple[Kernel, ...]:
     return () if not integrator or is_fused(integrator, solver) else (single(INTEGRATORS[integrator]),)
 
 
-def step_kernels(integrator: str, solver: str = SOLVE.name) -> tuple[Kernel, ...]:
+def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) -> tuple[Kernel, ...]:
     """Every kernel a step (or, with an empty integrator, `forward()`) of a model with these two may launch."""
     return (
         POSITION,

@@ -359,7 +359,13 @@ def _counted_pairs(stage: str) -> tuple[PairType, ...]:
     """Pair types whose contacts a stage counts."""
     light = {pair for pair in PAIRS if not pair.heavy}
     plain = light | {pair for pair in PAIRS if pair.plain}
-    known = {"collision": light, "contacts": light, "contacts_plain": plain, "collision_any": PAIRS, "collide": PAIRS}
+    known = {
+        "collision": light,
+        "contacts": light,
+        "contacts_plain": plain,
+        "collision_general": PAIRS,
+        "collide": PAIRS,
+    }
     return tuple(pair for pair in PAIRS if pair in known.get(stage, ()))
 
 
@@ -373,7 +379,7 @@ def stage_sources(kernel: Kernel) -> list[Path]:
 
 def body_sources(paths: Iterable[Path]) -> list[str]:
     """Texts of bodies, each after what is generated for it."""
-    switches = {"collision": "collide_light", "collision_any": "collide_any", "collide": "collide_any"}
+    switches = {"collision": "collide_light", "collision_general": "collide_any", "collide": "collide_any"}
     switches |= {"contacts": "collide_light", "contacts_plain": "collide_plain"}
     paths = list(paths)
     convex = any(path.stem == "convex" for path in paths)

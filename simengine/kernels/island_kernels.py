@@ -7,14 +7,14 @@ from simengine.kernels.kernel import Kernel
 from simengine.kernels.pairs import MIXING, PAIR_KERNELS, mixing
 from simengine.model.model import Model
 from simengine.physics.actuation.actuation import ACTUATION
-from simengine.physics.collision.collision import COLLISION, COLLISION_ANY
+from simengine.physics.collision.collision import COLLISION, COLLISION_GENERAL
 from simengine.physics.integration.rk4 import RK4
 from simengine.physics.islands.blocks import (
     ACCELERATION_BLOCKS,
     CRB_BLOCKS,
     ENERGY_BLOCKS,
-    EULER_ANY_BLOCKS,
     EULER_BLOCKS,
+    EULER_GENERAL_BLOCKS,
     FACTOR_BLOCKS,
     IMPLICIT_BLOCKS,
     IMPLICITFAST_BLOCKS,
@@ -23,9 +23,9 @@ from simengine.physics.islands.blocks import (
 from simengine.physics.islands.islands import CONSTRAINT_BLOCKS, GATHER, ISLANDS, SCAN_ISLANDS, SCATTER
 from simengine.physics.islands.pgs_islands import PGS_DESCEND, PGS_DESCEND_LARGE, PGS_START, PGS_START_LARGE, PGS_WARM
 from simengine.physics.islands.solve_large import SOLVE_LARGE
-from simengine.physics.solvers.solve import SOLVE
 from simengine.physics.solvers.solve_cg import SOLVE_CG
-from simengine.physics.solvers.solve_newton import SOLVE_NEWTON
+from simengine.physics.solvers.solve_newton_general import SOLVE_NEWTON_GENERAL
+from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILATERAL
 from simengine.physics.stage import Stage
 
 ENERGY_BY_BLOCKS = Kernel("energy_blocks", (ENERGY_BLOCKS,))
@@ -34,7 +34,7 @@ SENSE_MOTION_BLOCKS = Kernel("sense_motion_blocks", (*catalogue.SENSE_MOTION.sta
 # The forms of stages for worlds that are solved island by island, whose inertia is stored by blocks.
 BY_BLOCKS: dict[str, Stage] = {
     "crb": CRB_BLOCKS,
-    "crb_near": CRB_BLOCKS,
+    "crb_general": CRB_BLOCKS,
     "factor_m": FACTOR_BLOCKS,
     "acceleration": ACCELERATION_BLOCKS,
     "constraint": CONSTRAINT_BLOCKS,
@@ -55,14 +55,17 @@ def _over_islands(stage: Stage) -> Kernel:
 
 
 ISLAND_SOLVERS: dict[str, tuple[Kernel, ...]] = {
-    **{stage.name: (_over_islands(stage),) for stage in (SOLVE, SOLVE_NEWTON, SOLVE_CG)},
+    **{stage.name: (_over_islands(stage),) for stage in (SOLVE_NEWTON_UNILATERAL, SOLVE_NEWTON_GENERAL, SOLVE_CG)},
     "solve_pgs": (_over_islands(PGS_START), catalogue.single(PGS_WARM), _over_islands(PGS_DESCEND)),
 }
 """What solves the islands, by solver; kernels of the unit island are launched once for each size class."""
 
 SOLVE_LARGE_ISLANDS = Kernel("solve_large_islands", (SOLVE_LARGE,), unit="large island", wide=True)
 LARGE_FORMS: dict[str, Kernel] = {
-    **{ISLAND_SOLVERS[solver][0].name: SOLVE_LARGE_ISLANDS for solver in ("solve", "solve_newton", "solve_cg")},
+    **{
+        ISLAND_SOLVERS[solver][0].name: SOLVE_LARGE_ISLANDS
+        for solver in ("solve_newton_unilateral", "solve_newton_general", "solve_cg")
+    },
     **{
         _over_islands(stage).name: Kernel(f"{large.name}_islands", (large,), unit="large island")
         for stage, large in ((PGS_START, PGS_START_LARGE), (PGS_DESCEND, PGS_DESCEND_LARGE))
@@ -75,7 +78,7 @@ ISLAND_INTEGRATORS: dict[str, Kernel] = {
     "rk4": catalogue.single(RK4),
     **{
         stage.name: Kernel(f"{stage.name}_blocks", (stage,))
-        for stage in (EULER_ANY_BLOCKS, IMPLICIT_BLOCKS, IMPLICITFAST_BLOCKS)
+        for stage in (EULER_GENERAL_BLOCKS, IMPLICIT_BLOCKS, IMPLICITFAST_BLOCKS)
     },
 }
 ISLAND_KERNELS: tuple[Kernel, ...] = (
@@ -95,7 +98,7 @@ def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
     """The kernel, or its stages one by one on inertia by blocks: large worlds do not fit in scratch."""
     if not model.has_islands:
         return (kernel,)
-    stages = (stage for stage in kernel.stages if not (model.finds_pairs and stage in (COLLISION, COLLISION_ANY)))
+    stages = (stage for stage in kernel.stages if not (model.finds_pairs and stage in (COLLISION, COLLISION_GENERAL)))
     return tuple(mixing(model, catalogue.single(BY_BLOCKS.get(stage.name, stage))) for stage in stages)
 
 

@@ -43,7 +43,7 @@ from simengine.physics.kinematics.guard import GUARD
 from simengine.physics.kinematics.kinematics import KINEMATICS
 from simengine.physics.passive.fluid import FLUID
 from simengine.physics.passive.passive import PASSIVE
-from simengine.physics.solvers.solve import SOLVE
+from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILATERAL
 from simengine.physics.stage import Stage
 from simengine.state.fields import FIELD, INTEGRATION_STATE, entry_shape, padded
 
@@ -158,7 +158,7 @@ def _step_kernel(integrator: Stage, fluid: bool, plain: bool) -> StepKernel:
         ((KINEMATICS, COM_POS), (GUARD,)),
         (motion, (CRB, FACTOR_M), (CONTACTS_PLAIN if plain else CONTACTS,), forces),
         ((ACCELERATION,), (), (CONSTRAINT,)),
-        ((SOLVE, integrator),),
+        ((SOLVE_NEWTON_UNILATERAL, integrator),),
     )
     stages = tuple(stage for phase in phases for track in phase for stage in track)
     name = f"steps_{integrator.name}{'_fluid' if fluid else ''}{'_plain' if plain else ''}"

@@ -27,7 +27,7 @@ _MOST_IN_JAX = 20000  # candidate pairs: each has slots for its contacts, whethe
 _SOLVERS = {
     int(mujoco.mjtSolver.mjSOL_PGS): "solve_pgs",
     int(mujoco.mjtSolver.mjSOL_CG): "solve_cg",
-    int(mujoco.mjtSolver.mjSOL_NEWTON): "solve_newton",
+    int(mujoco.mjtSolver.mjSOL_NEWTON): "solve_newton_general",
 }
 
 
@@ -40,15 +40,15 @@ class Model:
         sizes: nq, nv, ... by name; each is an attribute too.
         arrays: the model table, by field name (see `simengine.model.table.TABLE`); each is an attribute too. Integer
             fields are int32, real ones float64; treat them as read-only.
-        opt_integrator: "euler", "euler_any" where dampers are not linear, "rk4", "implicit" or "implicitfast".
+        opt_integrator: "euler", "euler_general" where dampers are not linear, "rk4", "implicit" or "implicitfast".
         has_convex: whether a pair is collided by the general convex method.
         finds_pairs: whether pairs of geoms are found anew in every step; there are no candidates in the table then. See
             `simengine.model.colliders`.
         pair_codes: indices into PAIR_TYPES of the pairs that can touch.
         examples: geom1, geom2 and type of the candidate pairs, or of some of each kind where pairs are found.
         has_islands: whether the world is solved island by island; see `simengine.model.blocks`.
-        solver: stage that solves for the constraint forces: "solve" (Newton, without general rows), "solve_newton",
-            "solve_cg" or "solve_pgs".
+        solver: stage that solves for the constraint forces: "solve_newton_unilateral" (Newton's method for rows that
+            only push), "solve_newton_general" (for rows of every type), "solve_cg" or "solve_pgs".
         has_adhesion: whether actuators pull at the contacts of bodies.
         has_fluid: whether a fluid acts on the bodies.
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
@@ -76,11 +76,11 @@ class Model:
         self.mj = mj
         self.opt_integrator: str = INTEGRATORS[int(mj.opt.integrator)]
         if self.opt_integrator == "euler" and mj.dof_dampingpoly.any():
-            self.opt_integrator = "euler_any"
+            self.opt_integrator = "euler_general"
         parameters = Parameters(mj)
         self.has_general_rows = needs_general_rows(mj, [parameters.of(pair).condim for pair in pairs])
         lean = mj.opt.solver == mujoco.mjtSolver.mjSOL_NEWTON and not self.has_general_rows
-        self.solver: str = "solve" if lean else _SOLVERS[int(mj.opt.solver)]
+        self.solver: str = "solve_newton_unilateral" if lean else _SOLVERS[int(mj.opt.solver)]
         self.arrays = build_arrays(mj, pairs, census)
         self.sizes = build_sizes(mj, self.arrays)
         self.options = build_options(mj)

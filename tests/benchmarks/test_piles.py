@@ -59,14 +59,14 @@ def test_a_cell_is_two_positive_numbers(text: str) -> None:
     ("kernel", "phase"),
     [
         *(("place_general", "position"), ("position_general", "position"), ("only_kinematics", "position")),
-        *(("find_pairs", "broadphase"), ("scan", "broadphase"), ("only_collision_any", "broadphase")),
+        *(("find_pairs", "broadphase"), ("scan", "broadphase"), ("only_collision_general", "broadphase")),
         *(("collide", "narrowphase"), ("place_contacts", "narrowphase"), ("box_box", "narrowphase")),
         *(("inertia", "smooth"), ("forces_fluid", "smooth"), ("smooth", "smooth"), ("only_crb_blocks", "smooth")),
         *(("only_constraint_blocks", "rows"), ("only_scan_islands", "islands"), ("only_gather", "islands")),
         *(
             ("solve_large_islands_huge", "solver"),
             ("finish_euler_bounded", "solver"),
-            ("only_euler_any", "integration"),
+            ("only_euler_general", "integration"),
         ),
     ],
 )

@@ -195,7 +195,7 @@ def test_models_of_simulations(name: str) -> None:
     assert name in WORKLOADS
     models = models_of(name)
     assert len(models) == (len(FIVE) if name == "mixed" else 1)
-    assert {model.solver for model in models} <= {"solve", "solve_newton"}
+    assert {model.solver for model in models} <= {"solve_newton_unilateral", "solve_newton_general"}
 
 
 def test_a_pile_has_as_many_bodies_as_asked_for() -> None:

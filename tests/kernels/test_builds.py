@@ -62,7 +62,12 @@ def need_nvrtc() -> None:
     assert nvrtc.getVersion() >= (12, 0)
 
 
-NVRTC_KERNELS = (catalogue.POSITION, catalogue.SMOOTH, catalogue.SCAN_KERNEL, catalogue.finish("rk4", "solve", False))
+NVRTC_KERNELS = (
+    catalogue.POSITION,
+    catalogue.SMOOTH,
+    catalogue.SCAN_KERNEL,
+    catalogue.finish("rk4", "solve_newton_unilateral", False),
+)
 
 
 @pytest.mark.parametrize("arch", [80, 90, 100])

@@ -131,7 +131,7 @@ def test_copies_come_after_the_last_body_that_changes_the_field() -> None:
     for kernel in ALL:
         copied = [name for i in range(len(kernel.stages)) for name in kernel.copy_after(i)]
         assert sorted(copied) == sorted(kernel.in_scratch)
-    qacc = [i for i in range(3) if "qacc" in finish("rk4", "solve", False).copy_after(i)]
+    qacc = [i for i in range(3) if "qacc" in finish("rk4", "solve_newton_unilateral", False).copy_after(i)]
     assert qacc == [2], "the Runge-Kutta body replaces qacc by the mean that was integrated"
 
 

@@ -45,7 +45,7 @@ def position(model: Model) -> tuple[str, ...]:
         "sites",
         "com_pos",
         "tendon",
-        "collision_any" if model.general_position else "collision",
+        "collision_general" if model.general_position else "collision",
     )
 
 
@@ -75,8 +75,8 @@ def serves(stage: Stage, model: Model) -> bool:
         "gravcomp": model.ngravcomp,
     }
     size |= {"noslip": model.opt_noslip_iterations}
-    size |= {name: model.opt_integrator == name for name in ("implicit", "implicitfast", "euler_any")}
-    size |= {"euler": model.opt_integrator != "euler_any", "passive": not has_polynomials(model.mj)}
+    size |= {name: model.opt_integrator == name for name in ("implicit", "implicitfast", "euler_general")}
+    size |= {"euler": model.opt_integrator != "euler_general", "passive": not has_polynomials(model.mj)}
     return not lean.get(stage.name, False) and size.get(stage.name, 1) > 0
 
 

@@ -38,9 +38,9 @@ RETURNS = {
     "noslip": ("qacc", "efc_force", "qfrc_constraint"),
     "constraint_general": ("efc_active", "efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref"),
     "euler": ("qpos", "qvel"),
-    "euler_any": ("qpos", "qvel"),
+    "euler_general": ("qpos", "qvel"),
     "fluid": ("qfrc_fluid", "qfrc_passive"),
-    "fluid_any": ("qfrc_fluid", "qfrc_passive"),
+    "fluid_general": ("qfrc_fluid", "qfrc_passive"),
     "gravcomp": ("qfrc_gravcomp", "qfrc_passive", "qfrc_actuator"),
     "implicit": ("qpos", "qvel"),
     "implicitfast": ("qpos", "qvel"),
@@ -269,7 +269,7 @@ def expected(stage: Stage, model_name: str, memory: Memory, rk_stage: int = 0) -
     n = memory.num_worlds
     if stage.name in PAIR_TYPES:
         return pair_by_jax(stage, model_name, memory)
-    if stage.name in ("collision", "collision_any"):
+    if stage.name in ("collision", "collision_general"):
         return collision_by_jax(model_name, memory)
     if stage.name == "scan":
         return scan_by_numpy(memory)

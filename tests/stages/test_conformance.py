@@ -61,7 +61,7 @@ def is_part(name: str, stage: Stage) -> bool:
         return True
     if stage is catalogue.TRANSMISSION and oracle_model(name)[1].has_adhesion:
         return True
-    of_tendons = (catalogue.PASSIVE, catalogue.PASSIVE_ANY, catalogue.RNE_POST_GENERAL)
+    of_tendons = (catalogue.PASSIVE, catalogue.PASSIVE_GENERAL, catalogue.RNE_POST_GENERAL)
     return stage in of_tendons and oracle_model(name)[1].npath > 0
 
 
@@ -229,11 +229,11 @@ def test_agrees_with_mujoco(name: str, dtype: str, stage: Stage) -> None:
     pristine = {n: left_alone(stage, memory, n) for n in stage.writes}
     wanted = mujoco_expected(name, memory, stage.writes)
     to = np.where(memory.model.ngravcomp, memory.model.jnt_gravcomp, 0)[memory.model.dof_jntid]
-    if stage in (catalogue.PASSIVE, catalogue.PASSIVE_ANY):
+    if stage in (catalogue.PASSIVE, catalogue.PASSIVE_GENERAL):
         # the shares of fluid and gravity compensation are added by stages of their own
         added = mujoco_expected(name, memory, ("qfrc_fluid", "qfrc_gravcomp"))
         wanted["qfrc_passive"] = wanted["qfrc_passive"] - added["qfrc_fluid"] - added["qfrc_gravcomp"] * (to == 0)
-    if stage in (catalogue.ACTUATION, catalogue.ACTUATION_ANY):
+    if stage in (catalogue.ACTUATION, catalogue.ACTUATION_GENERAL):
         wanted["qfrc_actuator"] = np.where(to == 0, wanted["qfrc_actuator"], np.nan)
     for field, value in wanted.items():
         wanted[field] = np.where(pristine[field], np.nan, value) if pristine[field].any() else value
@@ -248,7 +248,7 @@ def test_agrees_with_mujoco(name: str, dtype: str, stage: Stage) -> None:
         factor, M = memory.own("qLD").astype(np.float64), mujoco_expected(name, memory, ("qM",))["qM"]
         assert (np.triu(factor, 1) == 0).all()
         assert not errors(memory_with(memory, "qM", factor @ factor.transpose(0, 2, 1)), {"qM": M}, dtype)
-    if stage.name == "solve":
+    if stage.name == "solve_newton_unilateral":
         f = {n: memory.own(n).astype(np.float64) for n in ("efc_J", "efc_aref", "qacc", "efc_jar")}
         world = owner(memory.own("nefc"))
         residual = np.einsum("rv,rv->r", f["efc_J"][:, : memory.model.nv], f["qacc"][world]) - f["efc_aref"]
@@ -319,9 +319,9 @@ def test_special_positions_agree_with_mujoco(first: str, second: str, pos: tuple
     assert data.ncon > 0
     memory = Memory(load_model(mj), "float64", 1, data.ncon, 0)
     memory.set({"qpos": data.qpos, "world_status": np.zeros(1, np.int32)})
-    for name in ("kinematics", "collision_any", "scan", *PAIR_TYPES):
+    for name in ("kinematics", "collision_general", "scan", *PAIR_TYPES):
         call(single(name), memory, arguments(single(name), memory))
-        assert name != "collision_any" or memory.own("ncon")[0] == data.ncon
+        assert name != "collision_general" or memory.own("ncon")[0] == data.ncon
     for name in ("dist", "pos", "frame"):
         theirs = getattr(data.contact, name)
         np.testing.assert_allclose(memory.own(f"contact_{name}"), theirs, atol=1e-8, err_msg=name)

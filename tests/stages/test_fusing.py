@@ -88,7 +88,12 @@ def test_every_kernel_of_a_step_is_compared(integrator: str, solver: str) -> Non
     """Of the kernels of a step with the common solver all, with another those that differ."""
     ran = set()
     lean = ("ant", "swimmer", "sunken", "actuators")
-    names = {"solve": lean, "solve_newton": ("linkage",), "solve_cg": ("rollers",), "solve_pgs": ("dual",)}[solver]
+    names = {
+        "solve_newton_unilateral": lean,
+        "solve_newton_general": ("linkage",),
+        "solve_cg": ("rollers",),
+        "solve_pgs": ("dual",),
+    }[solver]
     null = dropped(catalogue.step_kernels(integrator, solver), "everything")
     for name, arena in product(names, (False, True)):
         memory = start(name, "float64", 0)
@@ -97,9 +102,11 @@ def test_every_kernel_of_a_step_is_compared(integrator: str, solver: str) -> Non
             ran.add(kernel.name)
     common = {k.name for k in catalogue.step_kernels(integrator)}
     wanted = {k.name for k in catalogue.step_kernels(integrator, solver)}
-    wanted |= {catalogue.NOSLIP_KERNEL.name} if solver == "solve_newton" else set()
+    wanted |= {catalogue.NOSLIP_KERNEL.name} if solver == "solve_newton_general" else set()
     assert ran <= wanted
-    assert ran >= wanted - common if solver != "solve" else ran == wanted - {catalogue.POST_GENERAL.name}
+    assert (
+        ran >= wanted - common if solver != "solve_newton_unilateral" else ran == wanted - {catalogue.POST_GENERAL.name}
+    )
 
 
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
@@ -129,8 +136,8 @@ def test_a_world_that_fails_is_flagged_and_leaves_the_others_alone(dtype: str, i
         call(kernel, bad, arguments(kernel, bad))
     healthy = np.setdiff1d(np.arange(bad.num_worlds), frozen)
     for kernel, kind in (
-        (catalogue.finish(integrator, "solve", False), "rows"),
-        (catalogue.advance(integrator, "solve"), "free"),
+        (catalogue.finish(integrator, "solve_newton_unilateral", False), "rows"),
+        (catalogue.advance(integrator, "solve_newton_unilateral"), "free"),
     ):
         list_worlds(bad, np.intersect1d(worlds_of(bad, kind), healthy).astype(np.int32))
         call(kernel, bad, arguments(kernel, bad, True, most_rows(bad), {"rk_stage": 0}))

@@ -70,7 +70,7 @@ def by_kernels(mj: mujoco.MjModel, qpos: np.ndarray, dtype: str) -> list[Contact
     model = load_model(mj)
     memory = Memory(model, dtype, len(qpos), len(qpos) * model.nslot, 0)
     memory.set({"qpos": qpos, "world_status": np.zeros(len(qpos), np.int32)})
-    for name in ("kinematics", "collision_any", "scan", PAIR_TYPES[int(model.cand_type[0])]):
+    for name in ("kinematics", "collision_general", "scan", PAIR_TYPES[int(model.cand_type[0])]):
         call(single(name), memory, arguments(single(name), memory))
     first = memory.own("con_adr")
     parts = [slice(int(a), int(a + n)) for a, n in zip(first, memory.own("ncon"), strict=True)]

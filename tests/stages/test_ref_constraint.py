@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simengine.physics.constraints.row_layout_jax import row_layout
-from simengine.physics.solvers.solve_jax import solve
+from simengine.physics.solvers.solve_newton_unilateral_jax import solve_newton_unilateral
 from tests.models import ALL, ALL_IN_DOUBLE_SOME_IN_SINGLE
 from tests.oracle import check, coverage, jax_fields, oracle_model, quick_jit
 
@@ -58,13 +58,15 @@ def test_the_solution_does_not_depend_on_the_warm_start(start: str) -> None:
     names = ("qM", "qfrc_smooth", "qacc_smooth", "efc_active", "efc_J", "efc_D", "efc_aref")
     qM, smooth, qacc_smooth, *rows = (fields[n] for n in names)
     warm = fields["qacc"] if start == "solution" else 1e3 * jnp.ones_like(qacc_smooth)
-    qacc, _, _ = quick_jit(jax.vmap(lambda *a: solve(model, *a)))(qM, smooth, qacc_smooth, warm, *rows)
+    qacc, _, _ = quick_jit(jax.vmap(lambda *a: solve_newton_unilateral(model, *a)))(
+        qM, smooth, qacc_smooth, warm, *rows
+    )
     np.testing.assert_allclose(qacc, fields["qacc"], atol=1e-8 * float(jnp.abs(fields["qacc"]).max()))
 
 
 def test_the_solution_satisfies_the_optimality_condition() -> None:
     """M qacc - qfrc_smooth - J' f = 0 with f >= 0, f = 0 where J qacc > aref, of rows that only push."""
-    for name in (n for n in ALL if oracle_model(n)[1].solver == "solve"):
+    for name in (n for n in ALL if oracle_model(n)[1].solver == "solve_newton_unilateral"):
         f = jax_fields(name, "float64")
         force = f["efc_force"]
         residual = np.einsum("nij,nj->ni", f["qM"], f["qacc"]) - f["qfrc_smooth"] - f["qfrc_constraint"]

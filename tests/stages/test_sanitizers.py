@@ -36,7 +36,7 @@ FORMS = ("single", "scratch", "arena")
 STEPS = [
     *(("ant", step) for step in ("", "euler", "rk4")),
     *(("pile", "euler"), ("swimmer", "rk4"), ("tendons", "rk4"), ("actuators", "rk4")),
-    *(("dual", "euler"), ("linkage", "rk4"), ("rollers", "euler"), ("ropes", "euler_any")),
+    *(("dual", "euler"), ("linkage", "rk4"), ("rollers", "euler"), ("ropes", "euler_general")),
     *(("glider", step) for step in ("implicit", "implicitfast")),
 ]
 """Models, and integrators to step them with; without one, an evaluation."""
@@ -147,7 +147,10 @@ def without(line: str, after: str) -> Edit:
 
 SEEDED = {
     "a lane_sync of kinematics is missing": ("kinematics", without("lane_sync();", "// (2) body frames, parents")),
-    "a lane_sync of the solver is missing": ("solve", without("lane_sync();", "LANE_FOR(r, n) efc_force[r]")),
+    "a lane_sync of the solver is missing": (
+        "solve_newton_unilateral",
+        without("lane_sync();", "LANE_FOR(r, n) efc_force[r]"),
+    ),
     "a lane_sync of the factor is missing": ("factor_m", without("lane_sync();", "DEVICE void factor_by_dots")),
 }
 

@@ -10,7 +10,7 @@
 // Tickets of a class are handed out in program order and every earlier ticket of T's class belongs to a task that has
 // ended, so a resident block of that class holds T's next ticket or is free to take it, and nothing that it waits for
 // is left. So T ends, and by induction every task does. It takes a resident block of each class beside the window:
-// grids fit on the device together (simengine_scheduler/device/occupancy.py), each class is started by the one before it, in one
+// grids fit on the device together (occupancy.py), each class is started by the one before it, in one
 // stream, once all blocks of that run, and lists of one process run one after another, so that no two hold what both
 // lack. A block that is not resident holds no ticket. Should a body fail to end all the same, or the count of a task be
 // lost, whoever waits longer than `limit` says for what, and everybody stops: every wait looks at `stop`.

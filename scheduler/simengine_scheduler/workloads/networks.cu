@@ -1,5 +1,5 @@
 // The kernels of the networks, a function for a tile each: the work of one block of THREADS threads in `memory`, which
-// blocks of other tiles do not see. simengine_scheduler/workloads/kernels.py makes kernels of them, and bodies for workers of
+// blocks of other tiles do not see. kernels.py makes kernels of them, and bodies for workers of
 // executor `device`. Arrays are row-major: (rows, features), or (pixels, channels) of a square image.
 #define THREADS 256
 #define TILE 16

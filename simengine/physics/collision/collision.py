@@ -1,7 +1,7 @@
 """Broadphase and counting of contacts and constraint rows.
 
 Two stages of the same work: `collision` knows the light pair types only, and the rows of limits and contacts, so that
-simple models do not pay for code they never run; `collision_any` knows all.
+simple models do not pay for code they never run; `collision_general` knows all.
 """
 
 from dataclasses import replace
@@ -15,9 +15,9 @@ COLLISION = Stage(
     scalars=("shard_size",),
     flops=60,
 )
-COLLISION_ANY = replace(
+COLLISION_GENERAL = replace(
     COLLISION,
-    name="collision_any",
+    name="collision_general",
     reads=("qpos", "eq_active", "ten_length", "geom_xpos", "geom_xmat", "world_status"),
     flops=200,
 )

@@ -1,6 +1,6 @@
 """Constraint rows of every type: equalities, friction losses, limits and contacts.
 
-Only for worlds that `collision_any` counted rows for: a frozen world has none counted, and must not be listed.
+Only for worlds that `collision_general` counted rows for: a frozen world has none counted, and must not be listed.
 """
 
 from simengine.physics.stage import Stage

@@ -1,4 +1,4 @@
-// Composite rigid bodies, for block-diagonal inertia; see crb_near.cu.
+// Composite rigid bodies, for block-diagonal inertia; see crb_general.cu.
 
 DEVICE void crb_blocks(const Model& m, const real* xipos, const real* ximat, const real* xanchor, const real* cinert,
                        const real* cdof, real* crb, real* qM_blocks) {

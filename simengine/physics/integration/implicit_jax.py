@@ -25,7 +25,7 @@ from simengine.physics.integration.joint_space_jax import advance
 from simengine.physics.kinematics.com_vel_jax import com_vel
 from simengine.physics.math import tree_jax as tree
 from simengine.physics.math.vector_jax import const, matmul, tables
-from simengine.physics.passive.fluid_any_jax import fluid_any
+from simengine.physics.passive.fluid_general_jax import fluid_general
 from simengine.physics.passive.gravcomp_jax import LIMITED
 from simengine.physics.passive.springs_jax import damper_slope
 
@@ -117,7 +117,7 @@ def fluid_derivative(
 
     def force(v: jax.Array) -> jax.Array:
         cvel, _ = com_vel(m, v, cdof)
-        return fluid_any(m, xipos, ximat, geom_xpos, geom_xmat, subtree_com, cdof, cvel, zero)[0]
+        return fluid_general(m, xipos, ximat, geom_xpos, geom_xmat, subtree_com, cdof, cvel, zero)[0]
 
     return jax.jacfwd(force)(qvel)
 

@@ -1,19 +1,19 @@
 """Stages on block-diagonal inertia, for worlds that are solved island by island.
 
-In JAX, which sees dense matrices only, their forms are those of `crb_near`, `factor_m`, `acceleration` and `euler`.
+In JAX, which sees dense matrices only, their forms are those of `crb_general`, `factor_m`, `acceleration` and `euler`.
 """
 
 from dataclasses import replace
 
 from simengine.physics.dynamics.acceleration import ACCELERATION
-from simengine.physics.dynamics.crb_near import CRB_NEAR
-from simengine.physics.integration.euler_any import EULER_ANY
+from simengine.physics.dynamics.crb_general import CRB_GENERAL
+from simengine.physics.integration.euler_general import EULER_GENERAL
 from simengine.physics.integration.implicit import IMPLICIT, IMPLICITFAST
 from simengine.physics.sensors.energy import ENERGY
 from simengine.physics.sensors.sensor_vel import SENSOR_VEL
 from simengine.physics.stage import Stage
 
-CRB_BLOCKS = replace(CRB_NEAR, name="crb_blocks", writes=("crb", "qM_blocks"), jax="")
+CRB_BLOCKS = replace(CRB_GENERAL, name="crb_blocks", writes=("crb", "qM_blocks"), jax="")
 FACTOR_BLOCKS = Stage(name="factor_blocks", reads=("qM_blocks",), writes=("qLD_blocks",), flops=100)
 ACCELERATION_BLOCKS = replace(
     ACCELERATION, name="acceleration_blocks", reads=(*ACCELERATION.reads[:-1], "qLD_blocks"), jax=""
@@ -29,7 +29,7 @@ ENERGY_BLOCKS = _reading_blocks(ENERGY)
 SENSOR_VEL_BLOCKS = _reading_blocks(SENSOR_VEL)
 IMPLICIT_BLOCKS = _reading_blocks(IMPLICIT)
 IMPLICITFAST_BLOCKS = _reading_blocks(IMPLICITFAST)
-EULER_ANY_BLOCKS = _reading_blocks(EULER_ANY)
+EULER_GENERAL_BLOCKS = _reading_blocks(EULER_GENERAL)
 EULER_BLOCKS = Stage(
     name="euler_blocks",
     reads=("qM_blocks", "qfrc_smooth", "qacc_smooth", "qfrc_constraint", "qacc"),

@@ -3,7 +3,7 @@
 Models whose solver is Newton or CG have large islands solved by it; both seek the same optimum.
 """
 
-from simengine.physics.solvers.solve_newton import PRIMAL_READS
+from simengine.physics.solvers.solve_newton_general import PRIMAL_READS
 from simengine.physics.stage import Stage
 
 SOLVE_LARGE = Stage(

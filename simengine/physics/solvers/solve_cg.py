@@ -1,6 +1,6 @@
 """Conjugate gradients for the constraint forces of rows of every type."""
 
-from simengine.physics.solvers.solve_newton import PRIMAL_READS
+from simengine.physics.solvers.solve_newton_general import PRIMAL_READS
 from simengine.physics.stage import Stage
 
 SOLVE_CG = Stage(

@@ -29,7 +29,7 @@ def solve_cg(
     efc_D: jax.Array,
     efc_aref: jax.Array,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Constrained acceleration and constraint forces; arguments and results as of `solve_newton`."""
+    """Constrained acceleration and constraint forces; arguments and results as of `solve_newton_general`."""
     problem = Problem(qM, qfrc_smooth, efc_J, jnp.where(efc_active, efc_D, 0.0), efc_aref)
     # (1) start from the better of the last acceleration and the smooth one; (7) forces
     return solved_by(_minimize, m, problem, qLD, qacc_smooth, qacc_warmstart)

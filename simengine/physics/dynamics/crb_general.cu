@@ -1,6 +1,6 @@
 // Composite rigid bodies with moments about points close by; otherwise as crb.cu, and more exact where a tree is large.
 
-DEVICE void crb_near(const Model& m, const real* xipos, const real* ximat, const real* xanchor, const real* cinert,
+DEVICE void crb_general(const Model& m, const real* xipos, const real* ximat, const real* xanchor, const real* cinert,
                      const real* cdof, real* crb, real* qM) {
   const int nv = m.nv();
   // (1) composite inertias; the world's is zero

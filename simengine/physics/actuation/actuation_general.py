@@ -2,11 +2,11 @@
 
 from simengine.physics.stage import Stage
 
-ACTUATION_ANY = Stage(
-    name="actuation_any",
+ACTUATION_GENERAL = Stage(
+    name="actuation_general",
     reads=("ctrl", "act", "actuator_length", "actuator_velocity", "actuator_moment"),
     writes=("act_dot", "actuator_force", "qfrc_actuator"),
     scratch=(("force", ("nu",)),),
     flops=40,
-    jax="actuation_any_jax:actuation_any",
+    jax="actuation_general_jax:actuation_general",
 )

@@ -1,9 +1,9 @@
-"""Newton's method for the constraint forces."""
+"""Newton's method for rows that only push: limits, frictionless contacts and small pyramidal friction cones."""
 
 from simengine.physics.stage import Stage
 
-SOLVE = Stage(
-    name="solve",
+SOLVE_NEWTON_UNILATERAL = Stage(
+    name="solve_newton_unilateral",
     reads=("nefc", "qM", "qfrc_smooth", "qacc_smooth", "qacc_warmstart", "efc_J", "efc_D", "efc_aref"),
     writes=("qacc", "efc_force", "qfrc_constraint", "solver_niter", "efc_jar", "efc_jv"),
     scratch=(
@@ -15,5 +15,5 @@ SOLVE = Stage(
         ("hessian", ("nhessian",)),
     ),
     flops=1500,
-    jax="solve_jax:solve",
+    jax="solve_newton_unilateral_jax:solve_newton_unilateral",
 )

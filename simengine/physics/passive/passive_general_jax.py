@@ -13,7 +13,7 @@ from simengine.physics.passive.springs_jax import damper_force, joint_stretch, r
 from simengine.physics.tendons.lengths_jax import length_rows
 
 
-def passive_any(m: Any, qpos: jax.Array, qvel: jax.Array) -> tuple[jax.Array]:
+def passive_general(m: Any, qpos: jax.Array, qvel: jax.Array) -> tuple[jax.Array]:
     """qfrc_passive (nv,) [N, N m]: springs towards qpos_spring and dampers.
 
     Args: qpos (nq,) [m, rad], qvel (nv,) [m/s, rad/s].

@@ -17,7 +17,7 @@ from simengine.physics.passive.ellipsoid_fluid_jax import ellipsoid_forces
 from simengine.physics.passive.fluid_jax import fluid
 
 
-def fluid_any(
+def fluid_general(
     m: Any,
     xipos: jax.Array,
     ximat: jax.Array,

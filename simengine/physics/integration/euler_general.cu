@@ -1,6 +1,6 @@
 // Semi-implicit Euler with dampers of any order taken implicitly; see euler.cu and springs.cuh.
 
-DEVICE void euler_any(const Model& m, const real* qM, const real* qfrc_smooth, const real* qacc_smooth,
+DEVICE void euler_general(const Model& m, const real* qM, const real* qfrc_smooth, const real* qacc_smooth,
                       const real* qfrc_constraint, const real* qacc, real* qpos, real* qvel, real* qacc_warmstart,
                       int* nstep, int* world_status, real* matrix, real* next_qvel, real* next_qpos) {
   const real h = m.opt_timestep()[0];

@@ -36,7 +36,7 @@ class Limits(NamedTuple):
     ls_iterations: int
 
 
-def solve(
+def solve_newton_unilateral(
     m: Any,
     qM: jax.Array,
     qfrc_smooth: jax.Array,

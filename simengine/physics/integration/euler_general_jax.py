@@ -11,7 +11,7 @@ from simengine.physics.integration.joint_space_jax import advance
 from simengine.physics.passive.springs_jax import damper_slope
 
 
-def euler_any(
+def euler_general(
     m: Any,
     qM: jax.Array,
     qacc: jax.Array,

@@ -2,11 +2,11 @@
 
 from simengine.physics.stage import Stage
 
-PASSIVE_ANY = Stage(
-    name="passive_any",
+PASSIVE_GENERAL = Stage(
+    name="passive_general",
     reads=("qpos", "qvel"),
     writes=("qfrc_passive",),
     scratch=(("ten_force", ("ntendon",)),),
     flops=10,
-    jax="passive_any_jax:passive_any",
+    jax="passive_general_jax:passive_general",
 )

@@ -99,10 +99,11 @@ DEVICE void warm_start(const Model& m, int nefc, const SymRows& M, const real* q
   lane_sync();
 }
 
-DEVICE void solve(const Model& m, const int* nefc, const real* qM, const real* qfrc_smooth, const real* qacc_smooth,
-                  const real* qacc_warmstart, const real* efc_J, const real* efc_D, const real* efc_aref, real* qacc,
-                  real* efc_force, real* qfrc_constraint, int* solver_niter, real* efc_jar, real* efc_jv, real* point,
-                  real* Ma, real* descent, real* search, real* Mv, real* hessian) {
+DEVICE void solve_newton_unilateral(const Model& m, const int* nefc, const real* qM, const real* qfrc_smooth,
+                                    const real* qacc_smooth, const real* qacc_warmstart, const real* efc_J,
+                                    const real* efc_D, const real* efc_aref, real* qacc, real* efc_force,
+                                    real* qfrc_constraint, int* solver_niter, real* efc_jar, real* efc_jv,
+                                    real* point, real* Ma, real* descent, real* search, real* Mv, real* hessian) {
   const int nv = m.nv(), n = nefc[0], stride = m.nvp();
   if (n == 0) {
     accelerate_smoothly(m, qacc_smooth, qacc, qfrc_constraint, solver_niter);

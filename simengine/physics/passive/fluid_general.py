@@ -2,12 +2,12 @@
 
 from simengine.physics.stage import Stage
 
-FLUID_ANY = Stage(
-    name="fluid_any",
+FLUID_GENERAL = Stage(
+    name="fluid_general",
     reads=("xipos", "ximat", "geom_xpos", "geom_xmat", "subtree_com", "cdof", "cvel"),
     writes=("qfrc_fluid",),
     updates=("qfrc_passive",),
     scratch=(("cfrc_fluid", ("nbody", 6)),),
     flops=300,
-    jax="fluid_any_jax:fluid_any",
+    jax="fluid_general_jax:fluid_general",
 )

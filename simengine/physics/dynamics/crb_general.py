@@ -2,10 +2,10 @@
 
 from simengine.physics.stage import Stage
 
-CRB_NEAR = Stage(
-    name="crb_near",
+CRB_GENERAL = Stage(
+    name="crb_general",
     reads=("xipos", "ximat", "xanchor", "cinert", "cdof"),
     writes=("crb", "qM"),
     flops=300,
-    jax="crb_near_jax:crb_near",
+    jax="crb_general_jax:crb_general",
 )

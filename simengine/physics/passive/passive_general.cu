@@ -1,7 +1,7 @@
 // Springs and dampers of joints and fixed tendons, of any order: MuJoCo documentation, "Computation", "Passive
 // forces"; see springs.cuh.
 
-DEVICE void passive_any(const Model& m, const real* qpos, const real* qvel, real* qfrc_passive, real* ten_force) {
+DEVICE void passive_general(const Model& m, const real* qpos, const real* qvel, real* qfrc_passive, real* ten_force) {
   DOF_FOR(v, m.nv()) {
     const int j = m.dof_jntid()[v], k = v - m.jnt_dofadr()[j];
     // (1) damper

@@ -75,7 +75,7 @@ DEVICE void solve_weighted(const Model& m, const Rows& rows, real* x, const SymR
   solve_weighted_by_loops(m, rows, x, M.memory, weight, b, H);
 }
 
-DEVICE void solve_newton(const Model& m, const int* nefc, const real* qM, const real* qfrc_smooth,
+DEVICE void solve_newton_general(const Model& m, const int* nefc, const real* qM, const real* qfrc_smooth,
                          const real* qacc_smooth, const real* qacc_warmstart, const real* efc_J, const real* efc_D,
                          const real* efc_aref, const int* efc_type, const int* efc_id, const real* efc_frictionloss,
                          const int* contact_efc_address, const int* contact_cand, real* qacc, real* efc_force,

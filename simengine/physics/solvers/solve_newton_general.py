@@ -8,8 +8,8 @@ PRIMAL_READS = (
 )
 """What a primal solver needs of rows of every type."""
 
-SOLVE_NEWTON = Stage(
-    name="solve_newton",
+SOLVE_NEWTON_GENERAL = Stage(
+    name="solve_newton_general",
     reads=PRIMAL_READS,
     writes=("qacc", "efc_force", "qfrc_constraint", "solver_niter", "efc_jar", "efc_jv", "efc_weight"),
     scratch=(
@@ -21,5 +21,5 @@ SOLVE_NEWTON = Stage(
         ("hessian", ("nhessian",)),
     ),
     flops=3000,
-    jax="solve_newton_jax:solve_newton",
+    jax="solve_newton_general_jax:solve_newton_general",
 )

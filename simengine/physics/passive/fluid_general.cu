@@ -1,7 +1,7 @@
 // Forces of a fluid on bodies: MuJoCo documentation, "Computation", "Passive forces", "Inertia model" and "Ellipsoid
 // model"; a body with a geom of the latter is not a box as well.
 
-DEVICE void fluid_any(const Model& m, const real* xipos, const real* ximat, const real* geom_xpos,
+DEVICE void fluid_general(const Model& m, const real* xipos, const real* ximat, const real* geom_xpos,
                       const real* geom_xmat, const real* subtree_com, const real* cdof, const real* cvel,
                       real* qfrc_fluid, real* qfrc_passive, real* cfrc_fluid) {
   if (m.opt_density()[0] == 0 && m.opt_viscosity()[0] == 0) {

@@ -18,7 +18,7 @@ from simengine.physics.actuation.actuators_jax import (
 from simengine.physics.math.vector_jax import const, matmul
 
 
-def actuation_any(
+def actuation_general(
     m: Any,
     ctrl: jax.Array,
     act: jax.Array,

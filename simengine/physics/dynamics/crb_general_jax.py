@@ -16,7 +16,7 @@ from simengine.physics.math.vector_jax import const, cross, dot, matmul, tables
 from simengine.physics.tendons.lengths_jax import length_rows
 
 
-def crb_near(
+def crb_general(
     m: Any, xipos: jax.Array, ximat: jax.Array, xanchor: jax.Array, cinert: jax.Array, cdof: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """Composite inertia of every subtree and the mass matrix.

@@ -13,7 +13,7 @@ DEVICE real within_tendon_limit(const Model& m, int u, const real* force) {
   return bounded == total ? force[u] : force[u] * divide_(bounded, total);
 }
 
-DEVICE void actuation_any(const Model& m, const real* ctrl, const real* act, const real* actuator_length,
+DEVICE void actuation_general(const Model& m, const real* ctrl, const real* act, const real* actuator_length,
                           const real* actuator_velocity, const real* actuator_moment, real* act_dot,
                           real* actuator_force, real* qfrc_actuator, real* force) {
   LANE_FOR(u, m.nu()) {

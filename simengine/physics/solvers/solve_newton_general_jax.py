@@ -15,7 +15,7 @@ from simengine.physics.math.vector_jax import dot
 from simengine.physics.solvers.primal_jax import Limits, Problem, descent, hessian_factor, noise, solved_by, step_length
 
 
-def solve_newton(
+def solve_newton_general(
     m: Any,
     qM: jax.Array,
     qLD: jax.Array,
