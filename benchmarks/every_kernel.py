@@ -42,14 +42,14 @@ from simengine.backends.cuda import CudaBackend
 from simengine.backends.host import HostBackend
 from simengine.check.states import STATE_ARRAYS, Sampler
 from simengine.emission.calls import Listed
-from simengine.emission.selection import kernels_of
 from simengine.emission.shard import ShardEmitter
 from simengine.engine import ListEngine
-from simengine.kernels import catalogue
-from simengine.kernels.every_kernel import all_kernels
 from simengine.kernels.step_kernel import step_kernel
 from simengine.model.table import PAIR_TYPES
 from simengine.physics.stage import Stage
+from simengine.plan import catalogue
+from simengine.plan.every_kernel import all_kernels
+from simengine.plan.selection import kernels_of
 from simengine.state.fields import FIELDS, ROW_CLASSES
 from simengine_scheduler.calls import Item
 

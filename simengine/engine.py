@@ -13,18 +13,18 @@ import numpy as np
 from simengine.backends.base import Backend
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
 from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
-from simengine.emission.memory import Footprint, footprint, require
 from simengine.emission.params import GroupParameters
-from simengine.emission.room import Placement, class_bounds, lanes_of
-from simengine.emission.selection import kernels_of
 from simengine.emission.shard import ShardEmitter
 from simengine.emission.step_calls import has_step_kernel, step_kernel_of
 from simengine.emission.steps import Controls, advance
 from simengine.emission.store import GroupStore
-from simengine.kernels import catalogue
 from simengine.kernels.functions import KernelFunctions
 from simengine.model.blob import pack_models, with_integers
 from simengine.model.model import Model
+from simengine.plan import catalogue
+from simengine.plan.arenas import Placement, class_bounds, lanes_of
+from simengine.plan.memory import Footprint, footprint, require
+from simengine.plan.selection import kernels_of
 from simengine.state.fields import COLUMNS, FIELD, FIELDS, LARGE_ISLANDS
 from simengine_scheduler import AutoExecutor, Buffer, Emitter, Executor, Segments, Trace, make_executor
 

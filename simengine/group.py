@@ -14,9 +14,9 @@ from simengine.records import Constraints, Contacts
 from simengine.state.fields import FIELD, INTEGRATION_STATE, entry_shape
 
 if TYPE_CHECKING:
-    from simengine.emission.memory import Footprint
     from simengine.engine import ListEngine
     from simengine.jax_engine import JaxEngine
+    from simengine.plan.memory import Footprint
 
 _SETTABLE = (
     *("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat"),

@@ -15,9 +15,9 @@ from simengine.state.fields import FIELD, FIELDS, INTEGRATION_STATE, STATUS, ent
 from simengine_scheduler import Trace
 
 if TYPE_CHECKING:
-    from simengine.emission.memory import Footprint
     from simengine.jax_params import JaxParameters
     from simengine.physics.constraints.row_layout_jax import RowLayout
+    from simengine.plan.memory import Footprint
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _STATE = ("qpos", "qvel", "act", "qacc_warmstart", "nstep", "world_status")

@@ -9,12 +9,13 @@ from functools import cache
 import mujoco
 import numpy as np
 
-from simengine.emission.room import class_bounds
-from simengine.kernels import catalogue, island_kernels
 from simengine.kernels.kernel import Kernel
-from simengine.kernels.pairs import PAIR_KERNELS
 from simengine.model import Model, load_model
 from simengine.model.table import PAIR_TYPES
+from simengine.plan import catalogue
+from simengine.plan import islands as island_kernels
+from simengine.plan.arenas import class_bounds
+from simengine.plan.pairs import PAIR_KERNELS
 from simengine.state.fields import (
     COLUMNS,
     INTEGRATION_STATE,

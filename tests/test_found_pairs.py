@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from benchmarks.piles import settled
 from simengine import Simulation, UnsupportedModelError, check_model
 from simengine.backends.host import HostBackend
-from simengine.emission.memory import footprint
-from simengine.emission.room import Placement
 from simengine.kernels.codegen import body_signature
 from simengine.model import Model, load_model
 from simengine.model.blob import pack_models
 from simengine.physics.collision.broadphase.broadphase import PAIR_STAGES
 from simengine.physics.stage import Stage
+from simengine.plan.arenas import Placement
+from simengine.plan.memory import footprint
 from simengine.zoo import pile_xml
 from tests.generated import models
 from tests.medley import medley

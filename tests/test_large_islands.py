@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, check_model
-from simengine.emission.selection import kernels_of
-from simengine.kernels import island_kernels
 from simengine.model import Model, load_model
+from simengine.plan import islands as island_kernels
+from simengine.plan.selection import kernels_of
 from simengine.state.fields import FIELDS
 from tests.islands import dropped, every_row, heap, pile, roped
 

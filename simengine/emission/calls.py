@@ -7,11 +7,11 @@ from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple
 
-from simengine.emission.room import class_bounds, column_words, memory_words, plan, works_in_memory
 from simengine.emission.store import GroupStore
 from simengine.kernels.cuda_build import kernel_lanes
 from simengine.kernels.functions import KernelFunctions
 from simengine.kernels.kernel import Kernel, ScratchPlan
+from simengine.plan.arenas import class_bounds, column_words, memory_words, plan, works_in_memory
 from simengine.state.fields import (
     COLUMNS,
     COLUMNS_OF,

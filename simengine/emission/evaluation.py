@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from simengine.emission.bound import Count, Plan, Room, Work
 from simengine.emission.calls import CallFactory, Listed, SizedCall
 from simengine.emission.islands import island_solution
 from simengine.emission.pairs import FoundPairs, found_pairs
-from simengine.emission.plan import Count, Plan, Room, Work
-from simengine.emission.selection import (
+from simengine.emission.store import GroupStore
+from simengine.kernels.kernel import Kernel
+from simengine.model.model import Model
+from simengine.model.table import PAIR_TYPES
+from simengine.plan import catalogue
+from simengine.plan import islands as island_kernels
+from simengine.plan.pairs import mixing
+from simengine.plan.selection import (
     all_light,
     asked_for,
     few_worlds,
@@ -22,12 +29,6 @@ from simengine.emission.selection import (
     reachable_classes,
     smooth_kernels,
 )
-from simengine.emission.store import GroupStore
-from simengine.kernels import catalogue, island_kernels
-from simengine.kernels.kernel import Kernel
-from simengine.kernels.pairs import mixing
-from simengine.model.model import Model
-from simengine.model.table import PAIR_TYPES
 from simengine.state.fields import COLUMNS, FIELDS, NUM_CLASSES, ROW_CLASSES, SENSED
 
 COLUMN = {name: index for index, name in enumerate(COLUMNS)}

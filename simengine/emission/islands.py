@@ -9,11 +9,11 @@ this only, that inertia is stored by blocks and that stages are not fused, since
 
 from __future__ import annotations
 
+from simengine.emission.bound import Count, Plan, Room, Work
 from simengine.emission.calls import CallFactory, Listed, SizedCall
-from simengine.emission.plan import Count, Plan, Room, Work
-from simengine.kernels import island_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.model.model import Model
+from simengine.plan import islands as island_kernels
 from simengine.state.fields import (
     FIELDS,
     HUGE_ISLANDS,

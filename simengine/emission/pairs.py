@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from simengine.emission.bound import Count, Plan, Room, Work
 from simengine.emission.calls import CallFactory
-from simengine.emission.plan import Count, Plan, Room, Work
-from simengine.kernels.pairs import PAIR_KERNELS
+from simengine.plan.pairs import PAIR_KERNELS
 from simengine.state.fields import PAIR_ARENAS, PAIR_COLUMNS
 
 _TABLE = "pair_totals_host"

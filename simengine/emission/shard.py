@@ -27,9 +27,9 @@ from typing import cast
 
 import numpy as np
 
+from simengine.emission.bound import Plan, Room, Work
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
 from simengine.emission.evaluation import ALL_FIELDS, COLUMN, EvaluationBuilder
-from simengine.emission.plan import Plan, Room, Work
 from simengine.emission.step_calls import StepCalls
 from simengine.emission.store import GroupStore
 from simengine.emission.whole import WholeStep, whole_step

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 from simengine.backends.base import LANE_CLASSES, Backend, StepShape
 from simengine.emission.calls import CallFactory
-from simengine.emission.room import Placement, column_words, lanes_of
 from simengine.emission.store import GroupStore
-from simengine.kernels import catalogue
 from simengine.kernels.kernel import ScratchPlan
 from simengine.kernels.step_codegen import scalars
 from simengine.kernels.step_kernel import TEAMS, StepKernel, step_kernel
 from simengine.model.model import Model
 from simengine.model.table import PAIRS
+from simengine.plan import catalogue
+from simengine.plan.arenas import Placement, column_words, lanes_of
 from simengine.state.fields import FIELD, ROW_CLASSES, entry_shape
 from simengine_scheduler import Buffer, Cost, KernelCall, Tag
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from simengine.emission.room import Placement, arena_fields, first_entries, most_entries
 from simengine.errors import BackendError
 from simengine.model.model import Model
+from simengine.plan.arenas import Placement, arena_fields, first_entries, most_entries
 from simengine.state.fields import (
     COLUMNS_OF,
     FIELD,

@@ -1,4 +1,4 @@
-"""A step of a shard as one call of the host, whose counts are read without Python; see `simengine.emission.plan`."""
+"""A step of a shard as one call of the host, whose counts are read without Python; see `simengine.emission.bound`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from simengine.backends.host_program import CallOp, HostProgram, RoomOp
+from simengine.emission.bound import Count, Plan, Room, Work
 from simengine.emission.calls import EmittedCall, Shard
-from simengine.emission.plan import Count, Plan, Room, Work
 from simengine.emission.store import GroupStore
 from simengine_scheduler import HostLaunch, KernelCall, Tag
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,17 @@ from simengine.physics.files import module_of, path_of
 from simengine.state.fields import FIELD
 
 Dims = tuple[int | str, ...]
+
+
+class Form(StrEnum):
+    """What a form of a stage is for. A stage without a form serves simple models, or all models."""
+
+    GENERAL = "general"
+    """Models with features that the simple form leaves out."""
+    BLOCKS = "blocks"
+    """Worlds that are solved island by island, whose inertia is stored by blocks of dofs."""
+    LARGE = "large"
+    """Islands of more than 64 dofs."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,10 @@ class Stage:
         in_place: pairs (read, write) that may share memory where a kernel keeps both in scratch: the body has read all
             of the first before it writes the second.
         shares: stages whose files hold functions that the body calls.
+        form: what this form of a stage is for, where a stage has several.
+        of: names of the stages whose work it does in this form.
+        contact_parameters: the body reads parameters of contacts, such as friction. These stand in the model's table,
+            or, where pairs of geoms are found anew in every step, beside each contact.
         flops: rough count of floating-point operations per world and dof, for cost hints.
         body: name of the device function and stem of its file, where several stages share them; else the stage's name.
         constants: template arguments of the device function, in which stages that share it differ.
@@ -49,6 +65,9 @@ class Stage:
     scalars: tuple[str, ...] = ()
     in_place: tuple[tuple[str, str], ...] = ()
     shares: tuple[str, ...] = ()
+    form: Form | None = None
+    of: tuple[str, ...] = ()
+    contact_parameters: bool = False
     flops: float = 0.0
     body: str = ""
     constants: str = ""
@@ -60,6 +79,8 @@ class Stage:
             raise ValueError(
                 f"stage {self.name!r} names unknown field(s) {unknown}; add them to simengine.state.fields"
             )
+        if bool(self.form) != bool(self.of):
+            raise ValueError(f"stage {self.name!r} has a form or stages of which it is one, not both; give both or none")
         if len(set(self.fields)) != len(self.fields):
             raise ValueError(f"stage {self.name!r} names a field twice; a field is read, written or updated, once")
 

@@ -13,12 +13,12 @@ from simengine import BackendError, Simulation, load_model
 from simengine.backends.base import StepShape, lanes_for
 from simengine.backends.cuda import CudaBackend
 from simengine.backends.host import HostBackend
-from simengine.emission.memory import footprint
-from simengine.emission.room import Placement, first_entries
 from simengine.emission.store import Arena, GroupStore
 from simengine.engine import ListEngine
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model
+from simengine.plan.arenas import Placement, first_entries
+from simengine.plan.memory import footprint
 from simengine.state.fields import INTEGRATION_STATE
 from simengine_scheduler import BufferSet, HostLaunch
 from tests.islands import heap

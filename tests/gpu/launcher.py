@@ -13,8 +13,8 @@ import numpy as np
 
 from simengine.backends.base import lanes_for
 from simengine.kernels import cuda_build
-from simengine.kernels.every_kernel import all_kernels
 from simengine.kernels.kernel import Kernel
+from simengine.plan.every_kernel import all_kernels
 from simengine.state.fields import NUM_COLUMNS
 from simengine_scheduler import CudaLaunch
 from tests.stages.harness import GUARD_BYTES, GUARD_VALUE, Argument, Memory, Place, function

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from simengine.backends.base import LANE_CLASSES, lanes_for
-from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.physics.stage import Stage
+from simengine.plan import catalogue
 from simengine.state.fields import FIELD
 from tests.gpu.cases import NAMES, loaded
 from tests.gpu.compare import CUDA, TOLERANCE, both, cuda_only, kind

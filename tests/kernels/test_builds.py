@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from simengine.errors import BackendError
-from simengine.kernels import catalogue, host_build
+from simengine.kernels import host_build
 from simengine.kernels.cuda_build import compile_cubin
 from simengine.kernels.kernel import Kernel
+from simengine.plan import catalogue
 
 
 @pytest.fixture

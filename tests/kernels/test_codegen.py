@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simengine.kernels import island_kernels
-from simengine.kernels.catalogue import INTEGRATORS, SOLVERS, STAGES, finish, single, step_kernels
 from simengine.kernels.codegen import body_signature, kernel_source, parameters, stage_sources
-from simengine.kernels.every_kernel import all_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.model.table import SIZES
 from simengine.physics.collision.broadphase.broadphase import PAIR_STAGES
 from simengine.physics.stage import Stage
+from simengine.plan import islands as island_kernels
+from simengine.plan.catalogue import INTEGRATORS, SOLVERS, STAGES, finish, single, step_kernels
+from simengine.plan.every_kernel import all_kernels
 from simengine.state.fields import FIELD, FIELDS, entry_shape
 
 ALL = all_kernels()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from simengine.kernels import catalogue
 from simengine.kernels.cuda_build import compile_task, device_body, keep_worker, task_lanes
-from simengine.kernels.every_kernel import all_kernels
+from simengine.plan import catalogue
+from simengine.plan.every_kernel import all_kernels
 from simengine_scheduler.device.body import DeviceBody
 from simengine_scheduler.device.linking import compile_body, link_worker
 

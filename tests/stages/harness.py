@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simengine.kernels.every_kernel import all_kernels
 from simengine.kernels.host_build import HostFunction, load_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model
 from simengine.model.blob import pack_models
+from simengine.plan.every_kernel import all_kernels
 from simengine.state.fields import COLUMNS_OF, FIELD, FIELDS, PAIR_COLUMNS, Field, entry_shape
 
 FRONT, BACK = 3, 2

@@ -7,12 +7,12 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model
 from simengine.model.springs import has_polynomials
 from simengine.model.table import PAIR_TYPES
 from simengine.physics.stage import Stage
+from simengine.plan import catalogue
 from simengine.state.fields import FIELD, FIELDS
 from tests.oracle import Sample, oracle_model, sample, undecided
 from tests.stages.harness import FRONT, Argument, Memory, arguments, call, list_worlds

@@ -15,7 +15,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from simengine.kernels.catalogue import INTEGRATORS, SOLVERS, STAGES
 from simengine.model.table import PAIR_TYPES
 from simengine.physics.actuation.actuators_jax import advance_activation
 from simengine.physics.constraints.row_layout_jax import LIMIT_JOINT, LIMIT_TENDON, row_layout
@@ -25,6 +24,7 @@ from simengine.physics.math import quaternion_jax as quaternion
 from simengine.physics.math import tree_jax as tree
 from simengine.physics.stage import Stage
 from simengine.physics.tendons.lengths_jax import length_rows
+from simengine.plan.catalogue import INTEGRATORS, SOLVERS, STAGES
 from simengine.state.fields import COLUMNS, FIELD, NUM_COLUMNS, NUM_SUMS, ROW_CLASSES, STATUS
 from tests.oracle import jax_fields, oracle_model, quick_jit
 from tests.stages.harness import FRONT, Memory

@@ -12,12 +12,12 @@ import mujoco
 import numpy as np
 import pytest
 
-from simengine.kernels import catalogue
 from simengine.kernels.codegen import body_signature
 from simengine.model import load_model
 from simengine.model.support import INTEGRATORS
 from simengine.model.table import PAIR_TYPES
 from simengine.physics.stage import Stage
+from simengine.plan import catalogue
 from simengine.state.fields import FIELD, STATUS
 from tests.oracle import COMMON_PAIRS, coverage, oracle_model
 from tests.stages.harness import FRONT, Memory, arguments, call, changed, list_worlds

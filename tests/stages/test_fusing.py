@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
+from simengine.plan import catalogue
 from simengine.state.fields import FIELD, SENSED, STATUS
 from tests.stages.harness import FRONT, Memory, arguments, call, changed, list_worlds
 from tests.stages.harness_chain import MODELS, fused_calls, most_rows, run_chain, single, start, worlds_of

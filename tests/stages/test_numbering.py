@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import simengine
-from simengine.kernels import catalogue
+from simengine.plan import catalogue
 
 PACKAGE = Path(simengine.__file__).parent
 SOURCES = sorted((PACKAGE / "physics").rglob("*.cu"))

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simengine.kernels import catalogue
-from simengine.kernels.every_kernel import all_kernels
-from simengine.kernels.island_kernels import ISLAND_KERNELS
 from simengine.model import load_model
+from simengine.plan import catalogue
+from simengine.plan.every_kernel import all_kernels
+from simengine.plan.islands import ISLAND_KERNELS
 from simengine.state.fields import FIELD
 from tests.islands import counting, dropped, filled
 from tests.models import OWN

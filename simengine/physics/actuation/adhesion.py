@@ -4,6 +4,7 @@ from simengine.physics.stage import Stage
 
 ADHESION = Stage(
     name="adhesion",
+    contact_parameters=True,
     reads=("qvel", "subtree_com", "cdof", "ncon", "contact_pos", "contact_frame", "contact_cand"),
     updates=("actuator_velocity", "actuator_moment"),
     flops=20,

@@ -6,7 +6,7 @@ simple models do not pay for code they never run; `collision_general` knows all.
 
 from dataclasses import replace
 
-from simengine.physics.stage import Stage
+from simengine.physics.stage import Form, Stage
 
 COLLISION = Stage(
     name="collision",
@@ -18,6 +18,8 @@ COLLISION = Stage(
 COLLISION_GENERAL = replace(
     COLLISION,
     name="collision_general",
+    form=Form.GENERAL,
+    of=("collision",),
     reads=("qpos", "eq_active", "ten_length", "geom_xpos", "geom_xmat", "world_status"),
     flops=200,
 )

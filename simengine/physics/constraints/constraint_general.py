@@ -3,10 +3,12 @@
 Only for worlds that `collision_general` counted rows for: a frozen world has none counted, and must not be listed.
 """
 
-from simengine.physics.stage import Stage
+from simengine.physics.stage import Form, Stage
 
 CONSTRAINT_GENERAL = Stage(
     name="constraint_general",
+    form=Form.GENERAL,
+    of=("constraint",),
     reads=(
         "qpos",
         "qvel",

@@ -1,9 +1,11 @@
 """Composite rigid bodies about points close by: the joint-space inertia matrix of models that are not simple."""
 
-from simengine.physics.stage import Stage
+from simengine.physics.stage import Form, Stage
 
 CRB_GENERAL = Stage(
     name="crb_general",
+    form=Form.GENERAL,
+    of=("crb",),
     reads=("xipos", "ximat", "xanchor", "cinert", "cdof"),
     writes=("crb", "qM"),
     flops=300,

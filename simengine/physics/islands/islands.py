@@ -1,10 +1,13 @@
 """Islands: what constraint rows connect, gathered into small dense problems and scattered back."""
 
 from simengine.physics.constraints.constraint_general import CONSTRAINT_GENERAL
-from simengine.physics.stage import Stage
+from simengine.physics.stage import Form, Stage
 
 CONSTRAINT_BLOCKS = Stage(
     name="constraint_blocks",
+    form=Form.BLOCKS,
+    of=("constraint", "constraint_general"),
+    contact_parameters=True,
     reads=CONSTRAINT_GENERAL.reads,
     writes=(*(n for n in CONSTRAINT_GENERAL.writes if n != "efc_J"), "efc_J_blocks", "efc_block"),
     shares=("constraint_general",),

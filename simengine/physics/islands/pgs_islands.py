@@ -4,7 +4,7 @@ Whether the forces of the last acceleration are taken up is decided for a world 
 islands.
 """
 
-from simengine.physics.stage import Stage
+from simengine.physics.stage import Form, Stage
 
 _ROWS = ("efc_D", "efc_type", "efc_id", "efc_frictionloss", "contact_efc_address", "contact_cand")
 PGS_START = Stage(
@@ -16,6 +16,7 @@ PGS_START = Stage(
 )
 PGS_WARM = Stage(
     name="pgs_warm",
+    contact_parameters=True,
     reads=("nefc", "efc_place", "island_efc_before"),
     updates=("island_efc_force",),
     flops=2,
@@ -36,6 +37,8 @@ _LARGE = (*_ROWS, "qM_blocks", "qLD_blocks")
 _GRAPH = ("island_dof_block", "island_row_block")
 PGS_START_LARGE = Stage(
     name="pgs_start_large",
+    form=Form.LARGE,
+    of=("pgs_start",),
     reads=("nefc", "qacc_smooth", "qacc_warmstart", "efc_J", "efc_aref", *_LARGE, *_GRAPH),
     writes=(*PGS_START.writes, "island_vectors", "island_runs", "island_links"),
     updates=("island_blocks",),
@@ -43,6 +46,8 @@ PGS_START_LARGE = Stage(
 )
 PGS_DESCEND_LARGE = Stage(
     name="pgs_descend_large",
+    form=Form.LARGE,
+    of=("pgs_descend",),
     reads=(
         *("nefc", "qacc_smooth", "efc_J", *_ROWS, "efc_Y", "efc_b", "efc_diagAR", "efc_weight"),
         *("qM_blocks", "qLD_blocks", *_GRAPH),

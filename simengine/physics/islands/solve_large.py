@@ -4,10 +4,12 @@ Models whose solver is Newton or CG have large islands solved by it; both seek t
 """
 
 from simengine.physics.solvers.solve_newton_general import PRIMAL_READS
-from simengine.physics.stage import Stage
+from simengine.physics.stage import Form, Stage
 
 SOLVE_LARGE = Stage(
     name="solve_large",
+    form=Form.LARGE,
+    of=("solve_newton_unilateral", "solve_newton_general", "solve_cg"),
     reads=(*(n for n in PRIMAL_READS if n != "qM"), "qM_blocks", "island_dof_block", "island_row_block"),
     writes=(
         *("qacc", "efc_force", "qfrc_constraint", "solver_niter", "efc_jar", "efc_jv", "efc_weight"),

@@ -1,9 +1,11 @@
 """Forces of a fluid on bodies of either model: a box of the body's mass and inertia, or geoms as ellipsoids."""
 
-from simengine.physics.stage import Stage
+from simengine.physics.stage import Form, Stage
 
 FLUID_GENERAL = Stage(
     name="fluid_general",
+    form=Form.GENERAL,
+    of=("fluid",),
     reads=("xipos", "ximat", "geom_xpos", "geom_xmat", "subtree_com", "cdof", "cvel"),
     writes=("qfrc_fluid",),
     updates=("qfrc_passive",),

@@ -1,9 +1,11 @@
 """Springs and dampers of any order."""
 
-from simengine.physics.stage import Stage
+from simengine.physics.stage import Form, Stage
 
 PASSIVE_GENERAL = Stage(
     name="passive_general",
+    form=Form.GENERAL,
+    of=("passive",),
     reads=("qpos", "qvel"),
     writes=("qfrc_passive",),
     scratch=(("ten_force", ("ntendon",)),),

@@ -5,7 +5,7 @@ Two stages of the same work: `rne_post` knows contacts of the lean `constraint` 
 
 from dataclasses import replace
 
-from simengine.physics.stage import Stage
+from simengine.physics.stage import Form, Stage
 
 RNE_POST = Stage(
     name="rne_post",
@@ -27,6 +27,9 @@ RNE_POST = Stage(
 RNE_POST_GENERAL = replace(
     RNE_POST,
     name="rne_post_general",
+    form=Form.GENERAL,
+    of=("rne_post",),
+    contact_parameters=True,
     reads=(
         *("xfrc_applied", "eq_active", "xpos", "xquat", "xmat", "xipos", "subtree_com", "ncon", "nefc"),
         *("contact_pos", "contact_frame", "contact_cand", "contact_efc_address", "efc_force"),

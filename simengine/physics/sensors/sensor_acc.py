@@ -4,6 +4,7 @@ from simengine.physics.stage import Stage
 
 SENSOR_ACC = Stage(
     name="sensor_acc",
+    contact_parameters=True,
     reads=(
         *("xpos", "xquat", "subtree_com", "cvel", "cacc", "cfrc_int", "actuator_force", "qfrc_actuator"),
         *("ncon", "nefc", "contact_dist", "contact_pos", "contact_frame", "contact_cand", "contact_efc_address"),

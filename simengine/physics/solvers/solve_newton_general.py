@@ -1,6 +1,6 @@
 """Newton's method for the constraint forces of rows of every type."""
 
-from simengine.physics.stage import Stage
+from simengine.physics.stage import Form, Stage
 
 PRIMAL_READS = (
     *("nefc", "qM", "qfrc_smooth", "qacc_smooth", "qacc_warmstart", "efc_J", "efc_D", "efc_aref"),
@@ -10,6 +10,8 @@ PRIMAL_READS = (
 
 SOLVE_NEWTON_GENERAL = Stage(
     name="solve_newton_general",
+    form=Form.GENERAL,
+    of=("solve_newton_unilateral",),
     reads=PRIMAL_READS,
     writes=("qacc", "efc_force", "qfrc_constraint", "solver_niter", "efc_jar", "efc_jv", "efc_weight"),
     scratch=(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
-from simengine.kernels.catalogue import INTEGRATORS, NOSLIP_KERNEL, SOLVERS, STAGES, single, step_kernels
-from simengine.kernels.island_kernels import ISLAND_KERNELS
 from simengine.kernels.kernel import Kernel
+from simengine.plan.catalogue import INTEGRATORS, NOSLIP_KERNEL, SOLVERS, STAGES, single, step_kernels
+from simengine.plan.islands import ISLAND_KERNELS
 
 
 def all_kernels() -> tuple[Kernel, ...]:

@@ -7,7 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simengine.emission.room import (
+from simengine.emission.step_calls import step_kernel_of, step_room
+from simengine.errors import BackendError
+from simengine.kernels.kernel import Kernel
+from simengine.model.blob import pack_models
+from simengine.model.model import Model
+from simengine.plan import catalogue
+from simengine.plan.arenas import (
     Placement,
     arena_fields,
     first_entries,
@@ -17,13 +23,7 @@ from simengine.emission.room import (
     plan,
     works_in_memory,
 )
-from simengine.emission.selection import few_worlds, fields_needed, launched_by
-from simengine.emission.step_calls import step_kernel_of, step_room
-from simengine.errors import BackendError
-from simengine.kernels import catalogue
-from simengine.kernels.kernel import Kernel
-from simengine.model.blob import pack_models
-from simengine.model.model import Model
+from simengine.plan.selection import few_worlds, fields_needed, launched_by
 from simengine.state.fields import (
     COLUMNS_OF,
     FIELD,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from simengine.kernels.kernel import Kernel
-from simengine.kernels.pairs import MIXING_STAGES
 from simengine.model.table import PAIRS
 from simengine.physics.actuation.activation import ACTIVATION
 from simengine.physics.actuation.actuation import ACTUATION
@@ -127,7 +126,7 @@ _ROWS_READ_ONCE = frozenset({"efc_J"})  # the dual solver works on efc_Y, and ro
 def single(stage: Stage) -> Kernel:
     """The kernel of one stage alone; every field it writes goes to memory."""
     unit = "column" if stage in (SCAN, SCAN_ISLANDS) else "world"
-    return Kernel(f"only_{stage.name}", (stage,), unit=unit, mixes=stage in MIXING_STAGES)
+    return Kernel(f"only_{stage.name}", (stage,), unit=unit)
 
 
 POSITION = Kernel(
@@ -208,8 +207,10 @@ NOSLIP_KERNEL = Kernel("noslip", (NOSLIP,))
 POST = Kernel("rne_post", (RNE_POST,))
 POST_GENERAL = Kernel("rne_post_general", (RNE_POST_GENERAL,))
 TENDON_POST = Kernel("tendon_forces", (TENDON_FORCES,))
-ASKED_FOR: tuple[Kernel, ...] = tuple(
-    Kernel(stage.name, (stage,)) for stage in (SITES, TENDON, TENDON_VELOCITY, TRANSMISSION, ENERGY)
+ENERGY_KERNEL = Kernel("energy", (ENERGY,))
+ASKED_FOR: tuple[Kernel, ...] = (
+    *(Kernel(stage.name, (stage,)) for stage in (SITES, TENDON, TENDON_VELOCITY, TRANSMISSION)),
+    ENERGY_KERNEL,
 )
 """Kernels that run, in this order and before the integrator, where what they produce is wanted and nothing else
 produces it."""

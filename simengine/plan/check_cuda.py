@@ -1,4 +1,4 @@
-"""Compile every kernel for CUDA without a GPU: `python -m simengine.kernels.check_cuda [--arch 80 90 100]`."""
+"""Compile every kernel for CUDA without a GPU: `python -m simengine.plan.check_cuda [--arch 80 90 100]`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from simengine.errors import BackendError
 from simengine.kernels.cuda_build import ISLAND_LANES, WIDE_LANES, compile_cubin, kernel_lanes
-from simengine.kernels.every_kernel import all_kernels
-from simengine.kernels.island_kernels import of_large_worlds
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import STEP_KERNELS, StepKernel
+from simengine.plan.every_kernel import all_kernels
+from simengine.plan.islands import of_large_worlds
 
 Job = tuple[Kernel, str, int, int]
 

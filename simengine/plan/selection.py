@@ -1,0 +1,129 @@
+"""`Selection`: which kernels an evaluation of a model launches, in which form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simengine.kernels.kernel import Kernel
+from simengine.model.model import Model
+from simengine.model.table import PAIR_TYPES
+from simengine.plan import catalogue
+from simengine.plan.islands import fitting, in_blocks, island_integrator
+from simengine.plan.pairs import for_pairs_of
+from simengine.state.fields import FIELD, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
+
+MERGED_WORLDS = 2048
+"""Worlds up to which a launch costs more than what worlds waste in a kernel that serves several size classes."""
+
+APART_WORLDS = 1024
+"""Worlds up to which each may add up their counts itself, in less time than it takes to wait for a scan."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What decides which kernels an evaluation launches.
+
+    Attributes:
+        model: of the worlds.
+        worlds: how many there are in the shard.
+        integrator: name of the integrator, or empty to integrate nothing.
+        wanted: derived fields that must be valid in memory afterwards.
+        ahead: calls are issued before the counts are known.
+    """
+
+    model: Model
+    worlds: int
+    integrator: str
+    wanted: frozenset[str]
+    ahead: bool
+
+    @property
+    def merged(self) -> bool:
+        """Whether one launch serves what else has launches of its own: worlds are few, and all are issued anyhow."""
+        return self.ahead and not self.model.has_islands and self.worlds <= MERGED_WORLDS
+
+    @property
+    def row_classes(self) -> int:
+        """Number of solver size classes that states of the model can reach."""
+        return next((c + 1 for c, bound in enumerate(ROW_CLASSES) if self.model.nefc_max <= bound), NUM_CLASSES)
+
+    @property
+    def senses_forces(self) -> bool:
+        """Whether something must be known of accelerations and forces of bodies."""
+        sensed = "sensordata" in self.wanted and self.model.senses_forces
+        return bool(self.wanted & {"cacc", "cfrc_int"}) or sensed
+
+    def position(self) -> tuple[Kernel, ...]:
+        """Guard, kinematics and counting; as two kernels where launches are merged, for motion waits for no count."""
+        general = self.model.general_position
+        if self.merged:
+            return catalogue.position_in_two(general)
+        return fitting(self.model, catalogue.position(general))
+
+    def motion(self) -> tuple[Kernel, ...]:
+        """The motion without constraints, and what is asked for of it."""
+        sensing = (self._sense_motion(),) if self.wanted & SENSED else ()
+        return (*self._smooth(), *self.asked_for(), *sensing)
+
+    def _smooth(self) -> tuple[Kernel, ...]:
+        model = self.model
+        if self.merged and not model.general_smooth and not model.has_adhesion:
+            return catalogue.smooth_in_three(model.has_fluid)
+        return fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion))
+
+    def _sense_motion(self) -> Kernel:
+        return in_blocks(catalogue.SENSE_MOTION) if self.model.has_islands else catalogue.SENSE_MOTION
+
+    @property
+    def narrow_in_one(self) -> bool:
+        """Whether one kernel finds all contacts: the pair types that occur are several, and all of them light."""
+        names = {PAIR_TYPES[code] for code in self.model.pair_codes}
+        several = len(names) > 1 and names <= set(catalogue.LIGHT)
+        return self.merged and several and not self.model.finds_pairs
+
+    def narrow(self) -> tuple[Kernel, ...]:
+        """Kernels that find the contacts of pairs in the model's table."""
+        if self.narrow_in_one:
+            return (catalogue.NARROW_APART if self.worlds <= APART_WORLDS else catalogue.NARROW_LIGHT,)
+        return tuple(catalogue.NARROW[PAIR_TYPES[code]] for code in self.model.pair_codes)
+
+    def after_solution(self) -> tuple[Kernel, ...]:
+        """What comes between the solution and the integration."""
+        model = self.model
+        forces = "cfrc_ext" in self.wanted or self.senses_forces
+        general = model.has_general_rows or model.finds_pairs
+        return (
+            *((catalogue.NOSLIP_KERNEL,) if model.opt_noslip_iterations else ()),
+            *((for_pairs_of(model, catalogue.post(general)),) if forces else ()),
+            *((catalogue.TENDON_POST,) if forces and model.npath else ()),
+            *((for_pairs_of(model, catalogue.SENSE_FORCES),) if self.senses_forces else ()),
+        )
+
+    def integration(self) -> tuple[Kernel, ...]:
+        """Kernels that integrate all worlds, where the solver's do not."""
+        if self.model.has_islands:
+            return island_integrator(self.integrator)
+        return catalogue.integrate(self.integrator, self.model.solver)
+
+    def asked_for(self) -> tuple[Kernel, ...]:
+        """Kernels that are launched only because of what is wanted."""
+        model = self.model
+        general = (
+            catalogue.position(model.general_position),
+            catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion),
+        )
+        there = {name for kernel in general for name in kernel.produced}
+        sensing = catalogue.SENSE_MOTION.reads if self.wanted & SENSED else ()
+        wanted, found = {*self.wanted, *sensing}, list[Kernel]()
+        for kernel in reversed(catalogue.ASKED_FOR):
+            missing = wanted.intersection(kernel.produced) - there
+            if any(0 not in entry_shape(FIELD[name], model.sizes) for name in missing):
+                chosen = in_blocks(kernel) if model.has_islands else kernel
+                found.append(chosen)
+                wanted.update(chosen.reads)
+        return tuple(reversed(found))
+
+
+def fields_needed(kernels: tuple[Kernel, ...]) -> frozenset[str]:
+    """Fields that a kernel of the list reads from memory, so that the others must store them."""
+    return frozenset(n for k in kernels for n in (*k.reads, *k.updates, *k.addresses))

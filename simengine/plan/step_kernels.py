@@ -1,0 +1,55 @@
+"""Which models have kernels of whole steps on the GPU, and what their worlds take; see `simengine.kernels.step_kernel`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from simengine.backends.base import LANE_CLASSES, Backend
+from simengine.kernels.kernel import ScratchPlan
+from simengine.kernels.step_kernel import TEAMS, StepKernel, step_kernel
+from simengine.model.model import Model
+from simengine.model.table import PAIRS
+from simengine.plan import catalogue
+from simengine.plan.scratch import column_words, lanes_of_world
+from simengine.state.fields import ROW_CLASSES
+
+
+class StepMemory(NamedTuple):
+    """What worlds take in a kernel of whole steps.
+
+    Attributes:
+        near: where fields stand in shared memory.
+        far: where the others stand in the group's memory.
+        near_rows: most rows of a world that are in shared memory.
+        scratch: bytes of shared memory a world.
+    """
+
+    near: ScratchPlan
+    far: ScratchPlan
+    near_rows: int
+    scratch: int
+
+
+MOST_FAR = 2**28
+"""Bytes of global memory that the worlds of a group may take for kernels of whole steps."""
+
+
+def step_kernel_for(model: Model) -> StepKernel | None:
+    """The kernel of whole steps of a model; None where the model has anything that only general kernels know."""
+    special = model.general_smooth or model.has_adhesion or model.has_islands or model.neq or model.nfriction
+    more = model.finds_pairs or model.na or model.opt_noslip_iterations or model.nv > LANE_CLASSES[-1]
+    known = all(PAIRS[code].plain or not PAIRS[code].heavy for code in model.pair_codes)
+    if special or more or not known or not catalogue.is_fused(model.opt_integrator, model.solver):
+        return None
+    plain = any(PAIRS[code].plain for code in model.pair_codes)
+    return step_kernel(model.opt_integrator, model.has_fluid, plain)
+
+
+def step_memory(kernel: StepKernel, model: Model, backend: Backend, word: int) -> StepMemory:
+    """What worlds of a model take, with real numbers of `word` bytes."""
+    most = model.nefc_max
+    near_rows = min(most, ROW_CLASSES[-1])
+    near = kernel.plan_scratch(model.sizes, near_rows, backend.registers(model.nv))
+    far = kernel.plan_far(model.sizes, model.ncon_max, most if most > near_rows else 0)
+    columns = TEAMS * column_words(backend, lanes_of_world(model, backend))
+    return StepMemory(near, far, near_rows, word * (near.words + columns))

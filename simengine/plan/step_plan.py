@@ -1,0 +1,170 @@
+"""`StepPlan`: what a step of a group of worlds needs on a backend, decided once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from simengine.backends.base import Backend, StepShape
+from simengine.kernels.kernel import Kernel
+from simengine.kernels.step_kernel import StepKernel
+from simengine.model.model import Model
+from simengine.plan.evaluation import Evaluation, plan_evaluation
+from simengine.plan.issue import Issue, Issuing
+from simengine.plan.scratch import lanes_of_islands, lanes_of_world
+from simengine.plan.selection import Selection
+from simengine.plan.step_kernels import MOST_FAR, StepMemory, step_kernel_for, step_memory
+from simengine.state.fields import SENSED
+
+
+
+@dataclass(frozen=True)
+class StepPlan:
+    """What a step of a group needs: which kernels in which form, how split and how issued. What follows follows it.
+
+    Attributes:
+        model: of the group's worlds.
+        backend: where they are.
+        dtype: "float32" or "float64".
+        bounds: first world of each shard, and the number of worlds at the end.
+        issuing: executor and way of issuing of the batch.
+        neighbours: numbers of worlds of the groups, this one included, that have kernels of whole steps.
+    """
+
+    model: Model
+    backend: Backend
+    dtype: str
+    bounds: tuple[int, ...]
+    issuing: Issuing
+    neighbours: tuple[int, ...] = ()
+
+    @property
+    def num_worlds(self) -> int:
+        """Worlds of the group."""
+        return self.bounds[-1]
+
+    @property
+    def shard_sizes(self) -> list[int]:
+        """Worlds of each shard."""
+        return [end - begin for begin, end in zip(self.bounds, self.bounds[1:], strict=False)]
+
+    @property
+    def word(self) -> int:
+        """Bytes of a real number."""
+        return 4 if self.dtype == "float32" else 8
+
+    @property
+    def issue(self) -> Issue:
+        """How steps are issued."""
+        return self.issuing.issue
+
+    @property
+    def can_go_ahead(self) -> bool:
+        """Whether steps may be issued before their counts are known: islands are counted a second time."""
+        return not self.model.has_islands
+
+    @property
+    def evaluations(self) -> int:
+        """Evaluations of the dynamics in a step."""
+        return 4 if self.model.opt_integrator == "rk4" else 1
+
+    @cached_property
+    def lanes(self) -> int:
+        """Lanes that work on a world."""
+        return lanes_of_world(self.model, self.backend)
+
+    @cached_property
+    def island_lanes(self) -> tuple[int, ...]:
+        """Lanes that work on an island of each class; none where a world is solved as one problem."""
+        return lanes_of_islands(self.model, self.backend)
+
+    @cached_property
+    def step_kernel(self) -> StepKernel | None:
+        """The kernel of whole steps: for simple models on the GPU with so few worlds that they fit."""
+        kernel = step_kernel_for(self.model)
+        if kernel is None or self.issue is not Issue.STEP_KERNEL:
+            return None
+        memory = step_memory(kernel, self.model, self.backend, self.word)
+        fits = self.word * memory.far.words * self.num_worlds <= MOST_FAR
+        return kernel if fits and self._step_shape(memory) else None
+
+    @cached_property
+    def step_memory(self) -> StepMemory:
+        """What a world takes in the kernel of whole steps."""
+        assert self.step_kernel is not None
+        return step_memory(self.step_kernel, self.model, self.backend, self.word)
+
+    @property
+    def step_shape(self) -> StepShape:
+        """How worlds share blocks in the kernel of whole steps."""
+        shape = self._step_shape(self.step_memory)
+        assert shape is not None
+        return shape
+
+    def _step_shape(self, memory: StepMemory) -> StepShape | None:
+        return self.backend.step_shape(sum(self.neighbours), len(self.neighbours), self.lanes, memory.scratch)
+
+    def evaluation(
+        self, worlds: int, integrator: str, rk_stage: int, wanted: frozenset[str], ahead: bool
+    ) -> Evaluation:
+        """The plan of one evaluation of the dynamics on a shard.
+
+        Args:
+            worlds: worlds of the shard.
+            integrator: name of the integrator, or empty to integrate nothing.
+            rk_stage: which evaluation of a Runge-Kutta step.
+            wanted: derived fields that must be valid in memory afterwards.
+            ahead: the calls are issued before the counts are known.
+        """
+        return plan_evaluation(Selection(self.model, worlds, integrator, wanted, ahead), rk_stage)
+
+    def step(self, worlds: int, wanted: frozenset[str], ahead: bool) -> tuple[Evaluation, ...]:
+        """The plans of a step's evaluations, after which the fields wanted are valid."""
+        integrator = self.model.opt_integrator
+        return tuple(
+            self.evaluation(worlds, integrator, stage, self.wanted_of(wanted, stage), ahead)
+            for stage in range(self.evaluations)
+        )
+
+    def wanted_of(self, wanted: frozenset[str], rk_stage: int) -> frozenset[str]:
+        """What an evaluation of a step is to store: sensors are of the first, all else is of the last."""
+        sensed = wanted & SENSED if rk_stage == 0 else frozenset[str]()
+        return sensed | (wanted - SENSED if rk_stage == self.evaluations - 1 else frozenset())
+
+    def kernels(self, wanted: frozenset[str]) -> tuple[Kernel, ...]:
+        """Kernels of lists that steps of the group launch, each once."""
+        ahead = self.issue.is_ahead and self.can_go_ahead
+        evaluations = [e for size in set(self.shard_sizes) for e in self.step(size, wanted, ahead)]
+        return tuple(dict.fromkeys(kernel for evaluation in evaluations for kernel in evaluation.kernels))
+
+
+def has_step_kernel(model: Model) -> bool:
+    """Whether there is a kernel of whole steps for a model."""
+    return step_kernel_for(model) is not None
+
+
+def plan_step(
+    model: Model,
+    num_worlds: int,
+    backend: Backend,
+    dtype: str,
+    issuing: Issuing,
+    shards: int | None = None,
+    neighbours: Sequence[int] = (),
+) -> StepPlan:
+    """Decide the plan of a group.
+
+    Args:
+        model: of the worlds.
+        num_worlds: how many there are.
+        backend: where they are.
+        dtype: "float32" or "float64".
+        issuing: what is decided for the batch.
+        shards: ranges into which the worlds are split; None lets the backend choose.
+        neighbours: numbers of worlds of the groups, this one included, that have kernels of whole steps.
+    """
+    wanted = shards or backend.shards_for(num_worlds, issuing.executor, issuing.emission)
+    count = min(num_worlds, wanted)
+    bounds = tuple(num_worlds * i // count for i in range(count + 1))
+    return StepPlan(model, backend, dtype, bounds, issuing, tuple(neighbours))
