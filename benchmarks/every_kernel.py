@@ -44,7 +44,7 @@ from simengine.check.states import STATE_ARRAYS, Sampler
 from simengine.emission.calls import Listed
 from simengine.emission.selection import kernels_of
 from simengine.emission.shard import ShardEmitter
-from simengine.engine import ListEngine
+from simengine.engines.list_engine import ListEngine
 from simengine.kernels import catalogue
 from simengine.kernels.every_kernel import all_kernels
 from simengine.kernels.step_kernel import step_kernel

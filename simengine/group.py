@@ -15,8 +15,8 @@ from simengine.state.fields import FIELD, INTEGRATION_STATE, entry_shape
 
 if TYPE_CHECKING:
     from simengine.emission.memory import Footprint
-    from simengine.engine import ListEngine
-    from simengine.jax_engine import JaxEngine
+    from simengine.engines.jax_engine import JaxEngine
+    from simengine.engines.list_engine import ListEngine
 
 _SETTABLE = (
     *("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat"),

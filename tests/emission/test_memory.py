@@ -16,7 +16,7 @@ from simengine.backends.host import HostBackend
 from simengine.emission.memory import footprint
 from simengine.emission.room import Placement, first_entries
 from simengine.emission.store import Arena, GroupStore
-from simengine.engine import ListEngine
+from simengine.engines.list_engine import ListEngine
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model
 from simengine.state.fields import INTEGRATION_STATE

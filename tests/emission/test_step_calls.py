@@ -12,7 +12,7 @@ from simengine.backends.base import StepShape
 from simengine.backends.cuda import CudaBackend
 from simengine.emission import step_calls
 from simengine.emission.step_calls import has_step_kernel
-from simengine.engine import ListEngine
+from simengine.engines.list_engine import ListEngine
 from simengine.kernels import cuda_build
 from simengine.model import Model
 from tests.emission.test_memory import GpuOnPaper

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, load_model
-from simengine.engine import ListEngine
+from simengine.engines.list_engine import ListEngine
 from simengine.model import Model
 from simengine_scheduler import make_executor
 from tests.emission.batches import KEEP, STATE, WORLDS, batch, bits, with_room
