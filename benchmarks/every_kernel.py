@@ -41,15 +41,15 @@ from simengine.backends.base import lanes_for
 from simengine.backends.cuda import CudaBackend
 from simengine.backends.host import HostBackend
 from simengine.check.states import STATE_ARRAYS, Sampler
-from simengine.emission.calls import Listed
 from simengine.emission.shard import ShardEmitter
-from simengine.engine import ListEngine
+from simengine.engines.list_engine import ListEngine
 from simengine.kernels.step_kernel import step_kernel
 from simengine.model.table import PAIR_TYPES
 from simengine.physics.stage import Stage
 from simengine.plan import catalogue
+from simengine.plan.evaluation import Launch, Listed, plan_evaluation
 from simengine.plan.every_kernel import all_kernels
-from simengine.plan.selection import kernels_of
+from simengine.plan.selection import Selection
 from simengine.state.fields import FIELDS, ROW_CLASSES
 from simengine_scheduler.calls import Item
 
@@ -138,9 +138,9 @@ def states(model: simengine.Model, worlds: int) -> np.ndarray:
 def worlds_of(stage: Stage) -> tuple[Listed | None, ...]:
     """The lists of worlds that a stage works on in a step, as the step itself would give them; None is all worlds."""
     columns = (*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more")
-    classes = tuple(Listed(column, "size class", number, True) for number, column in enumerate(columns))
+    classes = tuple(Listed(column, "size class", number) for number, column in enumerate(columns))
     if stage.name in PAIR_TYPES:
-        return (Listed(stage.name, "pair type", PAIR_TYPES.index(stage.name), True),)
+        return (Listed(stage.name, "pair type", PAIR_TYPES.index(stage.name)),)
     if stage is catalogue.UNCONSTRAINED:
         return classes[:1]
     if stage is catalogue.CONSTRAINT or stage in catalogue.SOLVERS.values():
@@ -152,10 +152,12 @@ def single_stages(emitter: ShardEmitter, log: list[str]) -> Iterator[Item]:
     """Emit every stage alone, in the order of a step, after an evaluation that stored every field."""
     stored = frozenset(f.name for f in FIELDS)
     model = emitter._store.model
-    used = {stage.name for kernel in kernels_of(model, model.opt_integrator, stored) for stage in kernel.stages}
+    evaluation = plan_evaluation(Selection(model, 1, model.opt_integrator, stored, ahead=False), 0)
+    used = {stage.name for kernel in evaluation.kernels for stage in kernel.stages}
     for stage in (s for s in catalogue.STAGES if s.name in used):
         for listed in worlds_of(stage):
-            call = emitter.factory.make(catalogue.single(stage), stored, listed, 0, {"rk_stage": 0, "rk_last": 0}).call
+            launch = Launch(catalogue.single(stage), listed=listed)
+            call = emitter.factory.make(launch, stored, {"rk_stage": 0, "rk_last": 0}).call
             log.append(call.name)
             yield call
 

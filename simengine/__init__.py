@@ -19,8 +19,8 @@ from simengine.simulation import Simulation
 
 if TYPE_CHECKING:
     from simengine.check import CheckReport, FieldResult, check_model
-    from simengine.jax_params import make_params
-    from simengine.jax_step import State, initial_state, make_forward, make_step
+    from simengine.engines.jax_params import make_params
+    from simengine.engines.jax_step import State, initial_state, make_forward, make_step
 
 __version__ = "0.1.0"
 
@@ -59,8 +59,8 @@ def _register_environments() -> None:
 
 
 _ON_FIRST_USE = {
-    "simengine.jax_step": ("State", "initial_state", "make_forward", "make_step"),
-    "simengine.jax_params": ("make_params",),
+    "simengine.engines.jax_step": ("State", "initial_state", "make_forward", "make_step"),
+    "simengine.engines.jax_params": ("make_params",),
     "simengine.check": ("CheckReport", "FieldResult", "check_model"),
 }
 

@@ -14,8 +14,8 @@ from simengine.records import Constraints, Contacts
 from simengine.state.fields import FIELD, INTEGRATION_STATE, entry_shape
 
 if TYPE_CHECKING:
-    from simengine.engine import ListEngine
-    from simengine.jax_engine import JaxEngine
+    from simengine.engines.jax_engine import JaxEngine
+    from simengine.engines.list_engine import ListEngine
     from simengine.plan.memory import Footprint
 
 _SETTABLE = (

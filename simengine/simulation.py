@@ -11,10 +11,10 @@ import numpy as np
 
 from simengine.backends.select import make_backend
 from simengine.emission.calls import EmittedCall
-from simengine.engine import ListEngine
+from simengine.engines.jax_engine import JaxEngine
+from simengine.engines.list_engine import ListEngine
 from simengine.errors import BackendError, NonFiniteError
 from simengine.group import Group
-from simengine.jax_engine import JaxEngine
 from simengine.model.model import Model, load_model
 from simengine.records import Constraints, Contacts
 from simengine.state.fields import FIELD, STATUS

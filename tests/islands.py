@@ -14,8 +14,8 @@ from simengine.model import Model, load_model
 from simengine.model.table import PAIR_TYPES
 from simengine.plan import catalogue
 from simengine.plan import islands as island_kernels
-from simengine.plan.arenas import class_bounds
 from simengine.plan.pairs import PAIR_KERNELS
+from simengine.plan.scratch import class_bounds
 from simengine.state.fields import (
     COLUMNS,
     INTEGRATION_STATE,

@@ -17,7 +17,7 @@ import mujoco
 import numpy as np
 
 from simengine.check.oracle import dense_jacobian
-from simengine.jax_step import State, make_forward
+from simengine.engines.jax_step import State, make_forward
 from simengine.model import Model, load_model
 from simengine.model.table import PAIRS
 from tests.models import compile_model

@@ -21,8 +21,9 @@ from simengine.model import Model, load_model
 from simengine.model.blob import pack_models
 from simengine.physics.collision.broadphase.broadphase import PAIR_STAGES
 from simengine.physics.stage import Stage
-from simengine.plan.arenas import Placement
+from simengine.plan.issue import Issue, Issuing
 from simengine.plan.memory import footprint
+from simengine.plan.step_plan import plan_step
 from simengine.zoo import pile_xml
 from tests.generated import models
 from tests.medley import medley
@@ -232,7 +233,8 @@ def test_a_model_of_many_geoms_is_small_and_loads_at_once() -> None:
     assert time.perf_counter() - begin < 5
     _, ints, reals = pack_models([model], "float32")
     assert ints.nbytes + reals.nbytes < 4e6
-    assert footprint(model, Placement(HostBackend(), "float32", (0, 1), False), frozenset()).world < 4e6
+    plan = plan_step(model, 1, HostBackend(), "float32", Issuing("serial", "counted", Issue.COUNTED, True))
+    assert footprint(plan, frozenset()).world < 4e6
     with pytest.raises(UnsupportedModelError, match=r"pile_mixed_1200.*pairs of geoms in JAX"):
         Simulation(model, 1, backend="jax")
 

@@ -17,7 +17,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from simengine.jax_step import State, initial_state, make_step
+from simengine.engines.jax_step import State, initial_state, make_step
 from simengine.model import Model, load_model
 from simengine.physics.constraints.row_law_jax import RowLaw
 from simengine.physics.solvers.solve_cg_jax import solve_cg

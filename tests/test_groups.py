@@ -7,7 +7,7 @@ import pytest
 
 from simengine import BackendError, Simulation, UnsupportedModelError
 from simengine.backends.host import HostBackend
-from simengine.engine import ListEngine
+from simengine.engines.list_engine import ListEngine
 from simengine.group import Group
 from simengine.zoo import random_robot
 from tests.model.features import model_with

@@ -14,8 +14,10 @@ from simengine import Simulation, check_model
 from simengine.kernels.codegen import body_signature
 from simengine.model import Model, load_model
 from simengine.physics.stage import Stage
+from simengine.plan import catalogue
 from simengine.plan import islands as island_kernels
-from simengine.plan.selection import kernels_of
+from simengine.plan.evaluation import plan_evaluation
+from simengine.plan.selection import Selection
 from simengine.state.fields import FIELDS
 from tests.islands import crooked, dense, dropped, every_row, heap, roped
 
@@ -70,8 +72,8 @@ def test_blocks_are_trees_and_what_tendons_join() -> None:
 
 def test_nothing_dense_is_read() -> None:
     everything = frozenset(f.name for f in FIELDS)
-    kernels = kernels_of(model(), "euler", everything)
-    assert island_kernels.SENSE_MOTION_BLOCKS in kernels
+    kernels = plan_evaluation(Selection(model(), 1, "euler", everything, ahead=False), 0).kernels
+    assert island_kernels.in_blocks(catalogue.SENSE_MOTION) in kernels
     for kernel in kernels:
         assert not {"qM", "qLD", "efc_J"} & {kernel.stored_as(name) for name in kernel.reads}, kernel.name
 

@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from simengine.jax_step import State, initial_state, make_step
+from simengine.engines.jax_step import State, initial_state, make_step
 from simengine.model import load_model
 from tests.models import ALL, compile_model
 from tests.oracle import Sample, collect, error, oracle_model, quick_jit, states_of

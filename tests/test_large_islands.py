@@ -9,7 +9,8 @@ import pytest
 from simengine import Simulation, check_model
 from simengine.model import Model, load_model
 from simengine.plan import islands as island_kernels
-from simengine.plan.selection import kernels_of
+from simengine.plan.evaluation import plan_evaluation
+from simengine.plan.selection import Selection
 from simengine.state.fields import FIELDS
 from tests.islands import dropped, every_row, heap, pile, roped
 
@@ -136,7 +137,8 @@ def test_large_worlds_have_kernels_for_blocks_of_threads() -> None:
     for xml in (EVERY_ROW, heap(12, integrator="RK4"), heap(12, integrator="implicit")):
         for solver in ("Newton", "PGS"):
             model = load_model(xml.replace("<option", f'<option solver="{solver}"', 1))
-            kernels = kernels_of(model, model.opt_integrator, everything) if model.has_islands else ()
+            selection = Selection(model, 1, model.opt_integrator, everything, ahead=False)
+            kernels = plan_evaluation(selection, 0).kernels if model.has_islands else ()
             assert {kernel for kernel in kernels if kernel.unit == "world"} <= large
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import simengine
-from simengine.jax_step import initial_state, make_step
+from simengine.engines.jax_step import initial_state, make_step
 from simengine.model import load_model
 from simengine.model.params import PARAMS, WorldParameters
 from tests.test_gradients import check

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, load_model
-from simengine.engine import ListEngine
-from simengine.jax_engine import JaxEngine
+from simengine.engines.jax_engine import JaxEngine
+from simengine.engines.list_engine import ListEngine
 from simengine.model.params import PARAMS, WorldParameters
 from tests.params import WORLDS, compiled, drawn, errors, model, simulated, states, unmark
 

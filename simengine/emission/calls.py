@@ -11,7 +11,8 @@ from simengine.emission.store import GroupStore
 from simengine.kernels.cuda_build import kernel_lanes
 from simengine.kernels.functions import KernelFunctions
 from simengine.kernels.kernel import Kernel, ScratchPlan
-from simengine.plan.arenas import class_bounds, column_words, memory_words, plan, works_in_memory
+from simengine.plan.evaluation import Launch, Listed
+from simengine.plan.scratch import class_bounds, column_words, global_words, scratch_plan, works_in_global_memory
 from simengine.state.fields import (
     COLUMNS,
     COLUMNS_OF,
@@ -54,15 +55,6 @@ class Shard(NamedTuple):
         return self.end - self.begin
 
 
-class Listed(NamedTuple):
-    """Worlds given by a column of counts, and the partition that keeps them apart from the family's other columns."""
-
-    column: str
-    family: str
-    member: int
-    arenas: bool  # whether the arena parts of these worlds are the family's too
-
-
 class CallFactory:
     """Makes the calls of one shard. Prebuilt once; counts change only the grid.
 
@@ -95,45 +87,32 @@ class CallFactory:
         self.segments = segments
         self.lanes = lanes
 
-    def make(
-        self,
-        kernel: Kernel,
-        stored: frozenset[str],
-        listed: Listed | None = None,
-        nrow: int = 0,
-        scalars: Mapping[str, int] | None = None,
-        suffix: str = "",
-        ahead: bool = False,
-    ) -> SizedCall:
-        """The call of a kernel on this shard.
+    def make(self, planned: Launch, stored: frozenset[str], scalars: Mapping[str, int]) -> SizedCall:
+        """The call of a launch on this shard.
 
         Args:
-            kernel: what to run.
+            planned: the kernel, and what it is over.
             stored: produced fields that must reach memory; the others stay in scratch.
-            listed: the worlds to run on; all of the shard if None.
-            nrow: most constraint rows of a world in the call.
-            scalars: values of the kernel's scalar arguments.
-            suffix: added to the call's name.
-            ahead: the call is issued before the counts are known, and does nothing where arenas lack room for them;
-                scans say whether they do.
+            scalars: values of scalar arguments.
         """
         store, shard = self._store, self.shard
+        kernel, listed, ahead = planned.kernel, planned.listed, planned.ahead
         sizes = {**store.model.sizes, "nv": self._most_dofs()}
-        places = plan(kernel, sizes, nrow, store.backend)
+        places = scratch_plan(kernel, sizes, planned.nrow, store.backend)
         kept = [n for n in kernel.produced if n not in kernel.in_scratch or n in stored]
         if kernel.unit == "column":
             args = [*self._fields(kernel, {*kept, *(_PROGRESS if ahead else ())}), *self._of_shard(kernel)]
         else:
             prefix = self._slices() if kernel.unit == "slice" else self._prefix(listed)
             head = [*prefix, self.argument("progress") if ahead and not kernel.apart else None]
-            args = [*head, *self._fields(kernel, set(kept)), *self._tail(kernel, places, scalars or {})]
+            args = [*head, *self._fields(kernel, set(kept)), *self._tail(kernel, places, scalars)]
         word = 4 if store.dtype == "float32" else 8
         lanes = kernel_lanes(kernel, self.lanes)
         scratch = word * (places.words + column_words(store.backend, lanes))
         works_in = None
-        if works_in_memory(kernel, self.lanes, store.backend):
+        if works_in_global_memory(kernel, self.lanes, store.backend):
             # one after another in the same memory
-            works_in = store.scratch(shard.place, memory_words(places)) if places.words else None
+            works_in = store.scratch(shard.place, global_words(places)) if places.words else None
             args, scratch = [*args, works_in], 0
         launch = store.backend.launch(
             self.functions[kernel],
@@ -148,7 +127,7 @@ class CallFactory:
         writes = self.ids((*map(kernel.stored_as, kept), *kernel.island_scratch), listed)
         updates = self._updated(kernel, listed, ahead)
         call = KernelCall(
-            name=kernel.name + suffix,
+            name=planned.name,
             launch=launch,
             reads=reads,
             writes=writes,
@@ -262,7 +241,7 @@ class CallFactory:
         ids = []
         for name in names:
             partition = None
-            if listed is not None and (listed.arenas or FIELD[name].space == "world"):
+            if listed is not None:
                 partition = (listed.family, listed.member)
             ids.append(self.segments.intern(name, self.shard.number, partition))
         return tuple(ids)

@@ -27,22 +27,21 @@ from typing import cast
 
 import numpy as np
 
-from simengine.emission.bound import Plan, Room, Work
+from simengine.emission.binding import BoundAwait, BoundEvaluation, BoundLaunch, bind
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
-from simengine.emission.evaluation import ALL_FIELDS, COLUMN, EvaluationBuilder
 from simengine.emission.step_calls import StepCalls
 from simengine.emission.store import GroupStore
 from simengine.emission.whole import WholeStep, whole_step
-from simengine.kernels.step_kernel import StepKernel
-from simengine.state.fields import SENSED
+from simengine.state.fields import COLUMNS, FIELDS
 from simengine_scheduler import AwaitCounts, CudaLaunch, FixedList, HostLaunch, KernelCall
 from simengine_scheduler.calls import Item
 
+ALL_FIELDS = frozenset(f.name for f in FIELDS)
+_COLUMN_OF_BAD = COLUMNS.index("bad")
+
 
 class ShardEmitter:
-    """Emits the steps of one shard.
-
-    `steps` is the kernel of whole steps on the GPU, if that is how they are to be made.
+    """Emits the steps of one shard, as the plan of its group says.
 
     Attributes:
         factory: makes calls over worlds of the shard.
@@ -55,18 +54,19 @@ class ShardEmitter:
         shard: Shard,
         factory: CallFactory,
         island_factories: tuple[CallFactory, ...] = (),
-        steps: StepKernel | None = None,
     ):
         self._store = store
         self.factory = factory
-        self._builder = EvaluationBuilder(store, factory, island_factories)
+        self._island_factories = island_factories
+        self._plan = store.plan
+        steps = store.plan.step_kernel
         self._step_calls = None if steps is None else StepCalls(store, factory, steps)
         self.shard = shard
         self._log: list[EmittedCall] = []
         self._latest_whole: WholeStep | None = None
         self.bad_worlds = 0
         self._totals: np.ndarray = store.totals_host[shard.place]
-        self._plans: dict[tuple[str, int, frozenset[str], bool], Plan] = {}
+        self._bound: dict[tuple[str, int, frozenset[str], bool], BoundEvaluation] = {}
         self._whole_steps: dict[frozenset[str], WholeStep] = {}
         self._lists: dict[tuple[frozenset[str], int, bool, bool], tuple[FixedList, list[EmittedCall]]] = {}
         self._progress: np.ndarray = store.progress_host[shard.place]
@@ -84,7 +84,7 @@ class ShardEmitter:
     @property
     def stages(self) -> int:
         """Evaluations of a step."""
-        return 4 if self._store.model.opt_integrator == "rk4" else 1
+        return self._plan.evaluations
 
     def steps(self, n: int, keep: frozenset[str], done: int = 0) -> Iterator[Item]:
         """Emit `n` steps but for the `done` evaluations; after the last one the fields of `keep` are valid in memory.
@@ -96,18 +96,13 @@ class ShardEmitter:
             step, rk_stage = divmod(number, self.stages)
             if rk_stage == 0 or number == done:
                 self._begin_log([])
-            wanted = self._wanted(keep, rk_stage) if step == n - 1 else frozenset()
-            yield from self._evaluate(self._plan(integrator, rk_stage, wanted))
-
-    def _wanted(self, keep: frozenset[str], rk_stage: int) -> frozenset[str]:
-        """What of `keep` an evaluation of a step is to store."""
-        sensed = keep & SENSED if rk_stage == 0 else frozenset[str]()
-        return sensed | (keep - SENSED if rk_stage == self.stages - 1 else frozenset())
+            wanted = self._plan.wanted_of(keep, rk_stage) if step == n - 1 else frozenset()
+            yield from self._evaluate(self._evaluation(integrator, rk_stage, wanted))
 
     @property
     def can_go_ahead(self) -> bool:
         """Whether steps may be issued before their counts are known: islands are counted a second time."""
-        return not self._store.model.has_islands
+        return self._plan.can_go_ahead
 
     def ahead(self, keep: frozenset[str], rounds: int = 1, controlled: bool = False, whole: bool = False) -> FixedList:
         """The calls of steps, issued before their counts are known; `arrive` tells how far such steps have come.
@@ -150,8 +145,8 @@ class ShardEmitter:
         integrator, worlds = self._store.model.opt_integrator, self.shard.size
         calls = []
         for rk_stage in range(self.stages):
-            plan = self._plan(integrator, rk_stage, self._wanted(keep, rk_stage), True)
-            calls += [item.call.sized(worlds) for item in plan if isinstance(item, Work)]
+            bound = self._evaluation(integrator, rk_stage, self._plan.wanted_of(keep, rk_stage), True)
+            calls += [item.call.sized(worlds) for item in bound if isinstance(item, BoundLaunch)]
         return calls
 
     def _controlled(self, calls: Sequence[KernelCall], number: int, rounds: int) -> list[KernelCall]:
@@ -165,14 +160,15 @@ class ShardEmitter:
         """A step as one call, on the host; `arrive_whole` takes notice of what it found."""
         if keep not in self._whole_steps:
             integrator = self._store.model.opt_integrator
-            plans = [self._plan(integrator, stage, self._wanted(keep, stage)) for stage in range(self.stages)]
-            self._whole_steps[keep] = whole_step(self._store, self.shard, plans)
+            wanted = (self._plan.wanted_of(keep, stage) for stage in range(self.stages))
+            evaluations = [self._evaluation(integrator, stage, own) for stage, own in enumerate(wanted)]
+            self._whole_steps[keep] = whole_step(self._store, self.shard, evaluations)
         self._latest_whole = self._whole_steps[keep]
         return self._latest_whole.call
 
     def arrive_whole(self) -> None:
         """After whole steps: note the worlds that are frozen."""
-        self.bad_worlds = int(self._totals[COLUMN["bad"]])
+        self.bad_worlds = int(self._totals[_COLUMN_OF_BAD])
 
     def arrive(self, n: int, keep: frozenset[str], whole: bool = False) -> int:
         """After n steps ahead of their counts: how many evaluations are done, since this was last asked.
@@ -183,11 +179,11 @@ class ShardEmitter:
         passed, full = self._note_passed()
         if whole and self._step_calls:
             passed += (n - bool(keep)) * self.stages
-        self.bad_worlds = int(self._totals[COLUMN["bad"]])
+        self.bad_worlds = int(self._totals[_COLUMN_OF_BAD])
         if full:
             totals = self._totals.tolist()
-            self._store.arena("contact", self.shard.place).reserve(totals[COLUMN["ncon"]])
-            self._store.arena("row", self.shard.place).reserve(totals[COLUMN["nefc"]])
+            self._store.arena("contact", self.shard.place).reserve(totals[COLUMNS.index("ncon")])
+            self._store.arena("row", self.shard.place).reserve(totals[COLUMNS.index("nefc")])
             self._store.array("progress")[self.shard.place, :2] = 0
         return passed
 
@@ -202,17 +198,17 @@ class ShardEmitter:
     def forward(self) -> Iterator[Item]:
         """Emit one evaluation that stores every field and integrates nothing."""
         self._begin_log([])
-        yield from self._evaluate(self._plan("", 0, ALL_FIELDS))
+        yield from self._evaluate(self._evaluation("", 0, ALL_FIELDS))
 
-    def _evaluate(self, plan: Plan) -> Iterator[Item]:
+    def _evaluate(self, bound: BoundEvaluation) -> Iterator[Item]:
         place, counts = self.shard.place, dict[str, list[int]]()
-        for item in plan:
-            if isinstance(item, Room):
+        for item in bound:
+            if isinstance(item, BoundAwait):
                 yield AwaitCounts(item.scan.call)
                 for space, (table, first, number) in item.needs:
                     counts[table] = self._store.host_counts(table)[place].tolist()
                     self._store.arena(space, place).reserve(sum(counts[table][first : first + number]))
-                self.bad_worlds = int(self._totals[COLUMN["bad"]])
+                self.bad_worlds = int(self._totals[_COLUMN_OF_BAD])
                 continue
             units = item.units if item.counted is None else counts[item.counted.table][item.counted.first]
             if units:
@@ -220,8 +216,11 @@ class ShardEmitter:
                 self._log.append(EmittedCall(call, units))
                 yield call
 
-    def _plan(self, integrator: str, rk_stage: int, keep: frozenset[str], ahead: bool = False) -> Plan:
-        key = (integrator, rk_stage, keep, ahead)
-        if key not in self._plans:
-            self._plans[key] = self._builder.build(*key)
-        return self._plans[key]
+    def _evaluation(
+        self, integrator: str, rk_stage: int, wanted: frozenset[str], ahead: bool = False
+    ) -> BoundEvaluation:
+        key = (integrator, rk_stage, wanted, ahead)
+        if key not in self._bound:
+            evaluation = self._plan.evaluation(self.shard.size, *key)
+            self._bound[key] = bind(evaluation, self.factory, self._island_factories)
+        return self._bound[key]

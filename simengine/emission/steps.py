@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from simengine.emission.shard import ShardEmitter
+from simengine.plan.issue import Issue
 from simengine_scheduler import AutoExecutor, Executor, Trace, run_repeatedly
 
 _MOST_CALLS = 2048  # issued together: a graph of more takes long to build
@@ -39,7 +40,7 @@ class Controls:
 def advance(
     executor: Executor,
     emitters: Sequence[ShardEmitter],
-    emission: str,
+    issue: Issue,
     n: int,
     keep: frozenset[str],
     controls: Sequence[Controls],
@@ -49,8 +50,7 @@ def advance(
     Args:
         executor: runs the calls.
         emitters: of the shards.
-        emission: "counted"; "ahead" of the counts, where a shard's steps can be; "steps", likewise but by kernels of
-            whole steps where there are such; or "whole", as programs.
+        issue: how calls are issued; shards whose steps cannot go ahead of their counts are issued by them.
         n: number of steps.
         keep: derived fields that must be valid afterwards.
         controls: of the groups that have others in each step.
@@ -61,11 +61,11 @@ def advance(
     trace, done = None, 0
     while done < n and isinstance(executor, AutoExecutor) and executor.undecided:  # whose trials are steps
         last = done == n - 1
-        trace = _advance(executor, emitters, emission, 1, keep if last else frozenset(), _from(controls, done))
+        trace = _advance(executor, emitters, issue, 1, keep if last else frozenset(), _from(controls, done))
         done += 1
     if trace is not None and done == n:
         return trace
-    return _advance(executor, emitters, emission, n - done, keep, _from(controls, done))
+    return _advance(executor, emitters, issue, n - done, keep, _from(controls, done))
 
 
 def _from(controls: Sequence[Controls], first: int) -> Sequence[Controls]:
@@ -76,16 +76,15 @@ def _from(controls: Sequence[Controls], first: int) -> Sequence[Controls]:
 def _advance(
     executor: Executor,
     emitters: Sequence[ShardEmitter],
-    emission: str,
+    issue: Issue,
     n: int,
     keep: frozenset[str],
     controls: Sequence[Controls],
 ) -> Trace:
     """Run steps, all in the same way."""
-    if emission == "whole":
+    if issue is Issue.PROGRAM:
         return _advance_whole(executor, emitters, n, keep, controls)
-    whole = emission == "steps"
-    ahead = whole or emission == "ahead"
+    whole, ahead = issue is Issue.STEP_KERNEL, issue.is_ahead
     early = [emitter for emitter in emitters if ahead and emitter.can_go_ahead]
     if not early and not controls:
         return executor.run([emitter.steps(n, keep) for emitter in emitters])

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from simengine.errors import BackendError
-from simengine.model.model import Model
-from simengine.plan.arenas import Placement, arena_fields, first_entries, most_entries
+from simengine.plan.capacity import arena_fields, first_entries, most_entries
+from simengine.plan.step_plan import StepPlan
 from simengine.state.fields import (
     COLUMNS_OF,
     FIELD,
@@ -50,7 +50,7 @@ class Arena:
         self.buffers: dict[str, Buffer] = {}
         worlds = store.bounds[shard + 1] - store.bounds[shard]
         self._most = most_entries(store.model, space, worlds)
-        self._grow(first_entries(store.model, space, worlds, store.ahead))
+        self._grow(first_entries(store.model, space, worlds, store.plan.issue.is_ahead))
 
     def reserve(self, need: int) -> None:
         """Make room for `need` entries; what the arena held is lost if it moves."""
@@ -81,21 +81,19 @@ class GroupStore:
 
     Attributes:
         bounds: first world of each shard, and the number of worlds at the end.
-        ahead: whether steps are issued ahead of their counts.
-        placement: where the worlds are.
+        plan: what the group's steps need.
         retired: arrays that calls already issued may still use.
         growing: held while an arena moves: threads that run whole steps make room for themselves.
     """
 
-    def __init__(self, name: str, model: Model, placement: Placement):
+    def __init__(self, name: str, plan: StepPlan):
         self.name = name
-        self.model = model
-        self.num_worlds = placement.num_worlds
-        self.bounds = placement.bounds
-        self.backend = backend = placement.backend
-        self.dtype = placement.dtype
-        self.ahead = placement.ahead
-        self.placement = placement
+        self.plan = plan
+        self.model = model = plan.model
+        self.num_worlds = plan.num_worlds
+        self.bounds = plan.bounds
+        self.backend = backend = plan.backend
+        self.dtype = plan.dtype
         self.buffers = BufferSet()
         self.retired: list[Any] = []
         self.growing = Lock()

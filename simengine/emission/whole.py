@@ -1,4 +1,4 @@
-"""A step of a shard as one call of the host, whose counts are read without Python; see `simengine.emission.bound`."""
+"""A step of a shard as one call of the host, whose counts are read without Python; see `BoundEvaluation`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from simengine.backends.host_program import CallOp, HostProgram, RoomOp
-from simengine.emission.bound import Count, Plan, Room, Work
+from simengine.emission.binding import BoundAwait, BoundEvaluation, BoundLaunch
 from simengine.emission.calls import EmittedCall, Shard
 from simengine.emission.store import GroupStore
+from simengine.plan.evaluation import Count
 from simengine_scheduler import HostLaunch, KernelCall, Tag
 
 NAME = "step"
@@ -27,7 +28,7 @@ class WholeStep(NamedTuple):
 
     call: KernelCall
     program: HostProgram
-    works: tuple[tuple[int, Work], ...]
+    works: tuple[tuple[int, BoundLaunch], ...]
 
     def log(self) -> list[EmittedCall]:
         """The calls that the latest run made."""
@@ -35,12 +36,12 @@ class WholeStep(NamedTuple):
         return [EmittedCall(work.call.sized(over[at]), over[at]) for at, work in self.works if over[at]]
 
 
-def whole_step(store: GroupStore, shard: Shard, plans: Sequence[Plan]) -> WholeStep:
+def whole_step(store: GroupStore, shard: Shard, plans: Sequence[BoundEvaluation]) -> WholeStep:
     """The plans of a step's evaluations on a shard as one call."""
     ops: list[CallOp | RoomOp] = []
-    works: list[tuple[int, Work]] = []
+    works: list[tuple[int, BoundLaunch]] = []
     for item in (item for plan in plans for item in plan):
-        if isinstance(item, Room):
+        if isinstance(item, BoundAwait):
             ops += _rooms(store, shard.place, item)
             continue
         works.append((len(ops), item))
@@ -61,6 +62,6 @@ def _columns(store: GroupStore, place: int, count: Count) -> np.ndarray:
     return store.host_counts(count.table)[place, count.first : count.first + count.number]
 
 
-def _rooms(store: GroupStore, place: int, room: Room) -> Iterator[RoomOp]:
-    for space, count in room.needs:
+def _rooms(store: GroupStore, place: int, wait: BoundAwait) -> Iterator[RoomOp]:
+    for space, count in wait.needs:
         yield RoomOp(_columns(store, place, count), store.arena(space, place))

@@ -80,7 +80,9 @@ class Stage:
                 f"stage {self.name!r} names unknown field(s) {unknown}; add them to simengine.state.fields"
             )
         if bool(self.form) != bool(self.of):
-            raise ValueError(f"stage {self.name!r} has a form or stages of which it is one, not both; give both or none")
+            raise ValueError(
+                f"stage {self.name!r} has a form, or is one of other stages, but not both; give both or none"
+            )
         if len(set(self.fields)) != len(self.fields):
             raise ValueError(f"stage {self.name!r} names a field twice; a field is read, written or updated, once")
 

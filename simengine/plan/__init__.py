@@ -1,1 +1,10 @@
-"""The plan of a step."""
+"""The plan of a step: what a model needs on a backend, decided in one place.
+
+    model, worlds, backend ── issue: how calls are issued ──┐
+                                                            ├── step_plan: shards, lanes, kernel of whole steps
+    forms ── catalogue, islands, pairs: kernels there are ──┤
+                                                            └── selection ── evaluation: launches, counts and waits
+
+`StepPlan` is a value: `text` prints it, tests look at it, and `simengine.emission` only follows it. `capacity`,
+`scratch` and `memory` say how much memory it takes.
+"""

@@ -163,22 +163,21 @@ def _contacts(selection: Selection, motion: Launches) -> Launches:
     broadphase, scan_pairs, find, collide, count, place = (Launch(kernel) for kernel in PAIR_KERNELS)
     table = "pair_totals_host"
     slices = Count(table, PAIR_COLUMNS.index("slices"))
-    pairs = Await(
-        scan_pairs.kernel, tuple((space, Count(table, column)) for column, space in enumerate(PAIR_ARENAS))
-    )
+    pairs = Await(scan_pairs.kernel, tuple((space, Count(table, column)) for column, space in enumerate(PAIR_ARENAS)))
     found: Launches = (pairs, find, collide._replace(counted=slices), count)
     return (broadphase, scan_pairs, *before, *found, *counted, room, place._replace(counted=slices), *after)
 
 
 def _narrowphase(selection: Selection) -> Launches:
     """One launch for all pair types that occur, or one for each."""
-    model, ahead = selection.model, selection.ahead
+    ahead = selection.ahead
     if selection.narrow_in_one:
         return (Launch(selection.narrow()[0], ahead=ahead),)
-    return tuple(
-        Launch(kernel, _count(kernel.name), Listed(kernel.name, "pair type", PAIR_TYPES.index(kernel.name)), ahead=ahead)
-        for kernel in selection.narrow()
-    )
+
+    def of_type(name: str) -> Listed:
+        return Listed(name, "pair type", PAIR_TYPES.index(name))
+
+    return tuple(Launch(k, _count(k.name), of_type(k.name), ahead=ahead) for k in selection.narrow())
 
 
 def _solution(selection: Selection) -> Launches:
@@ -233,4 +232,3 @@ def _by_islands(model: Model) -> Launches:
         *(launch for launches in solve for launch in launches),
         Launch(scatter),
     )
-

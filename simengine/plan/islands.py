@@ -53,9 +53,7 @@ def for_large(kernel: Kernel) -> Kernel | None:
 
 
 ISLAND_SOLVERS: dict[str, tuple[Kernel, ...]] = {
-    **{
-        stage.name: (_over_islands(stage),) for stage in (SOLVE_NEWTON_UNILATERAL, SOLVE_NEWTON_GENERAL, SOLVE_CG)
-    },
+    **{stage.name: (_over_islands(stage),) for stage in (SOLVE_NEWTON_UNILATERAL, SOLVE_NEWTON_GENERAL, SOLVE_CG)},
     "solve_pgs": (_over_islands(PGS_START), _single(PGS_WARM), _over_islands(PGS_DESCEND)),
 }
 """What solves the islands, by solver; kernels of the unit island are launched once for each size class."""
@@ -73,10 +71,14 @@ _LARGE = (for_large(kernel) for kernels in ISLAND_SOLVERS.values() for kernel in
 _CONSTRAINT, _ISLANDS, _SCAN, _GATHER, _SCATTER = map(
     _single, (CONSTRAINT_BLOCKS, ISLANDS, SCAN_ISLANDS, GATHER, SCATTER)
 )
+ISLAND_STAGES: tuple[Stage, ...] = (
+    *(CRB_BLOCKS, FACTOR_BLOCKS, ACCELERATION_BLOCKS, CONSTRAINT_BLOCKS, EULER_BLOCKS),
+    *(ISLANDS, SCAN_ISLANDS, GATHER, PGS_WARM, SCATTER),
+)
+"""Stages that only such worlds have, but for solvers of islands."""
 _TAKING_PARAMETERS = tuple(
     map(taking_parameters, (catalogue.POST_GENERAL, catalogue.SENSE_FORCES, catalogue.single(ADHESION)))
 )
-_ALONE = tuple(map(_single, (CRB_BLOCKS, FACTOR_BLOCKS, ACCELERATION_BLOCKS, EULER_BLOCKS, PGS_WARM)))
 
 ISLAND_KERNELS: tuple[Kernel, ...] = (
     *PAIR_KERNELS,
@@ -84,7 +86,7 @@ ISLAND_KERNELS: tuple[Kernel, ...] = (
     *map(in_blocks, (catalogue.ENERGY_KERNEL, catalogue.SENSE_MOTION)),
     *(kernel for kernels in ISLAND_SOLVERS.values() for kernel in kernels if kernel.unit == "island"),
     *dict.fromkeys(kernel for kernel in _LARGE if kernel),
-    *(*_ALONE, _CONSTRAINT, _ISLANDS, _SCAN, _GATHER, _SCATTER),
+    *map(_single, ISLAND_STAGES),
     *(kernel for kernel in _INTEGRATORS.values() if kernel.stages[0].form is Form.BLOCKS),
 )
 """Kernels that only models launch which are solved island by island."""

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from simengine.emission.step_calls import step_kernel_of, step_room
 from simengine.errors import BackendError
 from simengine.kernels.kernel import Kernel
 from simengine.model.blob import pack_models
 from simengine.model.model import Model
 from simengine.plan import catalogue
-from simengine.plan.arenas import (
-    Placement,
-    arena_fields,
-    first_entries,
-    lanes_of,
-    memory_words,
-    most_entries,
-    plan,
-    works_in_memory,
-)
-from simengine.plan.selection import few_worlds, fields_needed, launched_by
+from simengine.plan.capacity import arena_fields, first_entries, most_entries
+from simengine.plan.evaluation import Evaluation
+from simengine.plan.scratch import global_words, scratch_plan, works_in_global_memory
+from simengine.plan.step_plan import StepPlan
 from simengine.state.fields import (
     COLUMNS_OF,
     FIELD,
@@ -74,56 +66,52 @@ class Footprint(NamedTuple):
         return self.at_first - self.first + self.full
 
 
-def require(groups: Sequence[tuple[Model, Placement]]) -> None:
+def require(plans: Sequence[StepPlan]) -> None:
     """Refuse groups whose worlds take more than their backend has, before arenas grow.
 
     Raises:
         BackendError: with the figures.
     """
-    backend = groups[0][1].backend
+    backend = plans[0].backend
     free = backend.free_memory()
     if free is None:
         return
-    needs = [footprint(model, placement, frozenset()) for model, placement in groups]
+    needs = [footprint(plan, frozenset()) for plan in plans]
     total = sum(need.at_first for need in needs)
     if total <= free:
         return
     largest = int(np.argmax([need.at_first for need in needs]))
-    model, need = groups[largest][0], needs[largest]
-    of_largest = f"{need.worlds} worlds of model {model.name!r} take {need.world + need.scratch} bytes each"
+    need = needs[largest]
+    of_largest = (
+        f"{need.worlds} worlds of model {plans[largest].model.name!r} take {need.world + need.scratch} bytes each"
+    )
     raise BackendError(
         f"{of_largest}, all worlds and the first room for their contacts {total / 2**30:.2f} GiB together, and the "
         f"{backend.name} backend has {free / 2**30:.2f} GiB free; use fewer worlds"
     )
 
 
-def footprint(model: Model, placement: Placement, keep: frozenset[str]) -> Footprint:
-    """What a group takes with these fields kept by `step`; `forward`, which stores every field, takes more."""
-    sizes = placement.shard_sizes()
+def footprint(plan: StepPlan, wanted: frozenset[str]) -> Footprint:
+    """What a group takes with these fields valid after `step`; `forward`, which stores every field, takes more."""
+    model, ahead = plan.model, plan.issue.is_ahead
     kernels: dict[str, Kernel] = {}
     used = set(INTEGRATION_STATE)
     far = 0
-    for size in set(sizes):
-        whole = step_kernel_of(model, placement)
-        if whole is not None:
-            scan = catalogue.SCAN_KERNEL
-            used.update(whole.reads, whole.state, whole.stored, scan.reads, scan.produced)
-            far = placement.word * step_room(whole, model, placement.backend, placement.dtype).far.words
-            if not keep:
-                continue
-        few = few_worlds(model, size, placement.ahead)
-        launched = launched_by(model, model.opt_integrator, keep, few, size)
-        kernels.update((kernel.name, kernel) for kernel in launched)
-        stored = keep | fields_needed(launched)
-        for kernel in launched:
-            kept = [n for n in kernel.produced if n not in kernel.in_scratch or n in stored]
-            used.update(map(kernel.stored_as, (*kernel.reads, *kernel.updates, *kept)), kernel.addresses)
-    if not placement.ahead or model.has_islands:
+    if plan.step_kernel is not None:
+        whole, scan = plan.step_kernel, catalogue.SCAN_KERNEL
+        used.update(whole.reads, whole.state, whole.stored, scan.reads, scan.produced)
+        far = plan.word * plan.step_memory.far.words
+    if plan.step_kernel is None or wanted:
+        for size in set(plan.shard_sizes):
+            for evaluation in plan.step(size, wanted, ahead and plan.can_go_ahead):
+                kernels.update((kernel.name, kernel) for kernel in evaluation.kernels)
+                used.update(_touched(evaluation))
+    if not ahead or not plan.can_go_ahead:
         used.discard("progress")
     fields = [FIELD[name] for name in used]
 
     def entry(space: str) -> int:
-        return sum(_bytes(field, model, placement) for field in arena_fields(model, space))
+        return sum(_bytes(field, model, plan.word) for field in arena_fields(model, space))
 
     of_columns = sum(4 * len(COLUMNS_OF[field.space]) for field in fields if field.space.endswith("column"))
     of_shards = sum(4 * len(COLUMNS_OF[f.space]) for f in fields if _is_of_shard(f))
@@ -133,16 +121,16 @@ def footprint(model: Model, placement: Placement, keep: frozenset[str]) -> Footp
     each = dict(own)
     first = full = 0
     for space, size in own:
-        for worlds in sizes:
-            room = first_entries(model, space, worlds, placement.ahead)
-            first += size * room
-            full += size * max(room, most_entries(model, space, worlds) or 0)
-    _, *blobs = pack_models([model], placement.dtype)
+        for worlds in plan.shard_sizes:
+            capacity = first_entries(model, space, worlds, ahead)
+            first += size * capacity
+            full += size * max(capacity, most_entries(model, space, worlds) or 0)
+    _, *blobs = pack_models([model], plan.dtype)
     return Footprint(
-        worlds=placement.num_worlds,
-        world=sum(_bytes(f, model, placement) for f in fields if f.space in ("world", "block")) + of_columns,
-        scratch=far + _scratch(model, placement, tuple(kernels.values())),
-        table=sum(blob.nbytes for blob in blobs) + of_shards * len(sizes),
+        worlds=plan.num_worlds,
+        world=sum(_bytes(f, model, plan.word) for f in fields if f.space in ("world", "block")) + of_columns,
+        scratch=far + _scratch(plan, tuple(kernels.values())),
+        table=sum(blob.nbytes for blob in blobs) + of_shards * len(plan.shard_sizes),
         contact=each["contact"],
         row=each["row"],
         pair=each.get("pair", 0),
@@ -152,10 +140,18 @@ def footprint(model: Model, placement: Placement, keep: frozenset[str]) -> Footp
     )
 
 
-def _bytes(field: Field, model: Model, placement: Placement) -> int:
+def _touched(evaluation: Evaluation) -> Iterator[str]:
+    """Fields in memory that an evaluation's kernels read or write."""
+    for kernel in evaluation.kernels:
+        stored = [n for n in kernel.produced if n not in kernel.in_scratch or n in evaluation.stored]
+        yield from map(kernel.stored_as, (*kernel.reads, *kernel.updates, *stored))
+        yield from kernel.addresses
+
+
+def _bytes(field: Field, model: Model, word: int) -> int:
     """Bytes of an entry of a field."""
     number = int(np.prod(entry_shape(field, model.sizes)))
-    return number * (4 if field.kind == "int" else placement.word)
+    return number * (4 if field.kind == "int" else word)
 
 
 def _is_of_shard(field: Field) -> bool:
@@ -164,8 +160,8 @@ def _is_of_shard(field: Field) -> bool:
     return of_shard and not field.name.endswith("_host")
 
 
-def _scratch(model: Model, placement: Placement, kernels: Sequence[Kernel]) -> int:
+def _scratch(plan: StepPlan, kernels: Sequence[Kernel]) -> int:
     """Bytes of each world for kernels to work in, which take turns."""
-    backend, lanes = placement.backend, lanes_of(model, placement.backend)
-    there = (kernel for kernel in kernels if works_in_memory(kernel, lanes, backend))
-    return placement.word * max((memory_words(plan(k, model.sizes, 0, backend)) for k in there), default=0)
+    there = (kernel for kernel in kernels if works_in_global_memory(kernel, plan.lanes, plan.backend))
+    words = (global_words(scratch_plan(kernel, plan.model.sizes, 0, plan.backend)) for kernel in there)
+    return plan.word * max(words, default=0)

@@ -1,4 +1,4 @@
-"""Which models have kernels of whole steps on the GPU, and what their worlds take; see `simengine.kernels.step_kernel`."""
+"""Which models have kernels of whole steps on the GPU, and what their worlds take; see `StepKernel`."""
 
 from __future__ import annotations
 

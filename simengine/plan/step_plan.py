@@ -10,13 +10,13 @@ from simengine.backends.base import Backend, StepShape
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import StepKernel
 from simengine.model.model import Model
+from simengine.plan.catalogue import SCAN_KERNEL
 from simengine.plan.evaluation import Evaluation, plan_evaluation
 from simengine.plan.issue import Issue, Issuing
 from simengine.plan.scratch import lanes_of_islands, lanes_of_world
 from simengine.plan.selection import Selection
 from simengine.plan.step_kernels import MOST_FAR, StepMemory, step_kernel_for, step_memory
 from simengine.state.fields import SENSED
-
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,12 @@ class StepPlan:
         ahead = self.issue.is_ahead and self.can_go_ahead
         evaluations = [e for size in set(self.shard_sizes) for e in self.step(size, wanted, ahead)]
         return tuple(dict.fromkeys(kernel for evaluation in evaluations for kernel in evaluation.kernels))
+
+    def kernels_over_worlds(self) -> tuple[Kernel, ...]:
+        """Kernels that plain steps launch over worlds, each once: whole steps, or those of lists."""
+        if self.step_kernel is not None:
+            return (self.step_kernel, SCAN_KERNEL)
+        return tuple(kernel for kernel in self.kernels(frozenset()) if not kernel.on_islands)
 
 
 def has_step_kernel(model: Model) -> bool:

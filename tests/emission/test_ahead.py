@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simengine import Simulation
-from simengine.engine import ListEngine
+from simengine.engines.list_engine import ListEngine
 from simengine_scheduler.executors.serial import SerialExecutor
 from tests.emission.batches import KEEP, STATE, WORLDS, batch, bits, source, with_room
 from tests.models import ALL, gymnasium_path

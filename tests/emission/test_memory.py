@@ -14,11 +14,13 @@ from simengine.backends.base import StepShape, lanes_for
 from simengine.backends.cuda import CudaBackend
 from simengine.backends.host import HostBackend
 from simengine.emission.store import Arena, GroupStore
-from simengine.engine import ListEngine
+from simengine.engines.list_engine import ListEngine
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model
-from simengine.plan.arenas import Placement, first_entries
+from simengine.plan.capacity import first_entries
+from simengine.plan.issue import Issue, Issuing
 from simengine.plan.memory import footprint
+from simengine.plan.step_plan import StepPlan, plan_step
 from simengine.state.fields import INTEGRATION_STATE
 from simengine_scheduler import BufferSet, HostLaunch
 from tests.islands import heap
@@ -60,6 +62,13 @@ class GpuOnPaper(HostBackend):
         return launch
 
 
+def host_plan(model: Model, num_worlds: int, issue: Issue = Issue.COUNTED) -> StepPlan:
+    """The plan of steps in one shard on the host."""
+    return plan_step(
+        model, num_worlds, HostBackend(), "float32", Issuing("serial", issue.value, issue, False), shards=1
+    )
+
+
 def arenas(store: GroupStore) -> Iterable[tuple[str, int, Arena]]:
     """Arenas with their space and shard."""
     spaces = {"contact": store.contacts, "row": store.rows, **store.islands, **store.pairs}
@@ -80,7 +89,7 @@ def test_the_footprint_is_what_a_step_allocates(name: str, dtype: str, emission:
         worlds = store.bounds[shard + 1] - store.bounds[shard]
         each = sum(int(array.nbytes) for array in arena.arrays.values()) // arena.capacity
         assert space not in ("contact", "row") or each == getattr(needs, space)
-        grown += each * (arena.capacity - first_entries(store.model, space, worlds, store.ahead))
+        grown += each * (arena.capacity - first_entries(store.model, space, worlds, store.plan.issue.is_ahead))
     assert sim.nbytes() - grown == needs.at_first
     assert sim.nbytes() <= needs.at_most or store.islands
 
@@ -123,7 +132,7 @@ def test_the_footprint_of_whole_steps_is_what_they_ask_for(name: str, keep: froz
 
 def test_arenas_grow_by_doubling_but_not_beyond_all_there_can_be() -> None:
     model = load_model(OWN["two_arms"])
-    store = GroupStore("group", model, Placement(HostBackend(), "float32", (0, 40), False))
+    store = GroupStore("group", host_plan(model, 40))
     arena, most = store.rows[0], 40 * model.nefc_max
     first = arena.capacity
     arena.reserve(first + 1)
@@ -154,8 +163,8 @@ def test_worlds_that_do_not_fit_are_refused_before_anything_is_allocated(monkeyp
 
 def test_the_first_room_of_arenas_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load_model(OWN["two_arms"])
-    place = [Placement(HostBackend(), "float32", (0, WORLDS), ahead) for ahead in (False, True)]
-    counted, ahead = (footprint(model, p, frozenset()).at_first for p in place)
+    plans = (host_plan(model, WORLDS, issue) for issue in (Issue.COUNTED, Issue.AHEAD))
+    counted, ahead = (footprint(plan, frozenset()).at_first for plan in plans)
     assert ahead > counted
     monkeypatch.setattr(HostBackend, "free_memory", lambda self: (counted + ahead) // 2)
     Simulation(model, WORLDS, backend="host", executor="serial", emission="counted", shards=1)

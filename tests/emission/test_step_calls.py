@@ -10,11 +10,12 @@ import pytest
 from simengine import BackendError, load_model
 from simengine.backends.base import StepShape
 from simengine.backends.cuda import CudaBackend
-from simengine.emission import step_calls
-from simengine.emission.step_calls import has_step_kernel
-from simengine.engine import ListEngine
+from simengine.engines.list_engine import ListEngine
 from simengine.kernels import cuda_build
 from simengine.model import Model
+from simengine.plan import step_plan
+from simengine.plan.issue import Issue, decide_issuing
+from simengine.plan.step_plan import has_step_kernel
 from tests.emission.test_memory import GpuOnPaper
 from tests.islands import heap
 from tests.models import OWN, gymnasium_path
@@ -66,9 +67,9 @@ def test_others_have_none(source: str) -> None:
 
 def test_what_would_take_much_memory_is_stepped_by_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     model = gymnasium("ant")
-    room = step_calls.step_room(step_calls.step_kernel("rk4", False, False), model, GpuOnPaper(), "float32")
+    plan = engine_of((model, 10)).plan(0)
     assert names(engine_of((model, 10)))[0] == "steps_rk4"
-    monkeypatch.setattr(step_calls, "_MOST_FAR", 4 * room.far.words * 10 - 1)
+    monkeypatch.setattr(step_plan, "MOST_FAR", 4 * plan.step_memory.far.words * 10 - 1)
     assert names(engine_of((model, 10)))[0] == "place"
     assert names(engine_of((model, 9)))[0] == "steps_rk4"
 
@@ -93,12 +94,9 @@ def test_whole_steps_are_done_when_they_arrive() -> None:
 
 def test_workers_are_given_kernels_one_by_one() -> None:
     model = gymnasium("hopper")
-    assert engine_of((model, 8))._issued == "steps"
-    backend = GpuOnPaper()
-    engine = engine_of((model, 8))
-    engine._favourite = "device"
-    assert engine._issued == engine._by_kernels == "ahead"
-    assert backend.name == "cuda"
+    assert engine_of((model, 8)).issuing.issue is Issue.STEP_KERNEL
+    for_workers = decide_issuing([model], GpuOnPaper(), "device", "whole", {})
+    assert for_workers.issue is for_workers.issue.by_kernels is Issue.AHEAD
 
 
 def test_worlds_without_such_kernels_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +113,7 @@ def test_worlds_without_such_kernels_do_not_count(monkeypatch: pytest.MonkeyPatc
     added = engine.add(gymnasium("reacher"), 5)
     assert set(asked) == {(13, 2)}
     engine.remove(added)
-    assert engine._together([]) == (8, 1)
+    assert engine.plan(engine.add(gymnasium("reacher"), 6)).neighbours == (8, 6)
 
 
 def test_a_group_that_does_not_fit_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +121,8 @@ def test_a_group_that_does_not_fit_leaves_no_trace(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(GpuOnPaper, "free_memory", lambda self: 1000)
     with pytest.raises(BackendError, match="GiB free"):
         engine.add(gymnasium("reacher"), 5)
-    assert engine._together([]) == (8, 1)
+    monkeypatch.undo()
+    assert engine.plan(engine.add(gymnasium("reacher"), 6)).neighbours == (8, 6)
 
 
 def card(multiprocessors: int, shared: int) -> CudaBackend:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, load_model
-from simengine.engine import ListEngine
+from simengine.engines.list_engine import ListEngine
 from simengine.model import Model
 from simengine_scheduler import make_executor
 from tests.emission.batches import KEEP, STATE, WORLDS, batch, bits, with_room
@@ -53,7 +53,7 @@ def test_heaps_are_those_of_counted_emission(many: bool, monkeypatch: pytest.Mon
         whole.step(20)
         assert bits(whole, STATE) == bits(counted, STATE)
         assert kernels(whole) == kernels(counted)
-    assert any(name.startswith("solve_islands") for name, _ in kernels(whole))
+    assert any(name.startswith("solve_newton_unilateral_islands") for name, _ in kernels(whole))
     engine = whole._engine
     assert isinstance(engine, ListEngine)
     assert not engine.stores[0].retired

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from simengine import Simulation, load_model
-from simengine.engine import ListEngine
+from simengine.engines.list_engine import ListEngine
 from tests.gpu.compare import cuda_only
 from tests.islands import heap
 from tests.models import OWN

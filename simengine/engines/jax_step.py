@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.jax_params import Params, of_world
+from simengine.engines.jax_params import Params, of_world
 from simengine.physics.actuation.actuation_general_jax import actuation_general
 from simengine.physics.actuation.actuation_jax import actuation
 from simengine.physics.actuation.actuators_jax import advance_activation

@@ -15,17 +15,15 @@ from simengine.emission.calls import CallFactory, EmittedCall, Shard
 from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
 from simengine.emission.params import GroupParameters
 from simengine.emission.shard import ShardEmitter
-from simengine.emission.step_calls import has_step_kernel, step_kernel_of
 from simengine.emission.steps import Controls, advance
 from simengine.emission.store import GroupStore
 from simengine.kernels.functions import KernelFunctions
 from simengine.model.blob import pack_models, with_integers
 from simengine.model.model import Model
-from simengine.plan import catalogue
-from simengine.plan.arenas import Placement, class_bounds, lanes_of
+from simengine.plan.issue import Issue, decide_issuing
 from simengine.plan.memory import Footprint, footprint, require
-from simengine.plan.selection import kernels_of
-from simengine.state.fields import COLUMNS, FIELD, FIELDS, LARGE_ISLANDS
+from simengine.plan.step_plan import StepPlan, has_step_kernel, plan_step
+from simengine.state.fields import COLUMNS, FIELD, FIELDS
 from simengine_scheduler import AutoExecutor, Buffer, Emitter, Executor, Segments, Trace, make_executor
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
@@ -41,7 +39,7 @@ class ListEngine:
     Attributes:
         stores: memory of each group.
         emitters: emitters of each group's shards.
-        emission: "counted", "ahead" or "whole", see `simengine.emission.shard`.
+        issuing: executor and way of issuing, decided for all groups.
         valid: for each group, the derived fields that hold the latest evaluation.
         paused: groups that `step` leaves out.
         parameters: of groups whose worlds differ in some.
@@ -63,8 +61,8 @@ class ListEngine:
         self.segments = Segments()
         self._chosen_options = {"segments": self.segments, "seed": seed, **executor_options}
         self._asked = executor, emission
-        self._choose(model for model, _ in groups)
-        backend.executor_options(self._favourite, 1)  # refuses an executor this backend cannot run
+        self._decide_issuing(model for model, _ in groups)
+        backend.executor_options(self.issuing.executor, 1)  # refuses an executor this backend cannot run
         self._dtype = dtype
         self._shards = shards
         self.stores: dict[int, GroupStore] = {}
@@ -75,10 +73,11 @@ class ListEngine:
         self._following_group = 0
         self._following_shard = 0
         self._free_shards: list[int] = []
-        together = self._together(groups)
-        require([(model, self._place(num_worlds, together)) for model, num_worlds in groups])
-        for model, num_worlds in groups:
-            self._make_group(model, num_worlds, together)
+        neighbours = self._neighbours(groups)
+        plans = [self._plan(model, num_worlds, neighbours) for model, num_worlds in groups]
+        require(plans)
+        for plan in plans:
+            self._make_group(plan)
         self._make_executor()
         self.trace = Trace(self.executor_name, "off")
 
@@ -86,9 +85,9 @@ class ListEngine:
         """Take in a group; returns its number. Raises BackendError where it does not fit; nothing is changed then."""
         self.backend.drain()
         model = self.backend.form_of(model)
-        together = self._together([(model, num_worlds)])
-        require([(model, self._place(num_worlds, together))])
-        group = self._make_group(model, num_worlds, together)
+        plan = self._plan(model, num_worlds, self._neighbours([(model, num_worlds)]))
+        require([plan])
+        group = self._make_group(plan)
         self.executor.close()
         self._make_executor()
         return group
@@ -102,9 +101,9 @@ class ListEngine:
         self.paused.discard(group)
         self.parameters.pop(group, None)
 
-    def _make_group(self, model: Model, num_worlds: int, together: tuple[int, int]) -> int:
+    def _make_group(self, plan: StepPlan) -> int:
         group = self._following_group
-        store = GroupStore(f"group{group}", model, self._place(num_worlds, together))
+        store = GroupStore(f"group{group}", plan)
         count = len(store.bounds) - 1
         # numbers of shards that went are used again, so that the table of segments does not grow with every change
         free = len(self._free_shards)
@@ -116,59 +115,40 @@ class ListEngine:
         del self._free_shards[:count]
         return group
 
-    def _together(self, more: Sequence[tuple[Model, int]], without: int | None = None) -> tuple[int, int]:
-        """How many worlds, and of how many groups, may be stepped by kernels of whole steps, with these to come."""
+    def _neighbours(self, more: Sequence[tuple[Model, int]], without: int | None = None) -> list[int]:
+        """Worlds of the groups that have kernels of whole steps, with these to come."""
         there = [(store.model, store.num_worlds) for group, store in self.stores.items() if group != without]
-        simple = [num_worlds for model, num_worlds in (*there, *more) if has_step_kernel(model)]
-        return sum(simple), len(simple)
+        return [num_worlds for model, num_worlds in (*there, *more) if has_step_kernel(model)]
 
-    def _place(self, num_worlds: int, together: tuple[int, int]) -> Placement:
-        """Where a group of so many worlds is to be; `together` is what `_together` says when it comes."""
-        count = min(num_worlds, self._shards or self.backend.shards_for(num_worlds, self._favourite, self.emission))
-        bounds = [num_worlds * i // count for i in range(count + 1)]
-        whole = together if self._issued == "steps" else None
-        return Placement(self.backend, self._dtype, bounds, self._by_kernels == "ahead", whole)
+    def _plan(self, model: Model, num_worlds: int, neighbours: Sequence[int]) -> StepPlan:
+        return plan_step(model, num_worlds, self.backend, self._dtype, self.issuing, self._shards, neighbours)
 
-    @property
-    def _issued(self) -> str:
-        """How steps are issued, as `advance` calls it."""
-        return self._issued_to(self._favourite)
-
-    def _issued_to(self, executor: str) -> str:
-        """The same, for an executor: on the GPU whole steps are kernels, but not for workers."""
-        if self.emission == "whole" and self.backend.name == "cuda":
-            return "ahead" if executor == "device" else "steps"
-        return self.emission
-
-    @property
-    def _by_kernels(self) -> str:
-        """The same, kernel by kernel: what is nearest to whole steps."""
-        return {"steps": "ahead", "whole": "counted"}.get(self._issued, self._issued)
+    def plan(self, group: int) -> StepPlan:
+        """What a step of a group needs."""
+        return self.stores[group].plan
 
     def footprint(self, group: int, num_worlds: int, keep: frozenset[str]) -> Footprint:
         """What so many worlds of a group's model take."""
         store = self.stores[group]
-        together = self._together([(store.model, num_worlds)], without=group)
-        return footprint(store.model, self._place(num_worlds, together), keep)
+        neighbours = self._neighbours([(store.model, num_worlds)], without=group)
+        return footprint(self._plan(store.model, num_worlds, neighbours), keep)
 
-    def _choose(self, models: Iterable[Model]) -> None:
-        """Choose executor and emission where that was left to the backend."""
-        executor, emission = self._asked
-        by_islands = any(model.has_islands for model in models)
-        self._by_islands = by_islands
-        self._favourite = self.backend.executor_for(by_islands) if executor == "auto" else executor
-        if emission == "auto":
-            emission = self.backend.emission(self._favourite, self._chosen_options, by_islands)
-        self.emission = emission
+    def _decide_issuing(self, models: Iterable[Model]) -> None:
+        self.issuing = decide_issuing(models, self.backend, *self._asked, self._chosen_options)
+
+    @property
+    def emission(self) -> str:
+        """How steps become kernels: "counted", "ahead" or "whole"."""
+        return self.issuing.emission
 
     def _make_executor(self) -> None:
-        self._choose(store.model for store in self.stores.values())
+        self._decide_issuing(store.model for store in self.stores.values())
         shards = sum(len(emitters) for emitters in self.emitters.values())
         self._reason = "it was asked for"
-        candidates: tuple[str, ...] = (self._favourite,)
-        name = self._favourite
+        candidates: tuple[str, ...] = (self.issuing.executor,)
+        name = self.issuing.executor
         if self._asked[0] == "auto":
-            candidates, self._reason = self.backend.candidates(self._by_islands, shards)
+            candidates, self._reason = self.backend.candidates(self.issuing.by_islands, shards)
             name = candidates[0] if len(candidates) == 1 else "auto"
         self._options = {**self.backend.executor_options(name, shards), **self._chosen_options}
         self.executor = make_executor(name, **{"candidates": "+".join(candidates), **self._options})
@@ -192,22 +172,12 @@ class ListEngine:
     def _functions(self, lanes: int) -> KernelFunctions:
         return KernelFunctions(lambda kernels: self.backend.load(kernels, self._dtype, lanes))
 
-    def _large_lanes(self, model: Model) -> tuple[int, int]:
-        """Lanes for a large and for a huge island: rows that are solved one after another have no use for many."""
-        few = self.backend.lanes(model.nv)
-        return (few, few) if model.solver == "solve_pgs" else self.backend.island_lanes
-
     def _make_emitters(self, store: GroupStore, group: int, numbers: Sequence[int]) -> list[ShardEmitter]:
-        model = store.model
-        lanes = lanes_of(model, self.backend)
-        functions = self._functions(lanes)
-        whole = step_kernel_of(model, store.placement)
-        # what only fields to be kept are for is built when some are
-        of_lists = kernels_of(model, model.opt_integrator, frozenset())
-        functions.require((whole, catalogue.SCAN_KERNEL) if whole else of_lists)
-        dense = class_bounds(model)[:LARGE_ISLANDS]
-        island_lanes = [*map(self.backend.lanes, dense), *self._large_lanes(model)] if dense else []
-        solvers = {n: self._functions(n) for n in island_lanes}
+        plan, model = store.plan, store.model
+        functions = self._functions(plan.lanes)
+        # what only wanted fields are for is built when some are wanted
+        functions.require(plan.kernels_over_worlds())
+        solvers = {n: self._functions(n) for n in plan.island_lanes}
         (header,), *blobs = pack_models([model], self._dtype)
         parameters = self.parameters.get(group)
         if parameters is None or parameters.table is None:
@@ -219,11 +189,12 @@ class ListEngine:
         emitters = []
         for i, number in enumerate(numbers):
             shard = Shard(group, i, number, store.bounds[i], store.bounds[i + 1])
-            factory = CallFactory(store, shard, functions, tables, self.segments, lanes)
+            factory = CallFactory(store, shard, functions, tables, self.segments, plan.lanes)
             of_class = tuple(
-                CallFactory(store, shard, solvers[n], tables, self.segments, n, c) for c, n in enumerate(island_lanes)
+                CallFactory(store, shard, solvers[n], tables, self.segments, n, c)
+                for c, n in enumerate(plan.island_lanes)
             )
-            emitters.append(ShardEmitter(store, shard, factory, of_class, whole))
+            emitters.append(ShardEmitter(store, shard, factory, of_class))
         return emitters
 
     def step(
@@ -245,8 +216,8 @@ class ListEngine:
         """
         of_groups = [self._controls(group, own) for group, own in controls.items()]
         executor = executor or self.executor
-        emission = self._issued_to(executor.name) if as_issued else self._by_kernels
-        self.trace = self._advance(executor, n, keep, of_groups, emission)
+        issue = self.issuing.issue.under(executor.name)
+        self.trace = self._advance(executor, n, keep, of_groups, issue if as_issued else issue.by_kernels)
         self._settle(executor)
         self.valid.update(dict.fromkeys(self._active(), keep))
 
@@ -261,15 +232,15 @@ class ListEngine:
         return Controls(group, put, lambda step: copy(step, 1))
 
     def _advance(
-        self, executor: Executor, n: int, keep: frozenset[str], controls: Sequence[Controls], emission: str
+        self, executor: Executor, n: int, keep: frozenset[str], controls: Sequence[Controls], issue: Issue
     ) -> Trace:
         emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
-        return advance(executor, emitters, emission, n, keep, controls)
+        return advance(executor, emitters, issue, n, keep, controls)
 
     def lists(self) -> list[Emitter]:
         """Emitters of one step of every shard, but for those of paused groups."""
         emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
-        kept, ahead = frozenset[str](), self._by_kernels == "ahead"
+        kept, ahead = frozenset[str](), self.issuing.issue.is_ahead
         return [e.ahead(kept) if ahead and e.can_go_ahead else e.steps(1, kept) for e in emitters]
 
     def forward(self) -> None:
@@ -297,9 +268,9 @@ class ListEngine:
         """One step recorded with times, by an executor of its own; kernel by kernel, unless it is to be as issued."""
         active = self._active()
         executor = make_executor(self.executor_name, **{**self._options, "record": "times"})
-        emission = self._issued if as_issued else self._by_kernels
+        issue = self.issuing.issue
         try:
-            trace = self._advance(executor, 1, keep, (), emission)
+            trace = self._advance(executor, 1, keep, (), issue if as_issued else issue.by_kernels)
             executor.synchronize()
         finally:
             executor.close()

@@ -15,7 +15,7 @@ from simengine.state.fields import FIELD, FIELDS, INTEGRATION_STATE, STATUS, ent
 from simengine_scheduler import Trace
 
 if TYPE_CHECKING:
-    from simengine.jax_params import JaxParameters
+    from simengine.engines.jax_params import JaxParameters
     from simengine.physics.constraints.row_layout_jax import RowLayout
     from simengine.plan.memory import Footprint
 
@@ -144,7 +144,7 @@ class JaxEngine:
         self._parameters_of(group).set(worlds, fields)
 
     def _parameters_of(self, group: int) -> JaxParameters:
-        from simengine.jax_params import JaxParameters
+        from simengine.engines.jax_params import JaxParameters
 
         if group not in self._parameters:
             num_worlds = len(self._state[group]["qpos"])
@@ -157,7 +157,7 @@ class JaxEngine:
 
     def arena(self, group: int, world: int, names: Sequence[str], counter: str, address: str) -> dict[str, np.ndarray]:
         """The active contacts or rows of one world, out of the fixed slots that JAX computes."""
-        from simengine.jax_params import of_world
+        from simengine.engines.jax_params import of_world
         from simengine.physics.constraints.row_layout_jax import row_layout
 
         fields, model = self._derived[group], self._models[group]
@@ -233,7 +233,7 @@ def _initial(model: Model, num_worlds: int, dtype: str) -> dict[str, Any]:
 
 
 def _world_state(arrays: dict[str, Any], model: Model) -> Any:
-    from simengine.jax_step import State
+    from simengine.engines.jax_step import State
 
     return State(
         qpos=arrays["qpos"],
@@ -252,7 +252,7 @@ def _world_state(arrays: dict[str, Any], model: Model) -> Any:
 def _batched_step(model: Model) -> Any:
     import jax
 
-    from simengine.jax_step import make_step
+    from simengine.engines.jax_step import make_step
 
     step = make_step(model, derived=True)
     return jax.vmap(lambda arrays, own: step(_world_state(arrays, model), arrays["ctrl"], own))
@@ -261,7 +261,7 @@ def _batched_step(model: Model) -> Any:
 def _batched_forward(model: Model) -> Any:
     import jax
 
-    from simengine.jax_step import make_forward
+    from simengine.engines.jax_step import make_forward
 
     forward = make_forward(model)
     batch = jax.vmap(lambda arrays, own: forward(_world_state(arrays, model), arrays["ctrl"], own))

@@ -1,0 +1,122 @@
+"""The plan of a step: what it decides, that what is emitted follows it, and how it reads."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from simengine import Simulation, load_model
+from simengine.backends.host import HostBackend
+from simengine.engines.list_engine import ListEngine
+from simengine.model import Model
+from simengine.physics.stage import Form
+from simengine.plan.evaluation import Await, Launch
+from simengine.plan.issue import Issue, decide_issuing
+from simengine.plan.step_plan import StepPlan, plan_step
+from simengine.plan.text import plan_facts, plan_text
+from tests.emission.test_memory import GpuOnPaper
+from tests.islands import heap
+from tests.models import OWN, gymnasium_path
+
+NOTHING = frozenset[str]()
+EVERYTHING = frozenset({"sensordata", "cfrc_ext", "qacc", "cacc", "energy"})
+
+
+def model_of(name: str) -> Model:
+    if name == "heap":
+        return load_model(heap(12))
+    return load_model(OWN[name] if name in OWN else str(gymnasium_path(name)))
+
+
+def on_gpu(name: str, worlds: int, executor: str = "auto", emission: str = "auto") -> StepPlan:
+    model, gpu = model_of(name), GpuOnPaper()
+    issuing = decide_issuing([model], gpu, executor, emission, {})
+    return plan_step(model, worlds, gpu, "float32", issuing, shards=1, neighbours=[worlds])
+
+
+def calls(plan: StepPlan, wanted: frozenset[str] = NOTHING) -> list[str]:
+    evaluations = plan_facts(plan, wanted)["evaluations"]
+    return [row["call"] for evaluation in evaluations for row in evaluation["launches"] if "call" in row]
+
+
+@pytest.mark.parametrize(
+    ("name", "executor", "emission", "issue"),
+    [
+        ("ant", "serial", "whole", Issue.STEP_KERNEL),
+        ("ant", "device", "whole", Issue.AHEAD),
+        ("ant", "serial", "counted", Issue.COUNTED),
+        ("ant", "serial", "ahead", Issue.AHEAD),
+    ],
+)
+def test_the_way_of_issuing_is_decided_once(name: str, executor: str, emission: str, issue: Issue) -> None:
+    plan = on_gpu(name, 64, executor, emission)
+    assert plan.issue is issue
+    assert (plan.step_kernel is not None) == (issue is Issue.STEP_KERNEL)
+
+
+def test_on_the_host_a_whole_step_is_a_program() -> None:
+    for emission, issue in (("whole", Issue.PROGRAM), ("counted", Issue.COUNTED)):
+        assert decide_issuing([model_of("ant")], HostBackend(), "serial", emission, {}).issue is issue
+
+
+def test_islands_are_not_stepped_ahead_of_their_counts() -> None:
+    plan = on_gpu("heap", 64, emission="ahead")
+    assert not plan.can_go_ahead
+    assert plan_facts(plan)["issue"] == "counted"
+    waits = [item.scan.name for item in plan.step(64, NOTHING, False)[0].launches if isinstance(item, Await)]
+    assert waits == ["scan", "only_scan_islands"]
+
+
+def test_launches_are_merged_where_worlds_are_few() -> None:
+    few, many = (calls(on_gpu("ant", worlds, "graph-cached", "ahead")) for worlds in (64, 8192))
+    assert len([name for name in few if name.startswith("finish")]) == 1
+    assert len([name for name in many if name.startswith("finish")]) > 4
+    assert sum(name.startswith(("plane", "narrow")) for name in few) == 1
+
+
+def test_forms_follow_from_the_model() -> None:
+    def forms(name: str) -> set[Form | None]:
+        plan = on_gpu(name, 8192, emission="counted")
+        return {stage.form for kernel in plan.kernels(NOTHING) for stage in kernel.stages}
+
+    assert forms("ant") == {None}
+    assert forms("ropes") == {None, Form.GENERAL}
+    assert {Form.BLOCKS, Form.LARGE} <= forms("heap")
+
+
+def test_a_launch_more_for_what_is_wanted() -> None:
+    plan = on_gpu("ant", 8192, emission="counted")
+    more = set(calls(plan, frozenset({"cfrc_ext"}))) - set(calls(plan))
+    assert more == {"rne_post"}
+    first, last = plan_facts(plan, frozenset({"cfrc_ext"}))["evaluations"]
+    assert (first["numbers"], last["numbers"]) == ([1, 2, 3], [4])
+
+
+@pytest.mark.parametrize("name", ["ant", "tendons", "two_arms", "heap", "crates"])
+def test_what_is_emitted_follows_the_plan(name: str) -> None:
+    keep = ("cfrc_ext",)
+    with_plan = Simulation(model_of(name), 6, backend="host", executor="serial", emission="counted", keep=keep)
+    engine = with_plan._engine
+    assert isinstance(engine, ListEngine)
+    with_plan.step(5)
+    planned = [
+        item.name
+        for evaluation in engine.plan(0).step(6, frozenset(keep), False)
+        for item in evaluation.launches
+        if isinstance(item, Launch)
+    ]
+    left = iter(planned)
+    emitted = [call.name for call in with_plan.last_kernel_list]
+    assert len(emitted) >= 5
+    assert all(call in left for call in emitted), "a call was emitted that the plan does not have there"
+
+
+@pytest.mark.parametrize("name", ["ant", "tendons", "heap", "crates"])
+def test_the_plan_is_text_and_plain_values(name: str) -> None:
+    plan = on_gpu(name, 64)
+    text = plan_text(plan, EVERYTHING)
+    assert all(call in text for call in calls(plan, EVERYTHING))
+    assert text.count("-- await") == str(plan_facts(plan, EVERYTHING)["evaluations"]).count("'await'")
+    assert max(map(len, text.splitlines())) < 200
+    json.dumps(plan_facts(plan, EVERYTHING))
