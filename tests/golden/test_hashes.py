@@ -1,0 +1,86 @@
+"""Golden hashes on the host: one for every executor and split of a case, and the committed one where it is known."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import mujoco
+import numpy as np
+import pytest
+
+from tests.golden import environment, hashes, play
+from tests.golden.cases import CASES, WORLDS
+from tests.golden.play import Outcome
+
+DTYPES = ("float32", "float64")
+SPLIT = ("ant, RK4", "linkage, noslip, equalities", "tables, found pairs", "five models, some pause")
+
+each = pytest.mark.parametrize(("name", "dtype"), [(name, dtype) for name in CASES for dtype in DTYPES])
+
+
+@cache
+def serial(name: str, dtype: str) -> Outcome:
+    return play.play(CASES[name], "host", "serial", dtype)
+
+
+@each
+def test_every_executor_gives_one_hash(name: str, dtype: str) -> None:
+    for executor in ("threads", "shuffled"):
+        assert play.play(CASES[name], "host", executor, dtype).hash == serial(name, dtype).hash, executor
+
+
+@each
+def test_the_hash_is_the_committed_one(name: str, dtype: str) -> None:
+    hashes.assert_committed(environment.key("host", dtype), name, serial(name, dtype).hash)
+
+
+@each
+def test_the_worlds_move_apart_and_touch_what_the_case_says(name: str, dtype: str) -> None:
+    """The hash of worlds at rest would guard nothing."""
+    outcome, case = serial(name, dtype), CASES[name]
+    assert outcome.finite
+    assert outcome.apart
+    assert outcome.speed > 0.5
+    assert outcome.contacts >= case.contacts
+    assert outcome.rows >= max(1, case.rows)
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_no_hash_depends_on_the_shards(name: str) -> None:
+    for executor, shards in (("threads", 3), ("shuffled", WORLDS)):
+        found = play.play(CASES[name], "host", executor, "float32", shards)
+        assert found.hash == serial(name, "float32").hash, f"{executor}, {shards} shards"
+
+
+def test_the_cases_use_every_part_of_the_physics() -> None:
+    compiled = [source() for case in CASES.values() for source in case.sources]
+    options = [mj.opt for mj in compiled]
+    integrator, cone, solver = mujoco.mjtIntegrator, mujoco.mjtCone, mujoco.mjtSolver
+    explicit = (integrator.mjINT_EULER, integrator.mjINT_RK4)
+    integrators = (*explicit, integrator.mjINT_IMPLICIT, integrator.mjINT_IMPLICITFAST)
+    assert {opt.integrator for opt in options} == set(map(int, integrators))
+    assert {opt.cone for opt in options} == {int(cone.mjCONE_PYRAMIDAL), int(cone.mjCONE_ELLIPTIC)}
+    assert {opt.solver for opt in options} == {int(solver.mjSOL_NEWTON), int(solver.mjSOL_CG), int(solver.mjSOL_PGS)}
+    assert any(opt.noslip_iterations for opt in options)
+    assert any(opt.density for opt in options)
+    for count in ("nmocap", "nhfield", "nmesh", "ntendon", "na", "nsensor", "neq"):
+        assert any(getattr(mj, count) for mj in compiled), count
+    assert any((mj.actuator_gaintype == mujoco.mjtGain.mjGAIN_MUSCLE).any() for mj in compiled)
+    assert any(mj.ntree > 10 and mj.nv > 64 for mj in compiled)
+    assert any(mj.ngeom > 70 for mj in compiled)
+    assert any(len(case.sources) > 2 and case.pauses for case in CASES.values())
+    assert any(case.params for case in CASES.values())
+
+
+def test_no_two_cases_have_one_hash_and_no_hash_is_of_no_case() -> None:
+    for key, known in hashes.read().items():
+        assert len(set(known.values())) == len(known), key
+        assert set(known) <= set(CASES), key
+
+
+def test_a_hash_tells_neighbouring_numbers_apart() -> None:
+    ones = np.ones(5)
+    other = ones.copy()
+    other[3] = np.nextafter(1.0, 2.0)
+    assert play.hash_of([ones]) != play.hash_of([other])
+    assert play.hash_of([ones, ones]) == play.hash_of([np.ones(5), np.ones(5)])
