@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import faulthandler
-import json
 import multiprocessing
 import os
 import platform
@@ -297,6 +296,7 @@ def main(argv: list[str] | None = None) -> int:
             )
     if args.json is not None:
         from benchmarks.stepping import hardware
+        from simengine.cli.result_file import write_json
 
         document = {
             "hardware": hardware(),
@@ -306,7 +306,7 @@ def main(argv: list[str] | None = None) -> int:
             "work": {"executor": executor, **{k: v for k, v in vars(args).items() if k not in ("json", "executor")}},
             "rows": rows,
         }
-        args.json.write_text(json.dumps(document, indent=1) + "\n")
+        write_json(document, args.json)
     return 0 if all(row["equal"] for row in rows) else 1
 
 

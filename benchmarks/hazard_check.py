@@ -1,6 +1,6 @@
 """Time the window's hazard check: insertion, check and completion of one call, in nanoseconds of processor time.
 
-    python benchmarks/hazard_check.py [--window 32] [--segments-per-call 10] [--json]
+    python benchmarks/hazard_check.py [--window 32] [--segments-per-call 10] [--json FILE]
 
 The window is kept full: each measured call starts and completes the oldest call of the window, and inserts the next.
 Calls are built beforehand on interned segments. Four lists are measured:
@@ -19,12 +19,14 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
-import platform
 import random
 import statistics
+import sys
+from pathlib import Path
 from time import process_time_ns
 
+from simengine.cli.machine import result_header
+from simengine.cli.result_file import write_json
 from simengine_scheduler import KernelCall, PythonLaunch, Segments, Window
 
 CALLS = 2000  # a list; measured as one batch
@@ -113,16 +115,16 @@ def main() -> None:
     parser.add_argument("--window", type=int, default=32, help="calls in the window")
     parser.add_argument("--segments-per-call", type=int, default=10, help="segments that each call touches")
     parser.add_argument("--repeats", type=int, default=31, help=f"batches of {CALLS} calls, at least 7")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--json", type=Path, help="file for the results; - prints them instead of the table")
     options = parser.parse_args()
     repeats = max(options.repeats, 7)
     gc.disable()
     start = start_nanoseconds(options.window, repeats)
     rows = [measure(kind, options.segments_per_call, options.window, repeats, start) for kind in LISTS]
-    if options.json:
-        about = {"window": options.window, "segments_per_call": options.segments_per_call, "start_ns": round(start)}
-        machine = {"python": platform.python_version(), "machine": platform.machine()}
-        print(json.dumps({**about, **machine, "lists": rows}))
+    about = {"window": options.window, "segments_per_call": options.segments_per_call, "start_ns": round(start)}
+    header = result_header("python benchmarks/hazard_check.py " + " ".join(sys.argv[1:]))
+    write_json({**header, **about, "lists": rows}, options.json)
+    if str(options.json) == "-":
         return
     print(f"insertion + check + completion, window {options.window}, {options.segments_per_call} segments a call")
     for row in rows:

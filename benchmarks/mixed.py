@@ -30,6 +30,7 @@ from benchmarks.stepping import (
     steps_of_all_sets,
     timed_steps,
 )
+from simengine.cli.result_file import write_json
 
 SIX = ("ant", "half_cheetah", "hopper", "walker2d_v5", "humanoid", "humanoidstandup")
 
@@ -171,9 +172,7 @@ def main() -> int:
             row: dict[str, Any] = {"models": shown, **attempted(models, worlds, executor, args)}
             rows.append(row | ({} if "error" in row else beside(row, names, models, executor, args)))
             print(json.dumps(rows[-1]), flush=True)
-            if args.json:  # what is measured stays, whatever comes after it
-                args.json.parent.mkdir(parents=True, exist_ok=True)
-                args.json.write_text(json.dumps(document("benchmarks.mixed", rows), indent=1) + "\n")
+            write_json(document("benchmarks.mixed", rows), args.json)  # what is measured stays, whatever comes next
     return 0
 
 

@@ -29,6 +29,7 @@ import simengine
 from benchmarks.models import ASSETS
 from benchmarks.stepping import group_controls, hardware, package_versions
 from simengine import zoo
+from simengine.cli.result_file import write_json
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -127,9 +128,7 @@ def run(args: argparse.Namespace) -> int:
         "command": "python -m benchmarks.parity " + " ".join(sys.argv[1:]),
         "parity": rows,
     }
-    if args.json:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps(document, indent=1) + "\n")
+    write_json(document, args.json)
     return int(not all(row.get("passed", True) for row in rows))
 
 

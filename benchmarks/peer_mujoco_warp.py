@@ -23,6 +23,7 @@ import numpy as np
 from benchmarks.models import compiled, short
 from benchmarks.piles import settled
 from benchmarks.stepping import CONTROL_SETS, hardware
+from simengine.cli.result_file import write_json
 
 
 def first_states(model: str, mj: mujoco.MjModel, worlds: int, settle: int) -> tuple[np.ndarray, np.ndarray]:
@@ -158,8 +159,7 @@ def main() -> int:
         for worlds in args.worlds:
             rows.append(attempted(model, worlds, args))
             print(json.dumps(rows[-1]), flush=True)
-            if args.json:  # what is measured stays, whatever comes after it
-                args.json.write_text(json.dumps(document(rows), indent=1) + "\n")
+            write_json(document(rows), args.json)  # what is measured stays, whatever comes next
     return 0
 
 

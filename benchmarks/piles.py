@@ -11,7 +11,6 @@ seconds, kernels to be compiled aside. Where one fails its row says why. The fil
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import statistics
 import sys
@@ -27,6 +26,7 @@ import numpy as np
 
 import simengine
 from simengine.cli.machine import result_header
+from simengine.cli.result_file import write_json
 from simengine.zoo import PILES, pile_xml
 
 SETTLING = 8
@@ -213,15 +213,6 @@ def cell(text: str) -> tuple[int, int]:
     return bodies, worlds
 
 
-def write(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write a file of results in one move, so that it is whole whenever the run may end."""
-    document = {**result_header("python -m benchmarks.piles " + " ".join(sys.argv[1:])), "rows": rows}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    part.replace(path)
-
-
 def main() -> None:
     """Measure every pile."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -240,12 +231,12 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="file for the results")
     args = parser.parse_args()
     cells = args.cells or list(product(args.bodies, args.worlds))
+    header = result_header("python -m benchmarks.piles " + " ".join(sys.argv[1:]))
     rows: list[dict[str, Any]] = []
     for kind, (bodies, worlds) in product(args.kinds, cells):
         rows.append(attempted(bodies, worlds, kind, args))
         print("\n".join(shown(rows[-1])), flush=True)
-        if args.json:
-            write(args.json, rows)
+        write_json({**header, "rows": rows}, args.json)  # what is measured stays, whatever comes next
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ spreads them over streams call by call, `pipeline` has a graph ready on each wor
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from simengine.cli.result_file import write_json
 from simengine_scheduler import CudaLaunch, Executor, JobArguments, JobKind, KernelCall, Segments, make_executor
 
 _SOURCE = r"""
@@ -110,8 +110,7 @@ def main() -> None:
                 f"host {row['host_us_a_job']:6.1f} us a job  {row['stolen']:3} stolen",
                 flush=True,
             )
-    if args.json:
-        args.json.write_text(json.dumps({"arguments": vars(args) | {"json": None}, "rows": rows}, indent=1) + "\n")
+    write_json({"arguments": vars(args) | {"json": None}, "rows": rows}, args.json)
 
 
 if __name__ == "__main__":

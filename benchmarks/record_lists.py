@@ -23,8 +23,9 @@ from benchmarks.mixed import SIX
 from benchmarks.models import compiled, short
 from benchmarks.piles import settled
 from benchmarks.stepping import document, group_controls, scatter_group
+from simengine.cli.result_file import write_json
+from simengine.plan.issue import Issue
 from simengine_scheduler import EXECUTORS, KernelCall, ListRecorder, make_executor
-from simengine_scheduler.recording import write_json
 
 GRASP = str(Path(simengine.__file__).parent / "zoo" / "grasp.xml")
 WORKLOADS = (
@@ -99,10 +100,14 @@ class Workload:
         usual = self.engine.backend.executor_options(name, len(self.sim.groups))
         return make_executor(name, **{**usual, "segments": self.engine.segments, **options, **more})
 
+    def issue_by(self, emission: str) -> None:
+        """Have steps issued "counted" or "ahead" from here on."""
+        self.engine.issuing = self.engine.issuing._replace(emission=emission, issue=Issue(emission))
+
     def seconds(self, text: str, emission: str, steps: int, rounds: int) -> float:
         """Seconds a step takes under an executor, the median over rounds, from the same states every time."""
         self.start()
-        self.engine.emission = emission
+        self.issue_by(emission)
         self.engine.executor = self.executor(text)
         try:
             self.sim.step(steps)
@@ -122,14 +127,14 @@ class Workload:
     def recorded(self, emission: str, steps: int, repeats: int) -> dict[str, Any]:
         """The list of a step, as data, with durations over so many repeats after so many steps."""
         self.start()
-        self.engine.emission = emission
+        self.issue_by(emission)
         self.sim.step(steps)
         inner = self.executor("serial", record="times")
         calls = len(self.sim.last_kernel_list)
         pause, overhead = self._pause(calls) if self.sim.backend == "cuda" else (None, 0.0)
         recorder = ListRecorder(inner, self.engine.segments, pause, overhead)
         for _ in range(repeats):
-            self.engine._advance(recorder, 1, frozenset(), (), emission)
+            self.engine._advance(recorder, 1, frozenset(), (), Issue(emission))
             self.sim.synchronize()
         result = recorder.result(models=self.models, worlds=self.worlds, emission=emission, overhead=overhead)
         recorder.close()
@@ -186,7 +191,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--repeats", type=int, default=16, help="steps recorded, in the middle of those timed")
     parser.add_argument("--json", type=Path, required=True, help="result; compressed if it ends in .gz")
     args = parser.parse_args(arguments)
-    args.json.parent.mkdir(parents=True, exist_ok=True)
     costs: dict[str, float] = {}
     if args.backend in ("auto", "cuda") and not simengine.available_backends()["cuda"]:
         from benchmarks.launch_costs import measured
@@ -197,7 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def note(row: dict[str, Any]) -> None:
         if not rows or rows[-1] is not row:
             rows.append(row)
-        write_json(args.json, {**document("benchmarks.record_lists", rows), "costs": costs})
+        write_json({**document("benchmarks.record_lists", rows), "costs": costs}, args.json)
 
     for text in args.workloads:
         begin = time.perf_counter()

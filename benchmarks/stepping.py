@@ -26,6 +26,7 @@ import numpy as np
 
 import simengine
 from benchmarks.models import compiled, short
+from simengine.cli.result_file import write_json
 
 CONTROL_SETS = 10
 
@@ -236,10 +237,7 @@ def main() -> int:
                     row["ratio"] = round(row["steps_per_s"] / row["peer_steps_per_s"], 2)
                 rows.append(row)
                 print(json.dumps(row), flush=True)
-    if args.json:
-        found = document("benchmarks.stepping", rows)
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps(found, indent=1) + "\n")
+    write_json(document("benchmarks.stepping", rows), args.json)
     return 0
 
 

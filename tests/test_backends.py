@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from simengine import NonFiniteError, Simulation, available_backends, load_model
-from simengine.backends import select
+from simengine.backends.base import Backend
+from simengine.backends.cuda import CudaBackend
 from simengine.backends.host import HostBackend
 from simengine.errors import BackendError
 from simengine.state.fields import FIELDS
@@ -65,10 +66,11 @@ def test_auto_takes_the_first_backend_that_is_there() -> None:
 
 
 def test_auto_falls_back_to_jax_without_gpu_and_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails() -> HostBackend:
+    def fails(self: Backend) -> None:
         raise BackendError("missing here")
 
-    monkeypatch.setattr(select, "_MAKERS", {"cuda": fails, "host": fails})
+    for backend in (CudaBackend, HostBackend):
+        monkeypatch.setattr(backend, "__init__", fails)
     sim = Simulation(BALL)
     assert (sim.backend, sim.executor) == ("jax", "none")
     assert available_backends() == {"cuda": "missing here", "host": "missing here", "jax": ""}

@@ -10,7 +10,7 @@ import pytest
 
 from simengine import Simulation
 from simengine.state.fields import FIELDS
-from simengine_scheduler import validate
+from simengine_scheduler import Executor, make_executor, validate
 from tests.emission.worlds import Start, ant, ant_start, host, snapshot
 from tests.models import OWN
 
@@ -143,21 +143,29 @@ def test_several_steps_in_one_call_are_single_steps() -> None:
     assert snapshot(sims[0]) == snapshot(sims[1])
 
 
+def recorder(sim: Simulation, executor: str) -> Executor:
+    """An executor that records the order in which it runs calls."""
+    return make_executor(executor, **{**sim.executor_options, "record": "order", "workers": 4})
+
+
 @pytest.mark.parametrize("executor", ["serial", "threads", "shuffled", "simulated"])
 def test_a_recorded_run_is_legal(executor: str) -> None:
-    options = {"record": "order", "workers": 4}
-    sim = host(ant(), WORLDS, executor=executor, shards=4, executor_options=options)
-    rolled(sim, ant_start(WORLDS), controls()[:3])
-    engine = sim._engine
-    assert len(engine.trace.order) == len(sim.last_kernel_list)
-    assert validate(engine.trace.order, engine.trace, engine.segments) == []
+    sim = host(ant(), WORLDS, shards=4)
+    sim.set_state(**ant_start(WORLDS)._asdict())
+    recording = recorder(sim, executor)
+    for ctrl in controls()[:3]:
+        trace = sim.step_through(recording, ctrl=ctrl)
+        assert len(trace.order) == len(sim.last_kernel_list)
+        assert validate(trace.order, trace, sim.segments) == []
+    recording.close()
 
 
 def test_a_recorded_run_is_out_of_program_order() -> None:
     """The shuffled executor does shuffle, so that the comparisons above mean something."""
-    sim = host(ant(), WORLDS, executor="shuffled", shards=4, executor_options={"record": "order"})
-    rolled(sim, ant_start(WORLDS), controls()[:1])
-    issued = [step.seq for step in sim._engine.trace.log if step.kind == "issue"]
+    sim = host(ant(), WORLDS, shards=4)
+    sim.set_state(**ant_start(WORLDS)._asdict())
+    trace = sim.step_through(recorder(sim, "shuffled"), ctrl=controls()[0])
+    issued = [step.seq for step in trace.log if step.kind == "issue"]
     assert issued != sorted(issued)
     assert sorted(issued) == list(range(len(issued)))
 

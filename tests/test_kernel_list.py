@@ -9,18 +9,17 @@ import numpy as np
 import pytest
 
 from simengine import Model, Simulation, load_model
-from simengine.emission.calls import EmittedCall
 from simengine.model.table import PAIR_TYPES
-from simengine.state.fields import COLUMNS, ROW_CLASSES
+from simengine.state.fields import FIELD, ROW_CLASSES
 from simengine_scheduler import Cost
+from tests.emission.lists import Work, evaluations, touched, work, written
 from tests.emission.worlds import BALL, ant, ant_start, ants, host, oracle
 from tests.models import OWN
 from tests.oracle import sample
 
-FIXED = ["position", "scan", "smooth"]
-AFTER = ("rne_post", "sense_motion", "sense_forces")
-ASKED_FOR = {"sites": "nsite", "tendon": "ntendon", "tendon_velocity": "ntendon", "transmission": "nu"}
-ASKED_FOR |= {"energy": "nbody"}
+ASKED_FOR = {"site_xpos": "nsite", "ten_length": "ntendon", "ten_velocity": "ntendon", "actuator_length": "nu"}
+ASKED_FOR |= dict.fromkeys(("energy", "cfrc_ext", "cacc", "subtree_linvel", "sensordata"), "nbody")
+"""Fields that no step needs for itself, and the size of a model without which they are empty."""
 
 FEET = """
 <mujoco model="feet">
@@ -45,94 +44,76 @@ def as_one_problem(model: Model) -> Model:
     return model
 
 
-def evaluations(sim: Simulation) -> list[list[EmittedCall]]:
-    """The list of a simulation of one shard, split at each evaluation of the dynamics."""
-    split: list[list[EmittedCall]] = []
-    for entry in sim.last_kernel_list:
-        if entry.name == "position":
-            split.append([])
-        split[-1].append(entry)
-    return split
-
-
-def sizes(calls: list[EmittedCall]) -> dict[str, int]:
-    """Worlds of each call by name; a name may not occur twice."""
-    assert len({call.name for call in calls}) == len(calls)
-    return {call.name: call.units for call in calls}
-
-
 def pair_type(mj: mujoco.MjModel, geoms: np.ndarray) -> str:
     """Name of the pair type of a contact's geoms."""
     names = [mujoco.mjtGeom(t).name.removeprefix("mjGEOM_").lower() for t in sorted(mj.geom_type[geoms])]
     return "_".join(names)
 
 
-def row_call(prefix: str, nefc: int) -> str:
-    """Name of the call that finishes a world with so many rows."""
-    if nefc == 0:
-        return f"advance_{prefix}"
-    bound = next((bound for bound in ROW_CLASSES if nefc <= bound), None)
-    return f"finish_{prefix}_arena" if bound is None else f"finish_{prefix}_{bound}"
+def row_class(nefc: int) -> str:
+    """The count of the worlds of the size class that holds so many rows."""
+    return next((f"rows_{bound}" for bound in ROW_CLASSES if nefc <= bound), "rows_more")
 
 
-def expected_sizes(model: Model, qpos: np.ndarray, prefix: str, post: bool) -> dict[str, int]:
-    """What one evaluation must emit for these states, by MuJoCo's contacts and rows."""
-    count: Counter[str] = Counter()
+def expected(model: Model, qpos: np.ndarray) -> Work:
+    """What one evaluation must do for these states, by MuJoCo's contacts and rows."""
+    narrowphase, classes = Counter[str](), Counter[str]()
     for state in qpos:
         data = oracle(model, state)
-        for name in {pair_type(model.mj, geoms) for geoms in data.contact.geom}:
-            count[name] += 1
-        count[row_call(prefix, data.nefc)] += 1
-    worlds = {"position": len(qpos), "scan": len(COLUMNS), "smooth": len(qpos)}
-    extra = (*(name for name, size in ASKED_FOR.items() if getattr(model, size)), *AFTER)
-    return worlds | dict(count) | (dict.fromkeys(extra, len(qpos)) if post else {})
+        narrowphase.update({pair_type(model.mj, geoms) for geoms in data.contact.geom})
+        classes[row_class(data.nefc)] += 1
+    return Work(dict(narrowphase), sorted(classes.values()), {len(qpos)})
 
 
-def listed(qpos: np.ndarray) -> list[dict[str, int]]:
-    """Sizes of the calls of each evaluation of one step of ants."""
+def asked_for(sim: Simulation) -> set[str]:
+    """Of the fields that no step needs, those that the latest list writes."""
+    return written(sim, *sim.last_kernel_list) & set(ASKED_FOR)
+
+
+def listed(qpos: np.ndarray) -> list[Work]:
+    """What each evaluation of one step of ants does."""
     sim = host(ant(), len(qpos), shards=1, dtype="float64")
     sim.set_state(qpos=qpos)
     sim.step()
-    return [sizes(calls) for calls in evaluations(sim)]
+    return [work(sim, calls) for calls in evaluations(sim)]
 
 
 def test_an_ant_in_the_air_emits_no_narrowphase_and_no_solver() -> None:
-    air = ants(3.0)
-    assert listed(air) == [{"position": 4, "scan": len(COLUMNS), "smooth": 4, "advance_rk4": 4}] * 4
+    assert listed(ants(3.0)) == [Work({}, [4], {4})] * 4
+    sim = host(ant(), 4, shards=1)
+    sim.set_state(qpos=ants(3.0))
+    sim.step()
+    assert not touched(sim, *sim.last_kernel_list) & {"contact_dist", "efc_J"}
 
 
 def test_an_ant_emits_other_lists_in_the_air_standing_and_on_its_back() -> None:
-    air, stand, back = (listed(q)[0] for q in (ants(3.0), ants(0.5), ants(0.24, upside_down=True)))
-    assert "plane_capsule" not in air
+    air, stand, back = (listed(q)[0].narrowphase for q in (ants(3.0), ants(0.5), ants(0.24, upside_down=True)))
+    assert air == {}
     assert stand["plane_capsule"] == 4
     assert "plane_sphere" not in stand
     assert back["plane_sphere"] == 4
-    assert len({frozenset(names) for names in (air, stand, back)}) == 3
 
 
 def test_runge_kutta_emits_four_evaluations_and_euler_one() -> None:
-    sim = host(ant(), 3, shards=1)
-    sim.step()
-    assert [e.name for e in sim.last_kernel_list].count("scan") == 4
-    ball = host(BALL, 3, shards=1)
-    ball.step()
-    assert [e.name for e in ball.last_kernel_list] == [*FIXED, "advance_euler"]
+    for model, number in ((ant(), 4), (BALL, 1)):
+        sim = host(model, 3, shards=1)
+        sim.step()
+        counted = [entry for entry in sim.last_kernel_list if "totals" in written(sim, entry)]
+        assert len(counted) == len(evaluations(sim)) == number
 
 
 def test_the_list_is_that_of_the_last_step() -> None:
     sim = host(BALL, 3, shards=1)
     sim.step(7)
-    assert [e.name for e in sim.last_kernel_list] == [*FIXED, "advance_euler"]
+    (calls,) = evaluations(sim)
+    assert work(sim, calls) == Work({}, [3], {3})
+    assert {"qpos", "qvel"} <= written(sim, *calls)
+    assert asked_for(sim) == set()
     sim.forward()
-    assert [e.name for e in sim.last_kernel_list] == [
-        *FIXED,
-        "transmission",
-        "energy",
-        "sense_motion",
-        "advance_forward",
-        "rne_post",
-        "sense_forces",
-    ]
+    (calls,) = evaluations(sim)
+    assert work(sim, calls) == Work({}, [3], {3})
+    assert not {"qpos", "qvel"} & written(sim, *calls)
+    assert asked_for(sim) == {field for field, size in ASKED_FOR.items() if getattr(sim.model, size)}
 
 
 def test_calls_of_a_step_match_mujoco_for_ants() -> None:
@@ -141,10 +122,12 @@ def test_calls_of_a_step_match_mujoco_for_ants() -> None:
     sim = host(ant(), 60, shards=1, dtype="float64")
     sim.set_state(**start._asdict())
     sim.step()
-    assert sizes(evaluations(sim)[0]) == expected_sizes(ant(), start.qpos, "rk4", post=False)
+    assert work(sim, evaluations(sim)[0]) == expected(ant(), start.qpos)
+    assert asked_for(sim) == set()
     qpos = np.array(sim.qpos)
     sim.forward()
-    assert sizes(evaluations(sim)[0]) == expected_sizes(ant(), qpos, "forward", post=True)
+    assert work(sim, evaluations(sim)[0]) == expected(ant(), qpos)
+    assert asked_for(sim) == {field for field, size in ASKED_FOR.items() if getattr(ant(), size)}
 
 
 @pytest.mark.parametrize("name", ["pile", "two_arms", "contact_parameters", "parallel_capsules"])
@@ -153,9 +136,10 @@ def test_calls_match_mujoco_for_every_pair_type(name: str) -> None:
     sim = host(model, len(qpos), shards=1, dtype="float64")
     sim.set_state(qpos=qpos)
     sim.forward()
-    expected = expected_sizes(model, qpos, "forward", post=True)
-    assert set(expected) & set(PAIR_TYPES)
-    assert sizes(evaluations(sim)[0]) == expected
+    wanted = expected(model, qpos)
+    assert set(wanted.narrowphase) & set(PAIR_TYPES)
+    assert work(sim, evaluations(sim)[0]) == wanted
+    assert asked_for(sim) == {field for field, size in ASKED_FOR.items() if getattr(model, size)}
 
 
 def test_worlds_are_split_into_row_classes() -> None:
@@ -166,10 +150,11 @@ def test_worlds_are_split_into_row_classes() -> None:
     sim = host(model, len(standing), shards=1, dtype="float64")
     sim.set_state(qpos=qpos)
     sim.step()
-    classes = {"advance_euler": 3, "finish_euler_8": 2, "finish_euler_16": 2, "finish_euler_32": 2}
-    classes |= {"finish_euler_64": 2, "finish_euler_128": 2, "finish_euler_arena": 3}
-    everything = sizes(sim.last_kernel_list)
-    assert everything == {"position": 16, "scan": len(COLUMNS), "smooth": 16, "plane_sphere": 13} | classes
+    (calls,) = evaluations(sim)
+    assert work(sim, calls) == Work({"plane_sphere": 13}, [2, 2, 2, 2, 2, 3, 3], {16})
+    classes = Counter(row_class(4 * int(number)) for number in standing)
+    assert set(classes) == {*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more"}
+    assert classes.items() <= sim.counts().items()
     for world, state in enumerate(qpos):
         data = oracle(model, state)
         mujoco.mj_step(model.mj, data)
@@ -197,23 +182,33 @@ def test_each_shard_emits_for_its_own_worlds() -> None:
     sim = host(ant(), 6, shards=3, dtype="float64")
     sim.set_state(qpos=qpos)
     sim.forward()
-    touching = {e.call.tag.shard for e in sim.last_kernel_list if e.name == "plane_sphere"}
+    shards = {0, 1, 2}
+    touching = {e.call.tag.shard for e in sim.last_kernel_list if "contact_dist" in written(sim, e)}
     assert touching == {2}
-    assert {e.call.tag.shard for e in sim.last_kernel_list if e.name == "position"} == {0, 1, 2}
+    for field in ("totals", "qacc"):
+        assert {e.call.tag.shard for e in sim.last_kernel_list if field in written(sim, e)} == shards
 
 
 def test_cost_hints_grow_with_worlds_and_precision() -> None:
+    of_numbers = set[str]()
+
     def costs(worlds: int, dtype: str) -> dict[str, Cost]:
         sim = host(ant(), worlds, shards=1, dtype=dtype)
         sim.forward()
-        return {e.name: e.call.cost for e in sim.last_kernel_list if e.name in FIXED}
+        entries = sim.last_kernel_list
+        of_numbers.update(e.name for e in entries if any(FIELD[f].kind == "real" for f in written(sim, e) & set(FIELD)))
+        return {e.name: e.call.cost for e in entries}
 
     few, many, precise = costs(4, "float32"), costs(12, "float32"), costs(4, "float64")
-    assert sorted(few) == sorted(FIXED)
+    assert few.keys() == many.keys() == precise.keys()
+    assert of_numbers < few.keys()
     for name, cost in few.items():
         assert many[name].flops == 3 * cost.flops > 0
         assert many[name].bytes == 3 * cost.bytes > 0
-        assert cost.bytes < precise[name].bytes <= 2 * cost.bytes or name == "scan"  # which touches integers only
+        if name in of_numbers:
+            assert cost.bytes < precise[name].bytes <= 2 * cost.bytes
+        else:
+            assert cost.bytes == precise[name].bytes
 
 
 def test_frozen_worlds_cause_no_calls() -> None:
@@ -221,9 +216,9 @@ def test_frozen_worlds_cause_no_calls() -> None:
     sim.set_state(qpos=ants(0.24, upside_down=True))
     np.asarray(sim.qpos)[1:, 0] = np.nan
     sim.step()
-    names = sizes(evaluations(sim)[0])
-    assert names["plane_sphere"] == 1
-    assert sum(units for name, units in names.items() if name.startswith(("finish", "advance"))) == 1
+    found = work(sim, evaluations(sim)[0])
+    assert found.narrowphase["plane_sphere"] == 1
+    assert found.finished == [1]
     np.asarray(sim.qpos)[0, 0] = np.nan
     sim.step()
-    assert [sizes(calls) for calls in evaluations(sim)] == [{"position": 4, "scan": len(COLUMNS), "smooth": 4}] * 4
+    assert [work(sim, calls) for calls in evaluations(sim)] == [Work({}, [], {4})] * 4

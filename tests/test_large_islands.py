@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, check_model
+from simengine.backends.host import HostBackend
+from simengine.emission.store import GroupStore
 from simengine.model import Model, load_model
 from simengine.plan import islands as island_kernels
 from simengine.plan.evaluation import plan_evaluation
+from simengine.plan.issue import Issue, Issuing
 from simengine.plan.selection import Selection
-from simengine.state.fields import FIELDS
+from simengine.plan.step_plan import plan_step
+from simengine.state.fields import FIELDS, MOST_LARGE_DOFS
 from tests.islands import dropped, every_row, heap, pile, roped
 
 STEPS = (0, 20, 60, 150)
@@ -60,8 +64,8 @@ def test_a_huge_pile_agrees_with_mujoco() -> None:
     sim = Simulation(model, 1, backend="host", dtype="float64")
     sim.set_state(**states)
     sim.forward()
-    assert any(entry.call.name == "solve_large_islands_huge" for entry in sim.last_kernel_list)
     data = solved_by_mujoco(model, states["qpos"][0], states["qvel"][0])
+    assert data.island_nv[: data.nisland].max() > MOST_LARGE_DOFS
     assert np.abs(np.asarray(sim.field("qacc"))[0] - data.qacc).max() < 1e-6 * np.abs(data.qacc).max()
     sim.close()
 
@@ -117,15 +121,15 @@ def test_projected_gauss_seidel_takes_the_steps_of_mujoco(cone: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_dense_and_large_solutions_agree(dtype: str) -> None:
-    fields = []
+    fields, launched = [], []
     for dofs in (2**31 - 1, 0):
         sim = Simulation(without_dense(EVERY_ROW, dofs), len(STEPS), backend="host", dtype=dtype)
         sim.set_state(**dropped(heap(12), STEPS))
         sim.forward()
-        kernels = [entry.call.name for entry in sim.last_kernel_list]
-        assert ("solve_large_islands_large" in kernels) == (dofs == 0)
+        launched.append([entry.name for entry in sim.last_kernel_list])
         fields.append({name: np.asarray(sim.field(name)) for name in ("qacc", "qfrc_constraint")})
         sim.close()
+    assert launched[0] != launched[1]
     for name, dense in fields[0].items():
         scale = np.maximum(1.0, np.abs(dense).max(axis=1, keepdims=True))
         error = (np.abs(fields[1][name] - dense) / scale).max()
@@ -156,11 +160,12 @@ def test_every_setting_gives_the_same_bits() -> None:
 
 def test_memory_to_work_in_grows_in_its_place() -> None:
     """Kernels of large worlds work in it one after another on the GPU; calls made before must find it where it went."""
-    sim = Simulation(heap(12), 3, backend="host", shards=2)
-    store = sim._engine.stores[0]
-    held = sim.nbytes()
+    issuing = Issuing("serial", "counted", Issue.COUNTED, by_islands=True)
+    store = GroupStore("heap", plan_step(load_model(heap(12)), 3, HostBackend(), "float32", issuing, shards=2))
+    assert store.bounds == (0, 1, 3)
+    held = store.nbytes()
     small = store.scratch(1, 100)
-    assert sim.nbytes() - held == small.nbytes == 2 * 100 * 4
+    assert store.nbytes() - held == small.nbytes == 2 * 100 * 4
     assert store.scratch(1, 60) is small
     assert small.nbytes == 2 * 100 * 4
     before = small.ptr
@@ -168,4 +173,3 @@ def test_memory_to_work_in_grows_in_its_place() -> None:
     assert small.ptr != before
     assert small.nbytes == 2 * 5000 * 4
     assert store.scratch(0, 100) is not small
-    sim.close()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import jax
 import mujoco
 import numpy as np
 import pytest
 
 from simengine import Simulation, load_model
-from simengine.engines.jax_engine import JaxEngine
-from simengine.engines.list_engine import ListEngine
 from simengine.model.params import PARAMS, WorldParameters
 from tests.params import WORLDS, compiled, drawn, errors, model, simulated, states, unmark
 
@@ -85,19 +86,17 @@ def test_worlds_that_were_not_named_keep_their_bits() -> None:
 
 
 def test_parameters_can_be_read_and_set_again_without_new_memory() -> None:
-    sim = simulated(model("hopper"), WORLDS, states("hopper"))
+    sim = simulated(model("hopper"), WORLDS, states("hopper"), emission="ahead")
     group = sim.groups[0]
     assert np.array_equal(group.params("body_mass"), np.tile(sim.model.mj.body_mass, (WORLDS, 1)))
     sim.set_params(body_mass=2 * sim.model.mj.body_mass, dof_damping=np.ones((WORLDS, sim.model.nv)))
-    engine = sim._engine
-    assert isinstance(engine, ListEngine)
-    table, emitters = engine.parameters[0].table, engine.emitters[0]
     sim.step()
+    held, lists = sim.nbytes(), sim.emitters()
     for factor in (0.5, 3.0):
         sim.set_params(np.array([True, False, False, False]), body_mass=factor * sim.model.mj.body_mass)
         sim.step()
-    assert engine.parameters[0].table is table
-    assert engine.emitters[0] is emitters
+    assert sim.nbytes() == held
+    assert all(one is other for one, other in zip(sim.emitters(), lists, strict=True))
     assert np.array_equal(group.params("body_mass")[0], 3 * sim.model.mj.body_mass)
     assert np.array_equal(group.params("body_mass")[1], 2 * sim.model.mj.body_mass)
 
@@ -166,7 +165,9 @@ def test_steps_in_jax_are_those_of_compiled_models() -> None:
     before = sim.nbytes()
     sim.set_params(**values)
     assert sim.nbytes() > before
-    sim.step()
+    with compilations() as compiled_first:
+        sim.step()
+    assert compiled_first
     compare(mj, sim, values)
     first = np.asarray(sim.qpos[1]).tobytes()
     again = {"body_mass": 2 * values["body_mass"][[3, 0, 2]], "gravity": np.array([0.5, 0.0, -3.0])}
@@ -176,14 +177,29 @@ def test_steps_in_jax_are_those_of_compiled_models() -> None:
     sim.set_state(**fallen())
     sim.set_params([3, 0, 2], **again)
     sim.set_params(np.zeros(WORLDS, bool), body_mass=np.ones(sim.model.nbody))
-    sim.step()
+    with compilations() as compiled_again:
+        sim.step()
+    assert not compiled_again
     compare(mj, sim, values)
     assert np.asarray(sim.qpos[1]).tobytes() == first  # it was not named
     for name, value in values.items():
         assert np.array_equal(sim.groups[0].params(name), value), name
-    engine = sim._engine
-    assert isinstance(engine, JaxEngine)
-    assert engine._jitted[0]._cache_size() == 1
+
+
+@contextmanager
+def compilations() -> Iterator[list[str]]:
+    """Yields a list that grows with each program that JAX compiles meanwhile."""
+    found: list[str] = []
+
+    def note(event: str, seconds: float, **about: str | int) -> None:
+        if event.endswith("backend_compile_duration"):
+            found.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    try:
+        yield found
+    finally:
+        jax.monitoring.unregister_event_duration_listener(note)
 
 
 def compare(mj: mujoco.MjModel, sim: Simulation, values: dict[str, np.ndarray]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import mujoco
 from benchmarks.features.engines import PEERS, refusal, version
 from benchmarks.features.probes import PROBES
 from benchmarks.features.table import PAGE, RESULTS, page
+from simengine.cli.result_file import write_json
 
 
 def ask_peers(out: Path) -> int:
@@ -37,7 +37,7 @@ def ask_peers(out: Path) -> int:
         "versions": versions,
         "refusals": answers,
     }
-    out.write_text(json.dumps(result, indent=1) + "\n")
+    write_json(result, out)
     return 0
 
 

@@ -20,6 +20,7 @@ from benchmarks.gpu_model.fit import fit, from_costs
 from benchmarks.gpu_model.report import plot, table, validation_table
 from benchmarks.gpu_model.validation import validate_workload
 from benchmarks.gpu_model.whatif import what_if
+from simengine.cli.result_file import write_json
 from simengine_scheduler.gpu_model import gpu_named
 
 FITTED = ("ant x 64", "6 models x 64")
@@ -66,8 +67,7 @@ def reporting(args: argparse.Namespace) -> int:
         asked = [*chosen(workloads, args.asked), together(chosen(workloads, args.beside))]
         result["what_if"] = [row for workload in asked for row in what_if(workload, gpu)]
         print(table(result["what_if"]))
-    if args.json:
-        args.json.write_text(json.dumps(result, indent=1) + "\n")
+    write_json(result, args.json)
     return 0
 
 

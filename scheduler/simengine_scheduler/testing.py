@@ -57,6 +57,11 @@ class FakeDevice:
         self._queues[stream].append(("kernel", body))
         self._progress()
 
+    @property
+    def streams(self) -> tuple[int, ...]:
+        """The streams that there are, the home stream among them."""
+        return tuple(self._queues)
+
     # The driver
 
     def current_stream(self) -> int:

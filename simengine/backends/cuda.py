@@ -209,19 +209,8 @@ class CudaBackend:
         return launch.with_shape(*self._shape(units, lanes, scratch_bytes, 1 if packed else self._spread_blocks), task)
 
     def step_shape(self, all_worlds: int, groups: int, lanes: int, scratch_bytes: int) -> StepShape | None:
-        """A block for each world, until these are more than multiprocessors: then as few blocks as those, if possible.
-
-        Blocks of different models on one multiprocessor slow each other down by half and more, since it fetches the
-        instructions of all of them; worlds of one block are in the same place of their program.
-        """
-        fit = self._shared_limit // max(scratch_bytes, 1)
-        wanted = min(fit, -(-all_worlds // self._multiprocessors))
-        warps = min(wanted, MOST_WARPS)
-        if warps == 0:
-            return None
-        shape = StepShape(warps, min(fit // warps, -(-wanted // warps), WARP // lanes))
-        rounds = _STEP_ROUNDS if groups < _MANY_GROUPS else _STEP_ROUNDS_OF_MANY
-        return shape if all_worlds <= rounds * shape.worlds * self._multiprocessors else None
+        """As `step_shape` says for this GPU."""
+        return step_shape(self._multiprocessors, self._shared_limit, all_worlds, groups, lanes, scratch_bytes)
 
     def launch_steps(
         self,
@@ -281,3 +270,26 @@ class CudaBackend:
     def synchronize(self) -> None:
         """Wait for CuPy's current stream, which every executor joins."""
         self._cupy.cuda.get_current_stream().synchronize()
+
+
+def step_shape(
+    multiprocessors: int, shared_limit: int, all_worlds: int, groups: int, lanes: int, scratch_bytes: int
+) -> StepShape | None:
+    """A block for each world, until these are more than multiprocessors: then as few blocks as those, if possible.
+
+    Blocks of different models on one multiprocessor slow each other down by half and more, since it fetches the
+    instructions of all of them; worlds of one block are in the same place of their program.
+
+    Args:
+        multiprocessors: of the GPU.
+        shared_limit: bytes of shared memory that a block may have.
+        all_worlds, groups, lanes, scratch_bytes: as for `Backend.step_shape`.
+    """
+    fit = shared_limit // max(scratch_bytes, 1)
+    wanted = min(fit, -(-all_worlds // multiprocessors))
+    warps = min(wanted, MOST_WARPS)
+    if warps == 0:
+        return None
+    shape = StepShape(warps, min(fit // warps, -(-wanted // warps), WARP // lanes))
+    rounds = _STEP_ROUNDS if groups < _MANY_GROUPS else _STEP_ROUNDS_OF_MANY
+    return shape if all_worlds <= rounds * shape.worlds * multiprocessors else None

@@ -43,7 +43,7 @@ def compare_forward(
                 ours = _host(sim.field(field.name))
                 if ours.size:
                     errors[field.name] += [
-                        (first + i, *_world_error(model, field.name, ours[i], e.fields)) for i, e in enumerate(part)
+                        (first + i, *world_error(model, field.name, ours[i], e.fields)) for i, e in enumerate(part)
                     ]
         for i, evaluation in enumerate(part):
             for name, error in _arena_errors(sim, i, evaluation).items():
@@ -62,10 +62,10 @@ def compare_forward(
     def held(field: Compared) -> Callable[[int], float]:
         return lambda i: rounding.of_held(evaluations[i].state, field.name)
 
-    return [_judge(field, errors[field.name], dtype, kinds, effect(field), held(field)) for field in forward]
+    return [judge(field, errors[field.name], dtype, kinds, effect(field), held(field)) for field in forward]
 
 
-def _world_error(model: Model, name: str, ours: np.ndarray, fields: dict[str, np.ndarray]) -> tuple[float, float]:
+def world_error(model: Model, name: str, ours: np.ndarray, fields: dict[str, np.ndarray]) -> tuple[float, float]:
     """Absolute and relative error of a world field.
 
     Forces between bodies are what is left of those on them, nothing at all for free bodies, and no more exact than
@@ -108,7 +108,7 @@ def compare_steps(model: Model, oracle: Oracle, steps: Trajectory, backend: str,
         return lambda i: np.inf if i in reordered else rounding.of_step({k: v[i] for k, v in before}, name)
 
     stepped = as_exact_as_convex(STEPPED, model.has_adhesion) if model.has_convex else STEPPED
-    return [_judge(field, errors[field.name], dtype, kinds, effect(field.name)) for field in stepped]
+    return [judge(field, errors[field.name], dtype, kinds, effect(field.name)) for field in stepped]
 
 
 def _arena_errors(sim: Simulation, world: int, evaluation: Evaluation) -> dict[str, tuple[float, float]]:
@@ -116,7 +116,7 @@ def _arena_errors(sim: Simulation, world: int, evaluation: Evaluation) -> dict[s
     theirs = evaluation.fields
     contacts, rows = sim.contacts(world), sim.constraints(world)
     geoms = np.column_stack((contacts.geom1, contacts.geom2))
-    differing = float(_differing(geoms, theirs["contact_geom"]))
+    differing = float(count_differing(geoms, theirs["contact_geom"]))
     missing = float(abs(rows.nefc - int(theirs["nefc"])))
     out = {"contact_geom": (differing, differing), "nefc": (missing, missing)}
     if differing:
@@ -144,12 +144,12 @@ def _is_reordered(sim: Simulation, world: int, geoms: np.ndarray, pos: np.ndarra
     it."""
     contacts = sim.contacts(world)
     ours = np.column_stack((contacts.geom1, contacts.geom2))
-    if _differing(ours, geoms):
+    if count_differing(ours, geoms):
         return False
     return bool((np.diff(contact_order(ours, _host(contacts.pos), pos)) != 1).any())
 
 
-def _differing(ours: np.ndarray, theirs: np.ndarray) -> int:
+def count_differing(ours: np.ndarray, theirs: np.ndarray) -> int:
     """Number of contacts that only one engine lists, or of those that both list in another order."""
     first, second = ([tuple(pair) for pair in pairs.reshape(-1, 2).tolist()] for pairs in (ours, theirs))
     count, other = Counter(first), Counter(second)
@@ -157,7 +157,7 @@ def _differing(ours: np.ndarray, theirs: np.ndarray) -> int:
     return only_one or sum(a != b for a, b in zip(first, second, strict=True))
 
 
-def _judge(
+def judge(
     field: Compared,
     errors: Errors,
     dtype: str,

@@ -20,8 +20,8 @@ from simengine.backends.select import available_backends
 from simengine.cli.bench_report import add_ratios, means_of_five, plot_ratios, print_means, print_table
 from simengine.cli.errors import UsageError
 from simengine.cli.machine import result_header
-from simengine.cli.output import write_json
 from simengine.cli.published import PUBLISHED
+from simengine.cli.result_file import write_json
 from simengine.cli.settings import add_batch_options, positive, resolve
 from simengine.cli.workloads import WORKLOADS, family, is_fixed, is_whole, make_workload
 from simengine_scheduler import make_executor

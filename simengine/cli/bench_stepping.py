@@ -19,7 +19,8 @@ from simengine.cli import oracle, stepping
 from simengine.cli.controls import random_controls
 from simengine.cli.machine import cores, result_header
 from simengine.cli.models import model_path
-from simengine.cli.output import console, write_json
+from simengine.cli.output import console
+from simengine.cli.result_file import write_json
 from simengine.cli.rollout import MujocoRollout
 from simengine.cli.settings import EXECUTOR_CHOICES, add_batch_options, positive, resolve
 

@@ -12,7 +12,8 @@ from rich.table import Table
 
 from simengine import CheckReport, FieldResult, UnsupportedModelError, check_model, load_model
 from simengine.cli.models import model_path
-from simengine.cli.output import as_json, console
+from simengine.cli.output import console
+from simengine.cli.result_file import as_json
 from simengine.cli.settings import add_batch_options, positive, resolve
 
 DEFAULTS: dict[str, Any] = {

@@ -11,7 +11,8 @@ from simengine import Model, Simulation, load_model
 from simengine.backends.select import available_backends
 from simengine.cli.machine import hardware, versions
 from simengine.cli.models import asset_names, model_path
-from simengine.cli.output import as_json, console
+from simengine.cli.output import console
+from simengine.cli.result_file import as_json
 from simengine.cli.settings import positive, presets_of
 from simengine.kernels.cache import cache_dir
 

@@ -12,18 +12,24 @@ from mujoco.rollout import Rollout
 from simengine import Model
 
 _FULL = mujoco.mjtState.mjSTATE_FULLPHYSICS
-_CHUNK_BYTES = 128 * 2**20  # of states that one call returns
 
 
 class MujocoRollout:
-    """A thread pool that steps batches of one model through MuJoCo, float64, with the model's own settings."""
+    """A thread pool that steps batches of one model through MuJoCo, float64, with the model's own settings.
+
+    Args:
+        model: what is stepped.
+        threads: threads of the pool.
+        chunk_bytes: bytes of states that one call of `mujoco.rollout` may return.
+    """
 
     name = "mujoco.rollout"
 
-    def __init__(self, model: Model, threads: int) -> None:
+    def __init__(self, model: Model, threads: int, chunk_bytes: int = 128 * 2**20) -> None:
         self._mj = model.mj
         self._data = [mujoco.MjData(model.mj) for _ in range(threads)]
         self._pool = Rollout(nthread=threads)
+        self._chunk_bytes = chunk_bytes
 
     def __enter__(self) -> Self:
         return self
@@ -47,7 +53,7 @@ class MujocoRollout:
             FloatingPointError: MuJoCo's state went non-finite, so that the time means nothing.
         """
         state = self._initial(qpos, qvel)
-        chunk = max(1, min(steps, _CHUNK_BYTES // state.nbytes))
+        chunk = max(1, min(steps, self._chunk_bytes // state.nbytes))
         elapsed = 0.0
         for first in range(0, steps, chunk):
             turns = np.arange(first, min(first + chunk, steps)) % len(controls)

@@ -16,7 +16,8 @@ from simengine import Simulation, load_model
 from simengine.cli import oracle, stepping
 from simengine.cli.controls import random_controls
 from simengine.cli.models import model_path
-from simengine.cli.output import as_json, console
+from simengine.cli.output import console
+from simengine.cli.result_file import as_json
 from simengine.cli.settings import EXECUTOR_CHOICES, add_batch_options, positive, presets_of, resolve
 
 DEFAULTS: dict[str, Any] = {

@@ -13,7 +13,7 @@ from simengine.cli import stepping
 from simengine.cli.controls import random_controls
 from simengine.cli.errors import UsageError
 from simengine.cli.models import model_path
-from simengine.cli.output import as_json
+from simengine.cli.result_file import as_json
 from simengine.cli.settings import add_batch_options, executor_spec, positive, resolve
 from simengine.cli.workloads import FIVE, WORKLOADS, make_workload
 from simengine_scheduler import Segments, Trace, make_executor

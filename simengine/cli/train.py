@@ -18,7 +18,8 @@ from rich.table import Table
 
 from simengine.cli.errors import UsageError
 from simengine.cli.machine import result_header
-from simengine.cli.output import as_json, console
+from simengine.cli.output import console
+from simengine.cli.result_file import as_json
 from simengine.cli.settings import BACKEND_CHOICES, DTYPES, presets_of, resolve
 from simengine_training.arguments import Arguments
 

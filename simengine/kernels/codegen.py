@@ -169,7 +169,7 @@ def _large_island_start(field: Field) -> str:
     return arena[field.space] if field.space in arena else f"({starts[str(first)]}) * {words}"
 
 
-def _world_function(kernel: Kernel) -> str:
+def world_function(kernel: Kernel) -> str:
     """Inline function that runs the bodies for one world."""
     names = [p.split()[-1].lstrip("*") for p in parameters(kernel)]
     received = ["const Header& header", *parameters(kernel)[1:], "int world", "real* scratch"]
@@ -327,7 +327,8 @@ def _host_unpack(kernel: Kernel) -> list[str]:
     return lines
 
 
-def _host_entry(kernel: Kernel) -> str:
+def host_entry(kernel: Kernel) -> str:
+    """The function of a kernel that the host calls, with its arguments in slots."""
     call = ", ".join(p.split()[-1].lstrip("*") for p in parameters(kernel))
     lines = [f"static void {kernel.name}_lane(const uint64_t* slots, real* scratch) {{", *_host_unpack(kernel)]
     if kernel.unit == "column":
@@ -412,8 +413,8 @@ def kernel_source(kernel: Kernel, target: str) -> str:
 
     The build defines REAL, REAL_IS_FLOAT and LANES, and TASK_NAME for tasks.
     """
-    entry = {"cuda": _cuda_entry, "host": _host_entry, "task": _task_entry}[target](kernel)
+    entry = {"cuda": _cuda_entry, "host": host_entry, "task": _task_entry}[target](kernel)
     if kernel.unit != "column":
-        entry = f"{_world_function(kernel)}\n{entry}"
+        entry = f"{world_function(kernel)}\n{entry}"
     lanes = (_HERE / "host_lanes.h").read_text() if target == "host" else ""
     return source_of(kernel, ["#define AS_TASK"] if target == "task" else [], entry, lanes)

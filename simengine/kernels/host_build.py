@@ -46,7 +46,7 @@ def compiler() -> tuple[str, str]:
 
 
 @lru_cache(maxsize=1)
-def _cpu_features() -> str:
+def cpu_features() -> str:
     """What -march=native depends on."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -61,7 +61,8 @@ def defines(dtype: str, lanes: int) -> list[str]:
     return [f"-DREAL={'float' if single else 'double'}", f"-DREAL_IS_FLOAT={int(single)}", f"-DLANES={lanes}"]
 
 
-def _native() -> list[str]:
+def native_flags() -> list[str]:
+    """Compiler options for the instructions of this machine."""
     return ["-march=native"] if platform.machine() in ("x86_64", "AMD64") else ["-mcpu=native"]
 
 
@@ -71,13 +72,14 @@ def build_kernel(kernel: Kernel, dtype: str, lanes: int = 1, extra_flags: tuple[
     Raises:
         BackendError: no compiler, or it failed.
     """
-    return _build(kernel.name, kernel_source(kernel, "host"), [*defines(dtype, lanes), *extra_flags])
+    return build_library(kernel.name, kernel_source(kernel, "host"), [*defines(dtype, lanes), *extra_flags])
 
 
-def _build(name: str, source: str, options: list[str]) -> Path:
+def build_library(name: str, source: str, options: list[str]) -> Path:
+    """A shared library of some source, compiled, or found in the cache of kernels."""
     path, version = compiler()
-    flags = [*_FLAGS, *_native(), *os.environ.get("CXXFLAGS", "").split(), *options]
-    key = digest(source, path, version, " ".join(flags), _cpu_features())
+    flags = [*_FLAGS, *native_flags(), *os.environ.get("CXXFLAGS", "").split(), *options]
+    key = digest(source, path, version, " ".join(flags), cpu_features())
 
     def build(target: Path) -> None:
         command = [path, *flags, "-x", "c++", "-", "-o", str(target)]
@@ -107,7 +109,7 @@ def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int = 1) -> dict[
 def load_runner() -> Runner:
     """What runs the ops of a program: their address and number, the first to run, and where to note what they did."""
     source = (Path(__file__).parent / "host_program.h").read_text()
-    function = ctypes.CDLL(str(_build("run_program", source, []))).run_program
+    function = ctypes.CDLL(str(build_library("run_program", source, []))).run_program
     function.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
     function.restype = ctypes.c_int64
     runner: Runner = function

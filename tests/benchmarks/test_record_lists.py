@@ -29,6 +29,8 @@ def test_lists_and_times_are_written(tmp_path: Path) -> None:
     counted, ahead = workload.lists["counted"], workload.lists["ahead"]
     assert (counted.fixed, ahead.fixed) == ((False, False), (True, True))
     assert all(sum(n < 0 for n in items) == 1 for items in counted.items)  # each shard awaits its counts once
-    assert {"position", "scan", "smooth"} <= {call.name for call in counted.calls}
+    for recorded in (counted, ahead):
+        touched = (segment for call in recorded.calls for segment in (*call.writes, *call.updates))
+        assert {"totals", "qpos", "qvel"} <= {recorded.segments.buffer(segment) for segment in touched}
     assert all(call.seconds > 0 for call in counted.calls)
     assert predicted(ahead, "serial", GPUS["h200"], 2) > 1e6 * ahead.seconds()

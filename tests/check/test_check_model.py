@@ -15,7 +15,7 @@ from simengine import (
     check_model,
     load_model,
 )
-from simengine.check.compare import _world_error
+from simengine.check.compare import world_error
 from simengine.check.fields import FORWARD, STEPPED
 from simengine.check.optimal import are_optimal
 from simengine.check.oracle import Oracle
@@ -351,7 +351,7 @@ def test_forces_of_free_bodies_are_as_exact_as_those_on_them() -> None:
     model = load_model(OWN["pile"])
     fields = {"cfrc_ext": np.full((model.nbody, 6), 1e4), "sensordata": np.array([30.0, 0.0, 0.0, 0.5, -0.5, 0.2])}
     ours = fields["sensordata"] + [0, 0, 0, 1, 0, 0]  # of the force at a site
-    assert _world_error(model, "sensordata", ours, fields) == (1.0, pytest.approx(1e-4 / 30))
+    assert world_error(model, "sensordata", ours, fields) == (1.0, pytest.approx(1e-4 / 30))
     ours = fields["sensordata"] + [0, 1, 0, 0, 0, 0]  # of a touch sensor
-    assert _world_error(model, "sensordata", ours, fields) == (1.0, pytest.approx(1 / 30))
-    assert _world_error(model, "cfrc_int", np.ones(3), {**fields, "cfrc_int": np.zeros(3)})[1] == pytest.approx(1e-4)
+    assert world_error(model, "sensordata", ours, fields) == (1.0, pytest.approx(1 / 30))
+    assert world_error(model, "cfrc_int", np.ones(3), {**fields, "cfrc_int": np.zeros(3)})[1] == pytest.approx(1e-4)

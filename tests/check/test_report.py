@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simengine.check.compare import _differing, _judge
+from simengine.check.compare import count_differing, judge
 from simengine.check.fields import FORWARD
 from simengine.check.report import CheckReport, Coverage, FieldResult, StepCoverage, relative_error
 
@@ -47,7 +47,7 @@ def test_an_error_at_the_tolerance_holds_and_one_that_is_no_number_does_not() ->
     ],
 )
 def test_contacts_differ_in_number_geoms_or_order(ours: list[int], theirs: list[int], count: int) -> None:
-    assert _differing(np.array(ours, dtype=int), np.array(theirs, dtype=int)) == count
+    assert count_differing(np.array(ours, dtype=int), np.array(theirs, dtype=int)) == count
 
 
 def judged(errors: list[float], effect: float, held: float = 0.0) -> FieldResult:
@@ -55,7 +55,7 @@ def judged(errors: list[float], effect: float, held: float = 0.0) -> FieldResult
     does `held`; the tolerance of qacc is 1e-6."""
     field = next(f for f in FORWARD if f.name == "qacc")
     states = [(i, 2 * e, e) for i, e in enumerate(errors)]
-    return _judge(field, states, "float64", ["random"] * len(errors), lambda state: effect, lambda state: held)
+    return judge(field, states, "float64", ["random"] * len(errors), lambda state: effect, lambda state: held)
 
 
 def test_a_few_differences_that_rounding_explains_are_left_out_and_counted() -> None:

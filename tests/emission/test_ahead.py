@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from simengine import Simulation
-from simengine.engines.list_engine import ListEngine
+from simengine.backends.host import HostBackend
+from simengine_scheduler import FixedList
 from simengine_scheduler.executors.serial import SerialExecutor
 from tests.emission.batches import KEEP, STATE, WORLDS, batch, bits, source, with_room
+from tests.emission.lists import written
 from tests.models import ALL, gymnasium_path
 
 
@@ -27,11 +29,10 @@ def test_steps_are_those_of_counted_emission(executor: str, room: int, monkeypat
         assert bits(ahead, KEEP) == bits(counted, KEEP)
     for one, other in zip(counted.groups, ahead.groups, strict=True):
         assert counted.counts(one.index) == ahead.counts(other.index)
-    for name, group in zip(names, ahead.groups, strict=True):
-        engine = ahead._engine
-        assert isinstance(engine, ListEngine)
-        islands = engine.stores[group.index].model.has_islands
-        assert engine.emitters[group.index][0].can_go_ahead == (not islands), name
+    fixed = [isinstance(emitter, FixedList) for emitter in ahead.emitters()]
+    by_islands = [HostBackend().form_of(group.model).has_islands for group in ahead.groups for _ in range(2)]
+    assert fixed == [not islands for islands in by_islands]
+    assert len(set(fixed)) == 2
 
 
 @pytest.mark.parametrize("rounds", [1, 3])
@@ -47,13 +48,13 @@ def test_a_shard_without_room_stands_still_and_goes_on_where_it_stood(
         for emission in ("ahead", "counted")
     ]
     heights = np.linspace(0.5, 0.53, 6)
-    capacities = set()
+    sizes = set()
     for _ in range(6):
         for sim in sims:
             sim.step(8)
-        capacities.add(tuple(arena.capacity for arena in sims[0]._engine.stores[0].rows))  # type: ignore[union-attr]
+        sizes.add(sims[0].nbytes())
         assert bits(sims[0]) == bits(sims[1])
-    assert len(capacities) > 1
+    assert len(sizes) > 1
     for sim in sims:
         qpos = np.tile(sim.model.qpos0, (6, 1))
         qpos[:, 2] = heights
@@ -65,19 +66,19 @@ def test_a_shard_without_room_stands_still_and_goes_on_where_it_stood(
 def test_lists_ahead_are_fixed_and_name_every_call() -> None:
     sim = batch(("ant", "hopper"), emission="ahead", shards=1)
     sim.step(2)
-    lists = [sim._engine.emitters[g.index][0].ahead(frozenset()) for g in sim.groups]  # type: ignore[union-attr]
-    assert [entry.call for entry in sim.last_kernel_list] == [call for calls in lists for call in calls]
+    listed, lists = [entry.call for entry in sim.last_kernel_list], sim.emitters()
+    assert listed == [call for calls in lists for call in calls]
     sim.step(3)
-    again = [sim._engine.emitters[g.index][0].ahead(frozenset()) for g in sim.groups]  # type: ignore[union-attr]
-    assert all(one is other for one, other in zip(lists, again, strict=True))
+    assert all(one is other for one, other in zip(lists, sim.emitters(), strict=True))
 
 
 def test_what_a_call_reads_of_all_worlds_is_not_read_tile_by_tile() -> None:
     sim = batch(("ant",), executor="serial", emission="ahead", shards=1)
     sim.step()
-    calls = {entry.call.tag.stage: entry.call for entry in sim.last_kernel_list}
-    narrow, count = calls["narrow_apart"], calls["only_collision"]
-    counts = sim._engine.segments.intern("counts", 0, None)  # type: ignore[union-attr]
+    entries = sim.last_kernel_list
+    narrow = next(entry.call for entry in entries if "contact_dist" in written(sim, entry))
+    count = next(entry.call for entry in entries if "counts" in written(sim, entry))
+    counts = sim.segments.intern("counts", 0, None)
     assert counts in narrow.reads, "it finds its contacts' places by the counts of all worlds"
     assert counts not in narrow.tiled
     assert set(narrow.writes) < set(narrow.tiled)
@@ -87,9 +88,7 @@ def test_what_a_call_reads_of_all_worlds_is_not_read_tile_by_tile() -> None:
 
 def test_a_world_that_fails_is_known_after_the_step() -> None:
     sim = batch(("hopper",), emission="ahead")
-    qvel = np.zeros((WORLDS, sim.model.nv))
-    qvel[2, 0] = np.inf
-    sim._engine.put(0, "qvel", None, qvel)
+    np.asarray(sim.qvel)[2, 0] = np.inf
     sim.step()
     assert sim.groups[0].to_host(sim.field("world_status")).nonzero()[0].tolist() == [2]
     assert sim.counts()["bad"] == 1
@@ -132,7 +131,7 @@ def test_steps_together_are_one_list_that_is_found_again(monkeypatch: pytest.Mon
     for _ in range(2):
         sim.step(7, ctrl=controls)
     assert len(runs) == 6
-    one = [len(sim._engine.emitters[g.index][0].ahead(frozenset())) for g in sim.groups]  # type: ignore[union-attr]
+    one = [len(list(calls)) for calls in sim.emitters()]
     assert [[len(calls) for calls in lists] for lists in runs[:3]] == [[k * n for n in one] for k in (4, 2, 1)]
     assert all(
         a is b for lists, again in zip(runs[:3], runs[3:], strict=True) for a, b in zip(lists, again, strict=True)

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from simengine import load_model
+from simengine.backends.host import HostBackend
+from tests.emission.held import arrays_traced, assert_nothing_left_over
 from tests.emission.worlds import ant, ant_start, ants, host, oracle
 from tests.models import OWN
 from tests.oracle import sample
@@ -22,15 +24,19 @@ def grounded() -> np.ndarray:
 
 @pytest.mark.parametrize("executor", ["serial", "threads"])
 def test_many_worlds_dropped_at_once_lose_no_contact(executor: str) -> None:
-    sim = host(ant(), WORLDS, shards=2, dtype="float64", executor=executor)
-    sim.set_state(qpos=ants(3.0, worlds=WORLDS))
-    sim.forward()
-    store = sim._engine.stores[0]
-    before = [arena.capacity for arena in (*store.contacts, *store.rows)]
-    sim.set_state(qpos=grounded())
-    sim.forward()
-    after = [arena.capacity for arena in (*store.contacts, *store.rows)]
-    assert all(new > old for new, old in zip(after, before, strict=True))
+    model, high, low = ant(), ants(3.0, worlds=WORLDS), grounded()
+    with arrays_traced() as held:
+        sim = host(model, WORLDS, shards=2, dtype="float64", executor=executor)
+        sim.set_state(qpos=high)
+        sim.forward()
+        before, needs, none = sim.nbytes(), sim.groups[0].footprint(), sim.counts()
+        assert (none["ncon"], none["nefc"]) == (0, 0)
+        sim.set_state(qpos=low)
+        sim.forward()
+        found = sim.counts()
+        assert sim.nbytes() - before + needs.first >= found["ncon"] * needs.contact + found["nefc"] * needs.row
+        assert sim.nbytes() > before
+        assert_nothing_left_over(sim, held())
     for world, qpos in enumerate(grounded()):
         data = oracle(ant(), qpos)
         contacts, rows = sim.contacts(world), sim.constraints(world)
@@ -50,31 +56,33 @@ def test_a_step_during_which_arenas_grow_is_the_step_of_larger_arenas() -> None:
     large.forward()
     for sim in (small, large):
         sim.set_state(qpos=grounded(), qvel=np.zeros(ant().nv))
-    capacities = [sim._engine.stores[0].contacts[0].capacity for sim in (small, large)]
-    assert capacities[0] < capacities[1]
+    before = small.nbytes()
+    assert before < large.nbytes()
     for _ in range(3):
         small.step()
         large.step()
         np.testing.assert_array_equal(np.asarray(small.qpos), np.asarray(large.qpos))
         np.testing.assert_array_equal(np.asarray(small.qvel), np.asarray(large.qvel))
+    assert small.nbytes() > before
 
 
 def test_arenas_that_grow_in_steps_of_contacts_keep_every_world() -> None:
     """One more pile after another reaches the ground, so that arenas move again and again."""
     model, states = load_model(OWN["pile"]), sample("pile").qpos[:60]
-    sim = host(model, 60, shards=1, dtype="float64")
     high = states.copy()
     high[:, 2::7] += 50 * (1 + np.arange(5))
     sizes = set()
-    for landed in (0, 5, 20, 60):
-        sim.set_state(qpos=np.concatenate([states[:landed], high[landed:]]))
-        sim.forward()
-        sizes.add(sim._engine.stores[0].contacts[0].capacity)
-        for world in range(60):
-            expected = oracle(model, (states if world < landed else high)[world]).ncon
-            assert sim.contacts(world).ncon == expected
+    with arrays_traced() as held:
+        sim = host(model, 60, shards=1, dtype="float64")
+        for landed in (0, 5, 20, 60):
+            sim.set_state(qpos=np.concatenate([states[:landed], high[landed:]]))
+            sim.forward()
+            sizes.add(sim.nbytes())
+            assert_nothing_left_over(sim, held())
+            for world in range(60):
+                expected = oracle(model, (states if world < landed else high)[world]).ncon
+                assert sim.contacts(world).ncon == expected
     assert len(sizes) > 2
-    assert sim._engine.stores[0].retired == []
 
 
 def test_bytes_are_counted() -> None:
@@ -90,10 +98,10 @@ def test_running_out_of_memory_names_model_and_need(monkeypatch: pytest.MonkeyPa
     sim.forward()
     sim.set_state(qpos=grounded())
 
-    def no_memory(shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    def no_memory(self: HostBackend, shape: tuple[int, ...], dtype: str) -> np.ndarray:
         raise MemoryError("cannot allocate")
 
-    monkeypatch.setattr(sim._engine.backend, "zeros", no_memory)
+    monkeypatch.setattr(HostBackend, "zeros", no_memory)
     with pytest.raises(RuntimeError, match=r"ant.*150 worlds.*more memory.*contact_dist.*fewer worlds"):
         sim.forward()
     monkeypatch.undo()

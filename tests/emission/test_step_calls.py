@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import mujoco
@@ -9,13 +10,13 @@ import pytest
 
 from simengine import BackendError, load_model
 from simengine.backends.base import StepShape
-from simengine.backends.cuda import CudaBackend
+from simengine.backends.cuda import step_shape
 from simengine.engines.list_engine import ListEngine
 from simengine.kernels import cuda_build
 from simengine.model import Model
-from simengine.plan import step_plan
-from simengine.plan.issue import Issue, decide_issuing
-from simengine.plan.step_plan import has_step_kernel
+from simengine.plan.issue import Issue, Issuing
+from simengine.plan.step_plan import StepPlan, has_step_kernel, plan_step
+from simengine_scheduler import Emitter, KernelCall, Trace
 from tests.emission.test_memory import GpuOnPaper
 from tests.islands import heap
 from tests.models import OWN, gymnasium_path
@@ -62,25 +63,33 @@ def test_others_have_none(source: str) -> None:
     assert not has_step_kernel(model)
     engine = engine_of((model, 2))
     emitter = engine.emitters[0][0]
-    assert not emitter.can_go_ahead or not any(name.startswith("steps_") for name in names(engine))
+    assert not emitter.can_go_ahead or names(engine) == names(engine, whole=False)
 
 
-def test_what_would_take_much_memory_is_stepped_by_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = gymnasium("ant")
-    plan = engine_of((model, 10)).plan(0)
-    assert names(engine_of((model, 10)))[0] == "steps_rk4"
-    monkeypatch.setattr(step_plan, "MOST_FAR", 4 * plan.step_memory.far.words * 10 - 1)
-    assert names(engine_of((model, 10)))[0] == "place"
-    assert names(engine_of((model, 9)))[0] == "steps_rk4"
+def test_what_would_take_much_memory_is_stepped_by_lists() -> None:
+    """More than 256 MiB to work in, for all worlds of a group."""
+    model, backend = gymnasium("ant"), GpuOnPaper()
+
+    issuing = Issuing("serial", "whole", Issue.STEP_KERNEL, by_islands=False)
+
+    def plan(worlds: int) -> StepPlan:
+        return plan_step(model, worlds, backend, "float32", issuing, 1, [worlds])
+
+    few = plan(10)
+    assert few.step_kernel is not None
+    most = 2**28 // (4 * few.step_memory.far.words)
+    assert plan(most).step_kernel == few.step_kernel
+    assert plan(most + 1).step_kernel is None
 
 
 def test_what_is_issued_for_steps() -> None:
     engine = engine_of((gymnasium("hopper"), 8))
-    assert names(engine) == ["steps_rk4", "scan"]
-    assert names(engine, rounds=5) == ["steps_rk4", "scan"]
+    steps_and_counts = names(engine)
+    assert len(steps_and_counts) == 2
+    assert names(engine, rounds=5) == steps_and_counts
     by_kernels = names(engine, whole=False)
     assert len(by_kernels) > 8
-    assert names(engine, rounds=3, keep=frozenset({"xpos"}))[:2] == ["steps_rk4", "scan"]
+    assert names(engine, rounds=3, keep=frozenset({"xpos"}))[:2] == steps_and_counts
     assert len(names(engine, rounds=3, keep=frozenset({"xpos"}))) == 2 + len(by_kernels)
     assert len(names(engine, keep=frozenset({"xpos"}))) == len(by_kernels)
 
@@ -92,43 +101,69 @@ def test_whole_steps_are_done_when_they_arrive() -> None:
     assert emitter.arrive(5, NOTHING, whole=False) == 0
 
 
+class Taken:
+    """Under the name of an executor, notes the calls of each run and runs none."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.runs: list[list[str]] = []
+
+    def run(self, emitters: Iterable[Emitter]) -> Trace:
+        self.runs.append([item.name for emitter in emitters for item in emitter if isinstance(item, KernelCall)])
+        return Trace(self.name, "off")
+
+    def synchronize(self) -> None:
+        """Nothing is under way."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
 def test_workers_are_given_kernels_one_by_one() -> None:
-    model = gymnasium("hopper")
-    assert engine_of((model, 8)).issuing.issue is Issue.STEP_KERNEL
-    for_workers = decide_issuing([model], GpuOnPaper(), "device", "whole", {})
-    assert for_workers.issue is for_workers.issue.by_kernels is Issue.AHEAD
+    engine = engine_of((gymnasium("hopper"), 8))
+    for executor, whole in (("serial", True), ("device", False)):
+        taken = Taken(executor)
+        engine.step(1, NOTHING, {}, taken)
+        assert taken.runs[0] == names(engine, whole=whole)
 
 
-def test_worlds_without_such_kernels_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+def asked_shapes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """How many worlds, of how many groups, the backend is asked to step by such kernels."""
+    asked: list[tuple[int, int]] = []
 
-    def shape(self: GpuOnPaper, *of: int) -> StepShape:
-        asked.append(of[:2])
+    def shape(self: GpuOnPaper, all_worlds: int, groups: int, lanes: int, scratch_bytes: int) -> StepShape:
+        asked.append((all_worlds, groups))
         return StepShape(1, 1)
 
     monkeypatch.setattr(GpuOnPaper, "step_shape", shape)
+    return asked
+
+
+def test_worlds_without_such_kernels_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = asked_shapes(monkeypatch)
     engine = engine_of((gymnasium("hopper"), 8), (load_model(OWN["dual"]), 1000))
     assert set(asked) == {(8, 1)}
     asked.clear()
     added = engine.add(gymnasium("reacher"), 5)
     assert set(asked) == {(13, 2)}
     engine.remove(added)
-    assert engine.plan(engine.add(gymnasium("reacher"), 6)).neighbours == (8, 6)
+    asked.clear()
+    engine.footprint(0, 8, NOTHING)
+    assert set(asked) == {(8, 1)}
 
 
 def test_a_group_that_does_not_fit_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = asked_shapes(monkeypatch)
     engine = engine_of((gymnasium("hopper"), 8))
-    monkeypatch.setattr(GpuOnPaper, "free_memory", lambda self: 1000)
-    with pytest.raises(BackendError, match="GiB free"):
-        engine.add(gymnasium("reacher"), 5)
-    monkeypatch.undo()
-    assert engine.plan(engine.add(gymnasium("reacher"), 6)).neighbours == (8, 6)
-
-
-def card(multiprocessors: int, shared: int) -> CudaBackend:
-    backend = CudaBackend.__new__(CudaBackend)
-    backend._multiprocessors, backend._shared_limit = multiprocessors, shared
-    return backend
+    with monkeypatch.context() as full:
+        full.setattr(GpuOnPaper, "free_memory", lambda self: 1000)
+        with pytest.raises(BackendError, match="GiB free"):
+            engine.add(gymnasium("reacher"), 5)
+    held = engine.nbytes()
+    asked.clear()
+    engine.footprint(0, 8, NOTHING)
+    assert set(asked) == {(8, 1)}
+    assert engine.nbytes() == held
 
 
 @pytest.mark.parametrize(
@@ -147,7 +182,7 @@ def card(multiprocessors: int, shared: int) -> CudaBackend:
 def test_worlds_take_as_few_blocks_as_there_are_multiprocessors(
     worlds: int, groups: int, lanes: int, nbytes: int, shape: StepShape | None
 ) -> None:
-    assert card(132, 232_448).step_shape(worlds, groups, lanes, nbytes) == shape
+    assert step_shape(132, 232_448, worlds, groups, lanes, nbytes) == shape
 
 
 @pytest.mark.parametrize("lanes", [8, 16, 32])
@@ -155,7 +190,7 @@ def test_no_shape_is_beyond_what_a_block_has(lanes: int) -> None:
     for worlds in (1, 7, 60, 500, 1500, 3000):
         for nbytes in (500, 9_000, 40_000, 99_000):
             for groups in (1, 9):
-                shape = card(60, 99_000).step_shape(worlds, groups, lanes, nbytes)
+                shape = step_shape(60, 99_000, worlds, groups, lanes, nbytes)
                 assert shape is None or shape.worlds * nbytes <= 99_000
                 assert shape is None or (shape.warps <= 4 and shape.worlds_in_warp * lanes <= 32)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
 from simengine import Simulation, load_model
-from simengine.engines.list_engine import ListEngine
 from simengine.model import Model
 from simengine_scheduler import make_executor
-from tests.emission.batches import KEEP, STATE, WORLDS, batch, bits, with_room
+from tests.emission.batches import KEEP, STATE, batch, bits, with_room
+from tests.emission.held import arrays_traced, assert_nothing_left_over
+from tests.emission.lists import written
 from tests.islands import heap
 from tests.models import gymnasium_path
 
@@ -46,17 +49,21 @@ def test_heaps_are_those_of_counted_emission(many: bool, monkeypatch: pytest.Mon
     """Islands and pairs are counted in the middle of a step, where their arenas may have to move."""
     model = found() if many else load_model(heap(20))
     counted = Simulation(model, 6, backend="host", executor="serial", emission="counted", shards=2)
-    with_room(monkeypatch, 1)
-    whole = Simulation(model, 6, backend="host", executor="threads", emission="whole", shards=2)
+    expected = []
     for _ in range(3):
         counted.step(20)
-        whole.step(20)
-        assert bits(whole, STATE) == bits(counted, STATE)
-        assert kernels(whole) == kernels(counted)
-    assert any(name.startswith("solve_newton_unilateral_islands") for name, _ in kernels(whole))
-    engine = whole._engine
-    assert isinstance(engine, ListEngine)
-    assert not engine.stores[0].retired
+        expected.append((bits(counted, STATE), kernels(counted)))
+    with_room(monkeypatch, 1)
+    with arrays_traced() as held:
+        whole = Simulation(model, 6, backend="host", executor="threads", emission="whole", shards=2)
+        before = whole.nbytes()
+        for state, listed in expected:
+            whole.step(20)
+            assert bits(whole, STATE) == state
+            assert kernels(whole) == listed
+        assert "nisland" in written(whole, *whole.last_kernel_list)
+        assert whole.nbytes() > before
+        assert_nothing_left_over(whole, held())
 
 
 def test_controls_of_each_step_are_those_of_single_steps() -> None:
@@ -71,20 +78,16 @@ def test_controls_of_each_step_are_those_of_single_steps() -> None:
 
 def test_a_world_that_fails_is_known_after_the_step() -> None:
     sim = batch(("hopper",), emission="whole")
-    qvel = np.zeros((WORLDS, sim.model.nv))
-    qvel[2, 0] = np.inf
-    sim._engine.put(0, "qvel", None, qvel)
+    np.asarray(sim.qvel)[2, 0] = np.inf
     sim.step(2)
     assert sim.groups[0].to_host(sim.field("world_status")).nonzero()[0].tolist() == [2]
-    assert sim._engine.bad_worlds(0) == 1
+    assert sim.counts()["bad"] == 1
 
 
 def test_it_is_the_hosts_choice_unless_kernels_are_to_be_seen() -> None:
     def chosen(executor: str, record: str = "off") -> str:
         options = {"record": record}
-        engine = Simulation(heap(2), 1, backend="host", executor=executor, executor_options=options)._engine
-        assert isinstance(engine, ListEngine)
-        return engine.emission
+        return Simulation(heap(2), 1, backend="host", executor=executor, executor_options=options).emission
 
     assert chosen("threads") == chosen("serial") == "whole"
     assert chosen("shuffled") == chosen("serial", "order") == "counted"
@@ -101,21 +104,22 @@ def test_a_trace_shows_the_kernels() -> None:
 def test_steps_of_shards_have_no_hazards_between_them() -> None:
     """Each shard's step waits for the one before it, and for no other shard's."""
     sim = Simulation(gymnasium_path("hopper"), 8, backend="host", emission="whole", shards=2)
-    engine = sim._engine
-    assert isinstance(engine, ListEngine)
-    executor = make_executor("serial", segments=engine.segments, record="order")
-    calls = [emitter.whole(frozenset()) for emitter in engine.emitters[0]]
-    touched = [{*call.reads, *call.writes, *call.updates} for call in calls]
-    conflicts = engine.segments.conflicts
-    assert not any(other in touched[1] for one in touched[0] for other in conflicts[one])
-    assert executor.run([[call, call] for call in calls]).counters.calls == 4
+    executor = make_executor("serial", **{**sim.executor_options, "record": "order"})
+    calls = sim.step_through(executor, 2, as_issued=True).order
+    assert [call.tag.shard for call in calls].count(0) == [call.tag.shard for call in calls].count(1) == 2
+    conflicts = sim.segments.conflicts
+    for call, other in combinations(calls, 2):
+        touched = {*other.reads, *other.writes, *other.updates}
+        written = (*call.writes, *call.updates)
+        waits = any(also in touched for segment in written for also in conflicts[segment])
+        assert waits == (call.tag.shard == other.tag.shard)
 
 
 def test_on_the_host_small_worlds_of_many_trees_are_solved_by_islands_unless_chosen_otherwise() -> None:
     def by_islands(model: Model) -> bool:
-        engine = Simulation(model, 1, backend="host")._engine
-        assert isinstance(engine, ListEngine)
-        return engine.stores[0].model.has_islands
+        sim = Simulation(model, 1, backend="host")
+        sim.forward()
+        return "nisland" in written(sim, *sim.last_kernel_list)
 
     balls = "<mujoco>{}<worldbody>" + "<body><freejoint/><geom size='.1'/></body>" * 3 + "</worldbody></mujoco>"
     model = load_model(balls.format(""))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simengine import NonFiniteError, Simulation
-from simengine.state.fields import STATUS
+from simengine.state.fields import FIELDS, STATUS
 from tests.emission.worlds import ant, ant_start, oracle
 from tests.gpu.compare import both, cuda_only, relative, state_bits, to_host
 
@@ -207,6 +207,15 @@ def grounded(worlds: int) -> np.ndarray:
     return qpos[np.arange(3 * worlds) % 3 != 0][:worlds]
 
 
+def pool_bytes(backend: str) -> int:
+    """Bytes of arrays in CuPy's pool; none on the host, where tests/emission/test_arenas.py looks for them."""
+    if backend == "host":
+        return 0
+    import cupy
+
+    return int(cupy.get_default_memory_pool().used_bytes())
+
+
 @both
 def test_arenas_grow_when_many_worlds_touch_down_at_once(backend: str) -> None:
     worlds = 5000 if backend == "cuda" else 300
@@ -215,13 +224,15 @@ def test_arenas_grow_when_many_worlds_touch_down_at_once(backend: str) -> None:
     high[[8, 10, 12, 14]] = ant().mj.jnt_range[[2, 4, 6, 8]].mean(axis=1)
     sim.set_state(qpos=high)
     sim.forward()
-    store = sim._engine.stores[0]
-    before = [arena.capacity for arena in (*store.contacts, *store.rows)]
+    before, needs, used = sim.nbytes(), sim.groups[0].footprint(), pool_bytes(backend)
     assert (sim.counts()["ncon"], sim.counts()["nefc"]) == (0, 0)
     sim.set_state(qpos=grounded(worlds))
     sim.forward()
-    assert all(new.capacity > old for new, old in zip((*store.contacts, *store.rows), before, strict=True))
-    assert store.retired == []
+    found = sim.counts()
+    assert sim.nbytes() - before + needs.first >= found["ncon"] * needs.contact + found["nefc"] * needs.row
+    assert sim.nbytes() > before
+    rounding = 512 * len(FIELDS) * 2  # bytes of the pool's blocks, for arrays of two shards
+    assert pool_bytes(backend) - used <= sim.nbytes() - before + rounding, "arenas keep memory that they moved from"
     qacc, ncon, nefc = (to_host(sim.field(n)) for n in ("qacc", "ncon", "nefc"))
     assert (ncon.sum(), nefc.sum()) == (sim.counts()["ncon"], sim.counts()["nefc"])
     assert nefc.sum() > 3 * worlds
@@ -242,11 +253,12 @@ def test_a_step_during_which_arenas_grow_is_the_step_of_larger_arenas(backend: s
     )
     large.set_state(qpos=grounded(worlds))
     large.forward()
-    capacities = [sim._engine.stores[0].contacts[0].capacity for sim in (small, large)]
-    assert capacities[0] < capacities[1]
+    before = small.nbytes()
+    assert before < large.nbytes()
     for sim in (small, large):
         sim.set_state(qpos=grounded(worlds), qvel=np.zeros(ant().nv))
     for _ in range(3):
         small.step()
         large.step()
         assert state_bits(small) == state_bits(large)
+    assert small.nbytes() > before

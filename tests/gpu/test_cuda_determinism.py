@@ -10,7 +10,7 @@ import pytest
 
 from simengine import Simulation, load_model
 from simengine.state.fields import FIELDS
-from simengine_scheduler import validate
+from simengine_scheduler import Executor, make_executor, validate
 from tests.emission.worlds import Start, ant, ant_start
 from tests.gpu.cases import case, heap_xml
 from tests.gpu.compare import CUDA, both, cuda_only, state_bits, to_host
@@ -278,18 +278,24 @@ RECORDED = {
 }
 
 
+def recorder(sim: Simulation, setting: Setting, record: str) -> Executor:
+    """The executor of a setting, which records what it does."""
+    options = {**sim.executor_options, **setting.get("executor_options", {}), "record": record}
+    return make_executor(setting.get("executor", sim.executor), **options)
+
+
 @both
 @pytest.mark.parametrize("record", ["order", "times"])
 def test_recorded_runs_are_legal(backend: str, record: str) -> None:
     for setting in RECORDED[backend]:
-        options = {**setting.get("executor_options", {}), "record": record}
-        sim = fresh(backend, WORLDS, **{**setting, "shards": 3, "executor_options": options})
+        sim = fresh(backend, WORLDS, **{**setting, "shards": 3})
         sim.set_state(**ant_start(WORLDS)._asdict())
+        executor = recorder(sim, setting, record)
         for ctrl in controls(WORLDS)[:3]:
-            sim.step(ctrl=ctrl)
-            engine = sim._engine
-            assert len(engine.trace.order) == len(sim.last_kernel_list)
-            assert validate(engine.trace.order, engine.trace, engine.segments, slack=5e-6) == []
+            trace = sim.step_through(executor, ctrl=ctrl)
+            assert len(trace.order) == len(sim.last_kernel_list)
+            assert validate(trace.order, trace, sim.segments, slack=5e-6) == []
+        executor.close()
         sim.close()
 
 
@@ -297,10 +303,8 @@ def test_recorded_runs_are_legal(backend: str, record: str) -> None:
 def test_the_streams_executor_uses_its_streams(backend: str) -> None:
     """Several streams and event waits, so that the comparisons mean something."""
     setting = streams("events", 32, 8, 3)
-    setting["executor_options"]["record"] = "order"
     sim = fresh(backend, WORLDS, **setting)
     sim.set_state(**ant_start(WORLDS)._asdict())
-    sim.step()
-    trace = sim._engine.trace
+    trace = sim.step_through(recorder(sim, setting, "order"))
     assert len({step.stream for step in trace.log if step.kind == "issue"}) >= 3
     assert trace.counters.waits_inserted > 0

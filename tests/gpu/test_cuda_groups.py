@@ -72,7 +72,7 @@ def test_a_graph_is_traced_and_was_legal(emission: str) -> None:
     sim = Simulation([(model, 8) for model in dense], backend="cuda", executor="graph-cached", emission=emission)
     sim.step(20)
     trace = sim.trace()
-    assert not validate(trace.order, trace, sim._engine.segments, slack=2e-6)  # type: ignore[union-attr]
+    assert not validate(trace.order, trace, sim.segments, slack=2e-6)
     assert len(trace.events) == len(trace.order) > 50
     assert all(np.isfinite(event.end) and event.end >= event.start for event in trace.events)
     assert emission == "counted" or trace.concurrency() > 1

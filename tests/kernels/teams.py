@@ -23,7 +23,7 @@ from simengine.model import Model
 from simengine.model.table import PAIRS
 from simengine.state.fields import FIELD, entry_shape
 from tests.stages.harness import FRONT, Argument, Memory, Place, slot_bytes
-from tests.stages.harness_sanitizer import RUNNER, Call, Result, _slots, execute
+from tests.stages.harness_sanitizer import RUNNER, Call, Result, execute, slots_of
 
 COLUMN_WORDS = 4
 """Words of a team for linear algebra, as in dialect.cuh for the host; near memory starts with those of all teams."""
@@ -154,7 +154,7 @@ def _kept(kernel: StepKernel, model: Model, near_rows: int, plan: ScratchPlan) -
 
 def run(kernel: StepKernel, memory: Memory, slots: list[Argument]) -> None:
     """Call the kernel's teams in this process, built as kernels of the host are."""
-    path = host_build._build(f"{kernel.name}_teams", teams_source(kernel), host_build.defines(memory.dtype, 1))
+    path = host_build.build_library(f"{kernel.name}_teams", teams_source(kernel), host_build.defines(memory.dtype, 1))
     packed = np.frombuffer(b"".join(slot_bytes(slot, memory) for slot in slots), np.uint64)
     function = getattr(ctypes.CDLL(str(path)), kernel.name)
     function.argtypes, function.restype = [ctypes.c_void_p], None
@@ -175,13 +175,13 @@ def run_under(sanitizer: str, kernel: StepKernel, memory: Memory, slots: list[Ar
         "-w",
         sanitizer,
     )
-    command = [path, *options, *host_build._native(), *host_build.defines(memory.dtype, 1), "-x", "c++", "-"]
+    command = [path, *options, *host_build.native_flags(), *host_build.defines(memory.dtype, 1), "-x", "c++", "-"]
 
     def build(target: Path) -> None:
         full = [*command, "-o", str(target)]
         answer = subprocess.run(full, input=source, capture_output=True, text=True, check=False)
         assert answer.returncode == 0, answer.stderr[:2000]
 
-    program = cached(f"teams-{digest(source, version, *command, host_build._cpu_features())}", build)
-    call = Call(kernel.name, [word for slot in slots for word in _slots(slot, 0)])
+    program = cached(f"teams-{digest(source, version, *command, host_build.cpu_features())}", build)
+    call = Call(kernel.name, [word for slot in slots for word in slots_of(slot, 0)])
     return execute(program, [kernel], memory.snapshot(), [call])

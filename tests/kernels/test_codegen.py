@@ -16,7 +16,7 @@ from simengine.model.table import SIZES
 from simengine.physics.collision.broadphase.broadphase import PAIR_STAGES
 from simengine.physics.stage import Stage
 from simengine.plan import islands as island_kernels
-from simengine.plan.catalogue import INTEGRATORS, SOLVERS, STAGES, finish, single, step_kernels
+from simengine.plan.catalogue import INTEGRATORS, SMOOTH, SOLVERS, STAGES, finish, single, step_kernels
 from simengine.plan.every_kernel import all_kernels
 from simengine.state.fields import FIELD, FIELDS, entry_shape
 
@@ -81,9 +81,8 @@ def test_scratch_of_any_fusion_fits_and_does_not_overlap(
 
 def test_scratch_is_reused_by_items_that_are_not_alive_together() -> None:
     model = dict.fromkeys(SIZES, 12)
-    kernel = next(k for k in step_kernels("euler") if k.name == "smooth")
-    total = sum(lengths(kernel, model, 0, False).values())
-    assert kernel.plan_scratch(model, 0, False).words < total
+    total = sum(lengths(SMOOTH, model, 0, False).values())
+    assert SMOOTH.plan_scratch(model, 0, False).words < total
 
 
 @every_kernel

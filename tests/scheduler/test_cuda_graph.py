@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,7 +25,8 @@ class StandIn:
 
     def __init__(self, refuse: str = "") -> None:
         self.alive: set[int] = set()
-        self.nodes: list[tuple[Any, ...]] = []
+        self.numbers: list[int] = []  # of nodes, in the order in which they were added
+        self.nodes: list[tuple[tuple[int, ...], int]] = []  # places of those waited for, and arguments or event
         self.updates: list[tuple[int, int, int]] = []
         self._refuse = refuse
         self._made = 100
@@ -34,6 +36,10 @@ class StandIn:
             return Status(1), 0
         self._made += 1
         return Status(0), self._made
+
+    def _add(self, number: int, behind: Any, content: int) -> None:
+        self.nodes.append((tuple(map(self.numbers.index, behind or ())), content))
+        self.numbers.append(number)
 
     def cuGraphCreate(self, flags: int) -> tuple[Status, int]:
         made = self._make("create")
@@ -49,12 +55,12 @@ class StandIn:
     def cuGraphAddKernelNode(self, graph: int, behind: Any, count: int, parameters: Any) -> tuple[Status, int]:
         made = self._make("kernel")
         assert len(behind or ()) == count
-        self.nodes.append((made[1], tuple(behind or ()), parameters.kernelParams))
+        self._add(made[1], behind, parameters.kernelParams)
         return made
 
     def cuGraphAddEventRecordNode(self, graph: int, behind: Any, count: int, event: int) -> tuple[Status, int]:
         made = self._make("event")
-        self.nodes.append((made[1], tuple(behind or ()), event))
+        self._add(made[1], behind, event)
         return made
 
     def cuGraphExecKernelNodeSetParams(self, graph: int, node: int, parameters: Any) -> tuple[Status]:
@@ -81,13 +87,13 @@ class Launch:
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     stand_in = StandIn()
-    monkeypatch.setattr(cuda_graph, "_driver", lambda: stand_in)
+    monkeypatch.setitem(sys.modules, "cuda.bindings", SimpleNamespace(driver=stand_in))
     return stand_in
 
 
 def test_a_graph_outlives_its_template(driver: StandIn) -> None:
     graph = cuda_graph.build([Launch(1), Launch(2), Launch(3)], [(), (0,), (0, 1)])
-    assert driver.nodes == [(102, (), 1), (103, (102,), 2), (104, (102, 103), 3)]
+    assert driver.nodes == [((), 1), ((0,), 2), ((0, 1), 3)]
     assert driver.alive == {graph}
     cuda_graph.destroy(graph)
     assert not driver.alive
@@ -95,9 +101,7 @@ def test_a_graph_outlives_its_template(driver: StandIn) -> None:
 
 def test_timed_nodes_stand_between_two_events(driver: StandIn) -> None:
     cuda_graph.build([Launch(1), Launch(2)], [(), (0,)], [(11, 12), (13, 14)])
-    before, kernel, after, second, *_ = driver.nodes
-    assert [before[2], kernel[2], after[2], second[2]] == [11, 1, 12, 13]
-    assert (kernel[1], after[1], second[1]) == ((before[0],), (kernel[0],), (after[0],))
+    assert driver.nodes == [((), 11), ((0,), 1), ((1,), 12), ((2,), 13), ((3,), 2), ((4,), 14)]
 
 
 def test_arguments_of_a_node_are_put_into_the_executable_graph(driver: StandIn) -> None:
@@ -105,7 +109,7 @@ def test_arguments_of_a_node_are_put_into_the_executable_graph(driver: StandIn) 
     graph, template = cuda_graph.build_updatable(launches, [(), (0,)])
     launches[1].table = 5
     cuda_graph.update(graph, template, 1, launches[1])
-    assert driver.updates == [(graph, driver.nodes[1][0], 5)]
+    assert driver.updates == [(graph, driver.numbers[1], 5)]
     assert driver.alive == {graph, template.graph}
     cuda_graph.destroy(graph, template)
     assert not driver.alive
@@ -114,7 +118,7 @@ def test_arguments_of_a_node_are_put_into_the_executable_graph(driver: StandIn) 
 @pytest.mark.parametrize("refuse", ["kernel", "instantiate"])
 def test_what_the_driver_refuses_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch, refuse: str) -> None:
     stand_in = StandIn(refuse)
-    monkeypatch.setattr(cuda_graph, "_driver", lambda: stand_in)
+    monkeypatch.setitem(sys.modules, "cuda.bindings", SimpleNamespace(driver=stand_in))
     with pytest.raises(RuntimeError, match="CUDA reports CUDA_ERROR_INVALID_VALUE while a graph is built"):
         cuda_graph.build([Launch(1)], [()])
     assert not stand_in.alive

@@ -132,7 +132,7 @@ def test_a_fault_is_said_to_be_one_and_a_serial_rerun_names_the_call(kind: str, 
     def use() -> None:
         executor.run([emit_a_fault(device)])
         if notice == "run":
-            for stream in list(device._queues):  # someone else waits for the device
+            for stream in device.streams:  # someone else waits for the device
                 with contextlib.suppress(DeviceFault):
                     device.synchronize(stream)
             executor.run([later])

@@ -273,9 +273,10 @@ def test_fake_device_finds_a_missing_wait() -> None:
     for seed in range(30):
         device = FakeDevice(seed)
         order: list[str] = []
-        for name in "ab":
-            device.enqueue(device.create_stream(), lambda name=name, order=order: order.append(name))
-        for stream in list(device._queues):
+        streams = [device.create_stream() for _ in "ab"]
+        for stream, name in zip(streams, "ab", strict=True):
+            device.enqueue(stream, lambda name=name, order=order: order.append(name))
+        for stream in streams:
             device.synchronize(stream)
         orders.add("".join(order))
     assert orders == {"ab", "ba"}

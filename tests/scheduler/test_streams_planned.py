@@ -16,7 +16,6 @@ from simengine_scheduler import AwaitCounts, FixedList, KernelCall, Profile, Seg
 from simengine_scheduler.planning import PLANNERS
 from simengine_scheduler.policies import STREAM_POLICIES
 from simengine_scheduler.testing import FakeDevice
-from simengine_scheduler.trace import Trace
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
 NAMES = sorted(PLANNERS)
@@ -81,12 +80,15 @@ def test_fixed_lists_are_planned_once_and_give_the_bits_of_serial(
     recorded.synchronize()
     assert validate(trace.order, trace, program.segments) == []
     assert counters[1] == counters[2] == counters[3]  # the recorded run is the one that was planned
-    kept = executor._scripts.of(lists, Trace("streams"))
-    assert all(executor._scripts.of(lists, Trace("streams")) is kept for _ in range(2))
+    timed = planned(device, program.segments, planner, streams=streams, graphs=1, record="times")
+    planning = [timed.run(lists).counters.check_seconds for _ in range(3)]
+    assert planning[0] > 0
+    assert planning[1:] == [0, 0]
     other = [FixedList([])]
     assert executor.run(other).counters.calls == 0
-    assert list(executor._scripts._kept) == [(id(other[0]),)]
-    for run in (executor, recorded):
+    timed.run(other)
+    assert timed.run(lists).counters.check_seconds > 0, "one list is kept at a time"
+    for run in (executor, recorded, timed):
         run.close()
 
 

@@ -93,8 +93,8 @@ def unit_source(kernels: Sequence[Kernel], edit: Edit = str) -> str:
     used = dict.fromkeys(path for kernel in kernels for path in codegen.stage_sources(kernel))
     parts += codegen.body_sources(sorted(used, key=lambda path: path.stem.startswith("colli")))
     text = edit("\n".join(parts).replace("#pragma once\n", ""))
-    bodies = [codegen._world_function(k) for k in kernels if k.unit != "column"]
-    bodies += [codegen._host_entry(k) for k in kernels]
+    bodies = [codegen.world_function(k) for k in kernels if k.unit != "column"]
+    bodies += [codegen.host_entry(k) for k in kernels]
     return "\n".join([text, *bodies, RUNNER.replace("KERNELS", ", ".join(k.name for k in kernels))])
 
 
@@ -103,14 +103,14 @@ def build(kernels: Sequence[Kernel], dtype: str, lanes: int, flags: Sequence[str
     path, version = compiler()
     source = unit_source(kernels, edit)
     options = ("-std=c++17", "-O2", "-g", "-pthread", *host_build.NO_CONTRACTION, "-fno-strict-aliasing", "-w")
-    command = [path, *options, *host_build._native(), *defines(dtype, lanes), *flags, "-x", "c++", "-"]
+    command = [path, *options, *host_build.native_flags(), *defines(dtype, lanes), *flags, "-x", "c++", "-"]
 
     def compiled(target: Path) -> None:
         full = [*command, "-o", str(target)]
         answer = subprocess.run(full, input=source, capture_output=True, text=True, check=False)
         assert answer.returncode == 0, answer.stderr[:2000]
 
-    return cached(f"runner-{digest(source, version, *command, host_build._cpu_features())}", compiled)
+    return cached(f"runner-{digest(source, version, *command, host_build.cpu_features())}", compiled)
 
 
 @cache
@@ -133,13 +133,13 @@ def record(memory: Memory, calls: Calls) -> tuple[dict[str, np.ndarray], list[Ca
     for number, (kernel, arguments) in enumerate(calls):
         for name in ("listed", "num_listed"):
             buffers[f"{name}_{number}"] = memory.arrays[name].copy()
-        slots = [slot for argument in arguments for slot in _slots(argument, number)]
+        slots = [slot for argument in arguments for slot in slots_of(argument, number)]
         recorded.append(Call(kernel.name, slots))
         call(kernel, memory, arguments)
     return buffers, recorded
 
 
-def _slots(argument: Argument, number: int) -> list[tuple[str | None, int]]:
+def slots_of(argument: Argument, number: int) -> list[tuple[str | None, int]]:
     if isinstance(argument, Place):
         own = argument.buffer in ("listed", "num_listed")
         return [(f"{argument.buffer}_{number}" if own else argument.buffer, argument.offset)]

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from simengine_scheduler import BufferSet, ClientCall, Launch, Owner, serve
+from simengine_scheduler import BufferSet, ClientCall, Launch, Owner, PythonLaunch, serve
 from simengine_scheduler.service.client import Client, ClientList
 from simengine_scheduler.service.host import HostKernels
+from simengine_scheduler.service.memory import Block
 from simengine_scheduler.service.wire import CallMessage
 from simengine_scheduler.testing import FakeDevice
 
@@ -18,16 +19,53 @@ HOST = ["serial", "shuffled", "threads"]
 DEVICE = ["streams", "streams polling", "serial cuda"]
 
 
-class FakeKernels(HostKernels):
-    """Functions that run on a fake device."""
+class Blocks:
+    """What memory an owner has given out, a block for each allocation in turn, and which blocks it has back."""
 
-    def __init__(self, functions: Mapping[str, Callable[..., None]], device: FakeDevice) -> None:
+    def __init__(self) -> None:
+        self.given = 0
+        self.back: list[int] = []
+
+    @property
+    def held(self) -> int:
+        """Blocks that are given out."""
+        return self.given - len(self.back)
+
+    def watch(self, block: Block) -> Block:
+        """The same block, which is noted now and when it is freed."""
+        number, free, self.given = self.given, block.free, self.given + 1
+
+        def freed() -> None:
+            self.back.append(number)
+            free()
+
+        block.free = freed  # type: ignore[method-assign]
+        return block
+
+
+class WatchedKernels(HostKernels):
+    """Functions on the host whose memory is watched."""
+
+    def __init__(self, functions: Mapping[str, Callable[..., None]], blocks: Blocks) -> None:
         super().__init__(functions)
+        self._blocks = blocks
+
+    def allocate(self, nbytes: int) -> Block:
+        return self._blocks.watch(super().allocate(nbytes))
+
+
+class FakeKernels(WatchedKernels):
+    """Functions that run on a fake device, whose driver refuses to launch `fail_to_launch`."""
+
+    def __init__(self, functions: Mapping[str, Callable[..., None]], blocks: Blocks, device: FakeDevice) -> None:
+        super().__init__(functions, blocks)
         self._device = device
 
     def launch(
         self, kernel: Any, call: CallMessage, args: Sequence[Any], buffers: BufferSet, arrays: Mapping[str, Any]
     ) -> Launch:
+        if kernel.function is fail_to_launch:
+            return PythonLaunch(fail_to_launch)
         body: Any = super().launch(kernel, call, args, buffers, arrays)
         return self._device.launch(body.function)
 
@@ -42,6 +80,11 @@ def fail() -> None:
     raise FloatingPointError("no convergence")
 
 
+def fail_to_launch() -> None:
+    """Stand for a launch that the driver refuses when it is issued."""
+    raise ValueError("no convergence")
+
+
 class Gate:
     """A function that waits, so that a test knows what is running meanwhile."""
 
@@ -54,20 +97,22 @@ class Gate:
 
 
 def make_owner(kind: str = "threads", address: str | None = None, seed: int = 0, **more: Any) -> Owner:
-    """Serve `mix`, `fail` and `more` functions under a kind of executor; `limit` and `device` are options."""
+    """Serve `mix`, `fail` and `more` functions under a kind of executor; `limit`, `device`, `blocks` are options."""
     options = {name: more.pop(name) for name in ("limit", "authkey", "device", "workers") if name in more}
+    blocks = more.pop("blocks", None) or Blocks()
     functions: dict[str, Callable[..., None]] = {"mix": mix, "fail": fail, **more}
     name, _, mode = kind.partition(" ")
     if kind in DEVICE:
         device = options.pop("device", None) or FakeDevice(seed, eagerness=0.2)
-        options |= {"driver": device, "stream": 0, "kernels": FakeKernels(functions, device)}
+        options |= {"driver": device, "stream": 0, "kernels": FakeKernels(functions, blocks, device)}
         if mode == "polling":
             options["completion"] = "polling"
         if mode == "cuda":
             options["device"] = "cuda"
     elif name == "threads":
         options.setdefault("workers", 3)
-    return serve(address, name, functions=functions, **options)
+    options.setdefault("kernels", WatchedKernels(functions, blocks))
+    return serve(address, name, **options)
 
 
 def step_of(client: Client, buffers: Sequence[str], calls: int = 6, first: int = 0, graph: bool = False) -> ClientList:

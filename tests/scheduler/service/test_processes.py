@@ -14,7 +14,7 @@ import pytest
 
 from simengine_scheduler import OwnerLost, connect
 from tests.checkout import PYTHONPATH
-from tests.scheduler.service.owners import make_owner, mixed, step_of
+from tests.scheduler.service.owners import Blocks, make_owner, mixed, step_of
 from tests.scheduler.service.test_service import BUFFERS, bits, until, with_arrays
 
 CLIENT = """
@@ -48,7 +48,8 @@ def started() -> Iterator[list[subprocess.Popen[str]]]:
 
 
 def test_a_killed_client_harms_nobody(environment: dict[str, str], started: list[subprocess.Popen[str]]) -> None:
-    with make_owner("threads", workers=2) as owner:
+    blocks = Blocks()
+    with make_owner("threads", workers=2, blocks=blocks) as owner:
         good, arrays = with_arrays(owner.address, "good")
         step = step_of(good, BUFFERS)
         good.submit(step).wait(20)
@@ -64,7 +65,8 @@ def test_a_killed_client_harms_nobody(environment: dict[str, str], started: list
         for ticket in tickets:
             ticket.wait(20)
         until(lambda: owner.clients == ["good"])
-        until(lambda: len(owner._shared.slots) == 1)  # its memory is free
+        until(lambda: blocks.held == len(BUFFERS))
+        assert blocks.given > len(BUFFERS)
         good.submit(step).wait(20)
         assert bits(arrays) == mixed(42)
 

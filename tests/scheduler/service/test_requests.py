@@ -106,8 +106,6 @@ def test_what_is_refused_is_said_and_the_client_goes_on(client: Client) -> None:
         ("access .* is not a buffer's name", lambda: define(1, reads=[("x", "0")])),
         ("names kernel 7 of 1", lambda: client.define([ClientCall("k", Kernel("k", 7))])),
         ("graph=True needs an owner of a GPU", lambda: client.define([], graph=True)),
-        ("there is no request 'shutdown'", lambda: client._request({"is": "shutdown"})),
-        ("where one expects str", lambda: client._request({"is": "free", "name": 3})),
     ]
     for message, request in refusals:
         with pytest.raises(RequestRefused, match=message):
@@ -125,13 +123,34 @@ def test_what_is_refused_is_said_and_the_client_goes_on(client: Client) -> None:
     assert not client.allocate("x", 4, np.uint64).any()
 
 
+def greeted(connection: Any) -> Channel:
+    """A channel to an owner that knows its client as `bad`."""
+    channel = Channel(connection)
+    channel.send({"is": "hello", "name": "bad"})
+    assert channel.receive()["is"] == "welcome"
+    return channel
+
+
+@pytest.mark.parametrize(
+    ("message", "error"),
+    [({"is": "shutdown"}, "there is no request 'shutdown'"), ({"is": "free", "name": 3}, "where one expects str")],
+)
+def test_a_request_that_no_client_makes_is_refused(message: dict[str, Any], error: str) -> None:
+    with make_owner() as owner:
+        channel = greeted(open_connection(owner.address, "AF_UNIX"))
+        channel.send(message)
+        reply = channel.receive()
+        assert reply["is"] == "refused"
+        assert error in reply["error"]
+        channel.close()
+
+
 @pytest.mark.parametrize("garbage", [b"\x80\x04", b"[]", b'{"is": 3}', b'{"name": "x"}'])
 def test_a_malformed_message_ends_its_client_only(garbage: bytes) -> None:
     with make_owner() as owner, connect(owner.address, name="good") as good:
-        bad = Channel(open_connection(owner.address, "AF_UNIX"))  # type: ignore[arg-type]
-        bad.send({"is": "hello", "name": "bad"})
-        assert bad.receive()["is"] == "welcome"
-        bad._connection.send_bytes(garbage)
+        connection = open_connection(owner.address, "AF_UNIX")
+        bad = greeted(connection)
+        connection.send_bytes(garbage)
         assert "has been sent" in bad.receive()["error"]
         with pytest.raises((EOFError, OSError)):
             bad.receive()

@@ -1,0 +1,78 @@
+"""How results are written: JSON with what was measured on first, then the rows, each on a line of its own."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+_LINE = 120  # characters of a line, up to which an object or a list is not broken
+
+
+def as_json(value: dict[str, Any]) -> str:
+    """JSON in one line that every parser reads: numbers that are not finite become null."""
+    return _one_line(_finite(value))
+
+
+def result_text(result: dict[str, Any]) -> str:
+    """The text of a result file.
+
+    Lists of rows (objects) come last. An entry of the result that is longer than a line is broken: an object into its
+    entries, by the same rule, and a list into its elements. An element of a list is never broken, so that a row is one
+    line and two files differ in the lines of the rows that differ.
+    """
+    finite = _finite(result)
+    rows = {name: value for name, value in finite.items() if _is_rows(value)}
+    about = {name: value for name, value in finite.items() if name not in rows}
+    return _broken(about | rows, 0, 0) + "\n"
+
+
+def write_json(result: dict[str, Any], path: Path | None) -> None:
+    """Write a result to a file, whose folder is made; to standard output in one line for `-`; nowhere for None.
+
+    A file whose name ends in `.gz` is compressed. The file is replaced in one move: a run that is ended while it writes
+    leaves the file of the write before.
+    """
+    if path is None:
+        return
+    if str(path) == "-":
+        print(as_json(result))
+        return
+    data = result_text(result).encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+    part.replace(path)
+
+
+def _broken(value: Any, depth: int, column: int) -> str:
+    """The text of a value that begins in a column, `depth` levels below the result."""
+    line = _one_line(value)
+    # one character is left for a comma
+    fits = depth > 0 and column + len(line) < _LINE and not _is_rows(value)
+    if fits or not value or not isinstance(value, dict | list):
+        return line
+    inner, end = " " * (depth + 1), "\n" + " " * depth
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(inner + _one_line(entry) for entry in value) + end + "]"
+    names = {name: f"{inner}{_one_line(str(name))}: " for name in value}
+    entries = (names[name] + _broken(entry, depth + 1, len(names[name])) for name, entry in value.items())
+    return "{\n" + ",\n".join(entries) + end + "}"
+
+
+def _is_rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(entry, dict) for entry in value)
+
+
+def _one_line(value: Any) -> str:
+    return json.dumps(value, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,59 @@
+"""What the calls of a kernel list do, told by the fields that they read and write, whatever the kernels are called."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from simengine import Simulation
+from simengine.emission.calls import EmittedCall
+from simengine.model.table import PAIR_TYPES
+
+
+class Work(NamedTuple):
+    """What the calls of one evaluation work on.
+
+    Attributes:
+        narrowphase: worlds of each call that writes contacts, by its type of geom pair.
+        finished: worlds of each call that ends the evaluation: it writes accelerations or integrates. Sorted.
+        others: worlds of all other calls, but for the one that counts.
+    """
+
+    narrowphase: dict[str, int]
+    finished: list[int]
+    others: set[int]
+
+
+def written(sim: Simulation, *entries: EmittedCall) -> set[str]:
+    """Fields that calls write or update."""
+    return {sim.segments.buffer(s) for entry in entries for s in (*entry.call.writes, *entry.call.updates)}
+
+
+def touched(sim: Simulation, *entries: EmittedCall) -> set[str]:
+    """Fields that calls read, write or update."""
+    return written(sim, *entries) | {sim.segments.buffer(s) for entry in entries for s in entry.call.reads}
+
+
+def evaluations(sim: Simulation) -> list[list[EmittedCall]]:
+    """The list of a simulation of one shard, split at each evaluation of the dynamics: all begin with the same call."""
+    split: list[list[EmittedCall]] = []
+    for entry in sim.last_kernel_list:
+        if entry.name == sim.last_kernel_list[0].name:
+            split.append([])
+        split[-1].append(entry)
+    return split
+
+
+def work(sim: Simulation, calls: list[EmittedCall]) -> Work:
+    """What an evaluation does; no kernel may occur twice in it."""
+    assert len({call.name for call in calls}) == len(calls)
+    narrowphase, finished, others = dict[str, int](), list[int](), set[int]()
+    for entry in calls:
+        fields = written(sim, entry)
+        if "contact_dist" in fields:
+            assert entry.name in PAIR_TYPES
+            narrowphase[entry.name] = entry.units
+        elif fields & {"qacc", "qpos"}:
+            finished.append(entry.units)
+        elif "totals" not in fields:
+            others.add(entry.units)
+    return Work(narrowphase, sorted(finished), others)
