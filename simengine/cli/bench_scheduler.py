@@ -1,4 +1,4 @@
-"""`simengine bench scheduler`: every executor on every kernel list, beside `serial` and the published figures."""
+"""`simengine bench scheduler`: kernel lists under every executor that can run them, beside the published figures."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "scheduler",
-        help="every executor on every kernel list",
+        help="kernel lists under every executor that can run them",
         description="Every executor takes a list through the same steps. A spec is a name with options, such as "
         "ant:worlds=8192,shards=2,emission=ahead or streams:completion=polling. The exit code is 1 if an executor "
         "failed, ran a list in an order that is not legal, or left other bits than serial.",

@@ -106,17 +106,20 @@ def _measure(model: Model, worlds: int, executor: str, settings: SimpleNamespace
             if peer:
                 theirs.append(peer.seconds(qpos, qvel, controls, settings.steps))
     seconds = statistics.median(ours)
+    work = worlds * settings.steps
     row |= {
-        "steps_per_s": round(worlds * settings.steps / seconds),
+        "steps_per_s": round(work / seconds),
         "us_per_step": round(1e6 * seconds / settings.steps, 1),
         "spread": round((max(ours) - min(ours)) / seconds, 3),
+        "all_steps_per_s": [round(work / taken) for taken in ours],
         "kernels_per_step": len(sim.last_kernel_list),
     }
     if theirs:
         their_seconds = statistics.median(theirs)
         row |= {
             "peer": f"{MujocoRollout.name}, {cores()} threads, float64",
-            "peer_steps_per_s": round(worlds * settings.steps / their_seconds),
+            "peer_steps_per_s": round(work / their_seconds),
+            "all_peer_steps_per_s": [round(work / taken) for taken in theirs],
             "ratio": round(their_seconds / seconds, 3),
         }
     agreement = oracle.compare(sim, controls[0], SAMPLE)

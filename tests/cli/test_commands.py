@@ -75,6 +75,9 @@ def test_bench_writes_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixtu
     for row in result["rows"]:
         assert row["steps_per_s"] == pytest.approx(row["worlds"] * 1e6 / row["us_per_step"], rel=0.01)
         assert row["ratio"] == pytest.approx(row["steps_per_s"] / row["peer_steps_per_s"], rel=0.01)
+        for name in ("steps_per_s", "peer_steps_per_s"):
+            assert len(row[f"all_{name}"]) == 2
+            assert min(row[f"all_{name}"]) <= row[name] <= max(row[f"all_{name}"])
         assert row["qacc_error"] < 2e-3
         assert f"{row['steps_per_s']:,}" in printed
 

@@ -1,0 +1,1 @@
+"""The page `docs/performance.md` and its chart, written from the committed result files."""

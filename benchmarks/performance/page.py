@@ -1,0 +1,106 @@
+"""The page `docs/performance.md`: the template, with the tables and figures of the result files in place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from . import chart, costs, heaps, lists, mixed, models
+from .markdown import percent
+from .results import ROOT, load, origin, scheduler_rows
+
+PAGE = ROOT / "docs" / "performance.md"
+TEMPLATE = Path(__file__).with_name("template.md")
+
+_PILES = ("piles_1_h200", "piles_256_h200", "piles_large_h200")
+_PEER_PILES = "peers/piles_mujoco_warp_h200"
+_PEER_RUNS = ("peers/six_mujoco_warp_h200", "peers/mixed_mujoco_warp_h200", "peers/mixed_executors_mujoco_warp_h200")
+
+
+def page() -> str:
+    """The page's text."""
+    return fill(TEMPLATE.read_text(encoding="utf-8"), _values())
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """The template with `{{name}}` replaced by values.
+
+    Raises:
+        ValueError: a name has no value, or a value no place.
+    """
+    names = set(re.findall(r"\{\{(\w+)\}\}", template))
+    if names != set(values):
+        odd = ", ".join(sorted(names ^ set(values)))
+        raise ValueError(f"template and values of the performance page differ in {odd}; give each name one value")
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template)
+
+
+def _values() -> dict[str, str]:
+    return {**_of_models(), **_of_batches(), **_of_lists(), **_of_costs()}
+
+
+def _of_models() -> dict[str, str]:
+    ours, peer, cpu = load("models_h200"), load(_PEER_RUNS[0]), load("cpu_xeon_2_cores")
+    ratios = [point.ratio for point in chart.points() if point.ratio is not None]
+    alone = load("mixed_h200")["rows"][0]
+    cases = [(model, alone["worlds_each"]) for model in alone["models"]]
+    again = dict(zip(cases, alone["alone_us"], strict=True))
+    return {
+        "cases": str(len(ratios)),
+        "cases_lost": str(sum(ratio < 1 for ratio in ratios)),
+        "gpu_table": models.gpu_table(ours, peer),
+        "gpu_without_result": models.without_result(ours, peer),
+        "gpu_drift": percent(models.drift([models.times(ours), again])),
+        "peer_drift": percent(models.drift(models.times(load(name)) for name in _PEER_RUNS)),
+        "gpu_origin": origin("models_h200", _PEER_RUNS[0]),
+        "cpu_table": models.cpu_table(cpu),
+        "cpu_repeats": str(models.repeats(cpu)),
+        "cpu_lost": models.lost(cpu) or "none",
+        "cpu_origin": origin("cpu_xeon_2_cores"),
+    }
+
+
+def _of_batches() -> dict[str, str]:
+    six, again, robots = load("mixed_h200"), load("mixed_again_h200"), load("mixed_robots_h200")
+    piles, peer = [load(name) for name in _PILES], load(_PEER_PILES)
+    return {
+        "six_table": mixed.six_table(six, again),
+        "six_origin": origin("mixed_h200", "mixed_again_h200", _PEER_RUNS[1]),
+        "robots_table": mixed.robots_table(robots),
+        "robots_origin": origin("mixed_robots_h200"),
+        "heaps_table": heaps.heaps_table(piles, peer),
+        "heaps_failure": heaps.failure(peer),
+        "heaps_origin": origin(*_PILES, _PEER_PILES),
+    }
+
+
+def _of_lists() -> dict[str, str]:
+    rows = scheduler_rows()
+    covered = lists.coverage(rows)
+    spreads = [row["spread"] for row in rows if row["executor"] != "auto"]
+    return {
+        "lists": str(covered["lists"]),
+        "lists_of_device": str(covered["device"]),
+        "list_repeats": str(models.repeats({"rows": rows})),
+        "spread_half": percent(sorted(spreads)[len(spreads) // 2]),
+        "spread_most": percent(max(spreads)),
+        "fixed_table": lists.executors_table(rows, lists.FIXED),
+        "counted_table": lists.executors_table(rows, lists.COUNTED),
+        "large_table": lists.executors_table(rows, lists.LARGE),
+        "whole_table": lists.whole_table(rows),
+        "shards_table": lists.shards_table(rows),
+        "kept_graphs_table": lists.kept_graphs_table(rows),
+        "lists_origin": origin("scheduler_h200", "scheduler_large_h200"),
+    }
+
+
+def _of_costs() -> dict[str, str]:
+    calls, graphs = load("clients_h200"), load("clients_graph_h200")
+    return {
+        "hazards_table": costs.hazards_table(load("hazard_check_h200_host")),
+        "hazards_origin": origin("hazard_check_h200_host"),
+        "clients_table": costs.clients_table(calls, graphs),
+        "clients_repeats": str(calls["work"]["repeats"]),
+        "clients_origin": origin("clients_h200", "clients_graph_h200"),
+    }

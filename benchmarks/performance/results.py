@@ -1,0 +1,55 @@
+"""Result files: how they are read, and how the page says where a table comes from."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from functools import cache
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
+
+Result = dict[str, Any]
+"""A result file: `hardware`, `versions`, `date`, `command`, `rows`, and perhaps a `note` on what was special."""
+
+Row = dict[str, Any]
+
+_PACKAGES = ("mujoco", "mujoco_warp", "warp", "simengine", "cupy-cuda13x", "jax", "numpy", "python")
+
+
+@cache
+def load(name: str) -> Result:
+    """The result file of this name, without its suffix, under `benchmarks/results`."""
+    result: Result = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    return result
+
+
+def scheduler_rows() -> list[Row]:
+    """Rows of all kernel lists that were run by executors."""
+    return [row for name in ("scheduler_h200", "scheduler_large_h200") for row in load(name)["rows"]]
+
+
+def origin(*names: str) -> str:
+    """Markdown that says on what, with what, when and by which commands some result files were made."""
+    return "\n\n".join(_origin(name, load(name)) for name in names)
+
+
+def _origin(name: str, result: Result) -> str:
+    hardware = result["hardware"]
+    processor = f"{hardware['cores']} cores of {hardware['cpu']}" if "cores" in hardware else hardware["cpu"]
+    machine = f"{hardware['gpu']}, host {processor}" if "gpu" in hardware else processor
+    versions = {"python": result.get("python"), **result.get("versions", {})}
+    shown = ", ".join(f"{package} {versions[package]}" for package in _PACKAGES if versions.get(package))
+    lines = [f"`benchmarks/results/{name}.json`: {machine}; {shown}; {result['date']}.", "", "```text"]
+    lines += [line for command in result["command"].split("; ") for line in _folded(command)]
+    return "\n".join([*lines, "```", *(("", result["note"]) if "note" in result else ())])
+
+
+def _folded(command: str) -> list[str]:
+    """A command on several lines, as a shell takes it."""
+    lines = wrap(command, 100, break_long_words=False, break_on_hyphens=False, subsequent_indent="    ")
+    shlex.split(command)  # a quoted argument must not be broken
+    return [f"{line} \\" for line in lines[:-1]] + lines[-1:]
