@@ -127,7 +127,7 @@ class Simulation:
         return group
 
     def remove_group(self, group: Group) -> None:
-        """Give back a group's worlds and their memory; the other groups stay as they are, and so do their `index`es.
+        """Give back a group's worlds and their memory; the other groups stay as they are and keep their `index`.
 
         Raises:
             ValueError: the group is not one of this simulation, or the last one.
@@ -162,7 +162,8 @@ class Simulation:
 
         Args:
             executor: one of `scheduler.make_executor(name, **sim.executor_options)`.
-            n, ctrl: as for `step`.
+            n: as for `step`.
+            ctrl: as for `step`.
             as_issued: take whole steps as `step` does, where these are whole, and not kernel by kernel.
 
         Returns:
