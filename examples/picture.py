@@ -11,10 +11,9 @@ one is simulated at the origin and drawn at its own place of a grid. MuJoCo need
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import gymnasium
 import mujoco
 import numpy as np
 from PIL import Image
@@ -23,7 +22,6 @@ from rich.progress import track
 import simengine
 from simengine.zoo import random_robot
 
-ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 COLOURS = ((0.90, 0.49, 0.13), (0.16, 0.50, 0.73), (0.15, 0.68, 0.38), (0.61, 0.35, 0.71), (0.75, 0.22, 0.17))
 SPACING = 1.9  # [m] between neighbours of the grid
 FLOOR = """<mujoco>
@@ -47,7 +45,7 @@ FLOOR = """<mujoco>
 def make_batch(random_robots: int, backend: str) -> simengine.Simulation:
     """One simulation of ants, humanoids and random robots, in poses that are tilted at random, above the floor."""
     rng = np.random.default_rng(5)
-    pairs = [(simengine.load_model(ASSETS / f"{name}.xml"), 6) for name in ("ant", "humanoid")]
+    pairs = [(simengine.load_model(name), 6) for name in ("ant", "humanoid")]
     pairs += [(simengine.load_model(random_robot(seed)), 1) for seed in range(random_robots)]
     sim = simengine.Simulation(pairs, backend=backend)
     for group in sim.groups:
@@ -100,17 +98,13 @@ class Painter:
         """The worlds as they are."""
         self._renderer.update_scene(self._floor, self._camera)
         places = iter(self._places)
-        for group, data, colour in self._cast():
+        for number, (group, data) in enumerate(zip(self._groups, self._data, strict=True)):
             for qpos in group.to_host(group.qpos):
                 data.qpos[:] = qpos
                 data.qpos[:2] += next(places)
                 mujoco.mj_kinematics(group.model.mj, data)
-                self._add(group.model.mj, data, colour)
+                self._add(group.model.mj, data, COLOURS[number % len(COLOURS)])
         return Image.fromarray(self._renderer.render())
-
-    def _cast(self) -> Iterator[tuple[simengine.simulation.Group, mujoco.MjData, tuple[float, float, float]]]:
-        for i, (group, data) in enumerate(zip(self._groups, self._data, strict=True)):
-            yield group, data, COLOURS[i % len(COLOURS)]
 
     def _add(self, model: mujoco.MjModel, data: mujoco.MjData, colour: tuple[float, float, float]) -> None:
         """Append the moving geoms of one world to the scene, without their textures."""
@@ -134,15 +128,16 @@ def main() -> None:
     parser.add_argument("--backend", default="auto", help="backend of the simulation (default auto)")
     options = parser.parse_args()
     rng = np.random.default_rng(1)
-    frames = []
-    with_progress = track(range(round(options.seconds * options.fps)), description="frames")
     sim = make_batch(options.robots, options.backend)
     painter = Painter(sim, *options.size)
-    for _ in with_progress:
+    frames = []
+    for _ in track(range(round(options.seconds * options.fps)), description="frames"):
         frames.append(painter.frame())
         advance(sim, rng, 1 / options.fps)
-    shown = {"save_all": True, "append_images": frames[1:], "duration": round(1000 / options.fps), "loop": 0}
-    frames[0].save(options.file, **shown, **({"quality": 60, "method": 6} if options.file.suffix == ".webp" else {}))
+    shown: dict[str, Any] = {"save_all": True, "append_images": frames[1:], "loop": 0}
+    if options.file.suffix == ".webp":
+        shown |= {"quality": 60, "method": 6}
+    frames[0].save(options.file, duration=round(1000 / options.fps), **shown)
     sim.close()
     print(f"{len(frames)} frames of {sim.num_worlds} worlds in {options.file}, {options.file.stat().st_size:,} bytes")
 

@@ -24,7 +24,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def program(page: Path, *languages: str) -> str:
-    """Blocks in the given languages as one program, each on the lines that it has in the page, so that errors name them."""
+    """Blocks in the given languages as one program, each on its lines of the page, so that errors name those."""
     text = text_of(page)
     lines = [""] * (text.count("\n") + 1)
     for block in re.finditer(rf"^```({'|'.join(languages)})\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
@@ -61,6 +61,17 @@ def run_program(source: str, folder: Path, timeout: float = 300) -> None:
     file = folder / "program.py"
     file.write_text(source, encoding="utf-8")
     run_in_shell(f"python -W error::UserWarning {file}", folder, timeout)
+
+
+def without_opengl() -> str:
+    """Why MuJoCo cannot draw off screen, with EGL unless MUJOCO_GL says otherwise; empty if it can.
+
+    Tried in a process of its own, since a failed attempt leaves half-made contexts behind.
+    """
+    os.environ.setdefault("MUJOCO_GL", "egl")
+    probe = "import mujoco; mujoco.Renderer(mujoco.MjModel.from_xml_string('<mujoco/>')).render()"
+    failed = subprocess.run([sys.executable, "-c", probe], capture_output=True, check=False).returncode
+    return f"MuJoCo opens no off-screen OpenGL context with MUJOCO_GL={os.environ['MUJOCO_GL']}" if failed else ""
 
 
 def missing_links(page: Path) -> list[str]:
