@@ -162,8 +162,7 @@ class Simulation:
 
         Args:
             executor: one of `scheduler.make_executor(name, **sim.executor_options)`.
-            n: as for `step`.
-            ctrl: as for `step`.
+            n, ctrl: as for `step`.
             as_issued: take whole steps as `step` does, where these are whole, and not kernel by kernel.
 
         Returns:
