@@ -151,8 +151,8 @@ def page() -> str:
         "",
         "`python -m benchmarks.parity table` writes this page, from results of `benchmarks/parity.py`.",
         "",
-        "An error is that of a field against MuJoCo's, max|a - b| / max(1, max|b|). The table has the worst error of the",
-        "fields of each group of stages. The states are random, settled and thrown ones, and single steps along a",
+        "An error is that of a field against MuJoCo's, max|a - b| / max(1, max|b|). The table has the worst error of",
+        "the fields of each group of stages. The states are random, settled and thrown ones, and single steps along a",
         "trajectory of MuJoCo. Both solvers run to 1e-15. The result files have the errors of each field, and what the",
         "states covered. Steps/s are measured with random controls from rest.",
     ]
