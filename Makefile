@@ -7,7 +7,7 @@ JOBS ?= 2
 
 BIN := $(VENV)/bin
 
-.PHONY: run test test-slow lint
+.PHONY: run test test-slow lint docs
 
 run: $(VENV)/.installed
 	$(BIN)/simengine run ant
@@ -24,6 +24,9 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -q -j $(JOBS) -d out/doctrees docs out/docs
+
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "simengine needs Python 3.11 or later; call make with PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
@@ -35,4 +38,8 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install -qq --editable '.[dev]'
+	touch $(VENV)/.installed $@
+
+$(VENV)/.installed-docs: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install -qq --editable '.[docs]'
 	touch $(VENV)/.installed $@

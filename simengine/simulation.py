@@ -127,7 +127,7 @@ class Simulation:
         return group
 
     def remove_group(self, group: Group) -> None:
-        """Give back a group's worlds and their memory; the other groups stay as they are, and so do their `index`es.
+        """Give back a group's worlds and their memory; the other groups stay as they are and keep their `index`.
 
         Raises:
             ValueError: the group is not one of this simulation, or the last one.

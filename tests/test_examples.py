@@ -7,7 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
+from PIL import Image
+
 from simengine import load_model
+from tests import pages
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -24,3 +29,18 @@ def test_evolution_finds_robots_that_get_further(tmp_path: Path) -> None:
     assert best[-1] > best[0]
     assert load_model(model).nu == found["motors"]
     assert picture.stat().st_size > 1000
+
+
+def test_picture_shows_robots_that_move(tmp_path: Path) -> None:
+    if reason := pages.without_opengl():
+        pytest.skip(reason)
+    file = tmp_path / "robots.webp"
+    options = "--robots 3 --seconds .4 --fps 5 --size 160 96 --backend host"
+    pages.run_in_shell(f"python {EXAMPLES / 'picture.py'} {file} {options}", tmp_path, timeout=300)
+    with Image.open(file) as picture:
+        assert (picture.n_frames, picture.size) == (2, (160, 96))
+        frames = []
+        for number in range(2):
+            picture.seek(number)
+            frames.append(np.asarray(picture.convert("RGB"), dtype=float))
+    assert np.abs(frames[1] - frames[0]).max() > 50

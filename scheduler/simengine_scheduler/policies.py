@@ -31,6 +31,7 @@ def critical(ready: Sequence[int], calls: Mapping[int, KernelCall]) -> int:
 
 
 ORDER_POLICIES: dict[str, OrderPolicy] = {"fifo": fifo, "lifo": lifo, "critical": critical}
+"""Order policies by name: given the ready calls and all calls in the window, the one to issue next."""
 
 
 @dataclass(slots=True)
@@ -86,3 +87,4 @@ def follow(upstream: Set[int], state: StreamState) -> int:
 
 
 STREAM_POLICIES: dict[str, StreamPolicy] = {"follow": follow, "least_loaded": least_loaded, "round_robin": round_robin}
+"""Stream policies by name: given the calls to wait for and the state of the streams, the stream of a call."""

@@ -112,9 +112,9 @@ def make_forward(model: Any) -> Callable[..., Fields]:
     """The forward dynamics of a model.
 
     Returns:
-        forward(state, ctrl, params=None): every derived field of one world by name, nothing integrated; ctrl (nu,).
-            `params` are what `simengine.make_params` makes of parameters of the world; without them the world has the
-            model's.
+        A function `forward(state, ctrl, params=None)` that returns every derived field of one world by name and
+            integrates nothing; ctrl has the shape (nu,). `params` are what `simengine.make_params` makes of parameters
+            of the world; without them the world has the model's.
     """
     model = model.with_candidates()
 
@@ -136,10 +136,11 @@ def make_step(model: Any, derived: bool = False) -> Callable[..., Any]:
         derived: also return the derived fields of the step's last evaluation of the dynamics: the state's own for
             Euler, those of the fourth for Runge-Kutta, whose qacc is the mean that was integrated and whose sensordata
             (and the other fields of SENSED) are those of the first (as after mj_step).
+
     Returns:
-        step(state, ctrl, params=None) -> state, or -> (state, fields); ctrl (nu,) is held during the step. `params` are
-            what `simengine.make_params` makes of parameters of the world, by which the step differentiates too; without
-            them the world has the model's.
+        A function `step(state, ctrl, params=None)` that returns the next state, or the next state and the fields; ctrl
+            has the shape (nu,) and is held during the step. `params` are what `simengine.make_params` makes of
+            parameters of the world, by which the step differentiates too; without them the world has the model's.
     """
     model = model.with_candidates()
     integrate = _rk4_step if model.opt_integrator == "rk4" else _single_step

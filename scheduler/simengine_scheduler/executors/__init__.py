@@ -50,6 +50,7 @@ EXECUTORS: dict[str, Callable[[Options], Executor]] = {
     "streams": _streams,
     "threads": ThreadsExecutor,
 }
+"""Executors by name: each entry makes one from `Options`. A program may add its own."""
 
 
 def make_executor(name: str, **options: Any) -> Executor:

@@ -48,26 +48,36 @@ class Executor(Protocol):
 class Options:
     """Options of `make_executor`. Every executor accepts all of them and uses those that concern it.
 
-    segments: the table that calls' segments come from; needed by every executor but `serial`.
-    window: calls in flight at most; planners, graphs, `pipeline` and scripts of fixed lists look at whole runs of calls
-        instead.
-    streams: CUDA worker streams. workers: host threads, default one a core up to 8.
-    policy: order policy. seed: of `shuffled`.
-    stream_policy: stream policy, for completion by events; or a planner of whole runs of calls, which also gives their
-    order, for completion by events and for graphs. profile: what calls take, for planners; by default from their hints.
-    record: `off`, `order` (what `validate` needs) or `times` (with time stamps; CUDA runs then end synchronised).
-    completion: `events` chains calls on the device, `polling` issues a call only once all before it are seen complete.
-    device: of `serial` and `auto`. stream: handle of the CUDA home stream; None takes CuPy's current one at each run.
-    check_each: `serial` waits for each call, so that a fault names it.
-    graphs: how many graphs, or plans of fixed lists, are kept. depth: jobs of `pipeline` in flight on a stream at most.
-    tiled: `device` lets calls wait for one another tile by tile where they may. watchdog: seconds after which it takes
-    a call that waits to be stuck. merged: its lists are one launch each, for checkers that run one kernel at a time;
-    all bodies are one class, with the most threads and registers that one asks for, and a block of it is the window.
-    keep: keeps the programs that it links, as `keep(key, make)` returns what is kept under a key or else `make()`;
-        called by several threads at once.
-    candidates: of `auto`, its executors, "threads+serial" say, the likeliest first; by default those of `device`.
-    driver: replaces CUDA, e.g. by a fake device.
-    model, gpu: of `simulated`: the way of executing, and the GPU, a name or a GpuSpec.
+    Attributes:
+        segments: the table that the calls' segments come from; every executor but `serial` needs it.
+        window: most calls in flight. Planners, graphs, `pipeline`, and scripts of fixed lists look at whole runs of
+            calls instead.
+        streams: number of CUDA worker streams.
+        workers: number of host threads; by default one a core, at most 8.
+        policy: name of an order policy.
+        stream_policy: name of a stream policy, for completion by events, or of a planner of whole runs of calls, which
+            also gives their order, for completion by events and for graphs.
+        profile: how long calls take, for planners; by default their cost hints say so.
+        seed: seed of `shuffled`.
+        record: "off", "order" (what `validate` needs), or "times" (with time stamps; a CUDA run then ends with a wait).
+        completion: "events" chains calls on the device; "polling" issues a call when the host has seen every call
+            before it complete.
+        device: device of `serial` and `auto`.
+        stream: handle of the CUDA home stream; None takes CuPy's current one at each run.
+        check_each: whether `serial` waits for each call, so that a fault names it.
+        graphs: how many graphs, or plans of fixed lists, are kept.
+        depth: most jobs of `pipeline` in flight on a stream.
+        tiled: whether `device` lets calls wait for one another tile by tile where they may.
+        watchdog: seconds after which `device` takes a call that waits to be stuck.
+        merged: whether each list of `device` is one launch, for checkers that run one kernel at a time. All bodies are
+            then one class, with the most threads and registers that one of them asks for, and one block is the window.
+        keep: keeps the programs that `device` links: `keep(key, make)` returns what is kept under a key, or else
+            `make()`. Several threads call it at once.
+        candidates: executors between which `auto` chooses, such as "threads+serial", the likeliest first; by default
+            those of `device`.
+        driver: replaces CUDA, for example by a fake device.
+        model: way of executing of `simulated`.
+        gpu: GPU of `simulated`: a name or a GpuSpec.
     """
 
     segments: Segments | None = None

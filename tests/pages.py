@@ -1,0 +1,95 @@
+"""Pages in Markdown, and their blocks of code as programs that run as a reader would run them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.checkout import PYTHONPATH, ROOT
+
+DOCS = ROOT / "docs"
+
+
+def text_of(page: Path) -> str:
+    """The page."""
+    return page.read_text(encoding="utf-8")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The contents of all blocks whose fence says `language`, word for word."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text_of(page), flags=re.MULTILINE | re.DOTALL)
+
+
+def program(page: Path, *languages: str) -> str:
+    """Blocks in the given languages as one program, each on its lines of the page, so that errors name those."""
+    text = text_of(page)
+    lines = [""] * (text.count("\n") + 1)
+    for block in re.finditer(rf"^```({'|'.join(languages)})\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
+        first, body = text.count("\n", 0, block.start(2)), block[2].splitlines()
+        lines[first : first + len(body)] = body
+    return "\n".join(lines)
+
+
+def commands(page: Path) -> list[str]:
+    """Commands of the blocks marked `console`, each behind a prompt."""
+    lines = [line for block in blocks(page, "console") for line in block.splitlines()]
+    return [line[2:].partition("  #")[0].strip() for line in lines if line.startswith("$ ")]
+
+
+def run_in_shell(command: str, folder: Path, timeout: float) -> None:
+    """Run a command with this environment's programs first on the path. Fails with its output."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": PYTHONPATH}
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+
+
+def run_program(source: str, folder: Path, timeout: float = 300) -> None:
+    """Run a Python program; a warning that is meant for users fails it."""
+    file = folder / "program.py"
+    file.write_text(source, encoding="utf-8")
+    run_in_shell(f"python -W error::UserWarning {file}", folder, timeout)
+
+
+def without_opengl() -> str:
+    """Why MuJoCo cannot draw off screen, with EGL unless MUJOCO_GL says otherwise; empty if it can.
+
+    Tried in a process of its own, since a failed attempt leaves half-made contexts behind.
+    """
+    os.environ.setdefault("MUJOCO_GL", "egl")
+    probe = "import mujoco; mujoco.Renderer(mujoco.MjModel.from_xml_string('<mujoco/>')).render()"
+    failed = subprocess.run([sys.executable, "-c", probe], capture_output=True, check=False).returncode
+    return f"MuJoCo opens no off-screen OpenGL context with MUJOCO_GL={os.environ['MUJOCO_GL']}" if failed else ""
+
+
+def missing_links(page: Path) -> list[str]:
+    """Targets of links to files that are not there."""
+    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text_of(page))
+    return [target for target in targets if not (page.parent / target).exists()]
+
+
+def missing_paths(page: Path) -> list[str]:
+    """Paths in backticks, with a slash or a suffix of ours, that the repository does not have."""
+    paths = re.findall(r"`([\w./-]+)`", text_of(page))
+    ours = (
+        path
+        for path in paths
+        if path.endswith((".py", ".cu", ".cuh", ".yaml", ".md", ".json")) or path.partition("/")[0] in _FOLDERS
+    )
+    placeholders = re.compile(r"(NAME|YOURS)|^simengine/[A-Z]")  # the last are ids of environments
+    return [path for path in ours if "/" in path and not placeholders.search(path) and not (ROOT / path).exists()]
+
+
+_FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir()}
