@@ -92,7 +92,7 @@ def test_worlds_share_blocks_where_there_are_many(
 @cuda_only
 def test_rows_that_are_many_are_far(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of worlds that have more than there is shared memory for give the same bits from memory."""
-    monkeypatch.setattr("simengine.emission.step_calls.ROW_CLASSES", (8,))
+    monkeypatch.setattr("simengine.plan.step_kernels.ROW_CLASSES", (8,))
     whole, lists = pair(gymnasium_path("ant"))
     for sim in (whole, lists):
         sim.step(100)

@@ -235,7 +235,7 @@ print("DONE")
 def test_jax_reads_and_sets_through_dlpack(backend: str) -> None:
     """In a process of its own, since JAX runs on the CPU in this one."""
     platforms = "cuda,cpu" if backend == "cuda" else "cpu"
-    paths = os.pathsep.join((PYTHONPATH, os.environ.get("PYTHONPATH", "")))
+    paths = PYTHONPATH
     env = os.environ | {"JAX_PLATFORMS": platforms, "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONPATH": paths}
     command = [sys.executable, "-c", READ_WITH_JAX, backend]
     answer = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=300, cwd=ROOT)
