@@ -86,7 +86,7 @@ class Group:
     @property
     def time(self) -> np.ndarray:
         """Time since each world's reset, (num_worlds,) float64 [s]."""
-        return self.to_host(self._engine.get(self.index, "nstep")) * float(self.model.opt_timestep)
+        return self.to_host(self._engine.get(self.index, "nstep")) * float(self.model.table.opt_timestep)
 
     @property
     def num_shards(self) -> int:
@@ -210,7 +210,7 @@ class Group:
             ValueError: no such world or keyframe.
         """
         chosen = self._worlds(worlds)
-        state = self.model.initial | (keyframe_state(self.model, keyframe) if keyframe is not None else {})
+        state = self.model.table.initial | (keyframe_state(self.model.table, keyframe) if keyframe is not None else {})
         own = None if keyframe is not None else self._engine.given(self.index, "qpos0")
         if own is not None:
             state = state | {"qpos": own if chosen is None else own[chosen]}
@@ -245,7 +245,7 @@ class Group:
     def _values(self, name: str, value: Any, worlds: np.ndarray | None) -> Any:
         if name not in _SETTABLE:
             raise ValueError(f"{name!r} is not a state field that can be set; choose from {', '.join(_SETTABLE)}")
-        entry = entry_shape(FIELD[name], self.model.sizes)
+        entry = entry_shape(FIELD[name], self.model.table.sizes)
         return self._checked(name, value, entry, self.num_worlds if worlds is None else len(worlds), self._dtype)
 
     def _checked(self, name: str, value: Any, entry: tuple[int, ...], count: int, dtype: str) -> Any:
@@ -281,7 +281,7 @@ class Group:
     def contacts(self, world: int) -> Contacts:
         """Contacts of a world after `forward()`, exactly as many as there are."""
         self._check_arena("contacts", world)
-        model = self.model
+        model = self.model.table
         own = tuple(f"contact_{name}" for name in _OF_PAIRS) if model.finds_pairs else ()
         found = self._engine.arena(self.index, world, (*_CONTACT_FIELDS, *own), "ncon", "con_adr")
         pair = found["contact_cand"]

@@ -15,7 +15,8 @@ from simengine.engines.jax_engine import JaxEngine
 from simengine.engines.list_engine import ListEngine
 from simengine.errors import BackendError, NonFiniteError
 from simengine.group import Group
-from simengine.model.model import Model, load_model
+from simengine.loading import load_model
+from simengine.model.model import Model
 from simengine.records import Constraints, Contacts
 from simengine.state.fields import FIELD, STATUS
 from simengine_scheduler import Emitter, Executor, Segments, Trace
@@ -87,12 +88,13 @@ class Simulation:
         self.keep = _derived(keep)
         self._on_nonfinite = on_nonfinite
         chosen = make_backend(backend)
+        tables = [(m.table, n) for m, n in pairs]
         self.backend = chosen.name if chosen else "jax"
         self._engine: ListEngine | JaxEngine
         if chosen is None:
-            self._engine = JaxEngine(pairs, executor, dtype)
+            self._engine = JaxEngine(tables, executor, dtype)
         else:
-            self._engine = ListEngine(pairs, chosen, executor, dtype, seed, shards, emission, executor_options or {})
+            self._engine = ListEngine(tables, chosen, executor, dtype, seed, shards, emission, executor_options or {})
         self.groups: tuple[Group, ...] = tuple(Group(self._engine, i, m, n, dtype) for i, (m, n) in enumerate(pairs))
         self.reset()
 
@@ -121,7 +123,7 @@ class Simulation:
             UnsupportedModelError, BackendError: the model cannot be run here; the simulation is as before.
         """
         ((loaded, count),) = _groups([(model, num_worlds)], None)
-        group = Group(self._engine, self._engine.add(loaded, count), loaded, count, self.dtype)
+        group = Group(self._engine, self._engine.add(loaded.table, count), loaded, count, self.dtype)
         self.groups = (*self.groups, group)
         group.reset()
         return group

@@ -13,7 +13,7 @@ from simengine.emission.room import class_bounds
 from simengine.kernels import catalogue, island_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.pairs import PAIR_KERNELS
-from simengine.model import Model, load_model
+from simengine.model import ModelTable, load_table
 from simengine.model.table import PAIR_TYPES
 from simengine.state.fields import (
     COLUMNS,
@@ -140,9 +140,9 @@ def pile(cone: str, bodies: int = 50) -> str:
 """
 
 
-def dense(model: Model) -> Model:
+def dense(model: ModelTable) -> ModelTable:
     """The same model, to be solved as one problem."""
-    other = load_model(model.mj)
+    other = load_table(model.mj)
     other.solve_by_islands(False)
     return other
 
@@ -150,7 +150,7 @@ def dense(model: Model) -> Model:
 @cache
 def dropped(xml: str, steps: tuple[int, ...]) -> dict[str, np.ndarray]:
     """States of a model that MuJoCo has let fall for some numbers of steps, exact in float32."""
-    mj = load_model(xml).mj
+    mj = load_table(xml).mj
     data = mujoco.MjData(mj)
     found: dict[str, list[np.ndarray]] = {"qpos": [], "qvel": []}
     for step in range(max(steps) + 1):
@@ -225,7 +225,7 @@ def over_islands(kernel: Kernel, memory: Memory, island_class: int) -> list[Argu
     return [*head, *fields, *extra, *(plan.offsets[item.name] for item in kernel.scratch_items), plan.words]
 
 
-def prepared(model: Model, dtype: str, states: dict[str, np.ndarray]) -> Memory:
+def prepared(model: ModelTable, dtype: str, states: dict[str, np.ndarray]) -> Memory:
     """A memory with states whose arenas fit exactly; everything else is poisoned."""
     n, sizes = len(states["qpos"]), {"contact": 0, "row": 0}
     memory = filled(Memory(model, dtype, n, 0, 0), states)

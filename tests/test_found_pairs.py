@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.piles import settled
-from simengine import Simulation, UnsupportedModelError, check_model
+from simengine import Simulation, UnsupportedModelError, check_model, load_model
 from simengine.backends.host import HostBackend
 from simengine.emission.memory import footprint
 from simengine.emission.room import Placement
 from simengine.kernels.codegen import body_signature
-from simengine.model import Model, load_model
+from simengine.model import ModelTable, load_table
 from simengine.model.blob import pack_models
 from simengine.physics.collision.broadphase.broadphase import PAIR_STAGES
 from simengine.physics.stage import Stage
@@ -44,16 +44,16 @@ def dropped(xml: str, steps: tuple[int, ...]) -> dict[str, np.ndarray]:
     return {name: np.array([each[i] for each in found]) for i, name in enumerate(("qpos", "qvel"))}
 
 
-def forced(mj: Any, found: bool) -> Model:
+def forced(mj: Any, found: bool) -> ModelTable:
     """The model with its pairs found anew, or listed."""
-    model = load_model(mj)
+    model = load_table(mj)
     model.solve_by_islands(True)
     model.find_pairs(found)
     return model
 
 
 def evaluated(
-    model: Model, start: dict[str, np.ndarray], dtype: str, backend: str = "host", **options: Any
+    model: ModelTable, start: dict[str, np.ndarray], dtype: str, backend: str = "host", **options: Any
 ) -> Simulation:
     """Worlds in the states, evaluated."""
     sim = Simulation(model, len(start["qpos"]), backend=backend, dtype=dtype, **options)
@@ -101,7 +101,7 @@ def test_generated_models_have_the_contacts_of_their_tables() -> None:
             listed = load_model(text)
         except (UnsupportedModelError, ValueError):
             return
-        if listed.nv == 0 or listed.opt_noslip_iterations:
+        if listed.nv == 0 or listed.opt.noslip_iterations:
             return
         from simengine.check.states import Sampler
 
@@ -118,7 +118,7 @@ def test_generated_models_have_the_contacts_of_their_tables() -> None:
 
 @pytest.mark.parametrize("name", ["terrain", "rubble"])
 def test_height_fields_and_meshes_have_the_contacts_of_their_tables(name: str) -> None:
-    mj, start = load_model(OWN[name]).mj, dropped(OWN[name], (50, 120, 200))
+    mj, start = load_table(OWN[name]).mj, dropped(OWN[name], (50, 120, 200))
     sims = [evaluated(forced(mj, found), start, "float64") for found in (True, False)]
     assert assert_same_contacts(sims) > 6
 
@@ -144,11 +144,11 @@ def test_everything_that_decides_over_pairs_is_heeded(midphase: str, dtype: str)
 
 
 @cache
-def heap(kind: str = "mixed") -> tuple[Model, dict[str, np.ndarray]]:
+def heap(kind: str = "mixed") -> tuple[ModelTable, dict[str, np.ndarray]]:
     """150 bodies in a bin."""
     pile = settled(150, kind, 120)
     exact = {n: pile.state[n].astype(np.float32).astype(np.float64) for n in ("qpos", "qvel")}
-    return load_model(pile.mj), exact
+    return load_table(pile.mj), exact
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -174,7 +174,7 @@ def test_contacts_of_a_heap_are_mujocos(dtype: str) -> None:
 def test_all_fields_agree_with_mujoco(dtype: str) -> None:
     xml = pile_xml(66, "capsule").replace("<geom type", '<site name="on" type="box" size="1 1 0.2"/><geom type', 1)
     xml = xml.replace("</mujoco>", '<sensor><touch site="on"/></sensor></mujoco>')
-    assert load_model(xml).finds_pairs
+    assert load_table(xml).finds_pairs
     report = check_model(xml, num_states=8, num_steps=10, backend="host", dtype=dtype)
     assert report.passed, report
 
@@ -228,7 +228,7 @@ def test_worlds_may_differ_in_friction_and_size_and_fail_alone() -> None:
 def test_a_model_of_many_geoms_is_small_and_loads_at_once() -> None:
     mj = mujoco.MjModel.from_xml_string(pile_xml(1200, "mixed"))
     begin = time.perf_counter()
-    model = load_model(mj)
+    model = load_table(mj)
     assert time.perf_counter() - begin < 5
     _, ints, reals = pack_models([model], "float32")
     assert ints.nbytes + reals.nbytes < 4e6

@@ -94,7 +94,7 @@ def test_a_group_is_reset_while_the_others_go_on() -> None:
 
 def test_models_may_differ_in_time_step_and_integrator() -> None:
     sim = Simulation([(PENDULUM, 1), (OWN["two_arms"], 2), (OWN["pile"], 1)], backend="host")
-    assert len({(g.model.opt_timestep.item(), g.model.opt_integrator) for g in sim.groups}) > 1
+    assert len({(g.model.table.opt_timestep.item(), g.model.table.opt_integrator) for g in sim.groups}) > 1
     sim.step(8)
     for group, text in zip(sim.groups, (PENDULUM, OWN["two_arms"], OWN["pile"]), strict=True):
         assert state(group) == alone(text, group.num_worlds, 8)

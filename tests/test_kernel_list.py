@@ -41,7 +41,7 @@ def feet() -> Model:
 
 def as_one_problem(model: Model) -> Model:
     """The model, solved at once also on a CPU."""
-    model.solve_by_islands(False)
+    model.table.solve_by_islands(False)
     return model
 
 
@@ -84,7 +84,7 @@ def expected_sizes(model: Model, qpos: np.ndarray, prefix: str, post: bool) -> d
             count[name] += 1
         count[row_call(prefix, data.nefc)] += 1
     worlds = {"position": len(qpos), "scan": len(COLUMNS), "smooth": len(qpos)}
-    extra = (*(name for name, size in ASKED_FOR.items() if getattr(model, size)), *AFTER)
+    extra = (*(name for name, size in ASKED_FOR.items() if getattr(model.table, size)), *AFTER)
     return worlds | dict(count) | (dict.fromkeys(extra, len(qpos)) if post else {})
 
 

@@ -9,7 +9,7 @@ import pytest
 from simengine import Simulation, check_model
 from simengine.emission.selection import kernels_of
 from simengine.kernels import island_kernels
-from simengine.model import Model, load_model
+from simengine.model import ModelTable, load_table
 from simengine.state.fields import FIELDS
 from tests.islands import dropped, every_row, heap, pile, roped
 
@@ -20,14 +20,14 @@ EVERY_ROW = every_row(roped(heap(12)))
 PILE_STEPS = (80, 300)
 
 
-def without_dense(xml: str, dofs: int = 0) -> Model:
+def without_dense(xml: str, dofs: int = 0) -> ModelTable:
     """A model whose islands of more than so many dofs are solved as large ones: all by default."""
-    model = load_model(xml.replace("<option", CONVERGED, 1))
+    model = load_table(xml.replace("<option", CONVERGED, 1))
     model.solve_dense_up_to(dofs)
     return model
 
 
-def solved_by_mujoco(model: Model, qpos: np.ndarray, qvel: np.ndarray) -> mujoco.MjData:
+def solved_by_mujoco(model: ModelTable, qpos: np.ndarray, qvel: np.ndarray) -> mujoco.MjData:
     """MuJoCo's solution in a state."""
     data = mujoco.MjData(model.mj)
     data.qpos, data.qvel = qpos, qvel
@@ -93,7 +93,7 @@ def test_rows_of_every_type_agree_with_mujoco(solver: str) -> None:
 
 
 def test_projected_gauss_seidel_of_rows_of_every_type_agrees_with_mujoco() -> None:
-    model = load_model(every_row(heap(12)).replace("<option", '<option solver="PGS"', 1))
+    model = load_table(every_row(heap(12)).replace("<option", '<option solver="PGS"', 1))
     model.solve_dense_up_to(0)
     report = check_model(model, num_states=6, num_steps=60, backend="host", dtype="float64")
     assert report.passed, report
@@ -103,7 +103,7 @@ def test_projected_gauss_seidel_of_rows_of_every_type_agrees_with_mujoco() -> No
 def test_projected_gauss_seidel_takes_the_steps_of_mujoco(cone: str) -> None:
     """Which it must where it does not converge."""
     xml, states = pile(cone), dropped(pile(cone), PILE_STEPS)
-    model = load_model(xml.replace("<option", '<option solver="PGS" iterations="20"', 1))
+    model = load_table(xml.replace("<option", '<option solver="PGS" iterations="20"', 1))
     sim = Simulation(model, len(PILE_STEPS), backend="host", dtype="float64")
     sim.set_state(**states)
     sim.forward()
@@ -135,7 +135,7 @@ def test_large_worlds_have_kernels_for_blocks_of_threads() -> None:
     everything, large = frozenset(f.name for f in FIELDS), set(island_kernels.of_large_worlds())
     for xml in (EVERY_ROW, heap(12, integrator="RK4"), heap(12, integrator="implicit")):
         for solver in ("Newton", "PGS"):
-            model = load_model(xml.replace("<option", f'<option solver="{solver}"', 1))
+            model = load_table(xml.replace("<option", f'<option solver="{solver}"', 1))
             kernels = kernels_of(model, model.opt_integrator, everything) if model.has_islands else ()
             assert {kernel for kernel in kernels if kernel.unit == "world"} <= large
 

@@ -160,7 +160,7 @@ def test_steps_in_jax_are_those_of_compiled_models() -> None:
     sim = simulated(load_model(mj), WORLDS, fallen(), backend="jax", dtype="float64", keep=("sensordata",))
     rng, values = np.random.default_rng(4), {}
     for name in PARAMS:
-        default = WorldParameters(sim.model).default(name)
+        default = WorldParameters(sim.model.table).default(name)
         values[name] = default * rng.uniform(0.95, 1.05, (WORLDS, *default.shape))
         values[name][0] = default
     before = sim.nbytes()

@@ -40,7 +40,7 @@ MANY = "".join(f'<body pos="{i} 3 0.3"><freejoint/><geom size="0.1"/></body>' fo
 @pytest.mark.parametrize("more", ["", MANY], ids=["dense", "blocks"])
 def test_every_field_agrees_with_mujoco(more: str, dtype: str) -> None:
     model = load_model(MODEL.format(more=more))
-    assert model.has_islands == bool(more)
+    assert model.table.has_islands == bool(more)
     report = check_model(model, backend="host", dtype=dtype, num_states=20, num_steps=20)
     assert report.passed, report
 

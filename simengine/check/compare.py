@@ -53,7 +53,7 @@ def compare_forward(
         sim.close()
     kinds = [e.state.kind for e in evaluations]
     rounding = Rounding(oracle, dtype)
-    forward = as_exact_as_convex(FORWARD, model.has_adhesion) if model.has_convex else FORWARD
+    forward = as_exact_as_convex(FORWARD, model.table.has_adhesion) if model.table.has_convex else FORWARD
 
     def effect(field: Compared) -> Callable[[int], float]:
         by_order = reordered if field.stage in AFTER_ROWS and _heeds_order(model) else ()
@@ -107,7 +107,7 @@ def compare_steps(model: Model, oracle: Oracle, steps: Trajectory, backend: str,
         before = steps.before.items()
         return lambda i: np.inf if i in reordered else rounding.of_step({k: v[i] for k, v in before}, name)
 
-    stepped = as_exact_as_convex(STEPPED, model.has_adhesion) if model.has_convex else STEPPED
+    stepped = as_exact_as_convex(STEPPED, model.table.has_adhesion) if model.table.has_convex else STEPPED
     return [_judge(field, errors[field.name], dtype, kinds, effect(field.name)) for field in stepped]
 
 

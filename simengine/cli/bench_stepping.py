@@ -18,7 +18,6 @@ from simengine import Model, load_model
 from simengine.cli import oracle, stepping
 from simengine.cli.controls import random_controls
 from simengine.cli.machine import cores, result_header
-from simengine.cli.models import model_path
 from simengine.cli.output import console, write_json
 from simengine.cli.rollout import MujocoRollout
 from simengine.cli.settings import EXECUTOR_CHOICES, add_batch_options, positive, resolve
@@ -64,11 +63,10 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command; the exit code: 1 if MuJoCo disagrees."""
     settings = resolve(options, COMMAND, DEFAULTS, "stepping")
-    paths = {name: model_path(name) for name in settings.model}  # every name is judged before anything is measured
+    models = {name: load_model(name) for name in settings.model}  # every name is judged before anything is measured
     only_json = str(options.json) == "-"
     result = {"benchmark": "stepping", **result_header("simengine " + shlex.join(sys.argv[1:])), "rows": []}
-    for name, path in paths.items():
-        model = load_model(path)
+    for name, model in models.items():
         for worlds in settings.worlds:
             for executor in settings.executors:
                 print(f"{name}, {worlds} worlds, executor {executor}", file=sys.stderr)

@@ -10,10 +10,10 @@ from rich.table import Table
 from simengine import Model, Simulation, load_model
 from simengine.backends.select import available_backends
 from simengine.cli.machine import hardware, versions
-from simengine.cli.models import asset_names, model_path
 from simengine.cli.output import as_json, console
 from simengine.cli.settings import positive, presets_of
 from simengine.kernels.cache import cache_dir
+from simengine.loading import model_names
 
 SIZES = ("nq", "nv", "nu", "nbody", "njnt", "ngeom", "ncand")
 
@@ -35,10 +35,10 @@ def run(options: argparse.Namespace) -> int:
         "backends": available_backends(),
         "kernel_cache": str(cache_dir()),
         "presets": {"run": presets_of("run"), "bench": [*presets_of("bench stepping"), *presets_of("bench scheduler")]},
-        "models": asset_names(),
+        "models": model_names(),
     }
     if options.model:
-        facts["model"] = _model_facts(load_model(model_path(options.model)), options.worlds)
+        facts["model"] = _model_facts(load_model(options.model), options.worlds)
     if options.json:
         print(as_json(facts))
     else:
@@ -49,10 +49,10 @@ def run(options: argparse.Namespace) -> int:
 def _model_facts(model: Model, worlds: int) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "name": model.name,
-        "sizes": {name: int(model.sizes[name]) for name in SIZES},
-        "integrator": model.opt_integrator,
-        "timestep": float(model.opt_timestep),
-        "nefc_max": model.nefc_max,
+        "sizes": {name: int(model.table.sizes[name]) for name in SIZES},
+        "integrator": model.table.opt_integrator,
+        "timestep": model.opt.timestep,
+        "nefc_max": model.table.nefc_max,
     }
     sim = Simulation(model, num_worlds=1)
     facts["backend"] = sim.backend

@@ -15,7 +15,6 @@ from rich.table import Table
 from simengine import Simulation, load_model
 from simengine.cli import oracle, stepping
 from simengine.cli.controls import random_controls
-from simengine.cli.models import model_path
 from simengine.cli.output import as_json, console
 from simengine.cli.settings import EXECUTOR_CHOICES, add_batch_options, positive, presets_of, resolve
 
@@ -50,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command; the exit code: 1 if MuJoCo disagrees."""
     preset = options.what if options.what in presets_of("run") else None
     settings = resolve(options, "run", DEFAULTS, preset)
-    model = load_model(model_path(settings.model or options.what))
+    model = load_model(settings.model or options.what)
     began = perf_counter()
     sim = stepping.build(model, settings, settings.worlds, settings.executor)
     controls = random_controls(model, settings.worlds, settings.seed)

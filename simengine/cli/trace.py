@@ -12,7 +12,6 @@ from simengine.backends.select import available_backends
 from simengine.cli import stepping
 from simengine.cli.controls import random_controls
 from simengine.cli.errors import UsageError
-from simengine.cli.models import model_path
 from simengine.cli.output import as_json
 from simengine.cli.settings import add_batch_options, executor_spec, positive, resolve
 from simengine.cli.workloads import FIVE, WORKLOADS, make_workload
@@ -110,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _step_of_model(name: str, executor: Spec, settings: SimpleNamespace) -> Recorded:
     """Record a step as `Simulation` takes it, which may choose shards, emission and executor, kernel by kernel."""
-    model = load_model(model_path(name))
+    model = load_model(name)
     sim = Simulation(
         model,
         settings.worlds,

@@ -9,7 +9,7 @@ import mujoco
 
 from simengine import Model, Simulation, load_model
 from simengine.cli.errors import UsageError
-from simengine.cli.models import model_path
+from simengine.loading import model_path
 from simengine.workload import SimulationWorkload
 from simengine.zoo import pile_xml
 from simengine_scheduler.specs import Spec

@@ -26,7 +26,7 @@ from simengine.emission.store import GroupStore
 from simengine.kernels import catalogue, island_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.pairs import mixing
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.model.table import PAIR_TYPES
 from simengine.state.fields import COLUMNS, FIELDS, NUM_CLASSES, ROW_CLASSES, SENSED
 
@@ -137,13 +137,13 @@ class EvaluationBuilder:
         return (*more, *(finish(c, _CLASS_COLUMNS[c], c, f"_{ROW_CLASSES[c]}") for c in reversed(bounded)), free)
 
 
-def _motion(model: Model, keep: frozenset[str], few: bool) -> tuple[Kernel, ...]:
+def _motion(model: ModelTable, keep: frozenset[str], few: bool) -> tuple[Kernel, ...]:
     """Kernels of the motion without constraints, and of what is asked for of it."""
     sense = (island_kernels.sense_motion(model.has_islands),) if keep & SENSED else ()
     return (*smooth_kernels(model, few), *asked_for(model, keep), *sense)
 
 
-def _after(model: Model, kernels: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
+def _after(model: ModelTable, kernels: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
     """Those of the kernels that come between the solution and the integration."""
     after = (catalogue.NOSLIP_KERNEL, post_kernel(model), catalogue.TENDON_POST, mixing(model, catalogue.SENSE_FORCES))
     return tuple(kernel for kernel in after if kernel in kernels)

@@ -13,7 +13,7 @@ from simengine.emission.calls import CallFactory, Listed, SizedCall
 from simengine.emission.plan import Count, Plan, Room, Work
 from simengine.kernels import island_kernels
 from simengine.kernels.kernel import Kernel
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.state.fields import (
     FIELDS,
     HUGE_ISLANDS,
@@ -31,7 +31,7 @@ _NEEDS = (
 )
 
 
-def island_solution(model: Model, over_worlds: CallFactory, of_class: tuple[CallFactory, ...]) -> Plan:
+def island_solution(model: ModelTable, over_worlds: CallFactory, of_class: tuple[CallFactory, ...]) -> Plan:
     """The plan of one shard; `of_class` makes calls over the islands of each class."""
     constraint, islands, scan, gather, *solver, scatter = island_kernels.island_solution(model)
     worlds = over_worlds.shard.size

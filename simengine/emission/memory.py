@@ -23,7 +23,7 @@ from simengine.errors import BackendError
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.model.blob import pack_models
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.state.fields import (
     COLUMNS_OF,
     FIELD,
@@ -74,7 +74,7 @@ class Footprint(NamedTuple):
         return self.at_first - self.first + self.full
 
 
-def require(groups: Sequence[tuple[Model, Placement]]) -> None:
+def require(groups: Sequence[tuple[ModelTable, Placement]]) -> None:
     """Refuse groups whose worlds take more than their backend has, before arenas grow.
 
     Raises:
@@ -97,7 +97,7 @@ def require(groups: Sequence[tuple[Model, Placement]]) -> None:
     )
 
 
-def footprint(model: Model, placement: Placement, keep: frozenset[str]) -> Footprint:
+def footprint(model: ModelTable, placement: Placement, keep: frozenset[str]) -> Footprint:
     """What a group takes with these fields kept by `step`; `forward`, which stores every field, takes more."""
     sizes = placement.shard_sizes()
     kernels: dict[str, Kernel] = {}
@@ -152,7 +152,7 @@ def footprint(model: Model, placement: Placement, keep: frozenset[str]) -> Footp
     )
 
 
-def _bytes(field: Field, model: Model, placement: Placement) -> int:
+def _bytes(field: Field, model: ModelTable, placement: Placement) -> int:
     """Bytes of an entry of a field."""
     number = int(np.prod(entry_shape(field, model.sizes)))
     return number * (4 if field.kind == "int" else placement.word)
@@ -164,7 +164,7 @@ def _is_of_shard(field: Field) -> bool:
     return of_shard and not field.name.endswith("_host")
 
 
-def _scratch(model: Model, placement: Placement, kernels: Sequence[Kernel]) -> int:
+def _scratch(model: ModelTable, placement: Placement, kernels: Sequence[Kernel]) -> int:
     """Bytes of each world for kernels to work in, which take turns."""
     backend, lanes = placement.backend, lanes_of(model, placement.backend)
     there = (kernel for kernel in kernels if works_in_memory(kernel, lanes, backend))

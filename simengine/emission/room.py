@@ -10,7 +10,7 @@ from simengine.kernels import catalogue, cuda_build, island_kernels
 from simengine.kernels.cuda_build import kernel_lanes
 from simengine.kernels.kernel import Kernel, ScratchPlan
 from simengine.kernels.pairs import PAIR_KERNELS
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.state.fields import FIELDS, ISLAND_CLASSES, MOST_LARGE_DOFS, PAIR_SPARE, PAIRS_A_SLICE, Field
 
 _FIRST_CAPACITY = 64  # entries of an arena when it is made
@@ -55,7 +55,7 @@ class Placement(NamedTuple):
         return [end - begin for begin, end in zip(self.bounds, self.bounds[1:], strict=False)]
 
 
-def arena_fields(model: Model, space: str) -> tuple[Field, ...]:
+def arena_fields(model: ModelTable, space: str) -> tuple[Field, ...]:
     """The fields of an arena that kernels of a model use; solvers have large working fields of their own."""
     kernels = catalogue.step_kernels(model.opt_integrator, model.solver)
     if model.has_islands:
@@ -69,14 +69,14 @@ def arena_fields(model: Model, space: str) -> tuple[Field, ...]:
     return tuple(f for f in FIELDS if f.space == space and f.name in used)
 
 
-def class_bounds(model: Model) -> tuple[int, ...]:
+def class_bounds(model: ModelTable) -> tuple[int, ...]:
     """The most dofs of an island of each class; none where a world is solved as one problem."""
     dense = model.large_island
     bounds = (*ISLAND_CLASSES, dense, MOST_LARGE_DOFS, model.nv)
     return tuple(min(model.nv, bound) for bound in bounds) if model.has_islands else ()
 
 
-def most_entries(model: Model, space: str, worlds: int) -> int | None:
+def most_entries(model: ModelTable, space: str, worlds: int) -> int | None:
     """The most entries that an arena of so many worlds can need; None for those of islands, which is not known."""
     most = {
         "contact": model.ncon_max,
@@ -88,7 +88,7 @@ def most_entries(model: Model, space: str, worlds: int) -> int | None:
     return worlds * most[space] if space in most else None
 
 
-def first_entries(model: Model, space: str, worlds: int, ahead: bool) -> int:
+def first_entries(model: ModelTable, space: str, worlds: int, ahead: bool) -> int:
     """Entries for which an arena of so many worlds has room at first: where it costs little, for all there can be.
 
     Steps that are issued ahead of their counts are slow where they find no room.
@@ -100,7 +100,7 @@ def first_entries(model: Model, space: str, worlds: int, ahead: bool) -> int:
     return max(_FIRST_CAPACITY, min(most, max(worlds * _AHEAD_A_WORLD, _AHEAD_CAPACITY // worlds * worlds)))
 
 
-def lanes_of(model: Model, backend: Backend) -> int:
+def lanes_of(model: ModelTable, backend: Backend) -> int:
     """Lanes of the group that works on a world."""
     large = model.has_islands and model.nv > _MOST_DOFS_OF_A_WARP
     return backend.wide_lanes if large else backend.lanes(model.nv)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from simengine.kernels import catalogue, island_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.pairs import PAIR_KERNELS, mixing
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.model.table import PAIR_TYPES
 from simengine.state.fields import FIELD, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
 
@@ -21,12 +21,12 @@ def fields_needed(kernels: tuple[Kernel, ...]) -> frozenset[str]:
     return frozenset(n for k in kernels for n in (*k.reads, *k.updates, *k.addresses))
 
 
-def reachable_classes(model: Model) -> int:
+def reachable_classes(model: ModelTable) -> int:
     """Number of solver size classes that states of a model can reach."""
     return next((c + 1 for c, bound in enumerate(ROW_CLASSES) if model.nefc_max <= bound), NUM_CLASSES)
 
 
-def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Kernel, ...]:
+def kernels_of(model: ModelTable, integrator: str, keep: frozenset[str]) -> tuple[Kernel, ...]:
     """Kernels that steps of a model (with no integrator: evaluations) launch, where `keep` must be valid afterwards."""
     return (
         *position_kernels(model, False),
@@ -45,7 +45,7 @@ def kernels_of(model: Model, integrator: str, keep: frozenset[str]) -> tuple[Ker
     )
 
 
-def launched_by(model: Model, integrator: str, keep: frozenset[str], few: bool, worlds: int) -> tuple[Kernel, ...]:
+def launched_by(model: ModelTable, integrator: str, keep: frozenset[str], few: bool, worlds: int) -> tuple[Kernel, ...]:
     """Those of `kernels_of`, with the forms that take their place where worlds are few (`few_worlds`)."""
     kernels = kernels_of(model, integrator, keep)
     if not few:
@@ -60,14 +60,14 @@ def launched_by(model: Model, integrator: str, keep: frozenset[str], few: bool, 
     return (*position_kernels(model, True), *smooth_kernels(model, True), *kept, *narrow)
 
 
-def position_kernels(model: Model, few: bool) -> tuple[Kernel, ...]:
+def position_kernels(model: ModelTable, few: bool) -> tuple[Kernel, ...]:
     """Guard, kinematics and counting."""
     if few:
         return catalogue.position_in_two(model.general_position)
     return island_kernels.fitting(model, catalogue.position(model.general_position))
 
 
-def smooth_kernels(model: Model, few: bool) -> tuple[Kernel, ...]:
+def smooth_kernels(model: ModelTable, few: bool) -> tuple[Kernel, ...]:
     """The motion without constraints."""
     if few and not model.general_smooth and not model.has_adhesion:
         return catalogue.smooth_in_three(model.has_fluid)
@@ -75,7 +75,7 @@ def smooth_kernels(model: Model, few: bool) -> tuple[Kernel, ...]:
     return island_kernels.fitting(model, whole)
 
 
-def narrow_in_one(model: Model) -> bool:
+def narrow_in_one(model: ModelTable) -> bool:
     """Whether one kernel can find all contacts: the pair types that occur are several, and all of them light."""
     names = {PAIR_TYPES[code] for code in model.pair_codes}
     return len(names) > 1 and names <= set(catalogue.LIGHT)
@@ -86,24 +86,24 @@ def all_light(worlds: int) -> Kernel:
     return catalogue.NARROW_APART if worlds <= APART_WORLDS else catalogue.NARROW_LIGHT
 
 
-def few_worlds(model: Model, worlds: int, ahead: bool) -> bool:
+def few_worlds(model: ModelTable, worlds: int, ahead: bool) -> bool:
     """Whether calls for little work each had better be one: worlds are few, and the call is issued anyhow."""
     return ahead and not model.has_islands and worlds <= FEW_WORLDS
 
 
-def _narrow(model: Model) -> tuple[Kernel, ...]:
+def _narrow(model: ModelTable) -> tuple[Kernel, ...]:
     """Kernels that find contacts: one for each pair type, or those that find the pairs first."""
     if model.finds_pairs:
         return PAIR_KERNELS
     return tuple(catalogue.NARROW[PAIR_TYPES[code]] for code in model.pair_codes)
 
 
-def post_kernel(model: Model) -> Kernel:
+def post_kernel(model: ModelTable) -> Kernel:
     """External forces on bodies, for a model's rows and pairs."""
     return mixing(model, catalogue.post(model.has_general_rows or model.finds_pairs))
 
 
-def _solution(model: Model, integrator: str) -> tuple[Kernel, ...]:
+def _solution(model: ModelTable, integrator: str) -> tuple[Kernel, ...]:
     """Kernels of rows and solver, and of integration where it is fused."""
     if model.has_islands:
         return island_kernels.island_solution(model)
@@ -115,14 +115,14 @@ def _solution(model: Model, integrator: str) -> tuple[Kernel, ...]:
     )
 
 
-def integrator_kernels(model: Model, integrator: str) -> tuple[Kernel, ...]:
+def integrator_kernels(model: ModelTable, integrator: str) -> tuple[Kernel, ...]:
     """Kernels that integrate all worlds, where the solver's do not."""
     if model.has_islands:
         return island_kernels.island_integrator(integrator)
     return catalogue.integrate(integrator, model.solver)
 
 
-def asked_for(model: Model, keep: frozenset[str]) -> tuple[Kernel, ...]:
+def asked_for(model: ModelTable, keep: frozenset[str]) -> tuple[Kernel, ...]:
     """Kernels that a model launches only because of what `keep` asks for."""
     general = (
         catalogue.position(model.general_position),
@@ -139,6 +139,6 @@ def asked_for(model: Model, keep: frozenset[str]) -> tuple[Kernel, ...]:
     return tuple(reversed(found))
 
 
-def senses_forces(model: Model, keep: frozenset[str]) -> bool:
+def senses_forces(model: ModelTable, keep: frozenset[str]) -> bool:
     """Whether something must be known of accelerations and forces of bodies."""
     return bool(keep & {"cacc", "cfrc_int"}) or ("sensordata" in keep and model.senses_forces)

@@ -13,7 +13,7 @@ from simengine.kernels import catalogue
 from simengine.kernels.kernel import ScratchPlan
 from simengine.kernels.step_codegen import scalars
 from simengine.kernels.step_kernel import TEAMS, StepKernel, step_kernel
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.model.table import PAIRS
 from simengine.state.fields import FIELD, ROW_CLASSES, entry_shape
 from simengine_scheduler import Buffer, Cost, KernelCall, Tag
@@ -39,7 +39,7 @@ _MOST_FAR = 2**28
 """Bytes of far memory that the worlds of a group may take."""
 
 
-def has_step_kernel(model: Model) -> bool:
+def has_step_kernel(model: ModelTable) -> bool:
     """Whether there are kernels of whole steps for a model: it has nothing that only general kernels know."""
     special = model.general_smooth or model.has_adhesion or model.has_islands or model.neq or model.nfriction
     more = model.finds_pairs or model.na or model.opt_noslip_iterations or model.nv > LANE_CLASSES[-1]
@@ -47,7 +47,7 @@ def has_step_kernel(model: Model) -> bool:
     return known and not special and not more and catalogue.is_fused(model.opt_integrator, model.solver)
 
 
-def step_kernel_of(model: Model, placement: Placement) -> StepKernel | None:
+def step_kernel_of(model: ModelTable, placement: Placement) -> StepKernel | None:
     """The kernel by which a group makes whole steps: for simple models on the GPU with few worlds that fit."""
     if not placement.whole or not has_step_kernel(model):
         return None
@@ -58,13 +58,13 @@ def step_kernel_of(model: Model, placement: Placement) -> StepKernel | None:
     return kernel if fits and _shape(model, placement, room) else None
 
 
-def _shape(model: Model, placement: Placement, room: StepRoom) -> StepShape | None:
+def _shape(model: ModelTable, placement: Placement, room: StepRoom) -> StepShape | None:
     backend = placement.backend
     assert placement.whole is not None
     return backend.step_shape(*placement.whole, lanes_of(model, backend), room.scratch)
 
 
-def step_room(kernel: StepKernel, model: Model, backend: Backend, dtype: str) -> StepRoom:
+def step_room(kernel: StepKernel, model: ModelTable, backend: Backend, dtype: str) -> StepRoom:
     """What worlds of a model take."""
     most = model.nefc_max
     near_rows = min(most, ROW_CLASSES[-1])

@@ -13,7 +13,7 @@ import numpy as np
 
 from simengine.emission.room import Placement, arena_fields, first_entries, most_entries
 from simengine.errors import BackendError
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.state.fields import (
     COLUMNS_OF,
     FIELD,
@@ -87,7 +87,7 @@ class GroupStore:
         growing: held while an arena moves: threads that run whole steps make room for themselves.
     """
 
-    def __init__(self, name: str, model: Model, placement: Placement):
+    def __init__(self, name: str, model: ModelTable, placement: Placement):
         self.name = name
         self.model = model
         self.num_worlds = placement.num_worlds

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from simengine.emission.calls import EmittedCall
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine_scheduler import Emitter, Executor, Segments, Trace
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Engine(Protocol):
 
     # ------------------------------------------------------------------------------------------------------ groups
 
-    def add(self, model: Model, num_worlds: int) -> int:
+    def add(self, model: ModelTable, num_worlds: int) -> int:
         """Take in a group; returns its number. Raises BackendError where it does not fit; nothing is changed then."""
 
     def remove(self, group: int) -> None:

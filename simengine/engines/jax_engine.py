@@ -10,7 +10,7 @@ import numpy as np
 
 from simengine.emission.calls import EmittedCall
 from simengine.errors import BackendError
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.state.fields import FIELD, FIELDS, INTEGRATION_STATE, STATUS, entry_shape
 from simengine_scheduler import Trace
 
@@ -39,7 +39,7 @@ class JaxEngine:
     emission = "none"
     executor_reason = "JAX has no kernel lists"
 
-    def __init__(self, groups: Sequence[tuple[Model, int]], executor: str, dtype: str):
+    def __init__(self, groups: Sequence[tuple[ModelTable, int]], executor: str, dtype: str):
         import jax
 
         if executor != "auto":
@@ -51,7 +51,7 @@ class JaxEngine:
                 "backend 'jax' needs 64-bit JAX for dtype='float64'; call jax.config.update('jax_enable_x64', True)"
             )
         self._dtype = dtype
-        self._models: dict[int, Model] = {}
+        self._models: dict[int, ModelTable] = {}
         self._counts: dict[int, dict[str, int]] = {}
         self._bad: dict[int, int] = {}
         self._state: dict[int, dict[str, Any]] = {}
@@ -65,7 +65,7 @@ class JaxEngine:
         for model, count in groups:
             self.add(model, count)
 
-    def add(self, model: Model, num_worlds: int) -> int:
+    def add(self, model: ModelTable, num_worlds: int) -> int:
         """Take in a group; returns its number."""
         import jax
 
@@ -221,7 +221,7 @@ class JaxEngine:
         """Nothing to give back."""
 
 
-def _initial(model: Model, num_worlds: int, dtype: str) -> dict[str, Any]:
+def _initial(model: ModelTable, num_worlds: int, dtype: str) -> dict[str, Any]:
     import jax.numpy as jnp
 
     state = {}
@@ -232,7 +232,7 @@ def _initial(model: Model, num_worlds: int, dtype: str) -> dict[str, Any]:
     return state
 
 
-def _world_state(arrays: dict[str, Any], model: Model) -> Any:
+def _world_state(arrays: dict[str, Any], model: ModelTable) -> Any:
     from simengine.engines.jax_step import State
 
     return State(
@@ -249,7 +249,7 @@ def _world_state(arrays: dict[str, Any], model: Model) -> Any:
     )
 
 
-def _batched_step(model: Model) -> Any:
+def _batched_step(model: ModelTable) -> Any:
     import jax
 
     from simengine.engines.jax_step import make_step
@@ -258,7 +258,7 @@ def _batched_step(model: Model) -> Any:
     return jax.vmap(lambda arrays, own: step(_world_state(arrays, model), arrays["ctrl"], own))
 
 
-def _batched_forward(model: Model) -> Any:
+def _batched_forward(model: ModelTable) -> Any:
     import jax
 
     from simengine.engines.jax_step import make_forward
@@ -332,7 +332,7 @@ def _count(fields: dict[str, Any], status: Any) -> dict[str, Any]:
     }
 
 
-def _row_addresses(model: Model, fields: dict[str, Any], world: int) -> np.ndarray:
+def _row_addresses(model: ModelTable, fields: dict[str, Any], world: int) -> np.ndarray:
     """First row of each contact slot among the active rows of a world, -1 where the slot has none."""
     from simengine.physics.constraints.row_layout_jax import row_layout
 

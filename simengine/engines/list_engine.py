@@ -24,7 +24,7 @@ from simengine.emission.store import GroupStore
 from simengine.kernels import catalogue
 from simengine.kernels.functions import KernelFunctions
 from simengine.model.blob import pack_models, with_integers
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.state.fields import COLUMNS, FIELD, FIELDS, LARGE_ISLANDS
 from simengine_scheduler import AutoExecutor, Buffer, Emitter, Executor, Segments, Trace, make_executor
 
@@ -49,7 +49,7 @@ class ListEngine:
 
     def __init__(
         self,
-        groups: Sequence[tuple[Model, int]],
+        groups: Sequence[tuple[ModelTable, int]],
         backend: Backend,
         executor: str,
         dtype: str,
@@ -82,7 +82,7 @@ class ListEngine:
         self._make_executor()
         self.trace = Trace(self.executor_name, "off")
 
-    def add(self, model: Model, num_worlds: int) -> int:
+    def add(self, model: ModelTable, num_worlds: int) -> int:
         """Take in a group; returns its number. Raises BackendError where it does not fit; nothing is changed then."""
         self.backend.drain()
         model = self.backend.form_of(model)
@@ -102,7 +102,7 @@ class ListEngine:
         self.paused.discard(group)
         self.parameters.pop(group, None)
 
-    def _make_group(self, model: Model, num_worlds: int, together: tuple[int, int]) -> int:
+    def _make_group(self, model: ModelTable, num_worlds: int, together: tuple[int, int]) -> int:
         group = self._following_group
         store = GroupStore(f"group{group}", model, self._place(num_worlds, together))
         count = len(store.bounds) - 1
@@ -116,7 +116,7 @@ class ListEngine:
         del self._free_shards[:count]
         return group
 
-    def _together(self, more: Sequence[tuple[Model, int]], without: int | None = None) -> tuple[int, int]:
+    def _together(self, more: Sequence[tuple[ModelTable, int]], without: int | None = None) -> tuple[int, int]:
         """How many worlds, and of how many groups, may be stepped by kernels of whole steps, with these to come."""
         there = [(store.model, store.num_worlds) for group, store in self.stores.items() if group != without]
         simple = [num_worlds for model, num_worlds in (*there, *more) if has_step_kernel(model)]
@@ -151,7 +151,7 @@ class ListEngine:
         together = self._together([(store.model, num_worlds)], without=group)
         return footprint(store.model, self._place(num_worlds, together), keep)
 
-    def _choose(self, models: Iterable[Model]) -> None:
+    def _choose(self, models: Iterable[ModelTable]) -> None:
         """Choose executor and emission where that was left to the backend."""
         executor, emission = self._asked
         by_islands = any(model.has_islands for model in models)
@@ -192,7 +192,7 @@ class ListEngine:
     def _functions(self, lanes: int) -> KernelFunctions:
         return KernelFunctions(lambda kernels: self.backend.load(kernels, self._dtype, lanes))
 
-    def _large_lanes(self, model: Model) -> tuple[int, int]:
+    def _large_lanes(self, model: ModelTable) -> tuple[int, int]:
         """Lanes for a large and for a huge island: rows that are solved one after another have no use for many."""
         few = self.backend.lanes(model.nv)
         return (few, few) if model.solver == "solve_pgs" else self.backend.island_lanes
@@ -403,7 +403,7 @@ class ListEngine:
                 self.backend.drain()
 
 
-def _of_parameters(model: Model, parameters: GroupParameters) -> dict[str, int]:
+def _of_parameters(model: ModelTable, parameters: GroupParameters) -> dict[str, int]:
     """What a header says of worlds with parameters of their own: damping may come where the model has none."""
     allowed = not model.mj.opt.disableflags & int(_DISABLED.mjDSBL_EULERDAMP | _DISABLED.mjDSBL_DAMPER)
     damped = model.options["opt_eulerdamp"] or (parameters.damped and allowed)

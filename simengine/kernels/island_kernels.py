@@ -5,7 +5,7 @@ from __future__ import annotations
 from simengine.kernels import catalogue
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.pairs import MIXING, PAIR_KERNELS, mixing
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.physics.actuation.actuation import ACTUATION
 from simengine.physics.collision.collision import COLLISION, COLLISION_GENERAL
 from simengine.physics.integration.rk4 import RK4
@@ -94,7 +94,7 @@ ISLAND_KERNELS: tuple[Kernel, ...] = (
 """Kernels that only models launch which are solved island by island."""
 
 
-def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
+def fitting(model: ModelTable, kernel: Kernel) -> tuple[Kernel, ...]:
     """The kernel, or its stages one by one on inertia by blocks: large worlds do not fit in scratch."""
     if not model.has_islands:
         return (kernel,)
@@ -102,7 +102,7 @@ def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
     return tuple(mixing(model, catalogue.single(BY_BLOCKS.get(stage.name, stage))) for stage in stages)
 
 
-def island_solution(model: Model) -> tuple[Kernel, ...]:
+def island_solution(model: ModelTable) -> tuple[Kernel, ...]:
     """Rows and solution of worlds that are solved island by island."""
     before, after = (CONSTRAINT_BLOCKS, ISLANDS, SCAN_ISLANDS, GATHER), (SCATTER,)
     solver = (form for k in ISLAND_SOLVERS[model.solver] for form in (k, LARGE_FORMS.get(k.name)) if form is not None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simengine.kernels.kernel import Kernel
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.physics.actuation.adhesion import ADHESION
 from simengine.physics.collision.broadphase.broadphase import (
     BROADPHASE,
@@ -40,6 +40,6 @@ MIXING: dict[str, Kernel] = {
 """Forms of kernels that worlds with a table of candidates launch too, by the names of those."""
 
 
-def mixing(model: Model, kernel: Kernel) -> Kernel:
+def mixing(model: ModelTable, kernel: Kernel) -> Kernel:
     """The kernel, or its form for contacts with parameters of their own."""
     return MIXING.get(kernel.name, kernel) if model.finds_pairs else kernel

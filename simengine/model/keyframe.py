@@ -5,7 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.state.fields import FIELD
 
 _SOURCE = {
@@ -18,7 +18,7 @@ _SOURCE = {
 }
 
 
-def keyframe_state(model: Model, keyframe: int | str) -> dict[str, np.ndarray]:
+def keyframe_state(model: ModelTable, keyframe: int | str) -> dict[str, np.ndarray]:
     """State fields that a keyframe sets, as mj_resetDataKeyframe does; its time is rounded to whole steps.
 
     Args:
@@ -39,7 +39,7 @@ def keyframe_state(model: Model, keyframe: int | str) -> dict[str, np.ndarray]:
     return state
 
 
-def _number(model: Model, keyframe: int | str) -> int:
+def _number(model: ModelTable, keyframe: int | str) -> int:
     mj = model.mj
     names = [mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_KEY, i) or "" for i in range(mj.nkey)]
     if isinstance(keyframe, str) and keyframe and keyframe in names:

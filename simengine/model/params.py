@@ -17,7 +17,7 @@ import numpy as np
 from simengine.model.actuators import full_turns, periods
 from simengine.model.blob import PER_WORLD_OPTIONS, field_places
 from simengine.model.fluid import box_sides
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.model.pairs import friction_sources
 from simengine.model.rest import AtRest, at_rest, follows_from_geoms, lengths_by_qpos, rests_with_joints
 from simengine.model.sensors import inertial_frames
@@ -62,7 +62,7 @@ class WorldParameters:
         places: first entry and number of entries of each table field in the model's real numbers.
     """
 
-    def __init__(self, model: Model):
+    def __init__(self, model: ModelTable):
         self._model = model
         self.places = field_places(model)
         self._rest: AtRest | None = None

@@ -141,12 +141,12 @@ def test_info_prints_every_backend(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "no_such_model"], "no model file 'no_such_model'"),
+        (["run", "no_such_model"], "no model 'no_such_model'"),
         (["run", "ant", "--worlds", "0"], "'0' is not a whole number of at least 1"),
         (["run", "ant", "--backend", "tpu"], "invalid choice: 'tpu'"),
         (["run", "ant", "--executor", "magic"], "invalid choice: 'magic'"),
         (["bench", "nothing"], "invalid choice: 'nothing'"),
-        (["bench", "stepping", "--model", "ant", "no_such_model"], "no model file 'no_such_model'"),
+        (["bench", "stepping", "--model", "ant", "no_such_model"], "no model 'no_such_model'"),
         (["trace"], "the following arguments are required: model"),
         (["trace", "wired", "--worlds", "4"], "'wired' is a list; write its size with it"),
         (["trace", "ant", "--executor", "magic"], "unknown executor 'magic'"),

@@ -18,7 +18,7 @@ from simengine.emission.room import Placement, first_entries
 from simengine.emission.store import Arena, GroupStore
 from simengine.engines.list_engine import ListEngine
 from simengine.kernels.kernel import Kernel
-from simengine.model import Model
+from simengine.model import ModelTable
 from simengine.state.fields import INTEGRATION_STATE
 from simengine_scheduler import BufferSet, HostLaunch
 from tests.islands import heap
@@ -36,7 +36,7 @@ class GpuOnPaper(HostBackend):
     wide_lanes = CudaBackend.wide_lanes
     island_lanes = CudaBackend.island_lanes
 
-    def form_of(self, model: Model) -> Model:
+    def form_of(self, model: ModelTable) -> ModelTable:
         return model
 
     def lanes(self, nv: int) -> int:
@@ -90,9 +90,9 @@ def test_the_footprint_is_what_a_step_allocates(name: str, dtype: str, emission:
 def test_the_footprint_on_the_gpu_is_what_the_calls_of_a_step_ask_for(name: str, emission: str, worlds: int) -> None:
     model = load_model(MODELS.get(name, LARGE))
     if name == "found pairs":
-        model.find_pairs(True)
+        model.table.find_pairs(True)
     keep = frozenset({"cfrc_ext"})
-    engine = ListEngine([(model, worlds)], GpuOnPaper(), "serial", "float32", 0, 2, emission, {})
+    engine = ListEngine([(model.table, worlds)], GpuOnPaper(), "serial", "float32", 0, 2, emission, {})
     for field in INTEGRATION_STATE:
         engine.get(0, field)
     for emitter in engine.emitters[0]:
@@ -100,8 +100,8 @@ def test_the_footprint_on_the_gpu_is_what_the_calls_of_a_step_ask_for(name: str,
     needs = engine.footprint(0, worlds, keep)
     assert engine.nbytes() == needs.at_first
     assert (needs.scratch > 0) == (model.nv > 256)
-    assert (needs.pair > 0) == model.finds_pairs
-    assert needs.at_most >= needs.at_first - needs.first + worlds * needs.row * model.nefc_max
+    assert (needs.pair > 0) == model.table.finds_pairs
+    assert needs.at_most >= needs.at_first - needs.first + worlds * needs.row * model.table.nefc_max
 
 
 @pytest.mark.parametrize("keep", [frozenset[str](), frozenset({"cfrc_ext"})], ids=["nothing", "cfrc_ext"])
@@ -110,7 +110,7 @@ def test_the_footprint_of_whole_steps_is_what_they_ask_for(name: str, keep: froz
     mj = mujoco.MjModel.from_xml_path(str(gymnasium_path(name)))
     mj.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
     model = load_model(mj)
-    engine = ListEngine([(model, 40)], GpuOnPaper(), "serial", "float32", 0, None, "whole", {})
+    engine = ListEngine([(model.table, 40)], GpuOnPaper(), "serial", "float32", 0, None, "whole", {})
     for field in INTEGRATION_STATE:
         engine.get(0, field)
     calls = list(engine.emitters[0][0].ahead(keep, 2, whole=True))
@@ -118,13 +118,13 @@ def test_the_footprint_of_whole_steps_is_what_they_ask_for(name: str, keep: froz
     assert (len(calls) > 2) == bool(keep)
     needs = engine.footprint(0, 40, keep)
     assert engine.nbytes() == needs.at_first
-    assert (needs.scratch > 0) == (model.ncon_max > 0)
+    assert (needs.scratch > 0) == (model.table.ncon_max > 0)
 
 
 def test_arenas_grow_by_doubling_but_not_beyond_all_there_can_be() -> None:
     model = load_model(OWN["two_arms"])
-    store = GroupStore("group", model, Placement(HostBackend(), "float32", (0, 40), False))
-    arena, most = store.rows[0], 40 * model.nefc_max
+    store = GroupStore("group", model.table, Placement(HostBackend(), "float32", (0, 40), False))
+    arena, most = store.rows[0], 40 * model.table.nefc_max
     first = arena.capacity
     arena.reserve(first + 1)
     assert arena.capacity == min(2 * first, most)
@@ -155,7 +155,7 @@ def test_worlds_that_do_not_fit_are_refused_before_anything_is_allocated(monkeyp
 def test_the_first_room_of_arenas_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load_model(OWN["two_arms"])
     place = [Placement(HostBackend(), "float32", (0, WORLDS), ahead) for ahead in (False, True)]
-    counted, ahead = (footprint(model, p, frozenset()).at_first for p in place)
+    counted, ahead = (footprint(model.table, p, frozenset()).at_first for p in place)
     assert ahead > counted
     monkeypatch.setattr(HostBackend, "free_memory", lambda self: (counted + ahead) // 2)
     Simulation(model, WORLDS, backend="host", executor="serial", emission="counted", shards=1)

@@ -7,14 +7,14 @@ from typing import Any
 import mujoco
 import pytest
 
-from simengine import BackendError, load_model
+from simengine import BackendError
 from simengine.backends.base import StepShape
 from simengine.backends.cuda import CudaBackend
 from simengine.emission import step_calls
 from simengine.emission.step_calls import has_step_kernel
 from simengine.engines.list_engine import ListEngine
 from simengine.kernels import cuda_build
-from simengine.model import Model
+from simengine.model import ModelTable, load_table
 from tests.emission.test_memory import GpuOnPaper
 from tests.islands import heap
 from tests.models import OWN, gymnasium_path
@@ -25,7 +25,7 @@ BALL = '<body pos="0 0 1"><freejoint/><geom size="0.1"/></body>'
 SIMPLE = f"<mujoco><worldbody>{PLANE}{BALL}</worldbody></mujoco>"
 
 
-def engine_of(*groups: tuple[Model, int], emission: str = "whole", executor: str = "serial") -> ListEngine:
+def engine_of(*groups: tuple[ModelTable, int], emission: str = "whole", executor: str = "serial") -> ListEngine:
     return ListEngine(list(groups), GpuOnPaper(), executor, "float32", 0, None, emission, {})
 
 
@@ -34,13 +34,13 @@ def names(engine: ListEngine, group: int = 0, **how: Any) -> list[str]:
     return [call.name for call in engine.emitters[group][0].ahead(**how)]
 
 
-def gymnasium(name: str) -> Model:
-    return load_model(str(gymnasium_path(name)))
+def gymnasium(name: str) -> ModelTable:
+    return load_table(str(gymnasium_path(name)))
 
 
 def test_simple_models_have_kernels_of_whole_steps() -> None:
     assert all(has_step_kernel(gymnasium(name)) for name in ("ant", "half_cheetah", "swimmer", "reacher"))
-    assert has_step_kernel(load_model(SIMPLE))
+    assert has_step_kernel(load_table(SIMPLE))
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_simple_models_have_kernels_of_whole_steps() -> None:
     ],
 )
 def test_others_have_none(source: str) -> None:
-    model = load_model(source)
+    model = load_table(source)
     assert not has_step_kernel(model)
     engine = engine_of((model, 2))
     emitter = engine.emitters[0][0]
@@ -109,7 +109,7 @@ def test_worlds_without_such_kernels_do_not_count(monkeypatch: pytest.MonkeyPatc
         return StepShape(1, 1)
 
     monkeypatch.setattr(GpuOnPaper, "step_shape", shape)
-    engine = engine_of((gymnasium("hopper"), 8), (load_model(OWN["dual"]), 1000))
+    engine = engine_of((gymnasium("hopper"), 8), (load_table(OWN["dual"]), 1000))
     assert set(asked) == {(8, 1)}
     asked.clear()
     added = engine.add(gymnasium("reacher"), 5)
@@ -169,6 +169,6 @@ def test_words_of_columns_are_those_of_the_dialect() -> None:
 
 def test_a_model_solved_by_newton_in_place_of_pgs_has_a_kernel() -> None:
     mj = mujoco.MjModel.from_xml_path(str(gymnasium_path("humanoid")))
-    assert not has_step_kernel(load_model(mj))
+    assert not has_step_kernel(load_table(mj))
     mj.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
-    assert has_step_kernel(load_model(mj))
+    assert has_step_kernel(load_table(mj))

@@ -37,7 +37,7 @@ def test_steps_are_those_of_counted_emission(executor: str, room: int, monkeypat
 
 def found() -> Model:
     model = load_model(heap(20))
-    model.find_pairs(True)
+    model.table.find_pairs(True)
     return model
 
 
@@ -120,8 +120,8 @@ def test_on_the_host_small_worlds_of_many_trees_are_solved_by_islands_unless_cho
     balls = "<mujoco>{}<worldbody>" + "<body><freejoint/><geom size='.1'/></body>" * 3 + "</worldbody></mujoco>"
     model = load_model(balls.format(""))
     assert by_islands(model)
-    assert not model.has_islands
+    assert not model.table.has_islands
     assert not by_islands(load_model(balls.format("<option noslip_iterations='2'/>")))
-    model.solve_by_islands(False)
+    model.table.solve_by_islands(False)
     assert not by_islands(model)
     assert not by_islands(load_model(gymnasium_path("ant")))

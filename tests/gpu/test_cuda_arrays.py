@@ -85,7 +85,7 @@ def test_some_worlds_are_set_and_reset(backend: str, how: str, where: str) -> No
     assert state_bits(sim, worlds=others) == state_bits(whole, worlds=others)
     sim.reset(worlds)
     np.testing.assert_array_equal(to_host(sim.qpos)[order], np.tile(ant().qpos0.astype(np.float32), (3, 1)))
-    assert (sim.time == np.where(np.isin(np.arange(WORLDS), order), 0, 3 * ant().opt_timestep)).all()
+    assert (sim.time == np.where(np.isin(np.arange(WORLDS), order), 0, 3 * ant().table.opt_timestep)).all()
     assert state_bits(sim, worlds=others) == state_bits(whole, worlds=others)
 
 

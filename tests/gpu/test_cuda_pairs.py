@@ -17,7 +17,7 @@ from tests.test_found_pairs import assert_same_contacts, dropped, evaluated, for
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_piles_agree_with_mujoco(backend: str, dtype: str) -> None:
     model = load_model(pile_xml(66, "capsule"))
-    assert model.finds_pairs
+    assert model.table.finds_pairs
     report = check_model(model, backend=backend, dtype=dtype, num_states=20, num_steps=20)
     assert report.passed, report.verdict()
 

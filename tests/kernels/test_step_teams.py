@@ -36,7 +36,7 @@ TOO_FAST = {"float32": 1e30, "float64": 1e300}
 def loaded(name: str) -> Model:
     """A model, solved as a whole."""
     model = load_model(random_robot(7) if name == "robot" else compile_model(name))
-    model.solve_by_islands(False)
+    model.table.solve_by_islands(False)
     return model
 
 
@@ -57,8 +57,8 @@ def started(name: str, dtype: str, worlds: int, steps: int) -> tuple[Simulation,
         qvel = np.array(sim.field("qvel"))
         qvel[-1, 0] = TOO_FAST[dtype]
         sim.set_state(qvel=qvel)
-    memory = Memory(model, dtype, worlds, 0, 0)
-    kernel = teams.kernel_of(model)
+    memory = Memory(model.table, dtype, worlds, 0, 0)
+    kernel = teams.kernel_of(model.table)
     memory.set({field: np.asarray(sim.field(field)) for field in (*kernel.reads, *kernel.state)})
     ctrl = (push * rng.uniform(0.5, 1, (steps, worlds, model.nu))).astype(dtype)
     memory.add("ctrl", np.pad(ctrl, ((0, 0), (FRONT, BACK), (0, 0)), constant_values=np.nan))
@@ -84,7 +84,7 @@ def rows_after(name: str, dtype: str, near_rows: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("name", "dtype", "kernel"), MODELS, ids=[name for name, *_ in MODELS])
 def test_teams_have_the_bits_of_counted_steps(name: str, dtype: str, kernel: str) -> None:
-    assert teams.kernel_of(loaded(name)).name == kernel
+    assert teams.kernel_of(loaded(name).table).name == kernel
     assert rows_after(name, dtype, ROW_CLASSES[-1]).max() > 0
 
 
