@@ -45,6 +45,6 @@ def test_steps_are_those_of_mujoco_and_only_the_driven_pad_stays_at_the_ceiling(
 def test_smooth_forces_follow_the_narrowphase() -> None:
     sim = Simulation(GECKO, 1, backend="host")
     sim.step()
-    names = [entry.name for entry in sim.last_kernel_list]
+    names = [entry.name for entry in sim.schedule.kernel_list]
     rows = next(i for i, name in enumerate(names) if name.startswith("finish"))
     assert names.index("plane_sphere") < names.index("smooth_adhesion") < rows

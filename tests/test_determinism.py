@@ -25,7 +25,11 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "serial, 7 shards": {"executor": "serial", "shards": 7},
     "serial, a shard a world": {"executor": "serial", "shards": WORLDS},
     **{
-        f"shuffled, seed {seed}": {"executor": "shuffled", "seed": seed, "shards": 1 + 2 * (seed % 3)}
+        f"shuffled, seed {seed}": {
+            "executor": "shuffled",
+            "shards": 1 + 2 * (seed % 3),
+            "executor_options": {"seed": seed},
+        }
         for seed in range(6)
     },
     **{
@@ -92,7 +96,7 @@ def test_the_golden_run_moves_and_collides() -> None:
     sim.set_state(**ant_start(WORLDS)._asdict())
     for ctrl in controls():
         sim.step(ctrl=ctrl)
-        rows.append(sim.counts()["nefc"])
+        rows.append(sim.schedule.counts()["nefc"])
     assert min(rows) > 20
     assert len(set(rows)) > 10
     assert np.isfinite(golden("float32")["qvel"]).all()
@@ -149,7 +153,7 @@ def test_a_recorded_run_is_legal(executor: str) -> None:
     sim = host(ant(), WORLDS, executor=executor, shards=4, executor_options=options)
     rolled(sim, ant_start(WORLDS), controls()[:3])
     engine = sim._engine
-    assert len(engine.trace.order) == len(sim.last_kernel_list)
+    assert len(engine.trace.order) == len(sim.schedule.kernel_list)
     assert validate(engine.trace.order, engine.trace, engine.segments) == []
 
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.piles import settled
-from simengine import Simulation, UnsupportedModelError, check_model, load_model
+from simengine import Model, Simulation, UnsupportedModelError, check_model, load_model
 from simengine.backends.host import HostBackend
 from simengine.emission.memory import footprint
 from simengine.emission.room import Placement
@@ -56,7 +56,7 @@ def evaluated(
     model: ModelTable, start: dict[str, np.ndarray], dtype: str, backend: str = "host", **options: Any
 ) -> Simulation:
     """Worlds in the states, evaluated."""
-    sim = Simulation(model, len(start["qpos"]), backend=backend, dtype=dtype, **options)
+    sim = Simulation(Model(model), len(start["qpos"]), backend=backend, dtype=dtype, **options)
     sim.set_state(**start)
     sim.forward()
     return sim
@@ -209,7 +209,7 @@ def test_worlds_may_differ_in_friction_and_size_and_fail_alone() -> None:
     sims = []
     start = dropped(medley(), (30, 60, 120))
     for found in (True, False):
-        sim = Simulation(forced(mj, found), 3, backend="host", dtype="float64", on_nonfinite="freeze")
+        sim = Simulation(Model(forced(mj, found)), 3, backend="host", dtype="float64", on_nonfinite="freeze")
         sim.set_params([1], geom_friction=1.5 * mj.geom_friction, geom_size=1.1 * mj.geom_size)
         sim.set_state(**start)
         sim.forward()
@@ -234,7 +234,7 @@ def test_a_model_of_many_geoms_is_small_and_loads_at_once() -> None:
     assert ints.nbytes + reals.nbytes < 4e6
     assert footprint(model, Placement(HostBackend(), "float32", (0, 1), False), frozenset()).world < 4e6
     with pytest.raises(UnsupportedModelError, match=r"pile_mixed_1200.*pairs of geoms in JAX"):
-        Simulation(model, 1, backend="jax")
+        Simulation(Model(model), 1, backend="jax")
 
 
 def test_worlds_solved_as_one_problem_have_a_table() -> None:
@@ -258,7 +258,7 @@ def test_jax_is_given_a_table() -> None:
 
 def test_arenas_of_pairs_are_counted_and_grow() -> None:
     model, state = heap()
-    sim = Simulation(model, 2, backend="host", shards=1)
+    sim = Simulation(Model(model), 2, backend="host", shards=1)
     apart = np.tile(model.qpos0, (2, 1))
     apart[:, ::7] += 3.0 * np.arange(150)
     sim.set_state(qpos=apart)
@@ -267,6 +267,6 @@ def test_arenas_of_pairs_are_counted_and_grow() -> None:
     sim.set_state(qpos=state["qpos"], qvel=state["qvel"])
     sim.forward()
     store = sim._engine.stores[0]
-    assert store.pairs["slot"][0].capacity >= sim.counts()["ncon"] > 300
+    assert store.pairs["slot"][0].capacity >= sim.schedule.counts()["ncon"] > 300
     held = sum(int(a.nbytes) for arenas in store.pairs.values() for arena in arenas for a in arena.arrays.values())
     assert sim.nbytes() - before > held / 2

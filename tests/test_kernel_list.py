@@ -48,7 +48,7 @@ def as_one_problem(model: Model) -> Model:
 def evaluations(sim: Simulation) -> list[list[EmittedCall]]:
     """The list of a simulation of one shard, split at each evaluation of the dynamics."""
     split: list[list[EmittedCall]] = []
-    for entry in sim.last_kernel_list:
+    for entry in sim.schedule.kernel_list:
         if entry.name == "position":
             split.append([])
         split[-1].append(entry)
@@ -113,18 +113,18 @@ def test_an_ant_emits_other_lists_in_the_air_standing_and_on_its_back() -> None:
 def test_runge_kutta_emits_four_evaluations_and_euler_one() -> None:
     sim = host(ant(), 3, shards=1)
     sim.step()
-    assert [e.name for e in sim.last_kernel_list].count("scan") == 4
+    assert [e.name for e in sim.schedule.kernel_list].count("scan") == 4
     ball = host(BALL, 3, shards=1)
     ball.step()
-    assert [e.name for e in ball.last_kernel_list] == [*FIXED, "advance_euler"]
+    assert [e.name for e in ball.schedule.kernel_list] == [*FIXED, "advance_euler"]
 
 
 def test_the_list_is_that_of_the_last_step() -> None:
     sim = host(BALL, 3, shards=1)
     sim.step(7)
-    assert [e.name for e in sim.last_kernel_list] == [*FIXED, "advance_euler"]
+    assert [e.name for e in sim.schedule.kernel_list] == [*FIXED, "advance_euler"]
     sim.forward()
-    assert [e.name for e in sim.last_kernel_list] == [
+    assert [e.name for e in sim.schedule.kernel_list] == [
         *FIXED,
         "transmission",
         "energy",
@@ -168,7 +168,7 @@ def test_worlds_are_split_into_row_classes() -> None:
     sim.step()
     classes = {"advance_euler": 3, "finish_euler_8": 2, "finish_euler_16": 2, "finish_euler_32": 2}
     classes |= {"finish_euler_64": 2, "finish_euler_128": 2, "finish_euler_arena": 3}
-    everything = sizes(sim.last_kernel_list)
+    everything = sizes(sim.schedule.kernel_list)
     assert everything == {"position": 16, "scan": len(COLUMNS), "smooth": 16, "plane_sphere": 13} | classes
     for world, state in enumerate(qpos):
         data = oracle(model, state)
@@ -182,7 +182,7 @@ def test_counts_are_totals_of_mujoco() -> None:
     sim.set_state(qpos=start.qpos)
     sim.forward()
     data = [oracle(ant(), q) for q in start.qpos]
-    counts = sim.counts()
+    counts = sim.schedule.counts()
     assert counts["ncon"] == sum(d.ncon for d in data) > 10
     assert counts["nefc"] == sum(d.nefc for d in data)
     assert counts["bad"] == 0
@@ -197,16 +197,16 @@ def test_each_shard_emits_for_its_own_worlds() -> None:
     sim = host(ant(), 6, shards=3, dtype="float64")
     sim.set_state(qpos=qpos)
     sim.forward()
-    touching = {e.call.tag.shard for e in sim.last_kernel_list if e.name == "plane_sphere"}
+    touching = {e.call.tag.shard for e in sim.schedule.kernel_list if e.name == "plane_sphere"}
     assert touching == {2}
-    assert {e.call.tag.shard for e in sim.last_kernel_list if e.name == "position"} == {0, 1, 2}
+    assert {e.call.tag.shard for e in sim.schedule.kernel_list if e.name == "position"} == {0, 1, 2}
 
 
 def test_cost_hints_grow_with_worlds_and_precision() -> None:
     def costs(worlds: int, dtype: str) -> dict[str, Cost]:
         sim = host(ant(), worlds, shards=1, dtype=dtype)
         sim.forward()
-        return {e.name: e.call.cost for e in sim.last_kernel_list if e.name in FIXED}
+        return {e.name: e.call.cost for e in sim.schedule.kernel_list if e.name in FIXED}
 
     few, many, precise = costs(4, "float32"), costs(12, "float32"), costs(4, "float64")
     assert sorted(few) == sorted(FIXED)

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from simengine import Simulation, check_model
+from simengine import Model, Simulation, check_model
 from simengine.emission.selection import kernels_of
 from simengine.kernels import island_kernels
 from simengine.model import ModelTable, load_table
@@ -39,13 +39,13 @@ def solved_by_mujoco(model: ModelTable, qpos: np.ndarray, qvel: np.ndarray) -> m
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_piles_agree_with_mujoco(cone: str, dtype: str) -> None:
     model, states = without_dense(pile(cone), 64), dropped(pile(cone), PILE_STEPS)
-    sim = Simulation(model, len(PILE_STEPS), backend="host", dtype=dtype)
+    sim = Simulation(Model(model), len(PILE_STEPS), backend="host", dtype=dtype)
     sim.set_state(**states)
     sim.forward()
     for world, (qpos, qvel) in enumerate(zip(states["qpos"], states["qvel"], strict=True)):
         data = solved_by_mujoco(model, qpos, qvel)
         assert data.island_nv[: data.nisland].max() > 64
-        assert sim.counts()["nefc"] > 0
+        assert sim.schedule.counts()["nefc"] > 0
         for name in ("qacc", "qfrc_constraint"):
             ours, theirs = np.asarray(sim.field(name))[world], getattr(data, name)
             error = np.abs(ours - theirs).max() / max(1.0, np.abs(theirs).max())
@@ -56,10 +56,10 @@ def test_piles_agree_with_mujoco(cone: str, dtype: str) -> None:
 def test_a_huge_pile_agrees_with_mujoco() -> None:
     xml = pile("pyramidal", 130)
     model, states = without_dense(xml, 64), dropped(xml, (150,))
-    sim = Simulation(model, 1, backend="host", dtype="float64")
+    sim = Simulation(Model(model), 1, backend="host", dtype="float64")
     sim.set_state(**states)
     sim.forward()
-    assert any(entry.call.name == "solve_large_islands_huge" for entry in sim.last_kernel_list)
+    assert any(entry.call.name == "solve_large_islands_huge" for entry in sim.schedule.kernel_list)
     data = solved_by_mujoco(model, states["qpos"][0], states["qvel"][0])
     assert np.abs(np.asarray(sim.field("qacc"))[0] - data.qacc).max() < 1e-6 * np.abs(data.qacc).max()
     sim.close()
@@ -76,7 +76,7 @@ def test_a_stiff_chain_of_unequal_masses_agrees_with_mujoco() -> None:
 <mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="9 9 1"/>{bodies}</worldbody>
   <equality>{welds}</equality></mujoco>""")
     qvel = np.random.default_rng(0).normal(size=model.nv)
-    sim = Simulation(model, 1, backend="host", dtype="float64")
+    sim = Simulation(Model(model), 1, backend="host", dtype="float64")
     sim.set_state(qvel=qvel[None])
     sim.forward()
     data = solved_by_mujoco(model, model.qpos0, qvel)
@@ -104,7 +104,7 @@ def test_projected_gauss_seidel_takes_the_steps_of_mujoco(cone: str) -> None:
     """Which it must where it does not converge."""
     xml, states = pile(cone), dropped(pile(cone), PILE_STEPS)
     model = load_table(xml.replace("<option", '<option solver="PGS" iterations="20"', 1))
-    sim = Simulation(model, len(PILE_STEPS), backend="host", dtype="float64")
+    sim = Simulation(Model(model), len(PILE_STEPS), backend="host", dtype="float64")
     sim.set_state(**states)
     sim.forward()
     for world, (qpos, qvel) in enumerate(zip(states["qpos"], states["qvel"], strict=True)):
@@ -118,10 +118,10 @@ def test_projected_gauss_seidel_takes_the_steps_of_mujoco(cone: str) -> None:
 def test_dense_and_large_solutions_agree(dtype: str) -> None:
     fields = []
     for dofs in (2**31 - 1, 0):
-        sim = Simulation(without_dense(EVERY_ROW, dofs), len(STEPS), backend="host", dtype=dtype)
+        sim = Simulation(Model(without_dense(EVERY_ROW, dofs)), len(STEPS), backend="host", dtype=dtype)
         sim.set_state(**dropped(heap(12), STEPS))
         sim.forward()
-        kernels = [entry.call.name for entry in sim.last_kernel_list]
+        kernels = [entry.call.name for entry in sim.schedule.kernel_list]
         assert ("solve_large_islands_large" in kernels) == (dofs == 0)
         fields.append({name: np.asarray(sim.field(name)) for name in ("qacc", "qfrc_constraint")})
         sim.close()
@@ -143,7 +143,7 @@ def test_large_worlds_have_kernels_for_blocks_of_threads() -> None:
 def test_every_setting_gives_the_same_bits() -> None:
     results = []
     for options in ({"executor": "serial", "shards": 1}, {"executor": "shuffled", "shards": 3}):
-        sim = Simulation(without_dense(heap(12)), len(STEPS), backend="host", dtype="float32", **options)
+        sim = Simulation(Model(without_dense(heap(12))), len(STEPS), backend="host", dtype="float32", **options)
         sim.set_state(**dropped(heap(12), STEPS))
         sim.step(20)
         results.append(np.array(sim.qpos))

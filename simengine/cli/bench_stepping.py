@@ -92,7 +92,7 @@ def _measure(model: Model, worlds: int, executor: str, settings: SimpleNamespace
         "first_step_s": round(perf_counter() - began, 3),
     }
     stepping.step(sim, sets, settings.warmup)
-    row["executor"] = sim.executor  # `auto` has chosen by now
+    row["executor"] = sim.schedule.executor  # `auto` has chosen by now
     qpos, qvel = stepping.on_host(sim.qpos), stepping.on_host(sim.qvel)
     ours, theirs = [], []
     with ExitStack() as stack:
@@ -107,7 +107,7 @@ def _measure(model: Model, worlds: int, executor: str, settings: SimpleNamespace
         "steps_per_s": round(worlds * settings.steps / seconds),
         "us_per_step": round(1e6 * seconds / settings.steps, 1),
         "spread": round((max(ours) - min(ours)) / seconds, 3),
-        "kernels_per_step": len(sim.last_kernel_list),
+        "kernels_per_step": len(sim.schedule.kernel_list),
     }
     if theirs:
         their_seconds = statistics.median(theirs)

@@ -58,7 +58,7 @@ def _model_facts(model: Model, worlds: int) -> dict[str, Any]:
     facts["backend"] = sim.backend
     if sim.backend != "jax":
         sim.step()
-        facts["calls"] = list(dict.fromkeys(call.name for call in sim.last_kernel_list))
+        facts["calls"] = list(dict.fromkeys(call.name for call in sim.schedule.kernel_list))
         needs = sim.groups[0].footprint(worlds)
         facts["bytes"] = {**needs._asdict(), "at_first": needs.at_first, "at_most": needs.at_most}
     sim.close()

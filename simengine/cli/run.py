@@ -75,7 +75,7 @@ def _step_with_bar(sim: Simulation, sets: list[Any], steps: int, name: str) -> f
 
 
 def _summary(sim: Simulation, steps: int, first_step: float, elapsed: float) -> dict[str, Any]:
-    calls = len(sim.last_kernel_list)
+    calls = len(sim.schedule.kernel_list)
     sim.forward()
     contacts = [sim.contacts(world).ncon for world in oracle.spread(sim.num_worlds, SEEN)]
     return {
@@ -83,8 +83,8 @@ def _summary(sim: Simulation, steps: int, first_step: float, elapsed: float) -> 
         "worlds": sim.num_worlds,
         "steps": steps,
         "backend": sim.backend,
-        "executor": sim.executor,
-        "executor_reason": sim.executor_reason,
+        "executor": sim.schedule.executor,
+        "executor_reason": sim.schedule.reason,
         "dtype": sim.dtype,
         "first_step_s": round(first_step, 3),
         "seconds": round(elapsed, 3),

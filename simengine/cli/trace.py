@@ -116,13 +116,12 @@ def _step_of_model(name: str, executor: Spec, settings: SimpleNamespace) -> Reco
         backend=settings.backend,
         executor=executor.name,
         dtype=settings.dtype,
-        seed=settings.seed,
-        executor_options=dict(executor.options),
+        executor_options={**stepping.seed_of(executor.name, settings.seed), **executor.options},
     )
-    segments = sim.segments  # a backend without kernel lists is refused before any step
+    segments = sim.schedule.segments  # a backend without kernel lists is refused before any step
     sets = stepping.on_backend(sim, random_controls(model, settings.worlds, settings.seed))
     stepping.step(sim, sets, settings.steps)
-    trace = sim.trace()
+    trace = sim.schedule.trace_step()
     sim.close()
     facts = {"model": model.name, "worlds": settings.worlds, "backend": sim.backend}
     return Recorded(trace, segments, f"{settings.worlds} worlds of {model.name}", facts)

@@ -83,9 +83,7 @@ def _simulation(
 ) -> SimulationWorkload:
     groups = [(model, worlds) for model in models_of(name, **pile)]
     # `serial`, which runs everywhere, takes the steps before those that are measured
-    sim = Simulation(
-        groups, backend=backend, executor="serial", dtype=dtype, seed=seed, shards=shards, emission=emission
-    )
+    sim = Simulation(groups, backend=backend, executor="serial", dtype=dtype, shards=shards, emission=emission)
     return SimulationWorkload(name, sim, settle, seed)
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
+from simengine.arrays import Array
 from simengine.emission.calls import EmittedCall
+from simengine.emission.memory import Footprint
 from simengine.model.model_table import ModelTable
 from simengine_scheduler import Emitter, Executor, Segments, Trace
-
-if TYPE_CHECKING:
-    from simengine.emission.memory import Footprint
 
 
 class Engine(Protocol):
@@ -45,7 +44,7 @@ class Engine(Protocol):
         self,
         n: int,
         keep: frozenset[str],
-        controls: Mapping[int, Any],
+        controls: Mapping[int, Array],
         executor: Executor | None = None,
         as_issued: bool = True,
     ) -> None:
@@ -70,19 +69,19 @@ class Engine(Protocol):
 
     # ------------------------------------------------------------------------------------------------------ arrays
 
-    def get(self, group: int, name: str) -> Any:
+    def get(self, group: int, name: str) -> Array:
         """The array of a world field, (num_worlds, ...)."""
 
-    def put(self, group: int, name: str, worlds: np.ndarray | None, values: Any) -> None:
+    def put(self, group: int, name: str, worlds: np.ndarray | None, values: Array | np.ndarray | float) -> None:
         """Write a world field, for all worlds or those with the given numbers."""
 
-    def params(self, group: int, name: str) -> Any:
+    def params(self, group: int, name: str) -> Array:
         """A parameter of every world of a group, (num_worlds, ...)."""
 
-    def given(self, group: int, name: str) -> Any:
+    def given(self, group: int, name: str) -> Array | None:
         """A parameter of every world of a group, (num_worlds, ...); None if it was not set."""
 
-    def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Any]) -> None:
+    def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Array]) -> None:
         """Set parameters of worlds of a group, and work out what follows from them."""
 
     def arena(self, group: int, world: int, names: Sequence[str], counter: str, address: str) -> dict[str, np.ndarray]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simengine.arrays import Array
 from simengine.emission.calls import EmittedCall
 from simengine.errors import BackendError
 from simengine.model.model_table import ModelTable
 from simengine.state.fields import FIELD, FIELDS, INTEGRATION_STATE, STATUS, entry_shape
-from simengine_scheduler import Trace
+from simengine_scheduler import Emitter, Executor, Segments, Trace
 
 if TYPE_CHECKING:
     from simengine.emission.memory import Footprint
@@ -39,9 +40,19 @@ class JaxEngine:
     emission = "none"
     executor_reason = "JAX has no kernel lists"
 
-    def __init__(self, groups: Sequence[tuple[ModelTable, int]], executor: str, dtype: str):
+    def __init__(
+        self,
+        groups: Sequence[tuple[ModelTable, int]],
+        executor: str,
+        dtype: str,
+        executor_options: Mapping[str, Any],
+    ):
         import jax
 
+        if executor_options:
+            raise ValueError(
+                f"backend 'jax' has no executors, so executor_options={executor_options!r} mean nothing; leave them out"
+            )
         if executor != "auto":
             raise ValueError(
                 f"backend 'jax' has no executors, so executor={executor!r} means nothing; leave it at 'auto'"
@@ -90,8 +101,17 @@ class JaxEngine:
         self.paused.discard(group)
         self._parameters.pop(group, None)
 
-    def step(self, n: int, keep: frozenset[str], controls: Mapping[int, Any]) -> None:
+    def step(
+        self,
+        n: int,
+        keep: frozenset[str],
+        controls: Mapping[int, Array],
+        executor: Executor | None = None,
+        as_issued: bool = True,
+    ) -> None:
         """Advance every world by `n` steps, but for those of paused groups, with controls of each step where given."""
+        if executor is not None:
+            raise _no_kernel_list("executor")
         for g in (group for group in self._models if group not in self.paused):
             for i in range(n):
                 if g in controls:
@@ -115,7 +135,7 @@ class JaxEngine:
         self._counts[group] = {name: int(value) for name, value in counts.items() if name != "bad"}
         self._bad[group] = int(counts["bad"])
 
-    def get(self, group: int, name: str) -> Any:
+    def get(self, group: int, name: str) -> Array:
         """The array of a world field."""
         if name in INTEGRATION_STATE:
             return self._state[group][name]
@@ -124,22 +144,22 @@ class JaxEngine:
         value = self._derived[group][name]
         return value.reshape(value.shape[0], *entry_shape(FIELD[name], self._models[group].sizes))
 
-    def put(self, group: int, name: str, worlds: np.ndarray | None, values: Any) -> None:
+    def put(self, group: int, name: str, worlds: np.ndarray | None, values: Array | np.ndarray | float) -> None:
         """Write a world field, for all worlds or those with the given numbers."""
         import jax.numpy as jnp
 
         old = self._state[group][name]
         self._state[group][name] = old.at[... if worlds is None else worlds].set(jnp.asarray(values, old.dtype))
 
-    def params(self, group: int, name: str) -> Any:
+    def params(self, group: int, name: str) -> Array:
         """A parameter of every world of a group, (num_worlds, ...), in float64 where JAX has it, else in float32."""
         return self._parameters_of(group).values(name)
 
-    def given(self, group: int, name: str) -> Any:
+    def given(self, group: int, name: str) -> Array | None:
         """A parameter of every world of a group, (num_worlds, ...); None if it was not set."""
         return self._parameters[group].given(name) if group in self._parameters else None
 
-    def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Any]) -> None:
+    def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Array]) -> None:
         """Set parameters of worlds of a group, and work out what follows from them."""
         self._parameters_of(group).set(worlds, fields)
 
@@ -198,9 +218,26 @@ class JaxEngine:
         return []
 
     @property
+    def segments(self) -> Segments:
+        """There are none."""
+        raise _no_kernel_list("segments")
+
+    @property
     def trace(self) -> Trace:
-        """An empty trace."""
-        return Trace("none", "off")
+        """There is none."""
+        raise _no_kernel_list("trace")
+
+    def needed_options(self) -> dict[str, Any]:
+        """There are none."""
+        raise _no_kernel_list("executors")
+
+    def lists(self) -> list[Emitter]:
+        """There are none."""
+        raise _no_kernel_list("emitters")
+
+    def traced_step(self, keep: frozenset[str], as_issued: bool) -> Trace:
+        """There is none."""
+        raise _no_kernel_list("trace")
 
     def nbytes(self) -> int:
         """Bytes of state, derived fields and parameters held."""
@@ -219,6 +256,10 @@ class JaxEngine:
 
     def close(self) -> None:
         """Nothing to give back."""
+
+
+def _no_kernel_list(what: str) -> BackendError:
+    return BackendError(f"backend 'jax' runs no kernel list, so it has no {what}; use backend='host' or 'cuda'")
 
 
 def _initial(model: ModelTable, num_worlds: int, dtype: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from simengine.arrays import Array
 from simengine.backends.base import Backend
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
 from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
@@ -53,7 +54,6 @@ class ListEngine:
         backend: Backend,
         executor: str,
         dtype: str,
-        seed: int,
         shards: int | None,
         emission: str,
         executor_options: dict[str, Any],
@@ -61,7 +61,7 @@ class ListEngine:
         self.backend = backend
         groups = [(backend.form_of(model), num_worlds) for model, num_worlds in groups]
         self.segments = Segments()
-        self._chosen_options = {"segments": self.segments, "seed": seed, **executor_options}
+        self._chosen_options = {"segments": self.segments, **executor_options}
         self._asked = executor, emission
         self._choose(model for model, _ in groups)
         backend.executor_options(self._favourite, 1)  # refuses an executor this backend cannot run
@@ -230,7 +230,7 @@ class ListEngine:
         self,
         n: int,
         keep: frozenset[str],
-        controls: Mapping[int, Any],
+        controls: Mapping[int, Array],
         executor: Executor | None = None,
         as_issued: bool = True,
     ) -> None:
@@ -310,29 +310,29 @@ class ListEngine:
         """Calls of the latest step or forward, shard after shard."""
         return [entry for group in self._active() for emitter in self.emitters[group] for entry in emitter.log]
 
-    def get(self, group: int, name: str) -> Any:
+    def get(self, group: int, name: str) -> Array:
         """The array of a world field."""
         store = self.stores[group]
         if store.model.has_islands and name in STORED_BY_BLOCKS:
             return dense_matrices(store.model, store.array(STORED_BY_BLOCKS[name]), self.backend)
         return store.array(name)
 
-    def put(self, group: int, name: str, worlds: np.ndarray | None, values: Any) -> None:
+    def put(self, group: int, name: str, worlds: np.ndarray | None, values: Array | np.ndarray | float) -> None:
         """Write a world field, for all worlds or those with the given numbers."""
         array = self.stores[group].array(name)
         if isinstance(values, np.ndarray):
-            values = self.backend.stage(values.astype(array.dtype))
+            values = self.backend.stage(values.astype(array.dtype, copy=False))
         array[... if worlds is None else worlds] = values
 
-    def params(self, group: int, name: str) -> Any:
+    def params(self, group: int, name: str) -> Array:
         """A parameter of every world of a group, (num_worlds, ...) float64."""
         return self._parameters_of(group).values(name)
 
-    def given(self, group: int, name: str) -> Any:
+    def given(self, group: int, name: str) -> Array | None:
         """A parameter of every world of a group, (num_worlds, ...); None if it was not set."""
         return self.parameters[group].given(name) if group in self.parameters else None
 
-    def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Any]) -> None:
+    def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Array]) -> None:
         """Set parameters of worlds of a group; after a group's first time nothing is allocated or built."""
         parameters = self._parameters_of(group)
         first, damped = parameters.table is None, parameters.damped

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
+from simengine.errors import did_you_mean
 from simengine.model.model_table import ModelTable
 from simengine.state.fields import FIELD
 
@@ -49,4 +50,5 @@ def _number(model: ModelTable, keyframe: int | str) -> int:
         return int(keyframe)
     known = ", ".join(repr(name) for name in names if name)
     offer = f"numbers 0 to {mj.nkey - 1}{f' and names {known}' if known else ''}" if mj.nkey else "none at all"
-    raise ValueError(f"model {model.name!r} has no keyframe {keyframe!r}; it has {offer}")
+    hint = did_you_mean(keyframe, filter(None, names))
+    raise ValueError(f"model {model.name!r} has no keyframe {keyframe!r}{hint}; it has {offer}")

@@ -19,7 +19,7 @@ class Model:
     own by `Simulation.set_params`.
 
     Args:
-        mj: the compiled model.
+        mj: the compiled model, or the table of one.
 
     Attributes:
         table: the model as the engine computes with it, for those who extend the engine.
@@ -28,8 +28,8 @@ class Model:
         UnsupportedModelError: the model needs features the engine lacks; the message names every one.
     """
 
-    def __init__(self, mj: mujoco.MjModel):
-        self.table = ModelTable(mj)
+    def __init__(self, mj: mujoco.MjModel | ModelTable):
+        self.table = mj if isinstance(mj, ModelTable) else ModelTable(mj)
 
     @property
     def mj(self) -> mujoco.MjModel:

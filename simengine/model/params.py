@@ -14,6 +14,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from simengine.errors import did_you_mean
 from simengine.model.actuators import full_turns, periods
 from simengine.model.blob import PER_WORLD_OPTIONS, field_places
 from simengine.model.fluid import box_sides
@@ -70,7 +71,10 @@ class WorldParameters:
     def default(self, name: str) -> np.ndarray:
         """The compiled model's value. Raises ValueError where the parameter is not known or not for this model."""
         if name not in PARAMS:
-            raise ValueError(f"{name!r} is not a parameter that worlds may differ in; choose from {', '.join(PARAMS)}")
+            hint = did_you_mean(name, PARAMS)
+            raise ValueError(
+                f"{name!r} is not a parameter that worlds may differ in{hint}; choose from {', '.join(PARAMS)}"
+            )
         reason = self._refusal(name)
         if reason:
             raise ValueError(f"{name} of model {self._model.name!r} cannot differ between worlds: {reason}")

@@ -19,14 +19,14 @@ def test_steps_are_those_of_counted_emission(executor: str, room: int, monkeypat
     names = tuple(name for name in ALL if name not in ("terrain", "rubble"))
     counted = batch(names, executor="serial", emission="counted", keep=KEEP)
     with_room(monkeypatch, room)
-    ahead = batch(names, executor=executor, emission="ahead", keep=KEEP, shards=2, seed=3)
+    ahead = batch(names, executor=executor, emission="ahead", keep=KEEP, shards=2, executor_options={"seed": 3})
     for n in (1, 4, 2):
         counted.step(n)
         ahead.step(n)
         assert bits(ahead) == bits(counted)
         assert bits(ahead, KEEP) == bits(counted, KEEP)
     for one, other in zip(counted.groups, ahead.groups, strict=True):
-        assert counted.counts(one.index) == ahead.counts(other.index)
+        assert counted.schedule.counts(one.index) == ahead.schedule.counts(other.index)
     for name, group in zip(names, ahead.groups, strict=True):
         engine = ahead._engine
         assert isinstance(engine, ListEngine)
@@ -66,7 +66,7 @@ def test_lists_ahead_are_fixed_and_name_every_call() -> None:
     sim = batch(("ant", "hopper"), emission="ahead", shards=1)
     sim.step(2)
     lists = [sim._engine.emitters[g.index][0].ahead(frozenset()) for g in sim.groups]  # type: ignore[union-attr]
-    assert [entry.call for entry in sim.last_kernel_list] == [call for calls in lists for call in calls]
+    assert [entry.call for entry in sim.schedule.kernel_list] == [call for calls in lists for call in calls]
     sim.step(3)
     again = [sim._engine.emitters[g.index][0].ahead(frozenset()) for g in sim.groups]  # type: ignore[union-attr]
     assert all(one is other for one, other in zip(lists, again, strict=True))
@@ -75,7 +75,7 @@ def test_lists_ahead_are_fixed_and_name_every_call() -> None:
 def test_what_a_call_reads_of_all_worlds_is_not_read_tile_by_tile() -> None:
     sim = batch(("ant",), executor="serial", emission="ahead", shards=1)
     sim.step()
-    calls = {entry.call.tag.stage: entry.call for entry in sim.last_kernel_list}
+    calls = {entry.call.tag.stage: entry.call for entry in sim.schedule.kernel_list}
     narrow, count = calls["narrow_apart"], calls["only_collision"]
     counts = sim._engine.segments.intern("counts", 0, None)  # type: ignore[union-attr]
     assert counts in narrow.reads, "it finds its contacts' places by the counts of all worlds"
@@ -92,7 +92,7 @@ def test_a_world_that_fails_is_known_after_the_step() -> None:
     sim._engine.put(0, "qvel", None, qvel)
     sim.step()
     assert sim.groups[0].to_host(sim.field("world_status")).nonzero()[0].tolist() == [2]
-    assert sim.counts()["bad"] == 1
+    assert sim.schedule.counts()["bad"] == 1
 
 
 def test_an_unknown_emission_is_refused() -> None:

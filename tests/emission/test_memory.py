@@ -92,7 +92,7 @@ def test_the_footprint_on_the_gpu_is_what_the_calls_of_a_step_ask_for(name: str,
     if name == "found pairs":
         model.table.find_pairs(True)
     keep = frozenset({"cfrc_ext"})
-    engine = ListEngine([(model.table, worlds)], GpuOnPaper(), "serial", "float32", 0, 2, emission, {})
+    engine = ListEngine([(model.table, worlds)], GpuOnPaper(), "serial", "float32", 2, emission, {})
     for field in INTEGRATION_STATE:
         engine.get(0, field)
     for emitter in engine.emitters[0]:
@@ -110,7 +110,7 @@ def test_the_footprint_of_whole_steps_is_what_they_ask_for(name: str, keep: froz
     mj = mujoco.MjModel.from_xml_path(str(gymnasium_path(name)))
     mj.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
     model = load_model(mj)
-    engine = ListEngine([(model.table, 40)], GpuOnPaper(), "serial", "float32", 0, None, "whole", {})
+    engine = ListEngine([(model.table, 40)], GpuOnPaper(), "serial", "float32", None, "whole", {})
     for field in INTEGRATION_STATE:
         engine.get(0, field)
     calls = list(engine.emitters[0][0].ahead(keep, 2, whole=True))

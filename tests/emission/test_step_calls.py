@@ -26,7 +26,7 @@ SIMPLE = f"<mujoco><worldbody>{PLANE}{BALL}</worldbody></mujoco>"
 
 
 def engine_of(*groups: tuple[ModelTable, int], emission: str = "whole", executor: str = "serial") -> ListEngine:
-    return ListEngine(list(groups), GpuOnPaper(), executor, "float32", 0, None, emission, {})
+    return ListEngine(list(groups), GpuOnPaper(), executor, "float32", None, emission, {})
 
 
 def names(engine: ListEngine, group: int = 0, **how: Any) -> list[str]:

@@ -17,7 +17,7 @@ NAMES = ("hopper", "half_cheetah", "dual", "crates", "actuators", "ragdoll")
 
 
 def kernels(sim: Simulation) -> list[tuple[str, int]]:
-    return [(entry.name, entry.units) for entry in sim.last_kernel_list]
+    return [(entry.name, entry.units) for entry in sim.schedule.kernel_list]
 
 
 @pytest.mark.parametrize(("executor", "room"), [("serial", 64), ("threads", 1)])
@@ -32,7 +32,7 @@ def test_steps_are_those_of_counted_emission(executor: str, room: int, monkeypat
         assert bits(whole, KEEP) == bits(counted, KEEP)
         assert kernels(whole) == kernels(counted)
     for one, other in zip(counted.groups, whole.groups, strict=True):
-        assert counted.counts(one.index) == whole.counts(other.index)
+        assert counted.schedule.counts(one.index) == whole.schedule.counts(other.index)
 
 
 def found() -> Model:
@@ -94,7 +94,7 @@ def test_a_trace_shows_the_kernels() -> None:
     sim = Simulation(gymnasium_path("hopper"), 4, backend="host", executor="serial", shards=1)
     sim.step()
     names = [name for name, _ in kernels(sim)]
-    assert [event.name for event in sim.trace().events] == names
+    assert [event.name for event in sim.schedule.trace_step().events] == names
     assert len(names) > 4
 
 

@@ -168,7 +168,7 @@ def test_forward_names_a_bad_world(backend: str, number: int) -> None:
     with pytest.raises(NonFiniteError, match=rf"world {number} \(in input\)"):
         sim.forward()
     assert sim.contacts(number).ncon == sim.constraints(number).nefc == 0
-    assert sum(sim.contacts(world).ncon for world in range(WORLDS)) == sim.counts()["ncon"] > 0
+    assert sum(sim.contacts(world).ncon for world in range(WORLDS)) == sim.schedule.counts()["ncon"] > 0
 
 
 @both
@@ -217,13 +217,13 @@ def test_arenas_grow_when_many_worlds_touch_down_at_once(backend: str) -> None:
     sim.forward()
     store = sim._engine.stores[0]
     before = [arena.capacity for arena in (*store.contacts, *store.rows)]
-    assert (sim.counts()["ncon"], sim.counts()["nefc"]) == (0, 0)
+    assert (sim.schedule.counts()["ncon"], sim.schedule.counts()["nefc"]) == (0, 0)
     sim.set_state(qpos=grounded(worlds))
     sim.forward()
     assert all(new.capacity > old for new, old in zip((*store.contacts, *store.rows), before, strict=True))
     assert store.retired == []
     qacc, ncon, nefc = (to_host(sim.field(n)) for n in ("qacc", "ncon", "nefc"))
-    assert (ncon.sum(), nefc.sum()) == (sim.counts()["ncon"], sim.counts()["nefc"])
+    assert (ncon.sum(), nefc.sum()) == (sim.schedule.counts()["ncon"], sim.schedule.counts()["nefc"])
     assert nefc.sum() > 3 * worlds
     for world in np.linspace(0, worlds - 1, 100).astype(int):
         data = oracle(ant(), grounded(worlds)[world])

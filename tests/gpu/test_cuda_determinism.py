@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simengine import Simulation, load_model
+from simengine import Model, Simulation, load_model
 from simengine.state.fields import FIELDS
 from simengine_scheduler import validate
 from tests.emission.worlds import Start, ant, ant_start
@@ -36,7 +36,7 @@ def planned(name: str, planner: str, emission: str = "counted") -> Setting:
 
 ON_HOST: dict[str, Setting] = {
     "serial, 3 shards": {"executor": "serial", "shards": 3},
-    "shuffled": {"executor": "shuffled", "shards": 4, "seed": 3},
+    "shuffled": {"executor": "shuffled", "shards": 4, "executor_options": {"seed": 3}},
     "ahead of its counts": {"emission": "ahead", "shards": 2},
     "by default": {},
 }
@@ -166,7 +166,7 @@ def test_the_run_moves_and_collides(backend: str) -> None:
     sim.set_state(**ant_start(WORLDS)._asdict())
     for ctrl in controls(WORLDS):
         sim.step(ctrl=ctrl)
-        rows.append(sim.counts()["nefc"])
+        rows.append(sim.schedule.counts()["nefc"])
     assert min(rows) > WORLDS / 3
     assert len(set(rows)) > 10
     qpos = to_host(golden(backend, "float32").qpos)
@@ -209,7 +209,7 @@ def test_models_beyond_the_ant(backend: str, name: str) -> None:
     model, states = case(name).model, case(name).states
     bits = []
     for setting in ({"executor": "serial", "shards": 1}, streams("events", 32, 8, 3), streams("polling", 8, 8, 2), {}):
-        sim = Simulation(model, len(states["qpos"]), backend=backend, **setting)
+        sim = Simulation(Model(model), len(states["qpos"]), backend=backend, **setting)
         sim.set_state(**states)
         sim.step(STEPS)
         bits.append(state_bits(sim))
@@ -288,7 +288,7 @@ def test_recorded_runs_are_legal(backend: str, record: str) -> None:
         for ctrl in controls(WORLDS)[:3]:
             sim.step(ctrl=ctrl)
             engine = sim._engine
-            assert len(engine.trace.order) == len(sim.last_kernel_list)
+            assert len(engine.trace.order) == len(sim.schedule.kernel_list)
             assert validate(engine.trace.order, engine.trace, engine.segments, slack=5e-6) == []
         sim.close()
 

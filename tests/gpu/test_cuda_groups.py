@@ -71,7 +71,7 @@ def test_a_graph_is_traced_and_was_legal(emission: str) -> None:
     dense = [model for model in MIXED if model is not OWN["pile"]]  # what is solved by islands waits for counts
     sim = Simulation([(model, 8) for model in dense], backend="cuda", executor="graph-cached", emission=emission)
     sim.step(20)
-    trace = sim.trace()
+    trace = sim.schedule.trace_step()
     assert not validate(trace.order, trace, sim._engine.segments, slack=2e-6)  # type: ignore[union-attr]
     assert len(trace.events) == len(trace.order) > 50
     assert all(np.isfinite(event.end) and event.end >= event.start for event in trace.events)

@@ -51,7 +51,7 @@ def test_one_pile_has_the_bits_of_many(backend: str) -> None:
         sim = Simulation(load_model(pile("pyramidal")), 2 * copies, backend=backend)
         sim.set_state(**{name: np.tile(values, (copies, 1)) for name, values in states.items()})
         sim.step(50)
-        assert any(entry.call.name.startswith("solve_large_islands") for entry in sim.last_kernel_list)
+        assert any(entry.call.name.startswith("solve_large_islands") for entry in sim.schedule.kernel_list)
         found.append(sim.qpos.get().reshape(copies, 2, -1))
     assert np.isfinite(found[0]).all()
     np.testing.assert_array_equal(found[1], np.tile(found[0], (40, 1, 1)))

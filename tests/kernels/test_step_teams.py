@@ -76,7 +76,7 @@ def rows_after(name: str, dtype: str, near_rows: int) -> np.ndarray:
         ours, theirs = memory.own(field), np.asarray(sim.field(field))
         assert ours.tobytes() == theirs.tobytes(), f"{field} has other bits"
     counts = memory.own("counts").reshape(NUM_COLUMNS, WORLDS)
-    assert dict(zip(COLUMNS, counts.sum(1).tolist(), strict=True)) == sim.counts()
+    assert dict(zip(COLUMNS, counts.sum(1).tolist(), strict=True)) == sim.schedule.counts()
     assert [status > 0 for status in memory.own("world_status")] == [False, False, True]
     assert memory.own("nstep")[:-1].tolist() == [BEFORE + STEPS] * (WORLDS - 1)
     return counts[COLUMNS.index("nefc"), :-1]
