@@ -42,7 +42,7 @@ def dtype_name(dtype: Any) -> str:
     return name
 
 
-def executor_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
+def checked_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
     """Options of an executor. Raises ValueError for one that no executor has, with the nearest."""
     for name in options or ():
         if name not in _OPTIONS:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import mujoco
 
-from simengine import zoo
 from simengine.errors import ModelError, UnknownModelError, did_you_mean
 from simengine.model.compiling import compile_model, is_mjcf_text
 from simengine.model.model import Model
+from simengine.zoo import MODELS
+from simengine.zoo import model_path as zoo_path
 
 
 def load_model(source: str | os.PathLike[str] | mujoco.MjModel | Model) -> Model:
@@ -46,7 +47,7 @@ def load_model(source: str | os.PathLike[str] | mujoco.MjModel | Model) -> Model
 def model_names() -> list[str]:
     """Names of all models that Gymnasium and the zoo bring, sorted."""
     assets = _assets_folder()
-    return sorted((*(path.stem for path in assets.glob("*.xml")), *zoo.MODELS) if assets else zoo.MODELS)
+    return sorted((*(path.stem for path in assets.glob("*.xml")), *MODELS) if assets else MODELS)
 
 
 def model_path(name: str) -> Path:
@@ -61,8 +62,8 @@ def model_path(name: str) -> Path:
     path = Path(name)
     if os.path.isfile(name):  # which takes names of any length
         return path
-    if name in zoo.MODELS:
-        return zoo.model_path(name)
+    if name in MODELS:
+        return zoo_path(name)
     assets = _assets_folder()
     if assets and path.name == name and os.path.isfile(assets / f"{name}.xml"):
         return assets / f"{name}.xml"

@@ -9,8 +9,15 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from simengine import arguments
-from simengine.arguments import ModelSource
+from simengine.arguments import (
+    ModelSource,
+    checked_options,
+    choice,
+    dtype_name,
+    is_positive,
+    kept_fields,
+    models_and_worlds,
+)
 from simengine.arrays import Array, ArrayLike
 from simengine.backends.select import make_backend
 from simengine.batch import Batch, Controls
@@ -80,15 +87,15 @@ class Simulation:
         emission: str = "auto",
         executor_options: Mapping[str, Any] | None = None,
     ):
-        pairs = arguments.models_and_worlds(model, num_worlds)
-        self.dtype = arguments.dtype_name(dtype)
-        arguments.choice("on_nonfinite", on_nonfinite, _ON_NONFINITE)
-        arguments.choice("emission", emission, _EMISSIONS)
-        arguments.choice("executor", executor, sorted(EXECUTORS))
-        options = arguments.executor_options(executor_options)
-        if shards is not None and not arguments.is_positive(shards):
+        pairs = models_and_worlds(model, num_worlds)
+        self.dtype = dtype_name(dtype)
+        choice("on_nonfinite", on_nonfinite, _ON_NONFINITE)
+        choice("emission", emission, _EMISSIONS)
+        choice("executor", executor, sorted(EXECUTORS))
+        options = checked_options(executor_options)
+        if shards is not None and not is_positive(shards):
             raise ValueError(f"shards is {shards!r}; give a positive integer, or None to let the backend choose")
-        kept = arguments.kept_fields(keep)
+        kept = kept_fields(keep)
         chosen = make_backend(backend)
         self.backend = chosen.name if chosen else "jax"
         tables = [(m.table, n) for m, n in pairs]
@@ -148,7 +155,7 @@ class Simulation:
             ValueError: a bad number of worlds.
             UnsupportedModelError, BackendError: the model cannot be run here; the simulation is as before.
         """
-        ((loaded, count),) = arguments.models_and_worlds([(model, num_worlds)], None)
+        ((loaded, count),) = models_and_worlds([(model, num_worlds)], None)
         group = Group(self._engine, self._engine.add(loaded.table, count), loaded, count, self.dtype)
         self._batch.groups = (*self.groups, group)
         group.reset()

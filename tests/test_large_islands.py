@@ -88,14 +88,14 @@ def test_a_stiff_chain_of_unequal_masses_agrees_with_mujoco() -> None:
 def test_rows_of_every_type_agree_with_mujoco(solver: str) -> None:
     """Also in islands of few dofs, which the dense solver has else; of CG MuJoCo's stops short on equalities."""
     xml = EVERY_ROW if solver == "Newton" else heap(12).replace("<option", '<option solver="CG"')
-    report = check_model(without_dense(xml), num_states=16, num_steps=60, backend="host", dtype="float64")
+    report = check_model(Model(without_dense(xml)), num_states=16, num_steps=60, backend="host", dtype="float64")
     assert report.passed, report
 
 
 def test_projected_gauss_seidel_of_rows_of_every_type_agrees_with_mujoco() -> None:
     model = load_table(every_row(heap(12)).replace("<option", '<option solver="PGS"', 1))
     model.solve_dense_up_to(0)
-    report = check_model(model, num_states=6, num_steps=60, backend="host", dtype="float64")
+    report = check_model(Model(model), num_states=6, num_steps=60, backend="host", dtype="float64")
     assert report.passed, report
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from simengine import Model, Simulation, check_model, load_model
 from simengine.check.oracle import Oracle
+from simengine.model import load_table
 from simengine.model.sensors import measured_in
 from simengine.physics.sensors.sensor_pos_jax import sensor_pos
 from tests.models import OWN, compile_model
@@ -105,7 +106,7 @@ def test_a_sensor_reads_under_its_name_and_only_where_kept() -> None:
     sim.step()
     adr = sim.model.mj.jnt_qposadr[sim.model.mj.joint("left").id]
     np.testing.assert_array_equal(sim.sensor("angle")[:, 0], start[:, adr])
-    with pytest.raises(ValueError, match=r"has no sensor 'angel'; it has \d+ sensors"):
+    with pytest.raises(ValueError, match=r"has no sensor 'angel' \(did you mean 'angle'\?\); it has \d+ sensors"):
         sim.sensor("angel")
     with pytest.raises(ValueError, match="'sensordata' does not hold the latest step"):
         Simulation(text, 2, backend="host").sensor("angle")
@@ -151,7 +152,7 @@ def test_cameras_project_sites_where_mujoco_does(dtype: str) -> None:
 
 
 def test_cameras_project_sites_in_jax() -> None:
-    model = load_model(SEEN)
+    model = load_table(SEEN)
     data = mujoco.MjData(model.mj)
     data.qpos[:] = 0.3, -0.2
     mujoco.mj_forward(model.mj, data)

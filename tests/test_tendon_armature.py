@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from simengine import check_model, load_model
+from simengine.model import load_table
 from simengine.physics.dynamics.crb_general_jax import crb_general
 
 MODEL = """
@@ -46,7 +47,7 @@ def test_every_field_agrees_with_mujoco(more: str, dtype: str) -> None:
 
 
 def test_inertia_in_jax_is_mujocos() -> None:
-    model = load_model(MODEL.format(more=""))
+    model = load_table(MODEL.format(more=""))
     data = mujoco.MjData(model.mj)
     mujoco.mj_forward(model.mj, data)
     known = [jnp.asarray(getattr(data, name)) for name in ("xipos", "ximat", "xanchor", "cinert", "cdof")]

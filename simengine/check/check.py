@@ -9,13 +9,15 @@ from copy import copy
 import mujoco
 import numpy as np
 
-from simengine import Model, Simulation, load_model
 from simengine.check.compare import compare_forward, compare_steps
 from simengine.check.oracle import Oracle, pair_type, with_margins
 from simengine.check.report import LEAST_MARGIN, CheckReport, Coverage, StepCoverage
 from simengine.check.search import Found, Progress, find_states, targets
 from simengine.check.states import Sampler
 from simengine.check.trajectory import Trajectory, follow, pairs_of
+from simengine.loading import load_model
+from simengine.model.model import Model
+from simengine.simulation import Simulation
 
 SOLVER_TOLERANCE = 1e-15  # of the cost: its square root, nearly, remains in the acceleration where MuJoCo stops
 CCD_TOLERANCE, CCD_ITERATIONS = 1e-12, 500

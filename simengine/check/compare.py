@@ -9,7 +9,6 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from simengine import Model, Simulation
 from simengine.check.fields import AFTER_ROWS, FORWARD, STEPPED, Compared, as_exact_as_convex
 from simengine.check.oracle import Evaluation, Oracle
 from simengine.check.order import contact_order, row_order
@@ -17,6 +16,8 @@ from simengine.check.report import FieldResult, relative_error
 from simengine.check.rounding import Rounding
 from simengine.check.states import STATE_ARRAYS
 from simengine.check.trajectory import Trajectory
+from simengine.model.model import Model
+from simengine.simulation import Simulation
 
 _WORLDS = 1024  # worlds of one simulation; JAX compiles anew for every other number
 _ROUNDINGS = 16.0  # a difference of so many times what rounding the state does (every joint of a chain rounds anew) ...

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
-from simengine import Model
 from simengine.check.oracle import Evaluation, Oracle, pair_type
 from simengine.check.states import Sampler, State
+from simengine.model.model import Model
 
 Progress = Callable[[str, int, int], None]
 """Called as progress(what, done, total)."""

@@ -7,7 +7,6 @@ import numpy as np
 
 from simengine.errors import did_you_mean
 from simengine.model.model_table import ModelTable
-from simengine.state.fields import FIELD
 
 _SOURCE = {
     "qpos": "key_qpos",
@@ -34,7 +33,7 @@ def keyframe_state(model: ModelTable, keyframe: int | str) -> dict[str, np.ndarr
     """
     mj = model.mj
     number = _number(model, keyframe)
-    state = {name: np.array(getattr(mj, key)[number]) for name, key in _SOURCE.items() if name in FIELD}
+    state = {name: np.array(getattr(mj, key)[number]) for name, key in _SOURCE.items()}
     state["mocap_pos"], state["mocap_quat"] = state["mocap_pos"].reshape(-1, 3), state["mocap_quat"].reshape(-1, 4)
     state["nstep"] = np.array(round(float(mj.key_time[number]) / mj.opt.timestep))
     return state
