@@ -63,7 +63,7 @@ def measure(bodies: int, args: argparse.Namespace) -> None:
     largest = max(data.island_nv[:islands], default=0)
     times = {"mujoco": duration(lambda n: mujoco.mj_step(mj, data, n))}
     for form in ("islands", *(("dense",) if args.dense else ())):
-        model.solve_by_islands(form == "islands" and model.has_islands)
+        model.table.solve_by_islands(form == "islands" and model.table.has_islands)
         sim = simengine.Simulation(model, 1, backend="host", executor="serial", dtype=args.dtype)
         sim.set_state(**state)
         sim.step()

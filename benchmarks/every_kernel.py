@@ -171,7 +171,7 @@ def variant(model: simengine.Model) -> str:
 def run_model(bodies: int, integrator: str, args: argparse.Namespace, runs: Runs, option: str = "") -> list[str]:
     """Steps, an evaluation and single stages of one model; returns what is wrong with the worlds."""
     model = simengine.load_model(comb_xml(bodies, integrator, option))
-    hows = HOW[:1] if model.has_islands else HOW
+    hows = HOW[:1] if model.table.has_islands else HOW
     return [problem for how in hows for problem in run_comb(model, how, args, runs)]
 
 
@@ -209,7 +209,7 @@ def run_comb(model: simengine.Model, emission: str, args: argparse.Namespace, ru
     kind = variant(model)
     for evaluate in (*([sim.forward] if emission != "whole" else []), *[sim.step] * args.steps):
         evaluate()
-        runs.update((entry.call.name, kind) for entry in sim.last_kernel_list)
+        runs.update((entry.call.name, kind) for entry in sim.schedule.kernel_list)
     host = sim.groups[0].to_host
     status, qpos, qvel = (host(sim.field(name)) for name in ("world_status", "qpos", "qvel"))
     wrong = [f"world {w} of {model.name} is flagged {status[w]}" for w in np.flatnonzero(status) if w != bad]
@@ -270,8 +270,8 @@ def run_shared(name: str, mj: mujoco.MjModel, args: argparse.Namespace, runs: Ru
     """An evaluation that stores every field and steps that keep sensors, from settled states."""
     model = simengine.load_model(mj)
     if name.startswith("tower"):  # a large world, whose islands shall be large ones though the states are of its ruins
-        model.solve_dense_up_to(8)
-    hows = HOW[:1] if model.has_islands else HOW  # islands are always counted
+        model.table.solve_dense_up_to(8)
+    hows = HOW[:1] if model.table.has_islands else HOW  # islands are always counted
     return [problem for how in hows for problem in run_states(name, model, how, args, runs)]
 
 
@@ -280,14 +280,14 @@ def run_states(name: str, model: simengine.Model, emission: str, args: argparse.
     mj = model.mj
     sim = made(model, ("cfrc_ext", "site_xpos", "sensordata", "ten_length", "actuator_moment"), emission, args)
     sampler = Sampler(mj, 0)
-    one_of_each, known = np.unique(model.examples["type"], return_index=True)[1], model.examples
+    one_of_each, known = np.unique(model.table.examples["type"], return_index=True)[1], model.table.examples
     thrown = [sampler.thrown(int(known["geom1"][c]), int(known["geom2"][c])) for c in one_of_each]
     found = [*thrown, *sampler.settled(args.worlds), sampler.random()]
     for field in STATE_ARRAYS:
         sim.set_state(**{field: np.array([getattr(found[w % len(found)], field) for w in range(args.worlds)])})
     for evaluate in (sim.forward, *[sim.step] * args.steps):
         evaluate()
-        runs.update((entry.call.name, "shared") for entry in sim.last_kernel_list)
+        runs.update((entry.call.name, "shared") for entry in sim.schedule.kernel_list)
     host = sim.groups[0].to_host
     status, qpos = host(sim.field("world_status")), host(sim.field("qpos"))
     sim.forward()

@@ -76,15 +76,15 @@ def mixed_row(
     seconds = duration(sim, controls, args)
     row: dict[str, Any] = {
         "worlds_each": worlds,
-        "executor": sim.executor,
-        "emission": sim.emission,
+        "executor": sim.schedule.executor,
+        "emission": sim.schedule.emission,
         "us_per_step": round(1e6 * seconds, 1),
         "world_steps_per_s": round(sim.num_worlds / seconds),
-        "kernels_per_step": len(sim.last_kernel_list),
+        "kernels_per_step": len(sim.schedule.kernel_list),
     }
     sim.forward()
     row["qacc_error"] = float(f"{max(group_error(group, 16) for group in sim.groups):.2e}")
-    traces = [sim.trace(as_issued=True) for _ in range(args.traces)]
+    traces = [sim.schedule.trace_step(as_issued=True) for _ in range(args.traces)]
     if traces:
         row["concurrency"] = round(statistics.median(t.concurrency() for t in traces), 2)
         row["idle_share"] = round(statistics.median(t.idle_share() for t in traces), 3)

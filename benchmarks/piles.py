@@ -104,7 +104,7 @@ def phases(sim: simengine.Simulation, repeats: int) -> dict[str, float]:
     found: dict[str, list[float]] = {phase: [] for phase in PHASES}
     for _ in range(repeats):
         total = dict.fromkeys(PHASES, 0.0)
-        for event in sim.trace().events:
+        for event in sim.schedule.trace_step().events:
             total[phase_of(event.name)] += event.end - event.start
         for phase, values in found.items():
             values.append(total[phase])
@@ -174,10 +174,10 @@ def measure(bodies: int, worlds: int, kind: str, args: argparse.Namespace) -> di
     seconds = timed(step, min(args.seconds, args.limit / 3))
     by_phase = phases(sim, max(1, min(3, int(args.limit / 6 / seconds))))
     result: dict[str, Any] = {"kind": kind, "bodies": bodies, "worlds": worlds}
-    result |= {"contacts": sim.counts()["ncon"] // worlds, "rows": sim.counts()["nefc"] // worlds}
+    result |= {"contacts": sim.schedule.counts()["ncon"] // worlds, "rows": sim.schedule.counts()["nefc"] // worlds}
     result |= {"nv": int(pile.mj.nv), "settled_steps": pile.steps, "loading": loading, "step": seconds}
     result |= {"phases": by_phase, "bytes": sim.nbytes(), "backend": args.backend, "dtype": args.dtype}
-    result |= {"executor": sim.executor, "solver_niter_max": int(sim.field("solver_niter").max())}
+    result |= {"executor": sim.schedule.executor, "solver_niter_max": int(sim.field("solver_niter").max())}
     sim.close()
     alone = args.alone or bodies > args.mujoco_up_to
     return result | {"mujoco": {} if alone else mujoco_times(pile, args.seconds, args.limit / 3)}

@@ -130,7 +130,7 @@ class Workload:
         self.issue_by(emission)
         self.sim.step(steps)
         inner = self.executor("serial", record="times")
-        calls = len(self.sim.last_kernel_list)
+        calls = len(self.sim.schedule.kernel_list)
         pause, overhead = self._pause(calls) if self.sim.backend == "cuda" else (None, 0.0)
         recorder = ListRecorder(inner, self.engine.segments, pause, overhead)
         for _ in range(repeats):

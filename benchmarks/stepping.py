@@ -88,7 +88,7 @@ def kernel_times(sim: simengine.Simulation, traces: int) -> dict[str, Any]:
     durations = defaultdict(list)
     concurrency, idle = [], []
     for _ in range(traces):
-        trace = sim.trace()
+        trace = sim.schedule.trace_step()
         for event in trace.events:
             durations[event.name].append(1e6 * (event.end - event.start))
         concurrency.append(trace.concurrency())
@@ -113,11 +113,11 @@ def measure(sim: simengine.Simulation, warmup: int, steps: int) -> dict[str, Any
     begin = time.perf_counter()
     for _ in range(rounds):
         sim.step(CONTROL_SETS, ctrl=controls)
-        kernels.append(len(sim.last_kernel_list))
+        kernels.append(len(sim.schedule.kernel_list))
     issued = time.perf_counter()
     sim.synchronize()
     seconds = time.perf_counter() - begin
-    counts = sim.counts()
+    counts = sim.schedule.counts()
     return {
         "steps_per_s": round(sim.num_worlds * steps / seconds),
         "us_per_step": round(1e6 * seconds / steps, 1),
@@ -137,8 +137,8 @@ def run_case(model: str, worlds: int, backend: str, executor: str, args: argpars
     sim.synchronize()
     first = time.perf_counter() - begin
     sim.reset()
-    row: dict[str, Any] = {"model": short(model), "worlds": worlds, "backend": sim.backend, "executor": sim.executor}
-    row["emission"] = sim.emission
+    row: dict[str, Any] = {"model": short(model), "worlds": worlds, "backend": sim.backend}
+    row |= {"executor": sim.schedule.executor, "emission": sim.schedule.emission}
     row.update(measure(sim, args.warmup, args.steps))
     row["first_step_s"] = round(first, 2)
     row["shards"] = sim.groups[0].num_shards

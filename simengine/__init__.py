@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from simengine.backends.select import available_backends
 from simengine.errors import BackendError, ModelError, NonFiniteError, SimengineError, UnsupportedModelError
-from simengine.model import Model, load_model
+from simengine.loading import load_model
+from simengine.model import Model
 from simengine.simulation import Simulation
 
 if TYPE_CHECKING:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class SimengineError(Exception):
     """Base class of the engine's own errors."""
@@ -9,6 +12,10 @@ class SimengineError(Exception):
 
 class ModelError(SimengineError, ValueError):
     """A model could not be read or compiled."""
+
+
+class UnknownModelError(ModelError, FileNotFoundError):
+    """There is no model of this name, or no file at this path."""
 
 
 class UnsupportedModelError(ModelError):
@@ -50,3 +57,15 @@ class NonFiniteError(SimengineError, FloatingPointError):
             f"non-finite state of model {model!r} in {shown}{more}; those worlds are frozen and the others are "
             "untouched: reset them with sim.reset(worlds), or pass on_nonfinite='reset' or 'freeze' to Simulation"
         )
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """What an error says after a name that is not known: " (did you mean ...?)" with the nearest, or nothing.
+
+    Args:
+        name: what was given.
+        known: the names there are.
+    """
+    by_lower = {other.lower(): other for other in known}
+    nearest = [repr(by_lower[lower]) for lower in get_close_matches(str(name).lower(), by_lower)]
+    return f" (did you mean {' or '.join(nearest)}?)" if nearest else ""

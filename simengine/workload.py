@@ -38,9 +38,9 @@ class SimulationWorkload:
         self.name = name
         self.units = sim.num_worlds
         self.sim = sim
-        self.segments: Segments = sim.segments
-        self.options = sim.executor_options
-        self._whole = sim.emission == "whole"
+        self.segments: Segments = sim.schedule.segments
+        self.options = sim.schedule.options
+        self._whole = sim.schedule.emission == "whole"
         self._rng = np.random.default_rng(seed)
         for group in sim.groups:
             self._scatter(group)
@@ -53,14 +53,14 @@ class SimulationWorkload:
 
     def emitters(self) -> Sequence[Emitter]:
         """Return emitters of one step."""
-        return self.sim.emitters()
+        return self.sim.schedule.emitters()
 
     def run(self, executor: Executor, steps: int) -> Trace:
         """Take steps, each with the next set of controls; as many are handed over at once as there are sets left."""
         left = steps
         while left:
             n = min(left, CONTROL_SETS - self._following)
-            trace = self.sim.step_through(executor, n, self._next(n), self._whole)
+            trace = self.sim.schedule.run(executor, n, self._next(n), self._whole)
             left -= n
         return trace
 

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 
 from simengine.kernels.kernel import Kernel
-from simengine.model import Model, load_model
+from simengine.model import ModelTable, load_table
 from simengine.model.table import PAIR_TYPES
 from simengine.plan import catalogue
 from simengine.plan import islands as island_kernels
@@ -141,9 +141,9 @@ def pile(cone: str, bodies: int = 50) -> str:
 """
 
 
-def dense(model: Model) -> Model:
+def dense(model: ModelTable) -> ModelTable:
     """The same model, to be solved as one problem."""
-    other = load_model(model.mj)
+    other = load_table(model.mj)
     other.solve_by_islands(False)
     return other
 
@@ -151,7 +151,7 @@ def dense(model: Model) -> Model:
 @cache
 def dropped(xml: str, steps: tuple[int, ...]) -> dict[str, np.ndarray]:
     """States of a model that MuJoCo has let fall for some numbers of steps, exact in float32."""
-    mj = load_model(xml).mj
+    mj = load_table(xml).mj
     data = mujoco.MjData(mj)
     found: dict[str, list[np.ndarray]] = {"qpos": [], "qvel": []}
     for step in range(max(steps) + 1):
@@ -226,7 +226,7 @@ def over_islands(kernel: Kernel, memory: Memory, island_class: int) -> list[Argu
     return [*head, *fields, *extra, *(plan.offsets[item.name] for item in kernel.scratch_items), plan.words]
 
 
-def prepared(model: Model, dtype: str, states: dict[str, np.ndarray]) -> Memory:
+def prepared(model: ModelTable, dtype: str, states: dict[str, np.ndarray]) -> Memory:
     """A memory with states whose arenas fit exactly; everything else is poisoned."""
     n, sizes = len(states["qpos"]), {"contact": 0, "row": 0}
     memory = filled(Memory(model, dtype, n, 0, 0), states)

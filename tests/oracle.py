@@ -18,7 +18,7 @@ import numpy as np
 
 from simengine.check.oracle import dense_jacobian
 from simengine.engines.jax_step import State, make_forward
-from simengine.model import Model, load_model
+from simengine.model import ModelTable, load_table
 from simengine.model.table import PAIRS
 from tests.models import compile_model
 from tests.once import once
@@ -68,13 +68,13 @@ class Sample(NamedTuple):
 
 
 @cache
-def oracle_model(name: str) -> tuple[mujoco.MjModel, Model]:
+def oracle_model(name: str) -> tuple[mujoco.MjModel, ModelTable]:
     """A model of tests.models with the solver's tolerance at 1e-12, for MuJoCo and for the engine."""
     mj = compile_model(name)
     mj.opt.tolerance = 1e-12
     mj.opt.ls_tolerance = 1e-12
     mj.opt.noslip_tolerance = 0.0  # so that both do the same number of sweeps
-    return mj, load_model(mj)
+    return mj, load_table(mj)
 
 
 @cache
@@ -181,7 +181,7 @@ def collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
     return fields
 
 
-def states_of(model: Model, states: Sample, dtype: Any) -> tuple[State, jax.Array]:
+def states_of(model: ModelTable, states: Sample, dtype: Any) -> tuple[State, jax.Array]:
     """Sampled states and controls as batches for the JAX functions."""
     n = len(states.qpos)
 

@@ -31,7 +31,7 @@ def fresh(name: str) -> mujoco.MjModel:
 
 def allowed(name: str) -> list[str]:
     """Parameters that worlds of a model may differ in."""
-    known = WorldParameters(model(name))
+    known = WorldParameters(model(name).table)
     names = []
     for param in PARAMS:
         try:
@@ -46,7 +46,7 @@ def drawn(name: str) -> dict[str, np.ndarray]:
     """All parameters of a model around its own, (WORLDS, ...); the first world keeps those."""
     rng, values = np.random.default_rng(5), {}
     for param in allowed(name):
-        default = WorldParameters(model(name)).default(param)
+        default = WorldParameters(model(name).table).default(param)
         spread = 0.05 if param in ("geom_size", "jnt_range") else 0.5
         factors = rng.uniform(1 - spread, 1 + spread, (WORLDS, *default.shape))
         if param == "body_inertia":

@@ -46,7 +46,7 @@ def test_steps_are_those_of_mujoco_and_only_the_driven_pad_stays_at_the_ceiling(
 def test_smooth_forces_follow_the_narrowphase() -> None:
     sim = Simulation(GECKO, 1, backend="host")
     sim.step()
-    fields = [written(sim, entry) for entry in sim.last_kernel_list]
+    fields = [written(sim, entry) for entry in sim.schedule.kernel_list]
     contacts, forces, steps = (
         [place for place, names in enumerate(fields) if field in names]
         for field in ("contact_dist", "qacc_smooth", "qpos")

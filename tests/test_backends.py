@@ -72,7 +72,7 @@ def test_auto_falls_back_to_jax_without_gpu_and_compiler(monkeypatch: pytest.Mon
     for backend in (CudaBackend, HostBackend):
         monkeypatch.setattr(backend, "__init__", fails)
     sim = Simulation(BALL)
-    assert (sim.backend, sim.executor) == ("jax", "none")
+    assert (sim.backend, sim.schedule.executor) == ("jax", "none")
     assert available_backends() == {"cuda": "missing here", "host": "missing here", "jax": ""}
 
 
@@ -112,8 +112,8 @@ def test_a_step_agrees_between_host_and_jax(name: str, dtype: str) -> None:
     host, other, _ = pair(name, dtype)
     for field in ("qpos", "qvel", "nstep"):
         assert_close(values(other, field), values(host, field), dtype, field)
-    assert host.counts()["ncon"] == other.counts()["ncon"]
-    assert host.counts()["nefc"] == other.counts()["nefc"] > 0
+    assert host.schedule.counts()["ncon"] == other.schedule.counts()["ncon"]
+    assert host.schedule.counts()["nefc"] == other.schedule.counts()["nefc"] > 0
 
 
 @pytest.mark.parametrize(("name", "dtype"), CASES)

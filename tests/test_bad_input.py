@@ -49,11 +49,31 @@ def test_a_list_and_a_number_of_worlds() -> None:
     refused(lambda: make(model=[(BALL, 2)]), ValueError, "num_worlds goes with a single model")
 
 
+def test_a_misspelt_backend() -> None:
+    words = r"unknown backend 'hots' \(did you mean 'host'\?\); choose one of auto, cuda, host, jax"
+    refused(lambda: make(backend="hots"), ValueError, words)
+
+
+def test_a_misspelt_emission() -> None:
+    words = r"unknown emission 'count' \(did you mean 'counted'\?\); choose one of auto, counted, ahead, whole"
+    refused(lambda: make(emission="count"), ValueError, words)
+
+
+def test_executor_options_mean_nothing_to_jax() -> None:
+    words = "backend 'jax' has no executors, so executor_options={'seed': 1} mean nothing; leave them out"
+    refused(lambda: make(backend="jax", executor_options={"seed": 1}), ValueError, words)
+
+
 def test_unknown_backend() -> None:
     refused(lambda: make(backend="vulkan"), ValueError, "unknown backend 'vulkan'; choose one of auto, cuda, host, jax")
 
 
-@pytest.mark.parametrize("name", ["warp", "", "streams"])
+def test_a_misspelt_executor() -> None:
+    words = r"unknown executor 'treads' \(did you mean 'threads' or .*\?\); choose one of auto, device, graph"
+    refused(lambda: make(executor="treads"), ValueError, words)
+
+
+@pytest.mark.parametrize("name", ["graph-cached", "device", "streams"])
 def test_executors_that_the_host_cannot_run(name: str) -> None:
     words = f"executor '{name}' cannot run on backend 'host'; choose one of auto, serial, shuffled, threads, simulated"
     refused(lambda: make(executor=name), ValueError, words)
@@ -69,7 +89,9 @@ def test_executors_mean_nothing_to_jax() -> None:
 
 def test_unknown_executor_option() -> None:
     refused(
-        lambda: make(executor_options={"windows": 3}), TypeError, "unknown executor option 'windows'; the options are"
+        lambda: make(executor_options={"windows": 3}),
+        ValueError,
+        r"unknown executor option 'windows' \(did you mean 'window'\?\); the options are window, streams",
     )
 
 
@@ -80,7 +102,7 @@ def test_windows_too_small(window: int) -> None:
     )
 
 
-@pytest.mark.parametrize("dtype", ["float16", "double", np.float32, None])
+@pytest.mark.parametrize("dtype", ["float16", np.float16, int, "real", None, 3])
 def test_unknown_dtype(dtype: Any) -> None:
     refused(lambda: make(dtype=dtype), ValueError, "unknown dtype .*; choose one of float32, float64")
 
@@ -100,7 +122,7 @@ def test_unknown_answer_to_non_finite_worlds() -> None:
 
 @pytest.mark.parametrize("keep", ["qacceleration", ("xpos", "efc_J"), ("contact_dist",), ("counts",)])
 def test_keep_of_what_is_no_world_field(keep: Any) -> None:
-    refused(lambda: make(keep=keep), ValueError, "keep names '.*', which is no world field; see")
+    refused(lambda: make(keep=keep), ValueError, "keep names '.*', which is no world field.*; see")
 
 
 def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +223,7 @@ CALLS: dict[str, tuple[Callable[[Simulation], Any], type[Exception], str]] = {
     "no state field": (
         lambda s: s.set_state(xpos=[0, 0, 0]),
         ValueError,
-        "'xpos' is not a state field that can be set; choose from qpos",
+        "'xpos' is not a state field that can be set.*; choose from qpos",
     ),
     "world too large": (
         lambda s: s.set_state([1, 4], qpos=[1, 2, 3]),
@@ -230,8 +252,27 @@ CALLS: dict[str, tuple[Callable[[Simulation], Any], type[Exception], str]] = {
     "unknown field": (
         lambda s: s.field("qacceleration"),
         ValueError,
-        "the state table has no field 'qacceleration'; see",
+        "the state table has no field 'qacceleration'.*; see",
     ),
+    "misspelt field": (lambda s: s.field("qfrc_bais"), ValueError, r"no field 'qfrc_bais' \(did you mean 'qfrc_bias'"),
+    "misspelt state field": (
+        lambda s: s.set_state(qpso=[0, 0, 0]),
+        ValueError,
+        r"'qpso' is not a state field that can be set \(did you mean 'qpos'",
+    ),
+    "misspelt parameter": (
+        lambda s: s.set_params(geom_frictions=1.0),
+        ValueError,
+        r"'geom_frictions' is not a parameter that worlds may differ in \(did you mean 'geom_friction'",
+    ),
+    "misspelt parameter to read": (lambda s: s.params("body_mas"), ValueError, r"\(did you mean 'body_mass'"),
+    "misspelt sensor": (lambda s: s.sensor("heigth"), ValueError, r"no sensor 'heigth' \(did you mean 'height'\?\)"),
+    "misspelt keyframe": (
+        lambda s: s.reset(keyframe="alfot"),
+        ValueError,
+        r"no keyframe 'alfot' \(did you mean 'aloft'\?\); it has numbers 0 to 0 and names 'aloft'",
+    ),
+    "unknown group": (lambda s: s.schedule.counts(3), IndexError, "there is no group 3; sim.groups has 1"),
     "stale field": (
         lambda s: s.field("qacc"),
         ValueError,
@@ -311,12 +352,25 @@ def test_single_model_calls_on_several_models(call: Callable[[Simulation], Any])
 def test_stepping_after_close() -> None:
     sim = make()
     sim.close()
-    refused(sim.step, RuntimeError, "closed; make")
+    sim.close()
+    calls: dict[str, Callable[[], Any]] = {
+        "step": sim.step,
+        "forward": sim.forward,
+        "reset": sim.reset,
+        "qpos": lambda: sim.qpos,
+        "set_state": lambda: sim.set_state(qpos=[0, 0, 0]),
+        "add_group": lambda: sim.add_group(BALL, 1),
+        "kernel_list": lambda: sim.schedule.kernel_list,
+        "trace_step": sim.schedule.trace_step,
+    }
+    for name, call in calls.items():
+        assert refused(call, RuntimeError, "closed; make a new Simulation"), name
+    assert repr(sim) == "Simulation(4 x 'ball', closed)"
 
 
 def test_a_trace_of_jax() -> None:
     sim = make(backend="jax")
-    refused(sim.trace, BackendError, "backend 'jax' runs no kernel list.*use backend='host' or 'cuda'")
+    refused(sim.schedule.trace_step, BackendError, "backend 'jax' runs no kernel list.*use backend='host' or 'cuda'")
 
 
 def test_fields_that_jax_does_not_compute() -> None:

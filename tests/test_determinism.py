@@ -25,7 +25,11 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "serial, 7 shards": {"executor": "serial", "shards": 7},
     "serial, a shard a world": {"executor": "serial", "shards": WORLDS},
     **{
-        f"shuffled, seed {seed}": {"executor": "shuffled", "seed": seed, "shards": 1 + 2 * (seed % 3)}
+        f"shuffled, seed {seed}": {
+            "executor": "shuffled",
+            "shards": 1 + 2 * (seed % 3),
+            "executor_options": {"seed": seed},
+        }
         for seed in range(6)
     },
     **{
@@ -92,7 +96,7 @@ def test_the_golden_run_moves_and_collides() -> None:
     sim.set_state(**ant_start(WORLDS)._asdict())
     for ctrl in controls():
         sim.step(ctrl=ctrl)
-        rows.append(sim.counts()["nefc"])
+        rows.append(sim.schedule.counts()["nefc"])
     assert min(rows) > 20
     assert len(set(rows)) > 10
     assert np.isfinite(golden("float32")["qvel"]).all()
@@ -145,7 +149,7 @@ def test_several_steps_in_one_call_are_single_steps() -> None:
 
 def recorder(sim: Simulation, executor: str) -> Executor:
     """An executor that records the order in which it runs calls."""
-    return make_executor(executor, **{**sim.executor_options, "record": "order", "workers": 4})
+    return make_executor(executor, **{**sim.schedule.options, "record": "order", "workers": 4})
 
 
 @pytest.mark.parametrize("executor", ["serial", "threads", "shuffled", "simulated"])
@@ -154,9 +158,9 @@ def test_a_recorded_run_is_legal(executor: str) -> None:
     sim.set_state(**ant_start(WORLDS)._asdict())
     recording = recorder(sim, executor)
     for ctrl in controls()[:3]:
-        trace = sim.step_through(recording, ctrl=ctrl)
-        assert len(trace.order) == len(sim.last_kernel_list)
-        assert validate(trace.order, trace, sim.segments) == []
+        trace = sim.schedule.run(recording, ctrl=ctrl)
+        assert len(trace.order) == len(sim.schedule.kernel_list)
+        assert validate(trace.order, trace, sim.schedule.segments) == []
     recording.close()
 
 
@@ -164,7 +168,7 @@ def test_a_recorded_run_is_out_of_program_order() -> None:
     """The shuffled executor does shuffle, so that the comparisons above mean something."""
     sim = host(ant(), WORLDS, shards=4)
     sim.set_state(**ant_start(WORLDS)._asdict())
-    trace = sim.step_through(recorder(sim, "shuffled"), ctrl=controls()[0])
+    trace = sim.schedule.run(recorder(sim, "shuffled"), ctrl=controls()[0])
     issued = [step.seq for step in trace.log if step.kind == "issue"]
     assert issued != sorted(issued)
     assert sorted(issued) == list(range(len(issued)))

@@ -14,14 +14,14 @@ STATE = ("qpos", "qvel", "time")
 
 def test_one_shard_is_run_in_order() -> None:
     sim = Simulation(gymnasium_path("hopper"), 1, backend="host")
-    assert sim.executor == "serial"
-    assert sim.executor_reason == "all worlds are in one shard, of which nothing can run at once"
+    assert sim.schedule.executor == "serial"
+    assert sim.schedule.reason == "all worlds are in one shard, of which nothing can run at once"
     sim.close()
 
 
 def test_one_that_was_asked_for_is_taken() -> None:
     sim = Simulation(gymnasium_path("hopper"), 4, backend="host", executor="threads", shards=2)
-    assert (sim.executor, sim.executor_reason) == ("threads", "it was asked for")
+    assert (sim.schedule.executor, sim.schedule.reason) == ("threads", "it was asked for")
     sim.close()
 
 
@@ -32,7 +32,7 @@ def test_candidates_take_turns_and_one_stays(emission: str) -> None:
     controls = rng.uniform(-1, 1, size=(STEPS, 6, 3)).astype(np.float32)
     asked = [Simulation(path, 6, backend="host", shards=3, emission=emission) for _ in range(2)]
     serial = Simulation(path, 6, backend="host", shards=3, emission=emission, executor="serial")
-    assert {sim.executor_reason for sim in asked} == {"threads and serial take turns on the first runs"}
+    assert {sim.schedule.reason for sim in asked} == {"threads and serial take turns on the first runs"}
     asked[0].step(STEPS, controls)
     for k in range(STEPS):
         for sim in (asked[1], serial):
@@ -42,9 +42,9 @@ def test_candidates_take_turns_and_one_stays(emission: str) -> None:
         for sim in asked:
             np.testing.assert_array_equal(getattr(sim, name), getattr(serial, name), err_msg=name)
     for sim in asked:
-        assert sim.executor in ("threads", "serial")
-        assert "us a call, the least of" in sim.executor_reason
-        assert sim.executor_reason.startswith(sim.executor)
+        assert sim.schedule.executor in ("threads", "serial")
+        assert "us a call, the least of" in sim.schedule.reason
+        assert sim.schedule.reason.startswith(sim.schedule.executor)
     for sim in (*asked, serial):
         sim.close()
 
@@ -52,7 +52,7 @@ def test_candidates_take_turns_and_one_stays(emission: str) -> None:
 def test_a_group_that_is_added_begins_new_trials() -> None:
     sim = Simulation(gymnasium_path("hopper"), 2, backend="host")
     sim.add_group(gymnasium_path("swimmer"), 2)
-    assert sim.executor_reason == "threads and serial take turns on the first runs"
+    assert sim.schedule.reason == "threads and serial take turns on the first runs"
     sim.step(STEPS)
-    assert sim.executor_reason.startswith(sim.executor)
+    assert sim.schedule.reason.startswith(sim.schedule.executor)
     sim.close()

@@ -49,6 +49,6 @@ def test_accelerations_are_exact_in_float32() -> None:
 
 
 def test_compact_models_keep_to_the_lean_kernels() -> None:
-    assert load_model(ARM).general_smooth
+    assert load_model(ARM).table.general_smooth
     for name in ("ant", "half_cheetah", "hopper", "walker2d", "humanoid", "swimmer"):
-        assert not load_model(compile_model(name)).general_smooth, name
+        assert not load_model(compile_model(name)).table.general_smooth, name

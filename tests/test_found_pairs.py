@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.piles import settled
-from simengine import Simulation, UnsupportedModelError, check_model
+from simengine import Model, Simulation, UnsupportedModelError, check_model, load_model
 from simengine.backends.host import HostBackend
 from simengine.kernels.codegen import body_signature
-from simengine.model import Model, load_model
+from simengine.model import ModelTable, load_table
 from simengine.model.blob import pack_models
 from simengine.physics.collision.broadphase.broadphase import PAIR_STAGES
 from simengine.physics.stage import Stage
@@ -45,19 +45,19 @@ def dropped(xml: str, steps: tuple[int, ...]) -> dict[str, np.ndarray]:
     return {name: np.array([each[i] for each in found]) for i, name in enumerate(("qpos", "qvel"))}
 
 
-def forced(mj: Any, found: bool) -> Model:
+def forced(mj: Any, found: bool) -> ModelTable:
     """The model with its pairs found anew, or listed."""
-    model = load_model(mj)
+    model = load_table(mj)
     model.solve_by_islands(True)
     model.find_pairs(found)
     return model
 
 
 def evaluated(
-    model: Model, start: dict[str, np.ndarray], dtype: str, backend: str = "host", **options: Any
+    model: ModelTable, start: dict[str, np.ndarray], dtype: str, backend: str = "host", **options: Any
 ) -> Simulation:
     """Worlds in the states, evaluated."""
-    sim = Simulation(model, len(start["qpos"]), backend=backend, dtype=dtype, **options)
+    sim = Simulation(Model(model), len(start["qpos"]), backend=backend, dtype=dtype, **options)
     sim.set_state(**start)
     sim.forward()
     return sim
@@ -102,7 +102,7 @@ def test_generated_models_have_the_contacts_of_their_tables() -> None:
             listed = load_model(text)
         except (UnsupportedModelError, ValueError):
             return
-        if listed.nv == 0 or listed.opt_noslip_iterations:
+        if listed.nv == 0 or listed.opt.noslip_iterations:
             return
         from simengine.check.states import Sampler
 
@@ -119,7 +119,7 @@ def test_generated_models_have_the_contacts_of_their_tables() -> None:
 
 @pytest.mark.parametrize("name", ["terrain", "rubble"])
 def test_height_fields_and_meshes_have_the_contacts_of_their_tables(name: str) -> None:
-    mj, start = load_model(OWN[name]).mj, dropped(OWN[name], (50, 120, 200))
+    mj, start = load_table(OWN[name]).mj, dropped(OWN[name], (50, 120, 200))
     sims = [evaluated(forced(mj, found), start, "float64") for found in (True, False)]
     assert assert_same_contacts(sims) > 6
 
@@ -145,11 +145,11 @@ def test_everything_that_decides_over_pairs_is_heeded(midphase: str, dtype: str)
 
 
 @cache
-def heap(kind: str = "mixed") -> tuple[Model, dict[str, np.ndarray]]:
+def heap(kind: str = "mixed") -> tuple[ModelTable, dict[str, np.ndarray]]:
     """150 bodies in a bin."""
     pile = settled(150, kind, 120)
     exact = {n: pile.state[n].astype(np.float32).astype(np.float64) for n in ("qpos", "qvel")}
-    return load_model(pile.mj), exact
+    return load_table(pile.mj), exact
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -175,7 +175,7 @@ def test_contacts_of_a_heap_are_mujocos(dtype: str) -> None:
 def test_all_fields_agree_with_mujoco(dtype: str) -> None:
     xml = pile_xml(66, "capsule").replace("<geom type", '<site name="on" type="box" size="1 1 0.2"/><geom type', 1)
     xml = xml.replace("</mujoco>", '<sensor><touch site="on"/></sensor></mujoco>')
-    assert load_model(xml).finds_pairs
+    assert load_table(xml).finds_pairs
     report = check_model(xml, num_states=8, num_steps=10, backend="host", dtype=dtype)
     assert report.passed, report
 
@@ -210,7 +210,7 @@ def test_worlds_may_differ_in_friction_and_size_and_fail_alone() -> None:
     sims = []
     start = dropped(medley(), (30, 60, 120))
     for found in (True, False):
-        sim = Simulation(forced(mj, found), 3, backend="host", dtype="float64", on_nonfinite="freeze")
+        sim = Simulation(Model(forced(mj, found)), 3, backend="host", dtype="float64", on_nonfinite="freeze")
         sim.set_params([1], geom_friction=1.5 * mj.geom_friction, geom_size=1.1 * mj.geom_size)
         sim.set_state(**start)
         sim.forward()
@@ -229,14 +229,14 @@ def test_worlds_may_differ_in_friction_and_size_and_fail_alone() -> None:
 def test_a_model_of_many_geoms_is_small_and_loads_at_once() -> None:
     mj = mujoco.MjModel.from_xml_string(pile_xml(1200, "mixed"))
     begin = time.perf_counter()
-    model = load_model(mj)
+    model = load_table(mj)
     assert time.perf_counter() - begin < 5
     _, ints, reals = pack_models([model], "float32")
     assert ints.nbytes + reals.nbytes < 4e6
     plan = plan_step(model, 1, HostBackend(), "float32", Issuing("serial", "counted", Issue.COUNTED, True))
     assert footprint(plan, frozenset()).world < 4e6
     with pytest.raises(UnsupportedModelError, match=r"pile_mixed_1200.*pairs of geoms in JAX"):
-        Simulation(model, 1, backend="jax")
+        Simulation(Model(model), 1, backend="jax")
 
 
 def test_worlds_solved_as_one_problem_have_a_table() -> None:
@@ -260,7 +260,7 @@ def test_jax_is_given_a_table() -> None:
 
 def test_arenas_of_pairs_are_counted_and_grow() -> None:
     model, state = heap()
-    sim = Simulation(model, 2, backend="host", shards=1)
+    sim = Simulation(Model(model), 2, backend="host", shards=1)
     apart = np.tile(model.qpos0, (2, 1))
     apart[:, ::7] += 3.0 * np.arange(150)
     sim.set_state(qpos=apart)
@@ -268,7 +268,7 @@ def test_arenas_of_pairs_are_counted_and_grow() -> None:
     before = sim.nbytes()
     sim.set_state(qpos=state["qpos"], qvel=state["qvel"])
     sim.forward()
-    found, needs = sim.counts()["ncon"], sim.groups[0].footprint()
+    found, needs = sim.schedule.counts()["ncon"], sim.groups[0].footprint()
     assert found > 300
     first = 2 * 64  # entries of the arenas of contacts and of their places
     assert sim.nbytes() - before > (found - first) * (needs.contact + needs.slot)

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from simengine.engines.jax_step import State, initial_state, make_step
-from simengine.model import Model, load_model
+from simengine.model import ModelTable, load_table
 from simengine.physics.constraints.row_law_jax import RowLaw
 from simengine.physics.solvers.solve_cg_jax import solve_cg
 from simengine.physics.solvers.solve_newton_general_jax import solve_newton_general
@@ -121,7 +121,7 @@ def check(
     return value
 
 
-def step_of(model: Model, base: State) -> Callable[[Any], Vectors]:
+def step_of(model: ModelTable, base: State) -> Callable[[Any], Vectors]:
     """The step of (qpos, qvel, act, ctrl), to which it adds the largest force of a row; the rest is `base`'s."""
     step = make_step(model, derived=True)
 
@@ -135,7 +135,7 @@ def step_of(model: Model, base: State) -> Callable[[Any], Vectors]:
 @pytest.mark.slow
 def test_derivatives_with_pyramids_and_runge_kutta() -> None:
     """In the air and in contact, with limits: the lean solver."""
-    model = load_model(LEG)
+    model = load_table(LEG)
     qpos = model.qpos0 + np.array([[0, 0.3, 0.02], [0, -0.1, 0.02], [0, -0.1, -0.1], [0, -0.12, 0.1]])
     n = len(qpos)
     x = (qpos, np.tile(np.linspace(-0.5, 0.5, model.nv), (n, 1)), np.zeros((n, 0)), np.full((n, model.nu), 0.3))
@@ -146,7 +146,7 @@ def test_derivatives_with_pyramids_and_runge_kutta() -> None:
 DEGENERATE = 3
 
 
-def gadget_states(model: Model, n: int = 12) -> Vectors:
+def gadget_states(model: ModelTable, n: int = 12) -> Vectors:
     """(qpos, qvel, act, ctrl) of n states, the first at rest: the ball just touches; the tendon ends in the pulley's
     centre; it misses the pulley. The others are in motion and in contact, some beyond the limit.
     """
@@ -176,7 +176,7 @@ def test_derivatives_of_a_step_with_much_in_it(options: dict[str, str]) -> None:
     for name, value in options.items():
         text = text.replace(f"{name}=", "old=").replace("<option ", f'<option {name}="{value}" ', 1)
     text = re.sub(r' old="\w+"', "", text)
-    model = load_model(text)
+    model = load_table(text)
     assert model.solver == "solve_" + options.get("solver", "Newton").lower()
     assert model.opt_integrator == options.get("integrator", "Euler").lower()
     exact = model.solver != "solve_pgs"
@@ -218,7 +218,7 @@ def regularised(law: RowLaw, D: jax.Array) -> jax.Array:
 def test_derivatives_of_the_solution(solver: Callable[..., Vectors]) -> None:
     """By every argument, with rows of all types that the solver knows, some of which do not exist."""
     cone = "pyramidal" if solver is solve_pgs else "elliptic"  # with elliptic cones PGS misses the optimum
-    model = load_model(LEG if solver is solve_newton_unilateral else GADGET.replace("elliptic", cone))
+    model = load_table(LEG if solver is solve_newton_unilateral else GADGET.replace("elliptic", cone))
     law = RowLaw(model)
     exists = jnp.asarray(law.first % 8 < 6)
 
@@ -290,7 +290,7 @@ def test_gradient_through_a_rollout_in_contact() -> None:
     """A ball dropped on the floor: d(final height)/d(initial height) against a central difference."""
     xml = """<mujoco><option timestep="0.004"/><worldbody><geom type="plane" size="1 1 1" condim="1"/>
       <body pos="0 0 0.1"><joint type="slide" axis="0 0 1"/><geom size="0.1" mass="1"/></body></worldbody></mujoco>"""
-    model = load_model(mujoco.MjModel.from_xml_string(xml))
+    model = load_table(mujoco.MjModel.from_xml_string(xml))
     step, base = make_step(model), initial_state(model, jnp.float64)
 
     def final(height: jax.Array) -> jax.Array:

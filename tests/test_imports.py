@@ -9,8 +9,10 @@ import pkgutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
 import simengine
@@ -79,3 +81,11 @@ def test_no_module_hides_a_public_name(name: str) -> None:
 def test_importing_the_engine_leaves_out(heavy: str) -> None:
     code = f"import sys, simengine, simengine_scheduler; sys.exit({heavy!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("package", ["simengine", "simengine_envs", "simengine_training", "simengine_configs"])
+def test_no_modules_import_one_another(package: str) -> None:
+    """Contracts speak of rooms; a cycle of modules is one within a room, or through the face of a package, too."""
+    graph = grimp.build_graph(package)
+    sorter = TopologicalSorter({name: graph.find_modules_directly_imported_by(name) for name in graph.modules})
+    sorter.prepare()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from simengine.engines.jax_step import State, initial_state, make_step
-from simengine.model import load_model
+from simengine.model import load_table
 from tests.models import ALL, compile_model
 from tests.oracle import Sample, collect, error, oracle_model, quick_jit, states_of
 
@@ -139,7 +139,7 @@ def test_disable_flags(flags: str) -> None:
     mj.opt.tolerance = 1e-12
     data = mujoco.MjData(mj)
     data.qpos[:], data.qvel[:], data.ctrl[:] = (-0.1, 0.2), (0.3, 2.0), 5.0
-    model = load_model(mj)
+    model = load_table(mj)
     state = initial_state(model, jnp.float64)._replace(qpos=jnp.asarray(data.qpos), qvel=jnp.asarray(data.qvel))
     following = quick_jit(make_step(model))(state, jnp.asarray(data.ctrl))
     mujoco.mj_step(mj, data)
@@ -148,7 +148,7 @@ def test_disable_flags(flags: str) -> None:
 
 
 def test_initial_state_is_the_reference_at_rest() -> None:
-    model = load_model(compile_model("ant"))
+    model = load_table(compile_model("ant"))
     state = initial_state(model)
     assert {leaf.dtype for leaf in state} == {jnp.dtype("float32")}
     np.testing.assert_array_equal(state.qpos, model.qpos0.astype(np.float32))

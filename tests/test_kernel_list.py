@@ -40,7 +40,7 @@ def feet() -> Model:
 
 def as_one_problem(model: Model) -> Model:
     """The model, solved at once also on a CPU."""
-    model.solve_by_islands(False)
+    model.table.solve_by_islands(False)
     return model
 
 
@@ -67,7 +67,7 @@ def expected(model: Model, qpos: np.ndarray) -> Work:
 
 def asked_for(sim: Simulation) -> set[str]:
     """Of the fields that no step needs, those that the latest list writes."""
-    return written(sim, *sim.last_kernel_list) & set(ASKED_FOR)
+    return written(sim, *sim.schedule.kernel_list) & set(ASKED_FOR)
 
 
 def listed(qpos: np.ndarray) -> list[Work]:
@@ -83,7 +83,7 @@ def test_an_ant_in_the_air_emits_no_narrowphase_and_no_solver() -> None:
     sim = host(ant(), 4, shards=1)
     sim.set_state(qpos=ants(3.0))
     sim.step()
-    assert not touched(sim, *sim.last_kernel_list) & {"contact_dist", "efc_J"}
+    assert not touched(sim, *sim.schedule.kernel_list) & {"contact_dist", "efc_J"}
 
 
 def test_an_ant_emits_other_lists_in_the_air_standing_and_on_its_back() -> None:
@@ -98,7 +98,7 @@ def test_runge_kutta_emits_four_evaluations_and_euler_one() -> None:
     for model, number in ((ant(), 4), (BALL, 1)):
         sim = host(model, 3, shards=1)
         sim.step()
-        counted = [entry for entry in sim.last_kernel_list if "totals" in written(sim, entry)]
+        counted = [entry for entry in sim.schedule.kernel_list if "totals" in written(sim, entry)]
         assert len(counted) == len(evaluations(sim)) == number
 
 
@@ -154,7 +154,7 @@ def test_worlds_are_split_into_row_classes() -> None:
     assert work(sim, calls) == Work({"plane_sphere": 13}, [2, 2, 2, 2, 2, 3, 3], {16})
     classes = Counter(row_class(4 * int(number)) for number in standing)
     assert set(classes) == {*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more"}
-    assert classes.items() <= sim.counts().items()
+    assert classes.items() <= sim.schedule.counts().items()
     for world, state in enumerate(qpos):
         data = oracle(model, state)
         mujoco.mj_step(model.mj, data)
@@ -167,7 +167,7 @@ def test_counts_are_totals_of_mujoco() -> None:
     sim.set_state(qpos=start.qpos)
     sim.forward()
     data = [oracle(ant(), q) for q in start.qpos]
-    counts = sim.counts()
+    counts = sim.schedule.counts()
     assert counts["ncon"] == sum(d.ncon for d in data) > 10
     assert counts["nefc"] == sum(d.nefc for d in data)
     assert counts["bad"] == 0
@@ -183,10 +183,10 @@ def test_each_shard_emits_for_its_own_worlds() -> None:
     sim.set_state(qpos=qpos)
     sim.forward()
     shards = {0, 1, 2}
-    touching = {e.call.tag.shard for e in sim.last_kernel_list if "contact_dist" in written(sim, e)}
+    touching = {e.call.tag.shard for e in sim.schedule.kernel_list if "contact_dist" in written(sim, e)}
     assert touching == {2}
     for field in ("totals", "qacc"):
-        assert {e.call.tag.shard for e in sim.last_kernel_list if field in written(sim, e)} == shards
+        assert {e.call.tag.shard for e in sim.schedule.kernel_list if field in written(sim, e)} == shards
 
 
 def test_cost_hints_grow_with_worlds_and_precision() -> None:
@@ -195,7 +195,7 @@ def test_cost_hints_grow_with_worlds_and_precision() -> None:
     def costs(worlds: int, dtype: str) -> dict[str, Cost]:
         sim = host(ant(), worlds, shards=1, dtype=dtype)
         sim.forward()
-        entries = sim.last_kernel_list
+        entries = sim.schedule.kernel_list
         of_numbers.update(e.name for e in entries if any(FIELD[f].kind == "real" for f in written(sim, e) & set(FIELD)))
         return {e.name: e.call.cost for e in entries}
 

@@ -12,7 +12,7 @@ import pytest
 
 import simengine
 from simengine.engines.jax_step import initial_state, make_step
-from simengine.model import load_model
+from simengine.model import load_table
 from simengine.model.params import PARAMS, WorldParameters
 from tests.test_gradients import check
 from tests.test_params import EVERYTHING, fallen
@@ -48,7 +48,7 @@ WORLDS = 6
 def test_steps_are_those_of_compiled_models_and_differentiate(text: str) -> None:
     """One compiled batch of worlds that differ in their parameters, and its derivatives by these."""
     mj = mujoco.MjModel.from_xml_string(text)
-    model = load_model(mj)
+    model = load_table(mj)
     names = (*GIVEN, *(("dof_frictionloss",) if "frictionloss" in text else ()))
     rng = np.random.default_rng(3)
     values = {}
@@ -81,7 +81,7 @@ def test_steps_are_those_of_compiled_models_and_differentiate(text: str) -> None
 @pytest.mark.slow
 def test_derivatives_by_all_parameters() -> None:
     """Of much that a step computes, past limits, in contact and with a wrapped tendon."""
-    model = load_model(EVERYTHING.replace("RK4", "implicitfast"))
+    model = load_table(EVERYTHING.replace("RK4", "implicitfast"))
     rng, defaults = np.random.default_rng(4), {name: WorldParameters(model).default(name) for name in PARAMS}
     values = [default * rng.uniform(0.97, 1.03, (WORLDS, *default.shape)) for default in defaults.values()]
     start, step = {name: jnp.asarray(value) for name, value in fallen().items()}, make_step(model, derived=True)
@@ -96,7 +96,7 @@ def test_derivatives_by_all_parameters() -> None:
 
 
 def test_parameters_are_checked() -> None:
-    model = load_model(LEAN)
+    model = load_table(LEAN)
     bad: list[tuple[str, dict[str, Any]]] = [
         ("'geom_pos' is not a parameter that worlds may differ in", {"geom_pos": np.zeros(3)}),
         ("cannot differ between worlds: it has no fluid", {"density": 1.0}),
@@ -115,7 +115,7 @@ def test_parameters_are_checked() -> None:
 
 def test_parameters_keep_their_precision() -> None:
     """That of JAX arrays, else JAX's default; the step has its state's, and strict promotion is satisfied."""
-    model = load_model(ROLLER)
+    model = load_table(ROLLER)
 
     def following(mass: Any) -> Any:
         params = simengine.make_params(model, body_mass=mass, geom_friction=np.ones((2, 3)))

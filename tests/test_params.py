@@ -91,12 +91,12 @@ def test_parameters_can_be_read_and_set_again_without_new_memory() -> None:
     assert np.array_equal(group.params("body_mass"), np.tile(sim.model.mj.body_mass, (WORLDS, 1)))
     sim.set_params(body_mass=2 * sim.model.mj.body_mass, dof_damping=np.ones((WORLDS, sim.model.nv)))
     sim.step()
-    held, lists = sim.nbytes(), sim.emitters()
+    held, lists = sim.nbytes(), sim.schedule.emitters()
     for factor in (0.5, 3.0):
         sim.set_params(np.array([True, False, False, False]), body_mass=factor * sim.model.mj.body_mass)
         sim.step()
     assert sim.nbytes() == held
-    assert all(one is other for one, other in zip(sim.emitters(), lists, strict=True))
+    assert all(one is other for one, other in zip(sim.schedule.emitters(), lists, strict=True))
     assert np.array_equal(group.params("body_mass")[0], 3 * sim.model.mj.body_mass)
     assert np.array_equal(group.params("body_mass")[1], 2 * sim.model.mj.body_mass)
 
@@ -159,7 +159,7 @@ def test_steps_in_jax_are_those_of_compiled_models() -> None:
     sim = simulated(load_model(mj), WORLDS, fallen(), backend="jax", dtype="float64", keep=("sensordata",))
     rng, values = np.random.default_rng(4), {}
     for name in PARAMS:
-        default = WorldParameters(sim.model).default(name)
+        default = WorldParameters(sim.model.table).default(name)
         values[name] = default * rng.uniform(0.95, 1.05, (WORLDS, *default.shape))
         values[name][0] = default
     before = sim.nbytes()

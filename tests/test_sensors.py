@@ -11,6 +11,7 @@ import pytest
 
 from simengine import Model, Simulation, check_model, load_model
 from simengine.check.oracle import Oracle
+from simengine.model import load_table
 from simengine.model.sensors import measured_in
 from simengine.physics.sensors.sensor_pos_jax import sensor_pos
 from tests.emission.lists import written
@@ -106,7 +107,7 @@ def test_a_sensor_reads_under_its_name_and_only_where_kept() -> None:
     sim.step()
     adr = sim.model.mj.jnt_qposadr[sim.model.mj.joint("left").id]
     np.testing.assert_array_equal(sim.sensor("angle")[:, 0], start[:, adr])
-    with pytest.raises(ValueError, match=r"has no sensor 'angel'; it has \d+ sensors"):
+    with pytest.raises(ValueError, match=r"has no sensor 'angel' \(did you mean 'angle'\?\); it has \d+ sensors"):
         sim.sensor("angel")
     with pytest.raises(ValueError, match="'sensordata' does not hold the latest step"):
         Simulation(text, 2, backend="host").sensor("angle")
@@ -117,7 +118,7 @@ def test_sensors_that_nobody_reads_launch_nothing() -> None:
     for keep in ((), ("sensordata",)):
         sim = Simulation(TENDONS, 2, backend="host", keep=keep)
         sim.step()
-        launched[keep] = written(sim, *sim.last_kernel_list)
+        launched[keep] = written(sim, *sim.schedule.kernel_list)
     assert launched["sensordata",] - launched[()] >= {"sensordata", "cacc_bias", "cfrc_ext", "cacc"}
     assert not launched[()] & {"sensordata", "cacc_bias", "cfrc_ext", "cacc", "actuator_length", "ten_velocity"}
 
@@ -152,7 +153,7 @@ def test_cameras_project_sites_where_mujoco_does(dtype: str) -> None:
 
 
 def test_cameras_project_sites_in_jax() -> None:
-    model = load_model(SEEN)
+    model = load_table(SEEN)
     data = mujoco.MjData(model.mj)
     data.qpos[:] = 0.3, -0.2
     mujoco.mj_forward(model.mj, data)

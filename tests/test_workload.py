@@ -76,24 +76,24 @@ def test_lists_to_look_at() -> None:
 
 def test_an_executor_of_the_callers_steps_a_simulation() -> None:
     sims = [host(BALL, 3, executor="serial", keep=("qacc",)) for _ in range(2)]
-    executor = make_executor("shuffled", **sims[0].executor_options, record="order")
+    executor = make_executor("shuffled", **sims[0].schedule.options, record="order")
     ctrl = np.ones((4, 3, 2))
-    trace = sims[0].step_through(executor, 4, ctrl)
+    trace = sims[0].schedule.run(executor, 4, ctrl)
     sims[1].step(4, ctrl)
-    assert len(trace.order) == len(sims[0].last_kernel_list)
+    assert len(trace.order) == len(sims[0].schedule.kernel_list)
     for name in ("qpos", "qvel", "qacc"):
         assert np.array_equal(sims[0].field(name), sims[1].field(name))
     with pytest.raises(ValueError, match="step"):
-        sims[0].step_through(executor, 0)
+        sims[0].schedule.run(executor, 0)
 
 
 def test_jax_has_no_lists() -> None:
     sim = Simulation(BALL, 1, backend="jax")
     for use in (
-        lambda: sim.segments,
-        lambda: sim.executor_options,
-        sim.emitters,
-        lambda: sim.step_through(make_executor("serial")),
+        lambda: sim.schedule.segments,
+        lambda: sim.schedule.options,
+        sim.schedule.emitters,
+        lambda: sim.schedule.run(make_executor("serial")),
     ):
         with pytest.raises(BackendError, match="backend 'jax' runs no kernel list"):
             use()

@@ -51,7 +51,7 @@ class Worlds:
         self.simulation = self._simulation(num_worlds, engine)
         # Resets are evaluated apart, so that the other worlds keep their derived fields and warm starts.
         self._scratch = self._simulation(min(num_worlds, RESET_CHUNK), engine)
-        self.dt = float(self.model.opt_timestep) * task.frame_skip
+        self.dt = float(self.model.opt.timestep) * task.frame_skip
         self.init_qpos = np.array(self.model.mj.qpos0, dtype=np.float64)
         self.init_qvel = np.zeros(self.model.nv)
         self._memory: dict[str, np.ndarray] = {}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from simengine.kernels.kernel import Kernel
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine_scheduler import BufferSet, Launch
 
 LANE_CLASSES: tuple[int, ...] = (8, 16, 32)
@@ -52,7 +52,7 @@ class Backend(Protocol):
     island_lanes: tuple[int, int]
     """Lanes of the group of a large and of a huge island, likewise."""
 
-    def form_of(self, model: Model) -> Model:
+    def form_of(self, model: ModelTable) -> ModelTable:
         """The form of a model that suits the processor."""
         ...
 

@@ -14,7 +14,7 @@ from simengine.errors import BackendError
 from simengine.kernels import cuda_build
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import MOST_WARPS, TEAMS, WARP
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine_scheduler import BufferSet, CudaLaunch, DeviceTask
 
 _BLOCKS_A_MULTIPROCESSOR = 16  # blocks of one world that a multiprocessor is given before worlds share blocks
@@ -79,7 +79,7 @@ class CudaBackend:
         # kernels are spread over streams already, and the caller's stream may be busy with other work.
         self._setup = cupy.cuda.Stream(non_blocking=True)
 
-    def form_of(self, model: Model) -> Model:
+    def form_of(self, model: ModelTable) -> ModelTable:
         """The model as it is."""
         return model
 

@@ -13,7 +13,7 @@ from simengine.backends.base import Candidates, StepShape
 from simengine.errors import BackendError
 from simengine.kernels import host_build
 from simengine.kernels.kernel import Kernel
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine_scheduler import BufferSet, HostLaunch
 
 _WORLDS_A_SHARD = 64  # a shard's working set then stays in a core's second-level cache
@@ -32,7 +32,7 @@ class HostBackend:
     def __init__(self) -> None:
         host_build.compiler()
 
-    def form_of(self, model: Model) -> Model:
+    def form_of(self, model: ModelTable) -> ModelTable:
         """That for a CPU."""
         return model.on_a_cpu()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from simengine.backends.base import Backend
 from simengine.backends.cuda import CudaBackend
 from simengine.backends.host import HostBackend
-from simengine.errors import BackendError
+from simengine.errors import BackendError, did_you_mean
 
 BACKENDS: tuple[str, ...] = ("cuda", "host", "jax")
 
@@ -22,7 +22,8 @@ def make_backend(name: str) -> Backend | None:
         BackendError: what the backend needs is missing.
     """
     if name not in ("auto", *BACKENDS):
-        raise ValueError(f"unknown backend {name!r}; choose one of auto, {', '.join(BACKENDS)}")
+        hint = did_you_mean(name, BACKENDS)
+        raise ValueError(f"unknown backend {name!r}{hint}; choose one of auto, {', '.join(BACKENDS)}")
     if name == "jax":
         return None
     if name != "auto":

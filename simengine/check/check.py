@@ -9,13 +9,15 @@ from copy import copy
 import mujoco
 import numpy as np
 
-from simengine import Model, Simulation, load_model
 from simengine.check.compare import compare_forward, compare_steps
 from simengine.check.oracle import Oracle, pair_type, with_margins
 from simengine.check.report import LEAST_MARGIN, CheckReport, Coverage, StepCoverage
 from simengine.check.search import Found, Progress, find_states, targets
 from simengine.check.states import Sampler
 from simengine.check.trajectory import Trajectory, follow, pairs_of
+from simengine.loading import load_model
+from simengine.model.model import Model
+from simengine.simulation import Simulation
 
 SOLVER_TOLERANCE = 1e-15  # of the cost: its square root, nearly, remains in the acceleration where MuJoCo stops
 CCD_TOLERANCE, CCD_ITERATIONS = 1e-12, 500
@@ -112,9 +114,9 @@ def _touches_fields_without_margin(model: Model) -> bool:
     """Whether there are pairs of a height field and a box or a mesh whose contacts begin where they touch."""
     if not model.mj.nhfield:
         return False
-    pairs = zip(model.cand_geom1.tolist(), model.cand_geom2.tolist(), strict=True)
+    pairs = zip(model.table.cand_geom1.tolist(), model.table.cand_geom2.tolist(), strict=True)
     found = np.array([pair_type(model.mj, *pair) in _ON_FIELDS for pair in pairs], dtype=bool)
-    return bool((model.cand_margin + model.cand_gap)[found].min(initial=1.0) <= 0)
+    return bool((model.table.cand_margin + model.table.cand_gap)[found].min(initial=1.0) <= 0)
 
 
 def _backend(model: Model, backend: str, dtype: str) -> str:
@@ -128,7 +130,8 @@ def _converging(model: Model) -> Model:
     """A copy whose solver runs until it converges, in MuJoCo's model as in the engine's table; so do MuJoCo's convex
     collisions, which the engine finds as exactly as the precision allows in any case."""
     tight = copy(model)
-    tight.mj = copy(model.mj)
+    tight.table = copy(model.table)
+    tight.table.mj = copy(model.mj)
     tight.mj.opt.tolerance = tight.mj.opt.ls_tolerance = SOLVER_TOLERANCE
     tight.mj.opt.noslip_tolerance = 0.0  # so that both do the same number of sweeps
     tight.mj.opt.iterations = max(tight.mj.opt.iterations, _ITERATIONS)
@@ -136,10 +139,10 @@ def _converging(model: Model) -> Model:
     tight.mj.opt.ccd_tolerance, tight.mj.opt.ccd_iterations = CCD_TOLERANCE, CCD_ITERATIONS
     tight.mj.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE  # large models would list their rows sparse
     tolerance = np.array(SOLVER_TOLERANCE)
-    tight.arrays = {**model.arrays, "opt_tolerance": tolerance, "opt_ls_tolerance": tolerance}
-    tight.arrays["opt_noslip_tolerance"] = np.array(0.0)
+    tight.table.arrays = {**model.table.arrays, "opt_tolerance": tolerance, "opt_ls_tolerance": tolerance}
+    tight.table.arrays["opt_noslip_tolerance"] = np.array(0.0)
     iterations = {"opt_iterations": tight.mj.opt.iterations, "opt_ls_iterations": tight.mj.opt.ls_iterations}
-    tight.options = {**model.options, **iterations}
+    tight.table.options = {**model.table.options, **iterations}
     return tight
 
 

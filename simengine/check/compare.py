@@ -9,7 +9,6 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from simengine import Model, Simulation
 from simengine.check.fields import AFTER_ROWS, FORWARD, STEPPED, Compared, as_exact_as_convex
 from simengine.check.oracle import Evaluation, Oracle
 from simengine.check.order import contact_order, row_order
@@ -17,6 +16,8 @@ from simengine.check.report import FieldResult, relative_error
 from simengine.check.rounding import Rounding
 from simengine.check.states import STATE_ARRAYS
 from simengine.check.trajectory import Trajectory
+from simengine.model.model import Model
+from simengine.simulation import Simulation
 
 _WORLDS = 1024  # worlds of one simulation; JAX compiles anew for every other number
 _ROUNDINGS = 16.0  # a difference of so many times what rounding the state does (every joint of a chain rounds anew) ...
@@ -53,7 +54,7 @@ def compare_forward(
         sim.close()
     kinds = [e.state.kind for e in evaluations]
     rounding = Rounding(oracle, dtype)
-    forward = as_exact_as_convex(FORWARD, model.has_adhesion) if model.has_convex else FORWARD
+    forward = as_exact_as_convex(FORWARD, model.table.has_adhesion) if model.table.has_convex else FORWARD
 
     def effect(field: Compared) -> Callable[[int], float]:
         by_order = reordered if field.stage in AFTER_ROWS and _heeds_order(model) else ()
@@ -107,7 +108,7 @@ def compare_steps(model: Model, oracle: Oracle, steps: Trajectory, backend: str,
         before = steps.before.items()
         return lambda i: np.inf if i in reordered else rounding.of_step({k: v[i] for k, v in before}, name)
 
-    stepped = as_exact_as_convex(STEPPED, model.has_adhesion) if model.has_convex else STEPPED
+    stepped = as_exact_as_convex(STEPPED, model.table.has_adhesion) if model.table.has_convex else STEPPED
     return [judge(field, errors[field.name], dtype, kinds, effect(field.name)) for field in stepped]
 
 

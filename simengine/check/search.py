@@ -8,9 +8,9 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
-from simengine import Model
 from simengine.check.oracle import Evaluation, Oracle, pair_type
 from simengine.check.states import Sampler, State
+from simengine.model.model import Model
 
 Progress = Callable[[str, int, int], None]
 """Called as progress(what, done, total)."""
@@ -51,10 +51,11 @@ def targets(model: Model) -> Targets:
     """What there is to touch, from the model's candidate pairs and limited joints."""
     mj = model.mj
     by_type: dict[str, list[tuple[int, int]]] = {}
-    for geom1, geom2 in zip(model.examples["geom1"].tolist(), model.examples["geom2"].tolist(), strict=True):
+    examples = model.table.examples
+    for geom1, geom2 in zip(examples["geom1"].tolist(), examples["geom2"].tolist(), strict=True):
         by_type.setdefault(pair_type(mj, geom1, geom2), []).append((geom1, geom2))
     limits = []
-    joints = model.limit_id[model.limit_id < model.njnt]  # the others are tendons
+    joints = model.table.limit_id[model.table.limit_id < model.njnt]  # the others are tendons
     for joint in joints.tolist():
         both = mj.jnt_type[joint] != mujoco.mjtJoint.mjJNT_BALL
         limits += [(joint, side) for side in range(1 + both)]

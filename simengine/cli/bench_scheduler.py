@@ -24,6 +24,7 @@ from simengine.cli.published import PUBLISHED
 from simengine.cli.result_file import write_json
 from simengine.cli.settings import add_batch_options, positive, resolve
 from simengine.cli.workloads import WORKLOADS, family, is_fixed, is_whole, make_workload
+from simengine.errors import UnknownModelError
 from simengine_scheduler import make_executor
 from simengine_scheduler.measure import SERIAL, Figures, Plan, measure
 from simengine_scheduler.specs import Spec, offered
@@ -152,7 +153,7 @@ def _measured(
             chosen = _chosen(executors, spec, settings)
             try:
                 found = _measure_workload(spec, chosen, backend, settings, tell)
-            except UsageError:
+            except (UsageError, UnknownModelError):
                 raise
             except Exception as error:  # the other lists are measured all the same
                 failed = Figures("", error=f"{type(error).__name__}: {error}")

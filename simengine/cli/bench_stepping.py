@@ -18,7 +18,6 @@ from simengine import Model, load_model
 from simengine.cli import oracle, stepping
 from simengine.cli.controls import random_controls
 from simengine.cli.machine import cores, result_header
-from simengine.cli.models import model_path
 from simengine.cli.output import console
 from simengine.cli.result_file import write_json
 from simengine.cli.rollout import MujocoRollout
@@ -65,11 +64,10 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command; the exit code: 1 if MuJoCo disagrees."""
     settings = resolve(options, COMMAND, DEFAULTS, "stepping")
-    paths = {name: model_path(name) for name in settings.model}  # every name is judged before anything is measured
+    models = {name: load_model(name) for name in settings.model}  # every name is judged before anything is measured
     only_json = str(options.json) == "-"
     result = {"benchmark": "stepping", **result_header("simengine " + shlex.join(sys.argv[1:])), "rows": []}
-    for name, path in paths.items():
-        model = load_model(path)
+    for name, model in models.items():
         for worlds in settings.worlds:
             for executor in settings.executors:
                 print(f"{name}, {worlds} worlds, executor {executor}", file=sys.stderr)
@@ -95,7 +93,7 @@ def _measure(model: Model, worlds: int, executor: str, settings: SimpleNamespace
         "first_step_s": round(perf_counter() - began, 3),
     }
     stepping.step(sim, sets, settings.warmup)
-    row["executor"] = sim.executor  # `auto` has chosen by now
+    row["executor"] = sim.schedule.executor  # `auto` has chosen by now
     qpos, qvel = stepping.on_host(sim.qpos), stepping.on_host(sim.qvel)
     ours, theirs = [], []
     with ExitStack() as stack:
@@ -112,7 +110,7 @@ def _measure(model: Model, worlds: int, executor: str, settings: SimpleNamespace
         "us_per_step": round(1e6 * seconds / settings.steps, 1),
         "spread": round((max(ours) - min(ours)) / seconds, 3),
         "all_steps_per_s": [round(work / taken) for taken in ours],
-        "kernels_per_step": len(sim.last_kernel_list),
+        "kernels_per_step": len(sim.schedule.kernel_list),
     }
     if theirs:
         their_seconds = statistics.median(theirs)

@@ -11,7 +11,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from simengine import CheckReport, FieldResult, UnsupportedModelError, check_model, load_model
-from simengine.cli.models import model_path
 from simengine.cli.output import console
 from simengine.cli.result_file import as_json
 from simengine.cli.settings import add_batch_options, positive, resolve
@@ -43,9 +42,8 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command; the exit code: 0 if every field holds, 1 if one does not or the model is refused."""
     settings = resolve(options, "check", DEFAULTS, None)
-    path = model_path(options.model)
     try:
-        model = load_model(path)
+        model = load_model(options.model)
     except UnsupportedModelError as error:
         _print_refusal(options.model, error, options.json)
         return 1

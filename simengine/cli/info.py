@@ -8,13 +8,14 @@ from typing import Any
 from rich.table import Table
 
 from simengine import Model, Simulation, load_model
-from simengine.backends.select import available_backends
+from simengine.backends.select import BACKENDS, available_backends
+from simengine.cli.errors import UsageError
 from simengine.cli.machine import hardware, versions
-from simengine.cli.models import asset_names, model_path
 from simengine.cli.output import console
 from simengine.cli.result_file import as_json
 from simengine.cli.settings import positive, presets_of
 from simengine.kernels.cache import cache_dir
+from simengine.loading import model_names
 
 SIZES = ("nq", "nv", "nu", "nbody", "njnt", "ngeom", "ncand")
 
@@ -24,6 +25,8 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser("info", help="backends, versions, and what a model is made of")
     parser.add_argument("model", nargs="?", help="a model's short name, or an MJCF file")
     parser.add_argument("--worlds", type=positive, default=512, help="worlds whose memory to reckon (default 512)")
+    parser.add_argument("--plan", action="store_true", help="print how a step of so many worlds is executed")
+    parser.add_argument("--backend", choices=["auto", *BACKENDS], default="auto", help="backend of the plan")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.set_defaults(command=run)
 
@@ -36,10 +39,17 @@ def run(options: argparse.Namespace) -> int:
         "backends": available_backends(),
         "kernel_cache": str(cache_dir()),
         "presets": {"run": presets_of("run"), "bench": [*presets_of("bench stepping"), *presets_of("bench scheduler")]},
-        "models": asset_names(),
+        "models": model_names(),
     }
+    if options.plan and not options.model:
+        raise UsageError("a plan is of a model; name one, for example `simengine info ant --plan`")
+    if options.plan:
+        with Simulation(options.model, num_worlds=options.worlds, backend=options.backend) as sim:
+            plan = sim.schedule.plan()
+        print(as_json(plan.facts()) if options.json else plan)
+        return 0
     if options.model:
-        facts["model"] = _model_facts(load_model(model_path(options.model)), options.worlds)
+        facts["model"] = _model_facts(load_model(options.model), options.worlds)
     if options.json:
         print(as_json(facts))
     else:
@@ -50,16 +60,16 @@ def run(options: argparse.Namespace) -> int:
 def _model_facts(model: Model, worlds: int) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "name": model.name,
-        "sizes": {name: int(model.sizes[name]) for name in SIZES},
-        "integrator": model.opt_integrator,
-        "timestep": float(model.opt_timestep),
-        "nefc_max": model.nefc_max,
+        "sizes": {name: int(model.table.sizes[name]) for name in SIZES},
+        "integrator": model.table.opt_integrator,
+        "timestep": model.opt.timestep,
+        "nefc_max": model.table.nefc_max,
     }
     sim = Simulation(model, num_worlds=1)
     facts["backend"] = sim.backend
     if sim.backend != "jax":
         sim.step()
-        facts["calls"] = list(dict.fromkeys(call.name for call in sim.last_kernel_list))
+        facts["calls"] = list(dict.fromkeys(call.name for call in sim.schedule.kernel_list))
         needs = sim.groups[0].footprint(worlds)
         facts["bytes"] = {**needs._asdict(), "at_first": needs.at_first, "at_most": needs.at_most}
     sim.close()

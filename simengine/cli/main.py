@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from simengine.cli import bench, check, info, run, trace, train
 from simengine.cli.errors import UsageError
-from simengine.errors import SimengineError
+from simengine.errors import SimengineError, UnknownModelError
 from simengine_scheduler import CallError
 
 FAILURES = (SimengineError, CallError, OSError, RuntimeError, ValueError, FloatingPointError, MemoryError)
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     try:
         return options.command(options)
-    except UsageError as error:
+    except (UsageError, UnknownModelError) as error:
         return _fail(error, 2)
     except KeyboardInterrupt:
         return 130

@@ -15,7 +15,6 @@ from rich.table import Table
 from simengine import Simulation, load_model
 from simengine.cli import oracle, stepping
 from simengine.cli.controls import random_controls
-from simengine.cli.models import model_path
 from simengine.cli.output import console
 from simengine.cli.result_file import as_json
 from simengine.cli.settings import EXECUTOR_CHOICES, add_batch_options, positive, presets_of, resolve
@@ -51,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command; the exit code: 1 if MuJoCo disagrees."""
     preset = options.what if options.what in presets_of("run") else None
     settings = resolve(options, "run", DEFAULTS, preset)
-    model = load_model(model_path(settings.model or options.what))
+    model = load_model(settings.model or options.what)
     began = perf_counter()
     sim = stepping.build(model, settings, settings.worlds, settings.executor)
     controls = random_controls(model, settings.worlds, settings.seed)
@@ -77,7 +76,7 @@ def _step_with_bar(sim: Simulation, sets: list[Any], steps: int, name: str) -> f
 
 
 def _summary(sim: Simulation, steps: int, first_step: float, elapsed: float) -> dict[str, Any]:
-    calls = len(sim.last_kernel_list)
+    calls = len(sim.schedule.kernel_list)
     sim.forward()
     contacts = [sim.contacts(world).ncon for world in oracle.spread(sim.num_worlds, SEEN)]
     return {
@@ -85,8 +84,8 @@ def _summary(sim: Simulation, steps: int, first_step: float, elapsed: float) -> 
         "worlds": sim.num_worlds,
         "steps": steps,
         "backend": sim.backend,
-        "executor": sim.executor,
-        "executor_reason": sim.executor_reason,
+        "executor": sim.schedule.executor,
+        "executor_reason": sim.schedule.reason,
         "dtype": sim.dtype,
         "first_step_s": round(first_step, 3),
         "seconds": round(elapsed, 3),

@@ -20,8 +20,13 @@ def build(model: Model, settings: SimpleNamespace, worlds: int, executor: str) -
         backend=settings.backend,
         executor=executor,
         dtype=settings.dtype,
-        seed=settings.seed,
+        executor_options=seed_of(executor, settings.seed),
     )
+
+
+def seed_of(executor: str, seed: int) -> dict[str, int]:
+    """The option that seeds an executor; nothing for "auto", which draws nothing and which every backend has."""
+    return {} if executor == "auto" else {"seed": seed}
 
 
 def on_backend(sim: Simulation, controls: np.ndarray) -> list[Any]:

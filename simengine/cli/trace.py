@@ -12,7 +12,6 @@ from simengine.backends.select import available_backends
 from simengine.cli import stepping
 from simengine.cli.controls import random_controls
 from simengine.cli.errors import UsageError
-from simengine.cli.models import model_path
 from simengine.cli.result_file import as_json
 from simengine.cli.settings import add_batch_options, executor_spec, positive, resolve
 from simengine.cli.workloads import FIVE, WORKLOADS, make_workload
@@ -110,20 +109,19 @@ def run(options: argparse.Namespace) -> int:
 
 def _step_of_model(name: str, executor: Spec, settings: SimpleNamespace) -> Recorded:
     """Record a step as `Simulation` takes it, which may choose shards, emission and executor, kernel by kernel."""
-    model = load_model(model_path(name))
+    model = load_model(name)
     sim = Simulation(
         model,
         settings.worlds,
         backend=settings.backend,
         executor=executor.name,
         dtype=settings.dtype,
-        seed=settings.seed,
-        executor_options=dict(executor.options),
+        executor_options={**stepping.seed_of(executor.name, settings.seed), **executor.options},
     )
-    segments = sim.segments  # a backend without kernel lists is refused before any step
+    segments = sim.schedule.segments  # a backend without kernel lists is refused before any step
     sets = stepping.on_backend(sim, random_controls(model, settings.worlds, settings.seed))
     stepping.step(sim, sets, settings.steps)
-    trace = sim.trace()
+    trace = sim.schedule.trace_step()
     sim.close()
     facts = {"model": model.name, "worlds": settings.worlds, "backend": sim.backend}
     return Recorded(trace, segments, f"{settings.worlds} worlds of {model.name}", facts)

@@ -9,7 +9,7 @@ import mujoco
 
 from simengine import Model, Simulation, load_model
 from simengine.cli.errors import UsageError
-from simengine.cli.models import model_path
+from simengine.loading import model_path
 from simengine.workload import SimulationWorkload
 from simengine.zoo import pile_xml
 from simengine_scheduler.specs import Spec
@@ -83,9 +83,7 @@ def _simulation(
 ) -> SimulationWorkload:
     groups = [(model, worlds) for model in models_of(name, **pile)]
     # `serial`, which runs everywhere, takes the steps before those that are measured
-    sim = Simulation(
-        groups, backend=backend, executor="serial", dtype=dtype, seed=seed, shards=shards, emission=emission
-    )
+    sim = Simulation(groups, backend=backend, executor="serial", dtype=dtype, shards=shards, emission=emission)
     return SimulationWorkload(name, sim, settle, seed)
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from simengine.backends.base import Backend
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 
 STORED_BY_BLOCKS = {"qM": "qM_blocks", "qLD": "qLD_blocks"}
 
 
-def dense_matrices(model: Model, blocks: Any, backend: Backend) -> Any:
+def dense_matrices(model: ModelTable, blocks: Any, backend: Backend) -> Any:
     """(n, nv, nv) block-diagonal matrices of (n, nM) blocks; zero between blocks."""
     width = np.diff(model.block_dofadr)
     first = np.repeat(model.block_dofadr[:-1], width**2)
@@ -24,7 +24,7 @@ def dense_matrices(model: Model, blocks: Any, backend: Backend) -> Any:
     return dense.reshape(len(blocks), model.nv, model.nv)
 
 
-def dense_rows(model: Model, rows: np.ndarray, blocks: np.ndarray) -> np.ndarray:
+def dense_rows(model: ModelTable, rows: np.ndarray, blocks: np.ndarray) -> np.ndarray:
     """(nefc, nv) Jacobian of rows (nefc, nJ) over the dofs of the two blocks (nefc, 2) that each touches."""
     dense = np.zeros((len(rows), model.nv), rows.dtype)
     start, width = model.block_dofadr[:-1], np.diff(model.block_dofadr)

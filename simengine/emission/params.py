@@ -8,7 +8,7 @@ import numpy as np
 
 from simengine.backends.base import Backend
 from simengine.model.blob import pack_models
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.model.params import WorldParameters, together
 
 _ALIGN = 4  # words, so that every world's numbers start alike
@@ -22,7 +22,7 @@ class GroupParameters:
         damped: whether the damping of dofs has been set.
     """
 
-    def __init__(self, model: Model, num_worlds: int, backend: Backend, dtype: str):
+    def __init__(self, model: ModelTable, num_worlds: int, backend: Backend, dtype: str):
         self._backend = backend
         self._num_worlds = num_worlds
         self._meaning = WorldParameters(model)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
+from simengine.arrays import Array
 from simengine.emission.calls import EmittedCall
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
+from simengine.plan.memory import Footprint
+from simengine.plan.step_plan import StepPlan
 from simengine_scheduler import Emitter, Executor, Segments, Trace
-
-if TYPE_CHECKING:
-    from simengine.plan.memory import Footprint
 
 
 class Engine(Protocol):
@@ -30,7 +30,7 @@ class Engine(Protocol):
 
     # ------------------------------------------------------------------------------------------------------ groups
 
-    def add(self, model: Model, num_worlds: int) -> int:
+    def add(self, model: ModelTable, num_worlds: int) -> int:
         """Take in a group; returns its number. Raises BackendError where it does not fit; nothing is changed then."""
 
     def remove(self, group: int) -> None:
@@ -45,7 +45,7 @@ class Engine(Protocol):
         self,
         n: int,
         keep: frozenset[str],
-        controls: Mapping[int, Any],
+        controls: Mapping[int, Array],
         executor: Executor | None = None,
         as_issued: bool = True,
     ) -> None:
@@ -70,19 +70,19 @@ class Engine(Protocol):
 
     # ------------------------------------------------------------------------------------------------------ arrays
 
-    def get(self, group: int, name: str) -> Any:
+    def get(self, group: int, name: str) -> Array:
         """The array of a world field, (num_worlds, ...)."""
 
-    def put(self, group: int, name: str, worlds: np.ndarray | None, values: Any) -> None:
+    def put(self, group: int, name: str, worlds: np.ndarray | None, values: Array | np.ndarray | float) -> None:
         """Write a world field, for all worlds or those with the given numbers."""
 
-    def params(self, group: int, name: str) -> Any:
+    def params(self, group: int, name: str) -> Array:
         """A parameter of every world of a group, (num_worlds, ...)."""
 
-    def given(self, group: int, name: str) -> Any:
+    def given(self, group: int, name: str) -> Array | None:
         """A parameter of every world of a group, (num_worlds, ...); None if it was not set."""
 
-    def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Any]) -> None:
+    def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Array]) -> None:
         """Set parameters of worlds of a group, and work out what follows from them."""
 
     def arena(self, group: int, world: int, names: Sequence[str], counter: str, address: str) -> dict[str, np.ndarray]:
@@ -115,6 +115,9 @@ class Engine(Protocol):
     @property
     def emission(self) -> str:
         """How steps become kernels: "counted", "ahead", "whole", or "none" where there are no kernel lists."""
+
+    def plan(self, group: int) -> StepPlan:
+        """What a step of a group needs. Raises BackendError where there are no kernel lists."""
 
     @property
     def segments(self) -> Segments:

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simengine.arrays import Array
 from simengine.emission.calls import EmittedCall
 from simengine.errors import BackendError
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.state.fields import FIELD, FIELDS, INTEGRATION_STATE, STATUS, entry_shape
-from simengine_scheduler import Trace
+from simengine_scheduler import Emitter, Executor, Segments, Trace
 
 if TYPE_CHECKING:
     from simengine.engines.jax_params import JaxParameters
     from simengine.physics.constraints.row_layout_jax import RowLayout
     from simengine.plan.memory import Footprint
+    from simengine.plan.step_plan import StepPlan
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _STATE = ("qpos", "qvel", "act", "qacc_warmstart", "nstep", "world_status")
@@ -39,9 +41,19 @@ class JaxEngine:
     emission = "none"
     executor_reason = "JAX has no kernel lists"
 
-    def __init__(self, groups: Sequence[tuple[Model, int]], executor: str, dtype: str):
+    def __init__(
+        self,
+        groups: Sequence[tuple[ModelTable, int]],
+        executor: str,
+        dtype: str,
+        executor_options: Mapping[str, Any],
+    ):
         import jax
 
+        if executor_options:
+            raise ValueError(
+                f"backend 'jax' has no executors, so executor_options={executor_options!r} mean nothing; leave them out"
+            )
         if executor != "auto":
             raise ValueError(
                 f"backend 'jax' has no executors, so executor={executor!r} means nothing; leave it at 'auto'"
@@ -51,7 +63,7 @@ class JaxEngine:
                 "backend 'jax' needs 64-bit JAX for dtype='float64'; call jax.config.update('jax_enable_x64', True)"
             )
         self._dtype = dtype
-        self._models: dict[int, Model] = {}
+        self._models: dict[int, ModelTable] = {}
         self._counts: dict[int, dict[str, int]] = {}
         self._bad: dict[int, int] = {}
         self._state: dict[int, dict[str, Any]] = {}
@@ -65,7 +77,7 @@ class JaxEngine:
         for model, count in groups:
             self.add(model, count)
 
-    def add(self, model: Model, num_worlds: int) -> int:
+    def add(self, model: ModelTable, num_worlds: int) -> int:
         """Take in a group; returns its number."""
         import jax
 
@@ -90,8 +102,17 @@ class JaxEngine:
         self.paused.discard(group)
         self._parameters.pop(group, None)
 
-    def step(self, n: int, keep: frozenset[str], controls: Mapping[int, Any]) -> None:
+    def step(
+        self,
+        n: int,
+        keep: frozenset[str],
+        controls: Mapping[int, Array],
+        executor: Executor | None = None,
+        as_issued: bool = True,
+    ) -> None:
         """Advance every world by `n` steps, but for those of paused groups, with controls of each step where given."""
+        if executor is not None:
+            raise _no_kernel_list("executor")
         for g in (group for group in self._models if group not in self.paused):
             for i in range(n):
                 if g in controls:
@@ -115,7 +136,7 @@ class JaxEngine:
         self._counts[group] = {name: int(value) for name, value in counts.items() if name != "bad"}
         self._bad[group] = int(counts["bad"])
 
-    def get(self, group: int, name: str) -> Any:
+    def get(self, group: int, name: str) -> Array:
         """The array of a world field."""
         if name in INTEGRATION_STATE:
             return self._state[group][name]
@@ -124,22 +145,22 @@ class JaxEngine:
         value = self._derived[group][name]
         return value.reshape(value.shape[0], *entry_shape(FIELD[name], self._models[group].sizes))
 
-    def put(self, group: int, name: str, worlds: np.ndarray | None, values: Any) -> None:
+    def put(self, group: int, name: str, worlds: np.ndarray | None, values: Array | np.ndarray | float) -> None:
         """Write a world field, for all worlds or those with the given numbers."""
         import jax.numpy as jnp
 
         old = self._state[group][name]
         self._state[group][name] = old.at[... if worlds is None else worlds].set(jnp.asarray(values, old.dtype))
 
-    def params(self, group: int, name: str) -> Any:
+    def params(self, group: int, name: str) -> Array:
         """A parameter of every world of a group, (num_worlds, ...), in float64 where JAX has it, else in float32."""
         return self._parameters_of(group).values(name)
 
-    def given(self, group: int, name: str) -> Any:
+    def given(self, group: int, name: str) -> Array | None:
         """A parameter of every world of a group, (num_worlds, ...); None if it was not set."""
         return self._parameters[group].given(name) if group in self._parameters else None
 
-    def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Any]) -> None:
+    def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Array]) -> None:
         """Set parameters of worlds of a group, and work out what follows from them."""
         self._parameters_of(group).set(worlds, fields)
 
@@ -197,10 +218,31 @@ class JaxEngine:
         """Nothing: JAX compiles one fixed graph."""
         return []
 
+    def plan(self, group: int) -> StepPlan:
+        """There is none."""
+        raise _no_kernel_list("plan of kernels")
+
+    @property
+    def segments(self) -> Segments:
+        """There are none."""
+        raise _no_kernel_list("segments")
+
     @property
     def trace(self) -> Trace:
-        """An empty trace."""
-        return Trace("none", "off")
+        """There is none."""
+        raise _no_kernel_list("trace")
+
+    def needed_options(self) -> dict[str, Any]:
+        """There are none."""
+        raise _no_kernel_list("executors")
+
+    def lists(self) -> list[Emitter]:
+        """There are none."""
+        raise _no_kernel_list("emitters")
+
+    def traced_step(self, keep: frozenset[str], as_issued: bool) -> Trace:
+        """There is none."""
+        raise _no_kernel_list("trace")
 
     def nbytes(self) -> int:
         """Bytes of state, derived fields and parameters held."""
@@ -221,7 +263,11 @@ class JaxEngine:
         """Nothing to give back."""
 
 
-def _initial(model: Model, num_worlds: int, dtype: str) -> dict[str, Any]:
+def _no_kernel_list(what: str) -> BackendError:
+    return BackendError(f"backend 'jax' runs no kernel list, so it has no {what}; use backend='host' or 'cuda'")
+
+
+def _initial(model: ModelTable, num_worlds: int, dtype: str) -> dict[str, Any]:
     import jax.numpy as jnp
 
     state = {}
@@ -232,7 +278,7 @@ def _initial(model: Model, num_worlds: int, dtype: str) -> dict[str, Any]:
     return state
 
 
-def _world_state(arrays: dict[str, Any], model: Model) -> Any:
+def _world_state(arrays: dict[str, Any], model: ModelTable) -> Any:
     from simengine.engines.jax_step import State
 
     return State(
@@ -249,7 +295,7 @@ def _world_state(arrays: dict[str, Any], model: Model) -> Any:
     )
 
 
-def _batched_step(model: Model) -> Any:
+def _batched_step(model: ModelTable) -> Any:
     import jax
 
     from simengine.engines.jax_step import make_step
@@ -258,7 +304,7 @@ def _batched_step(model: Model) -> Any:
     return jax.vmap(lambda arrays, own: step(_world_state(arrays, model), arrays["ctrl"], own))
 
 
-def _batched_forward(model: Model) -> Any:
+def _batched_forward(model: ModelTable) -> Any:
     import jax
 
     from simengine.engines.jax_step import make_forward
@@ -332,7 +378,7 @@ def _count(fields: dict[str, Any], status: Any) -> dict[str, Any]:
     }
 
 
-def _row_addresses(model: Model, fields: dict[str, Any], world: int) -> np.ndarray:
+def _row_addresses(model: ModelTable, fields: dict[str, Any], world: int) -> np.ndarray:
     """First row of each contact slot among the active rows of a world, -1 where the slot has none."""
     from simengine.physics.constraints.row_layout_jax import row_layout
 

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 
-from simengine.model.model import Model
+from simengine.model.model import Model, table_of
+from simengine.model.model_table import ModelTable
 from simengine.model.params import WorldParameters, together
 
 Params = dict[str, jax.Array]
@@ -21,7 +22,7 @@ Params = dict[str, jax.Array]
 _UNDAMPED = int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP | mujoco.mjtDisableBit.mjDSBL_DAMPER)
 
 
-def make_params(model: Model, **params: Any) -> Params:
+def make_params(model: Model | ModelTable, **params: Any) -> Params:
     """What follows from parameters of one world, for `make_step` and `make_forward`: a pytree of arrays.
 
     It can be jitted, vmapped (worlds that differ are then a vmap over this and the step) and differentiated in forward
@@ -38,15 +39,15 @@ def make_params(model: Model, **params: Any) -> Params:
     Raises:
         ValueError: a parameter that worlds of this model cannot differ in, or a wrong shape.
     """
-    model = model.with_candidates()
-    meaning = WorldParameters(model)
+    table = table_of(model).with_candidates()
+    meaning = WorldParameters(table)
     given = {name: _checked(name, value, meaning.default(name).shape) for name, value in params.items()}
     if not given:
         return {}
     given = {name: meaning.default(name) for name in together(given)} | given
     dtype = _precision(given.values())
     fields = _derived(meaning, {name: jnp.asarray(value, dtype)[None] for name, value in given.items()})
-    return {name: values.reshape(model.arrays[name].shape) for name, values in fields.items()}
+    return {name: values.reshape(table.arrays[name].shape) for name, values in fields.items()}
 
 
 def _derived(meaning: WorldParameters, given: Params) -> Params:
@@ -81,7 +82,7 @@ class WorldModel:
         ValueError: no such field, or one of another size.
     """
 
-    def __init__(self, model: Model, params: Params):
+    def __init__(self, model: ModelTable, params: Params):
         self._model = model
         self._own = {name: _field(model, name, value) for name, value in params.items()}
         if "dof_damping" in params and not model.mj.opt.disableflags & _UNDAMPED:
@@ -92,7 +93,7 @@ class WorldModel:
         return own[name] if name in own else getattr(self._model, name)
 
 
-def _field(model: Model, name: str, value: Any) -> jax.Array:
+def _field(model: ModelTable, name: str, value: Any) -> jax.Array:
     known = model.arrays.get(name)
     if known is None:
         raise ValueError(f"params holds {name!r}, which is no field of the model table; give what make_params returns")
@@ -105,7 +106,7 @@ def _field(model: Model, name: str, value: Any) -> jax.Array:
     return array.reshape(known.shape)
 
 
-def of_world(model: Model, params: Params | None) -> Any:
+def of_world(model: ModelTable, params: Params | None) -> Any:
     """The model with what a world has of its own."""
     return WorldModel(model, params) if params else model
 
@@ -117,7 +118,7 @@ class JaxParameters:
         fields: table fields that follow from the parameters that were set, (num_worlds, ...) in the group's precision.
     """
 
-    def __init__(self, model: Model, num_worlds: int, dtype: str):
+    def __init__(self, model: ModelTable, num_worlds: int, dtype: str):
         self._model = model
         self._num_worlds = num_worlds
         self._dtype = dtype

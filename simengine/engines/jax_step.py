@@ -15,6 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.engines.jax_params import Params, of_world
+from simengine.model.model import Model, table_of
+from simengine.model.model_table import ModelTable
 from simengine.physics.actuation.actuation_general_jax import actuation_general
 from simengine.physics.actuation.actuation_jax import actuation
 from simengine.physics.actuation.actuators_jax import advance_activation
@@ -92,23 +94,24 @@ class State(NamedTuple):
     act: jax.Array | None = None
 
 
-def initial_state(model: Any, dtype: Any = jnp.float32) -> State:
+def initial_state(model: Model | ModelTable, dtype: Any = jnp.float32) -> State:
     """The model's reference configuration at rest, without applied forces, at time 0."""
+    table = table_of(model)
     return State(
-        qpos=jnp.asarray(np.asarray(model.qpos0), dtype),
-        qvel=jnp.zeros(model.nv, dtype),
-        qacc_warmstart=jnp.zeros(model.nv, dtype),
+        qpos=jnp.asarray(np.asarray(table.qpos0), dtype),
+        qvel=jnp.zeros(table.nv, dtype),
+        qacc_warmstart=jnp.zeros(table.nv, dtype),
         time=jnp.zeros((), dtype),
-        qfrc_applied=jnp.zeros(model.nv, dtype),
-        xfrc_applied=jnp.zeros((model.nbody, 6), dtype),
-        mocap_pos=jnp.asarray(model.initial["mocap_pos"], dtype),
-        mocap_quat=jnp.asarray(model.initial["mocap_quat"], dtype),
-        eq_active=jnp.asarray(model.eq_active0, dtype),
-        act=jnp.zeros(model.na, dtype),
+        qfrc_applied=jnp.zeros(table.nv, dtype),
+        xfrc_applied=jnp.zeros((table.nbody, 6), dtype),
+        mocap_pos=jnp.asarray(table.initial["mocap_pos"], dtype),
+        mocap_quat=jnp.asarray(table.initial["mocap_quat"], dtype),
+        eq_active=jnp.asarray(table.eq_active0, dtype),
+        act=jnp.zeros(table.na, dtype),
     )
 
 
-def make_forward(model: Any) -> Callable[..., Fields]:
+def make_forward(model: Model | ModelTable) -> Callable[..., Fields]:
     """The forward dynamics of a model.
 
     Returns:
@@ -116,19 +119,19 @@ def make_forward(model: Any) -> Callable[..., Fields]:
             integrates nothing; ctrl has the shape (nu,). `params` are what `simengine.make_params` makes of parameters
             of the world; without them the world has the model's.
     """
-    model = model.with_candidates()
+    table = table_of(model).with_candidates()
 
     def forward(state: State, ctrl: jax.Array, params: Params | None = None) -> Fields:
-        return _forward(of_world(model, params), state, ctrl)
+        return _forward(of_world(table, params), state, ctrl)
 
     return forward
 
 
 @overload
-def make_step(model: Any, derived: Literal[False] = False) -> Callable[..., State]: ...
+def make_step(model: Model | ModelTable, derived: Literal[False] = False) -> Callable[..., State]: ...
 @overload
-def make_step(model: Any, derived: Literal[True]) -> Callable[..., tuple[State, Fields]]: ...
-def make_step(model: Any, derived: bool = False) -> Callable[..., Any]:
+def make_step(model: Model | ModelTable, derived: Literal[True]) -> Callable[..., tuple[State, Fields]]: ...
+def make_step(model: Model | ModelTable, derived: bool = False) -> Callable[..., Any]:
     """The time step of a model, with the model's integrator.
 
     Args:
@@ -142,11 +145,11 @@ def make_step(model: Any, derived: bool = False) -> Callable[..., Any]:
             has the shape (nu,) and is held during the step. `params` are what `simengine.make_params` makes of
             parameters of the world, by which the step differentiates too; without them the world has the model's.
     """
-    model = model.with_candidates()
-    integrate = _rk4_step if model.opt_integrator == "rk4" else _single_step
+    table = table_of(model).with_candidates()
+    integrate = _rk4_step if table.opt_integrator == "rk4" else _single_step
 
     def step(state: State, ctrl: jax.Array, params: Params | None = None) -> Any:
-        following, fields = integrate(of_world(model, params), state, ctrl)
+        following, fields = integrate(of_world(table, params), state, ctrl)
         return (following, fields) if derived else following
 
     return step

@@ -10,6 +10,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from simengine.arrays import Array
 from simengine.backends.base import Backend
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
 from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
@@ -19,7 +20,7 @@ from simengine.emission.steps import Controls, advance
 from simengine.emission.store import GroupStore
 from simengine.kernels.functions import KernelFunctions
 from simengine.model.blob import pack_models, with_integers
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.plan.issue import Issue, decide_issuing
 from simengine.plan.memory import Footprint, footprint, require
 from simengine.plan.step_plan import StepPlan, has_step_kernel, plan_step
@@ -47,11 +48,10 @@ class ListEngine:
 
     def __init__(
         self,
-        groups: Sequence[tuple[Model, int]],
+        groups: Sequence[tuple[ModelTable, int]],
         backend: Backend,
         executor: str,
         dtype: str,
-        seed: int,
         shards: int | None,
         emission: str,
         executor_options: dict[str, Any],
@@ -59,7 +59,7 @@ class ListEngine:
         self.backend = backend
         groups = [(backend.form_of(model), num_worlds) for model, num_worlds in groups]
         self.segments = Segments()
-        self._chosen_options = {"segments": self.segments, "seed": seed, **executor_options}
+        self._chosen_options = {"segments": self.segments, **executor_options}
         self._asked = executor, emission
         self._decide_issuing(model for model, _ in groups)
         backend.executor_options(self.issuing.executor, 1)  # refuses an executor this backend cannot run
@@ -81,7 +81,7 @@ class ListEngine:
         self._make_executor()
         self.trace = Trace(self.executor_name, "off")
 
-    def add(self, model: Model, num_worlds: int) -> int:
+    def add(self, model: ModelTable, num_worlds: int) -> int:
         """Take in a group; returns its number. Raises BackendError where it does not fit; nothing is changed then."""
         self.backend.drain()
         model = self.backend.form_of(model)
@@ -115,12 +115,12 @@ class ListEngine:
         del self._free_shards[:count]
         return group
 
-    def _neighbours(self, more: Sequence[tuple[Model, int]], without: int | None = None) -> list[int]:
+    def _neighbours(self, more: Sequence[tuple[ModelTable, int]], without: int | None = None) -> list[int]:
         """Worlds of the groups that have kernels of whole steps, with these to come."""
         there = [(store.model, store.num_worlds) for group, store in self.stores.items() if group != without]
         return [num_worlds for model, num_worlds in (*there, *more) if has_step_kernel(model)]
 
-    def _plan(self, model: Model, num_worlds: int, neighbours: Sequence[int]) -> StepPlan:
+    def _plan(self, model: ModelTable, num_worlds: int, neighbours: Sequence[int]) -> StepPlan:
         return plan_step(model, num_worlds, self.backend, self._dtype, self.issuing, self._shards, neighbours)
 
     def plan(self, group: int) -> StepPlan:
@@ -133,7 +133,7 @@ class ListEngine:
         neighbours = self._neighbours([(store.model, num_worlds)], without=group)
         return footprint(self._plan(store.model, num_worlds, neighbours), keep)
 
-    def _decide_issuing(self, models: Iterable[Model]) -> None:
+    def _decide_issuing(self, models: Iterable[ModelTable]) -> None:
         self.issuing = decide_issuing(models, self.backend, *self._asked, self._chosen_options)
 
     @property
@@ -201,7 +201,7 @@ class ListEngine:
         self,
         n: int,
         keep: frozenset[str],
-        controls: Mapping[int, Any],
+        controls: Mapping[int, Array],
         executor: Executor | None = None,
         as_issued: bool = True,
     ) -> None:
@@ -281,29 +281,29 @@ class ListEngine:
         """Calls of the latest step or forward, shard after shard."""
         return [entry for group in self._active() for emitter in self.emitters[group] for entry in emitter.log]
 
-    def get(self, group: int, name: str) -> Any:
+    def get(self, group: int, name: str) -> Array:
         """The array of a world field."""
         store = self.stores[group]
         if store.model.has_islands and name in STORED_BY_BLOCKS:
             return dense_matrices(store.model, store.array(STORED_BY_BLOCKS[name]), self.backend)
         return store.array(name)
 
-    def put(self, group: int, name: str, worlds: np.ndarray | None, values: Any) -> None:
+    def put(self, group: int, name: str, worlds: np.ndarray | None, values: Array | np.ndarray | float) -> None:
         """Write a world field, for all worlds or those with the given numbers."""
         array = self.stores[group].array(name)
         if isinstance(values, np.ndarray):
-            values = self.backend.stage(values.astype(array.dtype))
+            values = self.backend.stage(values.astype(array.dtype, copy=False))
         array[... if worlds is None else worlds] = values
 
-    def params(self, group: int, name: str) -> Any:
+    def params(self, group: int, name: str) -> Array:
         """A parameter of every world of a group, (num_worlds, ...) float64."""
         return self._parameters_of(group).values(name)
 
-    def given(self, group: int, name: str) -> Any:
+    def given(self, group: int, name: str) -> Array | None:
         """A parameter of every world of a group, (num_worlds, ...); None if it was not set."""
         return self.parameters[group].given(name) if group in self.parameters else None
 
-    def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Any]) -> None:
+    def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Array]) -> None:
         """Set parameters of worlds of a group; after a group's first time nothing is allocated or built."""
         parameters = self._parameters_of(group)
         first, damped = parameters.table is None, parameters.damped
@@ -374,7 +374,7 @@ class ListEngine:
                 self.backend.drain()
 
 
-def _of_parameters(model: Model, parameters: GroupParameters) -> dict[str, int]:
+def _of_parameters(model: ModelTable, parameters: GroupParameters) -> dict[str, int]:
     """What a header says of worlds with parameters of their own: damping may come where the model has none."""
     allowed = not model.mj.opt.disableflags & int(_DISABLED.mjDSBL_EULERDAMP | _DISABLED.mjDSBL_DAMPER)
     damped = model.options["opt_eulerdamp"] or (parameters.damped and allowed)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.model.table import INT_OPTIONS, SIZES, TABLE, TableField
 
 
@@ -37,7 +37,7 @@ def header_bytes(dtype: str) -> int:
     return (4 * len(HEADER) + 7) // 8 * 8 + (np.dtype(dtype).itemsize * HEADER_REALS + 7) // 8 * 8
 
 
-def pack_models(models: Sequence[Model], dtype: str) -> tuple[list[bytes], np.ndarray, np.ndarray]:
+def pack_models(models: Sequence[ModelTable], dtype: str) -> tuple[list[bytes], np.ndarray, np.ndarray]:
     """Headers of models, and their integer and real arrays as one blob each.
 
     Args:
@@ -77,7 +77,7 @@ def with_integers(header: bytes, **values: int) -> bytes:
     return integers.tobytes() + header[integers.nbytes :]
 
 
-def field_places(model: Model) -> dict[str, tuple[int, int]]:
+def field_places(model: ModelTable) -> dict[str, tuple[int, int]]:
     """First entry and number of entries of each real blob field in the real numbers of one model."""
     places, at = {}, 0
     for field in BLOB_FIELDS:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from simengine.model.model import Model
-from simengine.state.fields import FIELD
+from simengine.errors import did_you_mean
+from simengine.model.model_table import ModelTable
 
 _SOURCE = {
     "qpos": "key_qpos",
@@ -18,7 +18,7 @@ _SOURCE = {
 }
 
 
-def keyframe_state(model: Model, keyframe: int | str) -> dict[str, np.ndarray]:
+def keyframe_state(model: ModelTable, keyframe: int | str) -> dict[str, np.ndarray]:
     """State fields that a keyframe sets, as mj_resetDataKeyframe does; its time is rounded to whole steps.
 
     Args:
@@ -33,13 +33,13 @@ def keyframe_state(model: Model, keyframe: int | str) -> dict[str, np.ndarray]:
     """
     mj = model.mj
     number = _number(model, keyframe)
-    state = {name: np.array(getattr(mj, key)[number]) for name, key in _SOURCE.items() if name in FIELD}
+    state = {name: np.array(getattr(mj, key)[number]) for name, key in _SOURCE.items()}
     state["mocap_pos"], state["mocap_quat"] = state["mocap_pos"].reshape(-1, 3), state["mocap_quat"].reshape(-1, 4)
     state["nstep"] = np.array(round(float(mj.key_time[number]) / mj.opt.timestep))
     return state
 
 
-def _number(model: Model, keyframe: int | str) -> int:
+def _number(model: ModelTable, keyframe: int | str) -> int:
     mj = model.mj
     names = [mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_KEY, i) or "" for i in range(mj.nkey)]
     if isinstance(keyframe, str) and keyframe and keyframe in names:
@@ -49,4 +49,5 @@ def _number(model: Model, keyframe: int | str) -> int:
         return int(keyframe)
     known = ", ".join(repr(name) for name in names if name)
     offer = f"numbers 0 to {mj.nkey - 1}{f' and names {known}' if known else ''}" if mj.nkey else "none at all"
-    raise ValueError(f"model {model.name!r} has no keyframe {keyframe!r}; it has {offer}")
+    hint = did_you_mean(keyframe, filter(None, names))
+    raise ValueError(f"model {model.name!r} has no keyframe {keyframe!r}{hint}; it has {offer}")

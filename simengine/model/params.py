@@ -14,10 +14,11 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from simengine.errors import did_you_mean
 from simengine.model.actuators import full_turns, periods
 from simengine.model.blob import PER_WORLD_OPTIONS, field_places
 from simengine.model.fluid import box_sides
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.model.pairs import friction_sources
 from simengine.model.rest import AtRest, at_rest, follows_from_geoms, lengths_by_qpos, rests_with_joints
 from simengine.model.sensors import inertial_frames
@@ -62,7 +63,7 @@ class WorldParameters:
         places: first entry and number of entries of each table field in the model's real numbers.
     """
 
-    def __init__(self, model: Model):
+    def __init__(self, model: ModelTable):
         self._model = model
         self.places = field_places(model)
         self._rest: AtRest | None = None
@@ -70,7 +71,10 @@ class WorldParameters:
     def default(self, name: str) -> np.ndarray:
         """The compiled model's value. Raises ValueError where the parameter is not known or not for this model."""
         if name not in PARAMS:
-            raise ValueError(f"{name!r} is not a parameter that worlds may differ in; choose from {', '.join(PARAMS)}")
+            hint = did_you_mean(name, PARAMS)
+            raise ValueError(
+                f"{name!r} is not a parameter that worlds may differ in{hint}; choose from {', '.join(PARAMS)}"
+            )
         reason = self._refusal(name)
         if reason:
             raise ValueError(f"{name} of model {self._model.name!r} cannot differ between worlds: {reason}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.plan import catalogue
 from simengine.plan.islands import island_solution
 from simengine.plan.pairs import PAIR_KERNELS
@@ -13,7 +13,7 @@ _AHEAD_CAPACITY = 2**17  # and at most where steps are issued ahead of their cou
 _AHEAD_A_WORLD = 16
 
 
-def arena_fields(model: Model, space: str) -> tuple[Field, ...]:
+def arena_fields(model: ModelTable, space: str) -> tuple[Field, ...]:
     """The fields of an arena that kernels of a model use; solvers have large working fields of their own."""
     kernels = catalogue.step_kernels(model.opt_integrator, model.solver)
     if model.has_islands:
@@ -27,7 +27,7 @@ def arena_fields(model: Model, space: str) -> tuple[Field, ...]:
     return tuple(f for f in FIELDS if f.space == space and f.name in used)
 
 
-def most_entries(model: Model, space: str, worlds: int) -> int | None:
+def most_entries(model: ModelTable, space: str, worlds: int) -> int | None:
     """The most entries that an arena of so many worlds can need; None for those of islands, which is not known."""
     most = {
         "contact": model.ncon_max,
@@ -39,7 +39,7 @@ def most_entries(model: Model, space: str, worlds: int) -> int | None:
     return worlds * most[space] if space in most else None
 
 
-def first_entries(model: Model, space: str, worlds: int, ahead: bool) -> int:
+def first_entries(model: ModelTable, space: str, worlds: int, ahead: bool) -> int:
     """The capacity of an arena of so many worlds at first: where it costs little, for all there can be.
 
     Steps that are issued ahead of their counts are slow where an arena is too small.

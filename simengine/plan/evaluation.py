@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from simengine.kernels.kernel import Kernel
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.model.table import PAIR_TYPES
 from simengine.plan import catalogue
 from simengine.plan.islands import for_large, island_solution
@@ -205,7 +205,7 @@ def _solution(selection: Selection) -> Launches:
     return (*more, *(finish(c, _CLASS_COLUMNS[c], c, f"_{ROW_CLASSES[c]}") for c in reversed(bounded)), free)
 
 
-def _by_islands(model: Model) -> Launches:
+def _by_islands(model: ModelTable) -> Launches:
     """Rows, a second count, and the solution island by island."""
     table = "island_totals_host"
     constraint, islands, scan, gather, *solver, scatter = island_solution(model)

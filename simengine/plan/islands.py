@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from simengine.kernels.kernel import Kernel
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.physics.actuation.actuation import ACTUATION
 from simengine.physics.actuation.adhesion import ADHESION
 from simengine.physics.collision.collision import COLLISION, COLLISION_GENERAL
@@ -92,7 +92,7 @@ ISLAND_KERNELS: tuple[Kernel, ...] = (
 """Kernels that only models launch which are solved island by island."""
 
 
-def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
+def fitting(model: ModelTable, kernel: Kernel) -> tuple[Kernel, ...]:
     """The kernel, or its stages one by one on inertia by blocks where the model is solved island by island."""
     if not model.has_islands:
         return (kernel,)
@@ -101,7 +101,7 @@ def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
     return tuple(for_pairs_of(model, catalogue.single(stage)) for stage in stages)
 
 
-def island_solution(model: Model) -> tuple[Kernel, ...]:
+def island_solution(model: ModelTable) -> tuple[Kernel, ...]:
     """Rows and solution of worlds that are solved island by island."""
     solver = (form for k in ISLAND_SOLVERS[model.solver] for form in (k, for_large(k)) if form is not None)
     return (_CONSTRAINT, _ISLANDS, _SCAN, _GATHER, *solver, _SCATTER)

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from simengine.backends.base import Backend
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 
 EMISSIONS = ("auto", "counted", "ahead", "whole")
 """Ways of emission that a user may ask for."""
@@ -57,7 +57,7 @@ class Issuing(NamedTuple):
 
 
 def decide_issuing(
-    models: Iterable[Model], backend: Backend, executor: str, emission: str, options: Mapping[str, Any]
+    models: Iterable[ModelTable], backend: Backend, executor: str, emission: str, options: Mapping[str, Any]
 ) -> Issuing:
     """Decide the executor and how calls are issued, where that was left open.
 

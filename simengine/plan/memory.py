@@ -10,7 +10,7 @@ import numpy as np
 from simengine.errors import BackendError
 from simengine.kernels.kernel import Kernel
 from simengine.model.blob import pack_models
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.plan import catalogue
 from simengine.plan.capacity import arena_fields, first_entries, most_entries
 from simengine.plan.evaluation import Evaluation
@@ -148,7 +148,7 @@ def _touched(evaluation: Evaluation) -> Iterator[str]:
         yield from kernel.addresses
 
 
-def _bytes(field: Field, model: Model, word: int) -> int:
+def _bytes(field: Field, model: ModelTable, word: int) -> int:
     """Bytes of an entry of a field."""
     number = int(np.prod(entry_shape(field, model.sizes)))
     return number * (4 if field.kind == "int" else word)

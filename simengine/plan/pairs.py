@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from simengine.kernels.kernel import Kernel
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.physics.collision.broadphase.broadphase import (
     BROADPHASE,
     COLLIDE,
@@ -38,6 +38,6 @@ def taking_parameters(kernel: Kernel) -> Kernel:
     return replace(kernel, name=f"{kernel.name}_mixing", mixes=True)
 
 
-def for_pairs_of(model: Model, kernel: Kernel) -> Kernel:
+def for_pairs_of(model: ModelTable, kernel: Kernel) -> Kernel:
     """The kernel, or its variant for the contacts of found pairs where the model's pairs are found."""
     return taking_parameters(kernel) if model.finds_pairs else kernel

@@ -8,7 +8,7 @@ from simengine.backends.base import Backend
 from simengine.kernels import cuda_build
 from simengine.kernels.cuda_build import kernel_lanes
 from simengine.kernels.kernel import Kernel, ScratchPlan
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.state.fields import ISLAND_CLASSES, LARGE_ISLANDS, MOST_LARGE_DOFS
 
 _LANES_OF_A_WARP = 32
@@ -18,19 +18,19 @@ _MOST_DOFS_OF_A_WARP = 256
 """Worlds of more dofs, if they are solved by islands, are worked on by a whole block of threads on the GPU."""
 
 
-def class_bounds(model: Model) -> tuple[int, ...]:
+def class_bounds(model: ModelTable) -> tuple[int, ...]:
     """The most dofs of an island of each class; none where a world is solved as one problem."""
     bounds = (*ISLAND_CLASSES, model.large_island, MOST_LARGE_DOFS, model.nv)
     return tuple(min(model.nv, bound) for bound in bounds) if model.has_islands else ()
 
 
-def lanes_of_world(model: Model, backend: Backend) -> int:
+def lanes_of_world(model: ModelTable, backend: Backend) -> int:
     """Lanes of the group that works on a world."""
     large = model.has_islands and model.nv > _MOST_DOFS_OF_A_WARP
     return backend.wide_lanes if large else backend.lanes(model.nv)
 
 
-def lanes_of_islands(model: Model, backend: Backend) -> tuple[int, ...]:
+def lanes_of_islands(model: ModelTable, backend: Backend) -> tuple[int, ...]:
     """Lanes of the groups that work on islands of each class; none where a world is solved as one problem."""
     dense = class_bounds(model)[:LARGE_ISLANDS]
     if not dense:

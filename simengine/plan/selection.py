@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simengine.kernels.kernel import Kernel
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.model.table import PAIR_TYPES
 from simengine.plan import catalogue
 from simengine.plan.islands import fitting, in_blocks, island_integrator
@@ -31,7 +31,7 @@ class Selection:
         ahead: calls are issued before the counts are known.
     """
 
-    model: Model
+    model: ModelTable
     worlds: int
     integrator: str
     wanted: frozenset[str]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from simengine.backends.base import LANE_CLASSES, Backend
 from simengine.kernels.kernel import ScratchPlan
 from simengine.kernels.step_kernel import TEAMS, StepKernel, step_kernel
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.model.table import PAIRS
 from simengine.plan import catalogue
 from simengine.plan.scratch import column_words, lanes_of_world
@@ -34,7 +34,7 @@ MOST_FAR = 2**28
 """Bytes of global memory that the worlds of a group may take for kernels of whole steps."""
 
 
-def step_kernel_for(model: Model) -> StepKernel | None:
+def step_kernel_for(model: ModelTable) -> StepKernel | None:
     """The kernel of whole steps of a model; None where the model has anything that only general kernels know."""
     special = model.general_smooth or model.has_adhesion or model.has_islands or model.neq or model.nfriction
     more = model.finds_pairs or model.na or model.opt_noslip_iterations or model.nv > LANE_CLASSES[-1]
@@ -45,7 +45,7 @@ def step_kernel_for(model: Model) -> StepKernel | None:
     return step_kernel(model.opt_integrator, model.has_fluid, plain)
 
 
-def step_memory(kernel: StepKernel, model: Model, backend: Backend, word: int) -> StepMemory:
+def step_memory(kernel: StepKernel, model: ModelTable, backend: Backend, word: int) -> StepMemory:
     """What worlds of a model take, with real numbers of `word` bytes."""
     most = model.nefc_max
     near_rows = min(most, ROW_CLASSES[-1])

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from simengine.backends.base import Backend, StepShape
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import StepKernel
-from simengine.model.model import Model
+from simengine.model.model_table import ModelTable
 from simengine.plan.catalogue import SCAN_KERNEL
 from simengine.plan.evaluation import Evaluation, plan_evaluation
 from simengine.plan.issue import Issue, Issuing
 from simengine.plan.scratch import lanes_of_islands, lanes_of_world
 from simengine.plan.selection import Selection
 from simengine.plan.step_kernels import MOST_FAR, StepMemory, step_kernel_for, step_memory
+from simengine.plan.text import ISSUED, evaluation_facts, phases, plan_text
 from simengine.state.fields import SENSED
 
 
@@ -32,7 +34,7 @@ class StepPlan:
         neighbours: numbers of worlds of the groups, this one included, that have kernels of whole steps.
     """
 
-    model: Model
+    model: ModelTable
     backend: Backend
     dtype: str
     bounds: tuple[int, ...]
@@ -144,14 +146,42 @@ class StepPlan:
             return (self.step_kernel, SCAN_KERNEL)
         return tuple(kernel for kernel in self.kernels(frozenset()) if not kernel.on_islands)
 
+    def facts(self, wanted: frozenset[str] = frozenset()) -> dict[str, Any]:
+        """The plan as plain values: how steps are split and issued, and the launches of each evaluation.
 
-def has_step_kernel(model: Model) -> bool:
+        Args:
+            wanted: derived fields that must be valid after a step.
+        """
+        issue = self.issue if self.step_kernel or self.issue is not Issue.STEP_KERNEL else Issue.AHEAD
+        issue = issue if self.can_go_ahead or not issue.is_ahead else Issue.COUNTED
+        kernel = self.step_kernel
+        return {
+            "model": self.model.name,
+            "worlds": self.num_worlds,
+            "backend": self.backend.name,
+            "dtype": self.dtype,
+            "executor": self.issuing.executor,
+            "issue": issue.value,
+            "issued": ISSUED[issue],
+            "shards": self.shard_sizes,
+            "lanes": self.lanes,
+            "integrator": self.model.opt_integrator,
+            "solver": self.model.solver,
+            **({"step_kernel": {"name": kernel.name, "phases": phases(kernel)}} if kernel else {}),
+            "evaluations": evaluation_facts(self.step(max(self.shard_sizes), wanted, issue.is_ahead)),
+        }
+
+    def __str__(self) -> str:
+        return plan_text(self.facts())
+
+
+def has_step_kernel(model: ModelTable) -> bool:
     """Whether there is a kernel of whole steps for a model."""
     return step_kernel_for(model) is not None
 
 
 def plan_step(
-    model: Model,
+    model: ModelTable,
     num_worlds: int,
     backend: Backend,
     dtype: str,

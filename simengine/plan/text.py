@@ -1,61 +1,40 @@
-"""The plan of a step as rows and text, for people and for scripts."""
+"""The plan of a step as plain values and as text, for scripts and for people."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import StepKernel
-from simengine.plan.evaluation import Await, Count, Launch
+from simengine.plan.evaluation import Await, Count, Evaluation, Launch
 from simengine.plan.issue import Issue
-from simengine.plan.step_plan import StepPlan
 from simengine.state.fields import COLUMNS, COLUMNS_OF, FIELD, ISLAND_COLUMNS, PAIR_COLUMNS
 
-_ISSUED = {
+_COLUMNS = {"totals_host": COLUMNS, "pair_totals_host": PAIR_COLUMNS, "island_totals_host": ISLAND_COLUMNS}
+
+
+ISSUED = {
     Issue.COUNTED: "call by call, after the contacts and rows of the step have been counted",
     Issue.AHEAD: "as one fixed list, before contacts and rows have been counted",
     Issue.STEP_KERNEL: "as one kernel that makes whole steps",
     Issue.PROGRAM: "as one compiled call for each shard, which counts and launches by itself",
 }
-_COLUMNS = {"totals_host": COLUMNS, "pair_totals_host": PAIR_COLUMNS, "island_totals_host": ISLAND_COLUMNS}
+"""What each way of issuing means."""
 
 
-def plan_facts(plan: StepPlan, wanted: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """The plan as plain values: how steps are split and issued, and the launches of each evaluation.
-
-    Args:
-        plan: of a group.
-        wanted: derived fields that must be valid after a step.
-    """
-    by_step_kernel = plan.step_kernel is not None
-    issue = plan.issue if by_step_kernel or plan.issue is not Issue.STEP_KERNEL else Issue.AHEAD
-    issue = issue if plan.can_go_ahead or not issue.is_ahead else Issue.COUNTED
-    facts: dict[str, Any] = {
-        "model": plan.model.name,
-        "worlds": plan.num_worlds,
-        "backend": plan.backend.name,
-        "dtype": plan.dtype,
-        "executor": plan.issuing.executor,
-        "issue": issue.value,
-        "issued": _ISSUED[issue],
-        "shards": plan.shard_sizes,
-        "lanes": plan.lanes,
-        "integrator": plan.model.opt_integrator,
-        "solver": plan.model.solver,
-    }
-    if plan.step_kernel is not None:
-        facts["step_kernel"] = {"name": plan.step_kernel.name, "phases": _phases(plan.step_kernel)}
-    evaluations = plan.step(max(plan.shard_sizes), wanted, issue.is_ahead)
+def evaluation_facts(evaluations: Sequence[Evaluation]) -> list[dict[str, Any]]:
+    """The launches of each evaluation of the dynamics as rows; equal evaluations stand together."""
     alike = groupby(enumerate(evaluations, start=1), key=lambda numbered: numbered[1].launches)
-    facts["evaluations"] = [
+    return [
         {"numbers": [number for number, _ in same], "launches": [_row(item) for item in launches]}
         for launches, same in alike
     ]
-    return facts
 
 
-def _phases(kernel: StepKernel) -> list[list[list[str]]]:
+def phases(kernel: StepKernel) -> list[list[list[str]]]:
+    """Names of the stages of each phase of a kernel of whole steps, by team."""
     return [[[stage.name for stage in track] for track in phase] for phase in kernel.phases]
 
 
@@ -85,9 +64,8 @@ def _stages(kernel: Kernel) -> list[str]:
     return [f"{stage.name} ({stage.form})" if stage.form else stage.name for stage in kernel.stages]
 
 
-def plan_text(plan: StepPlan, wanted: frozenset[str] = frozenset()) -> str:
-    """The plan as text, a line for each launch."""
-    facts = plan_facts(plan, wanted)
+def plan_text(facts: dict[str, Any]) -> str:
+    """The facts of a plan as text, a line for each launch."""
     sizes = sorted(set(facts["shards"]), reverse=True)
     lines = [
         f"{facts['model']}: {facts['worlds']} worlds on backend {facts['backend']}, {facts['dtype']}",

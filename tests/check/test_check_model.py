@@ -51,7 +51,7 @@ def assert_complete(report: CheckReport, model: Model) -> None:
     """Every field was compared, wherever it has entries, in states that the report accounts for."""
 
     def has_entries(name: str) -> bool:
-        return 0 not in entry_shape(FIELD[name], model.sizes)
+        return 0 not in entry_shape(FIELD[name], model.table.sizes)
 
     assert [r.field for r in report.fields] == [f.name for f in (*FORWARD, *STEPPED)]
     for result, field in zip(report.fields, FORWARD, strict=False):
@@ -128,7 +128,7 @@ def test_jax_agrees_on_a_small_model() -> None:
 def changed(name: str, field: str, factor: float, term: float = 0.0) -> Model:
     """A model whose table differs from MuJoCo's model in one field."""
     model = load_model(gymnasium_path(name))
-    model.arrays[field] = model.arrays[field] * factor + term
+    model.table.arrays[field] = model.table.arrays[field] * factor + term
     return model
 
 
@@ -198,9 +198,9 @@ def test_numbers_that_are_none_fail() -> None:
 @needs_host
 def test_the_model_itself_is_left_alone() -> None:
     model = load_model(gymnasium_path("hopper"))
-    before = float(model.mj.opt.tolerance), float(model.opt_tolerance), model.opt_iterations
+    before = float(model.mj.opt.tolerance), float(model.table.opt_tolerance), model.table.opt_iterations
     check_model(model, backend="host", num_states=10, num_steps=10)
-    assert (float(model.mj.opt.tolerance), float(model.opt_tolerance), model.opt_iterations) == before
+    assert (float(model.mj.opt.tolerance), float(model.table.opt_tolerance), model.table.opt_iterations) == before
 
 
 @needs_host
@@ -308,7 +308,7 @@ def test_forces_that_point_at_the_common_edge_of_two_sites_are_left_out() -> Non
     report = check_model(model, **settings)
     assert report.passed, report
     assert report.coverage.readings_left_out > 0
-    model.arrays["sensor_size"] = 0.5 * model.arrays["sensor_size"]
+    model.table.arrays["sensor_size"] = 0.5 * model.table.arrays["sensor_size"]
     assert "sensordata" in {result.field for result in check_model(model, **settings).failures}
 
 

@@ -127,7 +127,7 @@ def test_a_model_that_does_not_compile_exits_with_1(tmp_path: Path, capsys: pyte
     ("arguments", "message"),
     [
         (["check"], "the following arguments are required: model"),
-        (["check", "no_such_model"], "no model file 'no_such_model'"),
+        (["check", "no_such_model"], "no model 'no_such_model'"),
         (["check", "ant", "--states", "0"], "'0' is not a whole number of at least 1"),
         (["check", "ant", "--steps", "many"], "'many' is not a whole number of at least 1"),
         (["check", "ant", "--backend", "tpu"], "invalid choice: 'tpu'"),

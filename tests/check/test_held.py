@@ -70,6 +70,6 @@ def test_a_long_chain_is_ill_conditioned_in_float32_and_a_wrong_one_is_wrong() -
     assert report.passed, report.verdict()
     smooth = next(result for result in report.fields if result.field == "qacc_smooth")
     assert smooth.ill_conditioned > smooth.states
-    model.arrays["dof_armature"] = np.asarray(model.arrays["dof_armature"]) + 1e-6
+    model.table.arrays["dof_armature"] = np.asarray(model.table.arrays["dof_armature"]) + 1e-6
     report = check_model(model, **options)
     assert "qacc_smooth" in {result.field for result in report.failures}

@@ -68,7 +68,7 @@ def test_every_limit_is_activated_on_purpose(name: str) -> None:
     model = load_model(compile_model(name))
     sampler, oracle = Sampler(model.mj, 2), Oracle(model.mj)
     wanted = targets(model).limits
-    assert len(wanted) == 2 * model.nlimit > 0
+    assert len(wanted) == 2 * model.table.nlimit > 0
     for limit in wanted:
         oracle.forward(sampler.beyond(*limit))
         assert limit in oracle.touched().limits

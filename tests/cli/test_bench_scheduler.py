@@ -95,7 +95,7 @@ def test_a_list_that_cannot_be_made_is_a_row(capsys: pytest.CaptureFixture[str])
     [
         (["--workloads", "ant:"], "spec 'ant:' is not like"),
         (["--workloads", "population:colour=3"], "has an option that 'population' does not know"),
-        (["--workloads", "no_such_model"], "no model file 'no_such_model'"),
+        (["--workloads", "no_such_model"], "no model 'no_such_model'"),
         (["--executors", "magic"], "unknown executor 'magic'"),
         (["--executors", "serial:completion=hope"], "completion='hope' is unknown"),
         (["--backend", "jax"], "backend 'jax' has no executors to measure"),
@@ -195,7 +195,7 @@ def test_models_of_simulations(name: str) -> None:
     assert name in WORKLOADS
     models = models_of(name)
     assert len(models) == (len(FIVE) if name == "mixed" else 1)
-    assert {model.solver for model in models} <= {"solve_newton_unilateral", "solve_newton_general"}
+    assert {model.table.solver for model in models} <= {"solve_newton_unilateral", "solve_newton_general"}
 
 
 def test_a_pile_has_as_many_bodies_as_asked_for() -> None:

@@ -12,7 +12,6 @@ from simengine import Simulation
 from simengine.backends.select import available_backends
 from simengine.cli import oracle
 from simengine.cli.main import main
-from simengine.cli.models import model_path
 
 BACKENDS = [name for name in ("host", "jax") if not available_backends()[name]]
 SMALL = ["--worlds", "4", "--steps", "5"]
@@ -29,9 +28,9 @@ def call_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, 
 
 def kernels_of(name: str, backend: str = "host") -> set[str]:
     """Kernels of the first step of a model from its initial state."""
-    sim = Simulation(model_path(name), 1, backend=backend)
+    sim = Simulation(name, 1, backend=backend)
     sim.step()
-    return {call.name for call in sim.last_kernel_list}
+    return {call.name for call in sim.schedule.kernel_list}
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -153,12 +152,12 @@ def test_info_prints_every_backend(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "no_such_model"], "no model file 'no_such_model'"),
+        (["run", "no_such_model"], "no model 'no_such_model'"),
         (["run", "ant", "--worlds", "0"], "'0' is not a whole number of at least 1"),
         (["run", "ant", "--backend", "tpu"], "invalid choice: 'tpu'"),
         (["run", "ant", "--executor", "magic"], "invalid choice: 'magic'"),
         (["bench", "nothing"], "invalid choice: 'nothing'"),
-        (["bench", "stepping", "--model", "ant", "no_such_model"], "no model file 'no_such_model'"),
+        (["bench", "stepping", "--model", "ant", "no_such_model"], "no model 'no_such_model'"),
         (["trace"], "the following arguments are required: model"),
         (["trace", "wired", "--worlds", "4"], "'wired' is a list; write its size with it"),
         (["trace", "ant", "--executor", "magic"], "unknown executor 'magic'"),

@@ -12,7 +12,6 @@ from mujoco.rollout import Rollout
 from simengine import Simulation, available_backends, load_model
 from simengine.cli import oracle, rollout
 from simengine.cli.controls import random_controls
-from simengine.cli.models import model_path
 
 MOTORS = """<mujoco>
 <worldbody><body>
@@ -37,7 +36,7 @@ def test_controls_fill_each_range_and_follow_the_seed() -> None:
 @pytest.mark.parametrize("chunk_bytes", [1, 2**27])
 def test_rollout_plays_the_controls_in_turn(chunk_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is timed is what MuJoCo does when stepped by hand; chunks of any size join up."""
-    model = load_model(model_path("half_cheetah"))
+    model = load_model("half_cheetah")
     controls = random_controls(model, 3, seed=0, sets=4)
     qpos, qvel = np.tile(model.mj.qpos0, (3, 1)), np.zeros((3, model.nv))
     seen: list[np.ndarray] = []
@@ -63,7 +62,7 @@ def test_rollout_plays_the_controls_in_turn(chunk_bytes: int, monkeypatch: pytes
 
 @pytest.mark.skipif(bool(available_backends()["host"]), reason="needs a C++ compiler")
 def test_compare_finds_agreement_and_its_absence() -> None:
-    model = load_model(model_path("half_cheetah"))
+    model = load_model("half_cheetah")
     sim = Simulation(model, num_worlds=8, dtype="float64", backend="host")
     controls = random_controls(model, 8, seed=0)
     for i in range(60):

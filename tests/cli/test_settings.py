@@ -1,11 +1,9 @@
-"""Models by name, presets, and the order in which settings win."""
+"""Presets, and the order in which settings win."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-import mujoco
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +11,6 @@ from hypothesis import strategies as st
 import simengine_configs
 from simengine.cli import bench_scheduler, bench_stepping, run, train
 from simengine.cli.errors import UsageError
-from simengine.cli.models import asset_names, model_path
 from simengine.cli.settings import positive, presets_of, resolve
 
 COMMANDS = ("run", bench_stepping.COMMAND, bench_scheduler.COMMAND, "train")
@@ -22,26 +19,6 @@ DEFAULTS = {"model": None, "worlds": 3, "steps": 4, "backend": "auto"}
 
 def parsed(**values: object) -> argparse.Namespace:
     return argparse.Namespace(**{"worlds": None, "steps": None, "backend": None, **values})
-
-
-@pytest.mark.parametrize("name", ["ant", "half_cheetah", "hopper", "humanoid", "walker2d_v5"])
-def test_gymnasium_model_by_name(name: str) -> None:
-    assert mujoco.MjModel.from_xml_path(str(model_path(name))).nq > 0
-    assert name in asset_names()
-
-
-def test_existing_file_wins_over_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "ant").write_text("<mujoco/>", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    assert model_path("ant") == Path("ant")
-
-
-@pytest.mark.parametrize("name", ["no_such_model", "some/folder/ant", "../assets/ant", ""])
-def test_unknown_model_names_those_there_are(name: str) -> None:
-    with pytest.raises(
-        UsageError, match=r"no model file .*; give the path of an MJCF file or one of ant, grasp, half_cheetah"
-    ):
-        model_path(name)
 
 
 def test_typed_wins_over_preset_wins_over_default() -> None:

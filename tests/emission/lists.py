@@ -25,19 +25,19 @@ class Work(NamedTuple):
 
 def written(sim: Simulation, *entries: EmittedCall) -> set[str]:
     """Fields that calls write or update."""
-    return {sim.segments.buffer(s) for entry in entries for s in (*entry.call.writes, *entry.call.updates)}
+    return {sim.schedule.segments.buffer(s) for entry in entries for s in (*entry.call.writes, *entry.call.updates)}
 
 
 def touched(sim: Simulation, *entries: EmittedCall) -> set[str]:
     """Fields that calls read, write or update."""
-    return written(sim, *entries) | {sim.segments.buffer(s) for entry in entries for s in entry.call.reads}
+    return written(sim, *entries) | {sim.schedule.segments.buffer(s) for entry in entries for s in entry.call.reads}
 
 
 def evaluations(sim: Simulation) -> list[list[EmittedCall]]:
     """The list of a simulation of one shard, split at each evaluation of the dynamics: all begin with the same call."""
     split: list[list[EmittedCall]] = []
-    for entry in sim.last_kernel_list:
-        if entry.name == sim.last_kernel_list[0].name:
+    for entry in sim.schedule.kernel_list:
+        if entry.name == sim.schedule.kernel_list[0].name:
             split.append([])
         split[-1].append(entry)
     return split

@@ -21,16 +21,16 @@ def test_steps_are_those_of_counted_emission(executor: str, room: int, monkeypat
     names = tuple(name for name in ALL if name not in ("terrain", "rubble"))
     counted = batch(names, executor="serial", emission="counted", keep=KEEP)
     with_room(monkeypatch, room)
-    ahead = batch(names, executor=executor, emission="ahead", keep=KEEP, shards=2, seed=3)
+    ahead = batch(names, executor=executor, emission="ahead", keep=KEEP, shards=2, executor_options={"seed": 3})
     for n in (1, 4, 2):
         counted.step(n)
         ahead.step(n)
         assert bits(ahead) == bits(counted)
         assert bits(ahead, KEEP) == bits(counted, KEEP)
     for one, other in zip(counted.groups, ahead.groups, strict=True):
-        assert counted.counts(one.index) == ahead.counts(other.index)
-    fixed = [isinstance(emitter, FixedList) for emitter in ahead.emitters()]
-    by_islands = [HostBackend().form_of(group.model).has_islands for group in ahead.groups for _ in range(2)]
+        assert counted.schedule.counts(one.index) == ahead.schedule.counts(other.index)
+    fixed = [isinstance(emitter, FixedList) for emitter in ahead.schedule.emitters()]
+    by_islands = [HostBackend().form_of(group.model.table).has_islands for group in ahead.groups for _ in range(2)]
     assert fixed == [not islands for islands in by_islands]
     assert len(set(fixed)) == 2
 
@@ -66,19 +66,19 @@ def test_a_shard_without_room_stands_still_and_goes_on_where_it_stood(
 def test_lists_ahead_are_fixed_and_name_every_call() -> None:
     sim = batch(("ant", "hopper"), emission="ahead", shards=1)
     sim.step(2)
-    listed, lists = [entry.call for entry in sim.last_kernel_list], sim.emitters()
+    listed, lists = [entry.call for entry in sim.schedule.kernel_list], sim.schedule.emitters()
     assert listed == [call for calls in lists for call in calls]
     sim.step(3)
-    assert all(one is other for one, other in zip(lists, sim.emitters(), strict=True))
+    assert all(one is other for one, other in zip(lists, sim.schedule.emitters(), strict=True))
 
 
 def test_what_a_call_reads_of_all_worlds_is_not_read_tile_by_tile() -> None:
     sim = batch(("ant",), executor="serial", emission="ahead", shards=1)
     sim.step()
-    entries = sim.last_kernel_list
+    entries = sim.schedule.kernel_list
     narrow = next(entry.call for entry in entries if "contact_dist" in written(sim, entry))
     count = next(entry.call for entry in entries if "counts" in written(sim, entry))
-    counts = sim.segments.intern("counts", 0, None)
+    counts = sim.schedule.segments.intern("counts", 0, None)
     assert counts in narrow.reads, "it finds its contacts' places by the counts of all worlds"
     assert counts not in narrow.tiled
     assert set(narrow.writes) < set(narrow.tiled)
@@ -91,7 +91,7 @@ def test_a_world_that_fails_is_known_after_the_step() -> None:
     np.asarray(sim.qvel)[2, 0] = np.inf
     sim.step()
     assert sim.groups[0].to_host(sim.field("world_status")).nonzero()[0].tolist() == [2]
-    assert sim.counts()["bad"] == 1
+    assert sim.schedule.counts()["bad"] == 1
 
 
 def test_an_unknown_emission_is_refused() -> None:
@@ -131,7 +131,7 @@ def test_steps_together_are_one_list_that_is_found_again(monkeypatch: pytest.Mon
     for _ in range(2):
         sim.step(7, ctrl=controls)
     assert len(runs) == 6
-    one = [len(list(calls)) for calls in sim.emitters()]
+    one = [len(list(calls)) for calls in sim.schedule.emitters()]
     assert [[len(calls) for calls in lists] for lists in runs[:3]] == [[k * n for n in one] for k in (4, 2, 1)]
     assert all(
         a is b for lists, again in zip(runs[:3], runs[3:], strict=True) for a, b in zip(lists, again, strict=True)

@@ -29,11 +29,11 @@ def test_many_worlds_dropped_at_once_lose_no_contact(executor: str) -> None:
         sim = host(model, WORLDS, shards=2, dtype="float64", executor=executor)
         sim.set_state(qpos=high)
         sim.forward()
-        before, needs, none = sim.nbytes(), sim.groups[0].footprint(), sim.counts()
+        before, needs, none = sim.nbytes(), sim.groups[0].footprint(), sim.schedule.counts()
         assert (none["ncon"], none["nefc"]) == (0, 0)
         sim.set_state(qpos=low)
         sim.forward()
-        found = sim.counts()
+        found = sim.schedule.counts()
         assert sim.nbytes() - before + needs.first >= found["ncon"] * needs.contact + found["nefc"] * needs.row
         assert sim.nbytes() > before
         assert_nothing_left_over(sim, held())

@@ -99,7 +99,7 @@ def test_bad_worlds_can_be_frozen_silently() -> None:
     healthy.step(5)
     assert state(sim, range(1, ANTS)) == state(healthy, range(1, ANTS))
     assert STATUS[int(np.asarray(sim.field("world_status"))[0])] == "input"
-    assert sim.counts()["bad"] == 1
+    assert sim.schedule.counts()["bad"] == 1
 
 
 def test_bad_worlds_can_be_reset() -> None:

@@ -77,7 +77,7 @@ def test_colliding_bodies_keep_their_linear_momentum() -> None:
     contacts = 0
     for _ in range(400):
         sim.step()
-        contacts += sim.counts()["ncon"]
+        contacts += sim.schedule.counts()["ncon"]
     assert contacts > 10
     np.testing.assert_allclose(
         momentum(model.mj, np.asarray(sim.qpos)[0], np.asarray(sim.qvel)[0])[:3], before, atol=1e-9
@@ -143,7 +143,7 @@ def test_mirrored_worlds_mirror() -> None:
     touched = 0
     for _ in range(100):
         sim.step()
-        touched += sim.counts()["ncon"]
+        touched += sim.schedule.counts()["ncon"]
         np.testing.assert_allclose(np.asarray(sim.qpos)[1] * mirror, np.asarray(sim.qpos)[0], atol=1e-10)
     assert touched > 10
 

@@ -16,7 +16,7 @@ from simengine.backends.host import HostBackend
 from simengine.emission.store import Arena, GroupStore
 from simengine.engines.list_engine import ListEngine
 from simengine.kernels.kernel import Kernel
-from simengine.model import Model
+from simengine.model import Model, ModelTable, load_table
 from simengine.plan.capacity import first_entries
 from simengine.plan.issue import Issue, Issuing
 from simengine.plan.memory import footprint
@@ -38,7 +38,7 @@ class GpuOnPaper(HostBackend):
     wide_lanes = CudaBackend.wide_lanes
     island_lanes = CudaBackend.island_lanes
 
-    def form_of(self, model: Model) -> Model:
+    def form_of(self, model: ModelTable) -> ModelTable:
         return model
 
     def lanes(self, nv: int) -> int:
@@ -78,8 +78,8 @@ def arenas(store: GroupStore) -> Iterable[tuple[str, int, Arena]]:
 @pytest.mark.parametrize(("dtype", "emission", "shards"), [("float32", "ahead", 2), ("float32", "counted", 1)])
 @pytest.mark.parametrize("name", MODELS)
 def test_the_footprint_is_what_a_step_allocates(name: str, dtype: str, emission: str, shards: int) -> None:
-    model, nothing = load_model(MODELS[name]), frozenset[str]()
-    engine = ListEngine([(model, WORLDS)], HostBackend(), "serial", dtype, 0, shards, emission, {})
+    model, nothing = load_table(MODELS[name]), frozenset[str]()
+    engine = ListEngine([(model, WORLDS)], HostBackend(), "serial", dtype, shards, emission, {})
     for field in INTEGRATION_STATE:
         engine.get(0, field)
     engine.step(2, nothing, {})
@@ -99,9 +99,9 @@ def test_the_footprint_is_what_a_step_allocates(name: str, dtype: str, emission:
 def test_the_footprint_on_the_gpu_is_what_the_calls_of_a_step_ask_for(name: str, emission: str, worlds: int) -> None:
     model = load_model(MODELS.get(name, LARGE))
     if name == "found pairs":
-        model.find_pairs(True)
+        model.table.find_pairs(True)
     keep = frozenset({"cfrc_ext"})
-    engine = ListEngine([(model, worlds)], GpuOnPaper(), "serial", "float32", 0, 2, emission, {})
+    engine = ListEngine([(model.table, worlds)], GpuOnPaper(), "serial", "float32", 2, emission, {})
     for field in INTEGRATION_STATE:
         engine.get(0, field)
     for emitter in engine.emitters[0]:
@@ -109,8 +109,8 @@ def test_the_footprint_on_the_gpu_is_what_the_calls_of_a_step_ask_for(name: str,
     needs = engine.footprint(0, worlds, keep)
     assert engine.nbytes() == needs.at_first
     assert (needs.scratch > 0) == (model.nv > 256)
-    assert (needs.pair > 0) == model.finds_pairs
-    assert needs.at_most >= needs.at_first - needs.first + worlds * needs.row * model.nefc_max
+    assert (needs.pair > 0) == model.table.finds_pairs
+    assert needs.at_most >= needs.at_first - needs.first + worlds * needs.row * model.table.nefc_max
 
 
 @pytest.mark.parametrize("keep", [frozenset[str](), frozenset({"cfrc_ext"})], ids=["nothing", "cfrc_ext"])
@@ -119,7 +119,7 @@ def test_the_footprint_of_whole_steps_is_what_they_ask_for(name: str, keep: froz
     mj = mujoco.MjModel.from_xml_path(str(gymnasium_path(name)))
     mj.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
     model = load_model(mj)
-    engine = ListEngine([(model, 40)], GpuOnPaper(), "serial", "float32", 0, None, "whole", {})
+    engine = ListEngine([(model.table, 40)], GpuOnPaper(), "serial", "float32", None, "whole", {})
     for field in INTEGRATION_STATE:
         engine.get(0, field)
     emitter = engine.emitters[0][0]
@@ -127,11 +127,11 @@ def test_the_footprint_of_whole_steps_is_what_they_ask_for(name: str, keep: froz
     assert (len(emitter.ahead(keep, 2, whole=True)) > 2) == bool(keep)
     needs = engine.footprint(0, 40, keep)
     assert engine.nbytes() == needs.at_first
-    assert (needs.scratch > 0) == (model.ncon_max > 0)
+    assert (needs.scratch > 0) == (model.table.ncon_max > 0)
 
 
 def test_arenas_grow_by_doubling_but_not_beyond_all_there_can_be() -> None:
-    model = load_model(OWN["two_arms"])
+    model = load_table(OWN["two_arms"])
     store = GroupStore("group", host_plan(model, 40))
     arena, most = store.rows[0], 40 * model.nefc_max
     first = arena.capacity
@@ -163,7 +163,7 @@ def test_worlds_that_do_not_fit_are_refused_before_anything_is_allocated(monkeyp
 
 def test_the_first_room_of_arenas_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load_model(OWN["two_arms"])
-    plans = (host_plan(model, WORLDS, issue) for issue in (Issue.COUNTED, Issue.AHEAD))
+    plans = (host_plan(model.table, WORLDS, issue) for issue in (Issue.COUNTED, Issue.AHEAD))
     counted, ahead = (footprint(plan, frozenset()).at_first for plan in plans)
     assert ahead > counted
     monkeypatch.setattr(HostBackend, "free_memory", lambda self: (counted + ahead) // 2)

@@ -8,12 +8,12 @@ from typing import Any
 import mujoco
 import pytest
 
-from simengine import BackendError, load_model
+from simengine import BackendError
 from simengine.backends.base import StepShape
 from simengine.backends.cuda import step_shape
 from simengine.engines.list_engine import ListEngine
 from simengine.kernels import cuda_build
-from simengine.model import Model
+from simengine.model import ModelTable, load_table
 from simengine.plan.issue import Issue, Issuing
 from simengine.plan.step_plan import StepPlan, has_step_kernel, plan_step
 from simengine_scheduler import Emitter, KernelCall, Trace
@@ -27,8 +27,8 @@ BALL = '<body pos="0 0 1"><freejoint/><geom size="0.1"/></body>'
 SIMPLE = f"<mujoco><worldbody>{PLANE}{BALL}</worldbody></mujoco>"
 
 
-def engine_of(*groups: tuple[Model, int], emission: str = "whole", executor: str = "serial") -> ListEngine:
-    return ListEngine(list(groups), GpuOnPaper(), executor, "float32", 0, None, emission, {})
+def engine_of(*groups: tuple[ModelTable, int], emission: str = "whole", executor: str = "serial") -> ListEngine:
+    return ListEngine(list(groups), GpuOnPaper(), executor, "float32", None, emission, {})
 
 
 def names(engine: ListEngine, group: int = 0, **how: Any) -> list[str]:
@@ -36,13 +36,13 @@ def names(engine: ListEngine, group: int = 0, **how: Any) -> list[str]:
     return [call.name for call in engine.emitters[group][0].ahead(**how)]
 
 
-def gymnasium(name: str) -> Model:
-    return load_model(str(gymnasium_path(name)))
+def gymnasium(name: str) -> ModelTable:
+    return load_table(str(gymnasium_path(name)))
 
 
 def test_simple_models_have_kernels_of_whole_steps() -> None:
     assert all(has_step_kernel(gymnasium(name)) for name in ("ant", "half_cheetah", "swimmer", "reacher"))
-    assert has_step_kernel(load_model(SIMPLE))
+    assert has_step_kernel(load_table(SIMPLE))
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_simple_models_have_kernels_of_whole_steps() -> None:
     ],
 )
 def test_others_have_none(source: str) -> None:
-    model = load_model(source)
+    model = load_table(source)
     assert not has_step_kernel(model)
     engine = engine_of((model, 2))
     emitter = engine.emitters[0][0]
@@ -141,7 +141,7 @@ def asked_shapes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
 def test_worlds_without_such_kernels_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = asked_shapes(monkeypatch)
-    engine = engine_of((gymnasium("hopper"), 8), (load_model(OWN["dual"]), 1000))
+    engine = engine_of((gymnasium("hopper"), 8), (load_table(OWN["dual"]), 1000))
     assert set(asked) == {(8, 1)}
     asked.clear()
     added = engine.add(gymnasium("reacher"), 5)
@@ -203,6 +203,6 @@ def test_words_of_columns_are_those_of_the_dialect() -> None:
 
 def test_a_model_solved_by_newton_in_place_of_pgs_has_a_kernel() -> None:
     mj = mujoco.MjModel.from_xml_path(str(gymnasium_path("humanoid")))
-    assert not has_step_kernel(load_model(mj))
+    assert not has_step_kernel(load_table(mj))
     mj.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
-    assert has_step_kernel(load_model(mj))
+    assert has_step_kernel(load_table(mj))

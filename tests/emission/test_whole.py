@@ -20,7 +20,7 @@ NAMES = ("hopper", "half_cheetah", "dual", "crates", "actuators", "ragdoll")
 
 
 def kernels(sim: Simulation) -> list[tuple[str, int]]:
-    return [(entry.name, entry.units) for entry in sim.last_kernel_list]
+    return [(entry.name, entry.units) for entry in sim.schedule.kernel_list]
 
 
 @pytest.mark.parametrize(("executor", "room"), [("serial", 64), ("threads", 1)])
@@ -35,12 +35,12 @@ def test_steps_are_those_of_counted_emission(executor: str, room: int, monkeypat
         assert bits(whole, KEEP) == bits(counted, KEEP)
         assert kernels(whole) == kernels(counted)
     for one, other in zip(counted.groups, whole.groups, strict=True):
-        assert counted.counts(one.index) == whole.counts(other.index)
+        assert counted.schedule.counts(one.index) == whole.schedule.counts(other.index)
 
 
 def found() -> Model:
     model = load_model(heap(20))
-    model.find_pairs(True)
+    model.table.find_pairs(True)
     return model
 
 
@@ -61,7 +61,7 @@ def test_heaps_are_those_of_counted_emission(many: bool, monkeypatch: pytest.Mon
             whole.step(20)
             assert bits(whole, STATE) == state
             assert kernels(whole) == listed
-        assert "nisland" in written(whole, *whole.last_kernel_list)
+        assert "nisland" in written(whole, *whole.schedule.kernel_list)
         assert whole.nbytes() > before
         assert_nothing_left_over(whole, held())
 
@@ -81,13 +81,13 @@ def test_a_world_that_fails_is_known_after_the_step() -> None:
     np.asarray(sim.qvel)[2, 0] = np.inf
     sim.step(2)
     assert sim.groups[0].to_host(sim.field("world_status")).nonzero()[0].tolist() == [2]
-    assert sim.counts()["bad"] == 1
+    assert sim.schedule.counts()["bad"] == 1
 
 
 def test_it_is_the_hosts_choice_unless_kernels_are_to_be_seen() -> None:
     def chosen(executor: str, record: str = "off") -> str:
         options = {"record": record}
-        return Simulation(heap(2), 1, backend="host", executor=executor, executor_options=options).emission
+        return Simulation(heap(2), 1, backend="host", executor=executor, executor_options=options).schedule.emission
 
     assert chosen("threads") == chosen("serial") == "whole"
     assert chosen("shuffled") == chosen("serial", "order") == "counted"
@@ -97,17 +97,17 @@ def test_a_trace_shows_the_kernels() -> None:
     sim = Simulation(gymnasium_path("hopper"), 4, backend="host", executor="serial", shards=1)
     sim.step()
     names = [name for name, _ in kernels(sim)]
-    assert [event.name for event in sim.trace().events] == names
+    assert [event.name for event in sim.schedule.trace_step().events] == names
     assert len(names) > 4
 
 
 def test_steps_of_shards_have_no_hazards_between_them() -> None:
     """Each shard's step waits for the one before it, and for no other shard's."""
     sim = Simulation(gymnasium_path("hopper"), 8, backend="host", emission="whole", shards=2)
-    executor = make_executor("serial", **{**sim.executor_options, "record": "order"})
-    calls = sim.step_through(executor, 2, as_issued=True).order
+    executor = make_executor("serial", **{**sim.schedule.options, "record": "order"})
+    calls = sim.schedule.run(executor, 2, as_issued=True).order
     assert [call.tag.shard for call in calls].count(0) == [call.tag.shard for call in calls].count(1) == 2
-    conflicts = sim.segments.conflicts
+    conflicts = sim.schedule.segments.conflicts
     for call, other in combinations(calls, 2):
         touched = {*other.reads, *other.writes, *other.updates}
         written = (*call.writes, *call.updates)
@@ -119,13 +119,13 @@ def test_on_the_host_small_worlds_of_many_trees_are_solved_by_islands_unless_cho
     def by_islands(model: Model) -> bool:
         sim = Simulation(model, 1, backend="host")
         sim.forward()
-        return "nisland" in written(sim, *sim.last_kernel_list)
+        return "nisland" in written(sim, *sim.schedule.kernel_list)
 
     balls = "<mujoco>{}<worldbody>" + "<body><freejoint/><geom size='.1'/></body>" * 3 + "</worldbody></mujoco>"
     model = load_model(balls.format(""))
     assert by_islands(model)
-    assert not model.has_islands
+    assert not model.table.has_islands
     assert not by_islands(load_model(balls.format("<option noslip_iterations='2'/>")))
-    model.solve_by_islands(False)
+    model.table.solve_by_islands(False)
     assert not by_islands(model)
     assert not by_islands(load_model(gymnasium_path("ant")))

@@ -32,6 +32,8 @@ BALL = """
     </body>
   </worldbody>
   <actuator><motor joint="x"/><motor joint="turn" gear="0.02"/></actuator>
+  <sensor><jointpos name="height" joint="z"/></sensor>
+  <keyframe><key name="aloft" qpos="0 1 0"/></keyframe>
 </mujoco>
 """
 """A sphere over a plane, in the plane y = 0, with two motors: small, so that it compiles fast everywhere."""

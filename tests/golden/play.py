@@ -53,7 +53,7 @@ def play(case: Case, backend: str, executor: str, dtype: str, shards: int | None
                 _prepare(sim.groups[index], mj, case, (chunk, index), rng)
             controls = [_controls(mj, rng) for mj in models]
             sim.step(CHUNK, ctrl=controls if len(models) > 1 else controls[0])
-            counts = [sim.counts(index) for index in range(len(models))]
+            counts = [sim.schedule.counts(index) for index in range(len(models))]
             contacts.append(sum(each["ncon"] for each in counts))
             rows.append(sum(each["nefc"] for each in counts))
         return _outcome(sim, case, max(contacts), max(rows))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
-from simengine.model import Model, load_model
+from simengine.model import ModelTable, load_table
 from tests.oracle import NEAR, PAIR_NAMES, Sample, collect, limit_gaps, oracle_model, sample
 
 LINKS, BODIES = 14, 4
@@ -39,7 +39,7 @@ class Case(NamedTuple):
     """
 
     mj: mujoco.MjModel
-    model: Model
+    model: ModelTable
     states: dict[str, np.ndarray]
     fields: list[dict[str, np.ndarray]]
     left_out: int
@@ -102,7 +102,7 @@ def _placed(mj: mujoco.MjModel, states: Sample, index: int) -> mujoco.MjData:
     return data
 
 
-def _undecided(early: mujoco.MjModel, model: Model, states: Sample, index: int) -> bool:
+def _undecided(early: mujoco.MjModel, model: ModelTable, states: Sample, index: int) -> bool:
     """Whether a state lies on a margin; `early` lists contacts 2 NEAR beyond theirs."""
     data = _placed(early, states, index)
     mujoco.mj_forward(early, data)
@@ -115,13 +115,13 @@ def _undecided(early: mujoco.MjModel, model: Model, states: Sample, index: int) 
 
 
 @cache
-def loaded(name: str) -> tuple[mujoco.MjModel, Model]:
+def loaded(name: str) -> tuple[mujoco.MjModel, ModelTable]:
     """A model of NAMES with the solver's tolerance at 1e-12, for MuJoCo and for the engine."""
     if name != "heap":
         return oracle_model(name)
     mj = mujoco.MjModel.from_xml_string(heap_xml())
     mj.opt.tolerance = mj.opt.ls_tolerance = 1e-12
-    return mj, load_model(mj)
+    return mj, load_table(mj)
 
 
 @cache

@@ -85,7 +85,7 @@ def test_some_worlds_are_set_and_reset(backend: str, how: str, where: str) -> No
     assert state_bits(sim, worlds=others) == state_bits(whole, worlds=others)
     sim.reset(worlds)
     np.testing.assert_array_equal(to_host(sim.qpos)[order], np.tile(ant().qpos0.astype(np.float32), (3, 1)))
-    assert (sim.time == np.where(np.isin(np.arange(WORLDS), order), 0, 3 * ant().opt_timestep)).all()
+    assert (sim.time == np.where(np.isin(np.arange(WORLDS), order), 0, 3 * ant().table.opt_timestep)).all()
     assert state_bits(sim, worlds=others) == state_bits(whole, worlds=others)
 
 
@@ -168,7 +168,7 @@ def test_forward_names_a_bad_world(backend: str, number: int) -> None:
     with pytest.raises(NonFiniteError, match=rf"world {number} \(in input\)"):
         sim.forward()
     assert sim.contacts(number).ncon == sim.constraints(number).nefc == 0
-    assert sum(sim.contacts(world).ncon for world in range(WORLDS)) == sim.counts()["ncon"] > 0
+    assert sum(sim.contacts(world).ncon for world in range(WORLDS)) == sim.schedule.counts()["ncon"] > 0
 
 
 @both
@@ -225,16 +225,16 @@ def test_arenas_grow_when_many_worlds_touch_down_at_once(backend: str) -> None:
     sim.set_state(qpos=high)
     sim.forward()
     before, needs, used = sim.nbytes(), sim.groups[0].footprint(), pool_bytes(backend)
-    assert (sim.counts()["ncon"], sim.counts()["nefc"]) == (0, 0)
+    assert (sim.schedule.counts()["ncon"], sim.schedule.counts()["nefc"]) == (0, 0)
     sim.set_state(qpos=grounded(worlds))
     sim.forward()
-    found = sim.counts()
+    found = sim.schedule.counts()
     assert sim.nbytes() - before + needs.first >= found["ncon"] * needs.contact + found["nefc"] * needs.row
     assert sim.nbytes() > before
     rounding = 512 * len(FIELDS) * 2  # bytes of the pool's blocks, for arrays of two shards
     assert pool_bytes(backend) - used <= sim.nbytes() - before + rounding, "arenas keep memory that they moved from"
     qacc, ncon, nefc = (to_host(sim.field(n)) for n in ("qacc", "ncon", "nefc"))
-    assert (ncon.sum(), nefc.sum()) == (sim.counts()["ncon"], sim.counts()["nefc"])
+    assert (ncon.sum(), nefc.sum()) == (sim.schedule.counts()["ncon"], sim.schedule.counts()["nefc"])
     assert nefc.sum() > 3 * worlds
     for world in np.linspace(0, worlds - 1, 100).astype(int):
         data = oracle(ant(), grounded(worlds)[world])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simengine import Simulation, load_model
+from simengine import Model, Simulation, load_model
 from simengine.state.fields import FIELDS
 from simengine_scheduler import Executor, make_executor, validate
 from tests.emission.worlds import Start, ant, ant_start
@@ -36,7 +36,7 @@ def planned(name: str, planner: str, emission: str = "counted") -> Setting:
 
 ON_HOST: dict[str, Setting] = {
     "serial, 3 shards": {"executor": "serial", "shards": 3},
-    "shuffled": {"executor": "shuffled", "shards": 4, "seed": 3},
+    "shuffled": {"executor": "shuffled", "shards": 4, "executor_options": {"seed": 3}},
     "ahead of its counts": {"emission": "ahead", "shards": 2},
     "by default": {},
 }
@@ -166,7 +166,7 @@ def test_the_run_moves_and_collides(backend: str) -> None:
     sim.set_state(**ant_start(WORLDS)._asdict())
     for ctrl in controls(WORLDS):
         sim.step(ctrl=ctrl)
-        rows.append(sim.counts()["nefc"])
+        rows.append(sim.schedule.counts()["nefc"])
     assert min(rows) > WORLDS / 3
     assert len(set(rows)) > 10
     qpos = to_host(golden(backend, "float32").qpos)
@@ -209,7 +209,7 @@ def test_models_beyond_the_ant(backend: str, name: str) -> None:
     model, states = case(name).model, case(name).states
     bits = []
     for setting in ({"executor": "serial", "shards": 1}, streams("events", 32, 8, 3), streams("polling", 8, 8, 2), {}):
-        sim = Simulation(model, len(states["qpos"]), backend=backend, **setting)
+        sim = Simulation(Model(model), len(states["qpos"]), backend=backend, **setting)
         sim.set_state(**states)
         sim.step(STEPS)
         bits.append(state_bits(sim))
@@ -280,7 +280,7 @@ RECORDED = {
 
 def recorder(sim: Simulation, setting: Setting, record: str) -> Executor:
     """The executor of a setting, which records what it does."""
-    options = {**sim.executor_options, **setting.get("executor_options", {}), "record": record}
+    options = {**sim.schedule.options, **setting.get("executor_options", {}), "record": record}
     return make_executor(setting.get("executor", sim.executor), **options)
 
 
@@ -292,9 +292,9 @@ def test_recorded_runs_are_legal(backend: str, record: str) -> None:
         sim.set_state(**ant_start(WORLDS)._asdict())
         executor = recorder(sim, setting, record)
         for ctrl in controls(WORLDS)[:3]:
-            trace = sim.step_through(executor, ctrl=ctrl)
-            assert len(trace.order) == len(sim.last_kernel_list)
-            assert validate(trace.order, trace, sim.segments, slack=5e-6) == []
+            trace = sim.schedule.run(executor, ctrl=ctrl)
+            assert len(trace.order) == len(sim.schedule.kernel_list)
+            assert validate(trace.order, trace, sim.schedule.segments, slack=5e-6) == []
         executor.close()
         sim.close()
 
@@ -305,6 +305,6 @@ def test_the_streams_executor_uses_its_streams(backend: str) -> None:
     setting = streams("events", 32, 8, 3)
     sim = fresh(backend, WORLDS, **setting)
     sim.set_state(**ant_start(WORLDS)._asdict())
-    trace = sim.step_through(recorder(sim, setting, "order"))
+    trace = sim.schedule.run(recorder(sim, setting, "order"))
     assert len({step.stream for step in trace.log if step.kind == "issue"}) >= 3
     assert trace.counters.waits_inserted > 0

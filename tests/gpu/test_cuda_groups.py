@@ -71,8 +71,8 @@ def test_a_graph_is_traced_and_was_legal(emission: str) -> None:
     dense = [model for model in MIXED if model is not OWN["pile"]]  # what is solved by islands waits for counts
     sim = Simulation([(model, 8) for model in dense], backend="cuda", executor="graph-cached", emission=emission)
     sim.step(20)
-    trace = sim.trace()
-    assert not validate(trace.order, trace, sim.segments, slack=2e-6)
+    trace = sim.schedule.trace_step()
+    assert not validate(trace.order, trace, sim.schedule.segments, slack=2e-6)
     assert len(trace.events) == len(trace.order) > 50
     assert all(np.isfinite(event.end) and event.end >= event.start for event in trace.events)
     assert emission == "counted" or trace.concurrency() > 1

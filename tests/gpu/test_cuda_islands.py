@@ -17,7 +17,7 @@ MODELS = {"heap": heap(20), "heap by RK4": heap(20, integrator="RK4"), "every ro
 @pytest.mark.parametrize("name", MODELS)
 def test_islands_agree_with_mujoco(backend: str, name: str, dtype: str) -> None:
     model = load_model(MODELS[name])
-    assert model.has_islands
+    assert model.table.has_islands
     report = check_model(model, backend=backend, dtype=dtype, num_states=40, num_steps=40)
     assert report.passed, report.verdict()
 
@@ -39,7 +39,7 @@ def test_islands_have_the_same_bits_under_every_executor(backend: str) -> None:
 def test_large_islands_agree_with_mujoco(backend: str, solver: str, dtype: str) -> None:
     """In worlds of so many dofs that each has a block of threads; MuJoCo's PGS does not converge everywhere."""
     model = load_model(pile("elliptic").replace("<option", f'<option solver="{solver}" tolerance="1e-12"', 1))
-    model.solve_dense_up_to(8)
+    model.table.solve_dense_up_to(8)
     report = check_model(model, backend=backend, dtype=dtype, num_states=20, num_steps=40)
     assert report.passed, report.verdict()
 
@@ -51,7 +51,7 @@ def test_one_pile_has_the_bits_of_many(backend: str) -> None:
         sim = Simulation(load_model(pile("pyramidal")), 2 * copies, backend=backend)
         sim.set_state(**{name: np.tile(values, (copies, 1)) for name, values in states.items()})
         sim.step(50)
-        assert any(entry.call.name.startswith("solve_large_islands") for entry in sim.last_kernel_list)
+        assert any(entry.call.name.startswith("solve_large_islands") for entry in sim.schedule.kernel_list)
         found.append(sim.qpos.get().reshape(copies, 2, -1))
     assert np.isfinite(found[0]).all()
     np.testing.assert_array_equal(found[1], np.tile(found[0], (40, 1, 1)))

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from simengine import Simulation, check_model, load_model
+from simengine import Model, Simulation, check_model, load_model
 from simengine.zoo import pile_xml
 from tests.gpu.compare import cuda_only
 from tests.medley import medley
@@ -17,7 +17,7 @@ from tests.test_found_pairs import assert_same_contacts, dropped, evaluated, for
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_piles_agree_with_mujoco(backend: str, dtype: str) -> None:
     model = load_model(pile_xml(66, "capsule"))
-    assert model.finds_pairs
+    assert model.table.finds_pairs
     report = check_model(model, backend=backend, dtype=dtype, num_states=20, num_steps=20)
     assert report.passed, report.verdict()
 
@@ -50,7 +50,7 @@ def test_every_executor_gives_the_same_bits(backend: str) -> None:
     model, state = heap()
     found = []
     for options in ({"executor": "serial"}, {"executor": "streams", "shards": 1}, {"executor": "streams", "shards": 3}):
-        sim = Simulation(model, 6, backend=backend, **options)
+        sim = Simulation(Model(model), 6, backend=backend, **options)
         sim.set_state(**state)
         sim.step(30)
         found.append(sim.qpos.get().tobytes())

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from simengine import Simulation
+from simengine import Model, Simulation
 from simengine.state.fields import FIELDS
 from tests.gpu.cases import NAMES, case, coverage
 from tests.gpu.compare import TOLERANCE, Worst, both, cuda_only, to_host
@@ -27,7 +27,7 @@ DERIVED = tuple(f.name for f in FIELDS if f.space == "world" and not f.name.star
 def forward(name: str, backend: str, dtype: str) -> Simulation:
     """The sampled states of a model after forward()."""
     model, states = case(name).model, case(name).states
-    sim = Simulation(model, num_worlds=len(states["qpos"]), backend=backend, dtype=dtype)
+    sim = Simulation(Model(model), num_worlds=len(states["qpos"]), backend=backend, dtype=dtype)
     sim.set_state(**states)
     sim.forward()
     return sim
@@ -65,8 +65,8 @@ def test_contacts_and_rows_are_mujocos(backend: str, name: str, dtype: str) -> N
         for field in ROW_FIELDS:
             worst.note(f"efc_{field}", getattr(rows, field)[None], fields[f"efc_{field}"][None])
     print(f"{name} {backend} {dtype}: {worst} over {dict(coverage(name))}")
-    assert sim.counts()["ncon"] == sum(len(f["contact_dist"]) for f in case(name).fields)
-    assert sim.counts()["nefc"] == sum(len(f["efc_D"]) for f in case(name).fields)
+    assert sim.schedule.counts()["ncon"] == sum(len(f["contact_dist"]) for f in case(name).fields)
+    assert sim.schedule.counts()["nefc"] == sum(len(f["efc_D"]) for f in case(name).fields)
     assert not worst.beyond(dtype)
 
 
@@ -129,7 +129,9 @@ def test_backends_agree_in_double_precision(backend: str, name: str) -> None:
 def test_steps_agree_in_double_precision(backend: str, name: str) -> None:
     """The state after a step from each sampled state."""
     states, worst = case(name).states, Worst()
-    sims = [Simulation(case(name).model, len(states["qpos"]), backend=b, dtype="float64") for b in (backend, "host")]
+    sims = [
+        Simulation(Model(case(name).model), len(states["qpos"]), backend=b, dtype="float64") for b in (backend, "host")
+    ]
     for sim in sims:
         sim.set_state(**states)
         sim.step()

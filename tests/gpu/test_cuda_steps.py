@@ -56,7 +56,7 @@ def same(one: Simulation, other: Simulation) -> bool:
 
 
 def names(sim: Simulation) -> list[str]:
-    return [entry.name for entry in sim.last_kernel_list]
+    return [entry.name for entry in sim.schedule.kernel_list]
 
 
 @cuda_only
@@ -71,7 +71,7 @@ def test_whole_steps_have_the_bits_of_lists(backend: str, name: str, dtype: str)
         assert same(whole, lists)
     assert len(names(whole)) == 2
     assert len(names(lists)) > 4
-    assert whole.counts() == lists.counts()
+    assert whole.schedule.counts() == lists.schedule.counts()
 
 
 @cuda_only
@@ -97,7 +97,7 @@ def test_rows_that_are_many_are_far(backend: str, monkeypatch: pytest.MonkeyPatc
     for sim in (whole, lists):
         sim.step(100)
     assert same(whole, lists)
-    counts = whole.counts()
+    counts = whole.schedule.counts()
     assert sum(counts[f"rows_{bound}"] for bound in (16, 32, 64, 128)) > 4
 
 
@@ -124,7 +124,7 @@ def test_a_frozen_world_stays_and_others_go_on(backend: str, shape: StepShape, m
         sim.step(5)
     assert same(whole, lists)
     assert to_host(whole.field("world_status"))[3] != 0
-    assert whole.counts()["bad"] == lists.counts()["bad"] == 1
+    assert whole.schedule.counts()["bad"] == lists.schedule.counts()["bad"] == 1
 
 
 @cuda_only
@@ -166,7 +166,7 @@ def test_any_executor_runs_whole_steps(backend: str, executor: str) -> None:
 @cuda_only
 def test_a_trace_of_whole_steps_has_their_kernels(backend: str) -> None:
     whole, lists = pair(gymnasium_path("ant"))
-    trace = whole.trace()
+    trace = whole.schedule.trace_step()
     lists.step()
     assert len(trace.events) > 4
     assert same(whole, lists)

@@ -19,7 +19,7 @@ from simengine.kernels.codegen import source_of
 from simengine.kernels.kernel import ScratchPlan
 from simengine.kernels.step_codegen import step_parameters, team_function
 from simengine.kernels.step_kernel import TEAMS, StepKernel, step_kernel
-from simengine.model import Model
+from simengine.model import ModelTable
 from simengine.model.table import PAIRS
 from simengine.state.fields import FIELD, entry_shape
 from tests.stages.harness import FRONT, Argument, Memory, Place, slot_bytes
@@ -101,7 +101,7 @@ def _name(parameter: str) -> str:
     return parameter.split()[-1].lstrip("*")
 
 
-def kernel_of(model: Model) -> StepKernel:
+def kernel_of(model: ModelTable) -> StepKernel:
     """The kernel of whole steps of a model that is simple enough for one."""
     pairs = [PAIRS[code] for code in model.pair_codes]
     assert all(pair.plain or not pair.heavy for pair in pairs)
@@ -139,7 +139,7 @@ def arguments(
     return [*own, Place("near_memory"), Place("kept") if poison else None, left_out]
 
 
-def _kept(kernel: StepKernel, model: Model, near_rows: int, plan: ScratchPlan) -> np.ndarray:
+def _kept(kernel: StepKernel, model: ModelTable, near_rows: int, plan: ScratchPlan) -> np.ndarray:
     """For the barrier before the first phase, and that behind each, which near words are alive across it."""
     kept = np.zeros((1 + len(kernel.phases), plan.words), np.uint8)
     for item in kernel.scratch_items:

@@ -41,7 +41,7 @@ def test_what_a_stage_reads_was_there_before_its_phase(kernel: StepKernel) -> No
 
 @every_kernel
 def test_near_items_alive_together_have_words_of_their_own(kernel: StepKernel) -> None:
-    sizes = load_model(gymnasium_path("ant")).sizes
+    sizes = load_model(gymnasium_path("ant")).table.sizes
     plan = kernel.plan_scratch(sizes, 32, True)
     rows = dict.fromkeys(kernel.rows, 32)
     words = {}
@@ -63,7 +63,7 @@ def test_near_items_alive_together_have_words_of_their_own(kernel: StepKernel) -
 
 @every_kernel
 def test_far_fields_follow_one_another(kernel: StepKernel) -> None:
-    sizes = load_model(gymnasium_path("ant")).sizes
+    sizes = load_model(gymnasium_path("ant")).table.sizes
     plan = kernel.plan_far(sizes, 10, 0)
     contacts = [name for name in kernel.far if FIELD[name].space == "contact"]
     assert plan.words == sum(padded(10 * max(1, *entry_shape(FIELD[n], sizes), 1)) for n in contacts)

@@ -37,7 +37,7 @@ TOO_FAST = {"float32": 1e30, "float64": 1e300}
 def loaded(name: str) -> Model:
     """A model, solved as a whole."""
     model = load_model(random_robot(7) if name == "robot" else compile_model(name))
-    model.solve_by_islands(False)
+    model.table.solve_by_islands(False)
     return model
 
 
@@ -58,8 +58,8 @@ def started(name: str, dtype: str, worlds: int, steps: int) -> tuple[Simulation,
         qvel = np.array(sim.field("qvel"))
         qvel[-1, 0] = TOO_FAST[dtype]
         sim.set_state(qvel=qvel)
-    memory = Memory(model, dtype, worlds, 0, 0)
-    kernel = teams.kernel_of(model)
+    memory = Memory(model.table, dtype, worlds, 0, 0)
+    kernel = teams.kernel_of(model.table)
     memory.set({field: np.asarray(sim.field(field)) for field in (*kernel.reads, *kernel.state)})
     ctrl = (push * rng.uniform(0.5, 1, (steps, worlds, model.nu))).astype(dtype)
     memory.add("ctrl", np.pad(ctrl, ((0, 0), (FRONT, BACK), (0, 0)), constant_values=np.nan))
@@ -77,7 +77,7 @@ def rows_after(name: str, dtype: str, near_rows: int) -> np.ndarray:
         ours, theirs = memory.own(field), np.asarray(sim.field(field))
         assert ours.tobytes() == theirs.tobytes(), f"{field} has other bits"
     counts = memory.own("counts").reshape(NUM_COLUMNS, WORLDS)
-    assert dict(zip(COLUMNS, counts.sum(1).tolist(), strict=True)) == sim.counts()
+    assert dict(zip(COLUMNS, counts.sum(1).tolist(), strict=True)) == sim.schedule.counts()
     assert [status > 0 for status in memory.own("world_status")] == [False, False, True]
     assert memory.own("nstep")[:-1].tolist() == [BEFORE + STEPS] * (WORLDS - 1)
     return counts[COLUMNS.index("nefc"), :-1]

@@ -24,7 +24,7 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["hello", "", "a long text that is no path " * 300, "nul\0byte"])
 def test_text_that_is_neither_a_path_nor_xml(text: str) -> None:
-    refused(lambda: load_model(text), FileNotFoundError, "no model file at .*MJCF text starting with '<'")
+    refused(lambda: load_model(text), FileNotFoundError, "no model '.*give the path of an MJCF file, or one of ant, ")
 
 
 @pytest.mark.parametrize(
@@ -56,4 +56,6 @@ def test_a_compiled_model_that_is_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("source", [None, 3, b"<mujoco/>", [1, 2]])
 def test_what_is_no_source(source: Any) -> None:
-    refused(lambda: load_model(source), ModelError, "load_model takes a path, MJCF text or a mujoco.MjModel, not")
+    refused(
+        lambda: load_model(source), ModelError, "load_model takes a name, a path, MJCF text or a mujoco.MjModel, not"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from simengine import load_model
+from simengine.model import load_table
 
 NEARLY = """
 <mujoco>
@@ -35,7 +35,7 @@ def test_frames_stand_where_mujocos_kinematics_puts_them() -> None:
     mj = mujoco.MjModel.from_xml_string(NEARLY)
     marks = {int(mark) for marks in (mj.geom_sameframe, mj.site_sameframe, mj.body_sameframe) for mark in marks}
     assert marks == {int(mark) for mark in mujoco.mjtSameFrame.__members__.values()}
-    model, data = load_model(mj), mujoco.MjData(mj)
+    model, data = load_table(mj), mujoco.MjData(mj)
     mujoco.mj_kinematics(mj, data)
     everything = np.arange(mj.nbody)
     for bodies, pos, quat, xpos, xmat in (

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from simengine import ModelError, load_model
+from simengine.model import load_table
 from simengine.model.blob import (
     BLOB_FIELDS,
     HEADER,
@@ -36,11 +37,12 @@ def test_path_text_and_compiled_model_give_the_same_table(tmp_path: Path) -> Non
         load_model(mujoco.MjModel.from_xml_path(str(path))),
         load_model(compiled),
     ]
-    for model in models:
-        assert model.name == "ant"
-        assert model.sizes == models[0].sizes
+    first = models[0].table
+    for table in (model.table for model in models):
+        assert table.name == "ant"
+        assert table.sizes == first.sizes
         for field in TABLE:
-            np.testing.assert_array_equal(model.arrays[field.name], models[0].arrays[field.name], err_msg=field.name)
+            np.testing.assert_array_equal(table.arrays[field.name], first.arrays[field.name], err_msg=field.name)
 
 
 def test_a_loaded_model_loads_as_itself() -> None:
@@ -61,7 +63,7 @@ def test_files_beside_the_model_are_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_table_shapes_and_types(name: str) -> None:
     mj = compile_model(name)
-    model = load_model(mj)
+    model = load_table(mj)
     for field in TABLE:
         array = model.arrays[field.name]
         assert array.shape == resolve(field.dims, model.sizes), field.name
@@ -76,7 +78,7 @@ def test_table_shapes_and_types(name: str) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_fields_that_mujoco_has_are_mujocos(name: str) -> None:
     mj = compile_model(name)
-    model = load_model(mj)
+    model = load_table(mj)
     for field in TABLE:
         theirs = getattr(mj, field.name, None)
         if isinstance(theirs, np.ndarray) and theirs.shape == model.arrays[field.name].shape:
@@ -92,7 +94,7 @@ def test_fields_that_mujoco_has_are_mujocos(name: str) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_derived_tree_fields_describe_the_tree(name: str) -> None:
     mj = compile_model(name)
-    model = load_model(mj)
+    model = load_table(mj)
     order = model.level_body[:-1]
     assert sorted(order) == list(range(1, mj.nbody))
     depth = {0: 0}
@@ -122,7 +124,7 @@ GENERAL_ACTUATORS = ("actuators", "glider", "ropes")
 @pytest.mark.parametrize("name", [name for name in ALL if name not in GENERAL_ACTUATORS])
 def test_moments_are_those_of_mujocos_actuators(name: str) -> None:
     mj = compile_model(name)
-    model, data = load_model(mj), mujoco.MjData(mj)
+    model, data = load_table(mj), mujoco.MjData(mj)
     mujoco.mj_forward(mj, data)
     theirs = np.zeros((mj.nu, mj.nv))
     mujoco.mju_sparse2dense(theirs, data.actuator_moment, data.moment_rownnz, data.moment_rowadr, data.moment_colind)
@@ -137,17 +139,17 @@ def test_moments_are_those_of_mujocos_actuators(name: str) -> None:
 
 def test_limits_are_those_of_mujoco() -> None:
     mj = compile_model("mixed_tree")
-    names = [mj.joint(j).name for j in load_model(mj).limit_id]
+    names = [mj.joint(j).name for j in load_table(mj).limit_id]
     assert names == ["along", "swivel", "shoulder", "reach", "wag"]
     mj = compile_model("tendons")
-    ids = load_model(mj).limit_id.tolist()
+    ids = load_table(mj).limit_id.tolist()
     names = [mj.joint(i).name if i < mj.njnt else mj.tendon(i - mj.njnt).name for i in ids]
     assert names == ["lower", "left", "finger", "across"]
 
 
 def test_wraps_are_listed_by_joint() -> None:
     mj = compile_model("tendons")
-    model = load_model(mj)
+    model = load_table(mj)
     for joint in range(mj.njnt):
         first = model.jnt_wrapadr[joint]
         wraps = model.wrap_byjnt[first : first + model.jnt_wrapnum[joint]]
@@ -158,7 +160,7 @@ def test_wraps_are_listed_by_joint() -> None:
 
 def test_boxes_have_the_mass_and_inertia_of_the_bodies() -> None:
     mj = compile_model("sunken")
-    model = load_model(mj)
+    model = load_table(mj)
     assert model.has_fluid
     a, b, c = model.body_box[1:].T
     inertia = np.stack([b**2 + c**2, a**2 + c**2, a**2 + b**2], axis=1) * mj.body_mass[1:, None] / 12
@@ -184,14 +186,14 @@ def test_a_model_has_a_fluid_where_mujoco_applies_one(option: str, flags: int, e
     data = mujoco.MjData(mj)
     data.qvel[:] = 1
     mujoco.mj_forward(mj, data)
-    assert load_model(mj).has_fluid is expected
+    assert load_table(mj).has_fluid is expected
     assert bool(data.qfrc_fluid.any()) is expected
 
 
 def test_bias_is_kept_for_affine_actuators_only() -> None:
     mj = compile_model("mixed_tree")
     bias = dict(
-        zip((mj.actuator(i).name for i in range(mj.nu)), load_model(mj).actuator_biasprm[:, :3].tolist(), strict=True)
+        zip((mj.actuator(i).name for i in range(mj.nu)), load_table(mj).actuator_biasprm[:, :3].tolist(), strict=True)
     )
     assert bias["push"] == [0, 0, 0]
     assert bias["turn"] == [0, -12, 0]
@@ -199,29 +201,29 @@ def test_bias_is_kept_for_affine_actuators_only() -> None:
 
 
 def test_nefc_max_bounds_the_rows_of_any_state() -> None:
-    model = load_model(OWN["pile"])
+    model = load_table(OWN["pile"])
     slots = np.where(model.cand_condim[model.slot_cand] == 1, 1, 4)
     assert model.nefc_max == 2 * model.nlimit + slots.sum()
 
 
 def test_models_without_joints_actuators_or_geoms_load() -> None:
-    still = load_model('<mujoco model="still"><worldbody><body><geom size="0.1"/></body></worldbody></mujoco>')
+    still = load_table('<mujoco model="still"><worldbody><body><geom size="0.1"/></body></worldbody></mujoco>')
     assert (still.nq, still.nv, still.nu, still.ncand) == (0, 0, 0, 0)
     inertia = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
-    bare = load_model(f"<mujoco><worldbody><body><freejoint/>{inertia}</body></worldbody></mujoco>")
+    bare = load_table(f"<mujoco><worldbody><body><freejoint/>{inertia}</body></worldbody></mujoco>")
     assert (bare.nq, bare.ngeom, bare.ncand, bare.name) == (7, 0, 0, "MuJoCo Model")
 
 
 def test_an_unknown_table_field_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no field 'geom_colour'"):
-        _ = load_model(OWN["pile"]).geom_colour
+        _ = load_table(OWN["pile"]).geom_colour
 
 
 def test_models_can_be_copied_and_pickled() -> None:
     model = load_model(OWN["pile"])
     for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(other.qpos0, model.qpos0)
-        assert other.sizes == model.sizes
+        assert other.table.sizes == model.table.sizes
 
 
 def test_the_repr_says_which_model() -> None:
@@ -230,7 +232,7 @@ def test_the_repr_says_which_model() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_packed_tables_hold_every_field_of_every_model(dtype: str) -> None:
-    models = [load_model(compile_model(name)) for name in ("ant", "pile", "mixed_tree")]
+    models = [load_table(compile_model(name)) for name in ("ant", "pile", "mixed_tree")]
     headers, ints, reals = pack_models(models, dtype)
     assert (ints.dtype, reals.dtype) == (np.int32, np.dtype(dtype))
     for model, packed in zip(models, headers, strict=True):
@@ -251,5 +253,32 @@ def test_packed_tables_hold_every_field_of_every_model(dtype: str) -> None:
 
 
 def test_what_is_no_model_is_refused_by_type() -> None:
-    with pytest.raises(ModelError, match=r"takes a path, MJCF text or a mujoco.MjModel, not int; pass one of those"):
+    with pytest.raises(
+        ModelError, match=r"takes a name, a path, MJCF text or a mujoco.MjModel, not int; pass one of those"
+    ):
         load_model(7)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_fields_of_a_model_are_mujocos(name: str) -> None:
+    """Every public attribute that MjModel has too has its shape and its values."""
+    model, mj = load_model(compile_model(name)), compile_model(name)
+    shared = [field for field in dir(model) if not field.startswith("_") and hasattr(mj, field)]
+    assert {"geom_friction", "actuator_gainprm", "exclude_signature", "nM", "opt"} <= set(shared)
+    for field in shared:
+        theirs = getattr(mj, field)
+        if isinstance(theirs, np.ndarray | int):
+            np.testing.assert_array_equal(getattr(model, field), theirs, err_msg=field)
+            assert np.shape(getattr(model, field)) == np.shape(theirs), field
+
+
+def test_fields_of_a_model_are_read_only() -> None:
+    model = load_model("ant")
+    with pytest.raises(ValueError, match="read-only"):
+        model.geom_friction[0] = 0.1
+    assert model.geom("floor").id == 0
+
+
+def test_a_misspelt_field_is_answered_with_the_nearest() -> None:
+    with pytest.raises(AttributeError, match=r"no field 'geom_frction' \(did you mean 'geom_friction'"):
+        _ = load_model("ant").geom_frction

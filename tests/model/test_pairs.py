@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from simengine import Model, load_model
+from simengine.model import ModelTable, load_table
 from simengine.model.pairs import geom_pairs, pair_table
 from simengine.model.rows import row_table
 from tests.models import OWN, compile_model
@@ -113,7 +113,7 @@ def random_poses(mj: mujoco.MjModel, n: int, spread: float, seed: int = 0) -> np
 
 
 def assert_contacts_follow_the_candidates(
-    mj: mujoco.MjModel, model: Model, poses: np.ndarray
+    mj: mujoco.MjModel, model: ModelTable, poses: np.ndarray
 ) -> Counter[tuple[int, int]]:
     """MuJoCo's contacts are of candidate pairs, in their order, at most as many a pair as its slots; counts by pair."""
     data, seen = mujoco.MjData(mj), Counter[tuple[int, int]]()
@@ -133,14 +133,14 @@ def assert_contacts_follow_the_candidates(
 def test_filters_let_through_what_mujoco_lets_through(flag: str) -> None:
     """Every candidate pair occurs among MuJoCo's contacts, and no other: masks, excludes, parents, welds, the flag."""
     mj = mujoco.MjModel.from_xml_string(FILTERS.format(flag=flag))
-    model = load_model(mj)
+    model = load_table(mj)
     seen = assert_contacts_follow_the_candidates(mj, model, random_poses(mj, 300, 0.1))
     assert set(seen) == set(zip(model.cand_geom1.tolist(), model.cand_geom2.tolist(), strict=True))
     assert len(seen) > 10
 
 
 def test_the_parent_filter_flag_adds_pairs() -> None:
-    models = [load_model(FILTERS.format(flag=flag)) for flag in ("", '<flag filterparent="disable"/>')]
+    models = [load_table(FILTERS.format(flag=flag)) for flag in ("", '<flag filterparent="disable"/>')]
     assert models[0].ncand < models[1].ncand
 
 
@@ -149,14 +149,14 @@ def test_the_parent_filter_flag_adds_pairs() -> None:
 )
 def test_contacts_of_random_states_follow_the_candidate_order(name: str) -> None:
     mj = compile_model(name)
-    seen = assert_contacts_follow_the_candidates(mj, load_model(mj), sample(name).qpos)
+    seen = assert_contacts_follow_the_candidates(mj, load_table(mj), sample(name).qpos)
     assert sum(seen.values()) > 10
 
 
 def test_combined_parameters_are_those_of_mujocos_contacts() -> None:
     """Friction, solref, solimp, margin and dimension of each pair: priority, solmix, maxima, sums."""
     mj = parameters_model()
-    model = load_model(mj)
+    model = load_table(mj)
     data, seen = mujoco.MjData(mj), set()
     for qpos in random_poses(mj, 20, 0.02):
         data.qpos[:] = qpos
@@ -204,7 +204,7 @@ def test_gaps_add_to_the_distance_at_which_a_contact_is_listed() -> None:
     text = """<mujoco><worldbody><geom type="plane" size="3 3 1" margin="0.01" gap="0.02"/>
       <body><joint type="slide" axis="0 0 1"/><geom size="0.1" margin="0.03" gap="0.04"/></body></worldbody></mujoco>"""
     mj = mujoco.MjModel.from_xml_string(text)
-    model = load_model(mj)
+    model = load_table(mj)
     assert (model.cand_margin[0], model.cand_gap[0]) == (pytest.approx(0.04), pytest.approx(0.06))
     data = mujoco.MjData(mj)
     for dist, ncon, nefc in ((0.101, 0, 0), (0.099, 1, 0), (0.041, 1, 0), (0.039, 1, 4)):
@@ -214,7 +214,7 @@ def test_gaps_add_to_the_distance_at_which_a_contact_is_listed() -> None:
 
 
 def test_slots_number_the_contacts_of_each_pair() -> None:
-    model = load_model(OWN["pile"])
+    model = load_table(OWN["pile"])
     for cand in range(model.ncand):
         slots = np.flatnonzero(model.slot_cand == cand)
         assert slots[0] == model.cand_slot[cand]

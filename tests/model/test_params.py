@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from simengine.model import load_model
+from simengine.model import load_table
 from simengine.model.params import MASSES, PARAMS, WorldParameters, together
 from tests.models import OWN, gymnasium_path
 from tests.params import turns_or_shifts, unmark
@@ -30,7 +30,7 @@ NAMES = (
 @pytest.mark.parametrize("name", NAMES)
 def test_the_table_is_that_of_a_model_with_these_values(name: str) -> None:
     """All of it: what no parameter is said to change is unchanged."""
-    model = load_model(OWN[name] if name in OWN else gymnasium_path(name))
+    model = load_table(OWN[name] if name in OWN else gymnasium_path(name))
     meaning, rng = WorldParameters(model), np.random.default_rng(0)
     for param in PARAMS:
         try:
@@ -60,12 +60,12 @@ def changed(mj: mujoco.MjModel, param: str, value: np.ndarray) -> dict[str, np.n
     else:
         getattr(other.opt if hasattr(other.opt, param) else other, param)[...] = value
     mujoco.mj_setConst(other, mujoco.MjData(other))
-    return load_model(other).arrays
+    return load_table(other).arrays
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_models_own_masses_give_its_table(name: str) -> None:
-    model = load_model(OWN[name] if name in OWN else gymnasium_path(name))
+    model = load_table(OWN[name] if name in OWN else gymnasium_path(name))
     meaning = WorldParameters(model)
     if "actuators" in name or "ropes" in name:  # muscles, whose forces follow
         with pytest.raises(ValueError, match="the peak forces of its muscles follow from its inertia"):
@@ -93,7 +93,7 @@ CHAIN = """<mujoco><worldbody>
 @pytest.mark.parametrize("slider", [0.0, 0.05])
 def test_centres_of_mass_and_references_are_those_of_other_models(slider: float) -> None:
     """Of models that were compiled with them, not changed afterwards."""
-    one, other = (load_model(CHAIN.format(*numbers)) for numbers in ((0.1, 0.0, 0.0), (-0.15, 0.4, slider)))
+    one, other = (load_table(CHAIN.format(*numbers)) for numbers in ((0.1, 0.0, 0.0), (-0.15, 0.4, slider)))
     meaning = WorldParameters(one)
     given = {name: meaning.default(name)[None] for name in together(["body_ipos"])}
     given |= {
@@ -122,7 +122,7 @@ def test_centres_of_mass_and_references_are_those_of_other_models(slider: float)
     ],
 )
 def test_lengths_at_rest_that_would_follow_are_refused(tendon: str, param: str, words: str) -> None:
-    model = load_model(
+    model = load_table(
         f"""<mujoco><worldbody><geom name="pulley" size="0.1"/><site name="a" pos="0.2 0 0.3"/>
         <body pos="0 0 0.5"><joint axis="0 1 0" stiffness="1"/><geom size="0.1" pos="0.3 0 0" contype="0"/>
         <site name="b" pos="0.2 0 -0.8"/></body></worldbody>

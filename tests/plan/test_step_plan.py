@@ -6,15 +6,13 @@ import json
 
 import pytest
 
-from simengine import Simulation, load_model
+from simengine import BackendError, Simulation
 from simengine.backends.host import HostBackend
-from simengine.engines.list_engine import ListEngine
-from simengine.model import Model
+from simengine.model import ModelTable, load_table
 from simengine.physics.stage import Form
 from simengine.plan.evaluation import Await, Launch
 from simengine.plan.issue import Issue, decide_issuing
 from simengine.plan.step_plan import StepPlan, plan_step
-from simengine.plan.text import plan_facts, plan_text
 from tests.emission.test_memory import GpuOnPaper
 from tests.islands import heap
 from tests.models import OWN, gymnasium_path
@@ -23,10 +21,12 @@ NOTHING = frozenset[str]()
 EVERYTHING = frozenset({"sensordata", "cfrc_ext", "qacc", "cacc", "energy"})
 
 
-def model_of(name: str) -> Model:
-    if name == "heap":
-        return load_model(heap(12))
-    return load_model(OWN[name] if name in OWN else str(gymnasium_path(name)))
+def source_of(name: str) -> str:
+    return heap(12) if name == "heap" else str(OWN[name] if name in OWN else gymnasium_path(name))
+
+
+def model_of(name: str) -> ModelTable:
+    return load_table(source_of(name))
 
 
 def on_gpu(name: str, worlds: int, executor: str = "auto", emission: str = "auto") -> StepPlan:
@@ -36,7 +36,7 @@ def on_gpu(name: str, worlds: int, executor: str = "auto", emission: str = "auto
 
 
 def calls(plan: StepPlan, wanted: frozenset[str] = NOTHING) -> list[str]:
-    evaluations = plan_facts(plan, wanted)["evaluations"]
+    evaluations = plan.facts(wanted)["evaluations"]
     return [row["call"] for evaluation in evaluations for row in evaluation["launches"] if "call" in row]
 
 
@@ -63,7 +63,7 @@ def test_on_the_host_a_whole_step_is_a_program() -> None:
 def test_islands_are_not_stepped_ahead_of_their_counts() -> None:
     plan = on_gpu("heap", 64, emission="ahead")
     assert not plan.can_go_ahead
-    assert plan_facts(plan)["issue"] == "counted"
+    assert plan.facts()["issue"] == "counted"
     waits = [item.scan.name for item in plan.step(64, NOTHING, False)[0].launches if isinstance(item, Await)]
     assert waits == ["scan", "only_scan_islands"]
 
@@ -89,25 +89,23 @@ def test_a_launch_more_for_what_is_wanted() -> None:
     plan = on_gpu("ant", 8192, emission="counted")
     more = set(calls(plan, frozenset({"cfrc_ext"}))) - set(calls(plan))
     assert more == {"rne_post"}
-    first, last = plan_facts(plan, frozenset({"cfrc_ext"}))["evaluations"]
+    first, last = plan.facts(frozenset({"cfrc_ext"}))["evaluations"]
     assert (first["numbers"], last["numbers"]) == ([1, 2, 3], [4])
 
 
 @pytest.mark.parametrize("name", ["ant", "tendons", "two_arms", "heap", "crates"])
 def test_what_is_emitted_follows_the_plan(name: str) -> None:
     keep = ("cfrc_ext",)
-    with_plan = Simulation(model_of(name), 6, backend="host", executor="serial", emission="counted", keep=keep)
-    engine = with_plan._engine
-    assert isinstance(engine, ListEngine)
+    with_plan = Simulation(source_of(name), 6, backend="host", executor="serial", emission="counted", keep=keep)
     with_plan.step(5)
     planned = [
         item.name
-        for evaluation in engine.plan(0).step(6, frozenset(keep), False)
+        for evaluation in with_plan.schedule.plan().step(6, frozenset(keep), False)
         for item in evaluation.launches
         if isinstance(item, Launch)
     ]
     left = iter(planned)
-    emitted = [call.name for call in with_plan.last_kernel_list]
+    emitted = [call.name for call in with_plan.schedule.kernel_list]
     assert len(emitted) >= 5
     assert all(call in left for call in emitted), "a call was emitted that the plan does not have there"
 
@@ -115,8 +113,13 @@ def test_what_is_emitted_follows_the_plan(name: str) -> None:
 @pytest.mark.parametrize("name", ["ant", "tendons", "heap", "crates"])
 def test_the_plan_is_text_and_plain_values(name: str) -> None:
     plan = on_gpu(name, 64)
-    text = plan_text(plan, EVERYTHING)
-    assert all(call in text for call in calls(plan, EVERYTHING))
-    assert text.count("-- await") == str(plan_facts(plan, EVERYTHING)["evaluations"]).count("'await'")
+    text = str(plan)
+    assert all(call in text for call in calls(plan))
+    assert text.count("-- await") == str(plan.facts()["evaluations"]).count("'await'")
     assert max(map(len, text.splitlines())) < 200
-    json.dumps(plan_facts(plan, EVERYTHING))
+    json.dumps(plan.facts(EVERYTHING))
+
+
+def test_backend_jax_has_no_plan() -> None:
+    with pytest.raises(BackendError, match="host"):
+        Simulation(source_of("two_arms"), 1, backend="jax").schedule.plan()

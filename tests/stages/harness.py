@@ -15,7 +15,7 @@ import numpy as np
 
 from simengine.kernels.host_build import HostFunction, load_kernels
 from simengine.kernels.kernel import Kernel
-from simengine.model import Model
+from simengine.model import ModelTable
 from simengine.model.blob import pack_models
 from simengine.plan.every_kernel import all_kernels
 from simengine.state.fields import COLUMNS_OF, FIELD, FIELDS, PAIR_COLUMNS, Field, entry_shape
@@ -58,7 +58,7 @@ class Memory:
 
     def __init__(
         self,
-        model: Model,
+        model: ModelTable,
         dtype: str,
         num_worlds: int,
         contacts: int,

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 import numpy as np
 
 from simengine.kernels.kernel import Kernel
-from simengine.model import Model
+from simengine.model import ModelTable
 from simengine.model.springs import has_polynomials
 from simengine.model.table import PAIR_TYPES
 from simengine.physics.stage import Stage
@@ -37,7 +37,7 @@ def single(name: str) -> Kernel:
     return catalogue.single(BY_NAME[name])
 
 
-def position(model: Model) -> tuple[str, ...]:
+def position(model: ModelTable) -> tuple[str, ...]:
     """Stages of the positions, up to counting."""
     return (
         "guard",
@@ -49,7 +49,7 @@ def position(model: Model) -> tuple[str, ...]:
     )
 
 
-def smooth(model: Model) -> tuple[str, ...]:
+def smooth(model: ModelTable) -> tuple[str, ...]:
     """Stages of the smooth forces, and those that nothing but the comparison asks for."""
     fused = tuple(
         stage.name for stage in catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion).stages
@@ -57,7 +57,7 @@ def smooth(model: Model) -> tuple[str, ...]:
     return (*(name for name in ("tendon_velocity", "transmission") if name not in fused), *fused, "energy")
 
 
-def serves(stage: Stage, model: Model) -> bool:
+def serves(stage: Stage, model: ModelTable) -> bool:
     """Whether a stage knows all that a model needs of it, and has anything to do on it."""
     if stage.name in catalogue.SOLVERS:
         return stage.name == model.solver
@@ -80,7 +80,7 @@ def serves(stage: Stage, model: Model) -> bool:
     return not lean.get(stage.name, False) and size.get(stage.name, 1) > 0
 
 
-def steps(model: Model, integrator: str) -> Iterator[Step]:
+def steps(model: ModelTable, integrator: str) -> Iterator[Step]:
     """Kernels of single stages, in the order of a step; without an integrator, of a forward evaluation."""
     motion, pairs = (*smooth(model), *SENSE_MOTION), PAIRS
     for name in (*position(model), "scan", *((*pairs, *motion) if model.has_adhesion else (*motion, *pairs))):
@@ -172,7 +172,7 @@ def run_chain(memory: Memory, integrator: str = "", rk_stage: int = 0) -> None:
         call(kernel, memory, slots)
 
 
-def state_fields(model: Model, states: Sample) -> dict[str, np.ndarray]:
+def state_fields(model: ModelTable, states: Sample) -> dict[str, np.ndarray]:
     """The integration state of sampled states, at rest and healthy, with random warm starts."""
     n = len(states.qpos)
     warm = np.random.default_rng(7).normal(size=(n, model.nv)).astype(np.float32)

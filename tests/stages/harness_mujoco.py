@@ -7,7 +7,7 @@ from functools import cache
 import mujoco
 import numpy as np
 
-from simengine.model import Model
+from simengine.model import ModelTable
 from simengine.model.sensors import measured_in
 from simengine.physics.stage import Stage
 from simengine.state.fields import FIELD
@@ -61,7 +61,7 @@ def forward_fields(name: str) -> dict[str, np.ndarray]:
     return out
 
 
-def sensor_entries(model: Model, stage: Stage) -> np.ndarray:
+def sensor_entries(model: ModelTable, stage: Stage) -> np.ndarray:
     """(nsensordata,) bool: entries of the data that a stage of sensors measures."""
     return np.repeat(measured_in(model.mj, stage.name.removeprefix("sensor_")), model.mj.sensor_dim)
 

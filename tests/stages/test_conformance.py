@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from simengine.kernels.codegen import body_signature
-from simengine.model import load_model
+from simengine.model import load_table
 from simengine.model.support import INTEGRATORS
 from simengine.model.table import PAIR_TYPES
 from simengine.physics.stage import Stage
@@ -317,7 +317,7 @@ def test_special_positions_agree_with_mujoco(first: str, second: str, pos: tuple
     data.qpos[7:] = (*pos, *quat)
     mujoco.mj_forward(mj, data)
     assert data.ncon > 0
-    memory = Memory(load_model(mj), "float64", 1, data.ncon, 0)
+    memory = Memory(load_table(mj), "float64", 1, data.ncon, 0)
     memory.set({"qpos": data.qpos, "world_status": np.zeros(1, np.int32)})
     for name in ("kinematics", "collision_general", "scan", *PAIR_TYPES):
         call(single(name), memory, arguments(single(name), memory))

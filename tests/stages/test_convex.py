@@ -18,7 +18,7 @@ from simengine import Simulation, check_model, load_model
 from simengine.check.optimal import reach
 from simengine.check.order import contact_order
 from simengine.errors import UnsupportedModelError
-from simengine.model import Model
+from simengine.model import ModelTable, load_table
 from simengine.physics.collision.narrowphase_jax import narrowphase
 from simengine.physics.kinematics.kinematics_jax import kinematics
 from tests.models import compile_model, gymnasium_path
@@ -60,9 +60,9 @@ def by_host(mj: mujoco.MjModel, qpos: np.ndarray, dtype: str) -> Contacts:
 
 
 @cache
-def jax_function(margin: float, dtype: str, count: int) -> tuple[Model, Any]:
+def jax_function(margin: float, dtype: str, count: int) -> tuple[ModelTable, Any]:
     """The table, and the contacts of `count` states by the JAX form, compiled."""
-    table = load_model(model(margin))
+    table = load_table(model(margin))
     blank = jnp.zeros((count, table.nq), dtype)
     return table, quick_jit(jax.vmap(lambda q: contacts_of(table, q))).lower(blank).compile()
 
@@ -74,7 +74,7 @@ def by_jax(margin: float, qpos: np.ndarray, dtype: str) -> Contacts:
     return [(geoms[a], d[a], p[a], f[a]) for d, p, f, a in zip(dist, pos, frame, active, strict=True)]
 
 
-def contacts_of(table: Model, qpos: jax.Array) -> tuple[jax.Array, ...]:
+def contacts_of(table: ModelTable, qpos: jax.Array) -> tuple[jax.Array, ...]:
     *_, geom_xpos, geom_xmat = kinematics(table, qpos, jnp.zeros((0, 3), qpos.dtype), jnp.zeros((0, 4), qpos.dtype))
     return narrowphase(table, geom_xpos, geom_xmat)
 
@@ -218,7 +218,7 @@ def test_shapes_that_lie_flat_agree_with_mujoco_stage_by_stage(dtype: str) -> No
 def test_flat_pairs_have_as_many_contacts_as_the_flag_allows(flag: str, slots: int) -> None:
     text = '<mujoco><option><flag multiccd="{}"/></option><worldbody><geom {}/><body><freejoint/><geom {}/></body>'
     model = load_model(text.format(flag, SHAPES["cylinder"], SHAPES["box"]) + "</worldbody></mujoco>")
-    assert model.nslot == slots
+    assert model.table.nslot == slots
 
 
 def test_faces_with_too_many_corners_are_refused() -> None:

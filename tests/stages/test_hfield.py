@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, check_model, load_model
+from simengine.model import load_table
 from simengine.model.table import PAIRS
 from simengine.physics.collision.narrowphase_jax import narrowphase
 from simengine.physics.kinematics.kinematics_jax import kinematics
@@ -123,7 +124,7 @@ def test_host_agrees_with_mujoco(dtype: str) -> None:
 def test_jax_agrees_with_mujoco_and_has_gradients(shapes: tuple[str, ...]) -> None:
     """Each shape takes JAX a compilation of seconds."""
     mj, qpos, wanted = rough(shapes)
-    qpos, wanted, table = qpos[:JAX_STATES], wanted[:JAX_STATES], load_model(mj)
+    qpos, wanted, table = qpos[:JAX_STATES], wanted[:JAX_STATES], load_table(mj)
 
     def contacts(q: jax.Array) -> tuple[jax.Array, ...]:
         *_, geom_xpos, geom_xmat = kinematics(table, q, jnp.zeros((0, 3)), jnp.zeros((0, 4)))

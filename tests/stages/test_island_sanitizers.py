@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simengine.kernels.kernel import Kernel
-from simengine.model import Model, load_model
+from simengine.model import ModelTable, load_table
 from simengine.state.fields import FIELD, LARGE_ISLANDS
 from tests.islands import chain, dropped, heap, prepared
 from tests.stages.harness import Memory
@@ -22,7 +22,7 @@ HEAP, STEPS = heap(12, clump=11, rise=0.15), (0, 60)
 """A tower, which is one large island, and what has fallen of it."""
 
 
-def model(solver: str) -> Model:
+def model(solver: str) -> ModelTable:
     """The tower, of which the largest piece is a large island. Where PGS solves it, its pairs are found anew: one is
     explicit, and some are excluded."""
     contact = '<contact><pair geom1="near" geom2="floor"/><exclude body1="loose2" body2="loose3"/></contact>'
@@ -32,7 +32,7 @@ def model(solver: str) -> Model:
         xml = xml.replace('<geom type="plane"', '<geom name="floor" type="plane"').replace(
             "<tendon>", contact + "<tendon>"
         )
-    tower = load_model(xml)
+    tower = load_table(xml)
     tower.solve_dense_up_to(16)
     tower.find_pairs(solver == "PGS")
     return tower

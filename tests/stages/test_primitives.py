@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from simengine.model import load_model
+from simengine.model import load_table
 from simengine.model.table import PAIR_TYPES
 from tests.stages.harness import Memory, arguments, call
 from tests.stages.harness_chain import single
@@ -67,7 +67,7 @@ def by_mujoco(mj: mujoco.MjModel, qpos: np.ndarray) -> list[Contacts]:
 
 def by_kernels(mj: mujoco.MjModel, qpos: np.ndarray, dtype: str) -> list[Contacts]:
     """The kernels' contacts at each pose, a world each."""
-    model = load_model(mj)
+    model = load_table(mj)
     memory = Memory(model, dtype, len(qpos), len(qpos) * model.nslot, 0)
     memory.set({"qpos": qpos, "world_status": np.zeros(len(qpos), np.int32)})
     for name in ("kinematics", "collision_general", "scan", PAIR_TYPES[int(model.cand_type[0])]):

@@ -12,7 +12,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from simengine.model import Model, load_model
+from simengine.model import ModelTable, load_table
 from simengine.physics.collision.narrowphase_jax import narrowphase
 from simengine.physics.constraints.row_layout_jax import row_layout
 from simengine.physics.kinematics.kinematics_jax import kinematics
@@ -65,7 +65,7 @@ OVER = 0.3 - 0.1 * 2**0.5  # from which one corner of the cube is beyond the sla
 @cache
 def contacts_of(first: str, second: str) -> tuple[mujoco.MjModel, Callable[[jax.Array], tuple[jax.Array, ...]]]:
     mj = mujoco.MjModel.from_xml_string(TWO.format(first, second))
-    model: Model = load_model(mj)
+    model: ModelTable = load_table(mj)
 
     def contacts(qpos: jax.Array) -> tuple[jax.Array, ...]:
         *_, geom_xpos, geom_xmat = kinematics(model, qpos, jnp.zeros((0, 3)), jnp.zeros((0, 4)))

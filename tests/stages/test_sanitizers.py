@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simengine.model import load_model
+from simengine.model import load_table
 from simengine.plan import catalogue
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.islands import ISLAND_KERNELS
@@ -109,7 +109,7 @@ def test_no_reports_and_the_same_results(
 
 def test_lanes_share_the_work_on_a_height_field(build_of: tuple[Path, str, bool]) -> None:
     program, dtype, _ = build_of
-    model, states = load_model(OWN["terrain"]), dropped(OWN["terrain"], (50, 200))
+    model, states = load_table(OWN["terrain"]), dropped(OWN["terrain"], (50, 200))
     narrow = catalogue.NARROW["hfield"]
     counted = filled(Memory(model, dtype, 2, 0, 0), states)
     for kernel, slots in counting(counted):

@@ -37,7 +37,7 @@ def test_the_hand_takes_up_the_box() -> None:
     for step in range(0, 1250, every):
         ctrl = np.zeros((2, model.nu))
         for name, (times, values) in PLAN.items():
-            ctrl[:, actuators.index(name)] = np.interp(step * model.opt_timestep, times, values)
+            ctrl[:, actuators.index(name)] = np.interp(step * model.opt.timestep, times, values)
         ctrl[1, [actuators.index(name) for name in ("left", "right", "thumb")]] = -0.35
         sim.step(every, ctrl=ctrl)
     adr = model.mj.joint("object").qposadr[0]

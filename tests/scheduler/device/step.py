@@ -42,7 +42,7 @@ def counters_of(worlds: int, steps: int, options: dict[str, Any]) -> list[Counte
     """What recorded steps counted, after one that is not."""
     sim = simulation(worlds, "device", options)
     sim.step()
-    found = [sim.trace().counters for _ in range(steps)]
+    found = [sim.schedule.trace_step().counters for _ in range(steps)]
     sim.close()
     return found
 

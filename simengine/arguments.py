@@ -1,0 +1,177 @@
+"""Arguments of `Simulation`, `Group` and `Schedule`: what is checked and converted on its way in, in one place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, TypeAlias, cast
+
+import mujoco
+import numpy as np
+
+from simengine.arrays import Array, ArrayLike, to_host
+from simengine.errors import did_you_mean
+from simengine.loading import load_model
+from simengine.model.model import Model
+from simengine.state.fields import FIELD
+from simengine_scheduler import Options
+
+ModelSource: TypeAlias = str | os.PathLike[str] | mujoco.MjModel | Model
+"""Anything that `load_model` takes."""
+
+_DTYPES = ("float32", "float64")
+_OPTIONS = tuple(field.name for field in fields(Options) if field.name != "segments")
+
+
+def choice(what: str, value: Any, choices: Sequence[str]) -> str:
+    """A word out of several. Raises ValueError for another, with the nearest."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"unknown {what} {value!r}{did_you_mean(value, choices)}; choose one of {', '.join(choices)}")
+    return value
+
+
+def dtype_name(dtype: Any) -> str:
+    """ "float32" or "float64", from any way of writing it. Raises ValueError for another type."""
+    try:
+        name = np.dtype(dtype).name if dtype is not None else "None"
+    except TypeError:
+        name = str(dtype)
+    if name not in _DTYPES:
+        raise ValueError(f"unknown dtype {dtype!r}{did_you_mean(name, _DTYPES)}; choose one of {', '.join(_DTYPES)}")
+    return name
+
+
+def checked_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Options of an executor. Raises ValueError for one that no executor has, with the nearest."""
+    for name in options or ():
+        if name not in _OPTIONS:
+            raise ValueError(
+                f"unknown executor option {name!r}{did_you_mean(name, _OPTIONS)}; the options are {', '.join(_OPTIONS)}"
+            )
+    return dict(options or {})
+
+
+def is_positive(n: Any) -> bool:
+    """Whether something is a whole number of at least one."""
+    return isinstance(n, (int, np.integer)) and not isinstance(n, bool) and bool(n >= 1)
+
+
+def number_of_steps(n: Any) -> int:
+    """A number of steps. Raises ValueError for what is none."""
+    if not is_positive(n):
+        shown = repr(n) if np.isscalar(n) else type(n).__name__
+        raise ValueError(f"step(n) takes a positive number of steps, got {shown}; pass controls as step(ctrl=...)")
+    return int(n)
+
+
+def models_and_worlds(
+    model: ModelSource | Sequence[tuple[ModelSource, int]], num_worlds: int | None
+) -> list[tuple[Model, int]]:
+    """The model and number of worlds of each group. Raises ValueError for what is no batch."""
+    pairs: list[tuple[Model, Any]]
+    if isinstance(model, (list, tuple)):
+        if num_worlds is not None:
+            raise ValueError("num_worlds goes with a single model; a list of models carries its own numbers of worlds")
+        for index, entry in enumerate(model):
+            if not isinstance(entry, (list, tuple)) or len(entry) != 2:
+                raise ValueError(f"entry {index} of the list of models is no pair; give (model, number of worlds)")
+        pairs = [(load_model(source), count) for source, count in model]
+        if not pairs:
+            raise ValueError("Simulation got an empty list of models; give at least one (model, number of worlds)")
+    else:
+        single = cast(ModelSource, model)
+        pairs = [(load_model(single), 1 if num_worlds is None else num_worlds)]
+    for loaded, count in pairs:
+        if not is_positive(count):
+            raise ValueError(f"model {loaded.name!r} was given {count!r} worlds; give a positive integer")
+    return [(loaded, int(count)) for loaded, count in pairs]
+
+
+def kept_fields(keep: Iterable[str]) -> frozenset[str]:
+    """Names of derived fields to keep. Raises ValueError for what is none, with the nearest."""
+    names = frozenset((keep,) if isinstance(keep, str) else keep)
+    of_worlds = [name for name, field in FIELD.items() if field.space == "world"]
+    for name in sorted(names):
+        if name not in of_worlds:
+            hint = did_you_mean(name, of_worlds)
+            raise ValueError(f"keep names {name!r}, which is no world field{hint}; see simengine.state.fields.FIELDS")
+    return names
+
+
+def check_world(world: Any, num_worlds: int) -> None:
+    """Raise ValueError for what is not the number of a world."""
+    if not isinstance(world, (int, np.integer)) or not 0 <= world < num_worlds:
+        raise ValueError(f"world {world!r} does not exist; there are {num_worlds}, numbered from 0")
+
+
+def chosen_worlds(worlds: Any, num_worlds: int) -> np.ndarray | None:
+    """Numbers of worlds, (n,), from a mask or numbers; None for all. Raises ValueError for what is neither."""
+    if worlds is None:
+        return None
+    chosen = to_host(worlds)
+    if chosen.dtype == bool:
+        if chosen.shape != (num_worlds,):
+            raise ValueError(f"the mask of worlds has shape {chosen.shape}, expected ({num_worlds},)")
+        return np.flatnonzero(chosen)
+    chosen = np.atleast_1d(chosen)
+    if chosen.size == 0:
+        return chosen.astype(np.int64)
+    if chosen.dtype.kind not in "iu" or chosen.ndim != 1:
+        raise ValueError(f"worlds must be None, a mask or a list of indices, got {worlds!r}")
+    for world in (chosen.min(), chosen.max()):
+        check_world(int(world), num_worlds)
+    unique, times = np.unique(chosen, return_counts=True)
+    if len(unique) != len(chosen):
+        raise ValueError(f"world {int(unique[times > 1][0])} is listed twice; list every world once")
+    return chosen
+
+
+def checked_values(name: str, value: ArrayLike, entry: tuple[int, ...], count: int, dtype: str) -> Array:
+    """A value as an array of (count, *entry) or entry.
+
+    Values on the host come out in the precision, in which they are finite. Arrays of CuPy and JAX stay as they are:
+    looking into them would wait for the device.
+
+    Raises:
+        ValueError: another shape, no numbers, or a host value that is not finite.
+    """
+    array = _as_array(name, value)
+    if tuple(array.shape) not in (entry, (count, *entry)):
+        raise ValueError(f"{name} has shape {tuple(array.shape)}, expected {(count, *entry)} or {entry}")
+    if not isinstance(array, np.ndarray):
+        return array
+    with np.errstate(over="ignore"):
+        values = array.astype(dtype)  # a copy in any case: what the caller does with the array later has no effect
+    if not np.isfinite(values).all():
+        where = np.argwhere(~np.isfinite(values))[0].tolist()
+        raise ValueError(f"{name} holds {array[tuple(where)]} at {where}; give numbers that are finite in {dtype}")
+    return cast(Array, values)
+
+
+def checked_controls(n: int, value: ArrayLike, num_worlds: int, nu: int, dtype: str) -> Array:
+    """Controls for `n` steps: those of all, (num_worlds, nu) or (nu,), or of each, (n, num_worlds, nu).
+
+    Raises:
+        ValueError: another shape, or a host value that is not finite.
+    """
+    array = _as_array("ctrl", value)
+    if array.ndim < 3:
+        return checked_values("ctrl", array, (nu,), num_worlds, dtype)
+    if tuple(array.shape) != (n, num_worlds, nu):
+        shapes = f"{tuple(array.shape)}, expected {(n, num_worlds, nu)}"
+        raise ValueError(f"ctrl has shape {shapes} for {n} steps")
+    return checked_values("ctrl", array, (num_worlds, nu), n, dtype)
+
+
+def _as_array(name: str, value: Any) -> Any:
+    """An array of CuPy or JAX as it is, and anything else as a NumPy array of real numbers."""
+    if hasattr(value, "__cuda_array_interface__") or type(value).__module__.startswith("jax"):
+        return value
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind in "biuf":
+            return array
+    except ValueError:  # rows of different lengths
+        pass
+    raise ValueError(f"{name} is no rectangular array of real numbers; give one, as a NumPy array or nested lists")

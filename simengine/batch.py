@@ -1,0 +1,118 @@
+"""`Batch`: the groups of a simulation, and how they advance together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias, cast
+
+import numpy as np
+
+from simengine.arguments import number_of_steps
+from simengine.arrays import Array, ArrayLike
+from simengine.engines.engine import Engine
+from simengine.errors import NonFiniteError
+from simengine.group import Group
+from simengine.state.fields import STATUS
+from simengine_scheduler import Executor, Trace
+
+Controls: TypeAlias = ArrayLike | Sequence[ArrayLike | None]
+"""Controls of one group, or of each of several."""
+
+
+class Batch:
+    """The groups of a simulation, and how they advance together.
+
+    Args:
+        engine: what steps them.
+        groups: the groups.
+        keep: derived fields that a step leaves valid.
+        on_nonfinite: what happens to worlds whose state is no longer a number: "raise", "freeze" or "reset".
+
+    Attributes:
+        groups: the groups.
+        keep: derived fields that a step leaves valid.
+    """
+
+    def __init__(self, engine: Engine, groups: tuple[Group, ...], keep: frozenset[str], on_nonfinite: str):
+        self._engine = engine
+        self._closed = False
+        self._on_nonfinite = on_nonfinite
+        self.groups = groups
+        self.keep = keep
+
+    @property
+    def engine(self) -> Engine:
+        """What steps the groups. Raises RuntimeError once the simulation is closed."""
+        if self._closed:
+            raise RuntimeError("this simulation is closed; make a new Simulation")
+        return self._engine
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed
+
+    def single(self, what: str) -> Group:
+        """The only group. Raises ValueError where there are several: `what` needs to know which."""
+        if len(self.groups) != 1:
+            raise ValueError(f"{what} needs to know the group of a simulation of several models; use sim.groups[i]")
+        return self.groups[0]
+
+    def step(self, n: int, ctrl: Controls | None, executor: Executor | None = None, as_issued: bool = True) -> None:
+        """Advance by `n` steps; see `Simulation.step` and `Schedule.run`."""
+        steps = number_of_steps(n)
+        sequences = {} if ctrl is None else self._take(steps, ctrl)
+        self.engine.step(steps, self.keep, sequences, executor, as_issued)
+        self._check_worlds()
+
+    def forward(self) -> None:
+        """Fill every derived field from the state without integrating."""
+        self.engine.forward()
+        self._check_worlds()
+
+    def trace_step(self, as_issued: bool) -> Trace:
+        """Advance by one step and return what ran when."""
+        trace = self.engine.traced_step(self.keep, as_issued)
+        self._check_worlds()
+        return trace
+
+    def close(self) -> None:
+        """Give back threads and streams; a second time does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._engine.close()
+            for group in self.groups:
+                group.leave("belongs to a simulation that is closed; make a new Simulation")
+
+    def _take(self, n: int, ctrl: Controls) -> dict[int, Array]:
+        """Check controls, set those that all steps share, and return the others, (n, num_worlds, nu), by group."""
+        groups, given = self.groups, ctrl
+        if not isinstance(given, list | tuple) or len(groups) == 1:
+            groups, given = (self.single("step(ctrl=...)"),), [cast(ArrayLike, ctrl)]
+        if len(given) != len(groups):
+            raise ValueError(
+                f"step(ctrl=...) got controls of {len(given)} groups and there are {len(groups)}; give each"
+            )
+        pairs = zip(groups, cast(Sequence[ArrayLike | None], given), strict=True)
+        taken = [(group.index, group.controls(n, own)) for group, own in pairs if own is not None]
+        for group, own in taken:
+            if own.ndim < 3:
+                self.engine.put(group, "ctrl", None, own)
+        return {group: own for group, own in taken if own.ndim == 3}
+
+    def _check_worlds(self) -> None:
+        if self._on_nonfinite == "freeze":
+            return
+        for group in self.groups:
+            bad = self.engine.bad_worlds(group.index)
+            if bad and bad > np.count_nonzero(group.reported):
+                self._report_bad(group)
+
+    def _report_bad(self, group: Group) -> None:
+        status = group.to_host(self.engine.get(group.index, "world_status"))
+        worlds = np.flatnonzero((status != 0) & ~group.reported)
+        if self._on_nonfinite == "reset":
+            group.reset(worlds)
+            return
+        group.reported[worlds] = True
+        raise NonFiniteError([int(w) for w in worlds], [STATUS[int(status[w])] for w in worlds], group.model.name)

@@ -1,0 +1,211 @@
+"""`ModelTable`: a compiled MuJoCo model reduced to the table the stages read."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from simengine.errors import UnsupportedModelError
+from simengine.model.actuators import needs_general_actuation
+from simengine.model.blocks import FEWEST_DOFS_ON_A_CPU, block_table, worth_blocks
+from simengine.model.build import build_arrays, build_options, build_sizes, initial_state, typed
+from simengine.model.colliders import MOST_LISTED, Census, collider_table, most_slots, take_census
+from simengine.model.hfields import most_cells
+from simengine.model.inertia import has_small_far_bodies
+from simengine.model.pairs import Parameters, geom_pairs, pair_table, unsupported_pairs
+from simengine.model.rows import needs_general_rows, row_table
+from simengine.model.sensors import senses_forces, sensor_names
+from simengine.model.springs import has_polynomials
+from simengine.model.support import INTEGRATORS, unsupported_features
+from simengine.model.table import HEAVY_PAIRS, PAIR_TYPES, TABLE, resolve
+
+_MOST_IN_JAX = 20000  # candidate pairs: each has slots for its contacts, whether it touches or not
+_SOLVERS = {
+    int(mujoco.mjtSolver.mjSOL_PGS): "solve_pgs",
+    int(mujoco.mjtSolver.mjSOL_CG): "solve_cg",
+    int(mujoco.mjtSolver.mjSOL_NEWTON): "solve_newton_general",
+}
+
+
+class ModelTable:
+    """A model as the engine computes with it: the table that stages read, and what kind of model it is.
+
+    Its real and integer fields may have other shapes than MuJoCo's fields of the same name: users see `Model`.
+
+    Attributes:
+        name: the model's name, or "unnamed".
+        mj: the compiled `mujoco.MjModel` (float64), which also renders and serves as oracle.
+        sizes: nq, nv, ... by name; each is an attribute too.
+        arrays: the model table, by field name (see `simengine.model.table.TABLE`); each is an attribute too. Integer
+            fields are int32, real ones float64; treat them as read-only.
+        opt_integrator: "euler", "euler_general" where dampers are not linear, "rk4", "implicit" or "implicitfast".
+        has_convex: whether a pair is collided by the general convex method.
+        finds_pairs: whether pairs of geoms are found anew in every step; there are no candidates in the table then. See
+            `simengine.model.colliders`.
+        pair_codes: indices into PAIR_TYPES of the pairs that can touch.
+        examples: geom1, geom2 and type of the candidate pairs, or of some of each kind where pairs are found.
+        has_islands: whether the world is solved island by island; see `simengine.model.blocks`.
+        solver: stage that solves for the constraint forces: "solve_newton_unilateral" (Newton's method for rows that
+            only push), "solve_newton_general" (for rows of every type), "solve_cg" or "solve_pgs".
+        has_adhesion: whether actuators pull at the contacts of bodies.
+        has_fluid: whether a fluid acts on the bodies.
+        sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
+        senses_forces: whether a sensor measures accelerations or forces.
+        general_position: whether the positions need more than the kernels of simple models know.
+        general_smooth: whether the smooth forces do.
+        initial: state fields that do not begin at zero, by name; one world's.
+        has_general_rows: whether a state can have other rows than limits and frictionless or pyramidal contacts of
+            dimension 3; such models need a solver for every type of row.
+        npair_max, ncon_max, nefc_max: the most pairs, contacts and constraint rows a state can have.
+    """
+
+    def __init__(self, mj: mujoco.MjModel):
+        name = mj.names[: mj.names.find(b"\0")].decode() or "unnamed"
+        by_islands = worth_blocks(mj)
+        override = mj.opt.enableflags & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
+        many = by_islands and not override and mj.ngeom * (mj.ngeom - 1) // 2 + mj.npair > MOST_LISTED
+        census = take_census(mj) if many else None
+        census = census if census and census.number > MOST_LISTED else None
+        pairs = census.examples if census else geom_pairs(mj)
+        features = unsupported_features(mj) + unsupported_pairs(mj, pairs)
+        if features:
+            raise UnsupportedModelError(name, features)
+        self.name = name
+        self.mj = mj
+        self.opt_integrator: str = INTEGRATORS[int(mj.opt.integrator)]
+        if self.opt_integrator == "euler" and mj.dof_dampingpoly.any():
+            self.opt_integrator = "euler_general"
+        parameters = Parameters(mj)
+        self.has_general_rows = needs_general_rows(mj, [parameters.of(pair).condim for pair in pairs])
+        lean = mj.opt.solver == mujoco.mjtSolver.mjSOL_NEWTON and not self.has_general_rows
+        self.solver: str = "solve_newton_unilateral" if lean else _SOLVERS[int(mj.opt.solver)]
+        self.arrays = build_arrays(mj, pairs, census)
+        self.sizes = build_sizes(mj, self.arrays)
+        self.options = build_options(mj)
+        self.initial = initial_state(mj)
+        self.pair_codes: tuple[int, ...] = tuple(sorted(set(self.arrays["cand_type"].tolist())))
+        self._note_most(census)
+        self.has_convex: bool = any(PAIR_TYPES.index(name) in self.pair_codes for name in ("convex", "hfield"))
+        self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
+        heavy = any(HEAVY_PAIRS[code] for code in self.pair_codes)
+        self.sensor_names = sensor_names(self.arrays["sensor_type"])
+        self.senses_forces = senses_forces(mj)
+        self.has_adhesion = bool((mj.actuator_trntype == mujoco.mjtTrn.mjTRN_BODY).any())
+        self.general_smooth = bool(
+            needs_general_actuation(mj)
+            or self.npath
+            or self.ngravcomp
+            or (self.has_fluid and self.arrays["body_fluid"].any())
+            or self.opt_integrator in ("implicit", "implicitfast")
+            or has_small_far_bodies(mj)
+            or has_polynomials(mj)
+            or mj.tendon_armature.any()
+        )
+        self.general_position = bool(heavy or self.neq or self.nfriction or self.general_smooth)
+        self.examples = {name: self.arrays[f"cand_{name}"] for name in ("geom1", "geom2", "type")}
+        self.finds_pairs = False
+        self._split(by_islands)
+        self._split_was_chosen = False
+        if census:
+            self.find_pairs(True)
+        self._check_shapes()
+
+    def __getattr__(self, name: str) -> Any:
+        for source in ("arrays", "sizes", "options"):
+            values = self.__dict__.get(source, {})
+            if name in values:
+                return values[name]
+        raise AttributeError(f"the model table has no field {name!r}; see simengine.model.table.TABLE")
+
+    def cells_under(self, cand: int) -> tuple[int, int]:
+        """The most rows and columns of cells of a height field that a candidate pair's other geom can lie over."""
+        reach = float(self.cand_margin[cand] + self.cand_gap[cand])
+        return most_cells(self.mj, int(self.cand_geom1[cand]), int(self.cand_geom2[cand]), reach)
+
+    def solve_by_islands(self, wanted: bool) -> None:
+        """Choose the solution island by island, or as one dense problem; before the model is simulated."""
+        self._split(wanted)
+        self._split_was_chosen = True
+
+    def _split(self, wanted: bool) -> None:
+        self.has_islands = wanted
+        if self.finds_pairs and not wanted:
+            self.find_pairs(False)
+        arrays, sizes = block_table(self.mj, wanted)
+        self.arrays |= arrays
+        self.sizes |= sizes
+
+    def find_pairs(self, wanted: bool) -> None:
+        """Choose to find pairs of geoms anew in every step, or to list all candidates; before the model is simulated.
+
+        Only worlds that are solved island by island can have their pairs found.
+        """
+        if wanted and not self.has_islands:
+            raise ValueError(
+                f"model {self.name!r} is solved as one problem, so its pairs cannot be found in every step"
+            )
+        pairs = [] if wanted else geom_pairs(self.mj)
+        arrays, sizes = collider_table(self.mj, wanted)
+        table = pair_table(self.mj, pairs)
+        table["cand_rows"] = row_table(self.mj, *(table[f"cand_{name}"] for name in ("condim", "geom1", "geom2")))[
+            "cand_rows"
+        ]
+        self.arrays |= arrays | {name: typed(name, values) for name, values in table.items()}
+        self.sizes |= sizes | {"ncand": len(pairs), "nslot": len(table["slot_cand"])}
+        self.finds_pairs = wanted
+        if not wanted:
+            self._note_most(None)
+
+    def _note_most(self, census: Census | None) -> None:
+        """The most pairs, contacts and rows of a state; examples stand in the table where there is a census."""
+        slots = np.bincount(self.slot_cand, minlength=self.ncand) if census is None else most_slots(census, self.mj)
+        self.npair_max = self.ncand if census is None else census.number
+        self.ncon_max = int(slots.sum())
+        rows = int((self.cand_rows * slots).sum())
+        self.nefc_max = int(self.eq_rows.sum() + self.nfriction + 2 * self.nlimit) + rows
+
+    def with_candidates(self) -> ModelTable:
+        """The model with a table of all candidate pairs, which the JAX forms of the stages need.
+
+        Raises:
+            UnsupportedModelError: there are too many.
+        """
+        if not self.finds_pairs:
+            return self
+        if self.npair_max > _MOST_IN_JAX:
+            feature = f"{self.npair_max} pairs of geoms in JAX (at most {_MOST_IN_JAX})"
+            raise UnsupportedModelError(self.name, [feature])
+        other = copy(self)
+        other.arrays, other.sizes = dict(self.arrays), dict(self.sizes)
+        other.find_pairs(False)
+        return other
+
+    def on_a_cpu(self) -> ModelTable:
+        """The model in the form that costs a CPU least: smaller worlds, too, are solved island by island there.
+
+        What `solve_by_islands` chose is kept.
+        """
+        if self.has_islands or self._split_was_chosen or not worth_blocks(self.mj, FEWEST_DOFS_ON_A_CPU):
+            return self
+        other = copy(self)
+        other.arrays, other.sizes = dict(self.arrays), dict(self.sizes)
+        other._split(True)
+        return other
+
+    def solve_dense_up_to(self, dofs: int) -> None:
+        """Choose the most dofs of an island that is solved as a dense problem; before the model is simulated."""
+        self.options["large_island"] = dofs
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name}={self.sizes[name]}" for name in ("nq", "nv", "nu", "nbody", "ncand"))
+        return f"ModelTable({self.name!r}, {sizes})"
+
+    def _check_shapes(self) -> None:
+        for field in TABLE:
+            expected = resolve(field.dims, self.sizes)
+            actual = self.arrays[field.name].shape
+            if actual != expected:
+                raise AssertionError(f"model table field {field.name} has shape {actual}, expected {expected}")
