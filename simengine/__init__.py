@@ -1,9 +1,10 @@
 """simengine: a batched rigid-body physics engine for reinforcement learning, with MuJoCo's physics.
 
 import simengine
-model = simengine.load_model("ant.xml")
-sim = simengine.Simulation(model, num_worlds=4096)
-sim.step(10)
+
+with simengine.Simulation("ant", num_worlds=4096) as sim:
+    sim.step(10)
+    print(sim.qpos.shape, sim.schedule.executor)
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ import warnings
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
+from simengine.arrays import Array, ArrayLike, to_host
 from simengine.backends.select import available_backends
 from simengine.errors import BackendError, ModelError, NonFiniteError, SimengineError, UnsupportedModelError
+from simengine.group import Group
 from simengine.loading import load_model
 from simengine.model import Model
+from simengine.schedule import Schedule
 from simengine.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -23,15 +27,19 @@ if TYPE_CHECKING:
     from simengine.engines.jax_params import make_params
     from simengine.engines.jax_step import State, initial_state, make_forward, make_step
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
+    "Array",
+    "ArrayLike",
     "BackendError",
     "CheckReport",
     "FieldResult",
+    "Group",
     "Model",
     "ModelError",
     "NonFiniteError",
+    "Schedule",
     "SimengineError",
     "Simulation",
     "State",
@@ -43,6 +51,7 @@ __all__ = [
     "make_forward",
     "make_params",
     "make_step",
+    "to_host",
 ]
 
 
