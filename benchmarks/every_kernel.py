@@ -51,7 +51,7 @@ from simengine.kernels.step_kernel import step_kernel
 from simengine.model.table import PAIR_TYPES
 from simengine.physics.stage import Stage
 from simengine.state.fields import FIELDS, ROW_CLASSES
-from simengine_scheduler.calls import Item
+from simengine_scheduler.core.calls import Item
 
 BODIES = (0, 1, 3, 5)
 """Free bodies beside the comb: nv is 7, 13, 25 and 37."""

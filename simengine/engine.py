@@ -26,7 +26,10 @@ from simengine.kernels.functions import KernelFunctions
 from simengine.model.blob import pack_models, with_integers
 from simengine.model.model import Model
 from simengine.state.fields import COLUMNS, FIELD, FIELDS, LARGE_ISLANDS
-from simengine_scheduler import AutoExecutor, Buffer, Emitter, Executor, Segments, Trace, make_executor
+from simengine_scheduler import Executor, Segments, Trace, make_executor
+from simengine_scheduler.core import Emitter
+from simengine_scheduler.executors import AutoExecutor
+from simengine_scheduler.launch import Buffer
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _TABLES = ("model_ints", "model_reals")

@@ -18,7 +18,8 @@ from simengine.jax_engine import JaxEngine
 from simengine.model.model import Model, load_model
 from simengine.records import Constraints, Contacts
 from simengine.state.fields import FIELD, STATUS
-from simengine_scheduler import Emitter, Executor, Segments, Trace
+from simengine_scheduler import Executor, Segments, Trace
+from simengine_scheduler.core import Emitter
 
 ModelSource: TypeAlias = str | os.PathLike[str] | mujoco.MjModel | Model
 

@@ -12,7 +12,7 @@ from simengine import Model, Simulation, load_model
 from simengine.emission.calls import EmittedCall
 from simengine.model.table import PAIR_TYPES
 from simengine.state.fields import COLUMNS, ROW_CLASSES
-from simengine_scheduler import Cost
+from simengine_scheduler.core import Cost
 from tests.emission.worlds import BALL, ant, ant_start, ants, host, oracle
 from tests.models import OWN
 from tests.oracle import sample

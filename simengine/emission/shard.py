@@ -36,7 +36,7 @@ from simengine.emission.whole import WholeStep, whole_step
 from simengine.kernels.step_kernel import StepKernel
 from simengine.state.fields import SENSED
 from simengine_scheduler import AwaitCounts, CudaLaunch, FixedList, HostLaunch, KernelCall
-from simengine_scheduler.calls import Item
+from simengine_scheduler.core.calls import Item
 
 
 class ShardEmitter:

@@ -16,7 +16,9 @@ from simengine.kernels.step_kernel import TEAMS, StepKernel, step_kernel
 from simengine.model.model import Model
 from simengine.model.table import PAIRS
 from simengine.state.fields import FIELD, ROW_CLASSES, entry_shape
-from simengine_scheduler import Buffer, Cost, KernelCall, Tag
+from simengine_scheduler import KernelCall
+from simengine_scheduler.core import Cost, Tag
+from simengine_scheduler.launch import Buffer
 
 
 class StepRoom(NamedTuple):

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from simengine.emission.shard import ShardEmitter
-from simengine_scheduler import AutoExecutor, Executor, Trace, run_repeatedly
+from simengine_scheduler import Executor, Trace
+from simengine_scheduler.executors import AutoExecutor, run_repeatedly
 
 _MOST_CALLS = 2048  # issued together: a graph of more takes long to build
 

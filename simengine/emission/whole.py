@@ -11,7 +11,8 @@ from simengine.backends.host_program import CallOp, HostProgram, RoomOp
 from simengine.emission.calls import EmittedCall, Shard
 from simengine.emission.plan import Count, Plan, Room, Work
 from simengine.emission.store import GroupStore
-from simengine_scheduler import HostLaunch, KernelCall, Tag
+from simengine_scheduler import HostLaunch, KernelCall
+from simengine_scheduler.core import Tag
 
 NAME = "step"
 

@@ -20,7 +20,8 @@ from simengine.engine import ListEngine
 from simengine.kernels.kernel import Kernel
 from simengine.model import Model
 from simengine.state.fields import INTEGRATION_STATE
-from simengine_scheduler import BufferSet, HostLaunch
+from simengine_scheduler import HostLaunch
+from simengine_scheduler.launch import BufferSet
 from tests.islands import heap
 from tests.models import OWN, gymnasium_path
 

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from simengine_scheduler import Cost, Event, KernelCall, Need, Profile, Tag, Trace
+from simengine_scheduler import KernelCall, Trace
+from simengine_scheduler.core import Cost, Tag
+from simengine_scheduler.planning import Need, Profile
+from simengine_scheduler.tracing import Event
 
 
 class Shaped:

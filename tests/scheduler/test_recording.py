@@ -10,21 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simengine_scheduler import (
-    AwaitCounts,
-    Cost,
-    FixedList,
-    KernelCall,
-    LaunchShape,
-    ListRecorder,
-    PythonLaunch,
-    RecordedList,
-    Segments,
-    Tag,
-    make_executor,
-)
-from simengine_scheduler.list_recorder import middle_mean
-from simengine_scheduler.recording import RecordedLaunch, read_json, shape_of
+from simengine_scheduler import AwaitCounts, FixedList, KernelCall, PythonLaunch, Segments, make_executor
+from simengine_scheduler.core import Cost, Tag
+from simengine_scheduler.gpu_model import LaunchShape, ListRecorder, RecordedList
+from simengine_scheduler.gpu_model.list_recorder import middle_mean
+from simengine_scheduler.gpu_model.recording import RecordedLaunch, read_json, shape_of
 from tests.scheduler.gpu_model.machines import Lists
 from tests.scheduler.programs import Program, Spec, specs
 

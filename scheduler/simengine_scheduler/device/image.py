@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..calls import KernelCall
-from ..launch import address_of
-from .body import DeviceBody, DeviceTask
+from ..core.calls import KernelCall
+from ..launch.arguments import address_of
+from ..launch.tasks import DeviceBody, DeviceTask
 from .occupancy import Multiprocessors, Need, joint_grids
 from .workers import Kind, WorkersOf, just_these
 

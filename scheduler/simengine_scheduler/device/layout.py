@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..trace import Counters
+from ..tracing.events import Counters
 from .image import FIRST_CLASS, HAS_WINDOW, STOP, STRIDE, Image
 
 _POINTERS = (

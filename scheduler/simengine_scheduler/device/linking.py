@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .body import DeviceBody
+from ..launch.tasks import DeviceBody
 
 _HERE = Path(__file__).parent
 _OPTIONS = ("--std=c++17", "--fmad=false", "-lineinfo", f"-I{_HERE}")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from itertools import pairwise
 from typing import NamedTuple
 
-from .body import DeviceBody
+from ..launch.tasks import DeviceBody
 
 _OWN_WORKERS = 3  # of a class that are linked for one list each
 

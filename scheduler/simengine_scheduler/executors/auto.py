@@ -17,8 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from ..calls import Emitter, FixedList
-from ..trace import Trace
+from ..core.calls import Emitter, FixedList
+from ..tracing.trace import Trace
 from .base import Executor, Options, run_repeatedly
 
 CANDIDATES = {"host": ("threads", "serial"), "cuda": ("graph-cached", "streams", "serial")}
@@ -56,7 +56,7 @@ class _Candidate:
         return f"{self.executor.name} {us:{',.0f' if us >= 100 else '.3g'}} us"
 
 
-class AutoExecutor:
+class AutoExecutor(Executor):
     """The fastest of several executors, or the first, where none is clearly faster.
 
     Attributes:

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Literal, Protocol, get_args
+from types import TracebackType
+from typing import Literal, Protocol, Self, get_args
 
-from ..calls import Emitter, FixedList, KernelCall
-from ..driver import Driver
-from ..emission import Feeder
-from ..gpu_model.spec import GpuSpec
-from ..planning import PLANNERS
-from ..policies import ORDER_POLICIES, STREAM_POLICIES
-from ..profiles import Profile
-from ..recorder import Recorder
-from ..segments import Segments
-from ..trace import Record, Trace
+from ..core.calls import Emitter, FixedList, KernelCall
+from ..core.emission import Feeder
+from ..core.errors import choose_one
+from ..core.policies import ORDER_POLICIES, STREAM_POLICIES
+from ..core.segments import Segments
+from ..cuda.driver import Driver
+from ..planning.planners import PLANNERS
+from ..planning.profiles import Profile
+from ..tracing.events import Record
+from ..tracing.trace import Trace
+from .recorder import Recorder
 
 Completion = Literal["events", "polling"]
 Device = Literal["host", "cuda"]
 
 
 class Executor(Protocol):
-    """Runs emitters to their end, in an order equivalent to program order."""
+    """Runs emitters to their end, in an order equivalent to program order.
+
+    Executors derive from this class, which makes them context managers that close themselves:
+
+        with make_executor("threads", segments=segments) as executor:
+            executor.run(emitters)
+    """
 
     name: str
 
+    @abstractmethod
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Run every call of every emitter once; a plain list of calls is an emitter too.
 
@@ -35,13 +45,21 @@ class Executor(Protocol):
         """
         ...
 
+    @abstractmethod
     def synchronize(self) -> None:
         """Block the host until everything that was issued has completed."""
         ...
 
+    @abstractmethod
     def close(self) -> None:
         """Give back threads, streams and events. The executor cannot be used afterwards."""
         ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +110,7 @@ class Options:
     driver: Driver | None = None
     candidates: str = ""
     model: str = "streams"
-    gpu: str | GpuSpec = "h200"
+    gpu: object = "h200"
 
     def __post_init__(self) -> None:
         for name in ("window", "streams", "workers", "graphs", "depth"):
@@ -110,9 +128,8 @@ class Options:
         }
         for name, known in choices.items():
             if getattr(self, name) not in known:
-                raise ValueError(
-                    f"executor option {name}={getattr(self, name)!r} is unknown; choose one of {', '.join(known)}"
-                )
+                value = getattr(self, name)
+                raise ValueError(f"executor option {name}={value!r} is unknown; {choose_one(value, known)}")
 
     def table(self, executor: str) -> Segments:
         """Return the segments table. Raises ValueError where none was given."""

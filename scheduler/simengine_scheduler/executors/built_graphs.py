@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from ..calls import KernelCall
-from ..driver import Driver
-from ..errors import CallError
-from ..graphs import RunTracker, chains, reduced
-from ..planning import PLANNERS, plan_chains
-from ..profiles import Profile
-from ..recorder import Recorder
+from ..core.calls import KernelCall
+from ..core.dependencies import RunTracker, chains, reduced
+from ..core.errors import CallError
+from ..cuda.driver import Driver
+from ..planning.planners import PLANNERS, plan_chains
+from ..planning.profiles import Profile
 from .base import Options
+from .recorder import Recorder
 
 
 @dataclass(frozen=True, slots=True)

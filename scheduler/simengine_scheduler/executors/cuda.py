@@ -7,11 +7,11 @@ from types import TracebackType
 from typing import Self
 from weakref import WeakKeyDictionary
 
-from ..calls import KernelCall
-from ..driver import Driver, EventPool
-from ..emission import Feeder
-from ..errors import CallError, call_failed, device_fault
-from ..recorder import Recorder
+from ..core.calls import KernelCall
+from ..core.emission import Feeder
+from ..core.errors import CallError, call_failed, device_fault
+from ..cuda.driver import Driver, EventPool
+from .recorder import Recorder
 
 
 class Lanes:

@@ -31,20 +31,20 @@ from weakref import ref
 
 import numpy as np
 
-from .. import cuda_graph
-from ..calls import KernelCall
-from ..device.cuda import CudaPrograms
+from ..core.calls import KernelCall
+from ..core.dependencies import chains
+from ..core.errors import call_stuck
+from ..cuda import graph as cuda_graph
 from ..device.image import STOP, STRIDE, WINDOW_THREADS, build_image, window_memory
 from ..device.layout import STATUS_WORDS, Layout, explain, lay_out, list_structs, outcome
 from ..device.occupancy import Multiprocessors
-from ..errors import call_stuck
-from ..graphs import chains
-from ..launch import CudaLaunch
-from ..recorder import Recorder
-from ..trace import Trace
+from ..device.programs import CudaPrograms
+from ..launch.cuda import CudaLaunch
+from ..tracing.trace import Trace
 from .base import Options
 from .built_graphs import BuiltGraph, Shape
 from .graph import GraphExecutor
+from .recorder import Recorder
 
 _RESET = (64, 256)  # grid and block of `reset`
 _OVERLAPS = 90  # architecture from which kernels of one stream may run together

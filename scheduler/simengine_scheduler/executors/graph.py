@@ -21,17 +21,17 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..calls import Emitter, FixedList, KernelCall
-from ..driver import CudaDriver, Driver, EventPool
-from ..emission import Feeder
-from ..recorder import Recorder, start_recording
-from ..trace import Trace
-from .base import Options, finish_run
+from ..core.calls import Emitter, FixedList, KernelCall
+from ..core.emission import Feeder
+from ..cuda.driver import CudaDriver, Driver, EventPool
+from ..tracing.trace import Trace
+from .base import Executor, Options, finish_run
 from .built_graphs import BuiltGraph, GraphBuilder, GraphStore
 from .cuda import CudaRun, Lanes, release, wait_for
+from .recorder import Recorder, start_recording
 
 
-class GraphExecutor:
+class GraphExecutor(Executor):
     """Launches runs of calls as CUDA graphs; `cached` says whether graphs are kept."""
 
     def __init__(self, options: Options, cached: bool) -> None:

@@ -17,7 +17,7 @@ Invariants
        starts on the device without the host.
     2. A job is launched once the jobs that it must come after are launched. Its stream waits for their events, where
        `StreamClocks` finds that it is not behind them already. Jobs cannot wait for each other; see
-       `simengine_scheduler/pipeline/cutting.py`.
+       `simengine_scheduler/jobs/cutting.py`.
     3. A worker with nothing in flight steals a job whose predecessors are complete.
     4. Working memory of a worker, and the graphs on it, are used by its stream alone.
     5. The host watches until every job is launched; then streams finish by themselves.
@@ -28,119 +28,27 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from time import perf_counter
 
-from ..calls import Emitter, FixedList, KernelCall
-from ..clocks import StreamClocks
-from ..driver import CudaDriver, Driver, EventPool
-from ..emission import Feeder
-from ..hazards import HazardTracker
-from ..pipeline.cutting import Job, JobCutter
-from ..pipeline.queues import JobQueues
-from ..recorder import start_recording
-from ..trace import Trace
-from .base import Options, finish_run
-from .cuda import CudaRun, Lanes, wait_for
+from ..core.calls import Emitter, FixedList, KernelCall
+from ..core.emission import Feeder
+from ..core.hazards import HazardTracker
+from ..cuda.driver import CudaDriver, Driver, EventPool
+from ..jobs.cutting import Job, JobCutter
+from ..tracing.trace import Trace
+from .base import Executor, Options, finish_run
+from .cuda import Lanes, wait_for
+from .pipeline_flow import Flow, Resources
 from .pipeline_launch import JobLauncher
 
 _BACKLOG = 8  # jobs a worker that are pulled before they can be launched
 _LIVE = 8192  # calls pulled and not complete, beyond which none is pulled
 
 
-class Flow(CudaRun):
-    """The jobs of one run, from the queues to their end."""
-
-    def __init__(self, executor: PipelineExecutor, trace: Trace, home: int, first: int = 0) -> None:
-        super().__init__(executor.name, executor.driver, executor.lanes.handles)
-        self.pool = executor.pool
-        self.pool.give_all()
-        self.trace = trace
-        self.home = home
-        self.lanes = executor.lanes
-        self.launcher = executor.launcher
-        self.workers = range(executor.options.streams)
-        self.queues = JobQueues(executor.options.streams, executor.options.depth)
-        self.clocks = StreamClocks(executor.options.streams)
-        self.jobs: dict[int, Job] = {}  # in queues and in flight
-        self.sinks: dict[int, list[int]] = {}  # the last calls of jobs in flight
-        self.latest_sinks: list[list[int]] = [[] for _ in self.workers]  # of each worker's latest job
-        self.first = first
-
-    def start(self) -> None:
-        """Put the run behind what the home stream holds."""
-        self.recorder = start_recording(self.trace, self.driver, self.home, self.first)
-        self.lanes.begin(self.home)
-
-    def put(self, job: Job) -> None:
-        """Enter a job in its home worker's queue."""
-        self.jobs[job.number] = job
-        self.queues.put(job.number, job.home, job.before)
-
-    def dispatch(self) -> None:
-        """Launch what workers have room for, then what those with nothing to do can steal."""
-        queues = self.queues
-        for worker in self.workers:
-            while queues.waiting and (number := queues.take(worker)) is not None:
-                self.launch(self.jobs[number], worker)
-        for worker in self.workers:
-            if queues.waiting and (number := queues.steal(worker)) is not None:
-                self.trace.counters.stolen += self.jobs[number].home != worker
-                self.launch(self.jobs[number], worker)
-
-    def launch(self, job: Job, worker: int) -> None:
-        """Put a job on a worker's stream, behind the jobs that it must come after."""
-        began = perf_counter()
-        handle, places = self.lanes.use(worker), self.clocks.places
-        waits = self.clocks.waits([other for other in job.before if other in places], worker)
-        for other in waits:
-            self.driver.wait(handle, places[other].event)
-        behind: list[int] = []
-        if self.recorder is not None:
-            behind = [*self.latest_sinks[worker], *(seq for other in waits for seq in self.sinks[other])]
-        sinks = self.launcher.launch(self, job, worker, handle, behind)
-        event = self.pool.take()
-        self.driver.record(event, handle)
-        self.clocks.put(job.number, worker, event)
-        self.sinks[job.number] = self.latest_sinks[worker] = sinks
-        counters = self.trace.counters
-        counters.jobs += 1
-        counters.job_seconds += perf_counter() - began
-
-    def poll(self) -> list[Job]:
-        """Ask once after the oldest job of each worker; return those that have completed."""
-        done = []
-        for worker, flying in enumerate(self.queues.flying):
-            if flying and self.driver.query(self.clocks.places[flying[0]].event):
-                number = self.queues.complete(worker)
-                self.pool.give(self.clocks.places.pop(number).event)
-                if self.recorder is not None:
-                    for seq in self.sinks[number]:
-                        self.recorder.observe(seq, worker)
-                del self.sinks[number]
-                done.append(self.jobs.pop(number))
-        return done
-
-    def fork_again(self, handle: int) -> None:
-        """Let a worker's stream wait for what the home stream holds by now."""
-        event = self.pool.take()
-        self.driver.record(event, self.home)
-        self.driver.wait(handle, event)
-        self.pool.give(event)
-
-    def finish(self) -> None:
-        """Join the streams; every job has been launched."""
-        self.lanes.join(self.home)
-        self.trace.counters.add_waits(self.clocks.asked, self.clocks.needed)
-        if self.recorder is not None and self.recorder.times:
-            self.driver.synchronize(self.home)
-            self.launcher.drop_timed()
-
-
 class _Emitted(Flow):
     """A flow of jobs that are cut from emitters as it goes."""
 
     def __init__(self, executor: PipelineExecutor, trace: Trace, home: int, emitters: Iterable[Emitter]) -> None:
-        super().__init__(executor, trace, home, executor.following)
+        super().__init__(executor.resources, trace, home, executor.following)
         self._executor = executor
         executor.tracker.clear()
         self.cutter = JobCutter(executor.tracker, len(self.workers))
@@ -199,7 +107,7 @@ class _Script:
         cutter.close_all()
         self.jobs = cutter.take_closed()
         for job in self.jobs:
-            executor.launcher.prepare(job)
+            executor.resources.launcher.prepare(job)
         place = {job.number: position for position, job in enumerate(self.jobs)}
         self.within = [[place[other] for other in job.before] for job in self.jobs]
         # A job that touches what another one touched in the former round, or in one before, comes after that of the
@@ -221,7 +129,7 @@ class _Script:
                 yield job
 
 
-class PipelineExecutor:
+class PipelineExecutor(Executor):
     """Runs jobs on worker streams with queues of their own, which take from each other."""
 
     name = "pipeline"
@@ -230,13 +138,18 @@ class PipelineExecutor:
         self.options = options
         self.tracker = HazardTracker(options.table(self.name).conflicts)
         self.following = 0  # sequence number of the next call
-        self.driver: Driver = options.driver if options.driver is not None else CudaDriver()
-        self.lanes = Lanes(self.driver, options.streams)
-        self.pool = EventPool(self.driver)
-        self.launcher = JobLauncher(self.name, options, self.driver)
+        driver: Driver = options.driver if options.driver is not None else CudaDriver()
+        lanes, pool = Lanes(driver, options.streams), EventPool(driver)
+        launcher = JobLauncher(self.name, options, driver)
+        self.resources = Resources(driver, lanes, pool, launcher, options.streams, options.depth)
         self._scripts: OrderedDict[tuple[int, ...], _Script] = OrderedDict()
         self._home = 0
-        self._finalizer = weakref.finalize(self, _release, self.pool, self.lanes, self.launcher)
+        self._finalizer = weakref.finalize(self, self.resources.close)
+
+    @property
+    def built(self) -> int:
+        """How many graphs were built."""
+        return self.resources.launcher.built
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Run the emitters' calls; on return the home stream waits for all of them."""
@@ -260,7 +173,7 @@ class PipelineExecutor:
     def _rounds(self, lists: Sequence[FixedList], times: int) -> Trace:
         home, trace = self._begin()
         script = self._script(lists)
-        with Flow(self, trace, home) as flow:
+        with Flow(self.resources, trace, home) as flow:
             if flow.recorder is not None:
                 for call in script.calls:
                     flow.recorder.enter(call)
@@ -279,7 +192,7 @@ class PipelineExecutor:
         return trace
 
     def _begin(self) -> tuple[int, Trace]:
-        self._home = self.driver.current_stream() if self.options.stream is None else self.options.stream
+        self._home = self.resources.driver.current_stream() if self.options.stream is None else self.options.stream
         return self._home, Trace(self.name, self.options.record)
 
     def _script(self, lists: Sequence[FixedList]) -> _Script:
@@ -288,21 +201,15 @@ class PipelineExecutor:
         if script is None:
             script = self._scripts[key] = _Script(lists, self)
             if len(self._scripts) > self.options.graphs:
-                self.launcher.forget(self._scripts.popitem(last=False)[1].jobs)
+                self.resources.launcher.forget(self._scripts.popitem(last=False)[1].jobs)
         self._scripts.move_to_end(key)
         return script
 
     def synchronize(self) -> None:
         """Block the host until the home stream of the last run is empty, and with it every call of the run."""
-        wait_for(self._home, self.name, self.driver)
+        wait_for(self._home, self.name, self.resources.driver)
 
     def close(self) -> None:
         """Destroy streams, events and graphs, once their work is done, and let scripts go."""
         self._finalizer()
         self._scripts.clear()
-
-
-def _release(pool: EventPool, lanes: Lanes, launcher: JobLauncher) -> None:
-    pool.close()
-    lanes.close()
-    launcher.close()

@@ -8,20 +8,35 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from ..calls import KernelCall
-from ..driver import Driver
-from ..errors import CallError, call_failed
-from ..pipeline.cutting import Job
-from ..pipeline.kinds import Instance, JobKind, JobLaunch
-from ..recorder import Recorder
+from ..core.calls import KernelCall
+from ..core.errors import CallError, call_failed
+from ..cuda.driver import Driver, EventPool
+from ..jobs.cutting import Job
+from ..jobs.kinds import Instance, JobKind, JobLaunch
+from ..tracing.trace import Trace
 from .base import Options
 from .built_graphs import BuiltGraph, GraphBuilder, GraphStore
-from .cuda import issue_call
+from .cuda import CudaRun, Lanes, issue_call
+from .recorder import Recorder
 
-if TYPE_CHECKING:
-    from .pipeline import Flow
+
+class JobRun(CudaRun):
+    """The scope of one run of jobs: what a launcher needs to know of it."""
+
+    def __init__(self, executor: str, driver: Driver, lanes: Lanes, pool: EventPool, trace: Trace, home: int) -> None:
+        super().__init__(executor, driver, lanes.handles)
+        self.lanes = lanes
+        self.pool = pool
+        self.trace = trace
+        self.home = home
+
+    def fork_again(self, handle: int) -> None:
+        """Let a worker's stream wait for what the home stream holds by now."""
+        event = self.pool.take()
+        self.driver.record(event, self.home)
+        self.driver.wait(handle, event)
+        self.pool.give(event)
 
 
 class _Fixed:
@@ -62,7 +77,7 @@ class JobLauncher:
     """Launches jobs on streams, and keeps their graphs."""
 
     def __init__(self, executor: str, options: Options, driver: Driver) -> None:
-        self._executor = executor
+        self.executor = executor
         self._driver = driver
         self._workers = options.streams
         self._most = options.graphs
@@ -78,26 +93,26 @@ class JobLauncher:
         """How many graphs were built."""
         return self._builder.built
 
-    def launch(self, flow: Flow, job: Job, worker: int, handle: int, behind: Sequence[int]) -> list[int]:
+    def launch(self, run: JobRun, job: Job, worker: int, handle: int, behind: Sequence[int]) -> list[int]:
         """Put a job on a worker's stream, where all of it comes after the calls `behind`; return its last calls."""
         if job.fixed is not None:
-            flow.latest = job.fixed.calls[-1]
+            run.latest = job.fixed.calls[-1]
             graph = self._graph_for(job.fixed)
         else:
             calls = tuple(job.calls.values())
-            flow.latest = calls[-1]
+            run.latest = calls[-1]
             if isinstance(calls[0].launch, JobLaunch):
-                return self._launch_whole(flow, *next(iter(job.calls.items())), calls[0].launch, worker, handle, behind)
+                return self._launch_whole(run, *next(iter(job.calls.items())), calls[0].launch, worker, handle, behind)
             found = self._graph_of(calls)
             if found is None:
-                return self._issue(flow, job, worker, handle, behind)
+                return self._issue(run, job, worker, handle, behind)
             graph = found
         sinks, launched = list[int](), graph.handle
-        if flow.recorder is not None:
-            sinks, launched = self._record(flow.recorder, job, graph, worker, behind)
+        if run.recorder is not None:
+            sinks, launched = self._record(run.recorder, job, graph, worker, behind)
         self._driver.launch_graph(launched, handle)
-        flow.trace.counters.launches += 1
-        flow.trace.counters.add_waits(graph.shape.asked, graph.shape.edges)
+        run.trace.counters.launches += 1
+        run.trace.counters.add_waits(graph.shape.asked, graph.shape.edges)
         return sinks
 
     def _record(
@@ -149,18 +164,18 @@ class JobLauncher:
             self._seen.popitem(last=False)
         return None
 
-    def _issue(self, flow: Flow, job: Job, worker: int, handle: int, behind: Sequence[int]) -> list[int]:
-        self._record_waits(flow, worker, behind)
+    def _issue(self, run: JobRun, job: Job, worker: int, handle: int, behind: Sequence[int]) -> list[int]:
+        self._record_waits(run, worker, behind)
         seq = -1
         for seq, call in job.calls.items():
-            flow.latest = call
-            issue_call(flow, call, seq, handle, worker)
-        flow.trace.counters.launches += len(job.calls)
+            run.latest = call
+            issue_call(run, call, seq, handle, worker)
+        run.trace.counters.launches += len(job.calls)
         return [seq]
 
     def _launch_whole(
         self,
-        flow: Flow,
+        run: JobRun,
         seq: int,
         call: KernelCall,
         launch: JobLaunch,
@@ -169,33 +184,33 @@ class JobLauncher:
         behind: Sequence[int],
     ) -> list[int]:
         """Launch a job of some kind on the worker's own memory."""
-        self._record_waits(flow, worker, behind)
+        self._record_waits(run, worker, behind)
         try:
-            ready = self._ready_for(flow, launch, handle)
+            ready = self._ready_for(run, launch, handle)
         except CallError:
             raise
         except Exception as error:
-            raise call_failed(call, self._executor, error) from error
+            raise call_failed(call, self.executor, error) from error
         if ready.graph is None:
-            issue_call(flow, call, seq, handle, worker)
+            issue_call(run, call, seq, handle, worker)
         else:
-            recorder = flow.recorder
+            recorder = run.recorder
             if recorder is not None:
                 recorder.issue(seq, worker)
                 recorder.before_launch(seq, handle)
             self._driver.launch_graph(ready.graph.handle, handle)
             if recorder is not None:
                 recorder.after_launch(seq, handle)
-        flow.trace.counters.launches += 1
+        run.trace.counters.launches += 1
         return [seq]
 
-    def _ready_for(self, flow: Flow, launch: JobLaunch, handle: int) -> _Ready:
+    def _ready_for(self, run: JobRun, launch: JobLaunch, handle: int) -> _Ready:
         """What runs a kind of job on a stream, with the arguments of this one."""
         key = launch.kind, handle
         instance = launch.kind.instance(handle, launch.values)
         ready = self._ready.get(key)
         if ready is None or not ready.serves(instance):
-            flow.fork_again(handle)  # memory that was made meanwhile may be in use on the home stream
+            run.fork_again(handle)  # memory that was made meanwhile may be in use on the home stream
             if (old := self._ready.pop(key, None)) is not None:
                 self._drop(old.graph)
             ready = self._ready[key] = _Ready(instance, self._build(instance))
@@ -212,10 +227,10 @@ class JobLauncher:
         calls = tuple(instance.calls)
         return None if len(calls) == 1 else self._builder.make(calls, calls, updatable=True)
 
-    def _record_waits(self, flow: Flow, worker: int, behind: Sequence[int]) -> None:
-        if flow.recorder is not None:
+    def _record_waits(self, run: JobRun, worker: int, behind: Sequence[int]) -> None:
+        if run.recorder is not None:
             for other in behind:
-                flow.recorder.wait(other, worker)
+                run.recorder.wait(other, worker)
 
     def _drop(self, graph: BuiltGraph | None) -> None:
         if graph is not None:

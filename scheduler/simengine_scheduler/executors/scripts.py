@@ -16,14 +16,14 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
-from ..calls import FixedList
-from ..driver import Driver, EventPool
-from ..emission import Feeder
-from ..planning import Place, plan_calls
-from ..recorder import start_recording
-from ..trace import Trace
+from ..core.calls import FixedList
+from ..core.emission import Feeder
+from ..cuda.driver import Driver, EventPool
+from ..planning.planners import Place, plan_calls
+from ..tracing.trace import Trace
 from .base import Options
 from .cuda import CudaRun, Lanes, issue_call
+from .recorder import start_recording
 
 
 class Script:

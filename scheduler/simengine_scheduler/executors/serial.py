@@ -14,17 +14,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from ..calls import Emitter
-from ..driver import CudaDriver, Driver, EventPool
-from ..emission import Feeder
-from ..errors import call_failed
-from ..recorder import Recorder, start_recording
-from ..trace import Trace
-from .base import Options, finish_run, run_on_host
+from ..core.calls import Emitter
+from ..core.emission import Feeder
+from ..core.errors import call_failed
+from ..cuda.driver import CudaDriver, Driver, EventPool
+from ..tracing.trace import Trace
+from .base import Executor, Options, finish_run, run_on_host
 from .cuda import CudaRun, issue_call, wait_for
+from .recorder import Recorder, start_recording
 
 
-class SerialExecutor:
+class SerialExecutor(Executor):
     """Program order on one stream; `device` chooses between the host and CUDA."""
 
     name = "serial"

@@ -13,16 +13,16 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
-from ..calls import Emitter
-from ..emission import Feeder
-from ..errors import call_failed
-from ..recorder import start_recording
-from ..trace import Trace
-from ..window import Window
-from .base import Options, finish_run, run_on_host
+from ..core.calls import Emitter
+from ..core.emission import Feeder
+from ..core.errors import call_failed
+from ..core.window import Window
+from ..tracing.trace import Trace
+from .base import Executor, Options, finish_run, run_on_host
+from .recorder import start_recording
 
 
-class ShuffledExecutor:
+class ShuffledExecutor(Executor):
     """Runs ready calls in random order, one at a time."""
 
     name = "shuffled"

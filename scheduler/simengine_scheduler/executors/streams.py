@@ -30,17 +30,17 @@ import weakref
 from collections.abc import Iterable
 from time import perf_counter
 
-from ..calls import Emitter, KernelCall
-from ..clocks import StreamClocks
-from ..driver import CudaDriver, Driver, EventPool
-from ..emission import Feeder
-from ..hazards import HazardTracker
-from ..planning import Place, in_program_order
-from ..policies import STREAM_POLICIES, StreamState
-from ..recorder import start_recording
-from ..trace import Trace
-from .base import Options, finish_run
+from ..core.calls import Emitter, KernelCall
+from ..core.emission import Feeder
+from ..core.hazards import HazardTracker
+from ..core.policies import STREAM_POLICIES, StreamState
+from ..cuda.driver import CudaDriver, Driver, EventPool
+from ..planning.clocks import StreamClocks
+from ..planning.planners import Place, in_program_order
+from ..tracing.trace import Trace
+from .base import Executor, Options, finish_run
 from .cuda import CudaRun, Lanes, issue_call, release, wait_for
+from .recorder import start_recording
 from .scripts import ScriptRun, Scripts
 
 
@@ -147,7 +147,7 @@ class _ByPolicy(Issuer):
         self.state.put(seq, stream)
 
 
-class StreamsExecutor:
+class StreamsExecutor(Executor):
     """Issues calls to CUDA streams behind events, at once."""
 
     name = "streams"

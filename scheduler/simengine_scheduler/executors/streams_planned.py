@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from time import perf_counter
 
-from ..calls import Emitter, KernelCall
-from ..emission import Feeder
-from ..planning import PLANNERS, Place, Work, by_plan
-from ..profiles import Profile
-from ..trace import Trace
+from ..core.calls import Emitter, KernelCall
+from ..core.emission import Feeder
+from ..planning.planners import PLANNERS, Place, Work, by_plan
+from ..planning.profiles import Profile
+from ..tracing.trace import Trace
 from .base import Options
 from .cuda import issue_call
 from .streams import Issuer, StreamsExecutor

@@ -19,15 +19,15 @@ import weakref
 from collections.abc import Iterable
 from time import perf_counter
 
-from ..calls import Emitter, KernelCall
-from ..driver import CudaDriver, Driver, EventPool
-from ..emission import Feeder
-from ..policies import ORDER_POLICIES
-from ..recorder import start_recording
-from ..trace import Trace
-from ..window import Window
-from .base import Options, finish_run
+from ..core.calls import Emitter, KernelCall
+from ..core.emission import Feeder
+from ..core.policies import ORDER_POLICIES
+from ..core.window import Window
+from ..cuda.driver import CudaDriver, Driver, EventPool
+from ..tracing.trace import Trace
+from .base import Executor, Options, finish_run
 from .cuda import CudaRun, Lanes, issue_call, release, wait_for
+from .recorder import start_recording
 
 
 class _Issuer(CudaRun):
@@ -90,7 +90,7 @@ class _Issuer(CudaRun):
         self.flights = running
 
 
-class PollingExecutor:
+class PollingExecutor(Executor):
     """Issues calls to CUDA streams once everything before them has been seen complete."""
 
     name = "streams"

@@ -23,14 +23,14 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable
 
-from ..calls import Emitter, KernelCall
-from ..emission import Feeder
-from ..errors import call_failed
-from ..policies import ORDER_POLICIES, OrderPolicy
-from ..recorder import start_recording
-from ..trace import Trace
-from ..window import Window
-from .base import Options, finish_run, run_on_host
+from ..core.calls import Emitter, KernelCall
+from ..core.emission import Feeder
+from ..core.errors import call_failed
+from ..core.policies import ORDER_POLICIES, OrderPolicy
+from ..core.window import Window
+from ..tracing.trace import Trace
+from .base import Executor, Options, finish_run, run_on_host
+from .recorder import start_recording
 
 _IDLE_SECONDS = 5e-4
 
@@ -197,7 +197,7 @@ class _Pool:
         self._changed.notify_all()
 
 
-class ThreadsExecutor:
+class ThreadsExecutor(Executor):
     """Runs ready calls on `workers` threads, the caller's among them."""
 
     name = "threads"

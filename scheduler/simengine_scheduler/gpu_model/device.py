@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from ..calls import KernelCall
+from ..core.calls import KernelCall
 from .batches import Batch, NodeBatch
 from .clock import Clock
 from .processors import Kernel, Processors

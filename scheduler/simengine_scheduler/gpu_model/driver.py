@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..hazards import Segs
+from ..core.hazards import Segs
 from .clock import Clock
 from .device import Device, Graph, Marker
 from .processors import Kernel

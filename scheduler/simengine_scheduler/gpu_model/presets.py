@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..core.errors import choose_one
 from .spec import GpuSpec, HostSpec
 
 _H200 = GpuSpec(
@@ -52,10 +53,10 @@ GPUS: dict[str, GpuSpec] = {
 }
 
 
-def gpu_named(gpu: str | GpuSpec) -> GpuSpec:
-    """Return a GPU by name, or the one given. Raises ValueError for a name that is not known."""
+def gpu_named(gpu: object) -> GpuSpec:
+    """Return a GPU by its name, or the `GpuSpec` that was given. Raises ValueError for a name that is not known."""
     if isinstance(gpu, GpuSpec):
         return gpu
-    if gpu not in GPUS:
-        raise ValueError(f"unknown GPU {gpu!r}; choose one of {', '.join(sorted(GPUS))}, or give a GpuSpec")
+    if not isinstance(gpu, str) or gpu not in GPUS:
+        raise ValueError(f"unknown GPU {gpu!r}; {choose_one(gpu, sorted(GPUS))}, or give a GpuSpec")
     return GPUS[gpu]

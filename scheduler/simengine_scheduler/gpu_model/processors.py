@@ -18,9 +18,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..calls import KernelCall
-from ..recording import LaunchShape
+from ..core.calls import KernelCall
 from .clock import Clock
+from .recording import LaunchShape
 from .spec import GpuSpec
 
 

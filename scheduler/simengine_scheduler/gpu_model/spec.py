@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 
-from ..calls import Cost
-from ..recording import LaunchShape
+from ..core.calls import Cost
+from .recording import LaunchShape
 
 _WARP = 32
 _REGISTER_UNIT = 256  # registers are given to a warp in such portions

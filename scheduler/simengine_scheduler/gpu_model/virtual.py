@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, Protocol
 
-from ..calls import AwaitCounts, Emitter, FixedList, Item, KernelCall
-from ..profiles import Need, Profile
-from ..recording import LaunchShape, RecordedLaunch, shape_of
+from ..core.calls import AwaitCounts, Emitter, FixedList, Item, KernelCall
+from ..planning.profiles import Need, Profile
 from .processors import Kernel
+from .recording import LaunchShape, RecordedLaunch, shape_of
 from .spec import GpuSpec
 
 

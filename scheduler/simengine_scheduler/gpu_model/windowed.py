@@ -18,12 +18,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from ..calls import Emitter, FixedList
-from ..emission import Feeder
+from ..core.calls import Emitter, FixedList
+from ..core.emission import Feeder
+from ..core.policies import ORDER_POLICIES
+from ..core.window import Window
 from ..executors.base import Options
-from ..policies import ORDER_POLICIES
-from ..trace import Step, Trace
-from ..window import Window
+from ..tracing.events import Step
+from ..tracing.trace import Trace
 from .clock import Clock, Process, Signal
 from .device import Device
 from .processors import Kernel

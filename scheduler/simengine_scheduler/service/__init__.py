@@ -2,7 +2,7 @@
 
 In the process that has the GPU or the cores:      In each client:
 
-    with simengine_scheduler.serve("/tmp/owner") as owner:       client = simengine_scheduler.connect("/tmp/owner")
+    with service.serve("/tmp/owner") as owner:       client = service.connect("/tmp/owner")
         owner.join()                                   x = client.allocate("x", 1024)
                                                        scale = client.library("kernels.so", "scale")
                                                        call = ClientCall("scale", scale, ("x",), updates=("x",))

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..calls import Launch
-from ..driver import is_cuda_fault
-from ..launch import BufferSet, CudaLaunch
+from ..core.calls import Launch
+from ..cuda.driver import is_cuda_fault
+from ..launch.arguments import BufferSet
+from ..launch.cuda import CudaLaunch
 from .channel import Message, take
 from .memory import Block
 from .wire import CallMessage

@@ -21,11 +21,10 @@ import time
 from collections import deque
 from collections.abc import Iterator
 
-from ..calls import IDLE, Idle, KernelCall
-from ..driver import Driver, EventPool
-from ..segments import Segments
-from .lists import Submission
-from .session import Session
+from ..core.calls import IDLE, Idle, KernelCall
+from ..core.segments import Segments
+from ..cuda.driver import Driver, EventPool
+from .lists import Submission, Submitter
 
 _BATCH = 8  # calls that are taken at once: the lock costs as much as they do
 
@@ -37,9 +36,9 @@ class Exchange:
         self._table = table
         self._driver = driver
         self._events = EventPool(driver) if driver is not None else None
-        self._fences: dict[Session, deque[tuple[int, Submission]]] = {}  # (event, submission) on the device
+        self._fences: dict[Submitter, deque[tuple[int, Submission]]] = {}  # (event, submission) on the device
         self._changed = threading.Condition()
-        self._turns: deque[Session] = deque()
+        self._turns: deque[Submitter] = deque()
         self._flying = 0
         self._closed = self._abandoned = False
 
@@ -49,7 +48,7 @@ class Exchange:
             submission.session.queue.append(submission)
             self._take_turns(submission.session)
 
-    def lose(self, session: Session) -> None:
+    def lose(self, session: Submitter) -> None:
         """A client is gone: drop its queue, and free what it has once nothing of it is flying."""
         with self._changed:
             session.lost = True
@@ -112,7 +111,7 @@ class Exchange:
                     turns.popleft()
         return calls
 
-    def _take_turns(self, session: Session) -> None:
+    def _take_turns(self, session: Submitter) -> None:
         if session not in self._turns:
             self._turns.append(session)
             self._changed.notify_all()

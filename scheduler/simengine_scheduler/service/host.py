@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from ..calls import Launch
-from ..launch import Buffer, BufferSet, HostLaunch, PythonLaunch
+from ..core.calls import Launch
+from ..launch.arguments import Buffer, BufferSet
+from ..launch.host import HostLaunch, PythonLaunch
 from .channel import Message, take
 from .memory import Block
 from .wire import CallMessage

@@ -18,23 +18,66 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from ..calls import KernelCall, Launch, Tag
-from ..driver import Driver
-from ..graphs import dependencies
-from ..segments import Segments
+from ..core.calls import KernelCall, Launch, Tag
+from ..core.dependencies import dependencies
+from ..core.segments import Segments
+from ..cuda.driver import Driver
+from .memory import SharedArray
 from .wire import Access, CallMessage
 
-if TYPE_CHECKING:
-    from .session import Session
+
+class Submitter(Protocol):
+    """Who submits lists: what lists and the exchange know of the session of a client.
+
+    Attributes:
+        name: of the client.
+        slot: a number that no other connected client has.
+        lost: whether the client is gone.
+        queue: submissions of which no call has been pulled.
+        flying: how many submissions have been begun and have not ended.
+        failures: how many lists have failed.
+        failed_call, failure: the call of the latest failure, and what it raised.
+        buffers: the client's memory by name.
+    """
+
+    name: str
+    slot: int
+    lost: bool
+    queue: deque[Submission]
+    flying: int
+    failures: int
+    failed_call: str
+    failure: str
+    buffers: dict[str, SharedArray]
+
+    def begin(self, table: Segments, ended: Callable[[Submission, int], None]) -> None:
+        """Take the next submission from the queue."""
+        ...
+
+    def pull(self) -> KernelCall | None:
+        """Return the next call of the submission begun last, or None when there is none left."""
+        ...
+
+    def fail(self, submission: Submission) -> None:
+        """Note that a call of a submission failed."""
+        ...
+
+    def report(self, submission: Submission) -> None:
+        """Tell the client that a submission has ended."""
+        ...
+
+    def release(self) -> None:
+        """Free everything that the client has."""
+        ...
 
 
 @dataclass(eq=False, slots=True)
 class Submission:
     """One run of a list. `known` is the number of failures its client knew of when it submitted."""
 
-    session: Session
+    session: Submitter
     definition: Definition
     ticket: int
     known: int
@@ -134,7 +177,7 @@ class Definition:
         """Whether an error has ended the CUDA context."""
         return self.driver is not None and self.driver.is_fault(error)
 
-    def bind(self, session: Session, table: Segments, ended: Callable[[Submission, int], None]) -> None:
+    def bind(self, session: Submitter, table: Segments, ended: Callable[[Submission, int], None]) -> None:
         """Intern segments and make the calls.
 
         Done where the executor pulls, never on the thread that receives: a hazard tracker must not meet a table that

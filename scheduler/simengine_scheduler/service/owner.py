@@ -26,9 +26,10 @@ from multiprocessing.connection import Connection, Listener, answer_challenge, d
 from types import TracebackType
 from typing import Any, Self
 
-from ..driver import CudaDriver, Driver
-from ..executors import Executor, make_executor
-from ..segments import Segments
+from ..core.segments import Segments
+from ..cuda.driver import CudaDriver, Driver
+from ..executors.base import Executor
+from ..registry import make_executor
 from .channel import Channel, MalformedMessage, take
 from .errors import OwnerLost
 from .exchange import Exchange

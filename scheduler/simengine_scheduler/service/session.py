@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from ..calls import KernelCall, Launch
-from ..driver import Driver
-from ..launch import BufferSet
-from ..segments import Segments
+from ..core.calls import KernelCall, Launch
+from ..core.segments import Segments
+from ..cuda.driver import Driver
+from ..launch.arguments import BufferSet
 from .channel import Channel, MalformedMessage, Message, take
 from .lists import Definition, Submission
 from .memory import Block, SharedArray, layout_from_wire, size_of

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simengine_scheduler import (
+from simengine_scheduler.service import (
     Client,
     ClientCall,
     ListFailed,
@@ -24,7 +24,7 @@ from simengine_scheduler import (
     connect,
     serve,
 )
-from simengine_scheduler.testing import FakeDevice
+from simengine_scheduler.testing.fake_device import FakeDevice
 from tests.scheduler.service.owners import DEVICE, HOST, Gate, make_owner, mix, mixed, step_of
 
 BUFFERS = ["a", "b", "c"]
