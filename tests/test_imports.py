@@ -9,8 +9,10 @@ import pkgutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
 import simengine
@@ -19,6 +21,7 @@ from tests.checkout import ROOT, SOURCES
 PACKAGES = {path.parent.name: path.parent for source in SOURCES for path in source.glob("simengine*/__init__.py")}
 PHYSICS = ROOT / "simengine" / "physics"
 JAX_FORMS = sorted(PHYSICS.rglob("*_jax.py"))
+WITHOUT_CYCLES = ("simengine_scheduler",)
 DECLARATIONS_THAT_JAX_NEEDS = ("simengine.physics.stage", "simengine.physics.collision.narrowphase")
 
 
@@ -79,3 +82,35 @@ def test_no_module_hides_a_public_name(name: str) -> None:
 def test_importing_the_engine_leaves_out(heavy: str) -> None:
     code = f"import sys, simengine, simengine_scheduler; sys.exit({heavy!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("package", WITHOUT_CYCLES)
+def test_no_modules_import_each_other(package: str) -> None:
+    """Imports within functions and for type checkers count, and so do those from the package itself."""
+    graph = grimp.build_graph(package, cache_dir=None)
+    try:
+        TopologicalSorter({name: graph.find_modules_directly_imported_by(name) for name in graph.modules}).prepare()
+    except CycleError as error:
+        pytest.fail(" is imported by ".join(error.args[1]))
+
+
+def test_the_scheduler_runs_without_what_only_others_need() -> None:
+    """A first program loads none of these packages, and no room of the scheduler that studies or serves the core."""
+    program = """
+import sys
+
+ABSENT = ("cuda", "cupy", "gymnasium", "jax", "matplotlib", "mujoco", "simengine")
+sys.modules.update(dict.fromkeys(ABSENT))  # an import of these raises ImportError
+
+import simengine_scheduler as s
+
+x = (segments := s.Segments()).intern("x")
+ran = []
+call = s.KernelCall("append", s.PythonLaunch(lambda: ran.append(1)), (), (x,))
+with s.make_executor("threads", segments=segments, record="order") as executor:
+    trace = executor.run([[call, call]])
+assert ran == [1, 1] and s.validate(trace.order, trace, segments) == []
+rooms = {name.split(".")[1] for name in sys.modules if name.startswith("simengine_scheduler.")}
+assert rooms.isdisjoint({"gpu_model", "service", "study", "testing"}), rooms
+"""
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT / "scheduler", check=True)
