@@ -10,7 +10,8 @@ In the process that has the GPU or the cores:      In each client:
                                                        client.submit(step).wait()
 """
 
-from .client import Client, ClientCall, ClientList, Ticket, connect
+from .calls import ClientCall, ClientList
+from .client import Client, Ticket, connect
 from .errors import ListFailed, OwnerLost, QueueFull, RequestRefused, ServiceError
 from .owner import Owner, serve
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from simengine_scheduler.core import Launch
 from simengine_scheduler.launch import BufferSet
-from simengine_scheduler.service import ClientCall, Owner, serve
-from simengine_scheduler.service.client import Client, ClientList
+from simengine_scheduler.service import Client, ClientCall, ClientList, Owner, serve
 from simengine_scheduler.service.host import HostKernels
 from simengine_scheduler.service.wire import CallMessage
 from simengine_scheduler.testing.fake_device import FakeDevice
