@@ -256,6 +256,6 @@ def test_an_emitter_that_raises_passes_through() -> None:
     with pytest.raises(LookupError, match="world 3"):
         executor.run([emitter()])
     assert executor.run([[call]]).counters.calls == 1
-    with pytest.raises(ValueError, match=r"repeat\(\) was asked for 0 rounds; ask for at least 1"):
+    with pytest.raises(ValueError, match=r"repeat\(\) of executor 'pipeline' got times=0; give at least 1"):
         executor.repeat([FixedList([call])], 0)
     executor.close()

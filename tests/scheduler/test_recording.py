@@ -104,7 +104,7 @@ def damaged(change: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.update(version=2), "says version 2"),
+        (lambda d: d.update(version=2), "has version 2, not"),
         (lambda d: d.pop("segments"), "damaged"),
         (lambda d: d["emitters"][0].update(items=[0, 0]), "each of its 1 calls once"),
         (lambda d: d["emitters"][0].update(items=[-1, 0]), "awaits call 0"),
@@ -179,7 +179,7 @@ def test_pauses_are_left_out_and_overhead_subtracted() -> None:
 def test_what_cannot_be_recorded_is_refused() -> None:
     table = Segments()
     call = KernelCall("k", PythonLaunch(lambda: None), (), (table.intern("x"),))
-    with pytest.raises(ValueError, match="give it record='times'"):
+    with pytest.raises(ValueError, match="give its inner executor record='times'"):
         ListRecorder(make_executor("serial", record="order"), table).run([[call]])
     with pytest.raises(ValueError, match="which it has not yielded"):
         ListRecorder(make_executor("serial", record="times"), table).run([[AwaitCounts(call)]])

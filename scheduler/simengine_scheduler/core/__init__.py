@@ -1,6 +1,6 @@
 """The core: what a kernel call touches, which calls must wait for which, and what may run next.
 
-Everything here is pure Python that needs no GPU, no threads and no clock. In the order in which a call meets them:
+Everything here is pure Python without a GPU, threads or a clock. The modules, in the order in which a call meets them:
 
     segments      names for pieces of memory
     calls         a kernel call with the segments that it reads, writes and updates

@@ -8,15 +8,19 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Launch(Protocol):
-    """How a call reaches its processor."""
+    """How a call is started on its processor, a GPU or the host."""
 
     def issue(self, stream: int) -> None:
-        """Start the kernel on a CUDA stream handle and return, or, on the host (stream 0), run it to its end."""
+        """Start the kernel.
+
+        Args:
+            stream: a CUDA stream handle. On the host it is 0, and the call runs to its end.
+        """
         ...
 
 
 class Cost(NamedTuple):
-    """What a call is expected to take: floating point operations, bytes moved, shared memory a block [bytes]."""
+    """A hint of what a call takes: floating point operations, bytes moved, shared memory of a block [bytes]."""
 
     flops: float = 0.0
     bytes: float = 0.0
@@ -46,11 +50,19 @@ _UNPLANNED = _Unplanned()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelCall:
-    """One kernel launch with the segments it touches. Prebuild it, and yield the same object as often as it is due.
+    """One kernel launch with the segments that it touches. Build it once, and yield the same object every time.
 
-    `reads`, `writes` and `updates` are ids of a `Segments` table; an update is a read and a write through one pointer.
-    Of those that are also `tiled`, each tile of the call touches its own part only (see `Tiling`), so that
-    executor `device` lets calls wait for one another tile by tile. A call is equal only to itself.
+    A call is equal only to itself.
+
+    Attributes:
+        name: shown in traces and errors.
+        launch: starts the kernel.
+        reads, writes: ids of a `Segments` table.
+        updates: ids of segments that the kernel reads and writes through one pointer.
+        cost: a hint for policies and planners.
+        tag: where the call comes from.
+        tiled: those of the segments above of which each tile of the call touches only a part of its own (see `Tiling`).
+            Executor `device` then lets calls wait for each other tile by tile.
     """
 
     name: str
@@ -66,16 +78,17 @@ class KernelCall:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AwaitCounts:
-    """Yielded by an emitter that needs numbers: it resumes when its latest yielded `call` has completed.
+    """Yielded by an emitter that needs numbers which `call` computes.
 
-    What the call wrote to host-visible memory may then be read. Other emitters go on meanwhile.
+    The emitter resumes when the call, as it was yielded last, has completed. The emitter may then read what the call
+    wrote to memory that the host can see. Other emitters go on meanwhile.
     """
 
     call: KernelCall
 
 
 class Idle:
-    """Yielded, as `IDLE`, by an emitter that has no call at present but may have one soon; it is asked again."""
+    """Yielded as `IDLE` by an emitter that has no call yet but may have one soon. The executor asks it again."""
 
     __slots__ = ()
 
@@ -84,7 +97,10 @@ IDLE = Idle()
 
 
 class FixedList(tuple[KernelCall, ...]):
-    """Calls that are run again and again in this order; equal only to itself, so that what was made of it is found."""
+    """A list of calls that is run again and again.
+
+    A list is equal only to itself. Executors find what they have prepared for it, such as a CUDA graph, by identity.
+    """
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Dependency graphs of runs of calls: which calls each must wait for, without those that others imply."""
+"""Dependency graphs of runs of calls: which earlier calls each call must wait for."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from .hazards import HazardTracker
 
 
 class RunTracker:
-    """Finds what calls must wait for, run after run; what it knows of combinations of segments serves later runs."""
+    """Finds what calls must wait for. What it learns about combinations of segments makes later runs cheaper."""
 
     def __init__(self, conflicts: list[tuple[int, ...]]) -> None:
         self._tracker = HazardTracker(conflicts)
         self._following = 0  # sequence numbers grow from run to run
 
     def upstream_of(self, calls: Sequence[KernelCall]) -> list[set[int]]:
-        """For each call of a run, by position, the earlier calls that the hazard check has it wait for.
+        """Return for each call of a run, by position, the earlier calls that it must wait for.
 
-        Of calls with one set of segments that writes, only the newest is named; see `HazardTracker`.
+        Of several calls that touch the same segments and write, only the newest is named; see `HazardTracker`.
         """
         tracker, first = self._tracker, self._following
         self._following += len(calls)
@@ -27,9 +27,9 @@ class RunTracker:
 
 
 def reduced(upstream: Sequence[Iterable[int]]) -> list[tuple[int, ...]]:
-    """The transitive reduction: for each call those that it must come directly after, newest first.
+    """Return the transitive reduction: for each call those that it must come directly after, newest first.
 
-    A wait is left out where another one implies it.
+    A wait that another wait implies is left out.
     """
     behind: list[int] = []  # bit sets of all calls that a call comes after
     found = []
@@ -45,14 +45,14 @@ def reduced(upstream: Sequence[Iterable[int]]) -> list[tuple[int, ...]]:
 
 
 def dependencies(calls: Sequence[KernelCall], conflicts: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """For each call, by position, the earlier calls that it must come directly after, newest first."""
+    """Return for each call, by position, the earlier calls that it must come directly after, newest first."""
     return reduced(RunTracker(conflicts).upstream_of(calls))
 
 
 def chains(waits: Sequence[tuple[int, ...]]) -> list[int]:
-    """A row for each call, so that the calls of a row come one after another: to show a graph as streams.
+    """Return a row for each call, which shows a graph as if it ran on streams: calls of one row follow each other.
 
-    A call joins the row of the newest call it waits for that nothing has joined yet.
+    A call joins the row of the newest call that it waits for, if no other call has joined there.
     """
     rows, ends = list[int](), dict[int, int]()
     for seq, direct in enumerate(waits):

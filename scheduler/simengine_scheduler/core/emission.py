@@ -1,7 +1,8 @@
 """The feeder: pulls calls from emitters, round-robin, into program order.
 
-Program order is the order in which `pull` hands calls out. A call's sequence number is its place in it, counted from
-the feeder's `first`, so that an executor that outlives a run never meets the same number twice.
+Program order is the order in which `pull` hands calls out. A call's sequence number is its position in
+program order, counted from the feeder's `first`. An executor that lives for several runs thus never meets a number
+twice.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from .calls import AwaitCounts, Emitter, Idle, Item, KernelCall
 
 
 class _Source:
-    """One emitter, its place among them, and the sequence number of its latest instance of each call."""
+    """One emitter, its position among the emitters, and the sequence number under which it yielded each call last."""
 
     __slots__ = ("index", "items", "latest")
 
@@ -24,11 +25,19 @@ class _Source:
 
 
 class Feeder:
-    """Hands out the emitters' calls in turn, passing over those that wait for a call to complete.
+    """Hands out the emitters' calls in turn. Emitters that wait for a call to complete are passed over.
 
-    `is_complete(seq)` is asked once when an emitter awaits call `seq`; if it answers False, the executor must report
-    the completion with `release(seq)`. Truth of `waiting` says whether any emitter is blocked. `latest` is the sequence
-    number of the call pulled last. `idle` says, after `pull` has returned None, that it is to be called again soon.
+    Args:
+        emitters: what yields the calls.
+        is_complete: asked once when an emitter awaits call `seq`. If it returns False, the executor must report the
+            completion later, with `release(seq)`.
+        first: the sequence number of the first call.
+
+    Attributes:
+        latest: the sequence number of the call pulled last.
+        awaits: how many awaits the emitters have yielded.
+        idle: whether `pull`, after it has returned None, is to be called again soon.
+        waiting: the emitters that wait, by the sequence number of the call that they await.
     """
 
     def __init__(self, emitters: Iterable[Emitter], is_complete: Callable[[int], bool], first: int = 0) -> None:
@@ -58,7 +67,7 @@ class Feeder:
 
     @property
     def emitter(self) -> int:
-        """The place of the emitter from which the latest call was pulled; ask before the next pull."""
+        """The position of the emitter from which the latest call was pulled. Ask before the next pull."""
         return self._turns[-1].index
 
     @property
@@ -69,7 +78,7 @@ class Feeder:
     def pull(self) -> KernelCall | None:
         """Return the next call of program order, or None when every emitter that has not ended is blocked or idle.
 
-        What an emitter raises passes through. Raises TypeError if it yields something that is no call.
+        An exception of an emitter passes through. Raises TypeError if an emitter yields something that is no call.
         """
         turns = self._turns
         idle = 0  # emitters at the end of the turns that had no call in this pull
@@ -106,13 +115,13 @@ class Feeder:
             self.waiting.setdefault(seq, []).append(source)
 
     def release(self, seq: int) -> None:
-        """Let the emitters that await call `seq` take turns again."""
+        """Let the emitters that await call `seq` go on."""
         sources = self.waiting.pop(seq, None)
         if sources:
             self._turns.extend(sources)
 
     def close(self) -> None:
-        """Close generators that have not ended, so that their `finally` blocks run; for use after a failure."""
+        """Close generators that have not ended, after a failure, so that their `finally` blocks run."""
         sources = [*self._turns, *(s for blocked in self.waiting.values() for s in blocked)]
         self._turns.clear()
         self.waiting.clear()

@@ -9,10 +9,15 @@ from .calls import KernelCall
 
 
 class CallError(RuntimeError):
-    """A kernel call failed; `call` is the call, `cause` the exception that it raised.
+    """A kernel call failed.
 
-    When it is raised no further call has been started, those running have ended, and the executor can be used again,
-    unless `fatal`: then the CUDA context is lost, and only a new process can go on.
+    Before the error is raised, the executor starts no further call and waits for those that run. The executor can be
+    used again unless the error is fatal.
+
+    Attributes:
+        call: the call that failed.
+        cause: the exception that it raised.
+        fatal: whether the CUDA context is lost, so that only a new process can go on.
     """
 
     def __init__(self, message: str, call: KernelCall, cause: BaseException, fatal: bool = False) -> None:
@@ -23,7 +28,7 @@ class CallError(RuntimeError):
 
 
 def call_failed(call: KernelCall, executor: str, cause: BaseException) -> CallError:
-    """Describe a call that raised when it was issued or run on the host."""
+    """Return the error for a call that raised when it was issued, or when it ran on the host."""
     where = f"stage {call.tag.stage!r}, " if call.tag.stage else ""
     return CallError(
         f"call {call.name!r} ({where}shard {call.tag.shard}) failed under executor {executor!r}: "
@@ -34,7 +39,7 @@ def call_failed(call: KernelCall, executor: str, cause: BaseException) -> CallEr
 
 
 def device_fault(call: KernelCall, executor: str, cause: BaseException) -> CallError:
-    """Describe a CUDA fault. It surfaces at a later driver call, so `call` is where it was noticed, not its source."""
+    """Return the error for a CUDA fault. A later driver call reports a fault, so `call` need not be its cause."""
     return CallError(
         f"a CUDA fault ended the context and was noticed at call {call.name!r} under executor {executor!r} ({cause}); "
         f"start a new process and rerun with executor='serial', check_each=True to name the call that did it",
@@ -45,7 +50,7 @@ def device_fault(call: KernelCall, executor: str, cause: BaseException) -> CallE
 
 
 def call_stuck(call: KernelCall, executor: str, why: str) -> CallError:
-    """Describe a list that the device gave up, because somebody waited too long."""
+    """Return the error for a list that executor `device` gave up because a call waited too long."""
     return CallError(
         f"executor {executor!r} gave up its list: {why}; what the list writes is undefined, so set the state anew, or "
         f"rerun with executor='serial', check_each=True to see which call does not end",

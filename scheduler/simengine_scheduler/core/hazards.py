@@ -11,10 +11,10 @@ that checks WAR and WAW only; without RAW a consumer could overtake its producer
 
 `HazardTracker` is the incremental form. It rests on two facts about kernel lists: calls with the same reads, writes
 and updates come again and again, and whether two such combinations conflict never changes. Each combination becomes a
-numbered *plan* with the set of all plans that it conflicts with, and a call is checked by one set intersection, that
-set with the plans in flight, whatever the number of its segments. Where a plan shares segments with very many others,
-its set is worked out only once it keeps coming back; until then it is compared with the plans in flight one by one.
-`conflict` is the pairwise definition, used to check the tracker and to validate traces.
+numbered *plan*, which holds the set of all plans that it conflicts with. A call is checked by intersecting that set
+with the set of plans in flight. This is one set operation, whatever the number of the call's segments. A plan that
+shares segments with very many others gets its set only after it has come several times. Until then it is compared with
+the plans in flight one by one. `conflict` is the pairwise definition, which checks the tracker and validates traces.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from collections.abc import Callable, Iterable, Sequence
 from .calls import KernelCall
 
 Segs = tuple[int, ...]
-_MANY = 6  # upstream calls at which it pays to look for those that are implied
-_MAX_PLANS = 4096  # a list that never repeats itself starts afresh at so many
-_MAX_PAIRS = 500_000  # conflicts kept in sets, some 30 MB; beyond, plans are compared one by one
-_SPARSE = 256  # plans that share segments with a new one, up to which its conflicts are worked out at once
-_VISITS = 3  # calls with a plan, else, before they are
+_MANY = 6  # upstream calls from which on it pays to look for waits that others imply
+_MAX_PLANS = 4096  # at so many plans the tracker forgets those that are not in flight
+_MAX_PAIRS = 500_000  # conflicts stored in sets, some 30 MB; beyond this, plans are compared one by one
+_SPARSE = 256  # a new plan that shares segments with at most so many plans gets its set of conflicts at once
+_VISITS = 3  # other plans get their set after so many calls
 
 
 class _Plan:
-    """One combination of reads, writes and updates, as one tracker knows it."""
+    """One combination of reads, writes and updates."""
 
     __slots__ = (
         "conflicting",
@@ -51,23 +51,27 @@ class _Plan:
         self.reads = reads
         self.written = written
         self.touches = frozenset(reads + written)
-        self.touched = frozenset(c for s in reads + written for c in conflicts[s])  # all that conflicts with those
-        self.writes = frozenset(c for s in written for c in conflicts[s])  # all that conflicts with what it writes
+        self.touched = frozenset(
+            c for s in reads + written for c in conflicts[s]
+        )  # what conflicts with any of its segments
+        self.writes = frozenset(
+            c for s in written for c in conflicts[s]
+        )  # what conflicts with the segments that it writes
         self.visits = 0
         self.conflicting: set[int] = set()  # numbers of conflicting plans
-        self.stamp: object = None  # the tracker's stamp at a time when `conflicting` was complete
+        self.stamp: object = None  # the tracker's stamp when `conflicting` was last complete
 
     def conflicts_with(self, other: _Plan) -> bool:
-        """Whether a call with this plan must wait for one with the other, or the other way round: it is the same."""
+        """Whether calls with these two plans must run one after the other. The relation is symmetric."""
         return not (self.touched.isdisjoint(other.written) and self.writes.isdisjoint(other.touches))
 
 
 class HazardTracker:
-    """Upstream sets of calls added in program order, on prebuilt integer segments.
+    """Finds for each call, added in program order, the upstream calls: those that it must wait for.
 
-    Only calls that were added and not removed are ever upstream. Calls may be left out that others upstream wait for:
-    of several with one plan that writes, all but the newest, and more where there would be many. Sequence numbers must
-    grow from call to call for as long as the tracker lives, also across `clear`.
+    Only live calls, which were added and not removed, are upstream. A call is left out where another upstream call
+    waits for it: of several calls with one plan that writes, only the newest is named, and long upstream sets are
+    thinned further. Sequence numbers must grow from call to call for as long as the tracker lives, also across `clear`.
     """
 
     __slots__ = (
@@ -89,13 +93,13 @@ class HazardTracker:
 
     def __init__(self, conflicts: list[tuple[int, ...]]) -> None:
         self._conflicts = conflicts
-        self._known = 0  # segments when the plans were made
+        self._known = 0  # number of segments when the plans were made
         self._live: dict[int, _Plan] = {}  # by sequence number, in program order
-        self._behind: dict[int, set[int]] = {}  # live call -> what it is known to come after, where that was worked out
+        self._behind: dict[int, set[int]] = {}  # live call -> calls that it is known to come after
         self._alive: set[int] = set()  # numbers of the plans of live calls
-        self._latest: dict[int, int] = {}  # plan number -> its newest call, live if the plan is alive
+        self._latest: dict[int, int] = {}  # plan number -> its newest call, which is live if the plan is in `_alive`
         self._latest_of: Callable[[int], int] = self._latest.__getitem__
-        self._unwriting: dict[int, set[int]] = {}  # plan number -> all its live calls, for plans that write nothing
+        self._unwriting: dict[int, set[int]] = {}  # plan that writes nothing -> all its live calls
         self._forget_plans()
 
     @property
@@ -127,7 +131,7 @@ class HazardTracker:
         return upstream
 
     def remove(self, seq: int) -> None:
-        """A call has completed: it is upstream of nothing any more. Raises KeyError if it is not live."""
+        """Remove a call that has completed. Raises KeyError if it is not live."""
         plan = self._live.pop(seq)
         number = plan.number
         if self._behind:
@@ -142,7 +146,7 @@ class HazardTracker:
             self._alive.discard(number)
 
     def clear(self) -> None:
-        """Forget all calls, but keep plans."""
+        """Forget all calls. Plans stay."""
         self._live.clear()
         self._behind.clear()
         self._alive.clear()
@@ -159,22 +163,22 @@ class HazardTracker:
             return upstream
         behind = known | upstream
         if len(behind) > 2 * len(self._live):
-            behind.intersection_update(self._live)  # else a chain would remember all of its calls
+            behind.intersection_update(self._live)  # otherwise a long chain would store all of its calls
         self._behind[seq] = behind
         return upstream - known
 
     def _add_unwriting(self, upstream: set[int], hits: Iterable[int], seq: int, plan: _Plan) -> None:
-        """Calls with one plan that writes nothing do not wait for each other, so all of them count, not the newest."""
+        """Add all calls of plans that write nothing. They do not wait for each other, so the newest implies none."""
         for other in hits:
             upstream.update(self._unwriting.get(other, ()))
         if not plan.written:
             self._unwriting[plan.number].add(seq)
 
     def _plan_of(self, call: KernelCall) -> _Plan:
-        """Return the plan for a call's segments, and leave it with the call for the next time.
+        """Return the plan for a call's segments, and store it with the call.
 
-        The first call that names a segment interned since comes through here, and makes all plans new. Until then the
-        segment cannot matter to the others.
+        Segments may be interned after the plans were made. The first call that names one comes through here, and all
+        plans are made anew. Until then no call in flight touches the new segment.
         """
         if len(self._conflicts) != self._known or len(self._plans) >= _MAX_PLANS:
             self._renew_plans()
@@ -192,7 +196,7 @@ class HazardTracker:
         return plan
 
     def _make_plan(self, reads: Segs, written: Segs) -> _Plan:
-        """Number a combination, and enter it under its segments."""
+        """Make the plan of a combination, number it, and enter it under its segments."""
         plan = _Plan(len(self._numbered), reads, written, self._conflicts)
         self._plans[reads, written] = plan
         self._numbered.append(plan)
@@ -208,7 +212,7 @@ class HazardTracker:
                 self._numbered[number].conflicting.add(plan.number)
             self._pairs += len(plan.conflicting)
         else:
-            self._stamp = object()  # the sets of the plans that it conflicts with are not complete any more
+            self._stamp = object()  # the plans that it conflicts with lack it in their sets
         return plan
 
     def _users(self, plan: _Plan) -> list[set[int]]:
@@ -222,7 +226,7 @@ class HazardTracker:
         plan.stamp = self._stamp
 
     def _compare(self, plan: _Plan) -> set[int]:
-        """Return which plans in flight a plan conflicts with; once it has come often enough, work out its whole set."""
+        """Return the plans in flight that a plan conflicts with. A plan that has come often gets its whole set."""
         if plan.stamp is not self._stamp:
             plan.visits += 1
             if plan.visits <= _VISITS or self._pairs > _MAX_PAIRS:
@@ -234,14 +238,14 @@ class HazardTracker:
     def _forget_plans(self) -> None:
         self._stamp = object()
         self._known = len(self._conflicts)
-        self._pairs: int = 0  # entries of all their `conflicting` sets
+        self._pairs: int = 0  # entries of the `conflicting` sets of all plans
         self._plans: dict[tuple[Segs, Segs], _Plan] = {}
         self._numbered: list[_Plan] = []
         self._writing: list[set[int]] = [set() for _ in range(self._known)]  # segment -> plans that write it
         self._touching: list[set[int]] = [set() for _ in range(self._known)]  # segment -> plans that read or write it
 
     def _renew_plans(self) -> None:
-        """Start plans afresh with those of the live calls: segments were interned, or there are too many plans."""
+        """Make plans anew, for the live calls only: segments were interned, or there are too many plans."""
         live = list(self._live.items())
         behind = dict(self._behind)
         self.clear()
@@ -263,7 +267,7 @@ def conflict(earlier: KernelCall, later: KernelCall, conflicts: Sequence[tuple[i
 
 
 def conflict_whole(earlier: KernelCall, later: KernelCall, conflicts: Sequence[tuple[int, ...]]) -> bool:
-    """Whether `later` must wait for all of `earlier`: for more than the tiles that touch the same part of a segment."""
+    """Whether `later` must wait for all tiles of `earlier`, not only for those that touch the same parts."""
     tiled = set(earlier.tiled).intersection(later.tiled)
     return any(b in conflicts[a] and not (a == b and a in tiled) for a, b in _pairs(earlier, later))
 

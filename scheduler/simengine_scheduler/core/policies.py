@@ -1,8 +1,8 @@
-"""Policies: which ready call goes first, and which stream a call joins. Results never depend on them, only time does.
+"""Policies: which ready call goes first, and which stream a call joins. Only time depends on them, never a result.
 
 An order policy is `choose(ready, calls) -> seq`: `ready` lists sequence numbers, `calls` maps them to their calls.
 A stream policy is `choose(upstream, state) -> stream index`: `upstream` holds the calls in flight to be waited for.
-To add one, write the function and enter it in the table below it.
+To add one, write the function and enter it in the table that follows it.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ OrderPolicy = Callable[[Sequence[int], Mapping[int, KernelCall]], int]
 
 
 def fifo(ready: Sequence[int], calls: Mapping[int, KernelCall]) -> int:
-    """The oldest in program order."""
+    """Return the oldest call in program order."""
     return min(ready)
 
 
 def lifo(ready: Sequence[int], calls: Mapping[int, KernelCall]) -> int:
-    """The newest in program order: follows one shard in depth, while its data is in cache."""
+    """Return the newest call in program order. This follows one shard in depth, while its data is in cache."""
     return max(ready)
 
 
 def critical(ready: Sequence[int], calls: Mapping[int, KernelCall]) -> int:
-    """The one with the largest cost hint (the larger of flops and bytes), so that long calls do not end alone."""
+    """Return the call with the largest cost hint, of flops or bytes, so that no long call runs alone at the end."""
     return max(ready, key=lambda seq: (max(calls[seq].cost.flops, calls[seq].cost.bytes), -seq))
 
 
@@ -35,10 +35,13 @@ ORDER_POLICIES: dict[str, OrderPolicy] = {"fifo": fifo, "lifo": lifo, "critical"
 
 @dataclass(slots=True)
 class StreamState:
-    """What stream policies may look at, kept by the executor.
+    """What stream policies may look at. The executor updates it.
 
-    `load[s]`: calls on stream s not yet known to be complete. `tail[s]`: the call issued last on s, or -1.
-    `stream_of[seq]`: the stream of a call in flight. `issued`: calls issued so far.
+    Attributes:
+        load: of each stream, the calls that are not known to be complete.
+        tail: of each stream, the call issued last, or -1.
+        stream_of: the stream of each call in flight.
+        issued: how many calls have been issued.
     """
 
     load: list[int]
@@ -48,7 +51,7 @@ class StreamState:
 
     @classmethod
     def of(cls, streams: int) -> StreamState:
-        """Return the state of so many empty streams."""
+        """Return the state of a number of empty streams."""
         return cls([0] * streams, [-1] * streams)
 
     def put(self, seq: int, stream: int) -> None:
@@ -63,20 +66,21 @@ StreamPolicy = Callable[[Set[int], StreamState], int]
 
 
 def round_robin(upstream: Set[int], state: StreamState) -> int:
-    """Each stream in turn."""
+    """Take each stream in turn."""
     return state.issued % len(state.load)
 
 
 def least_loaded(upstream: Set[int], state: StreamState) -> int:
-    """The stream with the fewest calls in flight, the first of equals."""
+    """Return the stream with the fewest calls in flight, the first of equals."""
     load = state.load
     return load.index(min(load))
 
 
 def follow(upstream: Set[int], state: StreamState) -> int:
-    """The stream of the newest predecessor that is still its stream's last call, so needs no wait; else least loaded.
+    """Return the stream of the newest predecessor that is the last call of its stream, so that no wait is needed.
 
-    A predecessor behind which another call already stands is not followed: two successors of one call run side by side.
+    If there is none, return the least loaded stream. A predecessor that another call has already followed is passed
+    over, so that two successors of one call run side by side.
     """
     newest = -1
     for seq in upstream:

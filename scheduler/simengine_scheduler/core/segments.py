@@ -13,14 +13,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A piece of one buffer: all of a shard (`partition` None), or one member of a partition family of it."""
+    """A piece of one buffer: a whole shard (`partition` is None), or one member of a family that divides the shard."""
 
     buffer: str
     shard: int
     partition: tuple[str, int] | None
 
     def overlaps(self, other: _Named) -> bool:
-        """Whether distinct pieces of one (buffer, shard) share memory: all do but two members of one family."""
+        """Whether two distinct pieces of one (buffer, shard) share memory. Only members of one family do not."""
         if self.partition is None or other.partition is None:
             return True
         return self.partition[0] != other.partition[0]
@@ -40,9 +40,9 @@ class _Range:
 
 
 class Segments:
-    """The interning table. One table serves every call that may be scheduled together.
+    """The table of segments. Calls that run together name segments of one table.
 
-    `conflicts` may grow while calls are in flight: an entry is replaced by a longer tuple, never edited in place.
+    `conflicts` may grow while calls are in flight. An entry is then replaced by a longer tuple, never edited in place.
     """
 
     def __init__(self) -> None:
@@ -56,11 +56,18 @@ class Segments:
         return len(self._pieces)
 
     def intern(self, buffer: str, shard: int = 0, partition: tuple[str, int] | None = None) -> int:
-        """Return the id of a piece of a buffer, making one at first sight.
+        """Return the id of a piece of a buffer. A piece gets its id when it is first named.
 
-        `partition` is `(family, member)`: members of one family are declared disjoint and never conflict; each
-        conflicts with the whole and with the members of other families of the same (buffer, shard). Different buffers
-        and different shards never conflict.
+        Different buffers never conflict, and neither do different shards of a buffer.
+
+        Args:
+            buffer: the name of the buffer.
+            shard: the part of the buffer that belongs to one range of worlds.
+            partition: None for the whole shard, or `(family, member)`. Members of one family are declared disjoint and
+                never conflict. A member conflicts with the whole shard and with members of other families.
+
+        Raises:
+            ValueError: `partition` is not such a pair.
         """
         if partition is not None and (len(partition) != 2 or not isinstance(partition[0], str)):
             raise ValueError(
@@ -76,9 +83,10 @@ class Segments:
         return segment
 
     def register_range(self, name: str, start: int, nbytes: int) -> int:
-        """Return the id of the bytes [start, start + nbytes), found to conflict with every range that it overlaps.
+        """Return the id of the bytes [start, start + nbytes). The range conflicts with every range that it overlaps.
 
-        Ranges live in one address space; they never conflict with named pieces. Raises ValueError for an empty range.
+        All ranges lie in one address space. They never conflict with named pieces. Raises ValueError for an empty
+        range.
         """
         if nbytes <= 0:
             raise ValueError(f"range {name!r} at {start:#x} has {nbytes} bytes; register at least one byte")
@@ -95,7 +103,7 @@ class Segments:
         return piece.name if isinstance(piece, _Range) else piece.buffer
 
     def describe(self, segment: int) -> str:
-        """Return a segment as people write it: `qpos`, `efc_J#1`, `efc_J#1[size 2]`, `image[0x100:0x140]`."""
+        """Return a segment as text: `qpos`, `efc_J#1`, `efc_J#1[size 2]`, `image[0x100:0x140]`."""
         piece = self._piece(segment)
         if isinstance(piece, _Range):
             return f"{piece.name}[{piece.start:#x}:{piece.start + piece.nbytes:#x}]"
@@ -115,7 +123,7 @@ class Segments:
 
     @classmethod
     def from_data(cls, pieces: Iterable[Mapping[str, Any]]) -> Segments:
-        """Return a table of pieces given by `to_data`: the n-th is segment n, if no two of them are the same."""
+        """Return a table of the pieces that `to_data` gave. The n-th distinct piece is segment n."""
         table = cls()
         for piece in pieces:
             if "range" in piece:

@@ -20,9 +20,13 @@ State = Literal["pending", "ready", "executing"]
 class Window:
     """At most `capacity` calls, each with the set of earlier calls in the window that it must wait for.
 
-    `insert` numbers calls 0, 1, 2, ... in program order (`following` is next); all methods go by that number. `ready`
-    lists the calls that may start, in the order in which they became so; `calls` maps the numbers in the window to
-    their calls, oldest first.
+    `insert` numbers calls 0, 1, 2, ... in program order, and all methods name a call by its number.
+
+    Attributes:
+        capacity: how many calls the window holds at most.
+        calls: the calls in the window by number, oldest first.
+        ready: numbers of the calls that may start, in the order in which they became ready.
+        following: the number that the next call gets.
     """
 
     __slots__ = (
@@ -91,7 +95,7 @@ class Window:
         return self.calls[seq]
 
     def complete(self, seq: int) -> None:
-        """Remove an executing call and its number from every upstream set; calls left with none become ready."""
+        """Remove an executing call. Calls that waited for it alone become ready."""
         try:
             self._executing.remove(seq)
         except KeyError:
@@ -109,7 +113,7 @@ class Window:
                 self.ready.append(later)
 
     def clear(self) -> None:
-        """Drop all calls, after a run that failed; numbers go on from `following`."""
+        """Remove all calls, after a run that failed. Numbers go on from `following`."""
         self.ready.clear()
         self.calls.clear()
         self._upstream.clear()
@@ -126,7 +130,7 @@ class Window:
         return "executing" if seq in self._executing else "ready"
 
     def upstream(self, seq: int) -> frozenset[int]:
-        """Return the calls that call `seq` still waits for; those that they wait for may be left out."""
+        """Return the calls that call `seq` waits for. Calls that these wait for may be left out."""
         return frozenset(self._upstream.get(seq, ()))
 
     def executing(self) -> Sequence[int]:

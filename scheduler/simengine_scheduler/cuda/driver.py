@@ -1,4 +1,7 @@
-"""The few driver calls that the GPU executors make, so that they run on CUDA and on a fake device alike."""
+"""The driver calls that CUDA executors make.
+
+Executors know the protocol `Driver` only. They run on CUDA, on a fake device and on a GPU model alike.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ def is_cuda_fault(error: BaseException) -> bool:
 
 
 class Driver(Protocol):
-    """Streams and events by handle. Any method may raise when an earlier kernel has faulted."""
+    """Streams, events and graphs by handle. Any method may raise if an earlier kernel has faulted."""
 
     def current_stream(self) -> int:
         """Return the stream that the caller's program is using."""
@@ -30,19 +33,19 @@ class Driver(Protocol):
         ...
 
     def destroy_stream(self, stream: int) -> None:
-        """Give a stream back."""
+        """Destroy a stream."""
         ...
 
     def create_event(self, timing: bool) -> int:
-        """Return a new event, with time stamps or (cheaper) without."""
+        """Return a new event. An event without time stamps is cheaper."""
         ...
 
     def destroy_event(self, event: int) -> None:
-        """Give an event back."""
+        """Destroy an event."""
         ...
 
     def record(self, event: int, stream: int) -> None:
-        """Put an event behind what the stream holds. Waits already enqueued on its former place keep to that."""
+        """Record an event behind what the stream holds. Waits for an earlier record of the event are not changed."""
         ...
 
     def wait(self, stream: int, event: int) -> None:
@@ -64,23 +67,29 @@ class Driver(Protocol):
     def build_graph(
         self, launches: Sequence[Any], waits: Sequence[Sequence[int]], events: Sequence[tuple[int, int]] | None
     ) -> int:
-        """Return a graph of launches, each behind the earlier ones that `waits` gives, between two events if given."""
+        """Return a graph of launches.
+
+        Args:
+            launches: the kernel nodes.
+            waits: for each node the positions of the earlier nodes that it waits for.
+            events: for each node a pair of events to record at its start and end, or None.
+        """
         ...
 
     def build_updatable_graph(self, launches: Sequence[Any], waits: Sequence[Sequence[int]]) -> int:
-        """Return a graph like `build_graph` whose nodes may be given other arguments."""
+        """Return a graph like that of `build_graph`, whose nodes may get other arguments later."""
         ...
 
     def update_graph(self, graph: int, node: int, launch: Any) -> None:
-        """Give a node of an updatable graph, by position, its launch's present arguments, from the next launch on."""
+        """Give a node of an updatable graph, by position, the present arguments of its launch."""
         ...
 
     def launch_graph(self, graph: int, stream: int) -> None:
-        """Put a graph on a stream."""
+        """Launch a graph on a stream."""
         ...
 
     def destroy_graph(self, graph: int) -> None:
-        """Give a graph back; where it is running, it still completes."""
+        """Destroy a graph. If it runs, it still completes."""
         ...
 
     def is_fault(self, error: BaseException) -> bool:
@@ -111,8 +120,8 @@ class CudaDriver:
         self._runtime: Any = runtime
         self._cuda: Any = cupy.cuda
         self._event_query: Callable[[int], int] = runtime.eventQuery
-        self._templates: dict[int, Any] = {}  # of graphs that may be updated
-        # Bound straight to CuPy's functions: a Python wrapper would cost 60 ns a call.
+        self._templates: dict[int, Any] = {}  # of updatable graphs
+        # These are CuPy's own functions, because a Python wrapper would cost 60 ns a call.
         self.record: Callable[[int, int], None] = runtime.eventRecord
         self.wait: Callable[[int, int], None] = runtime.streamWaitEvent
         self.synchronize: Callable[[int], None] = runtime.streamSynchronize
@@ -127,7 +136,7 @@ class CudaDriver:
         return int(self._runtime.streamCreateWithFlags(self._runtime.streamNonBlocking))
 
     def destroy_stream(self, stream: int) -> None:
-        """Destroy a stream; work on it still completes."""
+        """Destroy a stream. Work on it still completes."""
         self._destroy(self._runtime.streamDestroy, stream)
 
     def create_event(self, timing: bool) -> int:
@@ -143,11 +152,11 @@ class CudaDriver:
         try:
             destroy(handle)
         except self._runtime.CUDARuntimeError as error:
-            if not self.is_fault(error):  # a lost context has taken its handles with it
+            if not self.is_fault(error):  # the handles of a lost context are gone
                 raise
 
     def query(self, event: int) -> bool:
-        """Return whether an event has completed; raise what CUDA reports instead."""
+        """Return whether an event has completed. Raises the error that CUDA reports otherwise."""
         status = self._event_query(event)
         if status == 0:
             return True
@@ -193,7 +202,7 @@ class CudaDriver:
 
 
 class EventPool:
-    """Events for reuse: creating one costs more than recording it."""
+    """Events for reuse, because creating an event costs more than recording it."""
 
     __slots__ = ("_all", "_driver", "_free", "_timing")
 
@@ -212,11 +221,11 @@ class EventPool:
         return event
 
     def give(self, event: int) -> None:
-        """Return an event to the pool; waits enqueued on it are not disturbed by its next record."""
+        """Return an event to the pool. Its next record does not change waits that were made before."""
         self._free.append(event)
 
     def give_all(self) -> None:
-        """Return every event that the pool ever made."""
+        """Return every event to the pool."""
         self._free = list(self._all)
 
     def close(self) -> None:

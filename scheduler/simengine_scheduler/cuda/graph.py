@@ -1,4 +1,7 @@
-"""Executable CUDA graphs of kernel launches with given dependencies, through `cuda-bindings`: CuPy only captures."""
+"""Executable CUDA graphs of kernel launches with given dependencies.
+
+They are built through `cuda-bindings`, because CuPy can only capture graphs from streams.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,14 @@ def _driver() -> Any:
 
 
 def _checked(result: tuple[Any, ...]) -> Any:
-    """What a driver function returned. Raises RuntimeError naming the status unless it is success."""
+    """Return what a driver function returned besides its status. Raises RuntimeError unless the status is success."""
     if int(result[0]) != 0:
         raise RuntimeError(f"CUDA reports {result[0].name} while a graph is built")
     return result[1] if len(result) > 1 else None
 
 
 class Template(NamedTuple):
-    """What an executable graph was made from: the graph, and its kernel nodes and their parameters by launch."""
+    """What an executable graph was made from: the graph, and for each launch its kernel node and parameters."""
 
     graph: Any
     nodes: list[Any]
@@ -38,9 +41,9 @@ def build(
     """Return the handle of an executable graph.
 
     Args:
-        launches: `CudaLaunch`es; their packed arguments are copied.
-        waits: for each the earlier ones, by position, that must have ended before it starts.
-        events: for each a pair of timed events to record at its start and end, or None.
+        launches: `CudaLaunch`es. Their packed arguments are copied.
+        waits: for each launch the positions of the earlier launches that must have ended before it starts.
+        events: for each launch a pair of timed events to record at its start and end, or None.
     """
     handle, template = build_updatable(launches, waits, events)
     _driver().cuGraphDestroy(template.graph)
@@ -50,7 +53,7 @@ def build(
 def build_updatable(
     launches: Sequence[Any], waits: Sequence[Sequence[int]], events: Sequence[tuple[int, int]] | None = None
 ) -> tuple[int, Template]:
-    """Return the handle of an executable graph, and the template that `update` needs; it must outlive the graph."""
+    """Return the handle of an executable graph, and the template that `update` needs, which must outlive the graph."""
     driver = _driver()
     template = Template(_checked(driver.cuGraphCreate(0)), [], [])
     try:
@@ -71,10 +74,11 @@ def build_updatable(
 
 
 def build_overlapping(launches: Sequence[Any], ordered: int) -> int:
-    """Return the handle of an executable graph of launches in a row, of which all but the first `ordered` run together.
+    """Return the handle of an executable graph whose launches run together, once the first `ordered` have run.
 
-    Each of those starts once every block of the one before it runs and has said so (griddepcontrol.launch_dependents):
-    none waits for room or for a queue that others hold, as branches of a graph may. Needs compute capability 9.
+    Each launch starts once every block of the launch before it runs and has executed griddepcontrol.launch_dependents.
+    Branches of a graph do not ensure this: a branch may wait for multiprocessors or for a queue that another one holds.
+    Needs compute capability 9.
     """
     driver = _driver()
     stream = _checked(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
@@ -112,7 +116,7 @@ def _configuration(driver: Any, launch: Any, stream: Any, overlapping: bool) -> 
 
 
 def update(graph: int, template: Template, node: int, launch: Any) -> None:
-    """Give a node, by its position, its launch's present arguments; launches of the graph under way keep theirs."""
+    """Give a node, by its position, the present arguments of its launch. Graphs that are running keep theirs."""
     driver, parameters = _driver(), template.parameters[node]
     parameters.kernelParams = launch.node()[-1]
     _checked(driver.cuGraphExecKernelNodeSetParams(driver.CUgraphExec(graph), template.nodes[node], parameters))
@@ -134,7 +138,7 @@ def _parameters(driver: Any, launch: Any) -> Any:
 
 
 def destroy(graph: int, template: Template | None = None) -> None:
-    """Destroy an executable graph, and the template it was made from if that was kept."""
+    """Destroy an executable graph, and the template that it was made from, if there is one."""
     driver = _driver()
     _checked(driver.cuGraphExecDestroy(driver.CUgraphExec(graph)))
     if template is not None:

@@ -1,4 +1,4 @@
-"""Workers on the current device: linked when a list first needs them, and loaded."""
+"""The kernels of executor `device` on the current device: linked when a list first needs them, and loaded."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _CARVEOUT = 9  # CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, percent
 
 
 class CudaPrograms:
-    """Loaded kernels for the current device: `reset` and `window`, and workers by their bodies.
+    """Loaded kernels on the current device: `reset`, `window`, and workers by their bodies.
 
     Args:
-        keep: where linked workers are kept, see `Keep`; None links them anew in every process.
+        keep: stores linked workers, see `Options.keep`. With None they are linked in every process.
     """
 
     def __init__(self, keep: Keep | None) -> None:
@@ -38,14 +38,14 @@ class CudaPrograms:
         self.blocks = int(attributes.get("MaxBlocksPerMultiprocessor", 32))
 
     def window(self) -> tuple[int, int]:
-        """The functions `reset` and `window`."""
+        """Return the functions `reset` and `window`."""
         module = self._load("window", lambda: management(self.arch))
         return module.get_function("reset").ptr, self._all_shared(module.get_function("window").ptr)
 
     def workers_of(self, wanted: dict[Kind, frozenset[DeviceBody]]) -> dict[Kind, Worker]:
-        """The workers that run some bodies of each class, and maybe more of it that other lists have.
+        """Return the workers that run given bodies of each class, and maybe bodies of other lists.
 
-        Those that are missing are linked side by side. Raises ValueError for bodies that cannot share blocks.
+        Workers that are missing are linked in parallel. Raises ValueError for bodies that cannot share blocks.
         """
         chosen = {kind: all_to_run(self._workers.get(kind, ()), bodies) for kind, bodies in wanted.items()}
         missing = {
@@ -61,19 +61,20 @@ class CudaPrograms:
         return {kind: self._workers[kind][bodies] for kind, bodies in chosen.items()}
 
     def _code(self, kind: Kind, bodies: tuple[DeviceBody, ...]) -> bytes:
-        """Machine code of a worker."""
+        """Return the machine code of a worker."""
         threads, registers, _, merged = kind
         refuse_whole_blocks(bodies, threads, self.arch, self._keep)
         return link_worker(bodies, threads, registers, self.arch, self._keep, merged)
 
     def function(self, kind: Kind, bodies: tuple[DeviceBody, ...]) -> int:
-        """The kernel of one of `workers_of`, by its bodies."""
+        """Return the kernel of a worker that `workers_of` returned, by its bodies."""
         return self._functions[kind, bodies]
 
     def _all_shared(self, function: int) -> int:
-        """The function, once it has been said that it wants a multiprocessor's memory as shared memory.
+        """Return a function that prefers all memory of a multiprocessor as shared memory.
 
-        The kernel that comes first to a multiprocessor decides that; with less, others might find no room beside it.
+        The first kernel on a multiprocessor decides how its memory is divided. With less shared memory, blocks of other
+        workers might not fit beside it.
         """
         from cupy.cuda import driver
 
@@ -93,23 +94,23 @@ class CudaPrograms:
         return self._modules[key]
 
     def upload(self, array: Any) -> Any:
-        """A copy on the device, ready for every stream."""
+        """Return a copy on the device that every stream may use."""
         with self._set_up:
             copy = self._cupy.asarray(array)
         self._set_up.synchronize()
         return copy
 
     def download(self, array: Any) -> Any:
-        """A copy on the host, once all work of the device is done that was issued before."""
+        """Return a copy on the host, once all work that was issued to the device is done."""
         self._cupy.cuda.Device().synchronize()
         return array.get()
 
     def glance(self, array: Any, at: int) -> int:
-        """A byte of an array, beside whatever runs: it waits for no kernel."""
+        """Return a byte of an array without a wait for kernels that run."""
         return int(self._cupy.asnumpy(array[at : at + 1], stream=self._set_up)[0])
 
     def pinned(self, count: int) -> Any:
-        """Host memory of int32 at the same address on the device."""
+        """Return int32 numbers in host memory that has the same address on the device."""
         import numpy as np
 
         memory = self._cupy.cuda.alloc_pinned_memory(4 * count)

@@ -1,4 +1,4 @@
-"""What every executor offers, and the options that they share."""
+"""What every executor offers, and the options of all executors."""
 
 from __future__ import annotations
 
@@ -38,10 +38,14 @@ class Executor(Protocol):
 
     @abstractmethod
     def run(self, emitters: Iterable[Emitter]) -> Trace:
-        """Run every call of every emitter once; a plain list of calls is an emitter too.
+        """Run every call of every emitter once. A plain list of calls is an emitter too.
 
-        Host executors return when all is done. CUDA executors return when all is issued: the home stream has then been
-        made to wait for it. Raises CallError for a call that failed, and whatever an emitter raised.
+        An executor on the host returns when all calls have completed. An executor on CUDA returns when all calls are
+        issued and the home stream has been made to wait for them.
+
+        Raises:
+            CallError: a call failed.
+            Exception: whatever an emitter raised.
         """
         ...
 
@@ -52,7 +56,7 @@ class Executor(Protocol):
 
     @abstractmethod
     def close(self) -> None:
-        """Give back threads, streams and events. The executor cannot be used afterwards."""
+        """Free threads, streams and events. The executor cannot be used afterwards."""
         ...
 
     def __enter__(self) -> Self:
@@ -66,26 +70,37 @@ class Executor(Protocol):
 class Options:
     """Options of `make_executor`. Every executor accepts all of them and uses those that concern it.
 
-    segments: the table that calls' segments come from; needed by every executor but `serial`.
-    window: calls in flight at most; planners, graphs, `pipeline` and scripts of fixed lists look at whole runs of calls
-        instead.
-    streams: CUDA worker streams. workers: host threads, default one a core up to 8.
-    policy: order policy. seed: of `shuffled`.
-    stream_policy: stream policy, for completion by events; or a planner of whole runs of calls, which also gives their
-    order, for completion by events and for graphs. profile: what calls take, for planners; by default from their hints.
-    record: `off`, `order` (what `validate` needs) or `times` (with time stamps; CUDA runs then end synchronised).
-    completion: `events` chains calls on the device, `polling` issues a call only once all before it are seen complete.
-    device: of `serial` and `auto`. stream: handle of the CUDA home stream; None takes CuPy's current one at each run.
-    check_each: `serial` waits for each call, so that a fault names it.
-    graphs: how many graphs, or plans of fixed lists, are kept. depth: jobs of `pipeline` in flight on a stream at most.
-    tiled: `device` lets calls wait for one another tile by tile where they may. watchdog: seconds after which it takes
-    a call that waits to be stuck. merged: its lists are one launch each, for checkers that run one kernel at a time;
-    all bodies are one class, with the most threads and registers that one asks for, and a block of it is the window.
-    keep: keeps the programs that it links, as `keep(key, make)` returns what is kept under a key or else `make()`;
-        called by several threads at once.
-    candidates: of `auto`, its executors, "threads+serial" say, the likeliest first; by default those of `device`.
-    driver: replaces CUDA, e.g. by a fake device.
-    model, gpu: of `simulated`: the way of executing, and the GPU, a name or a GpuSpec.
+    Attributes:
+        segments: the table of the calls' segments. Every executor but `serial` needs it.
+        window: calls in flight at most. Planners, graphs, `pipeline` and scripts of fixed lists look at whole runs of
+            calls instead.
+        streams: CUDA worker streams.
+        workers: host threads; by default one for each core, up to 8.
+        policy: the order policy.
+        stream_policy: a stream policy, for completion by events; or a planner of whole runs of calls, which also gives
+            their order, for completion by events and for graphs.
+        profile: what calls take, for planners; by default read from cost hints.
+        seed: of the random order of `shuffled`.
+        record: "off", "order" (what `validate` needs), or "times" (order and time stamps; a run on CUDA then ends
+            synchronised).
+        completion: "events" lets streams wait for each other on the device. "polling" issues a call once the host has
+            seen complete all that it waits for.
+        device: where `serial` and `auto` run.
+        stream: handle of the CUDA home stream; None takes CuPy's current stream at each run.
+        check_each: `serial` waits for each call, so that a fault names its call.
+        graphs: how many graphs, or scripts of fixed lists, an executor stores.
+        depth: jobs of `pipeline` in flight on a stream at most.
+        tiled: `device` lets calls wait for each other tile by tile where they may.
+        watchdog: `device` gives up its list when a call has waited for longer than this [s].
+        merged: `device` launches one kernel for each list, for checkers that run one kernel at a time. All bodies then
+            share blocks, which have the most threads and registers that any of them asks for.
+        keep: stores the programs that `device` links. `keep(key, make)` returns what is stored under a key, or else
+            `make()`. Several threads call it at once.
+        driver: replaces CUDA, for example by a fake device.
+        candidates: the executors that `auto` chooses from, such as "threads+serial", the likeliest first; by default
+            those that suit `device`.
+        model: the executor that `simulated` models.
+        gpu: the GPU that `simulated` models: a name, or a `simengine_scheduler.gpu_model.GpuSpec`.
     """
 
     segments: Segments | None = None
@@ -118,7 +133,7 @@ class Options:
             if value is not None and value < 1:
                 raise ValueError(f"executor option {name}={value} is too small; give at least 1")
         if not self.watchdog > 0:
-            raise ValueError(f"executor option watchdog={self.watchdog} is no time to wait; give seconds above 0")
+            raise ValueError(f"executor option watchdog={self.watchdog} is no time to wait; give more than 0 seconds")
         choices = {
             "policy": tuple(ORDER_POLICIES),
             "stream_policy": (*STREAM_POLICIES, *PLANNERS),
@@ -139,7 +154,7 @@ class Options:
 
 
 def run_on_host(call: KernelCall, seq: int, recorder: Recorder | None) -> None:
-    """Run a host call to its end on this thread, and note when, if times are recorded."""
+    """Run a host call to its end on this thread. Notes its times if times are recorded."""
     if recorder is None or not recorder.times:
         call.launch.issue(0)
         return
@@ -149,9 +164,9 @@ def run_on_host(call: KernelCall, seq: int, recorder: Recorder | None) -> None:
 
 
 def run_repeatedly(executor: Executor, lists: Sequence[FixedList], times: int) -> Trace:
-    """Run fixed lists so many times, at least once; return the trace of the last run.
+    """Run fixed lists `times` times, at least once, and return the trace of the last run.
 
-    An executor with a `repeat` of its own may let a list go on to its next round while others are in an earlier one.
+    An executor with a `repeat` of its own may let one list begin its next round while others are in an earlier round.
     """
     repeat = getattr(executor, "repeat", None)
     if repeat is not None:
@@ -165,7 +180,7 @@ def finish_run(trace: Trace, feeder: Feeder, recorder: Recorder | None) -> Trace
     """Complete a trace at the end of a run that succeeded. Raises RuntimeError if an emitter has not ended."""
     if not feeder.exhausted:
         raise RuntimeError(
-            f"executor {trace.executor!r} stopped before its emitters ended; this is a fault of the scheduler"
+            f"executor {trace.executor!r} stopped before its emitters ended; please report this fault of the scheduler"
         )
     trace.counters.calls = feeder.calls
     trace.counters.awaits = feeder.awaits

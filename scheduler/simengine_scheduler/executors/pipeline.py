@@ -6,21 +6,21 @@
                                                                                              |
     emitters that await  <--release--  jobs seen complete  <--poll--  events behind the jobs-+--join--> home stream
 
-A job is what one emitter emits between two of its waits, or a call whose launch is a `JobKind.job`: then its working
-memory is the worker's, and its arguments are put in place of the job's before. Jobs that come again are launched as
-graphs, made once; those that do not are issued call by call.
+A job is what one emitter yields between two of its awaits, or one call whose launch is a `JobKind.job`. In the second
+case each worker has working memory for the job, and the arguments of a job replace those of the job before. Jobs that
+come again are launched as graphs, which are built once. Other jobs are issued call by call.
 
-In traces a worker's stream has the worker's number w, and chain r of a graph on it the number w + r W.
+In traces the stream of worker w has number w, and row r of a graph on it has number w + r W.
 
 Invariants
-    1. A worker is a stream. Its jobs run one after another; at most `depth` of them are in flight, so that the next one
+    1. A worker is a stream. Its jobs run one after another. Up to `depth` of them are in flight, so that the next job
        starts on the device without the host.
-    2. A job is launched once the jobs that it must come after are launched. Its stream waits for their events, where
-       `StreamClocks` finds that it is not behind them already. Jobs cannot wait for each other; see
+    2. A job is launched once the jobs that it must come after are launched. Its stream waits for their events, unless
+       `StreamClocks` finds that other waits imply this. Jobs cannot wait for each other in a circle; see
        `simengine_scheduler/jobs/cutting.py`.
     3. A worker with nothing in flight steals a job whose predecessors are complete.
-    4. Working memory of a worker, and the graphs on it, are used by its stream alone.
-    5. The host watches until every job is launched; then streams finish by themselves.
+    4. Only the stream of a worker uses its working memory and the graphs on it.
+    5. The host polls until every job is launched. Then streams finish by themselves.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from .cuda import Lanes, wait_for
 from .pipeline_flow import Flow, Resources
 from .pipeline_launch import JobLauncher
 
-_BACKLOG = 8  # jobs a worker that are pulled before they can be launched
-_LIVE = 8192  # calls pulled and not complete, beyond which none is pulled
+_BACKLOG = 8  # jobs per worker that may wait to be launched before the host stops pulling calls
+_LIVE = 8192  # the host pulls no call while so many are not complete
 
 
 class _Emitted(Flow):
-    """A flow of jobs that are cut from emitters as it goes."""
+    """A flow of jobs that are cut from what emitters yield."""
 
     def __init__(self, executor: PipelineExecutor, trace: Trace, home: int, emitters: Iterable[Emitter]) -> None:
         super().__init__(executor.resources, trace, home, executor.following)
@@ -61,7 +61,7 @@ class _Emitted(Flow):
         return False
 
     def pull(self) -> None:
-        """Cut what emitters have into jobs, until they wait or there is enough."""
+        """Pull calls and cut them into jobs, until all emitters wait or enough jobs wait to be launched."""
         feeder, cutter, recorder = self._feeder, self.cutter, self.recorder
         enough = _BACKLOG * len(self.workers)
         while self.queues.waiting + len(cutter.closed) < enough and len(cutter.job_of) < _LIVE:
@@ -93,10 +93,10 @@ class _Emitted(Flow):
 
 
 class _Script:
-    """The jobs of fixed lists: for each those that it comes after, in its own and in the former round of the lists."""
+    """The jobs of fixed lists, and for each the jobs that it comes after, in its own round and in the round before."""
 
     def __init__(self, lists: Sequence[FixedList], executor: PipelineExecutor) -> None:
-        self.lists = tuple(lists)  # kept alive, so that no other lists take their identity
+        self.lists = tuple(lists)  # kept alive, so that no other lists get their id()
         conflicts = executor.options.table(executor.name).conflicts
         cutter = JobCutter(HazardTracker(conflicts), executor.options.streams)
         feeder = Feeder(lists, lambda seq: True)
@@ -110,14 +110,13 @@ class _Script:
             executor.resources.launcher.prepare(job)
         place = {job.number: position for position, job in enumerate(self.jobs)}
         self.within = [[place[other] for other in job.before] for job in self.jobs]
-        # A job that touches what another one touched in the former round, or in one before, comes after that of the
-        # former round: each comes after itself.
+        # A job comes after itself in the round before. So it also comes after what it conflicts with in earlier rounds.
         tracker, count = HazardTracker(conflicts), len(self.jobs)
         upstream = [tracker.add(number, job.as_call()) for number, job in enumerate([*self.jobs, *self.jobs])]
         self.former = [{i, *(other for other in upstream[count + i] if other < count)} for i in range(count)]
 
     def repeated(self, times: int) -> Iterator[Job]:
-        """Yield the jobs of so many rounds, in order."""
+        """Yield the jobs of a number of rounds, in order."""
         count = len(self.jobs)
         for number in range(times):
             for position, pattern in enumerate(self.jobs):
@@ -130,7 +129,7 @@ class _Script:
 
 
 class PipelineExecutor(Executor):
-    """Runs jobs on worker streams with queues of their own, which take from each other."""
+    """Runs jobs on worker streams. Each worker has a queue of jobs and steals from the others."""
 
     name = "pipeline"
 
@@ -152,7 +151,7 @@ class PipelineExecutor(Executor):
         return self.resources.launcher.built
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
-        """Run the emitters' calls; on return the home stream waits for all of them."""
+        """Run the emitters' calls. On return the home stream waits for all of them."""
         if type(emitters) is list and all(type(e) is FixedList for e in emitters):
             return self.repeat(emitters, 1)
         home, trace = self._begin()
@@ -160,12 +159,13 @@ class PipelineExecutor(Executor):
             return flow.run()
 
     def repeat(self, lists: Sequence[FixedList], times: int) -> Trace:
-        """Run fixed lists so many times. Rounds are ordered by hazards alone: a list goes on to its next round at once.
+        """Run fixed lists `times` times. Only hazards order the rounds: a list begins its next round at once.
 
-        The trace is of all rounds, or of the last one where it is recorded. Raises ValueError for less than one round.
+        Returns the trace of all rounds, or of the last one where runs are recorded. Raises ValueError for less than one
+        round.
         """
         if times < 1:
-            raise ValueError(f"repeat() was asked for {times} rounds; ask for at least 1")
+            raise ValueError(f"repeat() of executor 'pipeline' got times={times}; give at least 1")
         if self.options.record == "off":
             return self._rounds(lists, times)
         return [self._rounds(lists, 1) for _ in range(times)][-1]
@@ -210,6 +210,6 @@ class PipelineExecutor(Executor):
         wait_for(self._home, self.name, self.resources.driver)
 
     def close(self) -> None:
-        """Destroy streams, events and graphs, once their work is done, and let scripts go."""
+        """Destroy streams, events and graphs, once their work is done, and forget scripts."""
         self._finalizer()
         self._scripts.clear()

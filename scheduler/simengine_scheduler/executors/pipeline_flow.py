@@ -1,4 +1,4 @@
-"""The flow of one run of executor `pipeline`: jobs go from queues to streams, until the host has seen them complete."""
+"""One run of executor `pipeline`: its jobs move from queues to streams, until the host has seen them complete."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Resources:
 
 
 class Flow(JobRun):
-    """The jobs of one run, from the queues to their end."""
+    """The jobs of one run, from their queues to their end."""
 
     def __init__(self, resources: Resources, trace: Trace, home: int, first: int = 0) -> None:
         super().__init__(resources.launcher.executor, resources.driver, resources.lanes, resources.pool, trace, home)
@@ -52,23 +52,23 @@ class Flow(JobRun):
         self.workers = range(resources.streams)
         self.queues = JobQueues(resources.streams, resources.depth)
         self.clocks = StreamClocks(resources.streams)
-        self.jobs: dict[int, Job] = {}  # in queues and in flight
-        self.sinks: dict[int, list[int]] = {}  # the last calls of jobs in flight
-        self.latest_sinks: list[list[int]] = [[] for _ in self.workers]  # of each worker's latest job
+        self.jobs: dict[int, Job] = {}  # jobs in queues and in flight
+        self.sinks: dict[int, list[int]] = {}  # job in flight -> its calls that no others of it wait for
+        self.latest_sinks: list[list[int]] = [[] for _ in self.workers]  # the same, of the latest job of each worker
         self.first = first
 
     def start(self) -> None:
-        """Put the run behind what the home stream holds."""
+        """Let the run come after what the home stream holds."""
         self.recorder = start_recording(self.trace, self.driver, self.home, self.first)
         self.lanes.begin(self.home)
 
     def put(self, job: Job) -> None:
-        """Enter a job in its home worker's queue."""
+        """Put a job into the queue of its home worker."""
         self.jobs[job.number] = job
         self.queues.put(job.number, job.home, job.before)
 
     def dispatch(self) -> None:
-        """Launch what workers have room for, then what those with nothing to do can steal."""
+        """Launch jobs from the workers' own queues, then jobs that idle workers can steal."""
         queues = self.queues
         for worker in self.workers:
             while queues.waiting and (number := queues.take(worker)) is not None:
@@ -79,7 +79,7 @@ class Flow(JobRun):
                 self.launch(self.jobs[number], worker)
 
     def launch(self, job: Job, worker: int) -> None:
-        """Put a job on a worker's stream, behind the jobs that it must come after."""
+        """Launch a job on the stream of a worker, behind the jobs that it must come after."""
         began = perf_counter()
         handle, places = self.lanes.use(worker), self.clocks.places
         waits = self.clocks.waits([other for other in job.before if other in places], worker)
@@ -98,7 +98,7 @@ class Flow(JobRun):
         counters.job_seconds += perf_counter() - began
 
     def poll(self) -> list[Job]:
-        """Ask once after the oldest job of each worker; return those that have completed."""
+        """Query the oldest job of each worker once. Returns the jobs that have completed."""
         done = []
         for worker, flying in enumerate(self.queues.flying):
             if flying and self.driver.query(self.clocks.places[flying[0]].event):
@@ -112,7 +112,7 @@ class Flow(JobRun):
         return done
 
     def finish(self) -> None:
-        """Join the streams; every job has been launched."""
+        """Join the streams, once every job has been launched."""
         self.lanes.join(self.home)
         self.trace.counters.add_waits(self.clocks.asked, self.clocks.needed)
         if self.recorder is not None and self.recorder.times:

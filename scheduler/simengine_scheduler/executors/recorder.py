@@ -1,4 +1,4 @@
-"""The recorder: fills a trace while an executor runs. Executors keep None in its place when nothing is recorded."""
+"""The recorder: fills a trace while an executor runs. Executors have None instead where nothing is recorded."""
 
 from __future__ import annotations
 
@@ -14,11 +14,16 @@ _NAN = float("nan")
 
 
 class Recorder:
-    """Builds the log, and times where asked: from device events if there is a driver, else from the host clock.
+    """Builds the log of a run, and its times where the trace records them.
 
-    Sequence numbers given to it count from `first`; in the trace they count from 0.
+    Times come from events of the device if there is a driver, else from the clock of the host. The recorder has no
+    lock: executors with threads call it under theirs. Only `ran`, which sets one dictionary entry, needs none.
 
-    Not locked: executors with threads call it under their own lock, but for `ran`, which sets one dictionary entry.
+    Args:
+        trace: what to fill.
+        driver: makes the events.
+        home: the stream on which time 0 is recorded.
+        first: the number of the first call of the run. In the trace numbers count from 0.
     """
 
     def __init__(self, trace: Trace, driver: Driver | None = None, home: int = 0, first: int = 0) -> None:
@@ -36,34 +41,34 @@ class Recorder:
             driver.record(self._zero, home)
 
     def enter(self, call: KernelCall) -> None:
-        """A call enters program order."""
+        """Note that a call enters program order."""
         self.trace.order.append(call)
 
     def issue(self, seq: int, stream: int) -> None:
-        """A call is put on a stream, or starts on a worker."""
+        """Note that a call is issued to a stream, or starts on a worker."""
         self.trace.log.append(Step("issue", seq - self._first, stream))
 
     def wait(self, seq: int, stream: int) -> None:
-        """A stream is made to wait for call `seq`."""
+        """Note that a stream is made to wait for call `seq`."""
         self.trace.log.append(Step("wait", seq - self._first, stream))
 
     def observe(self, seq: int, stream: int) -> None:
-        """The host learns that a call has completed."""
+        """Note that the host has seen a call complete."""
         self.trace.log.append(Step("observe", seq - self._first, stream))
 
     def ran(self, seq: int, start: float, end: float) -> None:
-        """A host call ran from `start` to `end` [perf_counter seconds]."""
+        """Note that a host call ran from `start` to `end` [s, by perf_counter]."""
         self._host[seq - self._first] = (start - self._origin, start - self._origin, end - self._origin)
 
     def before_launch(self, seq: int, handle: int) -> None:
-        """Mark the start of a device call on its stream."""
+        """Record an event before a call on its stream."""
         if self._pool is not None and self._driver is not None:
             start = self._pool.take()
             self._driver.record(start, handle)
             self._device[seq - self._first] = (perf_counter() - self._origin, start, 0)
 
     def after_launch(self, seq: int, handle: int) -> None:
-        """Mark the end of a device call on its stream."""
+        """Record an event behind a call on its stream."""
         if self._pool is not None and self._driver is not None:
             end = self._pool.take()
             self._driver.record(end, handle)
@@ -79,12 +84,14 @@ class Recorder:
         waits: Sequence[tuple[int, ...]],
         rows: Sequence[int],
     ) -> None:
-        """A graph is launched behind some calls.
+        """Note that a graph is launched.
 
         Args:
-            order: its calls, in an order that comes after what each waits for.
-            behind: calls that all of it comes after.
-            seqs, waits, rows: of each position in the graph the call, the positions it comes after, and its row.
+            order: its calls, each after those that it waits for.
+            behind: calls that the whole graph comes after.
+            seqs: the call at each position of the graph.
+            waits: for each position the positions that it comes after.
+            rows: the row of each position.
         """
         place = {seq: position for position, seq in enumerate(seqs)}
         for seq in order:
@@ -96,9 +103,13 @@ class Recorder:
     def device_list(
         self, first: int, waits: Sequence[tuple[int, ...]], rows: Sequence[int], retired: Sequence[int]
     ) -> None:
-        """The device has run calls numbered from `first`: each behind its waits, and behind those retired before it.
+        """Note that the window on the GPU has run a list.
 
-        `retired[i]` is the first call that was admitted after the i-th was seen to have ended.
+        Args:
+            first: the number of its first call.
+            waits: for each call those that it waited for, by position.
+            rows: the row of each call.
+            retired: for each call i the first call that the window admitted after it had seen i end.
         """
         start, ended = first - self._first, dict[int, list[int]]()
         for number, by in enumerate(retired):
@@ -111,7 +122,7 @@ class Recorder:
         self.trace.log += [Step("observe", start + other, -1) for other in ended.get(len(waits), ())]
 
     def graph_events(self, seqs: Sequence[int]) -> list[tuple[int, int]]:
-        """Events for the start and the end of each call of a graph; called where times are kept."""
+        """Return events for the start and the end of each call of a graph, where times are recorded."""
         assert self._pool is not None
         issue = perf_counter() - self._origin
         pairs = [(self._pool.take(), self._pool.take()) for _ in seqs]
@@ -119,7 +130,7 @@ class Recorder:
         return pairs
 
     def finish(self) -> None:
-        """Build the events. Device events must have completed: the executor synchronises first when times are kept."""
+        """Build the events of the trace. Where times are recorded, the executor must have synchronised."""
         order = self.trace.order
         for step in self.trace.log:
             if step.kind == "issue":
@@ -128,7 +139,7 @@ class Recorder:
                 self.trace.events.append(Event(step.seq, call.name, step.stream, issue, start, end, call.tag))
 
     def close(self) -> None:
-        """Return the device events."""
+        """Destroy the events of the device."""
         if self._pool is not None:
             self._pool.close()
 
@@ -141,5 +152,5 @@ class Recorder:
 
 
 def start_recording(trace: Trace, driver: Driver | None = None, home: int = 0, first: int = 0) -> Recorder | None:
-    """Return a recorder for the trace, or None if it is not to record."""
+    """Return a recorder for a trace, or None if the trace records nothing."""
     return None if trace.record == "off" else Recorder(trace, driver, home, first)

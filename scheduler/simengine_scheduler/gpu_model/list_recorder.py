@@ -1,11 +1,12 @@
-"""The list recorder: an executor around another one that keeps what went through it as a `RecordedList`.
+"""The list recorder: an executor that wraps another one and stores what went through it as a `RecordedList`.
 
-How a duration is measured on a GPU. The executor within is `serial` with `record="times"`: one stream, with an event
-before and one behind each call. A *pause*, a kernel that lasts until the host has issued what follows, goes before the
-first call and behind each await, so that the stream never runs dry and no time of the host's is counted. From what two
-events show, `overhead` is subtracted: what they show around an empty kernel in such a place. A duration is therefore
-the work of a kernel beyond that of an empty one; what any kernel costs belongs to the machine and not to the list.
-Time stamps tick coarsely (half a microsecond on an H200), so the mean of the middle half of several runs is taken.
+Durations are measured on a GPU as follows. The inner executor is `serial` with `record="times"`: one stream, with an
+event before and one after each call. A *pause* is a kernel that lasts until the host has issued what follows. There is
+one before the first call and one behind each await, so that the stream always has work and no time of the host is
+counted. `overhead` is subtracted from the time between two events: it is the time that they show around an empty
+kernel. A duration is therefore the time of a kernel beyond that of an empty one. What an empty kernel takes belongs to
+the machine and not to the list. Time stamps tick coarsely, every half microsecond on an H200, so the mean of the middle
+half of several runs is taken.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _Key = tuple[str, Tag, LaunchShape]
 
 
 class ListRecorder(Executor):
-    """Runs emitters through an executor, and keeps the latest run as a list.
+    """Runs emitters through an executor, and stores the latest run as a list.
 
     Args:
         inner: an executor with record="times".
@@ -45,12 +46,12 @@ class ListRecorder(Executor):
         self._latest: list[RecordedCall] = []
         self._items: list[list[int]] = []
         self._fixed: list[bool] = []
-        self._order: list[KernelCall] = []  # of the run now going on; pauses among them
+        self._order: list[KernelCall] = []  # calls of the present run, with pauses
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Run the emitters, and note what they yield and how long it takes.
 
-        Raises ValueError if the executor within keeps no times.
+        Raises ValueError if the inner executor records no times.
         """
         sources = list(emitters)
         self._order = []
@@ -58,7 +59,9 @@ class ListRecorder(Executor):
         self._fixed = [type(source) is FixedList for source in sources]
         trace = self._inner.run([self._tap(source, self._items[n]) for n, source in enumerate(sources)])
         if trace.record != "times":
-            raise ValueError(f"the list recorder got a trace that kept {trace.record!r}; give it record='times'")
+            raise ValueError(
+                f"the list recorder got a trace with record={trace.record!r}; give its inner executor record='times'"
+            )
         self._inner.synchronize()
         self._note(trace)
         return trace
@@ -68,7 +71,7 @@ class ListRecorder(Executor):
         self._inner.synchronize()
 
     def close(self) -> None:
-        """Close the executor within."""
+        """Close the inner executor."""
         self._inner.close()
 
     def durations(self) -> list[float]:
@@ -76,7 +79,7 @@ class ListRecorder(Executor):
         return [self._duration(call) for call in self._latest]
 
     def result(self, **about: Any) -> RecordedList:
-        """Return the list of the latest run, with durations over all runs of calls of one name, tag and shape.
+        """Return the list of the latest run. A duration is taken over all calls of one name, tag and shape in all runs.
 
         Raises RuntimeError before the first run.
         """
@@ -86,13 +89,13 @@ class ListRecorder(Executor):
         return RecordedList(calls, tuple(map(tuple, self._items)), tuple(self._fixed), self._segments, about)
 
     def _tap(self, source: Emitter, items: list[int]) -> Iterator[Item]:
-        """Yield what an emitter does, noted in `items` by places in the order, and pauses."""
+        """Yield what an emitter yields, and pauses. `items` gets the positions of calls in the order."""
         latest: dict[KernelCall, int] = {}
         if self._pause is not None:
             yield self._enter(self._pause)
         for item in source:
             if isinstance(item, AwaitCounts):
-                if item.call in latest:  # else the executor refuses it
+                if item.call in latest:  # otherwise the executor refuses it
                     items.append(~latest[item.call])
                 yield item
                 if self._pause is not None:
@@ -109,7 +112,7 @@ class ListRecorder(Executor):
         return call
 
     def _note(self, trace: Trace) -> None:
-        """Number the calls without the pauses, and keep their durations."""
+        """Number the calls without the pauses, and store their durations."""
         lasted = {event.seq: event.end - event.start for event in trace.events}
         number: dict[int, int] = {}
         self._latest = []
@@ -132,7 +135,7 @@ def _key(call: RecordedCall) -> _Key:
 
 
 def middle_mean(values: Iterable[float]) -> float:
-    """Return the mean of the middle half: as firm as a median against strays, and finer than the clock's tick."""
+    """Return the mean of the middle half: outliers do not move it, and it is finer than the tick of the clock."""
     ordered = sorted(values)
     quarter = len(ordered) // 4
     kept = ordered[quarter : len(ordered) - quarter]

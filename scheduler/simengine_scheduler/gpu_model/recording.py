@@ -1,7 +1,7 @@
-"""Recorded lists: the calls of a run as data, with what each asks of a GPU and how long it takes there alone.
+"""Recorded lists: the calls of a run as data, with what each asks of a GPU and how long it takes alone.
 
 recorder = ListRecorder(make_executor("serial", device="cuda", record="times"), segments)
-recorder.run(emitters)                        # as often as wanted
+recorder.run(emitters)                        # as often as you like
 recorder.result().save("list.json.gz")        # and then, on any machine:
 recorded = RecordedList.load("list.json.gz")
 trace = make_executor("simulated", segments=recorded.segments).run(recorded.emitters())
@@ -23,7 +23,7 @@ _VERSION = 1
 
 
 class LaunchShape(NamedTuple):
-    """What a launch asks of a GPU: blocks, threads a block, registers a thread, shared memory a block [bytes]."""
+    """What a launch asks of a GPU: blocks, threads per block, registers per thread, shared memory per block [bytes]."""
 
     blocks: int = 1
     threads: int = 32
@@ -32,7 +32,7 @@ class LaunchShape(NamedTuple):
 
 
 class RecordedLaunch(NamedTuple):
-    """Stands for a kernel in a recorded list: a shape, and a duration alone on the device [s], but no body."""
+    """A kernel in a recorded list: its shape, and its duration alone on the device [s]. It has no body."""
 
     shape: LaunchShape
     seconds: float
@@ -43,7 +43,7 @@ class RecordedLaunch(NamedTuple):
 
 
 class RecordedCall(NamedTuple):
-    """One call; its segments are positions in the table of its list."""
+    """One call. Its segments are positions in the table of its list."""
 
     name: str
     reads: tuple[int, ...]
@@ -55,13 +55,13 @@ class RecordedCall(NamedTuple):
     tag: Tag
 
     def kernel_call(self) -> KernelCall:
-        """Return a call that says the same and cannot run."""
+        """Return a `KernelCall` with the same data, which cannot run."""
         launch = RecordedLaunch(self.shape, self.seconds)
         return KernelCall(self.name, launch, self.reads, self.writes, self.updates, self.cost, self.tag)
 
 
 def shape_of(launch: Any) -> LaunchShape:
-    """Return what a launch asks of a GPU; for a host's, which does not say, one block of a warp."""
+    """Return what a launch asks of a GPU. A host launch, which does not say, counts as one block of one warp."""
     shape = getattr(launch, "shape", None)
     if isinstance(shape, LaunchShape):
         return shape
@@ -78,12 +78,12 @@ class RecordedList:
 
     Attributes:
         calls: in program order.
-        items: of each emitter what it yielded: n is call n, ~n the await of call n.
-        fixed: of each emitter whether it was a `FixedList`.
+        items: what each emitter yielded: n is call n, and ~n is the await of call n.
+        fixed: for each emitter whether it was a `FixedList`.
         segments: the table that the calls' segments belong to.
-        about: what the list was recorded from and on; plain data.
+        about: what was recorded, and on which machine; plain data.
 
-    Raises ValueError where the parts do not fit together.
+    Raises ValueError if the parts do not fit together.
     """
 
     calls: tuple[RecordedCall, ...]
@@ -95,7 +95,7 @@ class RecordedList:
     _lists: list[FixedList | None] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Check the parts, and make the calls once, so that executors find again what they know of them."""
+        """Check the parts, and make the calls once, so that executors recognise them in later runs."""
         _check(self)
         made = [call.kernel_call() for call in self.calls]
         lists = [
@@ -106,9 +106,9 @@ class RecordedList:
         object.__setattr__(self, "_lists", lists)
 
     def emitters(self, repeats: int = 1) -> list[Emitter]:
-        """Return fresh emitters, each of which yields its items so many times over.
+        """Return new emitters, each of which yields its items `repeats` times.
 
-        One that was a `FixedList` is one again, unless it is repeated; the calls are the same objects every time.
+        An emitter that was a `FixedList` is one again, unless it is repeated. The calls are the same objects each time.
         """
         found: list[Emitter] = []
         for items, fixed in zip(self.items, self._lists, strict=True):
@@ -144,11 +144,9 @@ class RecordedList:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> RecordedList:
-        """Return the list that `to_data` described. Raises ValueError for another version, or where parts lack."""
+        """Return the list that `to_data` described. Raises ValueError for another version or missing parts."""
         if data.get("version") != _VERSION:
-            raise ValueError(
-                f"a recorded list says version {data.get('version')!r} and version {_VERSION} is read; record it anew"
-            )
+            raise ValueError(f"a recorded list has version {data.get('version')!r}, not {_VERSION}; record it anew")
         try:
             segments = Segments.from_data(data["segments"])
             calls = tuple(_call(row) for row in data["calls"])
@@ -182,7 +180,9 @@ def _check(recorded: RecordedList) -> None:
         yielded = set[int]()
         for n in items:
             if n < 0 and ~n not in yielded:
-                raise ValueError(f"an emitter of a recorded list awaits call {~n}, not yet its own; record it anew")
+                raise ValueError(
+                    f"an emitter of a recorded list awaits call {~n} before it yields that call; record it anew"
+                )
             yielded.add(n)
     for call in recorded.calls:
         if not call.seconds >= 0.0:
@@ -191,11 +191,13 @@ def _check(recorded: RecordedList) -> None:
             raise ValueError(f"recorded call {call.name!r} has no threads: {call.shape}; record it anew")
         for segment in call.reads + call.writes + call.updates:
             if not 0 <= segment < len(recorded.segments):
-                raise ValueError(f"recorded call {call.name!r} names segment {segment}, which its table lacks")
+                raise ValueError(
+                    f"recorded call {call.name!r} names segment {segment}, which its table lacks; record it anew"
+                )
 
 
 def write_json(path: str | Path, data: Any) -> None:
-    """Write plain data as JSON, compressed where the name ends in `.gz`; the same data give the same bytes."""
+    """Write plain data as JSON, compressed if the name ends in `.gz`. The same data give the same bytes."""
     raw = json.dumps(data, separators=(",", ":")).encode()
     Path(path).write_bytes(gzip.compress(raw, mtime=0) if str(path).endswith(".gz") else raw)
 

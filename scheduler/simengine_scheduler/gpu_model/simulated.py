@@ -1,12 +1,13 @@
-"""The simulated executor: runs lists in virtual time on a model of a GPU, under any way of executing them.
+"""The simulated executor: runs lists in virtual time on a model of a GPU.
 
     model "serial", "streams", "graph", "graph-cached", "pipeline": that executor itself, on a driver in virtual time
-    model "device": the same with lists run by a persistent kernel, whose blocks take tickets
+    model "device": lists that a persistent kernel runs, whose blocks take tickets
     model "acs-sw", "acs-hw": the window of the ACS paper on the host and on the GPU
 
 Invariants
     1. Virtual time only grows, from run to run. A trace's times count from the beginning of its run.
-    2. Bodies of host calls run, each at the virtual end of its call; recorded lists have none. The order is therefore
+    2. The bodies of host calls run, each at the virtual end of its call. Recorded calls have none. The order is
+    therefore
        one that the modelled executor can produce on such a GPU, and results are those of `serial`, bit for bit.
     3. Nothing is random: one list, one machine and the same options give the same times.
 """
@@ -32,7 +33,7 @@ from .processors import Kernel
 from .virtual import ChargedProfile, Twins
 from .windowed import AcsHardware, AcsSoftware
 
-# The executor that runs in virtual time; `device` hands over lists as cached graphs are.
+# The executor that runs in virtual time. `device` launches whole lists, as `graph-cached` does.
 _AS_THEY_ARE = ("serial", "streams", "graph", "graph-cached", "pipeline")
 _DRIVEN = {**{name: name for name in _AS_THEY_ARE}, "device": "graph-cached"}
 _PROCESSES: dict[str, Any] = {"acs-sw": AcsSoftware, "acs-hw": AcsHardware}
@@ -40,10 +41,10 @@ MODELS = (*_DRIVEN, *_PROCESSES)
 
 
 class SimulatedExecutor(Executor):
-    """Virtual time on a model of a GPU.
+    """Runs lists in virtual time on a model of a GPU.
 
     Args:
-        options: `model`, `gpu`, and whatever the modelled executor takes.
+        options: `model`, `gpu`, and the options of the modelled executor.
         make: makes the executors that run on a driver in virtual time, by name.
     """
 
@@ -64,18 +65,18 @@ class SimulatedExecutor(Executor):
             inner = replace(options, driver=self._driver, device="cuda", stream=None, record=record, profile=profile)
             self._inner = make(_DRIVEN[options.model], inner)
         tracked = options.model in ("streams", "pipeline") and options.stream_policy not in PLANNERS
-        # Who polls checks fixed lists in every run; the others have a script of them, which they keep.
+        # Under polling fixed lists are checked in every run. Other executors store a script of them.
         scripts = 0 if options.completion == "polling" and options.model == "streams" else options.graphs
         tracking = self._tracking if tracked else None
         self._twins = Twins(self._spec, self._driver, self._emitting, tracking, scripts)
 
     def _emitting(self) -> None:
-        """An item is made, on the one thread there is; models with processes charge it to the process that asks."""
+        """Charge the host for an item that an emitter yields. Models with processes charge the process that asks."""
         if self._driver is not None:
             self._clock.advance(self._spec.host.emit)
 
     def _tracking(self) -> None:
-        """A call is checked for hazards. Graphs and planners have that in a node's or plan's cost."""
+        """Charge the host for a hazard check. For graphs and planners the cost of a node or a plan includes it."""
         self._clock.advance(self._spec.host.track)
 
     def _planning(self) -> None:
@@ -83,7 +84,7 @@ class SimulatedExecutor(Executor):
 
     @property
     def rounds(self) -> int:
-        """How many rounds of fixed lists do well as one, as the modelled executor has it."""
+        """How many rounds of fixed lists the modelled executor runs best as one list."""
         return 1 if self._options.model in ("device", *_PROCESSES) else getattr(self._inner, "rounds", 1)
 
     @property
@@ -92,9 +93,9 @@ class SimulatedExecutor(Executor):
         return self._clock.now
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
-        """Run the emitters' calls. Where nothing is recorded, returns once all is issued, as CUDA executors do.
+        """Run the emitters' calls. Where nothing is recorded, returns once all calls are issued, as CUDA executors do.
 
-        Raises CallError for a call whose body failed, and what an emitter raised.
+        Raises CallError for a call whose body failed, and whatever an emitter raised.
         """
         begin = self._clock.now
         twins = self._twins.emitters(emitters)
@@ -108,7 +109,7 @@ class SimulatedExecutor(Executor):
         return trace
 
     def repeat(self, lists: Sequence[FixedList], times: int) -> Trace:
-        """Run fixed lists so many times, as the modelled executor repeats them; returns the trace of the last run."""
+        """Run fixed lists `times` times, as the modelled executor does. Returns the trace of the last run."""
         if self._driver is None or self._options.record != "off":
             for _ in range(times - 1):
                 self.run(lists)
@@ -156,7 +157,7 @@ class SimulatedExecutor(Executor):
 
     @contextmanager
     def _explained(self, driver: VirtualDriver) -> Iterator[None]:
-        """Empty the device after a failure; where a body was the cause, raise what tells so."""
+        """Empty the device after a failure. If a body was the cause, raise the CallError that says so."""
         try:
             yield
         except BaseException:

@@ -1,9 +1,8 @@
-"""Cutting the calls of emitters into jobs, so that jobs can be run whole, one behind another.
+"""Cutting: the calls of emitters become jobs, each of which runs as a whole.
 
-Each emitter has at most one open job, to which its calls are added as they come in program order. A job that another
-emitter's call must come after is closed at that moment: nothing is added to it any more. Jobs therefore depend on
-closed jobs only, a closed job depends on nothing new, and no two jobs can wait for each other. A job that has become
-very long is closed as well.
+Each emitter has at most one open job, to which its calls are added as they come in program order. When a
+call of another emitter must come after a job, the job is closed: no call is added to it any more. Jobs therefore depend
+on closed jobs only, and no two jobs can wait for each other. A job that has become very long is closed as well.
 """
 
 from __future__ import annotations
@@ -15,11 +14,20 @@ from ..core.hazards import HazardTracker
 from ..launch.host import PythonLaunch
 from .kinds import JobLaunch
 
-_LONGEST = 1024  # calls of a job, so that the first ones start before the last ones are known
+_LONGEST = 1024  # calls of a job; its first calls start only when its last one is known
 
 
 class Job:
-    """Calls of one emitter by sequence number, and the jobs that they must come after."""
+    """Calls of one emitter by sequence number, and the jobs that they must come after.
+
+    Attributes:
+        number: of the job.
+        emitter: the position of the emitter.
+        home: the worker in whose queue the job is put.
+        calls: by sequence number.
+        before: numbers of the jobs that it must come after.
+        fixed: what `JobLauncher.prepare` made for a job that comes again.
+    """
 
     __slots__ = ("before", "calls", "emitter", "fixed", "home", "number")
 
@@ -29,10 +37,10 @@ class Job:
         self.home = home
         self.calls: dict[int, KernelCall] = {}
         self.before: set[int] = set()
-        self.fixed: Any = None  # what launches it, if it will come again; see `JobLauncher.prepare`
+        self.fixed: Any = None
 
     def as_call(self) -> KernelCall:
-        """A call that touches all that its calls touch: what must come after them comes after it."""
+        """Return a call that touches all that the job's calls touch, for hazard checks between jobs."""
         calls = self.calls.values()
         reads = dict.fromkeys(segment for call in calls for segment in call.reads)
         written = dict.fromkeys(segment for call in calls for segment in call.writes + call.updates)
@@ -40,11 +48,11 @@ class Job:
 
 
 class JobCutter:
-    """Makes jobs of calls. Emitters are dealt out to workers; calls that are whole jobs are dealt out one by one."""
+    """Makes jobs of calls. Each emitter has one worker. Calls that are whole jobs go to the workers in turn."""
 
     def __init__(self, tracker: HazardTracker, workers: int) -> None:
-        self.closed: list[Job] = []  # those that nobody has taken yet
-        self.job_of: dict[int, Job] = {}  # by call, of jobs that are not complete
+        self.closed: list[Job] = []  # closed jobs that nobody has taken
+        self.job_of: dict[int, Job] = {}  # call -> its job, for jobs that are not complete
         self._tracker = tracker
         self._workers = workers
         self._open: dict[int, Job] = {}  # by emitter
@@ -74,7 +82,7 @@ class JobCutter:
             self._close(emitter)
 
     def split_after(self, seq: int) -> None:
-        """End a job with call `seq`, which its emitter awaits: what follows it in the job need not have completed."""
+        """End a job with call `seq`, which its emitter awaits, so that the emitter need not wait for later calls."""
         job = self.job_of[seq]
         later = [other for other in job.calls if other > seq]
         if later and self._open.get(job.emitter) is job:
@@ -91,7 +99,7 @@ class JobCutter:
             self._close(emitter)
 
     def take_closed(self) -> list[Job]:
-        """Return the jobs closed since the last time, each after those that it must come after."""
+        """Return the jobs that were closed since the last time, each after those that it must come after."""
         taken, self.closed = self.closed, []
         return taken
 

@@ -1,4 +1,4 @@
-"""Kinds of jobs: kernels that are run again and again on other arguments, with working memory of whoever runs them.
+"""Kinds of jobs: kernels that run again and again on other arguments. Each stream has working memory of its own.
 
 def build(arguments):
     work = cupy.empty(size, np.float32)  # this stream's own
@@ -9,8 +9,9 @@ def build(arguments):
 kind = JobKind("filter", build)
 jobs = [KernelCall("filter", kind.job(source=x, result=y), (x_id,), (y_id,)) for x, x_id, y, y_id in batches]
 
-A job is an ordinary launch: every executor that issues to streams or threads runs it. `pipeline` also takes it from
-one worker to another, and launches it as a graph of its calls. It cannot be a node of a graph of other calls.
+A job is an ordinary launch, which every executor that issues to streams or threads can run. Executor `pipeline` also
+moves jobs from one worker to another, and launches each as a graph of its calls. A job cannot be a node of a graph of
+other calls.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ Value = int | Buffer | tuple[int, int]
 
 
 class JobArguments:
-    """The arguments of a kind of job in one place: a `Buffer` or, for an int, a `Number` under each name.
+    """The arguments of a kind of job: under each name a `Buffer`, or a `Number` for an int.
 
-    Launches that take them have to be given `buffers`, so that they are packed again for the next job. `version` grows
-    with every job whose arguments differ from those of the one before.
+    Attributes:
+        buffers: the set that launches with these arguments must be given, so that they are packed again for each job.
+        version: grows with every job whose arguments differ from those of the job before.
     """
 
     def __init__(self, job: str, values: Mapping[str, Value]) -> None:
@@ -48,12 +50,12 @@ class JobArguments:
         return self._objects[name]
 
     def holds(self, argument: Any) -> bool:
-        """Whether an argument of a launch is one of these."""
+        """Whether an argument of a launch is one of these arguments."""
         base = argument[0] if isinstance(argument, tuple) and argument else argument
         return any(base is own for own in self._objects.values())
 
     def bind(self, values: Mapping[str, Value]) -> None:
-        """Take the arguments of a job. Raises ValueError unless they have the names and types of the first one's."""
+        """Take the arguments of a job. Raises ValueError unless names and types are those of the first job."""
         if values.keys() != self._objects.keys():
             raise ValueError(
                 f"a job {self._job!r} has arguments {', '.join(values)}; the first one had {', '.join(self._objects)}"
@@ -74,7 +76,7 @@ class JobArguments:
                 own.rebind(*place)
         if changed:
             self.version += 1
-            self.buffers.epoch += 1  # where numbers alone have changed
+            self.buffers.epoch += 1  # also where only numbers have changed
 
 
 def _place(value: Buffer | tuple[int, int]) -> tuple[int, int]:
@@ -82,7 +84,7 @@ def _place(value: Buffer | tuple[int, int]) -> tuple[int, int]:
 
 
 def _value(job: str, name: str, value: Any) -> Value:
-    """An argument as it was given for a job: arrays stay where they are, buffers may move."""
+    """Return an argument of a job: a number, a buffer, which may move, or the address and bytes of an array."""
     if type(value) is int or isinstance(value, Buffer):
         return value
     if isinstance(value, tuple) and len(value) == 2:
@@ -97,7 +99,7 @@ def _value(job: str, name: str, value: Any) -> Value:
 
 
 class Instance:
-    """A kind of job on one stream: its calls, on working memory of their own."""
+    """A kind of job on one stream: its calls, with their working memory."""
 
     def __init__(self, kind: JobKind, values: Mapping[str, Value]) -> None:
         self.arguments = JobArguments(kind.name, values)
@@ -107,11 +109,16 @@ class Instance:
 
 
 class JobKind:
-    """A kind of job. `build(arguments)` makes its calls; it is called once for each stream (and thread) that runs it.
+    """A kind of job.
 
-    Whatever memory `build` makes, such as CuPy arrays that its launches keep alive, is used by one job at a time; what
-    `build` itself enqueues must have completed when it returns. The segments of its calls say how they depend on each
-    other; the job's own call says what it reads and writes.
+    The segments of the calls that `build` returns say how these depend on each other. The call of a job itself says
+    what the job reads and writes.
+
+    Args:
+        name: shown in errors.
+        build: makes the calls of a job from its arguments. It is called once for each stream and thread that runs jobs
+            of this kind. One job at a time uses the memory that it allocates, such as CuPy arrays that its launches
+            keep alive. What it enqueues must have completed when it returns.
     """
 
     def __init__(self, name: str, build: Callable[[JobArguments], Sequence[KernelCall]]) -> None:
@@ -120,11 +127,11 @@ class JobKind:
         self._instances: dict[tuple[int, int], Instance] = {}
 
     def job(self, **arguments: Any) -> JobLaunch:
-        """Return the launch of a job: arrays, buffers or (address, bytes) pairs and ints by the names of arguments."""
+        """Return the launch of a job. An argument is an array, a `Buffer`, an (address, bytes) pair or an int."""
         return JobLaunch(self, arguments)
 
     def instance(self, stream: int, values: Mapping[str, Value]) -> Instance:
-        """Return what runs jobs on a stream, bound to the arguments of one."""
+        """Return what runs jobs of this kind on a stream, bound to the arguments of one job."""
         place = stream, threading.get_ident()
         instance = self._instances.get(place)
         if instance is None:
@@ -134,13 +141,13 @@ class JobKind:
         return instance
 
     def release(self, stream: int) -> None:
-        """Forget what ran jobs on a stream, with its working memory."""
+        """Forget what ran jobs on a stream, and its working memory."""
         for place in [place for place in self._instances if place[0] == stream]:
             del self._instances[place]
 
 
 class JobLaunch:
-    """One job: a kind and its arguments. It keeps the arguments alive."""
+    """One job: a kind and its arguments, which it keeps alive."""
 
     __slots__ = ("_given", "kind", "values")
 
@@ -150,7 +157,7 @@ class JobLaunch:
         self._given = arguments
 
     def issue(self, stream: int) -> None:
-        """Issue the job's calls one after another, on the stream's own working memory."""
+        """Issue the calls of the job one after another, on the working memory of the stream."""
         for call in self.kind.instance(stream, self.values).calls:
             call.launch.issue(stream)
 

@@ -1,4 +1,4 @@
-"""Queues of jobs, one a worker, with stealing and a bound on the jobs in flight. Pure logic: no GPU, no threads.
+"""A queue of jobs for each worker, with stealing and a bound on the jobs in flight. Pure logic: no GPU, no threads.
 
 put -> queue of the home worker --take, in turn--> in flight on it --complete--> gone
                  |
@@ -12,11 +12,12 @@ from collections.abc import Iterable
 
 
 class JobQueues:
-    """Jobs by number, each put before any that must come after it.
+    """Jobs by number. A job must be put before all jobs that come after it.
 
-    A worker takes from its own queue while it has fewer than `depth` jobs in flight, the oldest first whose
-    predecessors are all in flight or complete: on the device it may wait for them. A worker with nothing in flight
-    steals the newest job of the longest queue whose predecessors are all complete, so that it need not wait.
+    A worker takes jobs from its own queue while fewer than `depth` of its jobs are in flight. It takes the oldest job
+    whose predecessors are all in flight or complete, since a stream can wait for predecessors in flight. A worker with
+    nothing in flight steals a job from the longest queue: the newest one whose predecessors are all complete, which
+    need not wait.
     """
 
     def __init__(self, workers: int, depth: int) -> None:
@@ -26,10 +27,10 @@ class JobQueues:
         self._queues: list[deque[int]] = [deque() for _ in range(workers)]
         self._held: dict[int, int] = {}  # job in a queue -> predecessors that are in queues
         self._unfinished: dict[int, int] = {}  # job in a queue -> predecessors that are not complete
-        self._after: dict[int, list[int]] = {}  # job that is not complete -> those put after it that wait for it
+        self._after: dict[int, list[int]] = {}  # job that is not complete -> later jobs that wait for it
 
     def put(self, job: int, home: int, before: Iterable[int]) -> None:
-        """Enter a job in the queue of its home worker; predecessors that are not here any more are complete."""
+        """Put a job into the queue of its home worker. Predecessors that are in no queue or flight are complete."""
         alive = [other for other in before if other in self._after]
         for other in alive:
             self._after[other].append(job)
@@ -40,14 +41,14 @@ class JobQueues:
         self.waiting += 1
 
     def take(self, worker: int) -> int | None:
-        """Return a job of the worker's own queue that is now in flight on it, or None."""
+        """Move a job from the worker's own queue into flight on it. Returns it, or None if there is none."""
         queue = self._queues[worker]
         if not queue or len(self.flying[worker]) >= self.depth:
             return None
         return self._fly(worker, queue, next((job for job in queue if not self._held[job]), None))
 
     def steal(self, worker: int) -> int | None:
-        """Return a job of another worker's queue that is now in flight on this one, or None."""
+        """Move a job from the queue of another worker into flight on this one. Returns it, or None if there is none."""
         if self.flying[worker] or not self.waiting:
             return None
         for queue in sorted(self._queues, key=len, reverse=True):
@@ -69,7 +70,7 @@ class JobQueues:
         return job
 
     def complete(self, worker: int) -> int:
-        """The oldest job in flight on a worker has completed; return it."""
+        """Note that the oldest job in flight on a worker has completed, and return it."""
         job = self.flying[worker].popleft()
         for later in self._after.pop(job):
             if later in self._unfinished:

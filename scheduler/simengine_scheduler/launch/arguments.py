@@ -24,7 +24,13 @@ import numpy as np
 
 
 class Buffer:
-    """A named piece of memory that may move: `ptr` is its address, `nbytes` its size. Made by `BufferSet.add`."""
+    """A named piece of memory that may move. `BufferSet.add` makes it.
+
+    Attributes:
+        name: in its set.
+        ptr: address.
+        nbytes: size [bytes].
+    """
 
     __slots__ = ("_owner", "name", "nbytes", "ptr")
 
@@ -35,7 +41,7 @@ class Buffer:
         self.nbytes = nbytes
 
     def rebind(self, ptr: int, nbytes: int) -> None:
-        """Move the buffer. Launches issued afterwards use the new address; those already issued keep the old one."""
+        """Move the buffer. Launches issued afterwards use the new address; launches issued before keep the old one."""
         self.ptr = ptr
         self.nbytes = nbytes
         self._owner.epoch += 1
@@ -45,7 +51,7 @@ class Buffer:
 
 
 class BufferSet:
-    """Buffers that launches share. `epoch` grows with every rebind, and packed arguments are cached against it."""
+    """Buffers that launches share. `epoch` grows whenever one moves, so that arguments are packed again."""
 
     def __init__(self) -> None:
         self.epoch = 0
@@ -66,7 +72,7 @@ class BufferSet:
 
 
 class Number:
-    """An int32 argument that may change whenever a buffer of the launch's set is rebound: set `value` before that."""
+    """An int32 argument that may change when a buffer of its set moves. Set `value` before the buffer moves."""
 
     __slots__ = ("value",)
 
@@ -81,12 +87,12 @@ def _address(buffer: Buffer, offset: int) -> int:
 
 
 def address_of(place: Any) -> int:
-    """The address of a buffer, a (buffer, byte offset) pair or a CuPy array."""
+    """Return the address of a buffer, a (buffer, byte offset) pair or a CuPy array."""
     return int(struct.unpack("<Q", _slot(0, place))[0])
 
 
 def _slot(position: int, argument: Any) -> bytes:
-    """Return one argument as 8 bytes, little endian, its value in the low bytes; a structure as a multiple of them."""
+    """Return one argument as 8 bytes, little endian, with its value in the low bytes. A structure takes more slots."""
     if argument is None:
         return bytes(8)
     if isinstance(argument, Number):
@@ -114,9 +120,9 @@ def _slot(position: int, argument: Any) -> bytes:
 
 
 class PackedArguments:
-    """Argument values in 8-byte slots, and a table of pointers to them; shared by the copies of one launch.
+    """Argument values in 8-byte slots, and a table of pointers to them. Copies of a launch share them.
 
-    Packing makes fresh memory each time, never overwrites: a thread that is still running a call reads the old slots.
+    Packing makes new memory each time and overwrites nothing, because a thread that runs a call reads the old slots.
     """
 
     __slots__ = ("_bound", "args", "buffers")
@@ -138,18 +144,18 @@ class PackedArguments:
         return epoch, slots, table, ctypes.addressof(table)
 
     def replaced(self, old: Buffer, new: Any) -> PackedArguments | None:
-        """The same with another argument in the place of a buffer; None if that is none of them."""
+        """Return these arguments with another one instead of a buffer, or None if the buffer is not among them."""
         args = tuple(new if argument is old else argument for argument in self.args)
         return (
             None if all(a is b for a, b in zip(args, self.args, strict=True)) else PackedArguments(args, self.buffers)
         )
 
     def words(self) -> np.ndarray:
-        """The slots for today's buffers, as a uint64 array."""
+        """Return the slots, packed for the buffers as they are, as a uint64 array."""
         return np.array(self.current()[1], np.uint64)
 
     def current(self) -> tuple[int, Any, Any, int]:
-        """Return (epoch, slots, table of pointers to the slots, the table's address), packed for today's buffers."""
+        """Return (epoch, slots, table of pointers to the slots, the table's address), for the buffers as they are."""
         bound = self._bound
         if bound[0] != self.buffers.epoch:
             bound = self._bound = self._pack()

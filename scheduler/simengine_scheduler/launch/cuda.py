@@ -10,7 +10,7 @@ import numpy as np
 from .arguments import Buffer, BufferSet, PackedArguments
 from .tasks import DeviceTask
 
-_DEFAULT_SHARED_LIMIT = 48 * 1024  # bytes a block may ask for before the function must be told to allow more
+_DEFAULT_SHARED_LIMIT = 48 * 1024  # bytes of shared memory of a block; a function must be told to allow more
 
 
 def _three(name: str, size: Sequence[int]) -> tuple[int, int, int]:
@@ -23,10 +23,15 @@ def _three(name: str, size: Sequence[int]) -> tuple[int, int, int]:
 
 
 class CudaLaunch:
-    """A CUDA kernel bound to grid, block and arguments.
+    """A CUDA kernel bound to its grid, block and arguments. `issue` takes about 3 us.
 
-    `function` is a CUfunction handle, `shared` the dynamic shared memory a block [bytes]. `issue` costs about 3 us.
-    `task` says how workers of executor `device` run it, if they can.
+    Args:
+        function: a CUfunction handle.
+        grid, block: one to three sizes each.
+        shared: dynamic shared memory of a block [bytes].
+        args: arguments, as `simengine_scheduler.launch.arguments` lists them.
+        buffers: the set that the buffers among the arguments belong to.
+        task: how workers of executor `device` run the launch, if they can.
     """
 
     __slots__ = ("_allowed", "_dims", "_keepalive", "_launch", "_packed", "block", "function", "grid", "shared", "task")
@@ -50,9 +55,9 @@ class CudaLaunch:
         self.function = int(function)
         self.block = _three("block", block)
         self.shared = int(shared)
-        self._allowed = max(self.shared, _DEFAULT_SHARED_LIMIT)  # what copies of this launch may ask for
+        self._allowed = max(self.shared, _DEFAULT_SHARED_LIMIT)  # the most that copies of this launch may ask for
         attribute = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        # other launches of the function may need more, and rely on what they have been allowed
+        # Other launches of the function may need more, so the limit is never lowered.
         if self.shared > max(_DEFAULT_SHARED_LIMIT, driver.funcGetAttribute(attribute, self.function)):
             driver.funcSetAttribute(self.function, attribute, self.shared)
         self._set_grid(grid)
@@ -68,14 +73,14 @@ class CudaLaunch:
         buffers: BufferSet | None = None,
         task: DeviceTask | None = None,
     ) -> CudaLaunch:
-        """Bind a `cupy.RawKernel`; the launch keeps it alive."""
+        """Bind a `cupy.RawKernel`. The launch keeps the kernel alive."""
         launch = cls(kernel.kernel.ptr, grid, block, shared, args, buffers, task)
         launch._keepalive = kernel
         return launch
 
     @property
     def buffers(self) -> BufferSet:
-        """The set whose epoch tells when arguments must be packed again."""
+        """The set of buffers whose epoch tells when arguments must be packed again."""
         return self._packed.buffers
 
     @property
@@ -84,11 +89,11 @@ class CudaLaunch:
         return self._packed.args
 
     def node(self) -> tuple[int, tuple[int, int, int], tuple[int, int, int], int, int]:
-        """What a graph's node needs: function, grid, block, shared bytes, address of the table of packed arguments."""
+        """Return what a node of a graph needs: function, grid, block, shared memory, table of arguments."""
         return self.function, self.grid, self.block, self.shared, self._packed.current()[3]
 
     def resources(self) -> tuple[int, int]:
-        """Registers a thread and static shared memory a block [bytes] of the compiled function."""
+        """Return the registers of a thread and the static shared memory of a block [bytes] of the compiled function."""
         from cupy.cuda import driver
 
         numbers = driver.CU_FUNC_ATTRIBUTE_NUM_REGS, driver.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
@@ -104,16 +109,16 @@ class CudaLaunch:
         self._dims = (self.function, *self.grid, *self.block, self.shared)
 
     def with_grid(self, grid: Sequence[int]) -> CudaLaunch:
-        """Return a launch of another grid that shares the packed arguments."""
+        """Return a launch with another grid that shares the packed arguments."""
         return self.with_shape(grid, self.block, self.shared)
 
     def with_shape(
         self, grid: Sequence[int], block: Sequence[int], shared: int, task: DeviceTask | None = None
     ) -> CudaLaunch:
-        """Return a launch of another grid, block and shared memory [bytes] that shares the packed arguments.
+        """Return a launch with another grid, block and shared memory [bytes] that shares the packed arguments.
 
-        `shared` is at most that of the launch first made, which has told the function how much to allow. `task` must
-        fit the new shape.
+        `task` must fit the new shape. Raises ValueError if `shared` is more than what the first of these launches asked
+        for, which is what the function was told to allow.
         """
         if shared > self._allowed:
             raise ValueError(
@@ -122,7 +127,7 @@ class CudaLaunch:
         return self._copy(grid, block, shared, task)
 
     def with_argument(self, old: Buffer, new: Any) -> CudaLaunch:
-        """Return the launch with another argument in the place of a buffer; itself if that is none of its arguments."""
+        """Return the launch with another argument instead of a buffer, or itself if the buffer is no argument."""
         packed = self._packed.replaced(old, new)
         if packed is None:
             return self

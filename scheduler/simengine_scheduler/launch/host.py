@@ -13,8 +13,13 @@ from .arguments import Buffer, BufferSet, PackedArguments
 class HostLaunch:
     """A compiled host function bound to its arguments.
 
-    `function` is a ctypes foreign function taking one pointer, to an array of 8-byte slots: pointers as uint64, int32,
-    float32 and float64 in the low bytes, little endian. ctypes releases the interpreter lock while it runs.
+    ctypes releases the interpreter lock while the function runs.
+
+    Args:
+        function: a ctypes foreign function that takes one pointer, to an array of 8-byte slots. A slot holds a pointer
+            as uint64, or an int32, float32 or float64 in its low bytes, little endian.
+        args: arguments, as `simengine_scheduler.launch.arguments` lists them.
+        buffers: the set that the buffers among the arguments belong to.
     """
 
     __slots__ = ("_packed", "function")
@@ -26,7 +31,7 @@ class HostLaunch:
         self._packed = PackedArguments(args, buffers if buffers is not None else BufferSet())
 
     def with_argument(self, old: Buffer, new: Any) -> HostLaunch:
-        """Return the launch with another argument in the place of a buffer; itself if that is none of its arguments."""
+        """Return the launch with another argument instead of a buffer, or itself if the buffer is no argument."""
         packed = self._packed.replaced(old, new)
         if packed is None:
             return self
@@ -35,12 +40,12 @@ class HostLaunch:
         return copy
 
     def slots(self) -> Any:
-        """The arguments, packed for today's buffers, as a ctypes array."""
+        """Return the arguments, packed for the buffers as they are, as a ctypes array."""
         return self._packed.current()[1]
 
     @property
     def buffers(self) -> BufferSet:
-        """The set whose epoch tells when arguments must be packed again."""
+        """The set of buffers whose epoch tells when arguments must be packed again."""
         return self._packed.buffers
 
     def packed_arguments(self) -> np.ndarray:
@@ -48,12 +53,12 @@ class HostLaunch:
         return self._packed.words()
 
     def issue(self, stream: int) -> None:
-        """Run the function to its end; the stream is not used."""
+        """Run the function to its end. The stream is not used."""
         self.function(self._packed.current()[1])
 
 
 class PythonLaunch:
-    """A Python callable as a kernel: for tests and for work that lives on the host."""
+    """A Python callable as a kernel, for tests and for work on the host."""
 
     __slots__ = ("function",)
 
@@ -61,5 +66,5 @@ class PythonLaunch:
         self.function = function
 
     def issue(self, stream: int) -> None:
-        """Run the callable to its end; the stream is not used."""
+        """Run the callable to its end. The stream is not used."""
         self.function()

@@ -1,4 +1,4 @@
-"""What a call must bring so that workers on the device can run it: a body, tiles, and what a tile touches."""
+"""Tasks: how workers of executor `device` run a call, tile by tile."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from ..core.errors import choose_one
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceBody:
-    """A device function that runs one tile of a call; equal only to itself.
+    """A device function that runs one tile of a call. A body is equal only to itself.
 
         extern "C" __device__ void NAME(const unsigned long long* arguments, int tile, char* memory)
 
-    `arguments` are those of the launch in 8-byte words, at the start of the block's dynamic shared memory; `memory` is
-    what the task asked for of it.
+    `arguments` are the arguments of the launch in 8-byte words, in shared memory. `memory` is the shared memory that
+    the task asks for.
 
     Attributes:
-        name: of the function; two bodies of one list must not share it.
-        code: its intermediate code (see `simengine_scheduler.device.compile_body`), or what returns that when asked.
+        name: of the function. Two bodies of one list must not have one name.
+        code: its intermediate code (see `simengine_scheduler.device.compile_body`), or a function that returns it.
         threads: of the block that calls it, as (threads, 1, 1); a multiple of 32. With executor option `merged` they
-            may be the first of a larger block, where the body has no way to tell.
-        registers: most registers a thread. Bodies of equal threads, registers and family share workers, so that light
-            ones do not pay for heavy ones.
-        family: what is built together: a worker's code is optimised as a whole, which takes longer the more it runs.
-        address: where it is, for workers on the host.
+            may be the first threads of a larger block.
+        registers: most registers of a thread. Bodies with the same threads, registers and family share workers, so
+            that a body with few registers does not lose occupancy to one with many.
+        family: bodies of one family are linked to one program. Linking takes longer the more bodies a program has.
+        address: of the function, for workers on the host.
     """
 
     name: str
@@ -45,8 +45,12 @@ class DeviceBody:
 class Tiling:
     """Which part of its tiled segments a tile touches, as in cuSync's policies (arXiv 2305.13450).
 
-    tile: tile i part i. row: tile i part i // size, so that a part is ready once all its tiles have ended.
-    strided: tile i part i % size. Calls wait for one another part by part where they have equally many.
+    Two calls wait for each other part by part where they have equally many parts.
+
+    Attributes:
+        kind: "tile" if tile i touches part i, "row" if tile i touches part i // size, "strided" if it touches part
+            i % size. A part is ready once all tiles that touch it have ended.
+        size: of rows or strides; 1 for "tile".
     """
 
     kind: Literal["tile", "row", "strided"] = "tile"
@@ -59,7 +63,7 @@ class Tiling:
             raise ValueError(f"tiling {self.kind!r} cannot have size {self.size}; give at least 1, and 1 for 'tile'")
 
     def parts(self, tiles: int) -> int:
-        """Number of parts."""
+        """Return the number of parts of a call with so many tiles."""
         return self.size if self.kind == "strided" else -(-tiles // self.size)
 
 
@@ -69,12 +73,13 @@ class DeviceTask:
 
     Attributes:
         body: runs a tile.
-        tiles: how many there are, numbered from 0.
+        tiles: how many tiles the call has, numbered from 0.
         memory: shared memory of a block [bytes].
-        tiling: of the segments that the call names as `tiled`.
-        count: where the device finds how many units there are, as a (buffer, byte offset) pair; tiles beyond them do
-            nothing. None: all tiles have work.
-        units: in a tile.
+        tiling: which part of the call's `tiled` segments a tile touches.
+        count: where the GPU finds the number of units of work, as a (buffer, byte offset) pair. Tiles beyond that
+        number
+            do nothing. With None all tiles have work.
+        units: units of work in a tile.
     """
 
     body: DeviceBody

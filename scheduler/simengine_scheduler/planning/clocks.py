@@ -1,4 +1,4 @@
-"""Vector clocks of streams: which waits between streams are needed, given those that were made before."""
+"""Vector clocks of streams: which waits between streams are needed, and which are implied by earlier ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class Place:
-    """Where a call was put: its stream, the time of its issue, what its stream was behind then, and its event."""
+    """Where a call was issued: stream, time of issue, what the stream was behind at that time, and event."""
 
     __slots__ = ("event", "seen", "stream", "time")
 
@@ -20,12 +20,15 @@ class Place:
 class StreamClocks:
     """Calls put on streams, and what each stream is known to be behind.
 
-    A stream is behind its own calls, behind those that it waited for, and behind all that those were behind. A wait is
-    needed only for a call beyond that. Of the calls that one call must come after, those issued last are looked at
-    first, so that of several on one stream only the last is waited for, and none that another wait implies.
+    A stream is *behind* a call if what is issued to the stream next comes after the call. It is behind its own calls,
+    behind those that it waited for, and behind all that those were behind. A wait is needed only for other calls. The
+    upstream calls of a call are looked at from the latest issued to the first. Of several on one stream only the last
+    is therefore waited for, and none that another wait implies.
 
-    `places` maps the calls in flight to their places, in order of issue; drop those that have completed. `asked` counts
-    the waits for calls on other streams that were asked for, `needed` those that were needed.
+    Attributes:
+        places: the calls in flight, in order of issue. Callers remove calls that have completed.
+        asked: how many waits for calls on other streams hazards asked for.
+        needed: how many of them were needed.
     """
 
     __slots__ = ("_seen", "_time", "asked", "needed", "places")
@@ -38,7 +41,7 @@ class StreamClocks:
         self._time = 0
 
     def waits(self, upstream: Iterable[int], stream: int) -> list[int]:
-        """Return those of some calls in flight that a stream has to be made to wait for, and note that it waits."""
+        """Return those of some upstream calls that a stream must be made to wait for, and note that it waits."""
         places, seen = self.places, self._seen[stream]
         late: list[tuple[int, int]] = []
         for seq in upstream:
@@ -64,13 +67,13 @@ class StreamClocks:
         return found
 
     def put(self, seq: int, stream: int, event: int = 0) -> Place:
-        """Note that a call is issued to a stream, after the waits for it were made."""
+        """Note that a call is issued to a stream, once the stream has been made to wait for what the call needs."""
         place = self.places[seq] = Place(stream, self._time, self._seen[stream], event)
         self._time += 1
         return place
 
     def all_behind(self, seq: int) -> list[int]:
-        """Return the calls in flight that have completed if call `seq` has, itself among them, in order of issue."""
+        """Return call `seq` and the calls in flight that have completed if it has, in order of issue."""
         last = self.places[seq]
         limits = list(last.seen)
         limits[last.stream] = last.time

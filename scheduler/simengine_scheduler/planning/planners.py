@@ -1,8 +1,8 @@
-"""Planners: order and streams of a whole run of calls, where policies (`policies.py`) see one at a time.
+"""Planners: the order and the streams of a whole run of calls. Policies (`policies.py`) see one call at a time.
 
-A planner is `plan(work, state) -> [(seq, stream), ...]`: every call of the run once, in an order of issue that comes
-after what each call waits for. To add one, write the function and enter it in the table at the end. Results never
-depend on it, only time does.
+A planner is `plan(work, state) -> [(seq, stream), ...]`. It returns every call of the run once, in an order in which
+each call comes after those that it waits for. To add one, write the function and enter it in the table `PLANNERS`. Only
+time depends on a planner, never a result.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ from .profiles import Need, Profile
 class Work:
     """A run of calls to be planned, by sequence number in program order.
 
-    `needs[seq]`: what the call takes. `before[seq]`: the calls that it must come directly after, oldest first, those
-    still in flight from earlier runs among them. `after[seq]`: the calls of the run directly after one of either kind.
+    Attributes:
+        needs: what each call takes.
+        before: for each call, those that it must come directly after, oldest first. Calls of earlier runs that are
+            still in flight are among them.
+        after: for each call of the run or of an earlier one, the calls of the run that come directly after it.
     """
 
     needs: dict[int, Need]
@@ -32,7 +35,7 @@ class Work:
 
     @classmethod
     def of(cls, calls: Mapping[int, KernelCall], upstream: Mapping[int, Iterable[int]], profile: Profile) -> Work:
-        """Return the work of some calls, numbered upwards, given all that each must come after."""
+        """Return the work of some calls, whose numbers grow, given all calls that each must come after."""
         first = min(calls, default=0)
         inner = [[other - first for other in upstream[seq] if other >= first] for seq in calls]
         work = cls({seq: profile.need(call) for seq, call in calls.items()}, {})
@@ -44,7 +47,7 @@ class Work:
         return work
 
     def levels(self) -> Iterator[list[int]]:
-        """Yield the calls that come after none of the run, then those that come after these alone, and so on."""
+        """Yield the calls by level: those that wait for no call of the run, then those that wait for these only, ..."""
         level: dict[int, int] = {}
         found: list[list[int]] = []
         for seq, direct in self.before.items():
@@ -59,7 +62,7 @@ Planner = Callable[[Work, StreamState], list[tuple[int, int]]]
 
 
 class _Streams:
-    """Streams while a plan is made: their last calls, and the seconds that were put on them."""
+    """Streams while a plan is made: the last call of each, and the time that its calls take [s]."""
 
     def __init__(self, work: Work, state: StreamState) -> None:
         self._needs = work.needs
@@ -74,7 +77,7 @@ class _Streams:
         self.of[seq] = stream
 
     def ends(self, calls: Iterable[int]) -> list[int]:
-        """Those of some calls that are the last of their streams."""
+        """Return those of some calls that are the last of their streams."""
         return [seq for seq in calls if seq in self.of and self.tail[self.of[seq]] == seq]
 
     def emptiest(self) -> int:
@@ -82,14 +85,14 @@ class _Streams:
 
 
 def kesco(work: Work, state: StreamState) -> list[tuple[int, int]]:
-    """Level by level, as KeSCo (ICCD 2023): calls with the fewest predecessors at the ends of streams choose first.
+    """Plan level by level, as KeSCo does (ICCD 2023). In a level, calls with the least choice of streams choose first.
 
-    A call joins the stream of the predecessor with the fewest successors that have no place yet, so that ends wanted by
-    many are kept for them. Calls with no predecessor at an end have nothing to lose: they come last in their level, on
-    the emptiest streams.
+    A call may follow a predecessor that is the last call of its stream. It follows the one for which the fewest other
+    successors still wait, and so leaves the others free for them. Calls without such a predecessor come last in their
+    level, on the streams with the least work.
     """
     streams = _Streams(work, state)
-    waiting = {seq: len(after) for seq, after in work.after.items()}  # successors that have no place yet
+    waiting = {seq: len(after) for seq, after in work.after.items()}  # successors that have no stream yet
     plan: list[tuple[int, int]] = []
     for level in work.levels():
         choices = {seq: len(streams.ends(work.before[seq])) for seq in level}
@@ -98,7 +101,7 @@ def kesco(work: Work, state: StreamState) -> list[tuple[int, int]]:
         while choices:
             count, seq = heappop(queue)
             if seq not in choices or count != (choices[seq] or len(work.needs) + 1):
-                continue  # placed, or entered again since
+                continue  # it has a stream, or was entered again with another count
             del choices[seq]
             ends = streams.ends(work.before[seq])
             followed = min(ends, key=lambda end: (waiting[end], end), default=None)
@@ -116,10 +119,11 @@ def kesco(work: Work, state: StreamState) -> list[tuple[int, int]]:
 
 
 def opara(work: Work, state: StreamState) -> list[tuple[int, int]]:
-    """Streams and order of Opara (arXiv 2312.10351, algorithms 1 and 2).
+    """Plan streams and order as Opara does (arXiv 2312.10351, algorithms 1 and 2).
 
-    A call joins the stream of its first predecessor that no other successor has claimed, else an empty stream. Calls
-    go out in turns from two lists of those that may, bound by memory and by compute, the least demanding first.
+    A call joins the stream of its first predecessor that no other successor has joined, else the stream with the least
+    work. Calls that are bound by memory and calls that are bound by compute are issued in turns, of each kind the least
+    demanding first.
     """
     streams = _Streams(work, state)
     claimed: set[int] = set()
@@ -133,7 +137,7 @@ def opara(work: Work, state: StreamState) -> list[tuple[int, int]]:
 
 
 def _alternating(work: Work) -> Iterator[int]:
-    """Calls bound by memory and by compute in turns, each once those before it have gone."""
+    """Yield calls bound by memory and by compute in turns, each after those that it waits for."""
     missing = {seq: sum(other in work.needs for other in direct) for seq, direct in work.before.items()}
     ready: dict[str, list[tuple[float, float, int]]] = {"memory": [], "compute": []}
 
@@ -165,7 +169,7 @@ Place = Callable[[Sequence[KernelCall], Sequence[set[int]], StreamState], list[t
 
 
 def by_plan(planner: Planner, profile: Profile) -> Place:
-    """As a planner has them."""
+    """Return a placement by a planner."""
 
     def place(calls: Sequence[KernelCall], upstream: Sequence[set[int]], state: StreamState) -> list[tuple[int, int]]:
         return planner(Work.of(dict(enumerate(calls)), dict(enumerate(upstream)), profile), state)
@@ -174,7 +178,7 @@ def by_plan(planner: Planner, profile: Profile) -> Place:
 
 
 def in_program_order(choose: StreamPolicy) -> Place:
-    """In program order, on the streams that a policy chooses as if no call ended meanwhile."""
+    """Return a placement in program order, on the streams that a policy chooses as if no call ended meanwhile."""
 
     def place(calls: Sequence[KernelCall], upstream: Sequence[set[int]], state: StreamState) -> list[tuple[int, int]]:
         placed = []
@@ -191,8 +195,11 @@ def in_program_order(choose: StreamPolicy) -> Place:
 class Plan:
     """Order, streams and waits of a list of calls, by their positions in it.
 
-    `order`: positions in order of issue. `streams`: of each call. `waits`: for each call, those on other streams to
-    wait for. `asked`: how many such waits the hazards ask for, before those that others imply are left out.
+    Attributes:
+        order: positions in order of issue.
+        streams: the stream of each call.
+        waits: for each call, the calls on other streams that it waits for.
+        asked: how many such waits hazards ask for. Those that others imply are left out of `waits`.
     """
 
     order: tuple[int, ...]
@@ -202,7 +209,7 @@ class Plan:
 
 
 def plan_calls(place: Place, calls: Sequence[KernelCall], conflicts: list[tuple[int, ...]], streams: int) -> Plan:
-    """Plan a list of calls for so many empty streams."""
+    """Plan a list of calls for a number of empty streams."""
     upstream = RunTracker(conflicts).upstream_of(calls)
     clocks = StreamClocks(streams)
     waits: dict[int, tuple[int, ...]] = {}
@@ -219,9 +226,16 @@ def plan_calls(place: Place, calls: Sequence[KernelCall], conflicts: list[tuple[
 def plan_chains(
     planner: Planner, calls: Sequence[KernelCall], waits: Sequence[Iterable[int]], profile: Profile
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Order and streams of calls in a graph, given those that each must come directly after, by positions.
+    """Return the order and the streams of the calls of a graph, by positions.
 
-    There are as many streams as calls, so that none joins a stream but behind a call that it has to come after.
+    Args:
+        planner: plans them.
+        calls: the nodes of the graph.
+        waits: for each call those that it must come directly after.
+        profile: what the calls take.
+
+    The planner gets as many streams as there are calls. A call thus joins a used stream only to follow a call that it
+    waits for.
     """
     work = Work.of(dict(enumerate(calls)), dict(enumerate(waits)), profile)
     stream_of = dict(planner(work, StreamState.of(len(calls))))

@@ -1,4 +1,4 @@
-"""What calls take of the machine: from their hints and launch shapes, or from one measured run."""
+"""Profiles: what calls take of the machine, by their cost hints and launch shapes, or by a measured run."""
 
 from __future__ import annotations
 
@@ -10,12 +10,18 @@ from typing import Any, Literal, NamedTuple
 from ..core.calls import KernelCall
 from ..tracing.trace import Trace
 
-_THREADS = 2048  # of a multiprocessor, compute capability 8.0 to 10.0
-_SHARED = 227 * 1024  # bytes of shared memory of a multiprocessor that blocks may take, compute capability 9.0 and 10.0
+_THREADS = 2048  # threads of a multiprocessor, compute capability 8.0 to 10.0
+_SHARED = 227 * 1024  # bytes of shared memory of a multiprocessor, compute capability 9.0 and 10.0
 
 
 class Need(NamedTuple):
-    """What a call takes: the resource that bounds it, multiprocessors that it would fill, duration alone [s]."""
+    """What a call takes.
+
+    Attributes:
+        bound: the resource that limits it.
+        demand: how many multiprocessors its blocks fill.
+        seconds: its duration where it runs alone [s].
+    """
 
     bound: Literal["memory", "compute"]
     demand: float
@@ -26,23 +32,25 @@ class Profile:
     """Looks up what a call needs.
 
     Args:
-        needs: of calls by name, where they are known; the rest is read from a call's cost hint and launch.
-        balance: floating point operations a byte from which a call counts as bound by compute; 14 is the ratio of an
-            H200's float32 and memory rates.
+        needs: what calls need, by name. A call that is not named here is judged by its cost hint and launch.
+        balance: with at least so many floating point operations per byte a call counts as bound by compute. 14 is the
+            ratio of the float32 rate and the memory rate of an H200.
     """
 
     def __init__(self, needs: Mapping[str, Need] | None = None, balance: float = 14.0) -> None:
         if not balance > 0:
-            raise ValueError(f"a balance of {balance} operations a byte separates nothing; give a positive one")
+            raise ValueError(
+                f"a profile with balance={balance} operations per byte separates nothing; give a positive number"
+            )
         self.needs = dict(needs or {})
         self.balance = balance
 
     @classmethod
     def measured(cls, trace: Trace, balance: float = 14.0) -> Profile:
-        """Return the profile of a run recorded with times; `serial` times each call alone.
+        """Return the profile of a run that was recorded with times. Executor `serial` times each call alone.
 
-        A call whose bytes are not known counts as bound by compute where it does at least as many operations a second
-        and multiprocessor as the median of the others like it. Raises ValueError for a trace without times.
+        A call whose hint gives no bytes counts as bound by compute if its operations per second and multiprocessor are
+        at least the median of all such calls. Raises ValueError for a trace without times.
         """
         times: dict[str, list[float]] = {}
         calls = {call.name: call for call in trace.order}
@@ -50,7 +58,7 @@ class Profile:
             if event.end == event.end:  # NaN differs from itself
                 times.setdefault(event.name, []).append(event.end - event.start)
         if not times:
-            raise ValueError(f"a profile needs times, but the run kept {trace.record!r}; run with record='times'")
+            raise ValueError(f"a profile needs times, but the run recorded {trace.record!r}; run with record='times'")
         profile = cls(balance=balance)
         hints = {name: profile.need(calls[name]) for name in times}
         seconds = {name: median(of) for name, of in times.items()}
@@ -68,7 +76,7 @@ class Profile:
         return profile
 
     def need(self, call: KernelCall) -> Need:
-        """Return what a call needs; where nothing is known of it, a unit of time and nothing of the machine."""
+        """Return what a call needs. A call of which nothing is known takes a second and no part of the machine."""
         known = self.needs.get(call.name)
         if known is not None:
             return known
@@ -78,7 +86,7 @@ class Profile:
 
 
 def _demand(call: KernelCall) -> float:
-    """Multiprocessors that a call's blocks fill, by threads or by shared memory; by bytes where it has no grid."""
+    """Return the multiprocessors that a call's blocks fill, by threads or shared memory; without a grid, its bytes."""
     launch: Any = call.launch
     grid, block = getattr(launch, "grid", None), getattr(launch, "block", None)
     if grid is None or block is None:

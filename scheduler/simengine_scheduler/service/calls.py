@@ -22,7 +22,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class ClientList:
-    """A list of calls that the owner knows: submitting it costs one small message."""
+    """A list of calls that the owner knows. To submit it takes one small message."""
 
     number: int
     calls: int
@@ -30,7 +30,7 @@ class ClientList:
 
 @dataclass(frozen=True, slots=True)
 class ClientCall:
-    """One call of a client's list, by names of buffers; see `wire.py` for arguments and accesses."""
+    """One call of a client's list, by names of buffers. `wire.py` describes arguments and accesses."""
 
     name: str
     kernel: Kernel

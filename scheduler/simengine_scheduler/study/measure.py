@@ -1,4 +1,4 @@
-"""Measuring executors on a workload: speed, what explains it, legality, and whether the bits are those of `serial`."""
+"""Measurements of executors on a workload: speed, what explains it, legality, and results against `serial`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from .specs import Spec
 from .workloads.base import Workload
 
 SERIAL = Spec("serial")
-_TICK = 5e-6  # CUDA events tick about every half microsecond, the clock that workers read every microsecond [s]
+_TICK = (
+    5e-6  # slack of time stamps: CUDA events tick every half microsecond, the clock of workers every microsecond [s]
+)
 _SETTLING = 3  # steps after which an executor knows the calls of a list
 
 
@@ -27,8 +29,12 @@ _SETTLING = 3  # steps after which an executor knows the calls of a list
 class Plan:
     """How to measure.
 
-    warmup: steps before anything is timed. steps: of each repeat. repeats: how many, if those before took less than
-    `limit` [s]. traces: steps that are recorded.
+    Attributes:
+        warmup: steps before anything is timed.
+        steps: steps of each repeat.
+        repeats: how many times the steps are repeated at most.
+        traces: steps that are recorded.
+        limit: no repeat begins after so much time of repeats [s].
     """
 
     warmup: int = 20
@@ -45,25 +51,28 @@ class Plan:
 
 @dataclass
 class Figures:
-    """What was measured of an executor on a workload; None where it does not apply or the executor failed.
+    """What was measured of an executor on a workload. A figure is None if it does not apply or the executor failed.
 
     Attributes:
         executor: its spec.
-        error: why it failed, else empty.
-        us_per_step: median over the repeats; `spread` is theirs over it.
-        units_per_s: worlds, images and the like.
-        kernels_per_step, awaits_per_step: mean over the recorded steps, as are the waits.
-        kernel_us: median duration of a kernel.
-        check_us, issue_us: time of the host for the dependency check and for the launch of a call.
-        dispatch_us: median time from the end of the call that another waited for, as they share memory, to its start.
-        waits_asked, waits_inserted, waits_removed: what hazards asked for, what was made, what others implied.
-        concurrency: mean number of kernels running.
-        idle_share: share of the time in which none ran.
+        error: why it failed, or empty.
+        us_per_step: median over the repeats [us].
+        spread: range of the repeats, relative to the median.
+        units_per_s: what a step advances, such as worlds or images, per second.
+        kernels_per_step, awaits_per_step: mean over the recorded steps.
+        kernel_us: median duration of a kernel [us].
+        check_us, issue_us: time of the host for the hazard check and for the launch of a call [us].
+        dispatch_us: median time from the end of a call to the start of the call that waited for it by a hazard [us].
+        waits_asked, waits_inserted, waits_removed: waits that hazards ask for, that were made, and that others implied;
+            mean over the recorded steps.
+        concurrency: mean number of kernels that run at once.
+        idle_share: share of the time in which no kernel ran.
         parallelism: see `parallelism`.
-        legal: what `validate` says of every recorded step; `violation` is the first.
-        equal: whether the memory has the bits that `serial` leaves, before the timed steps and after each repeat.
-        reason: why the executor runs the calls as it does, where it chose among others.
-        counters: mean over the recorded steps of all that the executor counts.
+        legal: whether `validate` finds no violation in any recorded step.
+        violation: the first violation, or empty.
+        equal: whether memory equals that of `serial` bit for bit, before the timed steps and after each repeat.
+        reason: why `auto` chose its executor.
+        counters: what the executor counts; mean over the recorded steps.
     """
 
     executor: str
@@ -91,11 +100,11 @@ class Figures:
 
     @property
     def good(self) -> bool:
-        """Whether it ran, legally, with the right bits."""
+        """Whether it ran, was legal and gave the results of `serial`."""
         return not self.error and self.legal is True and self.equal is True
 
     def as_dict(self) -> dict[str, Any]:
-        """The figures by name."""
+        """Return the figures by name."""
         return asdict(self)
 
 
@@ -104,13 +113,13 @@ def measure(
 ) -> list[Figures]:
     """Measure executors one after another, each through the same steps from the workload's start.
 
-    `serial`, which says what the bits must be, is run first even where it is not among the specs. An executor that
-    fails has the reason in its figures; once one has lost the CUDA context, those after it have that reason.
+    `serial` runs first, even if it is not among the specs, because it gives the expected results. The figures of an
+    executor that fails say why. Once an executor has lost the CUDA context, those after it are not run.
 
     Args:
         workload: what to run.
         specs: the executors.
-        plan: how long.
+        plan: how to measure.
         progress: called with each executor's name before it is measured.
     """
     found: dict[str, Figures] = {}
@@ -124,9 +133,9 @@ def measure(
         try:
             states = _measure_one(workload, spec, plan, figures)
             expected = expected or states
-            # a slow executor had fewer repeats
+            # a slow executor has fewer repeats
             figures.equal = all(a == b for a, b in zip(states, expected, strict=False))
-        except Exception as error:  # whatever it is belongs into the row, and the other executors go on
+        except Exception as error:  # the row shows any error, and the other executors go on
             figures.error = f"{type(error).__name__}: {error}"
             lost = "not run: the CUDA context was lost before" if getattr(error, "fatal", False) else ""
     if found[str(SERIAL)].error:
@@ -136,7 +145,7 @@ def measure(
 
 
 def _measure_one(workload: Workload, spec: Spec, plan: Plan, figures: Figures) -> list[bytes]:
-    """Fill in the figures of one executor; the memory before anything was timed and after each repeat."""
+    """Fill in the figures of one executor. Returns the memory before the timed steps and after each repeat."""
     workload.reset()
     options = {**workload.options, **spec.options, "segments": workload.segments}
     seconds: list[float] = []
@@ -172,7 +181,7 @@ def _recorded(workload: Workload, executor: Executor) -> Trace:
 
 
 def _explain(workload: Workload, traces: Sequence[Trace], figures: Figures) -> None:
-    """Fill in what recorded steps tell."""
+    """Fill in what recorded steps show."""
 
     def mean(name: str) -> float | None:
         values = [getattr(trace.counters, name) for trace in traces if hasattr(trace.counters, name)]
@@ -203,9 +212,10 @@ def _explain(workload: Workload, traces: Sequence[Trace], figures: Figures) -> N
 
 
 def parallelism(trace: Trace, segments: Segments) -> float:
-    """How many kernels a list could keep running on average: the sum of its durations over its longest chain.
+    """Return the mean number of kernels that could run at once: the sum of durations over that of the longest chain.
 
-    No executor makes the list faster than its kernels one after another, divided by this, unless they run faster.
+    It is the largest speedup over kernels that run one after another, as long as the durations of kernels stay the
+    same.
     """
     duration = {event.seq: event.end - event.start for event in trace.events}
     ends: list[float] = []

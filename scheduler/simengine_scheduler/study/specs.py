@@ -1,4 +1,4 @@
-"""Specs: a name with options in one word, such as `streams:completion=polling,window=16`."""
+"""Specs: a name and options in one word, such as `streams:completion=polling,window=16`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..registry import EXECUTORS
 
 @dataclass(frozen=True)
 class Spec:
-    """A name and options; as text `name:option=value,option=value`."""
+    """A name and options. As text it is `name:option=value,option=value`."""
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: str) -> Spec:
-        """Read a spec. Values are whole numbers, `true`, `false` or words. Raises ValueError for what is no spec."""
+        """Read a spec. Values are whole numbers, `true`, `false` or words. Raises ValueError for other text."""
         name, colon, rest = text.partition(":")
         options: dict[str, Any] = {}
         for part in rest.split(",") if colon else ():
@@ -38,7 +38,7 @@ class Spec:
 
 
 def offered(spec: Spec) -> str:
-    """Why `make_executor` knows no such executor or takes no such options; empty where it does."""
+    """Return why `make_executor` refuses a spec, or an empty string if it does not."""
     if spec.name not in EXECUTORS:
         return f"unknown executor {spec.name!r}; {choose_one(spec.name, sorted(EXECUTORS))}"
     try:

@@ -1,8 +1,8 @@
 """A fake device: streams and events in Python, to test executors and kernel lists where there is no GPU.
 
-Work is executed in a random order that streams and events allow, a little at every query, so that a missing wait
-shows up as a changed result. A kernel has a start and an end, and kernels of different streams overlap; its body runs
-at either, at random, as a real kernel may read early and write late.
+Work runs in a random order that streams and events allow, a little at every query. A missing wait thus shows as a
+changed result. A kernel has a start and an end, and kernels of different streams overlap. Its body runs at the start or
+at the end, at random, because a real kernel may read early and write late.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..launch.host import PythonLaunch
 
 
 class DeviceFault(RuntimeError):
-    """The fake device's sticky error: after a body has raised, every driver call raises this."""
+    """The sticky error of the fake device: after a body has raised, every driver call raises it."""
 
 
 class FakeDevice:
@@ -30,12 +30,12 @@ class FakeDevice:
         self._random = random.Random(seed)
         self._eagerness = eagerness  # chance that a query lets the device take another step
         self._queues: dict[int, deque[tuple[str, Any]]] = {0: deque()}
-        self._running: dict[int, Callable[[], None] | None] = {}  # stream -> the body if it is still to run
-        self._records: dict[int, int] = {}  # event -> records enqueued
-        self._executed: dict[int, set[int]] = {}  # event -> those of them that have been executed
+        self._running: dict[int, Callable[[], None] | None] = {}  # stream -> the body, or None if it has run
+        self._records: dict[int, int] = {}  # event -> how often it was recorded
+        self._executed: dict[int, set[int]] = {}  # event -> which of its records have been executed
         self._stamps: dict[int, int] = {}
         self.graphs: dict[int, tuple[Any, Any, Any]] = {}
-        self.updates = 0  # nodes of graphs that were given other arguments
+        self.updates = 0  # how many nodes of graphs got other arguments
         self._updatable: set[int] = set()
         self._of_graphs: set[int] = set()  # streams that calls of graphs run on
         self._clock = 0
@@ -47,8 +47,8 @@ class FakeDevice:
     ) -> FakeLaunch:
         """Return a launch that runs a Python body on this device.
 
-        The body gets addresses for `Buffer`s and values for `Number`s, as they are when the launch is issued or built
-        into a graph, and other arguments as they are.
+        The body gets the address of a `Buffer` and the value of a `Number`, as they are when the launch is issued or
+        built into a graph. Other arguments it gets unchanged.
         """
         return FakeLaunch(self, body, arguments, buffers)
 
@@ -84,7 +84,7 @@ class FakeDevice:
         return self._handles
 
     def destroy_event(self, event: int) -> None:
-        """Forget an event. Raises KeyError if it is not there, as CUDA would fail."""
+        """Forget an event. Raises KeyError for an unknown event, where CUDA would fail."""
         del self._records[event]
 
     def record(self, event: int, stream: int) -> None:
@@ -108,7 +108,7 @@ class FakeDevice:
         return self._is_done(event)
 
     def elapsed(self, start: int, end: int) -> float:
-        """Return the device's steps between two completed events, as microseconds."""
+        """Return the time between two completed events [s]. A step of the device takes a microsecond."""
         return (self._stamps[end] - self._stamps[start]) * 1e-6
 
     def synchronize(self, stream: int) -> None:
@@ -122,27 +122,27 @@ class FakeDevice:
     def build_graph(
         self, launches: Sequence[Any], waits: Sequence[Sequence[int]], events: Sequence[tuple[int, int]] | None
     ) -> int:
-        """Remember a graph, with the arguments of today."""
+        """Store a graph, with the arguments as they are."""
         self._handles += 1
         bodies = [launch.bound() if isinstance(launch, FakeLaunch) else launch.node() for launch in launches]
         self.graphs[self._handles] = (bodies, tuple(map(tuple, waits)), events)
         return self._handles
 
     def build_updatable_graph(self, launches: Sequence[Any], waits: Sequence[Sequence[int]]) -> int:
-        """Remember a graph."""
+        """Store a graph whose nodes may get other arguments."""
         graph = self.build_graph(launches, waits, None)
         self._updatable.add(graph)
         return graph
 
     def update_graph(self, graph: int, node: int, launch: Any) -> None:
-        """Give a node other arguments. Raises ValueError for a graph that is not updatable, as CUDA would fail."""
+        """Give a node other arguments. Raises ValueError for a graph that is not updatable, where CUDA would fail."""
         if graph not in self._updatable:
-            raise ValueError(f"graph {graph} was not built to be updated")
+            raise ValueError(f"graph {graph} cannot be updated; build it with build_updatable_graph")
         self.updates += 1
         self.graphs[graph][0][node] = launch.bound()
 
     def launch_graph(self, graph: int, stream: int) -> None:
-        """Put each launch on a stream of its own behind what it waits for; `stream` is ahead and behind of all."""
+        """Put each launch on a stream of its own, behind what it waits for, between two points of `stream`."""
         self._check()
         self._queues = {s: q for s, q in self._queues.items() if q or s in self._running or s not in self._of_graphs}
         bodies, waits, events = self.graphs[graph]
@@ -165,7 +165,7 @@ class FakeDevice:
         self._progress()
 
     def destroy_graph(self, graph: int) -> None:
-        """Forget a graph. Raises KeyError if it is not there."""
+        """Forget a graph. Raises KeyError for an unknown graph."""
         del self.graphs[graph]
 
     def is_fault(self, error: BaseException) -> bool:
@@ -186,7 +186,7 @@ class FakeDevice:
             pass
 
     def _step(self) -> bool:
-        """Do one thing that some stream allows; return False if there is none."""
+        """Do one step that some stream allows. Returns False if there is none."""
         able = [s for s in self._queues if s in self._running or self._may_go(s)]
         if not able or self._fault is not None:
             return False
@@ -226,7 +226,7 @@ class FakeDevice:
 
 
 class FakeLaunch(PythonLaunch):
-    """A Python body that a FakeDevice runs when its stream gets there."""
+    """A Python body that a `FakeDevice` runs when its stream comes to it."""
 
     __slots__ = ("_device", "arguments", "buffers")
 
@@ -243,7 +243,7 @@ class FakeLaunch(PythonLaunch):
         self.buffers = buffers
 
     def bound(self) -> Callable[[], None]:
-        """The body with the arguments of today."""
+        """Return the body with the arguments as they are."""
         values = {Buffer: lambda b: b.ptr, Number: lambda n: n.value}
         return partial(self.function, *(values.get(type(a), lambda other: other)(a) for a in self.arguments))
 

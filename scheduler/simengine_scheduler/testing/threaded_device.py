@@ -1,6 +1,6 @@
-"""The device executor on host threads: the same protocol, built by a C++ compiler, where there is no GPU.
+"""Executor `device` on host threads: the same protocol, built by a C++ compiler, for tests without a GPU.
 
-For tests, also under the sanitizers. A block is a thread of its own, and a lane the thread.
+A block is one thread of the host. The protocol can thus run under the sanitizers of the compiler.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BODY = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_uint64), ctypes.c_int, cty
 
 @cache
 def build(flags: tuple[str, ...] = ()) -> Path:
-    """Compile the protocol for the host; returns the library. Raises RuntimeError where there is no compiler."""
+    """Compile the protocol for the host. Returns the library. Raises RuntimeError if there is no compiler."""
     compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         raise RuntimeError("the device protocol on the host needs a C++ compiler; install g++ or clang++, or set CXX")
@@ -47,7 +47,7 @@ def build(flags: tuple[str, ...] = ()) -> Path:
 
 
 class PythonBody:
-    """A launch whose tiles are a Python function of the tile's number; as a whole, all tiles in turn."""
+    """A launch whose tiles are calls of a Python function with the number of the tile."""
 
     def __init__(self, function: Callable[[int], None], tiles: int = 1, **task: Any) -> None:
         self.function = function
@@ -57,17 +57,24 @@ class PythonBody:
         self.task = DeviceTask(DeviceBody(f"python_{id(self)}", address=address, **kind), tiles, **task)
 
     def issue(self, stream: int) -> None:
-        """Run all tiles."""
+        """Run all tiles, one after another."""
         for tile in range(self.task.tiles):
             self.function(tile)
 
     def packed_arguments(self) -> np.ndarray:
-        """No arguments."""
+        """Return no words: the function takes the number of the tile only."""
         return np.zeros(0, np.uint64)
 
 
 class ThreadedDevice(Executor):
-    """The executor. `lose` is a call's number: one of its tickets is never counted, so that others wait in vain."""
+    """Runs lists by the protocol on host threads.
+
+    Args:
+        options: as for executor `device`.
+        workers: threads of each resource class.
+        lose: the number of a call of which one ticket is never counted, so that other calls wait in vain.
+        library: what `build` returned.
+    """
 
     name = "device"
 
@@ -134,7 +141,7 @@ class ThreadedDevice(Executor):
         return outcome(layout, memory)
 
     def synchronize(self) -> None:
-        """All is done when `run` returns."""
+        """Return at once: a run has ended when it returns."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: the executor holds nothing."""

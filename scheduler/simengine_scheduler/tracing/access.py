@@ -17,10 +17,13 @@ _MEANING = {"r": "reads", "w": "writes", "u": "updates"}
 
 @dataclass(frozen=True)
 class AccessTable:
-    """Rows are buffers, in the order in which a list first touches them, columns stages, in the order of their calls.
+    """Which stages touch which buffers.
 
-    cells: (buffer, stage) -> a string of `r`, `w` and `u`, in that order; those that are not there do not touch.
-    calls: how many calls of the list each stage has.
+    Attributes:
+        buffers: the rows, in the order in which the list first touches them.
+        stages: the columns, in the order of their calls.
+        cells: for a (buffer, stage) pair a string of `r`, `w` and `u`. A pair that is absent does not touch.
+        calls: how many calls of the list each stage has.
     """
 
     buffers: tuple[str, ...]
@@ -30,7 +33,7 @@ class AccessTable:
 
     @classmethod
     def of(cls, calls: Iterable[KernelCall], segments: Segments) -> AccessTable:
-        """The table of a list. Shards and members of partitions are not told apart; without a stage, a name counts."""
+        """Return the table of a list, without shards and partitions. A call without a stage counts under its name."""
         found: dict[tuple[str, str], set[str]] = {}
         numbers: dict[str, int] = {}
         buffers: dict[str, None] = {}
@@ -46,7 +49,7 @@ class AccessTable:
         return cls(tuple(buffers), tuple(numbers), cells, numbers)
 
     def to_markdown(self) -> str:
-        """The table as Markdown: r reads, w writes, u updates (reads and writes through one pointer)."""
+        """Return the table as Markdown: r reads, w writes, u updates (reads and writes through one pointer)."""
         lines = [f"| buffer | {' | '.join(self.stages)} |", "|---" * (len(self.stages) + 1) + "|"]
         for buffer in self.buffers:
             row = (self.cells.get((buffer, stage), "") for stage in self.stages)

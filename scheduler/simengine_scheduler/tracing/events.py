@@ -13,9 +13,15 @@ By = Literal["stream", "kernel"]
 
 
 class Event(NamedTuple):
-    """One executed call. Times are seconds since the run began: issue on the host clock, start and end on the device's.
+    """One executed call.
 
-    `stream` is the index of the stream or worker. Times are NaN unless the run recorded them.
+    Attributes:
+        seq: its number in program order.
+        name: of the call.
+        stream: index of the stream or worker.
+        issue: time of the issue, by the clock of the host [s since the run began]; NaN unless the run recorded times.
+        start, end: times by the clock of the device [s since the run began]; NaN unless the run recorded times.
+        tag: of the call.
     """
 
     seq: int
@@ -28,10 +34,10 @@ class Event(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One entry of the log, in the order in which the host did it.
+    """One entry of the log. The log is in the order in which the host acted.
 
-    kind `issue`: call `seq` entered `stream`. `wait`: `stream` was made to wait for call `seq`.
-    `observe`: the host learnt that call `seq` had completed, and everything issued afterwards comes after it.
+    Kind `issue`: call `seq` entered `stream`. Kind `wait`: `stream` was made to wait for call `seq`. Kind `observe`:
+    the host learnt that call `seq` had completed, so everything issued afterwards comes after it.
     """
 
     kind: Literal["issue", "wait", "observe"]
@@ -41,17 +47,23 @@ class Step(NamedTuple):
 
 @dataclass
 class Counters:
-    """Totals of a run. `issue_seconds` and `check_seconds` are measured only when times are recorded.
+    """Totals of a run.
 
-    `compare_seconds` is of `device` only: the part of `check_seconds` from when the window has what a call touches
-    until it knows with which calls in flight that conflicts. The rest goes to fetching the one and telling the other.
+    A wait is an event on another stream that a call waits for, or an edge of a CUDA graph.
 
-    Waits are those of a call for one on another stream, by an event, or the edges of a graph. `waits_asked` says how
-    many the hazard check asked for: one for each call it names that had not been seen complete. Those that stream
-    order and other waits imply were removed, the rest inserted.
-
-    `jobs` and `stolen` count the jobs of `pipeline` and those that another worker took; `launches` the calls and graphs
-    that it launched for them, and `job_seconds` the host's time for that.
+    Attributes:
+        calls: how many calls ran.
+        awaits: how many awaits the emitters yielded.
+        waits_inserted: waits that were made.
+        waits_removed: waits that hazards ask for, but that the order of a stream or another wait implies.
+        issue_seconds: time of the host for launches; measured only where times are recorded.
+        check_seconds: time of the hazard checks; measured only where times are recorded.
+        compare_seconds: executor `device` only. The part of `check_seconds` that compares a call with those in flight;
+            the rest fetches calls and reports their completion.
+        jobs: executor `pipeline` only, as all that follow. Jobs that ran.
+        stolen: jobs that a worker took from the queue of another.
+        launches: calls and graphs that were launched for jobs.
+        job_seconds: time of the host for these launches.
     """
 
     calls: int = 0
@@ -68,11 +80,11 @@ class Counters:
 
     @property
     def waits_asked(self) -> int:
-        """Waits before those that others imply were removed."""
+        """Waits that hazards ask for."""
         return self.waits_inserted + self.waits_removed
 
     def add_waits(self, asked: int, inserted: int) -> None:
-        """Count the waits of some calls."""
+        """Count waits: those that hazards asked for, and those that were inserted."""
         self.waits_inserted += inserted
         self.waits_removed += asked - inserted
 

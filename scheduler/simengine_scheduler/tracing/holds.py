@@ -12,9 +12,11 @@ from .events import Event, timed
 
 
 class Hazard(NamedTuple):
-    """Call `later` must come after call `earlier`, and no third call says so already.
+    """Call `later` must come after call `earlier`, and no other hazards imply this.
 
-    held: whether `earlier` is what `later` waited for: of all that had to end before, it ended last.
+    Attributes:
+        earlier, later: numbers in program order.
+        held: whether `later` waited for `earlier`: of all calls that had to end before, `earlier` ended last.
     """
 
     earlier: int
@@ -23,10 +25,14 @@ class Hazard(NamedTuple):
 
 
 class Hold(NamedTuple):
-    """What ended last before call `seq` could start, and when [s].
+    """What ended last before call `seq` could start.
 
-    kind `hazard`: call `by` touches the same memory. `stream`: call `by` merely stood before it on its stream.
-    `start`: there was neither; `by` is -1. The call then started `idle` seconds later: launch, host, or processor busy.
+    Attributes:
+        seq: the call.
+        kind: `hazard` if call `by` touches the same memory, `stream` if it merely ran before on the same stream,
+            `start` if there was no such call.
+        by: the call that ended last, or -1.
+        idle: time from that end to the start of the call [s]: for its launch, or because host or processor were busy.
     """
 
     seq: int
@@ -69,7 +75,7 @@ def holds(
 
 
 def idle_spans(events: Sequence[Event]) -> Iterator[tuple[float, float]]:
-    """Yield the times [s] between the first start and the last end in which no call ran, from and to."""
+    """Yield the intervals (from, to) [s] between the first start and the last end in which no call ran."""
     finish = None
     for event in sorted(events, key=lambda e: e.start):
         if finish is not None and event.start > finish:

@@ -1,4 +1,7 @@
-"""Traces as Chrome trace JSON, for ui.perfetto.dev: a track a stream or kernel, arrows for hazards, kernels running."""
+"""Traces as Chrome trace JSON, for ui.perfetto.dev.
+
+The file has a track for each stream or kernel, arrows for hazards, and a counter of the kernels that run.
+"""
 
 from __future__ import annotations
 
@@ -50,12 +53,12 @@ def write_chrome(
 
 
 def label(event: Event, by: By) -> str | int:
-    """What an event's track goes by: its stream, or the stage or name of its kernel."""
+    """Return the key of an event's track: its stream, or the stage or name of its kernel."""
     return event.stream if by == "stream" else event.tag.stage or event.name
 
 
 def tracks(events: Sequence[Event], by: By) -> dict[str | int, int]:
-    """The number of each track: streams by theirs, kernels in the order in which they first started."""
+    """Return the number of each track: that of the stream, or the position of the kernel by its first start."""
     if by == "stream":
         return {stream: stream for stream in sorted({event.stream for event in events})}
     names = dict.fromkeys(label(event, by) for event in sorted(events, key=lambda e: e.start))
@@ -103,7 +106,7 @@ def _issue(event: Event) -> dict[str, Any]:
 
 
 def _running(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
-    """How many kernels run, wherever that changes; an end comes before a start at the same time."""
+    """Yield how many kernels run, wherever this changes. An end comes before a start at the same time."""
     changes = sorted([(e.start, 1) for e in events] + [(e.end, -1) for e in events])
     running = 0
     for time, change in changes:
@@ -114,7 +117,7 @@ def _running(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
 def _arrow(
     number: int, category: str, earlier: Event, later: Event, track: Callable[[Event], int]
 ) -> Iterator[dict[str, Any]]:
-    """A flow from within the one slice to within the other: viewers bind its ends to the slices that they lie in."""
+    """Yield a flow from one slice to another. Its ends lie within the slices, because viewers bind them by that."""
     common = {"name": category, "cat": category, "id": number, "pid": _KERNELS}
     inside = earlier.start + 0.999 * (earlier.end - earlier.start)
     yield {**common, "ph": "s", "tid": track(earlier), "ts": inside * _US}

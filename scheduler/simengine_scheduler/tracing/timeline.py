@@ -66,7 +66,7 @@ def plot_timeline(
 
 
 class _Box(NamedTuple):
-    """Where a call is in the picture: start and end in its unit of time, and the row."""
+    """Where a call is in the picture: start and end in the unit of the axis, and the row."""
 
     start: float
     end: float
@@ -86,14 +86,14 @@ class Canvas:
         self._draw: Any = FigureCanvasAgg
 
     def figure(self, width: float, height: float) -> Any:
-        """A figure of a size [inches]."""
+        """Return a figure of a size [inches]."""
         figure = self._make(figsize=(width, height), layout="constrained")
         self._draw(figure)
         return figure
 
 
 def _kinds(events: Sequence[Event], by: By) -> dict[str, list[Event]]:
-    """Events of one colour: of a stage in rows that are streams, of a stream in rows that are kernels."""
+    """Group events by colour: by stage where rows are streams, by stream where rows are kernels."""
     found = defaultdict(list)
     for event in events:
         found[(event.tag.stage or event.name) if by == "stream" else str(event.stream)].append(event)
@@ -105,12 +105,12 @@ def _busy(events: Sequence[Event]) -> float:
 
 
 def _brief(number: float) -> str:
-    """A number with three digits, or all those before the point."""
+    """Return a number with three digits, or with all digits before the point if there are more."""
     return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def _draw_calls(axes: Any, kinds: dict[str, list[Event]], boxes: dict[int, _Box], unit: str) -> list[Any]:
-    """Draw a bar for each call; returns legend entries."""
+    """Draw a bar for each call. Returns entries of the legend."""
     import matplotlib
     from matplotlib.patches import Patch
 
@@ -135,7 +135,7 @@ def _draw_idle(axes: Any, spans: Sequence[tuple[float, float]]) -> Any:
 
 
 def _draw_hazards(axes: Any, hazards: Sequence[Hazard], boxes: dict[int, _Box], by: By) -> list[Any]:
-    """Draw arrows between rows: bold where the later call waited for the earlier one, thin for others of streams."""
+    """Draw hazards between rows: bold arrows where the later call waited for the earlier one, else thin lines."""
     from matplotlib.lines import Line2D
 
     between = [h for h in hazards if boxes[h.earlier].row != boxes[h.later].row]
@@ -151,7 +151,7 @@ def _draw_hazards(axes: Any, hazards: Sequence[Hazard], boxes: dict[int, _Box], 
 
 
 def _draw_gaps(axes: Any, found: Sequence[Hold], events: Sequence[Event], boxes: dict[int, _Box]) -> list[Any]:
-    """Draw why streams stood still: red until the last hazard was over, then blue until the call started."""
+    """Draw why streams were idle: red until the last hazard was over, then blue until the call started."""
     from matplotlib.lines import Line2D
 
     stream = {event.seq: event.stream for event in events}
@@ -183,7 +183,7 @@ def _draw_lines(axes: Any, lines: Sequence[Sequence[tuple[float, ...]]], colour:
 
 
 def _write_names(axes: Any, events: Sequence[Event], boxes: dict[int, _Box], span: float) -> None:
-    """Write names into the bars that have room for them."""
+    """Write names into the bars that are wide enough."""
     for event in events:
         box = boxes[event.seq]
         if box.end - box.start > _LETTER * len(event.name) * span:

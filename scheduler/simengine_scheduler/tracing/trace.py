@@ -16,7 +16,16 @@ from .timeline import plot_timeline
 
 @dataclass
 class Trace:
-    """The record of one run. `order` is program order: `order[seq]` is the call. Empty lists when recording was off."""
+    """The record of one run. Its lists are empty where recording was off.
+
+    Attributes:
+        executor: the name of what ran.
+        record: what was recorded.
+        order: the calls in program order: `order[seq]` is call `seq`.
+        log: what the host did, in order.
+        events: what ran.
+        counters: totals.
+    """
 
     executor: str
     record: Record = "off"
@@ -26,15 +35,15 @@ class Trace:
     counters: Counters = field(default_factory=Counters)
 
     def span(self) -> float:
-        """Seconds from the first start to the last end."""
+        """Return the time from the first start to the last end [s]."""
         return span(self.events)
 
     def concurrency(self) -> float:
-        """Mean number of calls running over the span: busy seconds of all calls over the span's seconds."""
+        """Return the mean number of calls that ran over the span: the sum of their durations over the span."""
         return concurrency(self.events)
 
     def idle_share(self) -> float:
-        """Share of the span during which no call ran, 0 to 1."""
+        """Return the share of the span during which no call ran, 0 to 1."""
         return idle_share(self.events)
 
     def to_chrome(self, path: str | Path, segments: Segments | None = None, by: By = "stream") -> None:
@@ -52,12 +61,15 @@ class Trace:
         write_chrome(self.executor, self.order, self._needs_times("to_chrome", by), path, segments, by)
 
     def plot(self, path: str | Path, segments: Segments | None = None, by: By = "stream") -> None:
-        """Write a PNG timeline: rows by stream and colours by stage, or by kernel and stream; grey where none runs.
+        """Write the timeline as a PNG. Grey shows when no call ran.
+
+        Rows are streams and colours are stages, or rows are kernels and colours are streams.
 
         Args:
             path: the file.
-            segments: the table of the calls' segments; with it arrows show the hazards between rows, bold where the
-                later call waited for the earlier one.
+            segments: the table of the calls' segments; with it arrows show the hazards between rows. They are bold
+            where
+                the later call waited for the earlier one.
             by: a row for each "stream", or for each "kernel".
 
         Raises:
@@ -71,5 +83,7 @@ class Trace:
             raise ValueError(f"Trace.{method}(by={by!r}) is unknown; {choose_one(by, get_args(By))}")
         found = timed(self.events)
         if not found:
-            raise ValueError(f"Trace.{method}() needs times, but the run kept {self.record!r}; run with record='times'")
+            raise ValueError(
+                f"Trace.{method}() needs times, but the run recorded {self.record!r}; run with record='times'"
+            )
         return found

@@ -1,4 +1,4 @@
-"""Was an execution legal? Checked from the program order and the log alone, by the pairwise definition of a hazard."""
+"""Validation: whether an execution was legal, by its program order, its log and the pairwise definition of a hazard."""
 
 from __future__ import annotations
 
@@ -11,18 +11,27 @@ from .trace import Trace
 
 
 def validate(order: Sequence[KernelCall], trace: Trace, segments: Segments, slack: float = 0.0) -> list[str]:
-    """Return the violations of an execution, one sentence each; none means that it was legal.
+    """Return the violations of an execution, one sentence each. An empty list means that it was legal.
 
-    Checked: every call of `order` was issued exactly once; of two calls that conflict, the earlier in program order is
-    certain to have ended before the later starts, by stream order, recorded waits and completions seen by the host;
-    and, where times were recorded, the end of the earlier is not after the start of the later by more than `slack`
-    seconds (0 suits host clocks; CUDA time stamps tick about every half microsecond: give 2e-6 for them), but under
-    executor `device` for calls that may wait for one another tile by tile.
+    Three things are checked. Every call of `order` was issued exactly once. Of two calls that conflict, the earlier was
+    certain to have ended before the later could start, by the order of a stream, recorded waits, or completions that
+    the host had seen. And where times were recorded, the later call did not start before the earlier had ended. Times
+    are not compared for calls that executor `device` lets wait for each other tile by tile.
 
-    Cost grows with the square of the number of calls. Raises ValueError for a trace without a log.
+    The work grows with the square of the number of calls.
+
+    Args:
+        order: the calls in program order.
+        trace: what ran, recorded with "order" or "times".
+        segments: the table of the calls' segments.
+        slack: by how much clocks may disagree [s]. 0 suits clocks of the host; CUDA time stamps tick about every half
+            microsecond, and 2e-6 suits them.
+
+    Raises:
+        ValueError: the trace has no log.
     """
     if trace.record == "off":
-        raise ValueError("the trace kept no log; run the executor with record='order' or record='times'")
+        raise ValueError("the trace has no log; run the executor with record='order' or record='times'")
     violations = _missing_or_repeated(order, trace)
     if violations:
         return violations

@@ -1,4 +1,4 @@
-"""Workloads without physics: networks as kernel lists, to test and to measure executors on.
+"""Workloads without physics: neural networks as lists of kernels, to test and measure executors.
 
 workload = make_network("population", CudaPlace(), rows=64)
 executor = make_executor("streams", segments=workload.segments, **workload.options)
@@ -20,9 +20,16 @@ NETWORKS: dict[str, Callable[..., Network]] = {"population": Population, "wired"
 
 
 def make_network(name: str, place: Place, **options: Any) -> Network:
-    """Make a network by name in a place; `options` are arguments of its class.
+    """Make a network by name.
 
-    Raises ValueError for an unknown name, TypeError for an unknown option.
+    Args:
+        name: a key of `NETWORKS`.
+        place: where its arrays are and its kernels run.
+        options: arguments of its class.
+
+    Raises:
+        ValueError: the name is unknown.
+        TypeError: an option is unknown.
     """
     if name not in NETWORKS:
         raise ValueError(f"unknown network {name!r}; {choose_one(name, sorted(NETWORKS))}")

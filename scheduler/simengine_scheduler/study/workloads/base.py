@@ -1,4 +1,4 @@
-"""What every workload offers, and the memory of those that are networks."""
+"""What every workload offers, and what the networks share."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from .places import Place
 
 
 class Workload(Protocol):
-    """A kernel list that is run again and again, step after step, on memory that shows in which order it was run.
+    """A list of kernels that runs step after step. Its memory shows whether kernels ran in a legal order.
 
-    name: how reports call it. units: what a step advances, e.g. worlds or images. segments: the table of its calls.
-    options: those of `make_executor` that its executors need.
+    Attributes:
+        name: shown in reports.
+        units: how many worlds, images or the like a step advances.
+        segments: the table of its calls.
+        options: options of `make_executor` that its executors need.
     """
 
     name: str
@@ -27,28 +30,28 @@ class Workload(Protocol):
     options: dict[str, Any]
 
     def emitters(self) -> Sequence[Emitter]:
-        """Return fresh emitters of one step."""
+        """Return new emitters of one step."""
         ...
 
     def run(self, executor: Executor, steps: int) -> Trace:
-        """Run steps through an executor, issued when this returns; the trace is that of the last run."""
+        """Issue steps through an executor. Returns the trace of the last run."""
         ...
 
     def reset(self) -> None:
-        """Put the memory back to where the workload starts."""
+        """Restore the memory with which the workload starts."""
         ...
 
     def state(self) -> bytes:
-        """Return the memory that the steps change, once all of them are done."""
+        """Return the memory that steps change, once all steps are done."""
         ...
 
     def close(self) -> None:
-        """Give back what the workload holds."""
+        """Free what the workload holds."""
         ...
 
 
 class Memory:
-    """Arrays of a network in a place: constants, and fields, which steps change and `reset` restores."""
+    """Arrays of a network: constants, and fields, which steps change and `reset` restores."""
 
     def __init__(self, place: Place, segments: Segments) -> None:
         self.place = place
@@ -56,11 +59,11 @@ class Memory:
         self._fields: dict[str, tuple[Any, np.ndarray]] = {}
 
     def constant(self, values: np.ndarray) -> Any:
-        """Return an array that nothing writes: no segment stands for it."""
+        """Return an array that no kernel writes, and which therefore has no segment."""
         return self.place.array(values)
 
     def weights(self, rng: np.random.Generator, *shape: int, fan_in: int) -> Any:
-        """Return random weights under which rectified sums keep their size (He et al. 2015)."""
+        """Return random weights under which rectified sums neither grow nor shrink (He et al. 2015)."""
         return self.constant((rng.standard_normal(shape) * np.sqrt(2.0 / fan_in)).astype(np.float32))
 
     def layer(self, rng: np.random.Generator, inputs: int, outputs: int) -> tuple[Any, Any]:
@@ -85,12 +88,12 @@ class Memory:
             self.place.fill(array, values)
 
     def on_host(self) -> dict[str, np.ndarray]:
-        """Return a copy of every field by name, once what was issued is done."""
+        """Return a copy of every field by name, once all issued work is done."""
         return {name: self.place.to_host(array) for name, (array, _) in self._fields.items()}
 
 
 class Network:
-    """What the networks share: one run of the executor a step."""
+    """What the networks share. A step is one run of the executor."""
 
     def __init__(self, name: str, place: Place, units: int) -> None:
         self.name = name
@@ -101,11 +104,11 @@ class Network:
         self.memory = Memory(place, self.segments)
 
     def emitters(self) -> Sequence[Emitter]:
-        """Return fresh emitters of one step."""
+        """Return new emitters of one step."""
         raise NotImplementedError
 
     def run(self, executor: Executor, steps: int) -> Trace:
-        """Run steps, one run of the executor each. Raises ValueError for no steps."""
+        """Run steps, each as one run of the executor. Raises ValueError for less than one step."""
         if steps < 1:
             raise ValueError(f"workload {self.name!r} was told to run {steps} steps; give at least 1")
         for _ in range(steps):
@@ -121,4 +124,4 @@ class Network:
         return b"".join(field.tobytes() for field in self.memory.on_host().values())
 
     def close(self) -> None:
-        """Nothing: arrays go with the workload."""
+        """Do nothing: arrays live as long as the workload."""

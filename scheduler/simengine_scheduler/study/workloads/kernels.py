@@ -1,7 +1,7 @@
 """The kernels of the networks: for CUDA (networks.cu), and with NumPy for the host.
 
 Arrays are float32 and row-major: (rows, features), or (pixels, channels) of a square image. A kernel takes the same
-arguments in both forms. Sums have a fixed order in each; between the two they differ by rounding.
+arguments in both forms. Sums have a fixed order in each form. Results of the two forms differ by rounding.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ LINEAR, RECTIFIED, BOUNDED = 0, 1, 2
 REGISTERS = 64
 """Most registers a thread of a body for workers of executor `device`."""
 
-OPTIONS = ("--std=c++17", "--fmad=false")  # no contraction, which would depend on how the compiler saw a sum
+OPTIONS = ("--std=c++17", "--fmad=false")  # no contraction, which would differ from kernel to kernel
 
 
 class Kernel(NamedTuple):
-    """A kernel: the name of its function for a tile, its parameters in C, shared memory [bytes], its body in NumPy."""
+    """A kernel: name, parameters in C, shared memory of a block [bytes], and the body in NumPy."""
 
     name: str
     parameters: str
@@ -38,11 +38,11 @@ class Kernel(NamedTuple):
 
     @property
     def body_name(self) -> str:
-        """Name of the device function that workers call."""
+        """The name of the device function that workers call."""
         return f"network_{self.name}"
 
     def source(self) -> str:
-        """CUDA text of the kernel, without what it needs of networks.cu."""
+        """Return the CUDA text of the kernel, without the functions of networks.cu that it needs."""
         names = ", ".join(one.split()[-1].lstrip("*") for one in self.parameters.split(","))
         return f"""
 extern "C" __global__ void {self.name}({self.parameters}) {{
@@ -52,7 +52,7 @@ extern "C" __global__ void {self.name}({self.parameters}) {{
 """
 
     def body_source(self) -> str:
-        """CUDA text of the device function that runs a tile, its arguments in words, with what it needs."""
+        """Return the CUDA text of the device function that runs a tile, with all functions that it needs."""
         types = [one.rsplit(maxsplit=1)[0] for one in self.parameters.split(",")]
         given = ", ".join(f"({kind})s[{i}]" for i, kind in enumerate(types))
         return f"""{shared_source()}
@@ -63,18 +63,18 @@ extern "C" __device__ void {self.body_name}(const unsigned long long* s, int til
 
 
 def tiles_of(rows: int, outputs: int) -> int:
-    """Tiles of `dense`."""
+    """Return the tiles of kernel `dense`."""
     return -(-rows // TILE) * -(-outputs // TILE)
 
 
 @cache
 def shared_source() -> str:
-    """The functions for a tile of all kernels."""
+    """Return networks.cu, which has a function for a tile of each kernel."""
     return Path(__file__).with_name("networks.cu").read_text(encoding="utf-8")
 
 
 def module_source() -> str:
-    """CUDA text of all kernels."""
+    """Return the CUDA text of all kernels."""
     return shared_source() + "".join(kernel.source() for kernel in KERNELS)
 
 
@@ -89,7 +89,9 @@ def _observe(x: Any, action: Any, rows: int, inputs: int, outputs: int) -> None:
 
 
 def _route(x: Any, weights: Any, chosen: Any, rows: int, inputs: int, experts: int) -> None:
-    chosen[:] = np.argmax(np.einsum("rk,ke->re", x, weights), axis=1)  # BLAS may sum in another order among threads
+    chosen[:] = np.argmax(
+        np.einsum("rk,ke->re", x, weights), axis=1
+    )  # not BLAS, whose order of sums depends on threads
 
 
 def _bucket(chosen: Any, lists: Any, counts: Any, seen: Any, rows: int) -> None:

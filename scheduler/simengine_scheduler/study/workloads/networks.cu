@@ -1,15 +1,15 @@
-// The kernels of the networks, a function for a tile each: the work of one block of THREADS threads in `memory`, which
-// blocks of other tiles do not see. kernels.py makes kernels of them, and bodies for workers of
-// executor `device`. Arrays are row-major: (rows, features), or (pixels, channels) of a square image.
+// The kernels of the networks: for each a function that runs one tile, with one block of THREADS threads and its shared
+// memory `memory`. kernels.py makes kernels of these functions, and bodies for workers of executor `device`. Arrays are
+// row-major: (rows, features), or (pixels, channels) of a square image.
 #define THREADS 256
 #define TILE 16
 
-static __device__ float activated(float x, int kind) {  // 1: rectified, 2: kept within -1 and 1
+static __device__ float activated(float x, int kind) {  // 1: rectified, 2: clipped to -1 .. 1
   if (kind == 1) return x > 0.0f ? x : 0.0f;
   return kind == 2 ? fminf(1.0f, fmaxf(-1.0f, x)) : x;
 }
 
-// A chaotic map of each input, pushed a little by what was last put out: x <- 0.9 (1 - 1.9 x^2) + 0.1 action.
+// A chaotic map of each input, perturbed by the latest output: x <- 0.9 (1 - 1.9 x^2) + 0.1 action.
 static __device__ void observe_tile(int tile, char* memory, float* x, const float* action, int rows, int inputs,
                                     int outputs) {
   const int i = tile * THREADS + threadIdx.x;
@@ -18,7 +18,7 @@ static __device__ void observe_tile(int tile, char* memory, float* x, const floa
   x[i] = 0.9f * (1.0f - 1.9f * x[i] * x[i]) + 0.1f * push;
 }
 
-// The expert of each row: the first of the largest scores.
+// The expert of each row: the one with the largest score, the first of equals.
 static __device__ void route_tile(int tile, char* memory, const float* x, const float* weights, int* chosen, int rows,
                                   int inputs, int experts) {
   const int row = tile * THREADS + threadIdx.x;
@@ -36,7 +36,7 @@ static __device__ void route_tile(int tile, char* memory, const float* x, const 
   chosen[row] = best;
 }
 
-// The rows of each expert in their order, a tile an expert; how many there are goes to the host too.
+// The rows of each expert in their order. Tile e serves expert e. The host gets the number of rows too.
 static __device__ void bucket_tile(int tile, char* memory, const int* chosen, int* lists, int* counts, int* seen,
                                    int rows) {
   int* of_warp = (int*)memory;
@@ -62,7 +62,8 @@ static __device__ void bucket_tile(int tile, char* memory, const int* chosen, in
   }
 }
 
-// y[row] = activation(x[row] W + bias) for the first `*count` rows, or those that a list names: TILE x TILE numbers.
+// y[row] = activation(x[row] W + bias) for the first `*count` rows, or for those in a list. A tile is TILE x TILE
+// numbers.
 static __device__ void dense_tile(int tile, char* memory, const int* list, const int* count, const float* x,
                                   const float* weights, const float* bias, float* y, int inputs, int outputs,
                                   int x_stride, int y_stride, int kind) {
@@ -85,7 +86,8 @@ static __device__ void dense_tile(int tile, char* memory, const int* list, const
 }
 
 // The node of a randomly wired network before its dense part: the weighted sum of nodes, rectified, then a 3 x 3 filter
-// of each channel over a border of zeros. Images of `nodes` have `side` pixels a side, those put out one in `stride`.
+// of each channel with zero padding. Images of `nodes` have `side` pixels on a side. The output takes every
+// `stride`-th.
 static __device__ void join_tile(int tile, char* memory, const float* nodes, const int* before, const float* weights,
                                  const float* filters, float* y, int count, int channels, int side, int stride) {
   const int small = (side + stride - 1) / stride, i = tile * THREADS + threadIdx.x;

@@ -1,4 +1,4 @@
-"""Where a workload's arrays are and its kernels run: on the host, on a GPU, or on a fake one."""
+"""Places: where the arrays of a workload are and its kernels run: on the host, a GPU or a fake device."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from .kernels import KERNELS, OPTIONS, REGISTERS, THREADS, Kernel, module_source
 
 
 class Visible(NamedTuple):
-    """int32 numbers that kernels write, as `argument`, and the host reads, as `values`."""
+    """int32 numbers that kernels write and the host reads: the argument of the kernels, and the host's view."""
 
     values: np.ndarray
     argument: Any
 
 
 class Place(Protocol):
-    """Memory and launches. `options` are those of `make_executor` that choose this place."""
+    """Memory and launches. `options` are the options of `make_executor` that suit the place."""
 
     options: dict[str, Any]
 
     def array(self, values: np.ndarray) -> Any:
-        """Return a copy of an array there."""
+        """Return a copy of an array in this place."""
         ...
 
     def fill(self, array: Any, values: np.ndarray) -> None:
-        """Write all of an array there, behind what was issued and ahead of what will be."""
+        """Write an array of this place, after all work issued before and before all work issued later."""
         ...
 
     def to_host(self, array: Any) -> np.ndarray:
-        """Return a copy on the host of an array there, once what was issued is done."""
+        """Return a copy on the host of an array of this place, once all issued work is done."""
         ...
 
     def visible(self, count: int) -> Visible:
-        """Return numbers that both sides can reach."""
+        """Return numbers that both kernels and the host can access."""
         ...
 
     def launch(self, kernel: Kernel, tiles: int, args: Sequence[Any]) -> Launch:
-        """Return a kernel of so many tiles bound to its arguments."""
+        """Return the launch of a kernel with a number of tiles and its arguments."""
         ...
 
     def with_tiles(self, launch: Any, tiles: int) -> Launch:
@@ -56,7 +56,7 @@ class Place(Protocol):
 
 
 class HostPlace:
-    """NumPy arrays, and kernels in NumPy. `launcher` makes the launch of a Python body, e.g. `FakeDevice.launch`."""
+    """NumPy arrays, and kernels in NumPy. `launcher` makes the launch of a Python body, such as `FakeDevice.launch`."""
 
     def __init__(
         self, launcher: Callable[[Callable[[], None]], Launch] = PythonLaunch, options: dict[str, Any] | None = None
@@ -82,7 +82,7 @@ class HostPlace:
         return Visible(values, values)
 
     def launch(self, kernel: Kernel, tiles: int, args: Sequence[Any]) -> Launch:
-        """Bind the NumPy body; it takes its sizes from the arguments."""
+        """Bind the NumPy body, which takes its sizes from the arguments."""
         return self._launcher(partial(kernel.body, *args))
 
     def with_tiles(self, launch: Launch, tiles: int) -> Launch:
@@ -94,7 +94,7 @@ class CudaPlace:
     """CuPy arrays and compiled kernels. Raises RuntimeError where there is no CuPy or no GPU."""
 
     def __init__(self) -> None:
-        CudaDriver()  # says what is missing
+        CudaDriver()  # raises an error that says what is missing
         import cupy
 
         self.options: dict[str, Any] = {"device": "cuda", "keep": _keep}
@@ -109,15 +109,15 @@ class CudaPlace:
         return self._cupy.asarray(values)
 
     def fill(self, array: Any, values: np.ndarray) -> None:
-        """Copy on CuPy's current stream, which every executor's run begins and ends on."""
+        """Copy on CuPy's current stream, the home stream of every executor."""
         array.set(values)
 
     def to_host(self, array: Any) -> np.ndarray:
-        """Return a copy, behind CuPy's current stream."""
+        """Return a copy, once CuPy's current stream is done."""
         return self._cupy.asnumpy(array)
 
     def visible(self, count: int) -> Visible:
-        """Return pinned memory, which has one address on both sides."""
+        """Return pinned memory, which has the same address on host and device."""
         memory = self._cupy.cuda.alloc_pinned_memory(4 * count)
         self._pinned.append(memory)
         values = np.frombuffer(memory, np.int32, count)
@@ -146,7 +146,7 @@ _KEPT: dict[str, bytes] = {}
 
 
 def _keep(key: str, make: Callable[[], bytes]) -> bytes:
-    """Keep the workers of executor `device` while the process lives: linking them takes longer than running lists."""
+    """Store the workers of executor `device` for the life of the process, because linking them takes long."""
     if key not in _KEPT:
         _KEPT[key] = make()
     return _KEPT[key]

@@ -1,11 +1,11 @@
-"""A population of policies: networks of differing sizes, each a mixture of experts that its inputs choose among.
+"""A population of policies: networks of different sizes. Each is a mixture of experts, and inputs choose the expert.
 
     group g:  observe -- route -- bucket -- (counts) --+-- expert 0: dense, dense, dense --+-- act
                                                        +-- expert 2: dense, dense, dense --+
 
-An input is a row of a group's batch; the router sends it to one of four experts of differing widths, and only experts
-that were chosen have calls in the list. Inputs follow a chaotic map that the actions push, so that the list differs
-from step to step. Experts work on disjoint rows, a partition of the fields between the layers.
+An input is a row of the batch of a group. The router sends it to one of four experts of different widths. Only experts
+that were chosen have calls in the list. Inputs follow a chaotic map that the actions perturb, so that the list differs
+from step to step. Experts work on disjoint rows, which are a partition of the fields between the layers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WIDTHS = (0.25, 0.5, 0.75, 1.0)
 
 
 class _Expert:
-    """Three layers on the rows that were sent to one expert; a call for each number of tiles of rows."""
+    """Three layers on the rows that were sent to one expert. There is a call for each number of tiles."""
 
     def __init__(self, group: _Group, number: int, rng: np.random.Generator) -> None:
         memory, rows = group.memory, group.rows
@@ -58,7 +58,7 @@ class _Expert:
             self._layers.append(call)
 
     def calls(self, rows: int) -> tuple[KernelCall, ...]:
-        """The calls for so many rows."""
+        """Return the calls for a number of rows."""
         tiles = -(-rows // TILE)
         if tiles not in self._by_tiles:
             self._by_tiles[tiles] = tuple(
@@ -95,7 +95,7 @@ class _Group:
         self._act = self._make_act(rng)
 
     def field(self, name: str) -> str:
-        """A field's name in the segments table."""
+        """Return the name of a field in the table of segments."""
         return f"{name}_{self.number}"
 
     def call(
@@ -109,13 +109,13 @@ class _Group:
         updates: Sequence[int] = (),
         cost: Cost = Cost(),
     ) -> KernelCall:
-        """A call of this group."""
+        """Return a call of this group."""
         launch = self.memory.place.launch(kernel, tiles, args)
         tag = Tag((self.number,), self.number, stage)
         return KernelCall(f"{stage}_{self.number}", launch, tuple(reads), tuple(writes), tuple(updates), cost, tag)
 
     def ids(self, *names: str) -> tuple[int, ...]:
-        """Segments of fields."""
+        """Return the segments of fields."""
         return tuple(self.memory.segment(self.field(name)) for name in names)
 
     def _make_before(self, rng: np.random.Generator) -> tuple[KernelCall, KernelCall, KernelCall]:
@@ -166,7 +166,7 @@ class _Group:
         )
 
     def emit(self) -> Iterator[Item]:
-        """One step."""
+        """Yield one step."""
         yield from self._before
         yield AwaitCounts(self._before[-1])
         for expert, rows in zip(self._experts, self._seen.values.tolist(), strict=True):
@@ -181,8 +181,8 @@ class Population(Network):
     Args:
         place: where it runs.
         rows: inputs of each policy.
-        policies: how many; sizes are drawn for each.
-        most: the largest width of a hidden layer.
+        policies: how many there are; each has random sizes.
+        most: largest width of a hidden layer.
         seed: of sizes, weights and first inputs.
     """
 

@@ -5,8 +5,8 @@
     node:   weighted sum of nodes, rectified, 3 x 3 filter of each channel | dense over channels
 
 Graphs are those of Xie et al. 2019 (arXiv 1904.01569): a ring of N nodes with K neighbours each, every edge rewired
-with probability P, and directed from the lower to the higher number. The list is the same in every step. What the
-network puts out pushes a chaotic map of its image, so that the numbers are not.
+with probability P, and directed from the lower to the higher number. The list is the same in every step. The output of
+the network perturbs a chaotic map of its image, so that the numbers differ from step to step.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COLOURS = 3
 
 
 class _Images(NamedTuple):
-    """Square images of one size: the field's name, (number, side, side, channels) float32, and its sizes."""
+    """Square images of one size: the name of the field, its array (number, side, side, channels) float32, and sizes."""
 
     name: str
     array: Any
@@ -35,19 +35,21 @@ class _Images(NamedTuple):
 
 
 def watts_strogatz(nodes: int, neighbours: int, rewired: float, rng: np.random.Generator) -> list[tuple[int, int]]:
-    """The edges of a random graph, each from the lower to the higher number, sorted.
+    """Return the edges of a random graph, each from the lower to the higher number, sorted.
 
     Args:
         nodes: how many there are.
         neighbours: edges of a node before any is rewired; even, and less than `nodes`.
-        rewired: probability that an edge is given another end.
-        rng: what draws.
+        rewired: probability that an edge gets another end.
+        rng: generator of random numbers.
 
     Raises:
-        ValueError: `neighbours` is odd, or too large.
+        ValueError: `neighbours` is odd or too large.
     """
     if neighbours % 2 or not 0 < neighbours < nodes:
-        raise ValueError(f"a ring of {nodes} nodes cannot have {neighbours} neighbours each; give an even number below")
+        raise ValueError(
+            f"a ring of {nodes} nodes cannot have {neighbours} neighbours each; give an even number below that of nodes"
+        )
     ends: list[set[int]] = [set() for _ in range(nodes)]
     for node in range(nodes):
         for step in range(1, neighbours // 2 + 1):
@@ -71,10 +73,10 @@ class WiredNetwork(Network):
 
     Args:
         place: where it runs.
-        nodes: of each stage.
-        stages: each halves the sides of images and doubles the channels.
-        channels: of the first stage.
-        side: pixels a side of the image.
+        nodes: nodes of each stage.
+        stages: how many; each halves the sides of images and doubles the channels.
+        channels: channels of the first stage.
+        side: pixels on a side of the image.
         neighbours, rewired: K and P of the graphs.
         seed: of graphs, weights and the first image.
     """
@@ -118,7 +120,7 @@ class WiredNetwork(Network):
     def _stage(
         self, stage: int, nodes: int, edges: Sequence[tuple[int, int]], given: _Images, channels: int
     ) -> _Images:
-        """Add the calls of a stage; the images that it makes."""
+        """Add the calls of a stage. Returns the images that it makes."""
         side = -(-given.side // 2)
         shape = (side, side, channels)
         widest = max(channels, given.channels)
@@ -141,7 +143,7 @@ class WiredNetwork(Network):
     def _node(
         self, stage: str, node: int, given: _Images, before: Sequence[int], between: tuple[str, Any], made: _Images
     ) -> None:
-        """Add the two calls of a node: without nodes before it, it reads the images given to the stage."""
+        """Add the two calls of a node. A node without predecessors reads the images that the stage is given."""
         rng, member = self._rng, ("node", node)
         count, channels, pixels = max(1, len(before)), given.channels, made.side * made.side
         joined, stride = between[1][node, : pixels * channels], 1 if before else 2
@@ -160,7 +162,7 @@ class WiredNetwork(Network):
         )
 
     def _classify(self, last: _Images) -> None:
-        """Add the calls from the last stage's images to the output: the mean over pixels, and a dense layer."""
+        """Add the calls from the images of the last stage to the output: the mean over pixels and a dense layer."""
         pixels, channels = last.side * last.side, last.channels
         pooled = self.memory.field("pooled", np.zeros((1, channels), np.float32))
         args = (last.array, self._integers(range(pixels)), pooled, pixels, channels)
@@ -199,5 +201,5 @@ class WiredNetwork(Network):
 
 
 def _over(threads: int) -> int:
-    """Tiles of so many threads."""
+    """Return the tiles of a number of threads."""
     return -(-threads // THREADS)
