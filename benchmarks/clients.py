@@ -36,6 +36,8 @@ from typing import Any
 import numpy as np
 
 import simengine_scheduler
+from simengine_scheduler import service
+from simengine_scheduler.launch import BufferSet
 
 BODY = "float x = data[i]; for (int k = 0; k < work; k++) x = x * 0.999f + 0.5f; data[i] = x;"
 HOST_SOURCE = f"""
@@ -117,7 +119,7 @@ def _own_launches(work: Work) -> tuple[list[Any], list[Any]]:
         from_kernel = simengine_scheduler.CudaLaunch.from_kernel
         return arrays, [from_kernel(kernel, (work.blocks,), (BLOCK,), (work.work, a)) for a in arrays]
     function = ctypes.CDLL(work.library).chew
-    buffers = simengine_scheduler.BufferSet()
+    buffers = BufferSet()
     arrays = [np.zeros(work.size, np.float32) for _ in range(work.width)]
     memory = [buffers.add(f"x{k}", a.ctypes.data, a.nbytes) for k, a in enumerate(arrays)]
     return arrays, [simengine_scheduler.HostLaunch(function, (work.work, m), buffers) for m in memory]
@@ -125,7 +127,7 @@ def _own_launches(work: Work) -> tuple[list[Any], list[Any]]:
 
 def client(work: Work, address: str, start: Start) -> Outcome:
     """A client of an owner."""
-    with simengine_scheduler.connect(address, timeout=60) as owner:
+    with service.connect(address, timeout=60) as owner:
         names = [f"x{k}" for k in range(work.width)]
         arrays = [owner.allocate(name, work.size) for name in names]
         on_gpu = work.device == "cuda"
@@ -134,7 +136,7 @@ def client(work: Work, address: str, start: Start) -> Outcome:
         chosen = [names[k % work.width] for k in range(work.calls)]
         step = owner.define(
             [
-                simengine_scheduler.ClientCall(f"chew{k}", kernel, (work.work, x), updates=[x], grid=grid, block=block)
+                service.ClientCall(f"chew{k}", kernel, (work.work, x), updates=[x], grid=grid, block=block)
                 for k, x in enumerate(chosen)
             ],
             graph=work.graph,

@@ -51,7 +51,7 @@ from simengine.plan.evaluation import Launch, Listed, plan_evaluation
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.selection import Selection
 from simengine.state.fields import FIELDS, ROW_CLASSES
-from simengine_scheduler.calls import Item
+from simengine_scheduler.core.calls import Item
 
 BODIES = (0, 1, 3, 5)
 """Free bodies beside the comb: nv is 7, 13, 25 and 37."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from simengine_scheduler import CudaLaunch
-from simengine_scheduler.driver import CudaDriver
+from simengine_scheduler.cuda.driver import CudaDriver
 
 COUNT = 200
 REPEATS = 9

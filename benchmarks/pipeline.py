@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from simengine.cli.result_file import write_json
-from simengine_scheduler import CudaLaunch, Executor, JobArguments, JobKind, KernelCall, Segments, make_executor
+from simengine_scheduler import CudaLaunch, Executor, KernelCall, Segments, make_executor
+from simengine_scheduler.jobs import JobArguments, JobKind
 
 _SOURCE = r"""
 extern "C" __global__ void link(long long cycles, const float* from, float* to) {

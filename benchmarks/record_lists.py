@@ -1,8 +1,8 @@
 """Kernel lists as data, and their times under each executor: `python -m benchmarks.record_lists --json lists.json.gz`.
 
 Of each workload the list by counts and, where there is one, the list ahead of them, with durations of the kernels alone
-on the device (how: `simengine_scheduler/list_recorder.py`), and the time of a step under each executor from the same
-states in the same process. Executors are written as for `simengine bench scheduler`: a name, then options.
+on the device (how: `simengine_scheduler/gpu_model/list_recorder.py`), and the time of a step under each executor from
+the same states in the same process. Executors are written as for `simengine bench scheduler`: a name, then options.
 `benchmarks.gpu_model` fits and checks the GPU model on the result. On the host it runs as well, with that host's
 durations.
 """
@@ -25,7 +25,9 @@ from benchmarks.piles import settled
 from benchmarks.stepping import document, group_controls, scatter_group
 from simengine.cli.result_file import write_json
 from simengine.plan.issue import Issue
-from simengine_scheduler import EXECUTORS, KernelCall, ListRecorder, make_executor
+from simengine_scheduler import KernelCall, make_executor
+from simengine_scheduler.gpu_model import ListRecorder
+from simengine_scheduler.registry import EXECUTORS
 
 GRASP = str(Path(simengine.__file__).parent / "zoo" / "grasp.xml")
 WORKLOADS = (

@@ -8,7 +8,8 @@ from simengine.batch import Batch, Controls
 from simengine.emission.calls import EmittedCall
 from simengine.group import Group
 from simengine.plan.step_plan import StepPlan
-from simengine_scheduler import Emitter, Executor, Segments, Trace
+from simengine_scheduler import Executor, Segments, Trace
+from simengine_scheduler.core import Emitter
 
 
 class Schedule:

@@ -28,7 +28,7 @@ from simengine.group import Group
 from simengine.model.model import Model
 from simengine.records import Constraints, Contacts
 from simengine.schedule import Schedule
-from simengine_scheduler import EXECUTORS
+from simengine_scheduler.registry import EXECUTORS
 
 _EMISSIONS = ("auto", "counted", "ahead", "whole")
 _ON_NONFINITE = ("raise", "freeze", "reset")

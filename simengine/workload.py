@@ -9,7 +9,8 @@ import numpy as np
 
 from simengine.group import Group
 from simengine.simulation import Simulation
-from simengine_scheduler import Emitter, Executor, Segments, Trace
+from simengine_scheduler import Executor, Segments, Trace
+from simengine_scheduler.core import Emitter
 
 CONTROL_SETS = 10
 """Sets of random controls, taken in turn."""

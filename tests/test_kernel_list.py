@@ -11,7 +11,7 @@ import pytest
 from simengine import Model, Simulation, load_model
 from simengine.model.table import PAIR_TYPES
 from simengine.state.fields import FIELD, ROW_CLASSES
-from simengine_scheduler import Cost
+from simengine_scheduler.core import Cost
 from tests.emission.lists import Work, evaluations, touched, work, written
 from tests.emission.worlds import BALL, ant, ant_start, ants, host, oracle
 from tests.models import OWN

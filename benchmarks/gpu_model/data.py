@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.record_lists import options_of
-from simengine_scheduler import FixedList, RecordedList, Segments, make_executor
-from simengine_scheduler.executors.simulated import MODELS
-from simengine_scheduler.gpu_model import GpuSpec
-from simengine_scheduler.recording import RecordedCall, read_json
+from simengine_scheduler import FixedList, Segments, make_executor
+from simengine_scheduler.gpu_model import GpuSpec, RecordedList
+from simengine_scheduler.gpu_model.recording import RecordedCall, read_json
+from simengine_scheduler.gpu_model.simulated import MODELS
 
 REPEATS = 25
 """Steps that a prediction is taken over, as many as are measured; one wait for the device follows them, as there."""

@@ -18,9 +18,10 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from benchmarks.gpu_model.data import Workload, predicted, with_host
-from simengine_scheduler import Cost, LaunchShape, RecordedList, Segments, Tag
-from simengine_scheduler.gpu_model import GPUS, GpuSpec
-from simengine_scheduler.recording import RecordedCall
+from simengine_scheduler import Segments
+from simengine_scheduler.core import Cost, Tag
+from simengine_scheduler.gpu_model import GPUS, GpuSpec, LaunchShape, RecordedList
+from simengine_scheduler.gpu_model.recording import RecordedCall
 
 CHAINS = ((6, 4), (6, 6), (6, 6, 1), (6, 5, 3), (6, 5, 5), (6, 6, 6), (6, 6, 6, 6), (6,) * 8)
 SYNC = (5.0, 10.0, 20.0)

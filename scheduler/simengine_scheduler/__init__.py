@@ -1,93 +1,54 @@
-"""A window scheduler for kernel calls: out-of-order issue with run-time hazard checks. It knows no physics.
+"""A window scheduler for kernel calls: out-of-order issue with hazard checks at run time. It knows no physics.
 
-segments = Segments()
-x, y = segments.intern("x"), segments.intern("y")
-call = KernelCall("scale", CudaLaunch.from_kernel(kernel, (64,), (256,), (x_array, y_array)), reads=(x,), writes=(y,))
-executor = make_executor("streams", segments=segments)
-trace = executor.run([[call]])
+    segments = Segments()
+    x, y = segments.intern("x"), segments.intern("y")
+    launch = CudaLaunch.from_kernel(kernel, (64,), (256,), (x_array, y_array))
+    call = KernelCall("scale", launch, reads=(x,), writes=(y,))
+    with make_executor("streams", segments=segments) as executor:
+        trace = executor.run([[call]])
+
+The names here are those that a first program needs. Each folder is a room with one subject, and imports only from rooms
+above it in this list:
+
+    core       calls, segments, hazards, the window, policies
+    tracing    what ran when, whether it was legal, pictures
+    launch     kernels and functions bound to arguments
+    cuda       driver calls and CUDA graphs
+    planning   order and streams of whole runs of calls
+    jobs       jobs of executor `pipeline`
+    device     a window on the GPU, for executor `device`
+    executors  one file each
+    gpu_model  a GPU in virtual time, for executor `simulated`
+    registry   executors by name
+    study      workloads and measurements
+    service    several processes that share one processor
+    testing    stand-ins for a GPU
 """
 
-from .calls import IDLE, AwaitCounts, Cost, Emitter, FixedList, Item, KernelCall, Launch, Tag
-from .device.body import DeviceBody, DeviceTask, Tiling
-from .device.linking import compile_body
-from .errors import CallError
-from .executors import EXECUTORS, AutoExecutor, Executor, Options, make_executor, run_repeatedly
-from .launch import Buffer, BufferSet, CudaLaunch, HostLaunch, Number, PythonLaunch
-from .list_recorder import ListRecorder
-from .pipeline.kinds import JobArguments, JobKind, JobLaunch
-from .policies import ORDER_POLICIES, STREAM_POLICIES, StreamState
-from .profiles import Need, Profile
-from .recording import LaunchShape, RecordedList
-from .segments import Segments
-from .service import (
-    Client,
-    ClientCall,
-    ListFailed,
-    Owner,
-    OwnerLost,
-    QueueFull,
-    RequestRefused,
-    Ticket,
-    connect,
-    serve,
-)
-from .trace import Counters, Event, Step, Trace
-from .validation import validate
-from .window import Window
+from .core.calls import AwaitCounts, FixedList, KernelCall
+from .core.errors import CallError
+from .core.segments import Segments
+from .core.window import Window
+from .executors.base import Executor, Options
+from .launch.cuda import CudaLaunch
+from .launch.host import HostLaunch, PythonLaunch
+from .registry import make_executor
+from .tracing.trace import Trace
+from .tracing.validation import validate
 
 __all__ = [
-    "EXECUTORS",
-    "IDLE",
-    "ORDER_POLICIES",
-    "STREAM_POLICIES",
-    "AutoExecutor",
     "AwaitCounts",
-    "Buffer",
-    "BufferSet",
     "CallError",
-    "Client",
-    "ClientCall",
-    "Cost",
-    "Counters",
     "CudaLaunch",
-    "DeviceBody",
-    "DeviceTask",
-    "Emitter",
-    "Event",
     "Executor",
     "FixedList",
     "HostLaunch",
-    "Item",
-    "JobArguments",
-    "JobKind",
-    "JobLaunch",
     "KernelCall",
-    "Launch",
-    "LaunchShape",
-    "ListFailed",
-    "ListRecorder",
-    "Need",
-    "Number",
     "Options",
-    "Owner",
-    "OwnerLost",
-    "Profile",
     "PythonLaunch",
-    "QueueFull",
-    "RecordedList",
-    "RequestRefused",
     "Segments",
-    "Step",
-    "StreamState",
-    "Tag",
-    "Ticket",
-    "Tiling",
     "Trace",
     "Window",
-    "compile_body",
-    "connect",
     "make_executor",
-    "run_repeatedly",
-    "serve",
     "validate",
 ]

@@ -9,7 +9,8 @@ import numpy as np
 
 from simengine.kernels.kernel import Kernel
 from simengine.model.model_table import ModelTable
-from simengine_scheduler import BufferSet, Launch
+from simengine_scheduler.core import Launch
+from simengine_scheduler.launch import BufferSet
 
 LANE_CLASSES: tuple[int, ...] = (8, 16, 32)
 

@@ -15,7 +15,8 @@ from simengine.kernels import cuda_build
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import MOST_WARPS, TEAMS, WARP
 from simengine.model.model_table import ModelTable
-from simengine_scheduler import BufferSet, CudaLaunch, DeviceTask
+from simengine_scheduler import CudaLaunch
+from simengine_scheduler.launch import BufferSet, DeviceTask
 
 _BLOCKS_A_MULTIPROCESSOR = 16  # blocks of one world that a multiprocessor is given before worlds share blocks
 

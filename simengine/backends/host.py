@@ -14,7 +14,8 @@ from simengine.errors import BackendError
 from simengine.kernels import host_build
 from simengine.kernels.kernel import Kernel
 from simengine.model.model_table import ModelTable
-from simengine_scheduler import BufferSet, HostLaunch
+from simengine_scheduler import HostLaunch
+from simengine_scheduler.launch import BufferSet
 
 _WORLDS_A_SHARD = 64  # a shard's working set then stays in a core's second-level cache
 _ALIGNMENT = 64  # bytes

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from simengine.kernels.host_build import load_runner
-from simengine_scheduler import BufferSet, HostLaunch
+from simengine_scheduler import HostLaunch
+from simengine_scheduler.launch import BufferSet
 
 _OP = np.dtype([(name, np.int64) for name in ("run", "slots", "counts", "number", "room")])
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from simengine.cli.output import console
 from simengine.cli.published import PUBLISHED, published_ratio
 from simengine.cli.workloads import FIVE, is_whole
-from simengine_scheduler.specs import Spec
+from simengine_scheduler.study.specs import Spec
 
 _RATIOS = ("over_serial", "over_graph_cached", "over_best_serial")
 _WIDTH = 180

@@ -26,9 +26,9 @@ from simengine.cli.settings import add_batch_options, positive, resolve
 from simengine.cli.workloads import WORKLOADS, family, is_fixed, is_whole, make_workload
 from simengine.errors import UnknownModelError
 from simengine_scheduler import make_executor
-from simengine_scheduler.measure import SERIAL, Figures, Plan, measure
-from simengine_scheduler.specs import Spec, offered
-from simengine_scheduler.workloads import Workload
+from simengine_scheduler.study.measure import SERIAL, Figures, Plan, measure
+from simengine_scheduler.study.specs import Spec, offered
+from simengine_scheduler.study.workloads import Workload
 
 COMMAND = "bench scheduler"
 DEFAULTS: dict[str, Any] = {

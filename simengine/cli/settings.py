@@ -9,8 +9,8 @@ from typing import Any
 from simengine.backends.select import BACKENDS
 from simengine.cli.errors import UsageError
 from simengine_configs import load_preset, preset_names
-from simengine_scheduler import EXECUTORS
-from simengine_scheduler.specs import Spec, offered
+from simengine_scheduler.registry import EXECUTORS
+from simengine_scheduler.study.specs import Spec, offered
 
 BACKEND_CHOICES = ("auto", *BACKENDS)
 EXECUTOR_CHOICES = tuple(sorted(EXECUTORS))

@@ -16,9 +16,9 @@ from simengine.cli.result_file import as_json
 from simengine.cli.settings import add_batch_options, executor_spec, positive, resolve
 from simengine.cli.workloads import FIVE, WORKLOADS, make_workload
 from simengine_scheduler import Segments, Trace, make_executor
-from simengine_scheduler.access import AccessTable
-from simengine_scheduler.specs import Spec
-from simengine_scheduler.trace import By
+from simengine_scheduler.study.specs import Spec
+from simengine_scheduler.tracing.access import AccessTable
+from simengine_scheduler.tracing.events import By
 
 DEFAULTS: dict[str, Any] = {
     "worlds": 512,

@@ -12,8 +12,8 @@ from simengine.cli.errors import UsageError
 from simengine.loading import model_path
 from simengine.workload import SimulationWorkload
 from simengine.zoo import pile_xml
-from simengine_scheduler.specs import Spec
-from simengine_scheduler.workloads import NETWORKS, CudaPlace, HostPlace, Workload, make_network
+from simengine_scheduler.study.specs import Spec
+from simengine_scheduler.study.workloads import NETWORKS, CudaPlace, HostPlace, Workload, make_network
 
 FIVE = ("ant", "grasp", "humanoid", "half_cheetah", "walker2d")
 """The simulations of ACS (arXiv 2401.12377)."""
@@ -37,7 +37,7 @@ def make_workload(spec: Spec, backend: str, dtype: str = "float32", seed: int = 
     Args:
         spec: a name of WORKLOADS, or a model's short name or file. Simulations take `worlds` (of each model), `shards`,
             `emission` and `settle` (steps before the first state), a pile also `bodies` and `kind`; networks take the
-            arguments of their classes in `simengine_scheduler.workloads`.
+            arguments of their classes in `simengine_scheduler.study.workloads`.
         backend: "host" or "cuda".
         dtype: of simulations.
         seed: of states, controls and weights.

@@ -23,7 +23,9 @@ from simengine.state.fields import (
     PAIR_COLUMNS,
     entry_shape,
 )
-from simengine_scheduler import Buffer, Cost, KernelCall, Segments, Tag
+from simengine_scheduler import KernelCall, Segments
+from simengine_scheduler.core import Cost, Tag
+from simengine_scheduler.launch import Buffer
 
 _PROGRESS = ("progress", "progress_host")
 

@@ -34,7 +34,7 @@ from simengine.emission.store import GroupStore
 from simengine.emission.whole import WholeStep, whole_step
 from simengine.state.fields import COLUMNS, FIELDS
 from simengine_scheduler import AwaitCounts, CudaLaunch, FixedList, HostLaunch, KernelCall
-from simengine_scheduler.calls import Item
+from simengine_scheduler.core.calls import Item
 
 ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _COLUMN_OF_BAD = COLUMNS.index("bad")

@@ -12,7 +12,9 @@ from simengine.kernels.step_kernel import StepKernel
 from simengine.plan.catalogue import SCAN_KERNEL
 from simengine.plan.evaluation import Launch
 from simengine.state.fields import FIELD, entry_shape
-from simengine_scheduler import Buffer, Cost, KernelCall, Tag
+from simengine_scheduler import KernelCall
+from simengine_scheduler.core import Cost, Tag
+from simengine_scheduler.launch import Buffer
 
 
 class StepCalls:

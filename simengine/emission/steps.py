@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from simengine.emission.shard import ShardEmitter
 from simengine.plan.issue import Issue
-from simengine_scheduler import AutoExecutor, Executor, Trace, run_repeatedly
+from simengine_scheduler import Executor, Trace
+from simengine_scheduler.executors import AutoExecutor, run_repeatedly
 
 _MOST_CALLS = 2048  # issued together: a graph of more takes long to build
 

@@ -26,7 +26,7 @@ from simengine.state.fields import (
     Field,
     entry_shape,
 )
-from simengine_scheduler import Buffer, BufferSet, Number
+from simengine_scheduler.launch import Buffer, BufferSet, Number
 
 HOST_FIELDS = ("totals_host", "island_totals_host", "pair_totals_host", "progress_host")
 """Fields that the host reads while kernels run."""

@@ -12,7 +12,8 @@ from simengine.emission.binding import BoundAwait, BoundEvaluation, BoundLaunch
 from simengine.emission.calls import EmittedCall, Shard
 from simengine.emission.store import GroupStore
 from simengine.plan.evaluation import Count
-from simengine_scheduler import HostLaunch, KernelCall, Tag
+from simengine_scheduler import HostLaunch, KernelCall
+from simengine_scheduler.core import Tag
 
 NAME = "step"
 

@@ -12,7 +12,8 @@ from simengine.emission.calls import EmittedCall
 from simengine.model.model_table import ModelTable
 from simengine.plan.memory import Footprint
 from simengine.plan.step_plan import StepPlan
-from simengine_scheduler import Emitter, Executor, Segments, Trace
+from simengine_scheduler import Executor, Segments, Trace
+from simengine_scheduler.core import Emitter
 
 
 class Engine(Protocol):

@@ -13,7 +13,8 @@ from simengine.emission.calls import EmittedCall
 from simengine.errors import BackendError
 from simengine.model.model_table import ModelTable
 from simengine.state.fields import FIELD, FIELDS, INTEGRATION_STATE, STATUS, entry_shape
-from simengine_scheduler import Emitter, Executor, Segments, Trace
+from simengine_scheduler import Executor, Segments, Trace
+from simengine_scheduler.core import Emitter
 
 if TYPE_CHECKING:
     from simengine.engines.jax_params import JaxParameters

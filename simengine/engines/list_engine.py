@@ -25,7 +25,10 @@ from simengine.plan.issue import Issue, decide_issuing
 from simengine.plan.memory import Footprint, footprint, require
 from simengine.plan.step_plan import StepPlan, has_step_kernel, plan_step
 from simengine.state.fields import COLUMNS, FIELD, FIELDS
-from simengine_scheduler import AutoExecutor, Buffer, Emitter, Executor, Segments, Trace, make_executor
+from simengine_scheduler import Executor, Segments, Trace, make_executor
+from simengine_scheduler.core import Emitter
+from simengine_scheduler.executors import AutoExecutor
+from simengine_scheduler.launch import Buffer
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _TABLES = ("model_ints", "model_reals")

@@ -20,7 +20,8 @@ from simengine.kernels.host_build import defines
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_codegen import step_source
 from simengine.kernels.step_kernel import StepKernel
-from simengine_scheduler import DeviceBody, compile_body
+from simengine_scheduler.device import compile_body
+from simengine_scheduler.launch import DeviceBody
 
 BLOCK = 128  # threads a block of a world kernel
 _WARP = 32

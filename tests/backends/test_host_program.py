@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from simengine.backends.host_program import CallOp, HostProgram, RoomOp
-from simengine_scheduler import Buffer, BufferSet, HostLaunch
+from simengine_scheduler import HostLaunch
+from simengine_scheduler.launch import Buffer, BufferSet
 
 FUNCTION = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_uint64))
 

@@ -17,9 +17,9 @@ from benchmarks.gpu_model.validation import kendall, order_reproduced, validate_
 from benchmarks.gpu_model.whatif import faster_launches, larger, what_if
 from benchmarks.launch_costs import _SOURCE
 from benchmarks.record_lists import options_of
-from simengine_scheduler import AwaitCounts, RecordedList
-from simengine_scheduler.gpu_model import GPUS, GpuSpec
-from simengine_scheduler.recording import write_json
+from simengine_scheduler import AwaitCounts
+from simengine_scheduler.gpu_model import GPUS, GpuSpec, RecordedList
+from simengine_scheduler.gpu_model.recording import write_json
 from tests.scheduler.gpu_model.machines import US, Lists, shaped
 
 EXECUTORS = ("serial", "streams", "streams:completion=polling", "graph", "graph-cached")

@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.gpu_model.data import load, predicted
 from benchmarks.record_lists import main
 from simengine_scheduler.gpu_model import GPUS
-from simengine_scheduler.recording import read_json
+from simengine_scheduler.gpu_model.recording import read_json
 
 
 def test_lists_and_times_are_written(tmp_path: Path) -> None:

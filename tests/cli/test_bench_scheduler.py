@@ -16,8 +16,9 @@ from simengine.cli.workloads import FIVE, WORKLOADS, family, make_workload, mode
 from simengine.workload import SimulationWorkload
 from simengine_configs import load_preset
 from simengine_scheduler import FixedList
-from simengine_scheduler.executors import EXECUTORS, Options
-from simengine_scheduler.specs import Spec
+from simengine_scheduler.executors.base import Options
+from simengine_scheduler.registry import EXECUTORS
+from simengine_scheduler.study.specs import Spec
 
 pytestmark = pytest.mark.skipif(bool(available_backends()["host"]), reason="needs a C++ compiler")
 

@@ -22,7 +22,8 @@ from simengine.plan.issue import Issue, Issuing
 from simengine.plan.memory import footprint
 from simengine.plan.step_plan import StepPlan, plan_step
 from simengine.state.fields import INTEGRATION_STATE
-from simengine_scheduler import BufferSet, HostLaunch
+from simengine_scheduler import HostLaunch
+from simengine_scheduler.launch import BufferSet
 from tests.islands import heap
 from tests.models import OWN, gymnasium_path
 

@@ -16,7 +16,8 @@ from simengine.kernels import cuda_build
 from simengine.model import ModelTable, load_table
 from simengine.plan.issue import Issue, Issuing
 from simengine.plan.step_plan import StepPlan, has_step_kernel, plan_step
-from simengine_scheduler import Emitter, KernelCall, Trace
+from simengine_scheduler import KernelCall, Trace
+from simengine_scheduler.core import Emitter
 from tests.emission.test_memory import GpuOnPaper
 from tests.islands import heap
 from tests.models import OWN, gymnasium_path

@@ -281,7 +281,7 @@ RECORDED = {
 def recorder(sim: Simulation, setting: Setting, record: str) -> Executor:
     """The executor of a setting, which records what it does."""
     options = {**sim.schedule.options, **setting.get("executor_options", {}), "record": record}
-    return make_executor(setting.get("executor", sim.executor), **options)
+    return make_executor(setting.get("executor", sim.schedule.executor), **options)
 
 
 @both

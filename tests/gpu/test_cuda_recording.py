@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.launch_costs import launches, measured
 from benchmarks.record_lists import Workload
-from simengine_scheduler import CudaLaunch, KernelCall, ListRecorder, RecordedList, Segments, make_executor, validate
-from simengine_scheduler.gpu_model import GPUS
+from simengine_scheduler import CudaLaunch, KernelCall, Segments, make_executor, validate
+from simengine_scheduler.gpu_model import GPUS, ListRecorder, RecordedList
 
 
 @pytest.mark.gpu

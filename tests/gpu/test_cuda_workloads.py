@@ -10,7 +10,7 @@ import pytest
 
 from simengine.cli.main import main
 from simengine_scheduler import make_executor, validate
-from simengine_scheduler.workloads import NETWORKS, CudaPlace, HostPlace, make_network
+from simengine_scheduler.study.workloads import NETWORKS, CudaPlace, HostPlace, make_network
 
 pytestmark = pytest.mark.gpu
 

@@ -7,8 +7,8 @@ import pytest
 from simengine.kernels.cuda_build import compile_task, device_body, keep_worker, task_lanes
 from simengine.plan import catalogue
 from simengine.plan.every_kernel import all_kernels
-from simengine_scheduler.device.body import DeviceBody
 from simengine_scheduler.device.linking import compile_body, link_worker
+from simengine_scheduler.launch.tasks import DeviceBody
 
 pytest.importorskip("cuda.bindings.nvjitlink")
 ARCH = 90

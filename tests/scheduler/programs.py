@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from simengine_scheduler import AwaitCounts, KernelCall, PythonLaunch, Segments, Tag, validate
+from simengine_scheduler import AwaitCounts, KernelCall, PythonLaunch, Segments, validate
+from simengine_scheduler.core import Tag
 
 BUFFERS, SHARDS, SIZE = 3, 2, 4
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from simengine_scheduler import RecordedList, Segments, make_executor
-from simengine_scheduler.gpu_model import GpuSpec
+from simengine_scheduler import Segments, make_executor
+from simengine_scheduler.gpu_model import GpuSpec, RecordedList
 from tests.scheduler.gpu_model.machines import Lists, shaped
 
 USUAL = GpuSpec("usual", multiprocessors=132)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from simengine_scheduler import KernelCall, PythonLaunch, Segments, Tag
-from simengine_scheduler.access import AccessTable
+from simengine_scheduler import KernelCall, PythonLaunch, Segments
+from simengine_scheduler.core import Tag
+from simengine_scheduler.tracing.access import AccessTable
 
 
 def table() -> AccessTable:

@@ -13,7 +13,7 @@ from simengine_scheduler.executors import auto
 from simengine_scheduler.executors.auto import AutoExecutor
 from simengine_scheduler.executors.base import Executor, Options
 from simengine_scheduler.executors.serial import SerialExecutor
-from simengine_scheduler.testing import FakeDevice
+from simengine_scheduler.testing.fake_device import FakeDevice
 
 
 class Clock:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simengine_scheduler.clocks import StreamClocks
+from simengine_scheduler.planning.clocks import StreamClocks
 
 
 def closures(streams: Sequence[int], waits: Sequence[Iterable[int]]) -> list[set[int]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simengine_scheduler import cuda_graph
+from simengine_scheduler.cuda import graph as cuda_graph
 
 
 class Status(int):

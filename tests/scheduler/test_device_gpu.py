@@ -14,19 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simengine_scheduler import (
-    AwaitCounts,
-    CallError,
-    CudaLaunch,
-    DeviceBody,
-    DeviceTask,
-    KernelCall,
-    Segments,
-    Tiling,
-    compile_body,
-    make_executor,
-    validate,
-)
+from simengine_scheduler import AwaitCounts, CallError, CudaLaunch, KernelCall, Segments, make_executor, validate
+from simengine_scheduler.device import compile_body
+from simengine_scheduler.launch import DeviceBody, DeviceTask, Tiling
 
 pytestmark = pytest.mark.gpu
 

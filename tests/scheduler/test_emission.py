@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from simengine_scheduler import IDLE, AwaitCounts, KernelCall, PythonLaunch, Segments, make_executor, validate
-from simengine_scheduler.calls import Idle
-from simengine_scheduler.emission import Feeder
-from simengine_scheduler.testing import FakeDevice
+from simengine_scheduler import AwaitCounts, KernelCall, PythonLaunch, Segments, make_executor, validate
+from simengine_scheduler.core import IDLE
+from simengine_scheduler.core.calls import Idle
+from simengine_scheduler.core.emission import Feeder
+from simengine_scheduler.testing.fake_device import FakeDevice
 
 HOST = ["serial", "shuffled", "threads"]
 DEVICE = ["serial", "streams", "polling", "planned", "graph", "graph-cached", "pipeline"]

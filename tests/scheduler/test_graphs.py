@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simengine_scheduler import BufferSet, CallError, FixedList, KernelCall, Segments, make_executor
-from simengine_scheduler.graphs import RunTracker, chains, dependencies, reduced
-from simengine_scheduler.hazards import conflict
-from simengine_scheduler.testing import FakeDevice
+from simengine_scheduler import CallError, FixedList, KernelCall, Segments, make_executor
+from simengine_scheduler.core.dependencies import RunTracker, chains, dependencies, reduced
+from simengine_scheduler.core.hazards import conflict
+from simengine_scheduler.launch import BufferSet
+from simengine_scheduler.testing.fake_device import FakeDevice
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
 GRAPHS = ["graph", "graph-cached"]

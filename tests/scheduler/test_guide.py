@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from simengine_scheduler import EXECUTORS
+from simengine_scheduler.registry import EXECUTORS
 from tests.checkout import PYTHONPATH, ROOT
 
 GUIDE = ROOT / "docs" / "scheduler.md"

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simengine_scheduler import KernelCall, PythonLaunch, Segments
-from simengine_scheduler.hazards import HazardTracker, conflict
+from simengine_scheduler.core.hazards import HazardTracker, conflict
 from tests.scheduler.programs import Program, Spec, specs
 
 

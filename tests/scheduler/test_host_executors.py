@@ -19,9 +19,9 @@ from simengine_scheduler import (
     PythonLaunch,
     Segments,
     make_executor,
-    run_repeatedly,
     validate,
 )
+from simengine_scheduler.executors import run_repeatedly
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
 WINDOWS = st.sampled_from([1, 2, 32])
@@ -302,10 +302,39 @@ def test_a_dropped_threads_executor_ends_its_threads() -> None:
     assert threading.active_count() == before
 
 
+def test_an_executor_closes_itself_at_the_end_of_a_with_block() -> None:
+    before = threading.active_count()
+    with make_executor("threads", segments=Segments(), workers=3) as executor:
+        executor.run([[]])
+        assert threading.active_count() == before + 2
+    assert threading.active_count() == before
+
+
+def test_an_executor_closes_itself_when_the_block_raises() -> None:
+    before = threading.active_count()
+    call = python_call("fails", lambda: [][0], writes=())
+    with pytest.raises(CallError), make_executor("threads", segments=Segments(), workers=3) as executor:
+        executor.run([[call]])
+    assert threading.active_count() == before
+
+
+def test_misspelt_names_are_answered_with_the_nearest() -> None:
+    with pytest.raises(ValueError, match=r"unknown executor 'thread'; .*\(the nearest is 'threads'\)"):
+        make_executor("thread")
+    with pytest.raises(TypeError, match=r"unknown executor option 'stream_polcy'; .*the nearest is 'stream_policy'"):
+        make_executor("streams", stream_polcy="follow")
+    with pytest.raises(ValueError, match=r"policy='lfio' is unknown; choose one of fifo, lifo, critical \(the nearest"):
+        make_executor("threads", policy="lfio")
+    with pytest.raises(ValueError, match=r"record='xyz' is unknown; choose one of off, order, times$"):
+        make_executor("serial", record="xyz")
+
+
 def test_options_are_checked() -> None:
     with pytest.raises(ValueError, match="unknown executor 'graf'; choose one of auto, device, graph, "):
         make_executor("graf")
-    with pytest.raises(TypeError, match="unknown executor option 'widow'; the options are segments, window"):
+    with pytest.raises(
+        TypeError, match="unknown executor option 'widow'; choose one of segments, .*the nearest is 'window'"
+    ):
         make_executor("serial", widow=3)
     with pytest.raises(ValueError, match="window=0 is too small"):
         make_executor("serial", window=0)

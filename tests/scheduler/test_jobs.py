@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simengine_scheduler import AwaitCounts, KernelCall, Segments
-from simengine_scheduler.emission import Feeder
-from simengine_scheduler.hazards import HazardTracker, conflict
-from simengine_scheduler.pipeline.cutting import Job, JobCutter
-from simengine_scheduler.pipeline.kinds import JobKind
-from simengine_scheduler.pipeline.queues import JobQueues
-from simengine_scheduler.testing import FakeDevice
+from simengine_scheduler.core.emission import Feeder
+from simengine_scheduler.core.hazards import HazardTracker, conflict
+from simengine_scheduler.jobs.cutting import Job, JobCutter
+from simengine_scheduler.jobs.kinds import JobKind
+from simengine_scheduler.jobs.queues import JobQueues
+from simengine_scheduler.testing.fake_device import FakeDevice
 from tests.scheduler.programs import Program, Spec, specs
 
 # ------------------------------------------------------------------------------------------------------------- cutting

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simengine_scheduler import BufferSet, CudaLaunch, HostLaunch
+from simengine_scheduler import CudaLaunch, HostLaunch
+from simengine_scheduler.launch import BufferSet
 
 SLOTS = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_uint64))
 

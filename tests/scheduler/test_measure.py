@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
-from simengine_scheduler import CallError, KernelCall, PythonLaunch, Segments, Tag, Trace
-from simengine_scheduler.executors import EXECUTORS, Options
+from simengine_scheduler import CallError, KernelCall, PythonLaunch, Segments, Trace
+from simengine_scheduler.core import Tag
+from simengine_scheduler.executors.base import Options
 from simengine_scheduler.executors.serial import SerialExecutor
-from simengine_scheduler.measure import Figures, Plan, measure, parallelism
-from simengine_scheduler.specs import Spec, offered
-from simengine_scheduler.testing import FakeDevice
-from simengine_scheduler.trace import Event
-from simengine_scheduler.workloads import HostPlace, make_network
+from simengine_scheduler.registry import EXECUTORS
+from simengine_scheduler.study.measure import Figures, Plan, measure, parallelism
+from simengine_scheduler.study.specs import Spec, offered
+from simengine_scheduler.study.workloads import HostPlace, make_network
+from simengine_scheduler.testing.fake_device import FakeDevice
+from simengine_scheduler.tracing.events import Event
 
 PLAN = Plan(warmup=1, steps=3, repeats=2, traces=2)
 

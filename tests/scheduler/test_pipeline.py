@@ -10,17 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from simengine_scheduler import (
-    AwaitCounts,
-    BufferSet,
-    CallError,
-    FixedList,
-    KernelCall,
-    Segments,
-    make_executor,
-    validate,
-)
-from simengine_scheduler.testing import DeviceFault, FakeDevice
+from simengine_scheduler import AwaitCounts, CallError, FixedList, KernelCall, Segments, make_executor, validate
+from simengine_scheduler.launch import BufferSet
+from simengine_scheduler.testing.fake_device import DeviceFault, FakeDevice
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
 
@@ -110,7 +102,7 @@ def test_lists_that_come_again_are_graphs(record: str) -> None:
     executor = pipeline(device, table, record=record)
     launches = [executor.run(lists).counters.launches for _ in range(4)]
     assert launches == [2] * 4
-    assert executor.launcher.built == (10 if record == "times" else 2)  # events belong to one run
+    assert executor.built == (10 if record == "times" else 2)  # events belong to one run
     assert [executor.run([list(fixed) for fixed in lists]).counters.launches for _ in range(3)] == [10, 2, 2]
     counters = executor.run(lists).counters
     # within each graph four links of a chain; between the jobs none
@@ -131,7 +123,7 @@ def test_a_graph_is_built_again_after_a_buffer_has_moved() -> None:
             executor.run(lists)
         executor.synchronize()
     assert seen == [8, 8, 8, 8, 64, 64, 64, 64]
-    assert executor.launcher.built == 2
+    assert executor.built == 2
     executor.close()
 
 
@@ -264,6 +256,6 @@ def test_an_emitter_that_raises_passes_through() -> None:
     with pytest.raises(LookupError, match="world 3"):
         executor.run([emitter()])
     assert executor.run([[call]]).counters.calls == 1
-    with pytest.raises(ValueError, match=r"repeat\(\) was asked for 0 rounds; ask for at least 1"):
+    with pytest.raises(ValueError, match=r"repeat\(\) of executor 'pipeline' got times=0; give at least 1"):
         executor.repeat([FixedList([call])], 0)
     executor.close()

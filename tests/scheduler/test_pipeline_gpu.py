@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simengine_scheduler import CudaLaunch, JobArguments, JobKind, KernelCall, Segments, make_executor, validate
+from simengine_scheduler import CudaLaunch, KernelCall, Segments, make_executor, validate
+from simengine_scheduler.jobs import JobArguments, JobKind
 from tests.scheduler.patience import best
 
 pytestmark = pytest.mark.gpu
@@ -104,10 +105,10 @@ def test_a_worker_with_nothing_to_do_takes_long_jobs_of_another(cupy: Any) -> No
     executor: Any = make_executor("pipeline", segments=filters.table, streams=2, depth=1, record="times")
     for _ in range(20):  # until each worker has met each kind of job, if it ever does, and built a graph for it
         executor.run([jobs])
-        if executor.launcher.built == 4:
+        if executor.built == 4:
             break
     traces = [executor.run([jobs]) for _ in range(6)]
     assert max(trace.counters.stolen for trace in traces) > 0
     assert best(lambda: executor.run([jobs]).concurrency(), 1) > 1
-    assert 3 <= executor.launcher.built <= 4, "a graph for each kind of job that a worker met, not for each job"
+    assert 3 <= executor.built <= 4, "a graph for each kind of job that a worker met, not for each job"
     executor.close()

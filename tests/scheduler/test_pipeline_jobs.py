@@ -8,18 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simengine_scheduler import (
-    BufferSet,
-    CallError,
-    JobArguments,
-    JobKind,
-    KernelCall,
-    Segments,
-    Trace,
-    make_executor,
-    validate,
-)
-from simengine_scheduler.testing import FakeDevice
+from simengine_scheduler import CallError, KernelCall, Segments, Trace, make_executor, validate
+from simengine_scheduler.jobs import JobArguments, JobKind
+from simengine_scheduler.launch import BufferSet
+from simengine_scheduler.testing.fake_device import FakeDevice
 
 
 def pipeline(device: FakeDevice, table: Segments, **options: Any) -> Any:
@@ -125,10 +117,10 @@ def test_a_kind_has_one_graph_and_memory_of_its_own_on_each_worker() -> None:
     executor = pipeline(device, filters.table, streams=3)
     executor.run([jobs])
     executor.synchronize()
-    assert executor.launcher.built == len(filters.scratch) == 3
+    assert executor.built == len(filters.scratch) == 3
     before = device.updates
     executor.run([jobs])
-    assert executor.launcher.built == 3
+    assert executor.built == 3
     # of four nodes, the two that take the job's own arguments are given those of each job
     assert 0 < device.updates - before <= 2 * len(jobs)
     executor.run([jobs[:1]] * 3)

@@ -7,10 +7,19 @@ from collections.abc import Mapping, Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simengine_scheduler import Need, Profile
-from simengine_scheduler.hazards import conflict
-from simengine_scheduler.planning import PLANNERS, Work, by_plan, kesco, opara, plan_calls, plan_chains
-from simengine_scheduler.policies import StreamState
+from simengine_scheduler.core.hazards import conflict
+from simengine_scheduler.core.policies import StreamState
+from simengine_scheduler.planning.planners import (
+    PLANNERS,
+    Need,
+    Profile,
+    Work,
+    by_plan,
+    kesco,
+    opara,
+    plan_calls,
+    plan_chains,
+)
 from tests.scheduler.programs import Program, Spec, specs
 from tests.scheduler.test_clocks import closures
 from tests.scheduler.test_graphs import calls_of

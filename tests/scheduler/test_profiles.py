@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from simengine_scheduler import Cost, Event, KernelCall, Need, Profile, Tag, Trace
+from simengine_scheduler import KernelCall, Trace
+from simengine_scheduler.core import Cost, Tag
+from simengine_scheduler.planning.planners import Need, Profile
+from simengine_scheduler.tracing import Event
 
 
 class Shaped:
@@ -67,7 +70,9 @@ def test_without_bytes_the_rate_of_operations_tells() -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(ValueError, match="a profile needs times, but the run kept 'order'; run with record='times'"):
+    with pytest.raises(
+        ValueError, match="a profile needs times, but the run recorded 'order'; run with record='times'"
+    ):
         Profile.measured(Trace("serial", "order"))
-    with pytest.raises(ValueError, match="a balance of 0 operations a byte separates nothing"):
+    with pytest.raises(ValueError, match="a profile with balance=0 operations per byte separates nothing"):
         Profile(balance=0)

@@ -10,21 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simengine_scheduler import (
-    AwaitCounts,
-    Cost,
-    FixedList,
-    KernelCall,
-    LaunchShape,
-    ListRecorder,
-    PythonLaunch,
-    RecordedList,
-    Segments,
-    Tag,
-    make_executor,
-)
-from simengine_scheduler.list_recorder import middle_mean
-from simengine_scheduler.recording import RecordedLaunch, read_json, shape_of
+from simengine_scheduler import AwaitCounts, FixedList, KernelCall, PythonLaunch, Segments, make_executor
+from simengine_scheduler.core import Cost, Tag
+from simengine_scheduler.gpu_model import LaunchShape, ListRecorder, RecordedList
+from simengine_scheduler.gpu_model.list_recorder import middle_mean
+from simengine_scheduler.gpu_model.recording import RecordedLaunch, read_json, shape_of
 from tests.scheduler.gpu_model.machines import Lists
 from tests.scheduler.programs import Program, Spec, specs
 
@@ -114,7 +104,7 @@ def damaged(change: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.update(version=2), "says version 2"),
+        (lambda d: d.update(version=2), "has version 2, not"),
         (lambda d: d.pop("segments"), "damaged"),
         (lambda d: d["emitters"][0].update(items=[0, 0]), "each of its 1 calls once"),
         (lambda d: d["emitters"][0].update(items=[-1, 0]), "awaits call 0"),
@@ -189,7 +179,7 @@ def test_pauses_are_left_out_and_overhead_subtracted() -> None:
 def test_what_cannot_be_recorded_is_refused() -> None:
     table = Segments()
     call = KernelCall("k", PythonLaunch(lambda: None), (), (table.intern("x"),))
-    with pytest.raises(ValueError, match="give it record='times'"):
+    with pytest.raises(ValueError, match="give its inner executor record='times'"):
         ListRecorder(make_executor("serial", record="order"), table).run([[call]])
     with pytest.raises(ValueError, match="which it has not yielded"):
         ListRecorder(make_executor("serial", record="times"), table).run([[AwaitCounts(call)]])

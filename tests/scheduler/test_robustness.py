@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simengine_scheduler import AwaitCounts, CallError, Executor, KernelCall, PythonLaunch, Segments, make_executor
-from simengine_scheduler.testing import DeviceFault, FakeDevice
+from simengine_scheduler.testing.fake_device import DeviceFault, FakeDevice
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
 HOST = ["shuffled", "threads"]

@@ -19,17 +19,14 @@ from simengine_scheduler import (
     Executor,
     FixedList,
     KernelCall,
-    LaunchShape,
-    ListRecorder,
     PythonLaunch,
-    RecordedList,
     Segments,
     make_executor,
     validate,
 )
-from simengine_scheduler.executors.simulated import MODELS
-from simengine_scheduler.gpu_model import GpuSpec
-from simengine_scheduler.hazards import conflict
+from simengine_scheduler.core.hazards import conflict
+from simengine_scheduler.gpu_model import GpuSpec, LaunchShape, ListRecorder, RecordedList
+from simengine_scheduler.gpu_model.simulated import MODELS
 from tests.scheduler.gpu_model.machines import US, Lists, machine, with_host
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 from tests.scheduler.simulated_lists import USUAL, fan, simulated

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simengine_scheduler import AwaitCounts, CallError, Executor, KernelCall, Segments, make_executor, validate
-from simengine_scheduler.testing import DeviceFault, FakeDevice
+from simengine_scheduler.testing.fake_device import DeviceFault, FakeDevice
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
 MODES = ["events", "polling"]

@@ -19,9 +19,9 @@ from simengine_scheduler import (
     KernelCall,
     Segments,
     make_executor,
-    run_repeatedly,
     validate,
 )
+from simengine_scheduler.executors import run_repeatedly
 from tests.scheduler.patience import best
 
 pytestmark = pytest.mark.gpu

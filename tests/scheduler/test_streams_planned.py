@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simengine_scheduler import AwaitCounts, FixedList, KernelCall, Profile, Segments, make_executor, validate
-from simengine_scheduler.planning import PLANNERS
-from simengine_scheduler.policies import STREAM_POLICIES
-from simengine_scheduler.testing import FakeDevice
+from simengine_scheduler import AwaitCounts, FixedList, KernelCall, Segments, make_executor, validate
+from simengine_scheduler.core.policies import STREAM_POLICIES
+from simengine_scheduler.planning import Profile
+from simengine_scheduler.planning.planners import PLANNERS
+from simengine_scheduler.testing.fake_device import FakeDevice
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
 NAMES = sorted(PLANNERS)

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from simengine_scheduler import Cost, Event, KernelCall, PythonLaunch, Segments, Tag, Trace, make_executor, timeline
-from simengine_scheduler.holds import Hazard, holds, idle_spans
-from simengine_scheduler.policies import StreamState, critical, fifo, follow, least_loaded, lifo, round_robin
+from simengine_scheduler import KernelCall, PythonLaunch, Segments, Trace, make_executor
+from simengine_scheduler.core import Cost, Tag
+from simengine_scheduler.core.policies import StreamState, critical, fifo, follow, least_loaded, lifo, round_robin
+from simengine_scheduler.tracing import Event, timeline
+from simengine_scheduler.tracing.holds import Hazard, holds, idle_spans
 
 
 def event(seq: int, stream: int, start: float, end: float, stage: str = "s") -> Event:
@@ -46,7 +48,8 @@ def two_streams() -> tuple[Trace, Segments]:
 
 
 def test_what_held_each_call() -> None:
-    found, hazards = holds(*two_streams())
+    trace, table = two_streams()
+    found, hazards = holds(trace.order, trace.events, table)
     assert [(hold.seq, hold.kind, hold.by) for hold in found] == [
         (0, "start", -1),
         (1, "start", -1),

@@ -6,7 +6,9 @@ from typing import Any, Literal
 
 import pytest
 
-from simengine_scheduler import Event, KernelCall, PythonLaunch, Segments, Step, Tag, Trace, make_executor, validate
+from simengine_scheduler import KernelCall, PythonLaunch, Segments, Trace, make_executor, validate
+from simengine_scheduler.core import Tag
+from simengine_scheduler.tracing import Event, Step
 
 TABLE = Segments()
 X, Y = TABLE.intern("x"), TABLE.intern("y", 1, ("size", 2))

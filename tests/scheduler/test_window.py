@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from simengine_scheduler import KernelCall, PythonLaunch, Segments, Window
-from simengine_scheduler.hazards import conflict
+from simengine_scheduler.core.hazards import conflict
 
 LAUNCH = PythonLaunch(lambda: None)
 

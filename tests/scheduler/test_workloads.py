@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from simengine_scheduler import KernelCall, Options, make_executor, validate
-from simengine_scheduler.device.testing import PythonBody, ThreadedDevice
-from simengine_scheduler.graphs import dependencies
-from simengine_scheduler.testing import FakeDevice
-from simengine_scheduler.workloads import NETWORKS, HostPlace, Network, Population, WiredNetwork, make_network
-from simengine_scheduler.workloads.kernels import DENSE, JOIN, KERNELS, OPTIONS, Kernel, module_source
-from simengine_scheduler.workloads.wired import watts_strogatz
+from simengine_scheduler.core.dependencies import dependencies
+from simengine_scheduler.study.workloads import NETWORKS, HostPlace, Network, Population, WiredNetwork, make_network
+from simengine_scheduler.study.workloads.kernels import DENSE, JOIN, KERNELS, OPTIONS, Kernel, module_source
+from simengine_scheduler.study.workloads.wired import watts_strogatz
+from simengine_scheduler.testing.fake_device import FakeDevice
+from simengine_scheduler.testing.threaded_device import PythonBody, ThreadedDevice
 
 SMALL: dict[str, dict[str, int]] = {
     "population": {"rows": 9, "policies": 3, "most": 16},

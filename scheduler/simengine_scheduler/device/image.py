@@ -1,7 +1,7 @@
 """The image of a list: its calls as the arrays that the window and the workers on the device read (protocol.cuh).
 
-Segments are numbered afresh within the list and stand as bits in words of 32. What a call conflicts with is known
-beforehand and lies in the words too, so that a hazard check is a few ANDs of a call's words with a slot's bits.
+Segments are numbered within the list, and a set of segments is bits in 32-bit words. The words of a call also hold what
+it conflicts with, so that a hazard check is a few ANDs of the words of a call with the bits of a slot.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..calls import KernelCall
-from ..launch import address_of
-from .body import DeviceBody, DeviceTask
+from ..core.calls import KernelCall
+from ..launch.arguments import address_of
+from ..launch.tasks import DeviceBody, DeviceTask
 from .occupancy import Multiprocessors, Need, joint_grids
 from .workers import Kind, WorkersOf, just_these
 
@@ -32,24 +32,24 @@ TASK = np.dtype(
 )
 TICKET = np.dtype([("task", "i4"), ("first", "i4")])
 STRIDE = 32
-STOP, HAS_WINDOW, FIRST_CLASS = 1, 2, 3  # places of counters in the state, STRIDE apart; `admitted` is the first
-_KINDS = 4  # of bits kept for a slot
+STOP, HAS_WINDOW, FIRST_CLASS = 1, 2, 3  # positions of counters in the state, in units of STRIDE; `admitted` is at 0
+_KINDS = 4  # kinds of bits that the window holds for a slot
 
 WINDOW_THREADS = 32
-_WINDOW_REGISTERS = 128  # of a thread, at most
+_WINDOW_REGISTERS = 128  # registers of a thread, at most
 
 
 def window_memory(num_words: int, window: int, most_words: int) -> int:
-    """Shared memory of the window [bytes]: bits of its slots, two numbers a slot, and the words of two tasks."""
+    """Return the shared memory of the window [bytes]: bits and two numbers of each slot, and the words of two tasks."""
     return _KINDS * 4 * num_words * window + 8 * window + 2 * WORD.itemsize * most_words
 
 
 class ResourceClass(NamedTuple):
-    """Workers of one kind."""
+    """The workers of one kind, and their work."""
 
     kind: Kind
-    memory: int  # shared, of a block [bytes]: arguments, then what the body asks for; or the window's
-    arguments: int  # most 8-byte words of a task, rounded up to an even number
+    memory: int  # shared memory of a block [bytes]: arguments and what the body asks for, or what the window needs
+    arguments: int  # 8-byte words of the task with the most arguments, rounded up to an even number
     bodies: tuple[DeviceBody, ...]
     blocks: int
     tickets: np.ndarray
@@ -60,12 +60,12 @@ class Image:
     """The arrays of one list.
 
     Attributes:
-        state: int32 that the list starts with. STRIDE apart, so that looks at one do not slow others: `admitted`,
-            `stop`, `has_window`, the next ticket of each class, by task the tickets that remain. Then by part the
-            tiles that have ended, by task the number of upstream tasks, and by task which one was admitted first after
-            its end.
-        remaining, ended, upstream_count, retired: where these start in it.
-        num_words: words of all segments.
+        state: int32 numbers that the list starts with. First come numbers that are STRIDE apart, so that reads of one
+            do not slow down others: `admitted`, `stop`, `has_window`, the next ticket of each class, and for each task
+            the tickets that remain. Then come, side by side, for each part the tiles that have ended, for each task
+            the number of upstream tasks, and for each task the task that was admitted first after its end.
+        remaining, ended, upstream_count, retired: where these begin in the state.
+        num_words: how many words hold one bit of each segment.
     """
 
     calls: tuple[KernelCall, ...]
@@ -82,17 +82,17 @@ class Image:
 
     @property
     def most_words(self) -> int:
-        """Most words of a task."""
+        """Words of the task that has the most."""
         return int(self.tasks["num_words"].max(initial=0))
 
     @property
     def merged(self) -> bool:
-        """Whether a block of its workers is the window."""
+        """Whether one block of the workers is the window."""
         return self.classes[0].kind.merged
 
 
 def task_of(call: KernelCall) -> DeviceTask:
-    """How workers run a call. Raises ValueError where its launch does not say."""
+    """Return how workers run a call. Raises ValueError if its launch does not say."""
     task: DeviceTask | None = getattr(call.launch, "task", None)
     if task is None:
         raise ValueError(
@@ -114,15 +114,15 @@ def build_image(
     """Return the image of calls in program order.
 
     Args:
-        conflicts: those of the table that their segments come from.
-        device: what workers share.
-        window: its slots.
+        conflicts: the conflicts of the table that the segments come from.
+        device: the resources that workers share.
+        window: slots of the window.
         tiled: whether calls wait for single parts where they may.
-        workers_of: the workers that run some bodies of each class, and maybe more; without it, of just these.
-        merged: whether all bodies are one class, of which a block is the window.
+        workers_of: returns workers that run given bodies, and maybe others; without it, workers run just these bodies.
+        merged: whether all bodies are one class, of which one block is the window.
 
     Raises:
-        ValueError: a call cannot run on the device, or not all workers fit there.
+        ValueError: a call cannot run on the device, or the workers do not fit on it together.
     """
     given = [task_of(call) for call in calls]
     words, spans, num_words = _all_words(calls, conflicts)
@@ -136,7 +136,7 @@ def build_image(
     for i, (call, task) in enumerate(zip(calls, given, strict=True)):
         c, body = of_body[task.body]
         own = task.tiling.parts(task.tiles) if tiled and call.tiled else 0
-        run = -(-task.tiles // classes[c].blocks)  # a ticket costs some 13 ns, one after another
+        run = -(-task.tiles // classes[c].blocks)  # taking a ticket costs some 13 ns, and tickets are taken one by one
         count = 0 if task.count is None else address_of(task.count)
         part = (parts, own, task.tiling.kind == "strided", task.tiling.size)
         tasks[i] = (body, *places[i], task.tiles, run, *spans[i], *part, task.units, count)
@@ -174,7 +174,7 @@ def _classes(
     of_window: Need,
     merged: bool,
 ) -> tuple[list[ResourceClass], dict[DeviceBody, tuple[int, int]]]:
-    """Resource classes of tasks with so many words of arguments; and of each body its class and its number there."""
+    """Return the resource classes of some tasks, and for each body its class and its number there."""
     made, needs = [], []
     kinds = _kinds([task.body for task in tasks], merged)
     workers = workers_of({kind: frozenset(tasks[i].body for i in own) for kind, own in kinds.items()})
@@ -198,7 +198,7 @@ def _classes(
 
 
 def _kinds(bodies: Sequence[DeviceBody], merged: bool) -> dict[Kind, list[int]]:
-    """Kinds of bodies, and the positions of those of each."""
+    """Return the kinds of bodies, and the positions of the bodies of each."""
     if merged:
         one = Kind(max(body.threads for body in bodies), max(body.registers for body in bodies), merged=True)
         return {one: list(range(len(bodies)))}
@@ -211,7 +211,7 @@ def _kinds(bodies: Sequence[DeviceBody], merged: bool) -> dict[Kind, list[int]]:
 def _all_words(
     calls: Sequence[KernelCall], conflicts: Sequence[tuple[int, ...]]
 ) -> tuple[np.ndarray, list[tuple[int, int]], int]:
-    """Words of all calls, where those of each start and how many they are, and words of all segments."""
+    """Return the words of all calls, for each call its first word and their number, and the words for all segments."""
     used = sorted({s for call in calls for s in (*call.reads, *call.writes, *call.updates)})
     local = {segment: i for i, segment in enumerate(used)}
     known: dict[Any, tuple[int, int]] = {}
@@ -232,9 +232,9 @@ def _words(call: KernelCall, local: dict[int, int], conflicts: Sequence[tuple[in
     written = {*call.writes, *call.updates}
     whole = touched - set(call.tiled)
     sets = [touched, written, whole, written & whole]
-    # a hazard: what it touches with what another writes, and what it writes with what another touches
+    # a hazard: one call touches what another writes, or writes what another touches
     sets += [{c for s in of for c in conflicts[s]} for of in (touched, written)]
-    # the same without tiled uses of one segment, which are compared by their parts
+    # the same without tiled uses of one segment, which are compared part by part
     sets += [{c for s in of for c in conflicts[s] if c != s or s in whole} for of in (touched, written)]
     bits: dict[int, list[int]] = {}
     for kind, of in enumerate(sets):
@@ -246,7 +246,7 @@ def _words(call: KernelCall, local: dict[int, int], conflicts: Sequence[tuple[in
 
 
 def _all_arguments(calls: Sequence[KernelCall]) -> tuple[np.ndarray, list[tuple[int, int]]]:
-    """8-byte words of the arguments of all calls, equal ones once; and where those of each start, and their number."""
+    """Return the 8-byte words of all arguments, equal ones once, and for each call its first word and their number."""
     known: dict[bytes, tuple[int, int]] = {}
     parts: list[np.ndarray] = []
     places, end = [], 0

@@ -1,4 +1,4 @@
-"""Where the arrays of an image lie in one block of memory, and the structures through which kernels find them."""
+"""The layout of an image in one block of memory, and the structures through which kernels find its arrays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..trace import Counters
+from ..tracing.events import Counters
 from .image import FIRST_CLASS, HAS_WINDOW, STOP, STRIDE, Image
 
 _POINTERS = (
@@ -16,15 +16,15 @@ _POINTERS = (
     *("retired", "stop", "has_window", "status", "times", "checked", "compared"),
 )
 _NUMBERS = ("num_tasks", "num_tickets", "num_words", "window", "longest_pause", "most_words")
-_PAUSE_A_WORKER = 0.5  # ns; looks at one place are served one after another, some two in a nanosecond
-_SHORTEST, _LONGEST = 100, 2000  # ns
+_PAUSE_A_WORKER = 0.5  # ns; reads of one address are served one after another, some two in a nanosecond
+_SHORTEST, _LONGEST = 100, 2000  # pauses between two reads [ns]
 _TILED = 0x40000000
 _WAITS_FOR = {-1: "for the window to admit it", -2: "for a slot of the window"}
 STATUS_WORDS = 4
 
 
 class ListStruct(ctypes.Structure):
-    """`List` of protocol.cuh."""
+    """The structure `List` of protocol.cuh."""
 
     _fields_ = [
         *((name, ctypes.c_uint64) for name in _POINTERS),
@@ -35,7 +35,7 @@ class ListStruct(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Sections of a block of memory: by name their offset and size [bytes]."""
+    """Sections of a block of memory: the offset and size [bytes] of each, by name."""
 
     image: Image
     window: int
@@ -43,13 +43,13 @@ class Layout:
     content: np.ndarray
 
     def of(self, name: str, dtype: str, memory: np.ndarray) -> np.ndarray:
-        """A section of a copy of the block."""
+        """Return a section of a copy of the block."""
         start, nbytes = self.sections[name]
         return memory[start : start + nbytes].view(dtype)
 
 
 def lay_out(image: Image, window: int) -> Layout:
-    """Put the arrays of an image into one block."""
+    """Return the layout of an image in one block, with its content."""
     n = len(image.calls)
     arrays = {
         "tasks": image.tasks,
@@ -74,13 +74,13 @@ def lay_out(image: Image, window: int) -> Layout:
 
 
 def list_structs(layout: Layout, base: int, status: int, limit: float, times: bool) -> list[ListStruct]:
-    """The structure for each class of workers; the window takes any of them.
+    """Return the structure for each class of workers. The window takes any of them.
 
     Args:
         base: address of the block.
-        status: address of the words in which the device says what it waited for in vain.
-        limit: of a wait [s].
-        times: whether starts and ends are noted, and what checks take.
+        status: address of the words that say what a worker waited for in vain.
+        limit: longest wait [s].
+        times: whether starts and ends are recorded, and how long checks take.
     """
     image = layout.image
     at = {name: base + start for name, (start, _) in layout.sections.items()}
@@ -117,11 +117,12 @@ class Outcome:
     """What a list left behind.
 
     Attributes:
-        waits: by call those that it was made to wait for, newest first.
-        retired: by call the one admitted first after it was seen to have ended; their number if it was not.
-        times: by call its start and end [ns].
-        checked: what the window spent [s].
-        compared: what of that went to comparing words of calls with those in the window [s]; 0 without times.
+        waits: for each call those that it was made to wait for, newest first.
+        retired: for each call the call that was admitted first after the window had seen it end, or the number of
+            calls if there is none.
+        times: start and end of each call [ns].
+        checked: time of the window [s].
+        compared: the part of it in which calls were compared with those in the window [s]; 0 without times.
     """
 
     waits: list[tuple[int, ...]]
@@ -131,13 +132,13 @@ class Outcome:
     compared: float
 
     def count_into(self, counters: Counters) -> None:
-        """Add what checks took."""
+        """Add the times of checks to counters."""
         counters.check_seconds += self.checked
         counters.compare_seconds += self.compared
 
 
 def outcome(layout: Layout, memory: np.ndarray) -> Outcome:
-    """Read what a list left in its block."""
+    """Return what a list left in its block."""
     image, n = layout.image, len(layout.image.calls)
     state = layout.of("state", "i4", memory)
     upstream = layout.of("upstream", "i4", memory).reshape(n, layout.window)
@@ -156,7 +157,7 @@ def outcome(layout: Layout, memory: np.ndarray) -> Outcome:
 
 
 def explain(layout: Layout, status: Sequence[int], limit: float) -> tuple[int, str]:
-    """The call that waited in vain, and the sentence that says for what."""
+    """Return the call that waited in vain, and a sentence that says for what."""
     _, task, tile, waits_for = (int(x) for x in status)
     calls = layout.image.calls
     who = f"call {calls[task].name!r}" + (f", tile {tile}," if tile >= 0 else "")

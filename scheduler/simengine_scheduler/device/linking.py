@@ -1,9 +1,8 @@
 """Machine code of workers: bodies compiled by NVRTC one by one, linked and optimised by nvJitLink.
 
-Compiling and linking need no GPU. Bodies are kept as intermediate code and become machine code when they are linked,
-all that a worker runs at once: as separate functions they would keep what kernels have in constant memory, and what
-calls may overwrite, on the stack, and take a third longer. That costs some ten seconds for a new set of bodies, and
-its result is kept where the caller says.
+Compiling and linking need no GPU. Bodies are stored as intermediate code. All bodies of a worker are linked to machine
+code together, because separate functions would put more on the stack and run a third longer. Linking a new set of
+bodies takes some ten seconds, so the caller can store its result.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .body import DeviceBody
+from ..launch.tasks import DeviceBody
 
 _HERE = Path(__file__).parent
 _OPTIONS = ("--std=c++17", "--fmad=false", "-lineinfo", f"-I{_HERE}")
 _LINK = ("-lto", "-fma=0", "-lineinfo")
 _WHOLE_BLOCK = re.compile(r"\bbar(rier)?(\.cta|\.cluster)?\.(sync|red|arrive)\b|%ntid\b")
 """What asks for all threads of a block, in PTX."""
-_REGISTERS = 65536  # of a multiprocessor
+_REGISTERS = 65536  # registers of a multiprocessor
 _SIGNATURE = 'extern "C" __device__ void {}(const unsigned long long*, int, char*);'
 
 Keep = Callable[[str, Callable[[], bytes]], bytes]
-"""Returns what is kept under a key, made by the function where nothing is; called by several threads at once."""
+"""Returns what is stored under a key, or else what the function makes. Several threads call it at once."""
 
 
 def _bindings(name: str) -> Any:
@@ -41,7 +40,7 @@ def _bindings(name: str) -> Any:
 
 
 def compile_body(source: str, name: str, arch: int, options: Sequence[str] = ()) -> bytes:
-    """Intermediate code of a source with the device function `name`, for `DeviceBody.code`.
+    """Compile a source with the device function `name` to intermediate code, for `DeviceBody.code`.
 
     Args:
         source: CUDA C++ text.
@@ -49,7 +48,7 @@ def compile_body(source: str, name: str, arch: int, options: Sequence[str] = ())
         options: further options of NVRTC.
 
     Raises:
-        RuntimeError: no NVRTC, or it refused the source.
+        RuntimeError: NVRTC is not installed, or it refused the source.
     """
     return _compile(source, f"{name}.cu", arch, options)
 
@@ -79,18 +78,18 @@ def _checked(result: tuple[Any, ...]) -> Any:
 
 
 def code_of(body: DeviceBody) -> bytes:
-    """Intermediate code of a body, made now if it was not yet."""
+    """Return the intermediate code of a body. Code that is a function is called."""
     return body.code() if callable(body.code) else body.code
 
 
 @cache
 def management(arch: int) -> bytes:
-    """Machine code of `reset` and `window`."""
+    """Return the machine code of `reset` and `window`."""
     return _link({"window": _compile((_HERE / "worker.cu").read_text(), "window.cu", arch, ())}, arch)
 
 
 def worker_source(bodies: Sequence[DeviceBody], threads: int, registers: int, merged: bool = False) -> str:
-    """Source of the worker that runs bodies, by their numbers; `merged`: of which a block is the window."""
+    """Return the source of the worker that runs bodies by their numbers. If merged, one of its blocks is the window."""
     return "\n".join(
         [
             f"#define THREADS {threads}",
@@ -104,7 +103,7 @@ def worker_source(bodies: Sequence[DeviceBody], threads: int, registers: int, me
 
 
 def _run_body(bodies: Sequence[DeviceBody], threads: int) -> str:
-    """The function that runs a body by its number, with the first threads of the block where it has fewer."""
+    """Return the function that runs a body by its number, with the first threads of the block if it needs fewer."""
     cases = []
     for i, body in enumerate(bodies):
         only = f"if (threadIdx.x < {body.threads}) " if body.threads < threads else ""
@@ -123,7 +122,7 @@ def _run_body(bodies: Sequence[DeviceBody], threads: int) -> str:
 
 
 def refuse_whole_blocks(bodies: Sequence[DeviceBody], threads: int, arch: int, keep: Keep) -> None:
-    """Raise ValueError where a body of fewer threads than its block could tell: it waits for all, or asks for them."""
+    """Raise ValueError if a body of fewer threads than its block waits for all of them, or reads their number."""
     fewer = [body for body in bodies if body.threads < threads]
     if not fewer or not _asks_for_block(fewer, arch, keep):
         return
@@ -136,7 +135,7 @@ def refuse_whole_blocks(bodies: Sequence[DeviceBody], threads: int, arch: int, k
 
 
 def _asks_for_block(bodies: Sequence[DeviceBody], arch: int, keep: Keep) -> bool:
-    """Whether code of bodies has a barrier of the block, or reads its size: seen in a kernel that has neither."""
+    """Whether bodies have a barrier of the block or read its size. They are linked into a kernel that does neither."""
     source = "\n".join(
         [
             _run_body(bodies, 32),
@@ -157,10 +156,10 @@ def _asks_for_block(bodies: Sequence[DeviceBody], arch: int, keep: Keep) -> bool
 def link_worker(
     bodies: Sequence[DeviceBody], threads: int, registers: int, arch: int, keep: Keep, merged: bool = False
 ) -> bytes:
-    """Machine code of a worker with its bodies; `merged`: also with the window.
+    """Return the machine code of a worker with its bodies, and with the window if merged.
 
     Raises:
-        RuntimeError: no NVRTC or nvJitLink, or a body is missing, or stands there twice.
+        RuntimeError: NVRTC or nvJitLink is not installed, or a body is missing or defined twice.
     """
     source = worker_source(bodies, threads, registers, merged)
     parts = {body.name: code_of(body) for body in bodies}
@@ -181,7 +180,7 @@ def _link_with(source: str, parts: dict[str, bytes], arch: int) -> bytes:
 
 
 def _link(parts: dict[str, bytes], arch: int, as_text: bool = False) -> bytes:
-    """Machine code of linked parts, or their PTX."""
+    """Link parts. Returns machine code, or PTX as text."""
     nvjitlink = _bindings("nvjitlink")
     options = [f"-arch=sm_{arch}", *_LINK, *(["-ptx"] if as_text else [])]
     linker = nvjitlink.create(len(options), options)

@@ -1,8 +1,9 @@
-"""Grids of workers: as many blocks of each resource class as fit on the device together, one a multiprocessor at least.
+"""Grids of workers: as many blocks of each resource class as fit on the device together.
 
-Workers that wait hold their place, so every class must get one: a list is then free of deadlock (see protocol.cuh).
-Registers belong to the partitions of a multiprocessor, and a warp takes all of its own from one of them: of warps that
-need 5376, no more than three fit into the 16384 of each. What is counted on is that warps go where most is free.
+Each multiprocessor must hold a block of every class, because blocks that wait stay on the device. A list is then free
+of deadlock (see protocol.cuh). Registers belong to the partitions of a multiprocessor, and a warp takes all its
+registers from one partition: of warps that need 5376 registers, three fit into the 16384 of a partition. The
+computation assumes that a warp goes to the partition with the most free registers.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-_REGISTERS_AT_ONCE = 256  # registers are given to warps in such portions
-_SHARED_AT_ONCE = 1024  # bytes; also what the system takes of every block
-_MOST_A_CLASS = 32  # blocks a multiprocessor, beyond which more only wait
+_REGISTERS_AT_ONCE = 256  # registers are allocated to warps in multiples of this
+_SHARED_AT_ONCE = 1024  # bytes; the system also takes so much for every block
+_MOST_A_CLASS = 32  # blocks of a class on a multiprocessor; more would only wait
 _WHAT = ("registers in one of its partitions", "bytes of shared memory", "threads", "blocks")
 
 
 @dataclass(frozen=True, slots=True)
 class Multiprocessors:
-    """What a device offers. The defaults are an H200's."""
+    """The resources of a device. The defaults are those of an H200."""
 
     number: int = 132
     registers: int = 65536
@@ -30,21 +31,21 @@ class Multiprocessors:
 
 
 class Need(NamedTuple):
-    """What a block of a class takes, and the most blocks for which there is work at once."""
+    """What a block of a class takes, and for how many blocks there is work at once."""
 
     threads: int
-    registers: int  # a thread
-    shared: int  # bytes
+    registers: int  # of a thread
+    shared: int  # of a block [bytes]
     work: int
 
 
 def joint_grids(needs: Sequence[Need], device: Multiprocessors, single: Need | None = None) -> list[int]:
-    """Blocks of each class.
+    """Return the number of blocks of each class.
 
-    Every multiprocessor gets the same; blocks are added one by one to the class that has most work for each of its own,
-    until none fits or has work. The multiprocessor on which the one block of `single` is gets fewer, if it must.
+    Every multiprocessor gets the same blocks. They are added one by one to the class with the most work per block,
+    until no block fits or has work. The multiprocessor that also holds the block of `single` gets fewer where it must.
 
-    Raises ValueError where one block of each does not fit.
+    Raises ValueError if one block of each class does not fit on a multiprocessor.
     """
     blocks = [1] * len(needs)
     beside = [single, *needs] if single else needs  # in the order in which they are launched
@@ -69,7 +70,7 @@ def joint_grids(needs: Sequence[Need], device: Multiprocessors, single: Need | N
 
 
 def _lacks(needs: Sequence[Need], blocks: Sequence[int], device: Multiprocessors) -> list[int]:
-    """What a multiprocessor lacks for so many blocks of each class, as in `_WHAT`; what it has left is negative."""
+    """Return what a multiprocessor lacks for given blocks of each class, as in `_WHAT`; negative if it has enough."""
     registers = _registers(needs, blocks, device.partitions)
     shared = sum(
         n * -(-(need.shared + _SHARED_AT_ONCE) // _SHARED_AT_ONCE) * _SHARED_AT_ONCE
@@ -85,7 +86,7 @@ def _lacks(needs: Sequence[Need], blocks: Sequence[int], device: Multiprocessors
 
 
 def _registers(needs: Sequence[Need], blocks: Sequence[int], partitions: int) -> int:
-    """Registers taken in the fullest partition, when blocks come class by class and spread over the emptiest ones."""
+    """Return the registers taken in the fullest partition, where each warp goes to the emptiest partition."""
     taken = [0] * partitions
     for n, need in zip(blocks, needs, strict=True):
         of_warp = -(-need.registers * 32 // _REGISTERS_AT_ONCE) * _REGISTERS_AT_ONCE

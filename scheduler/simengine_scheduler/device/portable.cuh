@@ -1,5 +1,5 @@
-// What the protocol asks of a processor: lanes, looks and counts with their memory order, clocks. A group has 32 lanes on
-// the GPU; on the host it is one thread.
+// What the protocol needs of a processor: lanes, reads and counts with their memory order, clocks. A group has 32 lanes
+// on the GPU. On the host it is one thread.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -11,8 +11,8 @@ DEVICE unsigned ballot(bool x) { return __ballot_sync(0xffffffffu, x); }
 DEVICE bool all_lanes(bool x) { return __all_sync(0xffffffffu, x); }
 DEVICE int population(unsigned x) { return __popc(x); }
 DEVICE int lowest(unsigned x) { return __ffs(x) - 1; }
-// Looks order nothing, since an acquiring load empties the first cache under the feet of those at work; what has been
-// looked for is acquired by a fence, once. In the same way one fence releases what several counts tell of.
+// Reads are relaxed, because an acquiring load empties the L1 cache that running bodies use. Once a read has found what
+// it waits for, one fence acquires. In the same way one fence releases before several counts.
 DEVICE int look(const int* place) {
   int x;
   asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(x) : "l"(place) : "memory");
@@ -34,7 +34,7 @@ DEVICE long long now() {  // [ns]
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
   return t;
 }
-DEVICE long long cycles() {  // of this multiprocessor, whose clock is finer
+DEVICE long long cycles() {  // of this multiprocessor, a finer clock than now()
   long long t;
   asm volatile("mov.u64 %0, %%clock64;" : "=l"(t)::"memory");
   return t;
@@ -58,7 +58,7 @@ template <typename T>
 DEVICE std::atomic<T>& atomic_at(T* place) {
   return *reinterpret_cast<std::atomic<T>*>(place);
 }
-// The thread sanitizer knows no fences: here every look acquires, and every store and count releases.
+// The thread sanitizer does not know fences, so here every read acquires, and every store and count releases.
 DEVICE int look(const int* place) { return atomic_at(const_cast<int*>(place)).load(std::memory_order_acquire); }
 DEVICE void acquire() {}
 DEVICE void release() {}

@@ -1,61 +1,63 @@
 // The window on the device: one group of lanes checks hazards and admits tasks, blocks of workers run their tiles.
 //
-//   window    for each task in program order: a free slot, the hazards against all slots, their tasks written down as
-//             upstream, then `admitted` grows
+//   window    for each task in program order: finds a free slot, checks hazards against all slots, writes down the
+//             tasks there that conflict as upstream, then increases `admitted`
 //   worker    takes tickets of its resource class, which are runs of tiles in program order; waits until the task is
-//             admitted and what is upstream of it has ended, whole or tile by tile; runs the tiles; counts them
+//             admitted and its upstream tasks have ended, whole or tile by tile; runs the tiles; counts them
 //
-// Freedom from deadlock. Of the tasks that have not ended take the first in program order, T. All that is upstream of T
-// comes before it and has ended. The window admits T: slots are freed as their tasks end, and the tasks before T have.
-// Tickets of a class are handed out in program order and every earlier ticket of T's class belongs to a task that has
-// ended, so a resident block of that class holds T's next ticket or is free to take it, and nothing that it waits for
-// is left. So T ends, and by induction every task does. It takes a resident block of each class beside the window:
-// grids fit on the device together (occupancy.py), each class is started by the one before it, in one
-// stream, once all blocks of that run, and lists of one process run one after another, so that no two hold what both
-// lack. A block that is not resident holds no ticket. Should a body fail to end all the same, or the count of a task be
-// lost, whoever waits longer than `limit` says for what, and everybody stops: every wait looks at `stop`.
+// Why there is no deadlock. Let T be the first task in program order that has not ended. Its upstream tasks come before
+// it, so they have ended. The window admits T, because a slot is freed when its task ends, and the tasks before T have
+// ended. Tickets of a class are taken in program order, and every earlier ticket of T's class belongs to a task that
+// has ended. A resident block of that class therefore holds T's next ticket or is free to take it, and has nothing to
+// wait for. So T ends, and by induction every task does. The argument needs a resident block of each class beside the
+// window. Grids fit on the device together (occupancy.py). In one stream, each class starts once all blocks of the
+// class before it run. Lists of one process run one after another, so that no two lists wait for resources that the
+// other holds. A block that is not resident holds no ticket.
 //
-// Merged, a list has one class, whose first block to run is the window, whichever that is, and a worker once it has
-// admitted all. Two blocks that are resident are then enough, and no kernel waits for another one.
+// If a body does not end, or the count of a task is lost, the block that waits longer than `limit` reports what it
+// waits for. Then all blocks stop, because every wait reads `stop`.
 //
-// Built for CUDA with 32 lanes, and for the host with one lane a thread, where the sanitizers look on.
+// A merged list has one class. Its first block that runs is the window, and becomes a worker once it has admitted all
+// tasks. Two resident blocks are then enough, and no kernel waits for another.
+//
+// The code is built for CUDA with 32 lanes, and for the host with one lane per thread, where sanitizers can check it.
 #pragma once
 
 #include "portable.cuh"
 
-#define TILED 0x40000000    // an upstream task of which only the tiles of the same part are waited for
-#define KINDS 4             // of bits kept for a slot: touched, written, and those of them that are not tiled
-#define WAITS_FOR_WINDOW -1  // instead of a task
+#define TILED 0x40000000    // flag of an upstream task: wait only for its tiles of the same part
+#define KINDS 4             // bits of a slot: touched, written, and both without tiled uses
+#define WAITS_FOR_WINDOW -1  // in place of a task's number
 #define WAITS_FOR_SLOT -2
-#define SHORTEST_PAUSE 20  // between looks [ns]
+#define SHORTEST_PAUSE 20  // between two reads [ns]
 #define ADMITTED_TOGETHER 4
-#define STRIDE 32          // ints between the counters of tasks, each in a line of its own
+#define STRIDE 32          // ints between two counters, so that each has a cache line of its own
 
-// 32 segments of a task: which of them it touches and writes, and against which of them that is a hazard. Aligned, so
-// that a lane reads it in three portions.
+// 32 segments of a task: which of them it touches and writes, and with which of them that is a hazard. The alignment
+// lets a lane read a word in three loads.
 struct alignas(16) Word {
   int at;
   unsigned touched, written, touched_whole, written_whole;
-  unsigned against_written, against_touched;              // any hazard: what of a slot's bits it is with
-  unsigned against_written_whole, against_touched_whole;  // the same, but for tiled uses of one segment
+  unsigned against_written, against_touched;              // hazards with what a slot writes or touches
+  unsigned against_written_whole, against_touched_whole;  // the same without tiled uses of one segment
 };
 
 struct Task {
   int body;
-  int arguments, num_arguments;  // 8-byte words, and where they start among all arguments
-  int tiles, run;                // tiles, and how many of them a ticket is for
+  int arguments, num_arguments;  // first 8-byte word among all arguments, and how many
+  int tiles, run;                // number of tiles, and tiles of one ticket
   int first_word, num_words;
-  int first_part, parts;  // counters of ended tiles by part; no parts where nobody waits for tiles
-  int strided, size;      // a tile's part: tile % size if strided, else tile / size
-  int units;              // in a tile
-  const int* count;       // units that there are, where only the device knows; or null
+  int first_part, parts;  // counters of ended tiles by part; 0 parts if no task waits for tiles
+  int strided, size;      // the part of a tile is tile % size if strided, else tile / size
+  int units;              // units of work in a tile
+  const int* count;       // number of units, if only the device knows it, or null
 };
 
 struct Ticket {
   int task, first;
 };
 
-// What the host reads once somebody has waited too long.
+// What the host reads once a wait has taken too long.
 struct Status {
   int stopped, task, tile, waits_for;
 };
@@ -65,23 +67,23 @@ struct List {
   const Word* words;
   const unsigned long long* arguments;
   const Ticket* tickets;  // of this class
-  int* admitted;          // tasks whose upstream is known
-  int* next;              // this class's next ticket
+  int* admitted;          // number of tasks whose upstream is known
+  int* next;              // next ticket of this class
   int* remaining;         // by task, STRIDE apart: tickets that have not ended
-  int* ended;             // by part: tiles that have
+  int* ended;             // by part: tiles that have ended
   int* upstream_count;    // by task
   int* upstream;          // by task, as many as there are slots
-  int* retired;           // by task: the one admitted first after it was seen to have ended
+  int* retired;           // by task: the task admitted first after the window had seen it end
   int* stop;
-  int* has_window;        // whether a block is the window, where a worker's is
-  Status* status;         // in the host's memory
+  int* has_window;        // merged lists: whether some block is the window
+  Status* status;         // in memory of the host
   long long* times;       // by task: start and end [ns], or null
-  long long* checked;     // what the window spent on admitting tasks [ns]
-  long long* compared;    // and of that on comparing their words with the slots [ns], or null
-  long long limit;        // of a wait [ns]
+  long long* checked;     // time of the window to admit tasks [ns]
+  long long* compared;    // the part of it that compares words with slots [ns], or null
+  long long limit;        // longest wait [ns]
   int num_tasks, num_tickets, num_words, window;
-  int longest_pause;  // between looks [ns]
-  int most_words;     // of a task
+  int longest_pause;  // between two reads [ns]
+  int most_words;     // words of the task with the most
 };
 
 DEVICE void stop_all(const List& list, int task, int tile, int waits_for) {
@@ -94,14 +96,15 @@ DEVICE void stop_all(const List& list, int task, int tile, int waits_for) {
   system_fence();
 }
 
-// Waits until place holds `wanted` or more (or, `exactly`, just that); false if everybody stops. To be acquired.
+// Waits until `place` holds at least `wanted` (exactly that if `exactly`). False if all blocks stop. The caller
+// acquires.
 DEVICE bool wait_for(const List& list, const int* place, int wanted, bool exactly, int task, int tile, int waits_for) {
   long long began = 0;
   int rest = SHORTEST_PAUSE;
   for (unsigned looks = 1;; ++looks) {
     const int x = look(place);
     if (exactly ? x == wanted : x >= wanted) return true;
-    // all that wait look at few places: the more they are, the less often each may look
+    // all waiting blocks read few addresses, so each must read more seldom the more blocks there are
     pause(rest);
     rest = 2 * rest < list.longest_pause ? 2 * rest : list.longest_pause;
     if (looks % 32) continue;
@@ -114,7 +117,7 @@ DEVICE bool wait_for(const List& list, const int* place, int wanted, bool exactl
 
 // ------------------------------------------------------------------------------------------------------- the window
 
-// Bits of a slot: [word][kind][slot], so that the lanes, a slot each, read neighbours.
+// Bits of a slot: [word][kind][slot]. Each lane reads one slot, so that lanes read neighbouring addresses.
 DEVICE unsigned* bits_of(const List& list, unsigned* bits, const Word& word, int slot) {
   return bits + size_t(word.at) * KINDS * list.window + slot;
 }
@@ -127,7 +130,7 @@ DEVICE void keep(const List& list, unsigned* bits, const Word& word, int slot, b
   at[3 * list.window] = present ? word.written_whole : 0;
 }
 
-// Frees the slots of tasks that have ended before task t is admitted.
+// Frees, before task t is admitted, the slots of tasks that have ended.
 DEVICE void retire(const List& list, unsigned* bits, int* slot_task, int t) {
   for (int slot = lane(); slot < list.window; slot += LANE_COUNT) {
     const int other = slot_task[slot];
@@ -149,7 +152,7 @@ DEVICE int free_slot(const List& list, const int* slot_task) {
   return -1;
 }
 
-// A slot for a task, waiting for one to become free; -1 if everybody stops.
+// Waits for a free slot and returns it, or -1 if all blocks stop.
 DEVICE int claim_slot(const List& list, unsigned* bits, int* slot_task, int t) {
   long long began = 0;
   for (;;) {
@@ -168,7 +171,7 @@ DEVICE int claim_slot(const List& list, unsigned* bits, int* slot_task, int t) {
   }
 }
 
-// Hazards of a task against the one in a slot: 0 none, 1 between tiles of one part only, 2 of the whole.
+// Hazard of a task with the one in a slot: 0 none, 1 between tiles of one part only, 2 between whole tasks.
 DEVICE int hazard(const List& list, unsigned* bits, const Word* words, int num_words, int slot) {
   unsigned any = 0, whole = 0;
   for (int i = 0; i < num_words; ++i) {
@@ -182,7 +185,7 @@ DEVICE int hazard(const List& list, unsigned* bits, const Word* words, int num_w
   return !any ? 0 : whole ? 2 : 1;
 }
 
-// What the window needs of a task.
+// What the window needs to know of a task.
 struct Brief {
   int first_word, num_words, parts;
 };
@@ -197,8 +200,8 @@ DEVICE void stage(const List& list, const Brief& task, Word* staged, int from) {
   for (int i = from + lane(); i < task.num_words; i += LANE_COUNT) staged[i] = list.words[task.first_word + i];
 }
 
-// Writes down what is upstream of task t; the number of them. `compared` grows by the cycles from when the task's words
-// are there until it is known which slots are upstream.
+// Writes down the upstream tasks of task t and returns their number. `compared` grows by the cycles from when the words
+// of the task are there until the upstream slots are known.
 DEVICE int find_upstream(const List& list, unsigned* bits, const int* slot_task, const int* slot_parts,
                          const Word* words, const Brief& task, int t, long long& compared) {
   int count = 0;
@@ -218,7 +221,7 @@ DEVICE int find_upstream(const List& list, unsigned* bits, const int* slot_task,
   return count;
 }
 
-// Tells the workers that tasks before t are admitted.
+// Tells the workers that the tasks before t are admitted.
 DEVICE void admit(const List& list, int t) {
   lanes_sync();
   if (lane() != 0) return;
@@ -226,14 +229,14 @@ DEVICE void admit(const List& list, int t) {
   publish(list.admitted, t);
 }
 
-// Says what the window's time went to: in cycles, since a check is too short for the clock, and as long as those were.
+// Reports how the window spent its time. Parts are measured in cycles, since a check is too short for the clock.
 DEVICE void note_times(const List& list, long long spent, long long whole, long long compared, long long cycles_whole) {
   *list.checked = spent;
   if (list.compared) *list.compared = static_cast<long long>(double(compared) * double(whole) / double(cycles_whole));
 }
 
-// Admits all tasks in program order. `memory` is the block's: words of two tasks, bits of the slots, two numbers a slot.
-// What the next task needs is on its way while one is checked, and tasks are admitted a few at a time, since a release
+// Admits all tasks in program order. `memory` holds words of two tasks, the bits of the slots, and two numbers of each
+// slot. Data of the next task are loaded while one is checked. Tasks are admitted a few at a time, because a release
 // takes longer than a check.
 DEVICE void run_window(const List& list, void* memory) {
   Word* staged = static_cast<Word*>(memory);
@@ -283,7 +286,7 @@ DEVICE void run_window(const List& list, void* memory) {
 
 DEVICE int part_of(const Task& task, int tile) { return task.strided ? tile % task.size : tile / task.size; }
 
-// Tiles in a part of a task.
+// Number of tiles in a part of a task.
 DEVICE int tiles_in(const Task& task, int part) {
   if (task.strided) return (task.tiles - part + task.size - 1) / task.size;
   const int left = task.tiles - part * task.size;
@@ -296,7 +299,7 @@ DEVICE bool wait_for_parts(const List& list, const Task& task, int t, int first,
   bool ok = true;
   int from = part_of(task, first), to = part_of(task, end - 1);
   if (task.strided && end - first >= task.size) from = 0, to = task.parts - 1;
-  const int parts = from <= to ? to - from + 1 : to + task.parts - from + 1;  // strided runs may pass the last part
+  const int parts = from <= to ? to - from + 1 : to + task.parts - from + 1;  // strided runs may wrap around
   for (int i = lane(); i < parts; i += LANE_COUNT) {
     const int part = (from + i) % task.parts;
     ok = wait_for(list, list.ended + before.first_part + part, tiles_in(before, part), false, t, first, other) && ok;
@@ -304,7 +307,7 @@ DEVICE bool wait_for_parts(const List& list, const Task& task, int t, int first,
   return ok;
 }
 
-// Waits, with all lanes of the block's first warp, until tiles first .. end - 1 of a task may run.
+// Waits until tiles first .. end - 1 of a task may run. All lanes of the first warp of the block call it.
 DEVICE bool wait_for_upstream(const List& list, const Task& task, int t, int first, int end) {
   bool ok = wait_for(list, list.admitted, t + 1, false, t, first, WAITS_FOR_WINDOW);
   if (!all_lanes(ok)) return false;
@@ -323,7 +326,7 @@ DEVICE bool wait_for_upstream(const List& list, const Task& task, int t, int fir
   return all_lanes(ok);
 }
 
-// Notes that tiles have ended; called by one lane after all have.
+// Counts tiles that have ended. One lane calls it after all of them have.
 DEVICE void note_ended(const List& list, const Task& task, int t, int first, int end, long long began) {
   if (list.times) {
     earliest(list.times + 2 * t, began);
@@ -340,7 +343,7 @@ DEVICE void note_ended(const List& list, const Task& task, int t, int first, int
   add(list.remaining + size_t(t) * STRIDE, -1);
 }
 
-// Tiles of a task that have work, where only the device knows.
+// Number of tiles of a task that have work, which only the device may know.
 DEVICE int tiles_at_work(const Task& task) {
   if (!task.count) return task.tiles;
   const int tiles = (*static_cast<const volatile int*>(task.count) + task.units - 1) / task.units;

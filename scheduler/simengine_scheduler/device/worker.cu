@@ -1,10 +1,10 @@
-// The kernels of the device executor: `reset`, `window`, and a worker for each resource class, for which the build
-// defines THREADS, BLOCKS (that a multiprocessor shall hold), and RUN_BODY(body, arguments, tile, memory), which runs a
-// tile; and WITH_WINDOW where one of its blocks is the window.
+// The kernels of executor `device`: `reset`, `window`, and a worker for each resource class. For a worker the build
+// defines THREADS, BLOCKS (how many a multiprocessor must hold) and RUN_BODY(body, arguments, tile, memory), which runs
+// a tile. It defines WITH_WINDOW if one block of the worker is the window.
 #include "protocol.cuh"
 
-// The next class of workers starts once all blocks of this kernel run, so that all classes run together in one stream;
-// and no kernel ends before the one that started it, so that what follows in the stream follows all of them.
+// The next class of workers starts once all blocks of this kernel run, so that all classes run together in one stream.
+// No kernel ends before the one before it in the stream, so that what follows in the stream comes after all of them.
 static __device__ __forceinline__ void let_next_start() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -18,7 +18,7 @@ static __device__ __forceinline__ void end_after_previous() {
 
 #if defined(RUN_BODY)
 
-// `argument_words` of the block's memory are the arguments: there they survive what waits do to the first cache.
+// The first `argument_words` of shared memory hold the arguments, because waits may empty the L1 cache.
 static __device__ __forceinline__ void work(const List& list, int argument_words) {
   extern __shared__ __align__(16) unsigned long long arguments[];
   __shared__ int taken, go;
@@ -48,7 +48,7 @@ static __device__ __forceinline__ void work(const List& list, int argument_words
 }
 
 #if defined(WITH_WINDOW)
-// The block that runs first is the window, with its first warp, before it works.
+// The first warp of the block that runs first is the window. After that the block is a worker.
 static __device__ __forceinline__ void be_window_if_first(const List& list) {
   extern __shared__ __align__(16) unsigned long long arguments[];
   __shared__ bool first;
@@ -70,12 +70,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 
 #else
 
-// Copies what the state of a list is at its start: zeros but for the tickets that remain of each task.
+// Copies the initial state of a list: the remaining tickets of each task, and zeros.
 extern "C" __global__ void reset(int* state, const int* first, int n) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) state[i] = first[i];
 }
 
-// 16 blocks would fit, so that a thread may have the 128 registers that image.py counts with.
+// With 16 blocks on a multiprocessor a thread may have 128 registers, which image.py assumes.
 extern "C" __global__ void __launch_bounds__(32, 16) window(const __grid_constant__ List list) {
   extern __shared__ __align__(16) char memory[];
   let_next_start();

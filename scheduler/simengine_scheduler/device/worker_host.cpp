@@ -1,4 +1,4 @@
-// The device executor's protocol with threads for blocks, so that it runs without a GPU and under the sanitizers.
+// The protocol of executor `device` with threads for blocks, so that it runs without a GPU and under sanitizers.
 #include <vector>
 
 #include "protocol.cuh"
@@ -27,8 +27,8 @@ static void be_window(const List& list, int bytes) {
   run_window(list, memory.data());
 }
 
-// Runs a list to its end: a thread for the window with so many bytes of memory, unless the list is merged, and
-// `grids[c]` threads for class c, whose list is `lists[c]`.
+// Runs a list to its end, with `grids[c]` threads for class c, whose list is `lists[c]`. The window has a thread of its
+// own, with `window_bytes` of memory, unless the list is merged.
 extern "C" void run_list(const List* lists, const int* grids, int num_classes, const Body* const* bodies, int bytes,
                          int window_bytes, int merged) {
   std::vector<std::thread> threads;

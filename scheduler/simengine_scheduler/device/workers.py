@@ -1,4 +1,4 @@
-"""Resource classes of bodies, and which bodies a worker of one is linked with."""
+"""Resource classes of bodies, and which bodies are linked to one worker."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ from collections.abc import Callable, Collection
 from itertools import pairwise
 from typing import NamedTuple
 
-from .body import DeviceBody
+from ..launch.tasks import DeviceBody
 
-_OWN_WORKERS = 3  # of a class that are linked for one list each
+_OWN_WORKERS = 3  # workers of a class that are each linked for one list
 
 
 class Kind(NamedTuple):
     """What bodies of a resource class have in common.
 
-    threads: of a block. registers: most registers a thread. merged: whether the class takes all bodies of a list, also
-    those of fewer threads and registers, and a block of it is the window.
+    Attributes:
+        threads: of a block.
+        registers: most registers of a thread.
+        family: of the bodies, see `DeviceBody`.
+        merged: whether the class takes all bodies of a list, also those with fewer threads and registers, and one of
+        its
+            blocks is the window.
     """
 
     threads: int
@@ -25,7 +30,7 @@ class Kind(NamedTuple):
 
 
 class Worker(NamedTuple):
-    """A program for one resource class: its bodies by their numbers, and the registers that a thread takes."""
+    """A program for one resource class: its bodies in the order of their numbers, and the registers of a thread."""
 
     bodies: tuple[DeviceBody, ...]
     registers: int
@@ -35,7 +40,7 @@ WorkersOf = Callable[[dict[Kind, frozenset[DeviceBody]]], dict[Kind, Worker]]
 
 
 def numbered(bodies: frozenset[DeviceBody]) -> tuple[DeviceBody, ...]:
-    """Bodies by name. Raises ValueError where two have the same."""
+    """Return bodies in the order of their names. Raises ValueError if two have one name."""
     ordered = sorted(bodies, key=lambda body: body.name)
     for body, following in pairwise(ordered):
         if body.name == following.name:
@@ -44,11 +49,11 @@ def numbered(bodies: frozenset[DeviceBody]) -> tuple[DeviceBody, ...]:
 
 
 def all_to_run(known: Collection[frozenset[DeviceBody]], wanted: frozenset[DeviceBody]) -> frozenset[DeviceBody]:
-    """Bodies of the worker that is to run some: the fewest of a known one that has them all, or those to link.
+    """Return the bodies of the worker that runs given bodies: a known worker that has them all, or one to be linked.
 
-    A list gets a worker of its own bodies, which is linked soonest. Once there are several, as for lists that vary, all
-    bodies that were seen go into one, so that their combinations are not linked one by one; unless two of them have
-    one name, which bodies of a list must not.
+    A list gets a worker of its own bodies, since this is linked soonest. Once there are several workers, as for lists
+    that vary, all known bodies are linked to one, so that not every combination is linked. This is left out where two
+    of them have one name.
     """
     enough = [bodies for bodies in known if wanted <= bodies]
     if enough:
@@ -60,5 +65,5 @@ def all_to_run(known: Collection[frozenset[DeviceBody]], wanted: frozenset[Devic
 
 
 def just_these(wanted: dict[Kind, frozenset[DeviceBody]]) -> dict[Kind, Worker]:
-    """Workers of these bodies and no others, where nothing has to be linked."""
+    """Return workers of these bodies and no others, where nothing has to be linked."""
     return {kind: Worker(numbered(bodies), kind.registers) for kind, bodies in wanted.items()}

@@ -1,13 +1,15 @@
-"""The automatic executor: candidates take turns on real runs, and the first one stays unless another is clearly faster.
+"""The automatic executor: candidates take turns on real runs, until the fastest is known.
+
+The first candidate stays unless another one is clearly faster.
 
     run 1 2 3 ...    threads  serial  threads  serial  ...  threads threads threads ...
                      └──────── trials, timed ─────────┘     └── the fastest, untimed
 
 Invariants
-    1. Every run is run once, by one candidate, and all has completed before another candidate takes a turn: since every
-       executor gives the results of `serial`, who ran what changes none.
-    2. Trials are synchronised at both ends, so that they are of whole runs; runs after the choice are not.
-    3. A candidate that cannot be made here is left out, and the reason says so.
+    1. One candidate runs each run, and everything has completed before another candidate takes a turn. Every executor
+       gives the results of `serial`, so the choice changes no result.
+    2. Trials are synchronised at both ends, so that whole runs are timed. Runs after the choice are not synchronised.
+    3. A candidate that cannot run on this machine is left out, and `reason` says so.
 """
 
 from __future__ import annotations
@@ -17,21 +19,21 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from ..calls import Emitter, FixedList
-from ..trace import Trace
+from ..core.calls import Emitter, FixedList
+from ..tracing.trace import Trace
 from .base import Executor, Options, run_repeatedly
 
 CANDIDATES = {"host": ("threads", "serial"), "cuda": ("graph-cached", "streams", "serial")}
-_SETTLING = 3  # first runs of a candidate, in which it makes graphs and wakes threads
-_TRIALS = 5  # runs that are timed of each
-_LONG_TRIALS = 2  # of long ones: one alone may meet with whatever else the machine does
-_CLEARLY = 0.85  # of the first candidate's time that another may take at most: on a busy machine trials are noisy
-_LONG = 0.05  # a run that takes longer settles a candidate, and few more are its trials [s]
+_SETTLING = 3  # first runs of a candidate, which are not timed: it makes graphs and wakes threads
+_TRIALS = 5  # timed runs of each candidate
+_LONG_TRIALS = 2  # timed runs if runs are long; one alone may be disturbed by other programs
+_CLEARLY = 0.85  # another candidate must take less than this share of the time of the first, since trials are noisy
+_LONG = 0.05  # a run that takes longer is long [s]
 
 
 @dataclass
 class _Candidate:
-    """An executor on trial, and seconds a call of its timed runs."""
+    """An executor on trial, and the seconds per call of its timed runs."""
 
     executor: Executor
     runs: int = 0
@@ -40,11 +42,11 @@ class _Candidate:
 
     @property
     def tried(self) -> bool:
-        """Whether it has had all its trials."""
+        """Whether all its trials are over."""
         return len(self.times) >= (_LONG_TRIALS if self.long else _TRIALS)
 
     def note(self, seconds: float, calls: int) -> None:
-        """Take down a run that has completed."""
+        """Note the time of a run that has completed."""
         settled = self.runs >= (1 if self.long else _SETTLING)
         self.runs += 1
         self.long = seconds > _LONG
@@ -56,8 +58,8 @@ class _Candidate:
         return f"{self.executor.name} {us:{',.0f' if us >= 100 else '.3g'}} us"
 
 
-class AutoExecutor:
-    """The fastest of several executors, or the first, where none is clearly faster.
+class AutoExecutor(Executor):
+    """The fastest of several executors, or the first of them if no other is clearly faster.
 
     Attributes:
         reason: why `executor` runs the calls, in words and figures.
@@ -84,12 +86,12 @@ class AutoExecutor:
 
     @property
     def executor(self) -> Executor:
-        """The one that was chosen, or whose turn it is."""
+        """The executor that was chosen, or whose turn it is."""
         return (self._chosen or self._candidates[self._at]).executor
 
     @property
     def rounds(self) -> int:
-        """How many rounds of fixed lists the executor whose turn it is does well with as one."""
+        """How many rounds of fixed lists `executor` runs best as one list."""
         rounds: int = getattr(self.executor, "rounds", 1)
         return rounds
 
@@ -105,13 +107,13 @@ class AutoExecutor:
         return self._try(lambda executor: executor.run(emitters))
 
     def repeat(self, lists: Sequence[FixedList], times: int) -> Trace:
-        """Run fixed lists so many times; a repetition is one trial."""
+        """Run fixed lists `times` times. All rounds together are one trial."""
         if self._chosen is not None:
             return run_repeatedly(self._chosen.executor, lists, times)
         return self._try(lambda executor: run_repeatedly(executor, lists, times), times)
 
     def synchronize(self) -> None:
-        """Wait for what was issued."""
+        """Block the host until everything that was issued has completed."""
         self.executor.synchronize()
 
     def close(self) -> None:
@@ -130,7 +132,7 @@ class AutoExecutor:
         return trace
 
     def _following(self) -> None:
-        """Give the turn to the candidate that had fewest, or end the trials."""
+        """Give the turn to the candidate with the fewest runs, or end the trials."""
         waiting = [i for i, candidate in enumerate(self._candidates) if not candidate.tried]
         if waiting:
             self._at = min(waiting, key=lambda i: self._candidates[i].runs)
@@ -138,12 +140,12 @@ class AutoExecutor:
         self._choose()
 
     def _handicapped(self, candidate: _Candidate) -> float:
-        """Time by which candidates are ranked; before any trials there is one."""
+        """Return the time by which a candidate is ranked. A single candidate has no trials, and its time is 0."""
         least = min(candidate.times, default=0.0)
         return _CLEARLY * least if candidate is self._candidates[0] else least
 
     def _choose(self) -> None:
-        """Keep the fastest; the others go."""
+        """Choose the fastest candidate and close the others."""
         first, *others = sorted(self._candidates, key=self._handicapped)
         self._chosen = first
         why = f"{first.executor.name} is the only candidate"

@@ -1,47 +1,69 @@
-"""What every executor offers, and the options that they share."""
+"""What every executor offers, and the options of all executors."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Literal, Protocol, get_args
+from types import TracebackType
+from typing import Literal, Protocol, Self, get_args
 
-from ..calls import Emitter, FixedList, KernelCall
-from ..driver import Driver
-from ..emission import Feeder
-from ..gpu_model.spec import GpuSpec
-from ..planning import PLANNERS
-from ..policies import ORDER_POLICIES, STREAM_POLICIES
-from ..profiles import Profile
-from ..recorder import Recorder
-from ..segments import Segments
-from ..trace import Record, Trace
+from ..core.calls import Emitter, FixedList, KernelCall
+from ..core.emission import Feeder
+from ..core.errors import choose_one
+from ..core.policies import ORDER_POLICIES, STREAM_POLICIES
+from ..core.segments import Segments
+from ..cuda.driver import Driver
+from ..planning.planners import PLANNERS
+from ..planning.profiles import Profile
+from ..tracing.events import Record
+from ..tracing.trace import Trace
+from .recorder import Recorder
 
 Completion = Literal["events", "polling"]
 Device = Literal["host", "cuda"]
 
 
 class Executor(Protocol):
-    """Runs emitters to their end, in an order equivalent to program order."""
+    """Runs emitters to their end, in an order equivalent to program order.
+
+    Executors derive from this class, which makes them context managers that close themselves:
+
+        with make_executor("threads", segments=segments) as executor:
+            executor.run(emitters)
+    """
 
     name: str
 
+    @abstractmethod
     def run(self, emitters: Iterable[Emitter]) -> Trace:
-        """Run every call of every emitter once; a plain list of calls is an emitter too.
+        """Run every call of every emitter once. A plain list of calls is an emitter too.
 
-        Host executors return when all is done. CUDA executors return when all is issued: the home stream has then been
-        made to wait for it. Raises CallError for a call that failed, and whatever an emitter raised.
+        An executor on the host returns when all calls have completed. An executor on CUDA returns when all calls are
+        issued and the home stream has been made to wait for them.
+
+        Raises:
+            CallError: a call failed.
+            Exception: whatever an emitter raised.
         """
         ...
 
+    @abstractmethod
     def synchronize(self) -> None:
         """Block the host until everything that was issued has completed."""
         ...
 
+    @abstractmethod
     def close(self) -> None:
-        """Give back threads, streams and events. The executor cannot be used afterwards."""
+        """Free threads, streams and events. The executor cannot be used afterwards."""
         ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,35 +71,36 @@ class Options:
     """Options of `make_executor`. Every executor accepts all of them and uses those that concern it.
 
     Attributes:
-        segments: the table that the calls' segments come from; every executor but `serial` needs it.
-        window: most calls in flight. Planners, graphs, `pipeline`, and scripts of fixed lists look at whole runs of
+        segments: the table of the calls' segments. Every executor but `serial` needs it.
+        window: calls in flight at most. Planners, graphs, `pipeline` and scripts of fixed lists look at whole runs of
             calls instead.
-        streams: number of CUDA worker streams.
-        workers: number of host threads; by default one a core, at most 8.
-        policy: name of an order policy.
-        stream_policy: name of a stream policy, for completion by events, or of a planner of whole runs of calls, which
-            also gives their order, for completion by events and for graphs.
-        profile: how long calls take, for planners; by default their cost hints say so.
-        seed: seed of `shuffled`.
-        record: "off", "order" (what `validate` needs), or "times" (with time stamps; a CUDA run then ends with a wait).
-        completion: "events" chains calls on the device; "polling" issues a call when the host has seen every call
-            before it complete.
-        device: device of `serial` and `auto`.
-        stream: handle of the CUDA home stream; None takes CuPy's current one at each run.
-        check_each: whether `serial` waits for each call, so that a fault names it.
-        graphs: how many graphs, or plans of fixed lists, are kept.
-        depth: most jobs of `pipeline` in flight on a stream.
-        tiled: whether `device` lets calls wait for one another tile by tile where they may.
-        watchdog: seconds after which `device` takes a call that waits to be stuck.
-        merged: whether each list of `device` is one launch, for checkers that run one kernel at a time. All bodies are
-            then one class, with the most threads and registers that one of them asks for, and one block is the window.
-        keep: keeps the programs that `device` links: `keep(key, make)` returns what is kept under a key, or else
+        streams: CUDA worker streams.
+        workers: host threads; by default one for each core, up to 8.
+        policy: the order policy.
+        stream_policy: a stream policy, for completion by events; or a planner of whole runs of calls, which also gives
+            their order, for completion by events and for graphs.
+        profile: what calls take, for planners; by default read from cost hints.
+        seed: of the random order of `shuffled`.
+        record: "off", "order" (what `validate` needs), or "times" (order and time stamps; a run on CUDA then ends
+            synchronised).
+        completion: "events" lets streams wait for each other on the device. "polling" issues a call once the host has
+            seen complete all that it waits for.
+        device: where `serial` and `auto` run.
+        stream: handle of the CUDA home stream; None takes CuPy's current stream at each run.
+        check_each: `serial` waits for each call, so that a fault names its call.
+        graphs: how many graphs, or scripts of fixed lists, an executor stores.
+        depth: jobs of `pipeline` in flight on a stream at most.
+        tiled: `device` lets calls wait for each other tile by tile where they may.
+        watchdog: `device` gives up its list when a call has waited for longer than this [s].
+        merged: `device` launches one kernel for each list, for checkers that run one kernel at a time. All bodies then
+            share blocks, which have the most threads and registers that any of them asks for.
+        keep: stores the programs that `device` links. `keep(key, make)` returns what is stored under a key, or else
             `make()`. Several threads call it at once.
-        candidates: executors between which `auto` chooses, such as "threads+serial", the likeliest first; by default
-            those of `device`.
         driver: replaces CUDA, for example by a fake device.
-        model: way of executing of `simulated`.
-        gpu: GPU of `simulated`: a name or a GpuSpec.
+        candidates: the executors that `auto` chooses from, such as "threads+serial", the likeliest first; by default
+            those that suit `device`.
+        model: the executor that `simulated` models.
+        gpu: the GPU that `simulated` models: a name, or a `simengine_scheduler.gpu_model.GpuSpec`.
     """
 
     segments: Segments | None = None
@@ -102,7 +125,7 @@ class Options:
     driver: Driver | None = None
     candidates: str = ""
     model: str = "streams"
-    gpu: str | GpuSpec = "h200"
+    gpu: object = "h200"
 
     def __post_init__(self) -> None:
         for name in ("window", "streams", "workers", "graphs", "depth"):
@@ -110,7 +133,7 @@ class Options:
             if value is not None and value < 1:
                 raise ValueError(f"executor option {name}={value} is too small; give at least 1")
         if not self.watchdog > 0:
-            raise ValueError(f"executor option watchdog={self.watchdog} is no time to wait; give seconds above 0")
+            raise ValueError(f"executor option watchdog={self.watchdog} is no time to wait; give more than 0 seconds")
         choices = {
             "policy": tuple(ORDER_POLICIES),
             "stream_policy": (*STREAM_POLICIES, *PLANNERS),
@@ -120,9 +143,8 @@ class Options:
         }
         for name, known in choices.items():
             if getattr(self, name) not in known:
-                raise ValueError(
-                    f"executor option {name}={getattr(self, name)!r} is unknown; choose one of {', '.join(known)}"
-                )
+                value = getattr(self, name)
+                raise ValueError(f"executor option {name}={value!r} is unknown; {choose_one(value, known)}")
 
     def table(self, executor: str) -> Segments:
         """Return the segments table. Raises ValueError where none was given."""
@@ -132,7 +154,7 @@ class Options:
 
 
 def run_on_host(call: KernelCall, seq: int, recorder: Recorder | None) -> None:
-    """Run a host call to its end on this thread, and note when, if times are recorded."""
+    """Run a host call to its end on this thread. Notes its times if times are recorded."""
     if recorder is None or not recorder.times:
         call.launch.issue(0)
         return
@@ -142,9 +164,9 @@ def run_on_host(call: KernelCall, seq: int, recorder: Recorder | None) -> None:
 
 
 def run_repeatedly(executor: Executor, lists: Sequence[FixedList], times: int) -> Trace:
-    """Run fixed lists so many times, at least once; return the trace of the last run.
+    """Run fixed lists `times` times, at least once, and return the trace of the last run.
 
-    An executor with a `repeat` of its own may let a list go on to its next round while others are in an earlier one.
+    An executor with a `repeat` of its own may let one list begin its next round while others are in an earlier round.
     """
     repeat = getattr(executor, "repeat", None)
     if repeat is not None:
@@ -158,7 +180,7 @@ def finish_run(trace: Trace, feeder: Feeder, recorder: Recorder | None) -> Trace
     """Complete a trace at the end of a run that succeeded. Raises RuntimeError if an emitter has not ended."""
     if not feeder.exhausted:
         raise RuntimeError(
-            f"executor {trace.executor!r} stopped before its emitters ended; this is a fault of the scheduler"
+            f"executor {trace.executor!r} stopped before its emitters ended; please report this fault of the scheduler"
         )
     trace.counters.calls = feeder.calls
     trace.counters.awaits = feeder.awaits

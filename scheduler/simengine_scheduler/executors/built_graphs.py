@@ -1,4 +1,4 @@
-"""Executable graphs of runs of calls, kept as long as they may be launched again."""
+"""Executable CUDA graphs of runs of calls, and a store of those that may be launched again."""
 
 from __future__ import annotations
 
@@ -8,22 +8,26 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from ..calls import KernelCall
-from ..driver import Driver
-from ..errors import CallError
-from ..graphs import RunTracker, chains, reduced
-from ..planning import PLANNERS, plan_chains
-from ..profiles import Profile
-from ..recorder import Recorder
+from ..core.calls import KernelCall
+from ..core.dependencies import RunTracker, chains, reduced
+from ..core.errors import CallError
+from ..cuda.driver import Driver
+from ..planning.planners import PLANNERS, plan_chains
+from ..planning.profiles import Profile
 from .base import Options
+from .recorder import Recorder
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """The graph of a run of calls, by their positions in program order.
 
-    `order`: that in which nodes are made. `waits`: calls that each comes directly after. `rows`: chains of the graph.
-    `asked`: edges that the hazards ask for, before those that others imply are left out; `edges` are left.
+    Attributes:
+        order: the order in which nodes are made.
+        waits: for each call those that it comes directly after.
+        rows: the row of each call; the calls of a row follow each other.
+        asked: how many edges hazards ask for.
+        edges: how many edges there are, without those that others imply.
     """
 
     order: tuple[int, ...]
@@ -33,13 +37,13 @@ class Shape:
     edges: int
 
     def sinks(self) -> list[int]:
-        """Calls that no others wait for."""
+        """Return the calls that no others wait for."""
         waited = {other for direct in self.waits for other in direct}
         return [seq for seq in range(len(self.waits)) if seq not in waited]
 
 
 class BuiltGraph:
-    """A built graph, and what tells whether it may still be launched."""
+    """A built graph, and what shows whether it may still be launched."""
 
     __slots__ = ("calls", "epochs", "handle", "keys", "shape")
 
@@ -47,7 +51,7 @@ class BuiltGraph:
         self.calls = calls
         self.shape = shape
         self.handle = handle
-        self.keys = keys  # kept alive, so that no other object takes their identity
+        self.keys = keys  # kept alive, so that no other object gets their id()
         sets = {id(s): s for call in calls if (s := getattr(call.launch, "buffers", None)) is not None}
         self.epochs = [(s, s.epoch) for s in sets.values()]
 
@@ -57,14 +61,14 @@ class BuiltGraph:
 
 
 class GraphStore:
-    """Keeps the `most` graphs used latest, by key."""
+    """Stores graphs by key: the `most` that were used latest."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._graphs: OrderedDict[tuple[int, ...], BuiltGraph] = OrderedDict()
 
     def find(self, key: tuple[int, ...]) -> BuiltGraph | None:
-        """Return the graph kept under a key, unless a buffer of it has moved."""
+        """Return the graph that is stored under a key, unless one of its buffers has moved."""
         graph = self._graphs.get(key)
         if graph is None or not graph.is_current():
             return None
@@ -72,7 +76,7 @@ class GraphStore:
         return graph
 
     def add(self, key: tuple[int, ...], make: Callable[[], BuiltGraph], drop: Callable[[int], None]) -> BuiltGraph:
-        """Keep a graph that `make` returns, and `drop` its predecessor and those that were not used for longest."""
+        """Store the graph that `make` returns. Calls `drop` for its predecessor and for graphs beyond the limit."""
         old = self._graphs.pop(key, None)
         if old is not None:
             drop(old.handle)
@@ -100,12 +104,12 @@ class GraphBuilder:
         self._driver = driver
 
     def make(self, calls: tuple[KernelCall, ...], keys: Any, updatable: bool = False) -> BuiltGraph:
-        """Build the graph of a run of calls; `keys` are kept alive with it."""
+        """Build the graph of a run of calls. The graph keeps `keys` alive."""
         shape = self.shape(calls)
         return BuiltGraph(calls, shape, self.instantiate(calls, shape, updatable=updatable), keys)
 
     def shape(self, calls: Sequence[KernelCall], recorder: Recorder | None = None) -> Shape:
-        """Work out the graph of a run of calls; the time counts as the recorder's check."""
+        """Work out the shape of the graph of a run of calls. The time for it counts as the time of the hazard check."""
         began = perf_counter()
         upstream = self._hazards.upstream_of(calls)
         waits = tuple(reduced(upstream))
@@ -124,12 +128,12 @@ class GraphBuilder:
         events: Sequence[tuple[int, int]] | None = None,
         updatable: bool = False,
     ) -> int:
-        """Return the handle of a graph that is not kept. Raises CallError if it is refused.
+        """Build a graph and return its handle. Raises CallError if CUDA refuses it.
 
         Args:
             calls, shape: what to build.
             events: for each call a pair of events for its start and end, in a graph that is not updatable.
-            updatable: whether its nodes may be given other arguments.
+            updatable: whether its nodes may get other arguments later.
         """
         self.built += 1
         place = {seq: number for number, seq in enumerate(shape.order)}

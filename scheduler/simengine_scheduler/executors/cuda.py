@@ -1,4 +1,4 @@
-"""What the CUDA executors share: worker streams, issuing a call, and leaving a run in order when something fails."""
+"""What the CUDA executors share: worker streams, the issue of a call, and an orderly end when something fails."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from types import TracebackType
 from typing import Self
 from weakref import WeakKeyDictionary
 
-from ..calls import KernelCall
-from ..driver import Driver, EventPool
-from ..emission import Feeder
-from ..errors import CallError, call_failed, device_fault
-from ..recorder import Recorder
+from ..core.calls import KernelCall
+from ..core.emission import Feeder
+from ..core.errors import CallError, call_failed, device_fault
+from ..cuda.driver import Driver, EventPool
+from .recorder import Recorder
 
 
 class Lanes:
@@ -26,12 +26,12 @@ class Lanes:
         self._used = [False] * count
 
     def begin(self, home: int) -> None:
-        """Mark on the home stream what every lane must come after."""
+        """Record on the home stream what every lane must come after."""
         self._used = [False] * len(self.handles)
         self._driver.record(self._fork, home)
 
     def use(self, lane: int) -> int:
-        """Return a lane's stream handle, behind the mark."""
+        """Return the stream handle of a lane, which has been made to wait for the home stream."""
         handle = self.handles[lane]
         if not self._used[lane]:
             self._used[lane] = True
@@ -57,10 +57,10 @@ _ISSUED_LAST: WeakKeyDictionary[Driver, KernelCall] = WeakKeyDictionary()  # for
 
 
 class CudaRun:
-    """The scope of one run on a device. On an error it lets running calls finish, closes the emitters and explains.
+    """The scope of one run on a device. After an error it waits for running calls and closes the emitters.
 
-    A CUDA fault becomes a fatal CallError at the call issued last, by an earlier run with the same driver if this one
-    has not issued any; other errors pass as they are.
+    A CUDA fault becomes a fatal CallError that names the call issued last. That call belongs to an earlier run with the
+    same driver if this run has issued none. Other errors pass unchanged.
     """
 
     def __init__(self, executor: str, driver: Driver, streams: Iterable[int]) -> None:
@@ -72,7 +72,7 @@ class CudaRun:
         self.latest = _ISSUED_LAST.get(driver)
 
     def start(self) -> None:
-        """Do what is first to be done on the device."""
+        """Do the first work of the run on the device."""
 
     def __enter__(self) -> Self:
         try:
@@ -105,7 +105,7 @@ class CudaRun:
 
 
 def wait_for(stream: int, executor: str, driver: Driver) -> None:
-    """Block the host until a stream is empty. A CUDA fault becomes a fatal CallError at the call issued last."""
+    """Block the host until a stream is empty. A CUDA fault becomes a fatal CallError, as in `CudaRun`."""
     try:
         driver.synchronize(stream)
     except Exception as error:
@@ -122,7 +122,7 @@ def release(pool: EventPool, lanes: Lanes) -> None:
 
 
 def issue_call(run: CudaRun, call: KernelCall, seq: int, handle: int, stream: int) -> None:
-    """Launch a call on a stream handle, recorded as stream index `stream`. Raises CallError if it is refused."""
+    """Launch a call on a stream handle, and record it under stream index `stream`. Raises CallError if that fails."""
     recorder = run.recorder
     try:
         if recorder is None:

@@ -1,25 +1,27 @@
-"""The device executor: the window itself runs on the GPU, and persistent workers take the tiles of its tasks.
+"""The device executor: the window runs on the GPU, where persistent workers run the tiles of tasks.
 
     emitters --round-robin--> program order until all have ended or await --image--> device memory
     reset --> window   hazards of each task against 32 slots, upstream lists
-                worker   of one resource class: tickets in program order, waits for upstream tasks or tiles, runs tiles
-                worker   of another; all of them at once
-    or, `merged`: reset --> worker, of all bodies, whose first block to run is the window before it works
+                worker   of one resource class: takes tickets in program order, waits for upstream tasks, runs tiles
+                worker   of another resource class; all of them run at once
+    or, `merged`: reset --> worker of all bodies, whose first block is the window before it works
 
-The hardware form of ACS (arXiv 2401.12377) in software: the host hands over a list and learns nothing until it has
-ended. Where it found a persistent kernel slower because every task paid for the largest one's registers, workers here
-come by resource class. Dependent calls follow each other without a launch, and tile by tile (cuSync, arXiv 2305.13450)
-where calls say which segments are `tiled`. A call's work may depend on counts that only the device knows. The protocol,
-and why it cannot deadlock, stands in simengine_scheduler/device/protocol.cuh.
+This is the hardware form of ACS (arXiv 2401.12377) in software: the host hands over a list and learns nothing until the
+list has ended. The authors of ACS found a persistent kernel slower, because every task then pays for the registers of
+the largest. Here bodies with like needs of registers and threads share a worker. Dependent calls follow each other
+without a launch. They follow tile by tile (cuSync, arXiv 2305.13450) where calls say which segments are `tiled`. The
+work of a call may depend on counts that only the GPU knows. `simengine_scheduler/device/protocol.cuh` is the protocol,
+and says why it cannot deadlock.
 
 Invariants
-    1. Lists of a run follow one another on one stream, between a wait for the home stream and one of it, as graphs do.
+    1. Lists of a run follow each other on one stream. It waits for the home stream before the first list, and the home
+       stream waits for it after the last.
     2. An awaited call has completed once its list has.
-    3. Images are kept by the calls in them, and made again once a buffer has moved; a list that was made as
-       `FixedList` is found without a look at its calls.
-    4. A wait that lasts longer than `watchdog` ends the list; the next run or `synchronize` raises and says who waited
-       for what. A body that never ends is named in the same way if a call waits for it, but then only a new process can
-       go on.
+    3. Images are stored by the calls in them, and made again once a buffer has moved. The image of a `FixedList` is
+       found without a look at its calls.
+    4. A wait that lasts longer than `watchdog` ends the list. The next run or `synchronize` raises an error, which says
+       which call waited for which. If a body never ends and a call waits for it, the error is the same, but only a new
+       process can go on.
 """
 
 from __future__ import annotations
@@ -31,28 +33,28 @@ from weakref import ref
 
 import numpy as np
 
-from .. import cuda_graph
-from ..calls import KernelCall
-from ..device.cuda import CudaPrograms
+from ..core.calls import KernelCall
+from ..core.dependencies import chains
+from ..core.errors import call_stuck
+from ..cuda import graph as cuda_graph
 from ..device.image import STOP, STRIDE, WINDOW_THREADS, build_image, window_memory
 from ..device.layout import STATUS_WORDS, Layout, explain, lay_out, list_structs, outcome
 from ..device.occupancy import Multiprocessors
-from ..errors import call_stuck
-from ..graphs import chains
-from ..launch import CudaLaunch
-from ..recorder import Recorder
-from ..trace import Trace
+from ..device.programs import CudaPrograms
+from ..launch.cuda import CudaLaunch
+from ..tracing.trace import Trace
 from .base import Options
 from .built_graphs import BuiltGraph, Shape
 from .graph import GraphExecutor
+from .recorder import Recorder
 
 _RESET = (64, 256)  # grid and block of `reset`
 _OVERLAPS = 90  # architecture from which kernels of one stream may run together
-_GRACE = 2.0  # seconds for blocks to stop after one has found that they must
+_GRACE = 2.0  # time that blocks have to stop after one of them has given up the list [s]
 
 
 class _Loaded:
-    """An image in the device's memory."""
+    """An image in the memory of the device."""
 
     __slots__ = ("block", "launches", "layout")
 
@@ -63,7 +65,7 @@ class _Loaded:
 
 
 class _Last:
-    """Who launched a list last in this process."""
+    """The executor that launched a list last in this process."""
 
     executor: Callable[[], DeviceExecutor | None] | None = None
 
@@ -72,7 +74,7 @@ _LAST = _Last()
 
 
 class DeviceExecutor(GraphExecutor):
-    """Runs lists by a window and workers on the device."""
+    """Runs lists with a window and workers on the GPU."""
 
     def __init__(self, options: Options) -> None:
         super().__init__(options, cached=True)
@@ -87,7 +89,7 @@ class DeviceExecutor(GraphExecutor):
 
     @property
     def rounds(self) -> int:
-        """One: 64 ants took 417 us a step in lists of eight steps and 373 us in single ones, on an H200."""
+        """1, because 64 ants on an H200 took 417 us a step in lists of eight steps and 373 us in lists of one step."""
         return 1
 
     def _make(self, calls: tuple[KernelCall, ...], keys: Any) -> BuiltGraph:
@@ -95,13 +97,13 @@ class DeviceExecutor(GraphExecutor):
 
     def _drop(self, handle: int) -> None:
         if self._hangs:
-            return  # nothing that it uses can be given back
-        self._driver.synchronize(self._lanes.handles[0])  # the list may be running, in memory that is given back
+            return  # a list that hangs may use its memory for ever
+        self._driver.synchronize(self._lanes.handles[0])  # the list may be running in the memory that is freed here
         self._driver.destroy_graph(handle)
         del self._loaded[handle]
 
     def _load(self, calls: Sequence[KernelCall], times: bool) -> int:
-        """Put an image of calls on the device; returns the graph that runs it."""
+        """Copy an image of calls to the device. Returns the graph that runs it."""
         programs, options = self._programs, self._options
         image = build_image(
             calls, self._conflicts, self._device, options.window, options.tiled, programs.workers_of, options.merged
@@ -150,10 +152,10 @@ class DeviceExecutor(GraphExecutor):
             start = min(t for t, _ in found.times)
             for i, (a, b) in enumerate(found.times):
                 recorder.ran(first + i, began + (a - start) * 1e-9, began + (b - start) * 1e-9)
-        return []  # the host has seen them end
+        return []  # the host has seen all calls end
 
     def _launch(self, handle: int) -> None:
-        """Put a list on the stream, behind that of the executor that launched one last: two could block each other."""
+        """Launch a list after that of the executor that launched one last, because two lists could block each other."""
         lane = self._lanes.use(0)
         last = _LAST.executor() if _LAST.executor is not None else None
         if last is not None and last is not self:
@@ -163,7 +165,7 @@ class DeviceExecutor(GraphExecutor):
         _LAST.executor = ref(self)
 
     def _wait(self) -> None:
-        """Poll until the stream is empty or its list was given up."""
+        """Wait until the stream is empty or its list was given up."""
         self._driver.record(self._done, self._lanes.use(0))
         given_up = 0.0
         while not self._driver.query(self._done):
@@ -189,7 +191,7 @@ class DeviceExecutor(GraphExecutor):
         raise error
 
     def _at_fault(self, task: int) -> _Loaded:
-        """The list that was given up: the one whose `stop` is set."""
+        """Return the list that was given up: the one whose `stop` is set."""
         for loaded in self._loaded.values():
             stop = loaded.layout.sections["state"][0] + 4 * STRIDE * STOP
             if len(loaded.layout.image.calls) > task and self._programs.glance(loaded.block, stop):
@@ -197,7 +199,7 @@ class DeviceExecutor(GraphExecutor):
         return next(iter(self._loaded.values()))
 
     def run(self, emitters: Any) -> Any:
-        """Hand over the emitters' calls; on return the home stream waits for all of them."""
+        """Hand over the emitters' calls. On return the home stream waits for all of them."""
         self._check()
         return super().run(emitters)
 
@@ -207,7 +209,7 @@ class DeviceExecutor(GraphExecutor):
         super().synchronize()
 
     def close(self) -> None:
-        """Give back what is on the device, once its work is done."""
+        """Free what is on the device, once its work is done."""
         if _LAST.executor is not None and _LAST.executor() is self:
             if not self._hangs:
                 self._driver.synchronize(self._lanes.handles[0])

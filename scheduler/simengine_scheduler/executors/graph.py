@@ -1,17 +1,17 @@
-"""CUDA graphs: what is ready to be known is built into one graph and launched at once, on a stream of their own.
+"""The graph executors: the calls that emitters yield before they wait become one CUDA graph, on a stream of its own.
 
     emitters --round-robin--> program order until all have ended or await --hazards--> graph --> graph stream
 
-Two rows of the registry. `graph` builds a graph anew for every such run of calls: the baseline of ACS (arXiv
-2401.12377), which found that building costs half of the time. `graph-cached` keeps graphs by the calls in them, and for
-lists made as `FixedList`s finds its graph without looking at a single call.
+The registry has two of them. `graph` builds a graph for every run of calls. It is the baseline of ACS (arXiv
+2401.12377), whose authors found that building takes half of the time. `graph-cached` stores graphs by the calls in
+them, and finds the graph of `FixedList`s without looking at a single call.
 
 Invariants
-    1. A node waits for exactly those earlier calls of its graph that conflict with it, but for waits that others imply.
-       A planner gives the order in which nodes are made, and which of them form a chain; it adds no waits.
-    2. Graphs of a run are launched on one stream, so each comes after the one before. It waits for the home stream
-       before the first, and the home stream waits for it after the last.
-    3. An awaited call has completed once its graph has; the host polls an event behind the graph.
+    1. A node waits for the earlier calls of its graph that conflict with it, without waits that others imply. A planner
+       decides the order in which nodes are made and which of them form a chain. It adds no waits.
+    2. Graphs of a run are launched on one stream, so each comes after the one before. The stream waits for the home
+       stream before the first graph, and the home stream waits for it after the last.
+    3. An awaited call has completed once its graph has. The host polls an event behind the graph.
     4. A graph holds arguments as they were packed. It is built again once a buffer of its calls has moved.
 """
 
@@ -21,18 +21,18 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..calls import Emitter, FixedList, KernelCall
-from ..driver import CudaDriver, Driver, EventPool
-from ..emission import Feeder
-from ..recorder import Recorder, start_recording
-from ..trace import Trace
-from .base import Options, finish_run
+from ..core.calls import Emitter, FixedList, KernelCall
+from ..core.emission import Feeder
+from ..cuda.driver import CudaDriver, Driver, EventPool
+from ..tracing.trace import Trace
+from .base import Executor, Options, finish_run
 from .built_graphs import BuiltGraph, GraphBuilder, GraphStore
 from .cuda import CudaRun, Lanes, release, wait_for
+from .recorder import Recorder, start_recording
 
 
-class GraphExecutor:
-    """Launches runs of calls as CUDA graphs; `cached` says whether graphs are kept."""
+class GraphExecutor(Executor):
+    """Launches runs of calls as CUDA graphs. `cached` says whether graphs are stored."""
 
     def __init__(self, options: Options, cached: bool) -> None:
         self.name = "graph-cached" if cached else "graph"
@@ -55,14 +55,14 @@ class GraphExecutor:
 
     @property
     def rounds(self) -> int:
-        """How many rounds of fixed lists do well as one: between graphs that are kept, the device stands still.
+        """How many rounds of fixed lists run best as one list, because the device is idle between graphs.
 
-        What is recorded is recorded round by round.
+        It is 1 where runs are recorded, so that each round has a trace.
         """
         return 8 if self._cached and self._options.record == "off" else 1
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
-        """Launch the emitters' calls; on return they are all on the home stream."""
+        """Launch the emitters' calls. On return the home stream waits for all of them."""
         home = self._home = self._driver.current_stream() if self._options.stream is None else self._options.stream
         trace = Trace(self.name, self._options.record)
         if trace.record == "off" and type(emitters) is list and all(type(e) is FixedList for e in emitters):
@@ -71,7 +71,7 @@ class GraphExecutor:
             self._lanes.begin(home)
             feeder = run.feeder = Feeder(emitters, lambda seq: False)
             recorder = run.recorder = start_recording(trace, self._driver, home)
-            sinks: list[int] = []  # calls of the latest graph that no other of its calls waits for
+            sinks: list[int] = []  # calls of the latest graph that none of its other calls waits for
             while True:
                 first, calls = feeder.latest + 1, list[KernelCall]()
                 while (call := feeder.pull()) is not None:
@@ -112,7 +112,7 @@ class GraphExecutor:
         return self._store.find(key) if self._cached else None
 
     def _build(self, key: tuple[int, ...], calls: tuple[KernelCall, ...], keys: Any) -> BuiltGraph:
-        """Build the graph of a run of calls and keep it, instead of the one that was not used for longest."""
+        """Build the graph of a run of calls and store it."""
         return self._store.add(key, lambda: self._make(calls, keys), self._drop)
 
     def _make(self, calls: tuple[KernelCall, ...], keys: Any) -> BuiltGraph:
@@ -124,9 +124,14 @@ class GraphExecutor:
     def _launch_run(
         self, calls: tuple[KernelCall, ...], first: int, behind: list[int], recorder: Recorder | None, trace: Trace
     ) -> list[int]:
-        """Launch calls that are numbered from `first`, behind those of the graph before; return the last of these.
+        """Launch a run of calls as a graph. Returns the calls that no others of the run wait for, if runs are recorded.
 
-        Calls recorded with times have a graph of their own.
+        Args:
+            calls: the run.
+            first: the number of its first call.
+            behind: calls of the graph before that no others of it wait for.
+            recorder: fills the trace. Where it records times, the graph has events and is launched once.
+            trace: counts waits.
         """
         timed = recorder is not None and recorder.times
         key = tuple(map(id, calls))

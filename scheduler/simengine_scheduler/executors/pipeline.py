@@ -6,21 +6,21 @@
                                                                                              |
     emitters that await  <--release--  jobs seen complete  <--poll--  events behind the jobs-+--join--> home stream
 
-A job is what one emitter emits between two of its waits, or a call whose launch is a `JobKind.job`: then its working
-memory is the worker's, and its arguments are put in place of the job's before. Jobs that come again are launched as
-graphs, made once; those that do not are issued call by call.
+A job is what one emitter yields between two of its awaits, or one call whose launch is a `JobKind.job`. In the second
+case each worker has working memory for the job, and the arguments of a job replace those of the job before. Jobs that
+come again are launched as graphs, which are built once. Other jobs are issued call by call.
 
-In traces a worker's stream has the worker's number w, and chain r of a graph on it the number w + r W.
+In traces the stream of worker w has number w, and row r of a graph on it has number w + r W.
 
 Invariants
-    1. A worker is a stream. Its jobs run one after another; at most `depth` of them are in flight, so that the next one
+    1. A worker is a stream. Its jobs run one after another. Up to `depth` of them are in flight, so that the next job
        starts on the device without the host.
-    2. A job is launched once the jobs that it must come after are launched. Its stream waits for their events, where
-       `StreamClocks` finds that it is not behind them already. Jobs cannot wait for each other; see
-       `simengine_scheduler/pipeline/cutting.py`.
+    2. A job is launched once the jobs that it must come after are launched. Its stream waits for their events, unless
+       `StreamClocks` finds that other waits imply this. Jobs cannot wait for each other in a circle; see
+       `simengine_scheduler/jobs/cutting.py`.
     3. A worker with nothing in flight steals a job whose predecessors are complete.
-    4. Working memory of a worker, and the graphs on it, are used by its stream alone.
-    5. The host watches until every job is launched; then streams finish by themselves.
+    4. Only the stream of a worker uses its working memory and the graphs on it.
+    5. The host polls until every job is launched. Then streams finish by themselves.
 """
 
 from __future__ import annotations
@@ -28,119 +28,27 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from time import perf_counter
 
-from ..calls import Emitter, FixedList, KernelCall
-from ..clocks import StreamClocks
-from ..driver import CudaDriver, Driver, EventPool
-from ..emission import Feeder
-from ..hazards import HazardTracker
-from ..pipeline.cutting import Job, JobCutter
-from ..pipeline.queues import JobQueues
-from ..recorder import start_recording
-from ..trace import Trace
-from .base import Options, finish_run
-from .cuda import CudaRun, Lanes, wait_for
+from ..core.calls import Emitter, FixedList, KernelCall
+from ..core.emission import Feeder
+from ..core.hazards import HazardTracker
+from ..cuda.driver import CudaDriver, Driver, EventPool
+from ..jobs.cutting import Job, JobCutter
+from ..tracing.trace import Trace
+from .base import Executor, Options, finish_run
+from .cuda import Lanes, wait_for
+from .pipeline_flow import Flow, Resources
 from .pipeline_launch import JobLauncher
 
-_BACKLOG = 8  # jobs a worker that are pulled before they can be launched
-_LIVE = 8192  # calls pulled and not complete, beyond which none is pulled
-
-
-class Flow(CudaRun):
-    """The jobs of one run, from the queues to their end."""
-
-    def __init__(self, executor: PipelineExecutor, trace: Trace, home: int, first: int = 0) -> None:
-        super().__init__(executor.name, executor.driver, executor.lanes.handles)
-        self.pool = executor.pool
-        self.pool.give_all()
-        self.trace = trace
-        self.home = home
-        self.lanes = executor.lanes
-        self.launcher = executor.launcher
-        self.workers = range(executor.options.streams)
-        self.queues = JobQueues(executor.options.streams, executor.options.depth)
-        self.clocks = StreamClocks(executor.options.streams)
-        self.jobs: dict[int, Job] = {}  # in queues and in flight
-        self.sinks: dict[int, list[int]] = {}  # the last calls of jobs in flight
-        self.latest_sinks: list[list[int]] = [[] for _ in self.workers]  # of each worker's latest job
-        self.first = first
-
-    def start(self) -> None:
-        """Put the run behind what the home stream holds."""
-        self.recorder = start_recording(self.trace, self.driver, self.home, self.first)
-        self.lanes.begin(self.home)
-
-    def put(self, job: Job) -> None:
-        """Enter a job in its home worker's queue."""
-        self.jobs[job.number] = job
-        self.queues.put(job.number, job.home, job.before)
-
-    def dispatch(self) -> None:
-        """Launch what workers have room for, then what those with nothing to do can steal."""
-        queues = self.queues
-        for worker in self.workers:
-            while queues.waiting and (number := queues.take(worker)) is not None:
-                self.launch(self.jobs[number], worker)
-        for worker in self.workers:
-            if queues.waiting and (number := queues.steal(worker)) is not None:
-                self.trace.counters.stolen += self.jobs[number].home != worker
-                self.launch(self.jobs[number], worker)
-
-    def launch(self, job: Job, worker: int) -> None:
-        """Put a job on a worker's stream, behind the jobs that it must come after."""
-        began = perf_counter()
-        handle, places = self.lanes.use(worker), self.clocks.places
-        waits = self.clocks.waits([other for other in job.before if other in places], worker)
-        for other in waits:
-            self.driver.wait(handle, places[other].event)
-        behind: list[int] = []
-        if self.recorder is not None:
-            behind = [*self.latest_sinks[worker], *(seq for other in waits for seq in self.sinks[other])]
-        sinks = self.launcher.launch(self, job, worker, handle, behind)
-        event = self.pool.take()
-        self.driver.record(event, handle)
-        self.clocks.put(job.number, worker, event)
-        self.sinks[job.number] = self.latest_sinks[worker] = sinks
-        counters = self.trace.counters
-        counters.jobs += 1
-        counters.job_seconds += perf_counter() - began
-
-    def poll(self) -> list[Job]:
-        """Ask once after the oldest job of each worker; return those that have completed."""
-        done = []
-        for worker, flying in enumerate(self.queues.flying):
-            if flying and self.driver.query(self.clocks.places[flying[0]].event):
-                number = self.queues.complete(worker)
-                self.pool.give(self.clocks.places.pop(number).event)
-                if self.recorder is not None:
-                    for seq in self.sinks[number]:
-                        self.recorder.observe(seq, worker)
-                del self.sinks[number]
-                done.append(self.jobs.pop(number))
-        return done
-
-    def fork_again(self, handle: int) -> None:
-        """Let a worker's stream wait for what the home stream holds by now."""
-        event = self.pool.take()
-        self.driver.record(event, self.home)
-        self.driver.wait(handle, event)
-        self.pool.give(event)
-
-    def finish(self) -> None:
-        """Join the streams; every job has been launched."""
-        self.lanes.join(self.home)
-        self.trace.counters.add_waits(self.clocks.asked, self.clocks.needed)
-        if self.recorder is not None and self.recorder.times:
-            self.driver.synchronize(self.home)
-            self.launcher.drop_timed()
+_BACKLOG = 8  # jobs per worker that may wait to be launched before the host stops pulling calls
+_LIVE = 8192  # the host pulls no call while so many are not complete
 
 
 class _Emitted(Flow):
-    """A flow of jobs that are cut from emitters as it goes."""
+    """A flow of jobs that are cut from what emitters yield."""
 
     def __init__(self, executor: PipelineExecutor, trace: Trace, home: int, emitters: Iterable[Emitter]) -> None:
-        super().__init__(executor, trace, home, executor.following)
+        super().__init__(executor.resources, trace, home, executor.following)
         self._executor = executor
         executor.tracker.clear()
         self.cutter = JobCutter(executor.tracker, len(self.workers))
@@ -153,7 +61,7 @@ class _Emitted(Flow):
         return False
 
     def pull(self) -> None:
-        """Cut what emitters have into jobs, until they wait or there is enough."""
+        """Pull calls and cut them into jobs, until all emitters wait or enough jobs wait to be launched."""
         feeder, cutter, recorder = self._feeder, self.cutter, self.recorder
         enough = _BACKLOG * len(self.workers)
         while self.queues.waiting + len(cutter.closed) < enough and len(cutter.job_of) < _LIVE:
@@ -185,10 +93,10 @@ class _Emitted(Flow):
 
 
 class _Script:
-    """The jobs of fixed lists: for each those that it comes after, in its own and in the former round of the lists."""
+    """The jobs of fixed lists, and for each the jobs that it comes after, in its own round and in the round before."""
 
     def __init__(self, lists: Sequence[FixedList], executor: PipelineExecutor) -> None:
-        self.lists = tuple(lists)  # kept alive, so that no other lists take their identity
+        self.lists = tuple(lists)  # kept alive, so that no other lists get their id()
         conflicts = executor.options.table(executor.name).conflicts
         cutter = JobCutter(HazardTracker(conflicts), executor.options.streams)
         feeder = Feeder(lists, lambda seq: True)
@@ -199,17 +107,16 @@ class _Script:
         cutter.close_all()
         self.jobs = cutter.take_closed()
         for job in self.jobs:
-            executor.launcher.prepare(job)
+            executor.resources.launcher.prepare(job)
         place = {job.number: position for position, job in enumerate(self.jobs)}
         self.within = [[place[other] for other in job.before] for job in self.jobs]
-        # A job that touches what another one touched in the former round, or in one before, comes after that of the
-        # former round: each comes after itself.
+        # A job comes after itself in the round before. So it also comes after what it conflicts with in earlier rounds.
         tracker, count = HazardTracker(conflicts), len(self.jobs)
         upstream = [tracker.add(number, job.as_call()) for number, job in enumerate([*self.jobs, *self.jobs])]
         self.former = [{i, *(other for other in upstream[count + i] if other < count)} for i in range(count)]
 
     def repeated(self, times: int) -> Iterator[Job]:
-        """Yield the jobs of so many rounds, in order."""
+        """Yield the jobs of a number of rounds, in order."""
         count = len(self.jobs)
         for number in range(times):
             for position, pattern in enumerate(self.jobs):
@@ -221,8 +128,8 @@ class _Script:
                 yield job
 
 
-class PipelineExecutor:
-    """Runs jobs on worker streams with queues of their own, which take from each other."""
+class PipelineExecutor(Executor):
+    """Runs jobs on worker streams. Each worker has a queue of jobs and steals from the others."""
 
     name = "pipeline"
 
@@ -230,16 +137,21 @@ class PipelineExecutor:
         self.options = options
         self.tracker = HazardTracker(options.table(self.name).conflicts)
         self.following = 0  # sequence number of the next call
-        self.driver: Driver = options.driver if options.driver is not None else CudaDriver()
-        self.lanes = Lanes(self.driver, options.streams)
-        self.pool = EventPool(self.driver)
-        self.launcher = JobLauncher(self.name, options, self.driver)
+        driver: Driver = options.driver if options.driver is not None else CudaDriver()
+        lanes, pool = Lanes(driver, options.streams), EventPool(driver)
+        launcher = JobLauncher(self.name, options, driver)
+        self.resources = Resources(driver, lanes, pool, launcher, options.streams, options.depth)
         self._scripts: OrderedDict[tuple[int, ...], _Script] = OrderedDict()
         self._home = 0
-        self._finalizer = weakref.finalize(self, _release, self.pool, self.lanes, self.launcher)
+        self._finalizer = weakref.finalize(self, self.resources.close)
+
+    @property
+    def built(self) -> int:
+        """How many graphs were built."""
+        return self.resources.launcher.built
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
-        """Run the emitters' calls; on return the home stream waits for all of them."""
+        """Run the emitters' calls. On return the home stream waits for all of them."""
         if type(emitters) is list and all(type(e) is FixedList for e in emitters):
             return self.repeat(emitters, 1)
         home, trace = self._begin()
@@ -247,12 +159,13 @@ class PipelineExecutor:
             return flow.run()
 
     def repeat(self, lists: Sequence[FixedList], times: int) -> Trace:
-        """Run fixed lists so many times. Rounds are ordered by hazards alone: a list goes on to its next round at once.
+        """Run fixed lists `times` times. Only hazards order the rounds: a list begins its next round at once.
 
-        The trace is of all rounds, or of the last one where it is recorded. Raises ValueError for less than one round.
+        Returns the trace of all rounds, or of the last one where runs are recorded. Raises ValueError for less than one
+        round.
         """
         if times < 1:
-            raise ValueError(f"repeat() was asked for {times} rounds; ask for at least 1")
+            raise ValueError(f"repeat() of executor 'pipeline' got times={times}; give at least 1")
         if self.options.record == "off":
             return self._rounds(lists, times)
         return [self._rounds(lists, 1) for _ in range(times)][-1]
@@ -260,7 +173,7 @@ class PipelineExecutor:
     def _rounds(self, lists: Sequence[FixedList], times: int) -> Trace:
         home, trace = self._begin()
         script = self._script(lists)
-        with Flow(self, trace, home) as flow:
+        with Flow(self.resources, trace, home) as flow:
             if flow.recorder is not None:
                 for call in script.calls:
                     flow.recorder.enter(call)
@@ -279,7 +192,7 @@ class PipelineExecutor:
         return trace
 
     def _begin(self) -> tuple[int, Trace]:
-        self._home = self.driver.current_stream() if self.options.stream is None else self.options.stream
+        self._home = self.resources.driver.current_stream() if self.options.stream is None else self.options.stream
         return self._home, Trace(self.name, self.options.record)
 
     def _script(self, lists: Sequence[FixedList]) -> _Script:
@@ -288,21 +201,15 @@ class PipelineExecutor:
         if script is None:
             script = self._scripts[key] = _Script(lists, self)
             if len(self._scripts) > self.options.graphs:
-                self.launcher.forget(self._scripts.popitem(last=False)[1].jobs)
+                self.resources.launcher.forget(self._scripts.popitem(last=False)[1].jobs)
         self._scripts.move_to_end(key)
         return script
 
     def synchronize(self) -> None:
         """Block the host until the home stream of the last run is empty, and with it every call of the run."""
-        wait_for(self._home, self.name, self.driver)
+        wait_for(self._home, self.name, self.resources.driver)
 
     def close(self) -> None:
-        """Destroy streams, events and graphs, once their work is done, and let scripts go."""
+        """Destroy streams, events and graphs, once their work is done, and forget scripts."""
         self._finalizer()
         self._scripts.clear()
-
-
-def _release(pool: EventPool, lanes: Lanes, launcher: JobLauncher) -> None:
-    pool.close()
-    lanes.close()
-    launcher.close()

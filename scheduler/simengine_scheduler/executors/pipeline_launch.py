@@ -1,31 +1,46 @@
-"""How jobs of the pipeline reach their streams: as graphs where they come again, else call by call.
+"""How executor `pipeline` launches jobs: as graphs if they come again, else call by call.
 
-A job that is a `JobLaunch` has a ready-made graph on each worker that ran one of its kind. The nodes of that graph hold
-addresses of the worker's own memory; those that take the job's arguments are given the next job's before each launch.
+Each worker that has run a `JobLaunch` stores a graph for jobs of that kind. The nodes of the graph hold addresses of
+the worker's own memory. Nodes that take the arguments of the job are updated before each launch.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from ..calls import KernelCall
-from ..driver import Driver
-from ..errors import CallError, call_failed
-from ..pipeline.cutting import Job
-from ..pipeline.kinds import Instance, JobKind, JobLaunch
-from ..recorder import Recorder
+from ..core.calls import KernelCall
+from ..core.errors import CallError, call_failed
+from ..cuda.driver import Driver, EventPool
+from ..jobs.cutting import Job
+from ..jobs.kinds import Instance, JobKind, JobLaunch
+from ..tracing.trace import Trace
 from .base import Options
 from .built_graphs import BuiltGraph, GraphBuilder, GraphStore
-from .cuda import issue_call
+from .cuda import CudaRun, Lanes, issue_call
+from .recorder import Recorder
 
-if TYPE_CHECKING:
-    from .pipeline import Flow
+
+class JobRun(CudaRun):
+    """The scope of one run of jobs, as a launcher needs it."""
+
+    def __init__(self, executor: str, driver: Driver, lanes: Lanes, pool: EventPool, trace: Trace, home: int) -> None:
+        super().__init__(executor, driver, lanes.handles)
+        self.lanes = lanes
+        self.pool = pool
+        self.trace = trace
+        self.home = home
+
+    def fork_again(self, handle: int) -> None:
+        """Let the stream of a worker wait for what the home stream holds at this moment."""
+        event = self.pool.take()
+        self.driver.record(event, self.home)
+        self.driver.wait(handle, event)
+        self.pool.give(event)
 
 
 class _Fixed:
-    """The calls of a job that will come again, and their graph once it has been launched."""
+    """The calls of a job that comes again, and their graph once it has been launched."""
 
     __slots__ = ("calls", "graph")
 
@@ -35,14 +50,14 @@ class _Fixed:
 
 
 class _Ready:
-    """A kind of job on one worker: its instance, and the graph of its calls if there is more than one."""
+    """A kind of job on one worker: its instance, and a graph if it has more than one call."""
 
     __slots__ = ("graph", "instance", "takers", "version")
 
     def __init__(self, instance: Instance, graph: BuiltGraph | None) -> None:
         self.instance = instance
         self.graph = graph
-        self.version = instance.arguments.version  # of the arguments that the graph holds
+        self.version = instance.arguments.version  # version of the arguments that the graph holds
         self.takers: list[tuple[int, KernelCall]] = []
         if graph is not None:
             arguments = instance.arguments
@@ -54,15 +69,15 @@ class _Ready:
             ]
 
     def serves(self, instance: Instance) -> bool:
-        """Whether it is of an instance, and none of its memory but the arguments has moved."""
+        """Whether it belongs to an instance, and no memory has moved but that of the arguments."""
         return self.instance is instance and (self.graph is None or self.graph.is_current())
 
 
 class JobLauncher:
-    """Launches jobs on streams, and keeps their graphs."""
+    """Launches jobs on streams, and stores their graphs."""
 
     def __init__(self, executor: str, options: Options, driver: Driver) -> None:
-        self._executor = executor
+        self.executor = executor
         self._driver = driver
         self._workers = options.streams
         self._most = options.graphs
@@ -71,39 +86,50 @@ class JobLauncher:
         self._seen: OrderedDict[tuple[int, ...], tuple[KernelCall, ...]] = OrderedDict()
         self._ready: OrderedDict[tuple[JobKind, int], _Ready] = OrderedDict()
         self._fixed: set[_Fixed] = set()
-        self._timed: list[int] = []  # graphs that are launched once, with events
+        self._timed: list[int] = []  # graphs with events, each of which is launched once
 
     @property
     def built(self) -> int:
         """How many graphs were built."""
         return self._builder.built
 
-    def launch(self, flow: Flow, job: Job, worker: int, handle: int, behind: Sequence[int]) -> list[int]:
-        """Put a job on a worker's stream, where all of it comes after the calls `behind`; return its last calls."""
+    def launch(self, run: JobRun, job: Job, worker: int, handle: int, behind: Sequence[int]) -> list[int]:
+        """Launch a job on the stream of a worker.
+
+        Args:
+            run: the run that the job belongs to.
+            job: what to launch.
+            worker: its number.
+            handle: its stream.
+            behind: calls that all of the job comes after.
+
+        Returns:
+            The calls of the job that no others of it wait for, if runs are recorded.
+        """
         if job.fixed is not None:
-            flow.latest = job.fixed.calls[-1]
+            run.latest = job.fixed.calls[-1]
             graph = self._graph_for(job.fixed)
         else:
             calls = tuple(job.calls.values())
-            flow.latest = calls[-1]
+            run.latest = calls[-1]
             if isinstance(calls[0].launch, JobLaunch):
-                return self._launch_whole(flow, *next(iter(job.calls.items())), calls[0].launch, worker, handle, behind)
+                return self._launch_whole(run, *next(iter(job.calls.items())), calls[0].launch, worker, handle, behind)
             found = self._graph_of(calls)
             if found is None:
-                return self._issue(flow, job, worker, handle, behind)
+                return self._issue(run, job, worker, handle, behind)
             graph = found
         sinks, launched = list[int](), graph.handle
-        if flow.recorder is not None:
-            sinks, launched = self._record(flow.recorder, job, graph, worker, behind)
+        if run.recorder is not None:
+            sinks, launched = self._record(run.recorder, job, graph, worker, behind)
         self._driver.launch_graph(launched, handle)
-        flow.trace.counters.launches += 1
-        flow.trace.counters.add_waits(graph.shape.asked, graph.shape.edges)
+        run.trace.counters.launches += 1
+        run.trace.counters.add_waits(graph.shape.asked, graph.shape.edges)
         return sinks
 
     def _record(
         self, recorder: Recorder, job: Job, graph: BuiltGraph, worker: int, behind: Sequence[int]
     ) -> tuple[list[int], int]:
-        """Record the launch of a job's graph; return its last calls, and the graph to launch, timed if need be."""
+        """Record the launch of a graph. Returns its last calls, and the graph to launch, which may have events."""
         shape, seqs, launched = graph.shape, list(job.calls), graph.handle
         if recorder.times:
             launched = self._builder.instantiate(graph.calls, shape, recorder.graph_events(seqs))
@@ -113,14 +139,14 @@ class JobLauncher:
         return [seqs[i] for i in shape.sinks()], launched
 
     def prepare(self, job: Job) -> None:
-        """Have a job that will come again launched as a graph of its own, if it has more than one call."""
+        """Note that a job comes again: it gets a graph of its own if it has more than one call."""
         calls = tuple(job.calls.values())
         if len(calls) > 1:
             job.fixed = _Fixed(calls)
             self._fixed.add(job.fixed)
 
     def forget(self, jobs: Iterable[Job]) -> None:
-        """Give back what `prepare` has made."""
+        """Destroy what `prepare` has led to."""
         for job in jobs:
             if job.fixed is not None:
                 self._fixed.discard(job.fixed)
@@ -135,7 +161,7 @@ class JobLauncher:
         return graph
 
     def _graph_of(self, calls: tuple[KernelCall, ...]) -> BuiltGraph | None:
-        """The graph of calls that have come before; None for calls seen for the first time."""
+        """Return the graph of calls that have come before, or None for calls that are new."""
         if len(calls) == 1:
             return None
         key = tuple(map(id, calls))
@@ -149,18 +175,18 @@ class JobLauncher:
             self._seen.popitem(last=False)
         return None
 
-    def _issue(self, flow: Flow, job: Job, worker: int, handle: int, behind: Sequence[int]) -> list[int]:
-        self._record_waits(flow, worker, behind)
+    def _issue(self, run: JobRun, job: Job, worker: int, handle: int, behind: Sequence[int]) -> list[int]:
+        self._record_waits(run, worker, behind)
         seq = -1
         for seq, call in job.calls.items():
-            flow.latest = call
-            issue_call(flow, call, seq, handle, worker)
-        flow.trace.counters.launches += len(job.calls)
+            run.latest = call
+            issue_call(run, call, seq, handle, worker)
+        run.trace.counters.launches += len(job.calls)
         return [seq]
 
     def _launch_whole(
         self,
-        flow: Flow,
+        run: JobRun,
         seq: int,
         call: KernelCall,
         launch: JobLaunch,
@@ -168,34 +194,34 @@ class JobLauncher:
         handle: int,
         behind: Sequence[int],
     ) -> list[int]:
-        """Launch a job of some kind on the worker's own memory."""
-        self._record_waits(flow, worker, behind)
+        """Launch a `JobLaunch` on the memory of the worker."""
+        self._record_waits(run, worker, behind)
         try:
-            ready = self._ready_for(flow, launch, handle)
+            ready = self._ready_for(run, launch, handle)
         except CallError:
             raise
         except Exception as error:
-            raise call_failed(call, self._executor, error) from error
+            raise call_failed(call, self.executor, error) from error
         if ready.graph is None:
-            issue_call(flow, call, seq, handle, worker)
+            issue_call(run, call, seq, handle, worker)
         else:
-            recorder = flow.recorder
+            recorder = run.recorder
             if recorder is not None:
                 recorder.issue(seq, worker)
                 recorder.before_launch(seq, handle)
             self._driver.launch_graph(ready.graph.handle, handle)
             if recorder is not None:
                 recorder.after_launch(seq, handle)
-        flow.trace.counters.launches += 1
+        run.trace.counters.launches += 1
         return [seq]
 
-    def _ready_for(self, flow: Flow, launch: JobLaunch, handle: int) -> _Ready:
-        """What runs a kind of job on a stream, with the arguments of this one."""
+    def _ready_for(self, run: JobRun, launch: JobLaunch, handle: int) -> _Ready:
+        """Return what runs a kind of job on a stream, with the arguments of this job."""
         key = launch.kind, handle
         instance = launch.kind.instance(handle, launch.values)
         ready = self._ready.get(key)
         if ready is None or not ready.serves(instance):
-            flow.fork_again(handle)  # memory that was made meanwhile may be in use on the home stream
+            run.fork_again(handle)  # the home stream may still use memory that was allocated meanwhile
             if (old := self._ready.pop(key, None)) is not None:
                 self._drop(old.graph)
             ready = self._ready[key] = _Ready(instance, self._build(instance))
@@ -212,17 +238,17 @@ class JobLauncher:
         calls = tuple(instance.calls)
         return None if len(calls) == 1 else self._builder.make(calls, calls, updatable=True)
 
-    def _record_waits(self, flow: Flow, worker: int, behind: Sequence[int]) -> None:
-        if flow.recorder is not None:
+    def _record_waits(self, run: JobRun, worker: int, behind: Sequence[int]) -> None:
+        if run.recorder is not None:
             for other in behind:
-                flow.recorder.wait(other, worker)
+                run.recorder.wait(other, worker)
 
     def _drop(self, graph: BuiltGraph | None) -> None:
         if graph is not None:
             self._driver.destroy_graph(graph.handle)
 
     def drop_timed(self) -> None:
-        """Destroy graphs that were launched once."""
+        """Destroy the graphs with events."""
         for graph in self._timed:
             self._driver.destroy_graph(graph)
         self._timed.clear()

@@ -1,12 +1,12 @@
-"""Fixed lists on streams: what is issued for them is worked out once, and kept.
+"""Fixed lists on streams: what is issued for them is worked out once and stored.
 
     FixedLists --round-robin--> program order --hazards, planner, clocks--> script: call, stream, waits, event
-    run: issue the script, between a wait for the home stream and one of it
+    run: streams wait for the home stream, the script is issued, the home stream waits for the streams
 
 Invariants
-    1. A script takes none of its calls to have ended while it is issued, so it is right however fast they run.
-    2. A call has an event if others of the script wait for it; the home stream waits for whole streams.
-    3. Scripts are known by their lists, which they keep alive, so that no other lists take their identity.
+    1. A script assumes that no call ends while it is issued, so it is correct however fast calls run.
+    2. A call has an event if others of the script wait for it. The home stream waits for whole streams.
+    3. Scripts are found by the id() of their lists. They keep the lists alive, so that no other lists get these ids.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
-from ..calls import FixedList
-from ..driver import Driver, EventPool
-from ..emission import Feeder
-from ..planning import Place, plan_calls
-from ..recorder import start_recording
-from ..trace import Trace
+from ..core.calls import FixedList
+from ..core.emission import Feeder
+from ..cuda.driver import Driver, EventPool
+from ..planning.planners import Place, plan_calls
+from ..tracing.trace import Trace
 from .base import Options
 from .cuda import CudaRun, Lanes, issue_call
+from .recorder import start_recording
 
 
 class Script:
@@ -31,9 +31,9 @@ class Script:
 
     Attributes:
         calls: in program order.
-        steps: in order of issue: place in program order, call, stream, places of the calls to wait for, and whether
-            others wait for this one.
-        asked, inserted: waits that hazards ask for, and those that are made.
+        steps: in order of issue: position in program order, call, stream, positions of the calls to wait for, and
+            whether others wait for this one.
+        asked, inserted: how many waits hazards ask for, and how many are made.
     """
 
     __slots__ = ("asked", "calls", "inserted", "lists", "steps")
@@ -48,7 +48,7 @@ class Script:
 
 
 class Scripts:
-    """The scripts of an executor, whose calls `place` puts on streams; `options.graphs` of them are kept."""
+    """The scripts of an executor. `place` puts calls on streams, and `options.graphs` scripts are stored."""
 
     def __init__(self, place: Place, options: Options, name: str) -> None:
         self._place = place
@@ -60,16 +60,16 @@ class Scripts:
         return len(self._kept)
 
     def clear(self) -> None:
-        """Let all of them go, and what their calls hold."""
+        """Forget all scripts."""
         self._kept.clear()
 
     @staticmethod
     def serve(emitters: Any) -> bool:
-        """Whether a script can be made of what an executor is given."""
+        """Whether what an executor is given are fixed lists, which a script can be made of."""
         return type(emitters) is list and all(type(emitter) is FixedList for emitter in emitters)
 
     def of(self, lists: Sequence[FixedList], trace: Trace) -> Script:
-        """The script of some lists; the time to make it counts as the trace's check."""
+        """Return the script of some lists. The time to make it counts as the time of the hazard check."""
         key = tuple(map(id, lists))
         script = self._kept.get(key)
         if script is None:
@@ -94,13 +94,13 @@ class ScriptRun(CudaRun):
         self._home = home
 
     def start(self) -> None:
-        """Put the run behind what the home stream holds."""
+        """Let the run come after what the home stream holds."""
         self._pool.give_all()
         self.recorder = start_recording(self._trace, self.driver, self._home)
         self._lanes.begin(self._home)
 
     def issue(self, script: Script) -> None:
-        """Put all calls on their streams."""
+        """Issue all calls to their streams."""
         events: dict[int, int] = {}
         driver, lanes, recorder = self.driver, self._lanes, self.recorder
         if recorder is not None:

@@ -1,12 +1,13 @@
-"""The serial executor: every call in program order, on one stream. The oracle for all others.
+"""The serial executor: every call in program order, on one stream. It is the reference for all others.
 
     emitters --round-robin--> program order --> home stream (CUDA) or the calling thread (host)
 
 Invariants
     1. Calls start in program order, and each starts after the one before it has ended.
-    2. An await blocks its own emitter only. On CUDA it is an event behind the awaited call, polled while others go on;
-       on the host the awaited call has already ended, so it is no wait at all.
-    3. No synchronisation of the device, but for `check_each`, recorded times, and after a failure.
+    2. An await blocks its own emitter only. On CUDA the host polls an event behind the awaited call while other
+    emitters
+       go on. On the host the awaited call has already ended.
+    3. The device is synchronised only for `check_each`, for recorded times, and after a failure.
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from ..calls import Emitter
-from ..driver import CudaDriver, Driver, EventPool
-from ..emission import Feeder
-from ..errors import call_failed
-from ..recorder import Recorder, start_recording
-from ..trace import Trace
-from .base import Options, finish_run, run_on_host
+from ..core.calls import Emitter
+from ..core.emission import Feeder
+from ..core.errors import call_failed
+from ..cuda.driver import CudaDriver, Driver, EventPool
+from ..tracing.trace import Trace
+from .base import Executor, Options, finish_run, run_on_host
 from .cuda import CudaRun, issue_call, wait_for
+from .recorder import Recorder, start_recording
 
 
-class SerialExecutor:
-    """Program order on one stream; `device` chooses between the host and CUDA."""
+class SerialExecutor(Executor):
+    """Runs calls in program order on one stream. Option `device` chooses between the host and CUDA."""
 
     name = "serial"
 

@@ -1,11 +1,11 @@
-"""The shuffled executor: a random legal order each run, on the host. The adversary that finds missing declarations.
+"""The shuffled executor: a random legal order in each run, on the host. It finds missing declarations.
 
     emitters --round-robin--> window of N --random ready call--> the calling thread
 
 Invariants
-    1. The window is filled before each choice, so every order that a window of N allows can occur.
-    2. The choice is uniform among ready calls; the sequence of runs is a function of the seed.
-    3. A call's body that touches what it did not declare shows up, sooner or later, as a changed bit against `serial`.
+    1. The window is filled before each choice, so every order that a window of N calls allows can occur.
+    2. The choice is uniform among ready calls. The seed determines the sequence of runs.
+    3. If a call touches what it did not declare, a result sooner or later differs from that of `serial`.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
-from ..calls import Emitter
-from ..emission import Feeder
-from ..errors import call_failed
-from ..recorder import start_recording
-from ..trace import Trace
-from ..window import Window
-from .base import Options, finish_run, run_on_host
+from ..core.calls import Emitter
+from ..core.emission import Feeder
+from ..core.errors import call_failed
+from ..core.window import Window
+from ..tracing.trace import Trace
+from .base import Executor, Options, finish_run, run_on_host
+from .recorder import start_recording
 
 
-class ShuffledExecutor:
+class ShuffledExecutor(Executor):
     """Runs ready calls in random order, one at a time."""
 
     name = "shuffled"
@@ -45,7 +45,7 @@ class ShuffledExecutor:
                     window.insert(call)
                     if recorder is not None:
                         recorder.enter(call)
-                if not window.ready:  # the window is empty, since the oldest call in a window is never pending
+                if not window.ready:  # then the window is empty, since its oldest call is never pending
                     if feeder.idle:
                         continue
                     break
@@ -70,4 +70,4 @@ class ShuffledExecutor:
         """Return at once: a run has ended when it returns."""
 
     def close(self) -> None:
-        """Give back nothing: the executor holds nothing."""
+        """Do nothing: the executor holds no threads or streams."""

@@ -1,4 +1,4 @@
-"""The streams executor, completion by events: calls are chained on the device, and the host seldom waits.
+"""The streams executor with completion by events: streams wait for each other on the device, the host seldom waits.
 
     emitters --pull--> FIFO of N calls in flight --stream policy--> stream 0  k k   k
                             |                                       stream 1    k k
@@ -9,19 +9,19 @@
 Invariants
     1. A call is issued as soon as it enters the window, in program order, on one stream.
     2. Each call is followed by its event. Before a call is issued, its stream waits for the events of its upstream
-       calls that are on other streams, unless it is known to be behind them already; see `clocks.py`.
-    3. A call leaves the window when the host has seen its event complete; with N calls in the window the host waits for
-       the oldest. Completion is looked for only then, and for awaited calls.
-    4. Waits point to earlier calls only, so streams cannot block each other in a circle.
-    5. Every stream waits for the home stream before its first call of a run, and the home stream waits for every stream
-       used at the end; nothing waits for the whole device.
-    6. Lists made as `FixedList`s are checked and placed once, in program order as if none of their calls ended
-       meanwhile; see `scripts.py`. The window, which bounds what a call is checked against, does not hold them.
-    7. An event is reused only once its call has been seen complete, or the run has ended: waits keep to the record that
-       they were enqueued behind.
+       calls on other streams, unless `simengine_scheduler/planning/clocks.py` finds that other waits imply this.
+    3. A call leaves the window when the host has seen its event complete. The host queries events when the window is
+       full, where it waits for the oldest call, and for awaited calls.
+    4. Calls wait for earlier calls only, so streams cannot block each other in a circle.
+    5. Every stream waits for the home stream before its first call of a run, and at the end the home stream waits for
+       every stream that was used. Nothing waits for the whole device.
+    6. Fixed lists are checked once, in program order, as if no call ended meanwhile; see `scripts.py`. They do not
+       pass through the window.
+    7. An event is reused only once its call has been seen complete or the run has ended. A wait refers to the record
+       that the event had when the wait was made.
 
-The host pays for each call one launch, one record, about one query, the hazard check, and the waits; of fixed lists one
-launch, the waits, and one record where another stream waits for the call.
+For each call the host makes one launch, one record, about one query, a hazard check and the waits. For a call of a
+fixed list it makes one launch, the waits, and one record if another stream waits for the call.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ import weakref
 from collections.abc import Iterable
 from time import perf_counter
 
-from ..calls import Emitter, KernelCall
-from ..clocks import StreamClocks
-from ..driver import CudaDriver, Driver, EventPool
-from ..emission import Feeder
-from ..hazards import HazardTracker
-from ..planning import Place, in_program_order
-from ..policies import STREAM_POLICIES, StreamState
-from ..recorder import start_recording
-from ..trace import Trace
-from .base import Options, finish_run
+from ..core.calls import Emitter, KernelCall
+from ..core.emission import Feeder
+from ..core.hazards import HazardTracker
+from ..core.policies import STREAM_POLICIES, StreamState
+from ..cuda.driver import CudaDriver, Driver, EventPool
+from ..planning.clocks import StreamClocks
+from ..planning.planners import Place, in_program_order
+from ..tracing.trace import Trace
+from .base import Executor, Options, finish_run
 from .cuda import CudaRun, Lanes, issue_call, release, wait_for
+from .recorder import start_recording
 from .scripts import ScriptRun, Scripts
 
 
@@ -62,12 +62,12 @@ class Issuer(CudaRun):
         self.home, self.first = home, executor.following
 
     def start(self) -> None:
-        """Put the run behind what the home stream holds."""
+        """Let the run come after what the home stream holds."""
         self.recorder = start_recording(self.trace, self.driver, self.home, self.first)
         self.lanes.begin(self.home)
 
     def is_complete(self, seq: int) -> bool:
-        """Whether call `seq` is known to be complete, or is found to be."""
+        """Whether call `seq` is known to be complete, or is found to be so by a query."""
         flight = self.flights.get(seq)
         if flight is None:
             return True
@@ -77,7 +77,7 @@ class Issuer(CudaRun):
         return True
 
     def retire(self, seq: int) -> None:
-        """A call's event has completed: it leaves the window."""
+        """Remove a call whose event has completed from the window."""
         flight = self.flights.pop(seq)
         self.tracker.remove(seq)
         self.pool.give(flight.event)
@@ -96,14 +96,14 @@ class Issuer(CudaRun):
         return upstream
 
     def wait_for(self, calls: Iterable[int], stream: int, handle: int) -> None:
-        """Make a stream wait for calls on others."""
+        """Make a stream wait for calls on other streams."""
         for seq in calls:
             self.driver.wait(handle, self.flights[seq].event)
             if self.recorder is not None:
                 self.recorder.wait(seq, stream)
 
     def poll_awaited(self, feeder: Feeder) -> None:
-        """Let emitters go on whose awaited calls have completed."""
+        """Let the emitters go on whose awaited calls have completed."""
         for seq in list(feeder.waiting):
             if self.is_complete(seq):
                 feeder.release(seq)
@@ -118,7 +118,7 @@ class Issuer(CudaRun):
 
 
 class _ByPolicy(Issuer):
-    """Issues each call on the stream that a policy chooses, as soon as the window has room for it."""
+    """Issues each call to the stream that a policy chooses, as soon as the window can take it."""
 
     def __init__(self, executor: StreamsExecutor, trace: Trace, home: int) -> None:
         super().__init__(executor, trace, home)
@@ -134,7 +134,7 @@ class _ByPolicy(Issuer):
             self.retire(oldest)
 
     def issue(self, seq: int, call: KernelCall) -> None:
-        """Put a call on a stream, behind what it depends on, and an event behind it."""
+        """Issue a call to a stream, behind what it depends on, and record an event behind it."""
         upstream = self.check(seq, call)
         stream = self.choose(upstream, self.state)
         handle = self.lanes.use(stream)
@@ -147,8 +147,8 @@ class _ByPolicy(Issuer):
         self.state.put(seq, stream)
 
 
-class StreamsExecutor:
-    """Issues calls to CUDA streams behind events, at once."""
+class StreamsExecutor(Executor):
+    """Issues calls to CUDA streams at once. Events make them wait for each other on the device."""
 
     name = "streams"
 
@@ -164,11 +164,11 @@ class StreamsExecutor:
         self._finalizer = weakref.finalize(self, release, self.pool, self.lanes)
 
     def _placing(self) -> Place:
-        """How the calls of fixed lists come to their streams."""
+        """Return what puts the calls of fixed lists on streams."""
         return in_program_order(STREAM_POLICIES[self.options.stream_policy])
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
-        """Issue the emitters' calls; on return the home stream waits for all of them."""
+        """Issue the emitters' calls. On return the home stream waits for all of them."""
         home = self._home = self.driver.current_stream() if self.options.stream is None else self.options.stream
         trace = Trace(self.name, self.options.record)
         if not Scripts.serve(emitters):
@@ -201,6 +201,6 @@ class StreamsExecutor:
         wait_for(self._home, self.name, self.driver)
 
     def close(self) -> None:
-        """Destroy the streams and events, and let scripts go."""
+        """Destroy the streams and events, and forget scripts."""
         self._finalizer()
         self._scripts.clear()

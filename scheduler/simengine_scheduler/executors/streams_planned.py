@@ -1,14 +1,14 @@
-"""The streams executor with a planner: calls are pulled as far as emitters go without waiting, and planned together.
+"""The streams executor with a planner: the calls that emitters yield before they wait are planned together.
 
     emitters --pull--> run of calls --hazards--> graph --planner--> order and streams --waits still needed--> streams
 
 Invariants
     1. A run of calls ends where every emitter has ended or awaits, or at `_LONGEST` calls. It is issued at once.
-    2. Calls of a run are issued in the planner's order, each behind those that it must come after: by stream order, or
-       by an event wait where `StreamClocks` finds that one is still needed, for calls of earlier runs as for its own.
-    3. Whatever a later run may have to wait for has an event. In the last run only those calls have one that others of
-       it wait for: the home stream waits for whole streams.
-    4. Lists made as `FixedList`s are planned once, see `scripts.py`.
+    2. Calls of a run are issued in the order of the planner. Each comes after those that it must wait for, of this run
+       or an earlier one: by the order of its stream, or by an event where `StreamClocks` finds that a wait is needed.
+    3. Each call that a later run may have to wait for has an event. In the last run only calls that others of the run
+       wait for have one, since the home stream waits for whole streams.
+    4. Fixed lists are planned once; see `scripts.py`.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from time import perf_counter
 
-from ..calls import Emitter, KernelCall
-from ..emission import Feeder
-from ..planning import PLANNERS, Place, Work, by_plan
-from ..profiles import Profile
-from ..trace import Trace
+from ..core.calls import Emitter, KernelCall
+from ..core.emission import Feeder
+from ..planning.planners import PLANNERS, Place, Work, by_plan
+from ..planning.profiles import Profile
+from ..tracing.trace import Trace
 from .base import Options
 from .cuda import issue_call
 from .streams import Issuer, StreamsExecutor
 
-_LONGEST = 2048  # calls planned at once
+_LONGEST = 2048  # calls that are planned together at most
 
 
 class _ByPlan(Issuer):
-    """Issues runs of calls as the planner has them."""
+    """Issues runs of calls as the planner orders them."""
 
     def __init__(self, executor: PlannedExecutor, trace: Trace, home: int) -> None:
         super().__init__(executor, trace, home)
         self.planner = executor.planner
         self.profile = executor.profile
-        self.unissued = executor.following  # first call of the run being pulled
+        self.unissued = executor.following  # number of the first call of the run that is being pulled
 
     def is_complete(self, seq: int) -> bool:
-        """Whether call `seq` has been issued and is known to be complete, or is found to be."""
+        """Whether call `seq` has been issued and is known to be complete, or is found to be so by a query."""
         if seq >= self.unissued:
             return False
         if seq in self.flights and self.driver.query(self.flights[seq].event):
@@ -47,7 +47,7 @@ class _ByPlan(Issuer):
         return seq not in self.flights
 
     def issue_run(self, calls: dict[int, KernelCall], last: bool) -> None:
-        """Plan and issue the calls of a run; after the last run nothing can wait for them."""
+        """Plan and issue the calls of a run. No call of another run can wait for those of the last run."""
         began = perf_counter()
         upstream = {seq: self.tracker.add(seq, call) for seq, call in calls.items()}
         placed = self.planner(Work.of(calls, upstream, self.profile), self.state)
@@ -70,7 +70,7 @@ class _ByPlan(Issuer):
 
 
 class PlannedExecutor(StreamsExecutor):
-    """Issues runs of calls to CUDA streams as a planner has them."""
+    """Issues runs of calls to CUDA streams as a planner orders them."""
 
     def __init__(self, options: Options) -> None:
         self.planner = PLANNERS[options.stream_policy]

@@ -1,16 +1,16 @@
-"""The streams executor, completion by polling: the software form of ACS (ACS-SW, arXiv 2401.12377).
+"""The streams executor with completion by polling: the software form of ACS (ACS-SW, arXiv 2401.12377).
 
     emitters --pull--> window of N --ready--> free stream   k
                           ^                   busy stream   k
                           +---event seen complete-----+
 
 Invariants
-    1. A call is issued only when its upstream set is empty: everything before it has been seen complete by the host.
-    2. One call in flight a stream; a stream is free again when the event behind its call has been seen complete.
-    3. No stream ever waits for another, but for the home stream at both ends of a run.
+    1. A call is issued only when its upstream set is empty: the host has seen complete all that it waits for.
+    2. A stream has one call in flight. It is free again when the host has seen the event behind that call complete.
+    3. No stream waits for another, except for the home stream at both ends of a run.
 
-Each dependent call costs a completed query and a launch, where completion by events costs a wait on the device.
-The paper gives each stream a host thread; one thread that polls all streams does the same under Python's lock.
+Between dependent calls there are a query and a launch by the host, where completion by events has a wait on the device.
+The paper gives each stream a host thread. Under Python's lock, one thread that polls all streams does the same.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import weakref
 from collections.abc import Iterable
 from time import perf_counter
 
-from ..calls import Emitter, KernelCall
-from ..driver import CudaDriver, Driver, EventPool
-from ..emission import Feeder
-from ..policies import ORDER_POLICIES
-from ..recorder import start_recording
-from ..trace import Trace
-from ..window import Window
-from .base import Options, finish_run
+from ..core.calls import Emitter, KernelCall
+from ..core.emission import Feeder
+from ..core.policies import ORDER_POLICIES
+from ..core.window import Window
+from ..cuda.driver import CudaDriver, Driver, EventPool
+from ..tracing.trace import Trace
+from .base import Executor, Options, finish_run
 from .cuda import CudaRun, Lanes, issue_call, release, wait_for
+from .recorder import start_recording
 
 
 class _Issuer(CudaRun):
@@ -46,12 +46,12 @@ class _Issuer(CudaRun):
         self.home = home
 
     def start(self) -> None:
-        """Put the run behind what the home stream holds."""
+        """Let the run come after what the home stream holds."""
         self.recorder = start_recording(self.trace, self.driver, self.home, self.window.following)
         self.lanes.begin(self.home)
 
     def insert(self, call: KernelCall) -> None:
-        """Take a call into the window, and time the hazard check if times are recorded."""
+        """Take a call into the window. Times the hazard check if times are recorded."""
         if self.recorder is not None and self.recorder.times:
             began = perf_counter()
             self.window.insert(call)
@@ -73,7 +73,7 @@ class _Issuer(CudaRun):
             self.flights.append((seq, stream, event))
 
     def poll(self, feeder: Feeder) -> None:
-        """Ask once after each call in flight, and complete those that are done."""
+        """Query each call in flight once, and complete those that have ended."""
         running = []
         for flight in self.flights:
             seq, stream, event = flight
@@ -90,8 +90,8 @@ class _Issuer(CudaRun):
         self.flights = running
 
 
-class PollingExecutor:
-    """Issues calls to CUDA streams once everything before them has been seen complete."""
+class PollingExecutor(Executor):
+    """Issues calls to CUDA streams once the host has seen complete all that they wait for."""
 
     name = "streams"
 
@@ -105,7 +105,7 @@ class PollingExecutor:
         self._finalizer = weakref.finalize(self, release, self.pool, self.lanes)
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
-        """Issue the emitters' calls; on return the home stream waits for all of them."""
+        """Issue the emitters' calls. On return the home stream waits for all of them."""
         home = self._home = self.driver.current_stream() if self.options.stream is None else self.options.stream
         trace = Trace(self.name, self.options.record)
         self.pool.give_all()
@@ -121,7 +121,7 @@ class PollingExecutor:
                 run.issue_ready()
                 if not window.calls and not feeder.idle:
                     break
-                # With nothing left to pull and nothing pending, streams finish by themselves: no need to watch them.
+                # When nothing is left to pull and nothing is pending, streams finish by themselves.
                 if feeder.exhausted and len(run.flights) == len(window):
                     break
                 run.poll(feeder)

@@ -1,4 +1,4 @@
-"""The threads executor: host kernels out of order on a pool of threads.
+"""The threads executor: host kernels run out of order on a pool of threads.
 
                       one lock
     emitters --pull--> window of N --policy--> worker 0 (the thread that called run)
@@ -6,14 +6,14 @@
                           +------complete---------+
 
 Invariants
-    1. Window, feeder, log and failure are touched under the lock only; a call runs outside it.
-    2. One call in flight a worker. A call starts only when its upstream set is empty, so what it reads was written
-       before a lock hand-over that its thread has been through: no further memory fence is needed.
-    3. Emitters are advanced under the lock by whichever worker has time, one at a time. An emitter therefore sees
-       different threads, and must not lean on thread-local state.
-    4. A worker sleeps only when nothing is ready and something executes, or emitters are idle; whoever makes calls
-       ready wakes as many. While emitters are idle one of the sleepers wakes every half millisecond to ask them again.
-    5. After a failure nothing is started; the run ends when the last executing call has ended, then raises.
+    1. Window, feeder, log and failure are touched under the lock only. A call runs outside the lock.
+    2. A worker has one call in flight. A call starts only when its upstream set is empty. What it reads was written
+       before its thread took the lock, so no further memory fence is needed.
+    3. Emitters are advanced under the lock, one at a time, by whichever worker is free. Different threads thus advance
+       an emitter, which must not rely on thread-local state.
+    4. A worker sleeps only when nothing is ready and either a call executes or emitters are idle. A worker that makes
+       calls ready wakes as many others. While emitters are idle, one sleeper wakes every half millisecond to ask them.
+    5. After a failure nothing is started. The run ends when the last executing call has ended, and then raises.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable
 
-from ..calls import Emitter, KernelCall
-from ..emission import Feeder
-from ..errors import call_failed
-from ..policies import ORDER_POLICIES, OrderPolicy
-from ..recorder import start_recording
-from ..trace import Trace
-from ..window import Window
-from .base import Options, finish_run, run_on_host
+from ..core.calls import Emitter, KernelCall
+from ..core.emission import Feeder
+from ..core.errors import call_failed
+from ..core.policies import ORDER_POLICIES, OrderPolicy
+from ..core.window import Window
+from ..tracing.trace import Trace
+from .base import Executor, Options, finish_run, run_on_host
+from .recorder import start_recording
 
 _IDLE_SECONDS = 5e-4
 
 
 class _Run:
-    """What the workers share during one run; see invariant 1."""
+    """What the workers share during one run (invariant 1)."""
 
     def __init__(self, window: Window, emitters: Iterable[Emitter], trace: Trace) -> None:
         self.window = window
@@ -45,12 +45,12 @@ class _Run:
         self.recorder = start_recording(trace, first=window.following)
         self.active: set[int] = set()  # workers with a call in flight
         self.sleeping = 0
-        self.asking = False  # whether a sleeper is to wake soon and ask idle emitters
+        self.asking = False  # whether a sleeper will wake soon and ask idle emitters
         self.failure: BaseException | None = None
 
 
 class _Pool:
-    """Threads that take part in run after run. They refer to the pool alone, so a dropped executor ends them."""
+    """Threads that serve all runs of an executor. They refer to the pool alone, so a dropped executor ends them."""
 
     def __init__(self, name: str, workers: int, choose: OrderPolicy) -> None:
         self._name = name
@@ -66,7 +66,7 @@ class _Pool:
             thread.start()
 
     def execute(self, begin: Callable[[], _Run]) -> _Run:
-        """Make a run and bring it to its end, with the calling thread as worker 0. Raises what failed."""
+        """Begin a run and take part in it to its end, with the calling thread as worker 0. Raises what failed."""
         with self._changed:
             if self._closed or self._run is not None:
                 state = "closed" if self._closed else "running already"
@@ -100,7 +100,7 @@ class _Pool:
         self._threads.clear()
 
     def _serve(self, worker: int) -> None:
-        """Run by each thread of the pool."""
+        """Serve runs until the pool is closed. Each thread of the pool runs this."""
         while True:
             with self._changed:
                 while self._run is None and not self._closed:
@@ -115,7 +115,7 @@ class _Pool:
             del run
 
     def _work(self, run: _Run, worker: int) -> None:
-        """Take and run calls until the run is over."""
+        """Take calls and run them until the run is over."""
         done = -1
         while True:
             with self._changed:
@@ -133,9 +133,9 @@ class _Pool:
                 return
 
     def _take(self, run: _Run, worker: int) -> int:
-        """Under the lock: return a call to run, sleeping until there is one, or -1 when the run is over.
+        """Under the lock: sleep until there is a call to run and return it, or return -1 when the run is over.
 
-        A worker that wakes late may hold a run that has ended; the window is the next run's by then.
+        A worker that wakes late may hold a run that has ended, when the window already belongs to the next run.
         """
         window = run.window
         while run.failure is None and self._run is run:
@@ -152,13 +152,13 @@ class _Pool:
                 return seq
             idle = run.feeder.idle
             if not window.calls and not idle:
-                break  # emitters blocked at this point cannot be, for they await calls in the window
+                break  # no emitter is blocked here, since the window is empty
             self._sleep(run, asks=idle and not run.asking)
         self._changed.notify_all()
         return -1
 
     def _sleep(self, run: _Run, asks: bool) -> None:
-        """Under the lock: wait for a change, for a moment only if this worker is to ask idle emitters again."""
+        """Under the lock: wait for a change, or only for a moment if this worker asks idle emitters again."""
         run.sleeping += 1
         run.asking |= asks
         self._changed.wait(_IDLE_SECONDS if asks else None)
@@ -166,19 +166,19 @@ class _Pool:
         run.sleeping -= 1
 
     def _fill(self, run: _Run) -> bool:
-        """Under the lock: advance emitters until the window is full or all are blocked; return whether none raised."""
+        """Under the lock: advance emitters until the window is full or all are blocked. Returns whether none raised."""
         try:
             while not run.window.full and (call := run.feeder.pull()) is not None:
                 run.window.insert(call)
                 if run.recorder is not None:
                     run.recorder.enter(call)
-        except BaseException as error:  # raised again, as it is, in the thread that called run
+        except BaseException as error:  # the thread that called run raises it again
             run.failure = error
             return False
         return True
 
     def _complete(self, run: _Run, seq: int, worker: int) -> None:
-        """Under the lock: a call has ended well."""
+        """Under the lock: complete a call that has succeeded."""
         run.active.discard(worker)
         run.window.complete(seq)
         if run.recorder is not None:
@@ -187,7 +187,7 @@ class _Pool:
             run.feeder.release(seq)
 
     def _fail(self, run: _Run, call: KernelCall, worker: int, error: BaseException) -> None:
-        """Under the lock: a call has raised."""
+        """Under the lock: end the run, because a call has raised."""
         run.active.discard(worker)
         if run.failure is None:
             run.failure = error
@@ -197,8 +197,8 @@ class _Pool:
         self._changed.notify_all()
 
 
-class ThreadsExecutor:
-    """Runs ready calls on `workers` threads, the caller's among them."""
+class ThreadsExecutor(Executor):
+    """Runs ready calls on `workers` threads. The calling thread is one of them."""
 
     name = "threads"
 
@@ -210,7 +210,7 @@ class ThreadsExecutor:
         self._finalizer = weakref.finalize(self, self._pool.close)
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
-        """Run the emitters' calls; the calling thread works too."""
+        """Run the emitters' calls. The calling thread takes part."""
         trace = Trace(self.name, self._options.record)
         run = self._pool.execute(lambda: _Run(self._window, emitters, trace))
         return finish_run(trace, run.feeder, run.recorder)

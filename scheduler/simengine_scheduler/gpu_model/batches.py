@@ -1,4 +1,4 @@
-"""Lists launched at once: what is the same for graphs and for persistent kernels, and how graphs run."""
+"""Batches: lists that are launched at once, as CUDA graphs or by a persistent kernel."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class Runner(Protocol):
     clock: Clock
 
     def start(self, kernel: Kernel, done: Callable[[], None]) -> None:
-        """Run a kernel by the block scheduler; `done` is called behind its body."""
+        """Run a kernel by the block scheduler. `done` is called after its body."""
         ...
 
     def complete(self, kernel: Kernel) -> bool:
-        """Run the body of a kernel that has ended; return whether nothing has failed so far."""
+        """Run the body of a kernel that has ended. Returns whether nothing has failed so far."""
         ...
 
 
 class Batch:
-    """A launched list: kernels, how many each still waits for, and which wait for it."""
+    """A launched list: kernels, how many others each one waits for, and which wait for it."""
 
     def __init__(self, kernels: list[Kernel], waits: Sequence[Sequence[int]]) -> None:
         self.kernels = kernels
@@ -38,11 +38,11 @@ class Batch:
                 self.behind[earlier].append(later)
 
     def begin(self, runner: Runner, done: Callable[[], None]) -> None:
-        """Run on a device from now on; `done` is called at the end of the last kernel."""
+        """Begin to run. `done` is called at the end of the last kernel."""
         raise NotImplementedError
 
     def freed(self, number: int) -> list[int]:
-        """A kernel has ended; return those that wait for nothing any more."""
+        """Note that a kernel has ended. Returns the kernels that waited for it alone."""
         self.left -= 1
         free = []
         for later in self.behind[number]:
@@ -53,10 +53,10 @@ class Batch:
 
 
 class NodeBatch(Batch):
-    """A CUDA graph: each kernel starts `node` after the last that it waits for."""
+    """A CUDA graph: a kernel starts `node` seconds after the end of the last kernel that it waits for."""
 
     def begin(self, runner: Runner, done: Callable[[], None]) -> None:
-        """Start the kernels that wait for nothing, and each other one in its turn."""
+        """Start the kernels that wait for nothing. The others follow as kernels end."""
 
         def start(number: int) -> None:
             runner.start(self.kernels[number], lambda: end(number))

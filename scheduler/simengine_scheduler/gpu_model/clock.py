@@ -1,7 +1,7 @@
-"""Virtual time: a queue of things to happen, and processes that live in it.
+"""Virtual time: a queue of actions that are due, and processes.
 
-    clock.at(time, action)     action() happens at `time`; of two at one time, the one entered first goes first
-    clock.advance(seconds)     the caller's own time passes: all that is due by then happens first
+    clock.at(time, action)     action() is called at `time`; of two at one time, the one entered first is called first
+    clock.advance(seconds)     time passes for the caller, and all actions that are due in it are called
     clock.spawn(process)       a generator that yields seconds to sleep, or a Signal to wait for
 
 Nothing is random, and nothing looks at a real clock: the same calls give the same times.
@@ -17,7 +17,7 @@ Action = Callable[[], None]
 
 
 class Signal:
-    """What processes wait for. `fire` wakes all that wait at that moment; they then look for themselves."""
+    """What processes wait for. `fire` wakes all processes that wait, and each looks itself whether it can go on."""
 
     __slots__ = ("_clock", "_waiting")
 
@@ -40,7 +40,7 @@ Process = Generator[float | Signal, None, None]
 
 
 class Clock:
-    """The queue and the present time, `now` [s]."""
+    """The queue of actions, and the present time `now` [s]."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -48,22 +48,22 @@ class Clock:
         self._numbers = count()
 
     def at(self, time: float, action: Action) -> None:
-        """Let something happen at a time that has not passed; at a time that has, it happens now."""
+        """Call an action at a time, or at the present time if that time has passed."""
         heapq.heappush(self._due, (max(time, self.now), next(self._numbers), action))
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, and what is due in it happen."""
+        """Let time pass, and call the actions that are due in it."""
         self.until(self.now + seconds)
 
     def until(self, time: float) -> None:
-        """Let time pass up to a moment, and what is due by then happen."""
+        """Let time pass up to a moment, and call the actions that are due by then."""
         due = self._due
         while due and due[0][0] <= time:
             self.step()
         self.now = max(self.now, time)
 
     def step(self) -> bool:
-        """Go on to the next thing that is due; return False if there is none."""
+        """Go on to the next action and call it. Returns False if there is none."""
         if not self._due:
             return False
         self.now, _, action = heapq.heappop(self._due)
@@ -71,17 +71,17 @@ class Clock:
         return True
 
     def run(self, until: Callable[[], bool] = lambda: False) -> None:
-        """Go on until a condition holds, or nothing is due any more."""
+        """Go on until a condition holds, or no action is due."""
         while not until() and self.step():
             pass
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is due."""
+        """Whether no action is due."""
         return not self._due
 
     def clear(self) -> None:
-        """Forget what is due."""
+        """Forget all actions that are due."""
         self._due.clear()
 
     def spawn(self, process: Process) -> None:

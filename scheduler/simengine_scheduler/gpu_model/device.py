@@ -1,14 +1,14 @@
-"""The device: streams that work off kernels, events, waits and graphs in order, on top of the block scheduler.
+"""The device: streams that carry out kernels, events, waits and graphs in order, on top of the block scheduler.
 
     host --dispatch--> stream: kernel, record, wait, graph, ... --heads, as they may--> block scheduler
 
 Invariants
     1. A stream's commands are carried out in order, each no earlier than `dispatch` after the host gave it.
-    2. A kernel starts `chain` after the one before it on its stream has ended, or later; `crossing` after a kernel on
-       another stream whose event it waits for; `mark` is added for each event between it and the one before.
-    3. Lists launched at once are run by `simengine_scheduler.gpu_model.batches`, and begin as a stream's kernel would.
-    4. A kernel's body runs at its end, so what it wrote is there before anything that must come behind it starts.
-    5. After a body has raised nothing runs any more until `reset`.
+    2. A kernel starts at the earliest `chain` after the end of the kernel before it on its stream, with `mark` for each
+       event between them, and `crossing` after the end of a kernel on another stream whose event it waits for.
+    3. `simengine_scheduler.gpu_model.batches` runs lists that are launched at once. A list begins as a kernel would.
+    4. The body of a kernel runs at its end, so its results are there before anything that comes after it starts.
+    5. After a body has raised, nothing runs until `reset`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from ..calls import KernelCall
+from ..core.calls import KernelCall
 from .batches import Batch, NodeBatch
 from .clock import Clock
 from .processors import Kernel, Processors
@@ -25,7 +25,7 @@ from .tickets import TicketBatch
 
 
 class Marker:
-    """One record of an event: `time` is when the stream came to it [s], None until then."""
+    """One record of an event. `time` is when the stream came to it [s], or None before that."""
 
     __slots__ = ("stream", "time", "waiting")
 
@@ -36,7 +36,7 @@ class Marker:
 
 
 class Graph:
-    """Kernels to be launched at once: calls as kernels' makers, and for each the earlier ones that it waits for."""
+    """Kernels that are launched at once: functions that make them, and for each the earlier ones that it waits for."""
 
     __slots__ = ("makers", "waits")
 
@@ -46,7 +46,7 @@ class Graph:
 
 
 Command = tuple[float, Kernel | Marker | Batch | tuple[Marker]]
-"""When it is there, and what: a tuple of a marker is a wait for it."""
+"""When a command reaches the stream, and the command. A tuple of a marker is a wait for it."""
 
 
 class Stream:
@@ -57,14 +57,17 @@ class Stream:
     def __init__(self, number: int) -> None:
         self.number = number
         self.commands: deque[Command] = deque()
-        self.busy = False  # a kernel or graph runs, or something that is due will go on
+        self.busy = False  # a kernel or graph runs, or an action that is due will carry on
         self.earliest = 0.0  # when the next kernel may start
 
 
 class Device:
     """Streams over the multiprocessors of a GPU. `failure` is the call whose body raised, and what it raised.
 
-    `persistent` says whether lists launched at once are run by a persistent kernel, not as graphs.
+    Args:
+        spec: the GPU.
+        clock: virtual time.
+        persistent: whether a persistent kernel runs lists that are launched at once. Otherwise they are graphs.
     """
 
     def __init__(self, spec: GpuSpec, clock: Clock, persistent: bool = False) -> None:
@@ -82,23 +85,23 @@ class Device:
         return number
 
     def launch(self, stream: int, kernel: Kernel) -> None:
-        """The host puts a kernel on a stream. Raises ValueError if the GPU can never hold a block of it."""
+        """Put a kernel on a stream, as the host does. Raises ValueError if no block of it ever fits on the GPU."""
         self.processors.admit(kernel.shape)
         kernel.issue = self.clock.now
         self._put(stream, kernel)
 
     def record(self, stream: int) -> Marker:
-        """The host puts an event behind what a stream holds."""
+        """Record an event behind what a stream holds, as the host does."""
         marker = Marker(stream)
         self._put(stream, marker)
         return marker
 
     def wait(self, stream: int, marker: Marker) -> None:
-        """The host lets what follows on a stream wait for an event."""
+        """Let what follows on a stream wait for an event, as the host does."""
         self._put(stream, (marker,))
 
     def launch_graph(self, stream: int, graph: Graph) -> list[Kernel]:
-        """The host puts a graph on a stream; returns its kernels. Raises ValueError for one that can never fit."""
+        """Put a graph on a stream, as the host does. Returns its kernels. Raises ValueError for one that never fits."""
         kernels = [make() for make in graph.makers]
         for kernel in kernels:
             self.processors.admit(kernel.shape)
@@ -113,7 +116,7 @@ class Device:
         return not held.commands and not held.busy
 
     def start(self, kernel: Kernel, done: Callable[[], None]) -> None:
-        """Run a kernel now, as if everything before it had been seen to; `done` is called behind its body."""
+        """Run a kernel at the present time, whatever came before it. `done` is called after its body."""
 
         def end() -> None:
             if self.complete(kernel):
@@ -123,7 +126,7 @@ class Device:
         self.processors.submit(kernel, end)
 
     def complete(self, kernel: Kernel) -> bool:
-        """Run the body of a kernel that has ended; return whether nothing has failed so far."""
+        """Run the body of a kernel that has ended. Returns whether nothing has failed so far."""
         if self.failure is None and kernel.body is not None:
             try:
                 kernel.body()
@@ -145,7 +148,7 @@ class Device:
         self._pump(held)
 
     def _pump(self, stream: Stream) -> None:
-        """Carry out what is due of a stream."""
+        """Carry out the commands of a stream that are due."""
         while stream.commands and not stream.busy:
             there, what = stream.commands[0]
             begin = there if isinstance(what, Marker | tuple) else max(there, stream.earliest)
@@ -173,7 +176,7 @@ class Device:
         self.clock.at(time, go_on)
 
     def _has_passed(self, stream: Stream, marker: Marker) -> bool:
-        """Whether a stream may go on past an event; if not, the event will see to it."""
+        """Whether a stream may go on past an event. If not, the event wakes the stream later."""
         if marker.time is None:
             if stream not in marker.waiting:
                 marker.waiting.append(stream)

@@ -1,9 +1,9 @@
-"""The driver in virtual time: it lets the CUDA executors, as they are, run on the GPU model.
+"""The driver in virtual time, on which CUDA executors run unchanged on the GPU model.
 
-    executor --driver calls, each for its cost--> the host's time passes --> what the device does meanwhile happens
+    executor --driver call--> its cost passes on the clock of the host --> what the device does in that time happens
 
-The host is one thread. Its Python between two driver calls costs nothing here but what `HostSpec` says of it, which is
-charged with the launches.
+The host is one thread. Its Python between two driver calls takes the time that `HostSpec` gives, which is charged with
+the launches.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..hazards import Segs
+from ..core.hazards import Segs
 from .clock import Clock
 from .device import Device, Graph, Marker
 from .processors import Kernel
@@ -22,14 +22,14 @@ _HOME = 0
 
 
 class BodyFailed(RuntimeError):
-    """Raised by every driver call after a body has raised; the device's `failure` says which."""
+    """Raised by every driver call after a body has raised. `Device.failure` says which."""
 
 
 class VirtualDriver:
     """Implements `Driver`. Stream 0 is the home stream, and there is no implicit synchronisation.
 
-    `kernels` holds those launched, in order, since it was last set; None keeps none. `persistent` says whether lists
-    launched at once are run by a persistent kernel.
+    `kernels` collects the kernels that are launched, in order, from when it was set to a list. None collects nothing.
+    `persistent` says whether a persistent kernel runs lists that are launched at once.
     """
 
     def __init__(self, spec: GpuSpec, clock: Clock, persistent: bool = False) -> None:
@@ -42,7 +42,9 @@ class VirtualDriver:
         self.kernels: list[Kernel] | None = None
         self._markers: dict[int, Marker] = {}
         self._graphs: dict[int, Graph] = {}
-        self._resolved: set[tuple[Segs, Segs]] = set()  # what a builder's one tracker knows: what is read, and written
+        self._resolved: set[tuple[Segs, Segs]] = (
+            set()
+        )  # combinations (reads, writes) that the hazard tracker of a graph builder knows
         self._handles = 0
 
     # What launches do
@@ -99,7 +101,7 @@ class VirtualDriver:
             raise AssertionError(f"the streams block each other: event {event} can never complete")
         if marker.time is not None and marker.time + self.spec.visible <= self.clock.now:
             return True
-        if not self.spec.host.query:  # who asks in a loop that takes no time would ask for ever
+        if not self.spec.host.query:  # a loop of queries that take no time would never end
             self.clock.step() if marker.time is None else self.clock.until(marker.time + self.spec.visible)
         return False
 
@@ -123,7 +125,7 @@ class VirtualDriver:
     def build_graph(
         self, launches: Sequence[Any], waits: Sequence[Sequence[int]], events: Sequence[tuple[int, int]] | None
     ) -> int:
-        """Return a graph of virtual launches. Raises ValueError for timed events: virtual time needs none."""
+        """Return a graph of virtual launches. Raises ValueError for timed events, which virtual time does not need."""
         if events is not None:
             raise ValueError("graphs of the GPU model have no timed events; run with record='order'")
         host = self.spec.host
@@ -140,7 +142,7 @@ class VirtualDriver:
         return self.build_graph(launches, waits, None)
 
     def update_graph(self, graph: int, node: int, launch: VirtualLaunch) -> None:
-        """Replace the launch of a node, which costs the host what a launch does."""
+        """Replace the launch of a node. This takes the host as long as a launch."""
         self._spend(self.spec.host.launch)
         self._graphs[graph].makers[node] = launch.kernel
 
@@ -153,21 +155,21 @@ class VirtualDriver:
             self.kernels += kernels
 
     def destroy_graph(self, graph: int) -> None:
-        """Forget a graph; where it is running, it still completes."""
+        """Forget a graph. If it runs, it still completes."""
         del self._graphs[graph]
 
     def is_fault(self, error: BaseException) -> bool:
-        """Return False: nothing ends the virtual context."""
+        """Return False: there is no context that could be lost."""
         return False
 
     def reset(self) -> None:
-        """Empty the device after a failure; events count as completed."""
+        """Empty the device after a failure. Events count as completed."""
         self.device.reset()
         for event in self._markers:
             self._markers[event] = Marker(_HOME, float("-inf"))
 
     def _spend(self, seconds: float) -> None:
-        """The host's time passes. Raises BodyFailed once a body has failed."""
+        """Let time pass for the host. Raises BodyFailed once a body has failed."""
         self.clock.advance(seconds)
         if self.device.failure is not None:
             raise BodyFailed(f"the body of call {self.device.failure[0].name!r} failed")

@@ -1,7 +1,8 @@
-"""GPUs by name. Where figures come from stands beside them; docs/simulated.md says how those of the H200 were found."""
+"""GPUs by name. Comments say where each figure comes from; docs/simulated.md tells how those of the H200 were found."""
 
 from __future__ import annotations
 
+from ..core.errors import choose_one
 from .spec import GpuSpec, HostSpec
 
 _H200 = GpuSpec(
@@ -16,14 +17,14 @@ _H200 = GpuSpec(
     visible=1e-6,
     # Measured with a persistent kernel of 528 blocks.
     ticket=10e-9,
-    # Traces of executor device show so much (simengine bench scheduler, docs/decisions/0006-device-executor.md).
+    # Taken from traces of executor `device` (simengine bench scheduler, docs/decisions/0006-device-executor.md).
     admit=1.0e-6,
     release=1.68e-6,
-    # Fitted to ant in 64 worlds, over kept graphs.
+    # Fitted to 64 worlds of ant, relative to `graph-cached`.
     worker=1.18,
-    # No list so far tells.
+    # Assumed: no recorded list depends on it.
     contention=0.5,
-    # Fitted as the host's Python is; empty kernels show 1.55.
+    # Fitted together with the times of the host below; empty kernels show 1.55e-6.
     crossing=6.28e-6,
     host=HostSpec(
         launch=3.68e-6,
@@ -31,31 +32,32 @@ _H200 = GpuSpec(
         wait=0.24e-6,
         query=1.35e-6,
         launch_graph=3.68e-6,
-        # Fitted to ant, and six models in one batch, in 64 worlds: python -m benchmarks.gpu_model fit.
+        # Fitted to 64 worlds of ant and of six models in one batch: python -m benchmarks.gpu_model fit.
         emit=4.86e-6,
         keep=0.90e-6,
         track=3.91e-6,
         plan=11.2e-6,
         build=24.0e-6,
         build_node=13.2e-6,
-        # Fitted so to graphs with a tracker each: where one tracker serves them all, lists that come again do not tell.
+        # Fitted to lists whose graphs each had a tracker of their own: with one tracker for all, repeated lists do not
+        # show it.
         resolve=14.9e-6,
     ),
 )
 GPUS: dict[str, GpuSpec] = {
     "h200": _H200,
     # The paper of ACS measured on an RTX 3060 and simulated an RTX 3070. Limits are those of compute capability 8.6.
-    # Its text gives a hazard check of 410 to 1640 ns (windows of 8 and 32, so 51 ns a slot) and 5 to 20 us for
-    # synchronising and launching. What is not published is assumed: C++ on the host, and a device like the H200.
+    # Its text gives 410 to 1640 ns for a hazard check (windows of 8 and 32, so 51 ns a slot) and 5 to 20 us for a
+    # synchronisation and a launch. Other figures are assumed: C++ on the host, and a device like the H200.
     "rtx3060": GpuSpec("rtx3060", multiprocessors=28, threads=1536, blocks=16, shared=102400),
     "rtx3070": GpuSpec("rtx3070", multiprocessors=46, threads=1536, blocks=16, shared=102400),
 }
 
 
-def gpu_named(gpu: str | GpuSpec) -> GpuSpec:
-    """Return a GPU by name, or the one given. Raises ValueError for a name that is not known."""
+def gpu_named(gpu: object) -> GpuSpec:
+    """Return a GPU by its name, or the `GpuSpec` that was given. Raises ValueError for a name that is not known."""
     if isinstance(gpu, GpuSpec):
         return gpu
-    if gpu not in GPUS:
-        raise ValueError(f"unknown GPU {gpu!r}; choose one of {', '.join(sorted(GPUS))}, or give a GpuSpec")
+    if not isinstance(gpu, str) or gpu not in GPUS:
+        raise ValueError(f"unknown GPU {gpu!r}; {choose_one(gpu, sorted(GPUS))}, or give a GpuSpec")
     return GPUS[gpu]

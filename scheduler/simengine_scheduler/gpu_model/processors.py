@@ -1,13 +1,13 @@
-"""The block scheduler: kernels' blocks on multiprocessors, as threads, blocks, registers and shared memory allow.
+"""The block scheduler: blocks of kernels on multiprocessors, as threads, blocks, registers and shared memory allow.
 
     kernel --spacing--> queue --head's blocks, while they fit--> multiprocessors --last block ends--> done
 
 Invariants
-    1. Kernels are served in the order in which they came. The next one's blocks are placed once all of the head's are:
-       a kernel that does not fill the GPU leaves room for others, one with blocks still to place does not.
-    2. Blocks that start together are spread evenly over the multiprocessors with room, the odd ones to where the most
-       threads are free.
-    3. A block keeps what it takes until it ends. How long it runs is settled when it starts.
+    1. Kernels are served in the order in which they came. Blocks of a kernel start once all blocks of the kernel before
+       it have started. A kernel that does not fill the GPU thus runs beside others.
+    2. Blocks that start together are spread evenly over the multiprocessors that can hold them. The rest goes to those
+       with the most free threads.
+    3. A block holds its resources until it ends. Its duration is fixed when it starts.
     4. Alone on an empty GPU, a kernel takes its measured duration: waves times the duration of a block.
 """
 
@@ -18,14 +18,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..calls import KernelCall
-from ..recording import LaunchShape
+from ..core.calls import KernelCall
 from .clock import Clock
+from .recording import LaunchShape
 from .spec import GpuSpec
 
 
 class Kernel:
-    """One run of a kernel. Times are virtual [s]: issue by the host, first block's start, last block's end."""
+    """One run of a kernel. Virtual times [s]: issue by the host, start of the first block, end of the last."""
 
     __slots__ = (
         "blocks",
@@ -45,14 +45,14 @@ class Kernel:
     def __init__(self, call: KernelCall, shape: LaunchShape, seconds: float, body: Callable[[], None] | None) -> None:
         self.call = call
         self.shape = shape
-        self.seconds = seconds  # alone, where it was measured
+        self.seconds = seconds  # duration alone on the GPU where it was measured [s]
         self.body = body
         self.issue = self.start = self.end = float("nan")
-        self.blocks = shape.blocks  # still to be placed
+        self.blocks = shape.blocks  # blocks that have not started
         self.running = 0
-        self.own: np.ndarray | None = None  # threads on each multiprocessor
-        self.done: Callable[[], None] = lambda: None  # what the device does at its end
-        self.then: Callable[[], None] = lambda: None  # what is done besides
+        self.own: np.ndarray | None = None  # threads of the kernel on each multiprocessor
+        self.done: Callable[[], None] = lambda: None  # called by the block scheduler at its end
+        self.then: Callable[[], None] = lambda: None  # called by the device after its body
 
 
 class Processors:
@@ -65,9 +65,9 @@ class Processors:
         self._free = np.tile(self._full, (spec.multiprocessors, 1))
         self._waiting: deque[Kernel] = deque()
         self._resident = 0
-        self._front = 0.0  # when the next kernel may start
+        self._front = 0.0  # when the next kernel may start [s]
         self._needs: dict[LaunchShape, np.ndarray] = {}
-        self._alone: dict[tuple[LaunchShape, float], float] = {}  # durations of blocks
+        self._alone: dict[tuple[LaunchShape, float], float] = {}  # durations of blocks that run alone [s]
         self.peak = 0
 
     def admit(self, shape: LaunchShape) -> np.ndarray:
@@ -79,7 +79,7 @@ class Processors:
         return need
 
     def submit(self, kernel: Kernel, done: Callable[[], None]) -> None:
-        """Queue a kernel; `done` is called at the end of its last block. Raises ValueError if no block of it fits."""
+        """Queue a kernel. `done` is called at the end of its last block. Raises ValueError if no block of it fits."""
         self.admit(kernel.shape)
         kernel.done = done
         begin = max(self._clock.now, self._front)
@@ -98,7 +98,7 @@ class Processors:
         self._serve()
 
     def _serve(self) -> None:
-        """Place what fits, in order."""
+        """Start the blocks that fit, in order."""
         while self._waiting:
             kernel = self._waiting[0]
             if kernel.start != kernel.start and self._resident >= self.spec.resident:
@@ -136,7 +136,7 @@ class Processors:
             self._end_later(kernel, seconds, where[these], placed[these], need)
 
     def _alone_seconds(self, kernel: Kernel) -> float:
-        """How long a block runs with nothing beside it [s]."""
+        """Return how long a block runs with nothing beside it [s]."""
         key = kernel.shape, kernel.seconds
         seconds = self._alone.get(key)
         if seconds is None:
@@ -144,9 +144,9 @@ class Processors:
         return seconds
 
     def _others(self, kernel: Kernel, where: np.ndarray, threads: np.ndarray) -> np.ndarray | None:
-        """The share of the threads of some multiprocessors that other kernels hold, or None where it does not matter.
+        """Return the share of threads that other kernels hold on some multiprocessors, or None if it does not matter.
 
-        The kernel then takes `threads` of them.
+        `threads` are those that the kernel takes there.
         """
         if not self.spec.contention:
             return None
@@ -174,7 +174,7 @@ class Processors:
 
 
 def _spread(room: np.ndarray, free: np.ndarray, blocks: int) -> np.ndarray:
-    """Share out blocks, of which there is room for more: evenly, and the rest by free threads."""
+    """Spread blocks, all of which fit: evenly, and the rest by free threads."""
     level = 0
     while np.minimum(room, level + 1).sum() <= blocks:
         level += 1

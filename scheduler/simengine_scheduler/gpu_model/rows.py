@@ -1,4 +1,4 @@
-"""Rows of a trace where there are no streams: a call takes the lowest free one for as long as it is in flight."""
+"""Rows of a trace where there are no streams: a call in flight has the lowest row that was free when it started."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ class Rows:
         return self._made - 1
 
     def give(self, row: int) -> None:
-        """Give a row back."""
+        """Return a row, so that it is free."""
         heapq.heappush(self._free, row)

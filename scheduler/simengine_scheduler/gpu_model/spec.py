@@ -1,33 +1,37 @@
-"""What the GPU model knows of a machine: limits of its multiprocessors, and what each action costs in time."""
+"""What the GPU model knows of a machine: limits of its multiprocessors, and how long each action takes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 
-from ..calls import Cost
-from ..recording import LaunchShape
+from ..core.calls import Cost
+from .recording import LaunchShape
 
 _WARP = 32
-_REGISTER_UNIT = 256  # registers are given to a warp in such portions
-_RESERVED = 1024  # bytes of shared memory that a block costs besides its own
+_REGISTER_UNIT = 256  # registers are allocated to a warp in multiples of this
+_RESERVED = 1024  # bytes of shared memory that the system takes for each block
 
 
 @dataclass(frozen=True, slots=True)
 class HostSpec:
-    """Costs on the host [s]. Those of one call each, unless said otherwise.
+    """Times of actions on the host [s], for one call each unless said otherwise.
 
-    launch, record, wait, query: the driver's functions. launch_graph, launch_node: a graph's launch, and what each of
-    its nodes adds. launch_workers: the launch of a list on persistent kernels. build, build_node: building and
-    instantiating a graph, and what each of its nodes adds. resolve: finding out what conflicts with a combination of
-    segments, once for each that an executor's graphs hold.
-    emit: an emitter's making of a call.
-    keep: an executor's own work on a call, charged with its launch. track: what the window, hazards and the choice of
-    a stream add to it, charged as it is pulled: before the executor waits for anything. For a fixed list it is charged
-    once, as a script is made of it, except under polling, which makes none.
-    plan: hazards and a planner's choice for a call, of a fixed list also once.
-    check: a hazard check of ACS against one call of its window. notify: a scheduler thread of ACS returns from its wait
-    and brings the window up to date. send: putting a call into a queue that the GPU reads. listed: calls, not seconds,
-    that the host of ACS-HW keeps in its list, at most.
+    Attributes:
+        launch, record, wait, query: functions of the driver.
+        launch_graph, launch_node: the launch of a graph, and what each of its nodes adds.
+        launch_workers: the launch of a list on persistent kernels.
+        build, build_node: building and instantiating a graph, and what each of its nodes adds.
+        resolve: finding what conflicts with a combination of segments, once for each combination in an executor's
+            graphs.
+        emit: what an emitter takes to yield a call.
+        keep: what an executor does for a call, charged with its launch.
+        track: what window, hazard check and choice of a stream add, charged as the call is pulled. For a fixed list it
+            is charged once, when its script is made; polling makes no scripts and is charged in every run.
+        plan: hazard check and choice of a planner, also charged once for a fixed list.
+        check: a hazard check of ACS against one call of its window.
+        notify: a scheduler thread of ACS returns from its wait and updates the window.
+        send: putting a call into a queue that the GPU reads.
+        listed: how many calls the host of ACS-HW has in its list at most (a number, no time).
     """
 
     launch: float = 2.9e-6
@@ -54,22 +58,32 @@ class HostSpec:
 class GpuSpec:
     """A GPU and its host.
 
-    Limits of one multiprocessor: threads, blocks, registers, shared memory [bytes]. `resident`: kernels at a time.
-    `contention`: a block that starts on a multiprocessor whose threads belong to other kernels by a share x lasts
-    1 + contention x times as long. `speed`: of a multiprocessor, relative to where durations were taken.
-    `reference`: the GPU on which durations were taken, where that is another one.
-
-    Times [s]. dispatch: from the host's call to the device's having the command. chain: from the end of a kernel to the
-    start of the next on its stream. mark: what an event between the two adds. crossing: from the end of a kernel to the
-    start of one that waits for it on another stream. spacing: between the starts of any two kernels. node: from the end
-    of a graph's node to the start of the next. visible: from the end of work until the host can see it.
-    interconnect: a word from host to device, or back. slot: a window on the GPU takes in or gives out a call.
-
-    Of a persistent kernel, reset: from a list's being there to the window's first call. admit: its window takes in a
-    call. ticket: a block takes a tile. release: from the end of a call to the start of one that waited for it.
-    tiles: blocks on each multiprocessor. worker: how many times as long as in a kernel of its own a body lasts there.
-
-    flops, bandwidth, shortest: the duration of calls that say nothing but their cost hints [1/s, bytes/s, s].
+    Attributes:
+        name: shown in errors.
+        multiprocessors: how many there are.
+        threads, blocks, registers, shared: limits of one multiprocessor; shared memory in bytes.
+        resident: how many kernels run at a time at most.
+        contention: a block lasts 1 + contention x times as long if other kernels hold a share x of the threads of its
+            multiprocessor when it starts.
+        speed: of a multiprocessor, relative to the GPU on which durations were measured.
+        reference: the GPU on which durations were measured, if it is another one.
+        dispatch: time from a call of the driver until the device has the command [s], as all times that follow.
+        chain: from the end of a kernel to the start of the next on its stream.
+        mark: what an event between two kernels adds.
+        crossing: from the end of a kernel to the start of one that waits for it on another stream.
+        spacing: between the starts of any two kernels.
+        node: from the end of a node of a graph to the start of the next.
+        visible: from the end of work until the host can see it.
+        interconnect: for a word from host to device, or back.
+        slot: for a window on the GPU to take in or give out a call.
+        reset: persistent kernel: from the arrival of a list to the first call of the window.
+        admit: persistent kernel: for the window to take in a call.
+        ticket: persistent kernel: for a block to take a tile.
+        release: persistent kernel: from the end of a call to the start of one that waited for it.
+        tiles: persistent kernel: blocks on each multiprocessor.
+        worker: persistent kernel: how many times as long a body lasts as in a kernel of its own.
+        flops, bandwidth, shortest: give the duration of calls that have only cost hints [1/s, bytes/s, s].
+        host: times of the host.
     """
 
     name: str
@@ -103,7 +117,7 @@ class GpuSpec:
     host: HostSpec = field(default_factory=HostSpec)
 
     def __post_init__(self) -> None:
-        """Refuse a machine that could not run anything, and time that runs backwards."""
+        """Refuse a machine that could not run anything, and times that are negative or infinite."""
         for name in ("multiprocessors", "threads", "blocks", "registers", "shared", "resident", "tiles"):
             if getattr(self, name) < 1:
                 raise ValueError(f"GPU {self.name!r} has {name}={getattr(self, name)}; give at least 1")
@@ -138,11 +152,11 @@ class GpuSpec:
         return -(-shape.blocks // (held * self.multiprocessors))
 
     def block_seconds(self, shape: LaunchShape, seconds: float) -> float:
-        """Return how long each block runs, for a kernel that lasts so long alone where its duration was taken."""
+        """Return how long each block of a kernel runs, given the duration of the kernel where it was measured [s]."""
         return seconds / ((self.reference or self).waves(shape) * self.speed)
 
     def estimate(self, cost: Cost) -> float:
-        """Return a duration for a call of which nothing is known but its cost hints [s]."""
+        """Return a duration for a call of which only the cost hints are known [s]."""
         return max(self.shortest, cost.flops / self.flops, cost.bytes / self.bandwidth)
 
 

@@ -1,15 +1,15 @@
-"""A persistent kernel that takes tiles by tickets: the window is on the GPU, and the host hands over whole lists.
+"""A persistent kernel whose blocks take tiles by tickets. The window is on the GPU, and the host launches whole lists.
 
     list --reset--> window --admit--> tickets (kernel, tile) in program order --> free block
                                                 free block --what it waits for has ended, release--> runs
 
 Invariants
-    1. Blocks take tickets in program order, `ticket` apart, and keep a tile until it has run: the window is as long as
-       there are blocks, and what a block waits for was taken before it, so none waits for ever.
-    2. A kernel's tiles start `release` after the last kernel that it waits for has ended. A tile runs `worker` times as
-       long as a block of the kernel does.
-    3. The state of the window is made new until `reset` after the list was there. From then on the window takes in one
-       kernel after another, each for `admit`, whatever blocks do; the first ticket of a kernel comes behind that.
+    1. Blocks take tickets in program order, `ticket` apart, and hold a tile until it has run. What a block waits for
+       was taken before, so no block waits for ever.
+    2. The tiles of a kernel start `release` after the end of the last kernel that it waits for. A tile runs `worker`
+       times as long as a block of the kernel.
+    3. The window is ready `reset` after the list has arrived. It then takes in one kernel after another, each in
+       `admit`, whatever blocks do. Tickets of a kernel can be taken from then on.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from .processors import Kernel
 
 
 class TicketBatch(Batch):
-    """A list run by a persistent kernel."""
+    """A list that a persistent kernel runs."""
 
     def begin(self, runner: Runner, done: Callable[[], None]) -> None:
-        """Let the blocks take tickets from `reset` on."""
+        """Let the blocks take tickets once the window is ready."""
         spec, clock = runner.spec, runner.clock
         self._runner, self._done = runner, done
-        self._next = 0  # kernel whose tickets are next
-        self._blocks = spec.multiprocessors * spec.tiles  # free ones
-        self._counter = 0.0  # when the next ticket can be taken
-        self._taken = [0.0] * len(self.kernels)  # when blocks have the latest tiles that they took
-        self._ready = [0.0] * len(self.kernels)  # when tiles may run, once nothing is upstream
-        self._parked = [0] * len(self.kernels)  # blocks that hold a tile and wait
+        self._next = 0  # the kernel whose tickets are taken next
+        self._blocks = spec.multiprocessors * spec.tiles  # free blocks
+        self._counter = 0.0  # when the next ticket can be taken [s]
+        self._taken = [0.0] * len(self.kernels)  # when the blocks have the tiles that were taken last [s]
+        self._ready = [0.0] * len(self.kernels)  # when tiles may run, once no upstream kernel is left [s]
+        self._parked = [0] * len(self.kernels)  # blocks that hold a tile of the kernel and wait
         self._seconds = [spec.worker * spec.block_seconds(kernel.shape, kernel.seconds) for kernel in self.kernels]
         begin = clock.now + spec.reset
         self._admitted = [begin + n * spec.admit for n in range(1, len(self.kernels) + 1)]
         clock.at(begin, self._take)
 
     def _take(self) -> None:
-        """Free blocks take tickets."""
+        """Let free blocks take tickets."""
         while self._blocks and self._next < len(self.kernels):
             number = self._next
             kernel = self.kernels[number]
@@ -56,7 +56,7 @@ class TicketBatch(Batch):
                 self._run(number, tiles)
 
     def _run(self, number: int, tiles: int) -> None:
-        """Blocks run the tiles they hold, once they all have them."""
+        """Run tiles on the blocks that hold them."""
         kernel = self.kernels[number]
         start = max(self._taken[number], self._ready[number])
         if kernel.start != kernel.start:
@@ -77,7 +77,7 @@ class TicketBatch(Batch):
             self._done()
 
     def _release(self, number: int) -> None:
-        """What waited for a kernel alone goes on `release` later."""
+        """Let the kernels that waited for this one alone start, `release` later."""
         for later in self.freed(number):
             self._ready[later] = self._runner.clock.now + self._runner.spec.release
             if self._parked[later]:

@@ -1,4 +1,4 @@
-"""Calls made virtual: the same names, segments and tags, with launches that the model runs in virtual time."""
+"""Virtual calls: the same names, segments and tags as real calls, with launches that the model runs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, Protocol
 
-from ..calls import AwaitCounts, Emitter, FixedList, Item, KernelCall
-from ..profiles import Need, Profile
-from ..recording import LaunchShape, RecordedLaunch, shape_of
+from ..core.calls import AwaitCounts, Emitter, FixedList, Item, KernelCall
+from ..planning.profiles import Need, Profile
 from .processors import Kernel
+from .recording import LaunchShape, RecordedLaunch, shape_of
 from .spec import GpuSpec
 
 
@@ -18,14 +18,14 @@ class Target(Protocol):
     """What a virtual launch is issued to."""
 
     def issue(self, launch: VirtualLaunch, stream: int) -> None:
-        """Put the launch's kernel on a stream."""
+        """Put the kernel of a launch on a stream."""
         ...
 
 
 class VirtualLaunch:
-    """A launch in virtual time of a call, whose own body, if it has one, runs at the kernel's end.
+    """The launch of a call in virtual time. The body of the call, if it has one, runs at the end of the kernel.
 
-    Planners look for what a call demands of the GPU in `grid`, `block` and `shared`, as they do in a CUDA launch.
+    `grid`, `block` and `shared` show planners what the call demands of the GPU, as in a CUDA launch.
     """
 
     __slots__ = ("_body", "block", "call", "grid", "seconds", "shape", "shared", "target")
@@ -35,7 +35,7 @@ class VirtualLaunch:
         if hasattr(launch, "grid"):
             raise TypeError(
                 f"call {call.name!r} is a CUDA kernel, which virtual time cannot run; record its list on a GPU with "
-                f"simengine_scheduler.ListRecorder and give that to executor 'simulated'"
+                f"simengine_scheduler.gpu_model.ListRecorder and give that to executor 'simulated'"
             )
         self.call = call
         self.target = target
@@ -50,16 +50,16 @@ class VirtualLaunch:
         return Kernel(self.call, self.shape, self.seconds, self._body)
 
     def issue(self, stream: int) -> None:
-        """Put it on a stream of the target."""
+        """Put the kernel on a stream of the target."""
         assert self.target is not None
         self.target.issue(self, stream)
 
 
 class ChargedProfile(Profile):
-    """A planner's profile that tells when it is asked: planners ask once for each call that they plan.
+    """A profile that charges for planning. Planners ask a profile once for each call that they plan.
 
     Args:
-        inner: where needs are looked up.
+        inner: returns the needs.
         planning: called for each call.
     """
 
@@ -69,13 +69,13 @@ class ChargedProfile(Profile):
         self._planning = planning
 
     def need(self, call: KernelCall) -> Need:
-        """Return what a call needs, at the price of planning it."""
+        """Return what a call needs, and charge for planning it."""
         self._planning()
         return self._inner.need(call)
 
 
 class _Pulled:
-    """A fixed list whose calls tell when they are pulled, so that they are checked then."""
+    """A fixed list that charges for a hazard check as each call is pulled."""
 
     def __init__(self, calls: FixedList, checking: Callable[[], None]) -> None:
         self._calls = calls
@@ -88,16 +88,16 @@ class _Pulled:
 
 
 class Twins:
-    """Virtual calls for real ones. A call has one twin for good, so that executors find again what they know of it.
+    """Virtual calls for real ones. A call always gets the same twin, so that executors recognise it.
 
     Args:
         spec: the GPU.
-        target: what the launches are issued to, where they are.
+        target: what launches are issued to, if they are issued.
         emitting: called for each item that a generator yields.
-        checking: called for each call that the executor checks for hazards as it pulls it, before it has it; None for
-            executors that do not.
-        scripts: how many scripts of fixed lists the executor keeps. Calls of such lists are checked as a script is
-            made, and in every run where they come with other emitters, or where there are no scripts.
+        checking: called for each call that the executor checks for hazards, just before it gets the call; None for
+            executors that check none.
+        scripts: how many scripts of fixed lists the executor stores. Calls of fixed lists are checked when their script
+            is made. They are checked in every run if there are no scripts, or if other emitters run beside them.
     """
 
     def __init__(
@@ -113,13 +113,13 @@ class Twins:
         self._emitting = emitting
         self._checking = checking
         self._kept = scripts
-        self._scripts: OrderedDict[tuple[FixedList, ...], None] = OrderedDict()  # those that the executor has
+        self._scripts: OrderedDict[tuple[FixedList, ...], None] = OrderedDict()  # the scripts that the executor has
         self._calls: dict[KernelCall, KernelCall] = {}
         self._lists: dict[FixedList, FixedList] = {}
         self._real: dict[KernelCall, KernelCall] = {}
 
     def emitters(self, emitters: Iterable[Emitter]) -> list[Any]:
-        """Return emitters of twins. What is no emitter is left for the executor to refuse."""
+        """Return emitters of twins. What is no emitter is passed on, and the executor refuses it."""
         if isinstance(emitters, KernelCall | AwaitCounts):
             return emitters  # type: ignore[return-value]
         twins = [self._emitter(emitter) for emitter in emitters]
@@ -136,7 +136,7 @@ class Twins:
         return self._real[twin]
 
     def _script(self, lists: tuple[FixedList, ...], checking: Callable[[], None]) -> None:
-        """Check the calls of lists of which the executor has no script yet, or none any more."""
+        """Charge for the checks of lists of which the executor has no script."""
         if lists not in self._scripts:
             self._scripts[lists] = None
             for _ in chain.from_iterable(lists):

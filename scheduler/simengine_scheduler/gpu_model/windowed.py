@@ -1,16 +1,17 @@
-"""ACS as its paper has it (arXiv 2401.12377), in virtual time: the window on the host, and the window on the GPU.
+"""ACS as in its paper (arXiv 2401.12377), in virtual time: the window on the host, and the window on the GPU.
 
     ACS-SW   emitters --check--> window --ready--> scheduler thread k: launch, wait for its stream, update the window
     ACS-HW   emitters --check, send--> interconnect --> window of the GPU --ready--> multiprocessors
                  ^ at most `listed` calls not known to have ended <-- interconnect -- ends
 
 Invariants
-    1. A call starts once everything before it that conflicts has left the window: it was seen to end there.
-    2. ACS-SW: a scheduler thread has one kernel in flight on a stream of its own, and the host learns of its end by
-       that thread's wait. One more thread takes calls in, each for its hazard check against the calls in the window.
-    3. ACS-HW: the host checks against a list that may still hold calls that have ended; those do no harm, since the
-       GPU drops them. It sends while its list has room. The GPU takes a call into a slot when one is free, and neither
-       a start nor an end needs the host. Emitters that await a call learn of its end as the host does.
+    1. A call starts once all earlier calls that conflict with it have left the window, which has seen them end.
+    2. ACS-SW: a scheduler thread has one kernel in flight on a stream of its own, and waits for its end. One more
+    thread
+       takes calls into the window, each after its hazard check against the calls there.
+    3. ACS-HW: the host checks a call against a list of at most `listed` calls, and sends it to the GPU. Some of these
+       calls may have ended, which the GPU knows. The GPU takes a call into a slot when one is free. Starts and ends do
+       not involve the host. Emitters that await a call learn of its end when the host does.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from ..calls import Emitter, FixedList
-from ..emission import Feeder
+from ..core.calls import Emitter, FixedList
+from ..core.emission import Feeder
+from ..core.policies import ORDER_POLICIES
+from ..core.window import Window
 from ..executors.base import Options
-from ..policies import ORDER_POLICIES
-from ..trace import Step, Trace
-from ..window import Window
+from ..tracing.events import Step
+from ..tracing.trace import Trace
 from .clock import Clock, Process, Signal
 from .device import Device
 from .processors import Kernel
@@ -32,7 +34,7 @@ from .spec import GpuSpec
 
 
 class _Acs:
-    """What both forms share: window, feeder, the log and its kernels, by sequence number of the run."""
+    """What both forms share: window, feeder, log, and kernels by sequence number of the run."""
 
     def __init__(self, options: Options, spec: GpuSpec, clock: Clock, trace: Trace, emitters: Iterable[Emitter]):
         self.spec, self.clock, self.trace = spec, clock, trace
@@ -41,17 +43,19 @@ class _Acs:
         self.choose = ORDER_POLICIES[options.policy]
         self.known: set[int] = set()  # calls that the host knows to have ended
         self.feeder = Feeder(emitters, self.known.__contains__)
-        self._made = [type(emitter) is FixedList for emitter in emitters]  # before the run, by emitter
+        self._made = [
+            type(emitter) is FixedList for emitter in emitters
+        ]  # by emitter, whether its calls were made before the run
         self.kernels: list[Kernel] = []
-        self.news = Signal(clock)  # something has ended, or there is room
+        self.news = Signal(clock)  # a call has ended, or the window can take one
 
     def taking(self) -> float:
-        """What the latest call costs its emitter and the taking of it, but for checks [s]."""
+        """Return the time to emit and take in the latest call, without its hazard check [s]."""
         host = self.spec.host
         return host.keep + (0.0 if self._made[self.feeder.emitter] else host.emit)
 
     def begin(self, seq: int, row: int) -> Kernel:
-        """A call leaves the window for a row; returns its kernel."""
+        """Start a call on a row of the trace. Returns its kernel."""
         self.window.start(seq)
         kernel = self.kernels[seq]
         kernel.issue = self.clock.now
@@ -59,12 +63,12 @@ class _Acs:
         return kernel
 
     def finish(self, seq: int, row: int) -> None:
-        """The window learns of a call's end."""
+        """Note that the window learns of the end of a call."""
         self.window.complete(seq)
         self.trace.log.append(Step("observe", seq, row))
 
     def learn(self, seq: int) -> None:
-        """The host learns of a call's end."""
+        """Note that the host learns of the end of a call."""
         self.known.add(seq)
         self.feeder.release(seq)
         self.news.fire()
@@ -79,14 +83,14 @@ class AcsSoftware(_Acs):
 
     def __init__(self, options: Options, spec: GpuSpec, clock: Clock, trace: Trace, emitters: Iterable[Emitter]):
         super().__init__(options, spec, clock, trace, emitters)
-        self.work = Signal(clock)  # a call is ready, or nothing will be any more
+        self.work = Signal(clock)  # a call is ready, or no call will be
         self.over = False
         clock.spawn(self._take_in())
         for number in range(options.streams):
             clock.spawn(self._serve(number, self.device.add_stream()))
 
     def _take_in(self) -> Process:
-        """The thread that fills the window."""
+        """Run the thread that fills the window."""
         host, window = self.spec.host, self.window
         while True:
             call = None if window.full else self.feeder.pull()
@@ -105,7 +109,7 @@ class AcsSoftware(_Acs):
         self.work.fire()
 
     def _serve(self, number: int, stream: int) -> Process:
-        """A scheduler thread."""
+        """Run a scheduler thread."""
         window, host = self.window, self.spec.host
         ended = Signal(self.clock)
         while True:
@@ -131,14 +135,14 @@ class AcsHardware(_Acs):
 
     def __init__(self, options: Options, spec: GpuSpec, clock: Clock, trace: Trace, emitters: Iterable[Emitter]):
         super().__init__(options, spec, clock, trace, emitters)
-        self.inbox: deque[int] = deque()  # calls that have arrived and found no slot
-        self.free_at = 0.0  # when the window can do the next thing
+        self.inbox: deque[int] = deque()  # calls that have arrived and have no slot yet
+        self.free_at = 0.0  # when the window can take its next action [s]
         self.rows = Rows()
         self.running: dict[int, int] = {}  # call -> row of the trace
         clock.spawn(self._send())
 
     def _send(self) -> Process:
-        """The host."""
+        """Run the host, which sends calls to the GPU."""
         host = self.spec.host
         while True:
             unknown = len(self.kernels) - len(self.known)

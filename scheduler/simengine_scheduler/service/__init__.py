@@ -1,8 +1,8 @@
-"""Several processes, one processor: an owner runs the lists that its clients submit, side by side.
+"""Several processes share one processor: an owner runs the lists that its clients submit, side by side.
 
 In the process that has the GPU or the cores:      In each client:
 
-    with simengine_scheduler.serve("/tmp/owner") as owner:       client = simengine_scheduler.connect("/tmp/owner")
+    with service.serve("/tmp/owner") as owner:        client = service.connect("/tmp/owner")
         owner.join()                                   x = client.allocate("x", 1024)
                                                        scale = client.library("kernels.so", "scale")
                                                        call = ClientCall("scale", scale, ("x",), updates=("x",))
@@ -10,7 +10,8 @@ In the process that has the GPU or the cores:      In each client:
                                                        client.submit(step).wait()
 """
 
-from .client import Client, ClientCall, ClientList, Ticket, connect
+from .calls import ClientCall, ClientList
+from .client import Client, Ticket, connect
 from .errors import ListFailed, OwnerLost, QueueFull, RequestRefused, ServiceError
 from .owner import Owner, serve
 

@@ -29,7 +29,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until SIGINT or SIGTERM, or until a fault; return the exit code."""
+    """Serve until SIGINT or SIGTERM, or until a fault. Returns the exit code."""
     arguments = _arguments(argv)
     given = {name: getattr(arguments, name) for name in ("device", "window", "streams", "workers")}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}

@@ -1,4 +1,4 @@
-"""What clients and their owner say to each other: plain data as JSON over a Unix socket, never pickles.
+"""Messages between clients and their owner: plain data as JSON over a Unix socket, never pickles.
 
 A message is an object whose entry `is` names its kind. File descriptors of shared memory travel beside messages.
 """
@@ -14,19 +14,19 @@ import threading
 from multiprocessing.connection import Connection
 from typing import Any
 
-MAX_BYTES = 1 << 24  # of one message
+MAX_BYTES = 1 << 24  # bytes of one message
 
 Message = dict[str, Any]
 
 
 class MalformedMessage(ValueError):
-    """A message that is not what was expected at its place."""
+    """A message that the protocol does not allow at its place."""
 
 
 class Channel:
-    """One end of a connection. Any thread may send; one thread at a time may receive.
+    """One end of a connection. Any thread may send. One thread at a time may receive.
 
-    A peer whose socket is full and who reads nothing for `patience` seconds is given up.
+    A peer is given up if its socket is full and it reads nothing for `patience` seconds.
     """
 
     def __init__(self, connection: Connection, patience: float | None = None) -> None:
@@ -40,7 +40,7 @@ class Channel:
         self._readable.register(connection.fileno(), select.POLLIN)
 
     def send(self, message: Message, descriptor: int | None = None) -> None:
-        """Send a message, and a file descriptor behind it if given. Raises OSError if the peer is gone or stuck."""
+        """Send a message, and a file descriptor after it if given. Raises OSError if the peer is gone or stuck."""
         data = json.dumps(message, separators=(",", ":")).encode()
         with self._sending:
             self._connection.send_bytes(data)
@@ -48,7 +48,7 @@ class Channel:
                 socket.send_fds(self._socket, [b"\0"], [descriptor])
 
     def receive(self) -> Message:
-        """Wait for a message. Raises EOFError or OSError if the peer is gone, MalformedMessage for what is none."""
+        """Wait for a message. Raises EOFError or OSError if the peer is gone, or MalformedMessage."""
         data = self._connection.recv_bytes(MAX_BYTES)
         try:
             message = json.loads(data)
@@ -59,30 +59,30 @@ class Channel:
         return message
 
     def receive_descriptor(self) -> int:
-        """Take the file descriptor that came behind the message just received."""
+        """Return the file descriptor that came after the latest message."""
         _, descriptors, _, _ = socket.recv_fds(self._socket, 1, 1)
         if len(descriptors) != 1:
             raise OSError("the peer is gone")
         return descriptors[0]
 
     def poll(self, seconds: float | None) -> bool:
-        """Whether a message, or the peer's end, arrives within so many seconds; None waits for ever."""
+        """Whether a message or the end of the connection arrives within some seconds. None waits for ever."""
         return bool(self._readable.poll(None if seconds is None else max(seconds, 0.0) * 1e3))
 
     def hang_up(self) -> None:
         """End the connection, also for a thread that is waiting in `receive`."""
-        with contextlib.suppress(OSError):  # the peer was faster
+        with contextlib.suppress(OSError):  # the peer has ended it
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Give back the file descriptors; whoever sends afterwards gets an OSError."""
+        """Close the file descriptors. Whoever sends afterwards gets an OSError."""
         with self._sending:
             self._socket.close()
             self._connection.close()
 
 
 def take(message: Message, name: str, kind: type | tuple[type, ...]) -> Any:
-    """Return an entry of a message. Raises MalformedMessage unless it is there and of that type."""
+    """Return an entry of a message. Raises MalformedMessage unless the entry exists and has that type."""
     value = message.get(name)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
         expected = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))

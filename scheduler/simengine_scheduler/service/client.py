@@ -1,4 +1,4 @@
-"""The client: what a process does that has its lists run by an owner."""
+"""The client: how a process has its lists run by an owner."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import time
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client as open_connection
 from types import TracebackType
@@ -14,59 +13,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from .calls import ClientCall, ClientList, Kernel
 from .channel import Channel, MalformedMessage, Message
 from .errors import ListFailed, OwnerLost, QueueFull, RequestRefused
-from .wire import access_to_wire, argument_to_wire
 
 _RETRY_SECONDS = 0.02
 _LAST_WORDS_SECONDS = 0.5
-
-Accesses = Sequence[str | Sequence[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    """A kernel that the owner has loaded for a client."""
-
-    name: str
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class ClientList:
-    """A list of calls that the owner knows: submitting it costs one small message."""
-
-    number: int
-    calls: int
-
-
-@dataclass(frozen=True, slots=True)
-class ClientCall:
-    """One call of a client's list, by names of buffers; see `wire.py` for arguments and accesses."""
-
-    name: str
-    kernel: Kernel
-    args: Sequence[Any] = ()
-    reads: Accesses = ()
-    writes: Accesses = ()
-    updates: Accesses = ()
-    grid: Sequence[int] = ()
-    block: Sequence[int] = ()
-    shared: int = 0
-
-    def to_wire(self) -> Message:
-        """Return the call as plain data. Raises TypeError for an argument that no kernel takes."""
-        return {
-            "name": self.name,
-            "kernel": self.kernel.number,
-            "args": [argument_to_wire(i, a) for i, a in enumerate(self.args)],
-            "reads": [access_to_wire(a) for a in self.reads],
-            "writes": [access_to_wire(a) for a in self.writes],
-            "updates": [access_to_wire(a) for a in self.updates],
-            "grid": [int(n) for n in self.grid],
-            "block": [int(n) for n in self.block],
-            "shared": int(self.shared),
-        }
 
 
 class Ticket:
@@ -81,15 +33,18 @@ class Ticket:
 
     @property
     def done(self) -> bool:
-        """Whether the list is known to have ended, well or not; asks without waiting."""
+        """Whether the list is known to have ended, with success or not. Does not wait."""
         if self._outcome is False:
             self._client._drain()
         return self._outcome is not False
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until the list has ended; what it wrote may then be read.
+        """Wait until the list has ended. What it wrote may then be read.
 
-        Raises ListFailed if a call failed, TimeoutError after so many seconds, OwnerLost if there is no owner any more.
+        Raises:
+            ListFailed: a call failed.
+            TimeoutError: the list has not ended after `timeout` seconds.
+            OwnerLost: the owner has gone.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while self._outcome is False:
@@ -100,7 +55,10 @@ class Ticket:
 
 
 class Client:
-    """A connection to an owner, for one thread; made by `connect`. Arrays outlive it; what the owner holds does not."""
+    """A connection to an owner, for one thread, made by `connect`.
+
+    Arrays may be used after the connection is closed. What the owner holds for the client may not.
+    """
 
     def __init__(self, channel: Channel, address: str, name: str) -> None:
         self.address, self.name = address, name
@@ -119,10 +77,10 @@ class Client:
     # Memory
 
     def allocate(self, name: str, shape: int | Sequence[int], dtype: Any = np.float32, shared: bool = False) -> Any:
-        """Return a new array of zeros in the owner's memory: of numpy on the host, of CuPy on a GPU.
+        """Return a new array of zeros in the memory of the owner: a NumPy array on the host, a CuPy array on a GPU.
 
-        With `shared` other clients may `attach` it under its name; calls of different clients on it are then ordered by
-        hazards, like those of one. Raises RequestRefused.
+        If `shared`, other clients may `attach` it by its name. Hazards then order the calls of different clients on it,
+        like those of one client. Raises RequestRefused.
         """
         sizes = [int(shape)] if isinstance(shape, int | np.integer) else [int(n) for n in shape]
         request = {"is": "allocate", "name": name, "shape": sizes, "dtype": np.dtype(dtype).str, "shared": shared}
@@ -133,7 +91,7 @@ class Client:
         return self._array(self._request({"is": "attach", "name": name}))
 
     def free(self, name: str) -> None:
-        """Give a buffer back. Raises RequestRefused while a list uses it."""
+        """Free a buffer. Raises RequestRefused while a list uses it."""
         self._request({"is": "free", "name": name})
 
     def _array(self, reply: Message) -> Any:
@@ -149,19 +107,20 @@ class Client:
     # Kernels
 
     def library(self, path: str | os.PathLike[str], symbol: str, status: bool = False) -> Kernel:
-        """Load a host function of a shared library; see `HostLaunch` for what it receives.
+        """Load a host function of a shared library. `HostLaunch` describes what it receives.
 
-        With `status` it returns an int32, and any but 0 is a failure of the call. Raises RequestRefused.
+        If `status`, the function returns an int32, and any value but 0 means that the call failed. Raises
+        RequestRefused.
         """
         path = os.path.abspath(path)
         return self._kernel(symbol, {"library": path, "symbol": symbol, "status": status})
 
     def function(self, name: str) -> Kernel:
-        """A Python function that the owner offers. Raises RequestRefused."""
+        """Return a Python function that the owner offers. Raises RequestRefused."""
         return self._kernel(name, {"function": name})
 
     def cuda(self, source: str, symbol: str, options: Sequence[str] = ()) -> Kernel:
-        """Compile CUDA source at the owner, its function declared `extern "C"`. Raises RequestRefused."""
+        """Compile CUDA source at the owner. The function is declared `extern "C"`. Raises RequestRefused."""
         return self._kernel(symbol, {"source": source, "symbol": symbol, "options": list(options)})
 
     def cubin(self, path: str | os.PathLike[str], symbol: str) -> Kernel:
@@ -176,8 +135,8 @@ class Client:
     def define(self, calls: Sequence[ClientCall], graph: bool = False) -> ClientList:
         """Make a list known to the owner.
 
-        With `graph` an owner of a GPU keeps it as a CUDA graph and issues it as one call: much cheaper where calls are
-        small, but where clients share a buffer, they then wait for each other's lists rather than calls.
+        If `graph`, an owner of a GPU stores the list as a CUDA graph and issues it as one call. This is much cheaper if
+        calls are small. Clients that share a buffer then wait for whole lists of each other, not for calls.
 
         Raises RequestRefused for unknown buffers or arguments that do not fit.
         """
@@ -189,12 +148,13 @@ class Client:
         self._request({"is": "forget", "list": calls.number})
 
     def submit(self, calls: ClientList, timeout: float | None = None) -> Ticket:
-        """Have a list run; returns at once, while there is room in the queue.
+        """Submit a list. Returns at once, unless the queue is full.
 
-        Lists run in the order of submission where they touch the same buffers. If one fails, those submitted before
-        this client heard of it are left out, and fail too. On a GPU what the current stream holds is waited for first.
+        Lists that touch the same buffers run in the order of submission. If a list fails, the lists that were submitted
+        before this client heard of it are left out, and fail too. On a GPU the client first waits for its current
+        stream.
 
-        Raises QueueFull if there is no room after `timeout` seconds (None waits for ever).
+        Raises QueueFull if the queue is still full after `timeout` seconds. None waits for ever.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while len(self._tickets) >= self.limit:
@@ -216,7 +176,7 @@ class Client:
     # Ends
 
     def close(self) -> None:
-        """Leave the owner: lists that are queued are dropped, those running finish, buffers are freed."""
+        """Leave the owner. It drops lists that are queued, finishes those that run, and frees the buffers."""
         if self._lost is None:
             self._lost = OwnerLost(f"client {self.name!r} has been closed; connect again")
             self._finalizer()
@@ -248,7 +208,7 @@ class Client:
             self._channel.send(message)
         except OSError as error:
             while self._receive(time.monotonic() + _LAST_WORDS_SECONDS):
-                pass  # it may have said why
+                pass  # a message may say why
             self._lose(f"the owner at {self.address} does not listen any more ({error}); start it again")
 
     def _drain(self) -> None:
@@ -256,7 +216,7 @@ class Client:
             pass
 
     def _receive(self, deadline: float | None) -> bool:
-        """Take in one message; False if none has come by the deadline."""
+        """Receive one message. Returns False if none has come by the deadline."""
         if self._lost is not None:
             raise self._lost
         try:
@@ -294,9 +254,16 @@ def _leave(channel: Channel) -> None:
 def connect(
     address: str, *, name: str | None = None, authkey: bytes | None = None, timeout: float | None = 10.0
 ) -> Client:
-    """Connect to the owner at an address; within `timeout` seconds it may still be starting.
+    """Connect to the owner at an address.
 
-    `name` appears in errors and traces. Raises OwnerLost if nobody listens, or the owner refuses the authkey.
+    Args:
+        address: path of its Unix socket.
+        name: of this client, shown in errors and traces.
+        authkey: the secret of the owner, if it has one.
+        timeout: how long the owner may take to start [s].
+
+    Raises:
+        OwnerLost: nobody listens, or the owner refuses the authkey.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:

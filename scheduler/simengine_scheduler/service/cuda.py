@@ -1,7 +1,7 @@
-"""The multi-process mode on a GPU: device memory of the owner, opened by clients through CUDA IPC, and kernels by name.
+"""The service on a GPU: memory of the owner, which clients open through CUDA IPC, and kernels.
 
-Every buffer is an allocation of its own of whole 2 MiB pages: CUDA shares an allocation's pages as a whole, and another
-client's memory must not be among them.
+Every buffer is an allocation of its own, of whole 2 MiB pages. CUDA shares the pages of an allocation as a whole, and
+no page may hold memory of another client.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..calls import Launch
-from ..driver import is_cuda_fault
-from ..launch import BufferSet, CudaLaunch
+from ..core.calls import Launch
+from ..cuda.driver import is_cuda_fault
+from ..launch.arguments import BufferSet
+from ..launch.cuda import CudaLaunch
 from .channel import Message, take
 from .memory import Block
 from .wire import CallMessage
@@ -39,22 +40,22 @@ class CudaBlock:
         self._handle: bytes = runtime.ipcGetMemHandle(self.ptr)
 
     def describe(self) -> Message:
-        """What a client needs to open it."""
+        """Return what a client needs to open the memory."""
         return {"handle": self._handle.hex()}
 
     def free(self) -> None:
-        """Give the memory back; waits for the device."""
+        """Free the memory. Waits for the device."""
         ptr, self.ptr = self.ptr, 0
         if ptr:
             try:
                 self._runtime.free(ptr)
             except self._runtime.CUDARuntimeError as error:
-                if not is_cuda_fault(error):  # a lost context has taken its memory with it
+                if not is_cuda_fault(error):  # the memory of a lost context is gone
                     raise
 
 
 class _Opened:
-    """In a client: a mapping of the owner's memory, closed with the last array on it."""
+    """In a client: a mapping of memory of the owner, which is closed with the last array on it."""
 
     def __init__(self, handle: bytes) -> None:
         from cupy.cuda import runtime
@@ -63,12 +64,12 @@ class _Opened:
         self.ptr = int(runtime.ipcOpenMemHandle(handle))
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # when the interpreter ends, CUDA may have ended before
+        with contextlib.suppress(Exception):  # at the end of the interpreter CUDA may have ended before
             self._runtime.ipcCloseMemHandle(self.ptr)
 
 
 def open_array(message: Message, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """In a client: the CuPy array in memory that the owner has described."""
+    """Return, in a client, the CuPy array in memory that the owner has described."""
     import cupy
 
     opened = _Opened(bytes.fromhex(take(message, "handle", str)))
@@ -78,7 +79,7 @@ def open_array(message: Message, shape: tuple[int, ...], dtype: np.dtype[Any]) -
 
 
 def finish_current_stream() -> None:
-    """In a client: wait for what it has put on its current stream, so that the owner's kernels come after it."""
+    """Wait, in a client, for its current stream, so that kernels of the owner come after that work."""
     import cupy
 
     cupy.cuda.get_current_stream().synchronize()
@@ -101,7 +102,7 @@ class CudaKernels:
         return device
 
     def allocate(self, nbytes: int) -> Block:
-        """Return new memory."""
+        """Return new memory, zeroed."""
         return CudaBlock(nbytes)
 
     def load(self, message: Message) -> Any:
@@ -116,7 +117,7 @@ class CudaKernels:
         name = take(message, "symbol", str)
         try:
             kernel = self._cupy.RawModule(**module).get_function(name)
-            _ = kernel.attributes  # loads it now rather than at the first launch
+            _ = kernel.attributes  # loads the kernel here rather than at its first launch
         except Exception as error:
             raise ValueError(f"kernel {name!r} cannot be loaded: {error}") from error
         return kernel

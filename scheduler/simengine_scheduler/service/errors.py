@@ -1,18 +1,18 @@
-"""Errors of the multi-process mode."""
+"""Errors of the service."""
 
 from __future__ import annotations
 
 
 class ServiceError(RuntimeError):
-    """Something that several processes did together went wrong."""
+    """An error of the service; the base of those below."""
 
 
 class RequestRefused(ServiceError, ValueError):
-    """The owner refused a request; nothing of it was done, and the client can go on."""
+    """The owner refused a request and did nothing. The client can go on."""
 
 
 class ListFailed(ServiceError):
-    """A submitted list did not run to its end; `call` names the call that failed, and what followed it did not run."""
+    """A submitted list did not run to its end. `call` names the call that failed. Later calls did not run."""
 
     def __init__(self, message: str, call: str) -> None:
         super().__init__(message)
@@ -20,8 +20,8 @@ class ListFailed(ServiceError):
 
 
 class QueueFull(ServiceError):
-    """A client's queue had no room in time; nothing was submitted."""
+    """The queue of a client was full for too long. Nothing was submitted."""
 
 
 class OwnerLost(ServiceError):
-    """The owner has closed or died, or lost its CUDA context; this client cannot go on."""
+    """The owner has closed or died, or has lost its CUDA context. The client cannot go on."""

@@ -5,13 +5,16 @@
     session queue  -+
 
 Invariants
-    1. Queues, turns and counts are touched under the lock only. Nothing is sent or run under it.
-    2. A submission is flying from its first pulled call until its fence has completed. The emitter is idle while any is
-       flying, so that new submissions join a run, and ends when none is: an owner without work takes no processor time.
-    3. Of a lost client nothing is pulled any more but the fences of what is flying. With the last of them it is
-       drained, and its memory is freed.
-    4. On a device a fence is an event of the exchange's own behind the list; the emitter queries it. While there are
-       calls to emit only the oldest of each client, for a query costs a tenth of a launch.
+    1. Queues, turns and counts are touched under the lock only. Nothing is sent or run under the lock.
+    2. A submission is flying from its first pulled call until its fence has completed. While a submission is flying,
+    the
+       emitter is idle rather than at its end, so that new submissions join the run. When none is flying, the emitter
+       ends, so that an owner without work takes no processor time.
+    3. Of a lost client only the fences of flying submissions are pulled. When the last of them has completed, the
+    memory
+       of the client is freed.
+    4. On a device a fence is an event behind the list, which the emitter queries. While there are calls to emit, it
+       queries only the oldest fence of each client, because a query takes a tenth of the time of a launch.
 """
 
 from __future__ import annotations
@@ -21,25 +24,24 @@ import time
 from collections import deque
 from collections.abc import Iterator
 
-from ..calls import IDLE, Idle, KernelCall
-from ..driver import Driver, EventPool
-from ..segments import Segments
-from .lists import Submission
-from .session import Session
+from ..core.calls import IDLE, Idle, KernelCall
+from ..core.segments import Segments
+from ..cuda.driver import Driver, EventPool
+from .lists import Submission, Submitter
 
-_BATCH = 8  # calls that are taken at once: the lock costs as much as they do
+_BATCH = 8  # calls that are taken under one lock, which takes as long as they do
 
 
 class Exchange:
-    """Feeds an executor from sessions. `driver` is None where calls run to their end when they are issued."""
+    """Feeds an executor from sessions. `driver` is None if calls run to their end when they are issued."""
 
     def __init__(self, table: Segments, driver: Driver | None) -> None:
         self._table = table
         self._driver = driver
         self._events = EventPool(driver) if driver is not None else None
-        self._fences: dict[Session, deque[tuple[int, Submission]]] = {}  # (event, submission) on the device
+        self._fences: dict[Submitter, deque[tuple[int, Submission]]] = {}  # (event, submission) on the device
         self._changed = threading.Condition()
-        self._turns: deque[Session] = deque()
+        self._turns: deque[Submitter] = deque()
         self._flying = 0
         self._closed = self._abandoned = False
 
@@ -49,8 +51,8 @@ class Exchange:
             submission.session.queue.append(submission)
             self._take_turns(submission.session)
 
-    def lose(self, session: Session) -> None:
-        """A client is gone: drop its queue, and free what it has once nothing of it is flying."""
+    def lose(self, session: Submitter) -> None:
+        """Drop the queue of a client that is gone, and free what it has once nothing of it is flying."""
         with self._changed:
             session.lost = True
             session.queue.clear()
@@ -59,16 +61,16 @@ class Exchange:
             session.release()
 
     def wait(self) -> bool:
-        """Block until there is something to emit; False once the exchange is closed."""
+        """Block until there is something to emit. Returns False once the exchange is closed."""
         with self._changed:
             while not self._turns and not self._closed:
                 self._changed.wait()
             return not self._closed
 
     def close(self, abandon: bool = False) -> None:
-        """Let `wait` return False; runs end when what is flying has ended, once all sessions are lost.
+        """Let `wait` return False. A run ends when all sessions are lost and nothing is flying.
 
-        With `abandon` nothing is freed any more: the context is lost, and has taken everything with it.
+        If `abandon`, nothing is freed, because everything is gone with the lost context.
         """
         with self._changed:
             self._closed = True
@@ -76,12 +78,12 @@ class Exchange:
             self._changed.notify_all()
 
     def destroy(self) -> None:
-        """Give back events, once no run is going on."""
+        """Destroy events, once no run is under way."""
         if self._events is not None:
             self._events.close()
 
     def emit(self) -> Iterator[KernelCall | Idle]:
-        """The emitter of one run."""
+        """Yield the calls of one run."""
         while True:
             calls = self._next()
             if calls:
@@ -91,7 +93,7 @@ class Exchange:
             self._query(thoroughly=not calls)
             if not calls:
                 if self._driver is not None:
-                    time.sleep(0)  # lets other threads receive: the executor asks again at once
+                    time.sleep(0)  # lets other threads receive, because the executor asks again at once
                 yield IDLE
 
     def _next(self) -> list[KernelCall]:
@@ -112,13 +114,13 @@ class Exchange:
                     turns.popleft()
         return calls
 
-    def _take_turns(self, session: Session) -> None:
+    def _take_turns(self, session: Submitter) -> None:
         if session not in self._turns:
             self._turns.append(session)
             self._changed.notify_all()
 
     def _ended(self, submission: Submission, stream: int) -> None:
-        """The fence of a submission is issued: on the host it has thereby completed."""
+        """Note that the fence of a submission is issued. On the host it has thereby completed."""
         if self._driver is None or self._events is None:
             self._finish(submission)
             return
@@ -127,7 +129,7 @@ class Exchange:
         self._fences.setdefault(submission.session, deque()).append((event, submission))
 
     def _query(self, thoroughly: bool) -> None:
-        """Report the submissions whose fences have completed on the device: of each client all, or the oldest."""
+        """Report submissions whose fences have completed on the device: all of each client, or only the oldest."""
         if self._driver is None or self._events is None:
             return
         for session, fences in list(self._fences.items()):
@@ -147,7 +149,7 @@ class Exchange:
         session = submission.session
         with self._changed:
             self._flying -= 1
-            session.flying -= 1  # before the report: the client may submit the next at once
+            session.flying -= 1  # before the report, since the client may submit the next list at once
             drained = session.lost and session.flying == 0
         session.report(submission)
         if drained:

@@ -1,7 +1,7 @@
-"""The multi-process mode on the host: anonymous shared memory, and kernels from shared libraries.
+"""The service on the host: anonymous shared memory, and kernels from shared libraries.
 
-Memory has no name that could outlive a crash: its file descriptor travels through the socket, and it is gone with the
-last process that maps it.
+Memory has no name that could remain after a crash. Its file descriptor travels through the socket, and the memory is
+freed with the last process that maps it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from ..calls import Launch
-from ..launch import Buffer, BufferSet, HostLaunch, PythonLaunch
+from ..core.calls import Launch
+from ..launch.arguments import Buffer, BufferSet
+from ..launch.host import HostLaunch, PythonLaunch
 from .channel import Message, take
 from .memory import Block
 from .wire import CallMessage
@@ -35,11 +36,11 @@ class HostBlock:
         self.ptr = int(self.bytes.ctypes.data)
 
     def describe(self) -> Message:
-        """What a client needs beside the file descriptor: nothing."""
+        """Return what a client needs beside the file descriptor: nothing."""
         return {}
 
     def free(self) -> None:
-        """Give the memory back; a client that still maps it keeps its pages."""
+        """Free the memory. Its pages stay as long as a client maps them."""
         self.bytes = self._map = None
         if self.descriptor is not None:
             os.close(self.descriptor)
@@ -51,17 +52,17 @@ def _anonymous_file(nbytes: int) -> int:
         with tempfile.TemporaryFile() as file:
             file.truncate(nbytes)
             return os.dup(file.fileno())
-    import fcntl  # where there is memfd_create, there it is too; `import scheduler` must work without
+    import fcntl  # not on every system, but wherever memfd_create is
 
     descriptor = os.memfd_create("scheduler", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, nbytes)
-    # A client that could shrink the file would kill the owner at the next access.
+    # If a client could shrink the file, the next access would kill the owner.
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
     return descriptor
 
 
 def map_array(descriptor: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """In a client: the array in memory whose file descriptor has come; it holds the memory as long as it lives."""
+    """Return, in a client, the array in memory whose file descriptor has come. The array keeps the memory alive."""
     try:
         shared = mmap.mmap(descriptor, os.fstat(descriptor).st_size)
     finally:
@@ -82,7 +83,7 @@ class HostKernels:
         return nullcontext()
 
     def allocate(self, nbytes: int) -> Block:
-        """Return new memory."""
+        """Return new memory, zeroed."""
         return HostBlock(nbytes)
 
     def load(self, message: Message) -> Any:

@@ -3,14 +3,14 @@
     call 0   call 1   ...   call n-1   fence
        every call writes a segment that the fence reads
 
-The fence is a call like the others: hazards put it behind all calls of its list, and the calls of the same list, when
-it is submitted again, behind it. So a list runs at most once at a time, in the order of submission, while lists that
-share no buffer with it, those of other clients above all, run beside it.
+The fence is a call like the others. Hazards put it behind all calls of its list. If the list is submitted again, its
+calls come after the fence. So a list runs at most once at a time, in the order of submission. Lists that share no
+buffer with it, such as those of other clients, run beside it.
 
-A list may be kept as one CUDA graph. It is then one call, which touches all that its calls touch.
+A list may be stored as one CUDA graph. It is then one call, which touches all that its calls touch.
 
-A guard keeps what fails inside its list: the executor never sees the error, the rest of the list is left out, and so
-are lists that the client had submitted before it could know of the failure, since they may build on what is missing.
+A guard confines a failure to its list. The executor does not see the error, and the rest of the list is left out. Lists
+that the client submitted before it could know of the failure are left out too, since they may need what is missing.
 """
 
 from __future__ import annotations
@@ -18,33 +18,76 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from ..calls import KernelCall, Launch, Tag
-from ..driver import Driver
-from ..graphs import dependencies
-from ..segments import Segments
+from ..core.calls import KernelCall, Launch, Tag
+from ..core.dependencies import dependencies
+from ..core.segments import Segments
+from ..cuda.driver import Driver
+from .memory import SharedArray
 from .wire import Access, CallMessage
 
-if TYPE_CHECKING:
-    from .session import Session
+
+class Submitter(Protocol):
+    """What lists and the exchange know of the session that submitted a list.
+
+    Attributes:
+        name: of the client.
+        slot: a number that no other connected client has.
+        lost: whether the client is gone.
+        queue: submissions of which no call has been pulled.
+        flying: how many submissions have been begun and have not ended.
+        failures: how many lists have failed.
+        failed_call, failure: the call of the latest failure, and what it raised.
+        buffers: the client's memory by name.
+    """
+
+    name: str
+    slot: int
+    lost: bool
+    queue: deque[Submission]
+    flying: int
+    failures: int
+    failed_call: str
+    failure: str
+    buffers: dict[str, SharedArray]
+
+    def begin(self, table: Segments, ended: Callable[[Submission, int], None]) -> None:
+        """Take the next submission from the queue."""
+        ...
+
+    def pull(self) -> KernelCall | None:
+        """Return the next call of the submission begun last, or None when there is none left."""
+        ...
+
+    def fail(self, submission: Submission) -> None:
+        """Note that a call of a submission failed."""
+        ...
+
+    def report(self, submission: Submission) -> None:
+        """Tell the client that a submission has ended."""
+        ...
+
+    def release(self) -> None:
+        """Free everything that the client has."""
+        ...
 
 
 @dataclass(eq=False, slots=True)
 class Submission:
-    """One run of a list. `known` is the number of failures its client knew of when it submitted."""
+    """One run of a list. `known` is the number of failures that its client knew of when it submitted the list."""
 
-    session: Session
+    session: Submitter
     definition: Definition
     ticket: int
     known: int
-    failed: str = ""  # the name of the call that failed, here or in the list for whose failure this one was left out
+    failed: str = ""  # the call that failed, in this list or in the one because of which this list was left out
     error: str = ""
-    first: bool = False  # whether it failed here
+    first: bool = False  # whether the failure was in this list
 
 
 class Guard:
-    """Runs a call's launch, unless its list has failed or its client is gone."""
+    """Issues the launch of a call, unless its list has failed or its client is gone."""
 
     __slots__ = ("_definition", "_name", "launch")
 
@@ -75,7 +118,7 @@ class Guard:
 
 
 class GraphLaunch:
-    """A list as an executable graph. What CUDA refuses when it is built is raised when it is issued."""
+    """A list as an executable graph. If CUDA cannot build it, the error is raised when it is issued."""
 
     __slots__ = ("_driver", "_error", "_handle")
 
@@ -91,18 +134,20 @@ class GraphLaunch:
     def issue(self, stream: int) -> None:
         """Start the graph on a stream."""
         if self._handle is None:
-            raise RuntimeError(f"its graph cannot be built: {self._error}") from self._error
+            raise RuntimeError(
+                f"the graph of the list cannot be built ({self._error}); define the list with graph=False"
+            ) from self._error
         self._driver.launch_graph(self._handle, stream)
 
     def destroy(self) -> None:
-        """Give the graph back; where it runs, it still completes."""
+        """Destroy the graph. If it runs, it still completes."""
         if self._handle is not None:
             self._driver.destroy_graph(self._handle)
             self._handle = None
 
 
 class Fence:
-    """The last call of a list: hands its submission on to `ended`, which reports it once the fence has completed."""
+    """The last call of a list. It hands the submission to `ended`, which reports it once the fence has completed."""
 
     __slots__ = ("_definition", "_ended")
 
@@ -119,8 +164,8 @@ class Fence:
 class Definition:
     """A list that may be submitted again and again."""
 
-    number: int  # by which the client knows it
-    place: int  # the lowest that was free in its session: names of segments repeat
+    number: int  # by which the client names it
+    place: int  # the lowest that was free in its session, so that names of segments repeat
     messages: tuple[CallMessage, ...]
     launches: tuple[Launch, ...]
     driver: Driver | None
@@ -128,17 +173,17 @@ class Definition:
     buffers: frozenset[str]  # names of the buffers it touches
     calls: tuple[KernelCall, ...] = ()
     fence: KernelCall | None = None
-    running: deque[Submission] = field(default_factory=deque)  # issued in part; only the first may issue calls
+    running: deque[Submission] = field(default_factory=deque)  # submissions under way; only the first may issue calls
 
     def is_fault(self, error: BaseException) -> bool:
         """Whether an error has ended the CUDA context."""
         return self.driver is not None and self.driver.is_fault(error)
 
-    def bind(self, session: Session, table: Segments, ended: Callable[[Submission, int], None]) -> None:
+    def bind(self, session: Submitter, table: Segments, ended: Callable[[Submission, int], None]) -> None:
         """Intern segments and make the calls.
 
-        Done where the executor pulls, never on the thread that receives: a hazard tracker must not meet a table that
-        is being extended.
+        This runs where the executor pulls calls, never on the thread that receives, because the table must not grow
+        while a hazard tracker reads it.
         """
 
         def segment(access: Access) -> int:
@@ -175,7 +220,7 @@ class Definition:
         return KernelCall(f"{tag.stage}/list {self.number}", guard, tuple(sorted(read - written)), (), updates, tag=tag)
 
     def drop(self) -> None:
-        """Let go of launches and what they hold; executors may still know the calls."""
+        """Forget launches and what they hold. Executors may still know the calls."""
         self.launches = ()
         for call in self.calls:
             guard: Any = call.launch

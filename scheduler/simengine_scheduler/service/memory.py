@@ -19,17 +19,17 @@ class Block(Protocol):
     descriptor: int | None
 
     def describe(self) -> Message:
-        """What a client must know to map it."""
+        """Return what a client must know to map it."""
         ...
 
     def free(self) -> None:
-        """Give it back."""
+        """Free the memory."""
         ...
 
 
 @dataclass(eq=False, slots=True)
 class SharedArray:
-    """An array that one or more clients hold. `key` is the name of its segments."""
+    """An array that one or several clients hold. `key` is the name of its segments."""
 
     key: str
     block: Block
@@ -39,21 +39,21 @@ class SharedArray:
 
     @property
     def nbytes(self) -> int:
-        """Its size."""
+        """Its size [bytes]."""
         return size_of(self.shape, self.dtype)
 
     def describe(self) -> Message:
-        """What a client must know to map it."""
+        """Return what a client must know to map it."""
         return {**self.block.describe(), "shape": list(self.shape), "dtype": self.dtype.str}
 
 
 def size_of(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
-    """Bytes of an array."""
+    """Return the size of an array [bytes]."""
     return math.prod(shape) * dtype.itemsize
 
 
 def layout_from_wire(message: Message) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Return shape and dtype of a message. Raises ValueError for an array without elements."""
+    """Return the shape and dtype in a message. Raises ValueError for an array without elements."""
     shape = tuple(take(message, "shape", list))
     if any(type(n) is not int for n in shape):
         raise MalformedMessage(f"shape {shape} is not of whole numbers")

@@ -1,11 +1,11 @@
-"""The owner: one process that has the processor, and runs what its clients submit.
+"""The owner: the process that has the processor and runs what its clients submit.
 
     client --socket-- receiving thread: requests, submissions --> exchange --> running thread: executor.run
     client --socket-- receiving thread                                              |
            <---------- done, failed ------------------------------------------------+
 
-A client that dies takes nothing with it: see `exchange.py`. A fault of the device ends the owner, which
-tells every client so. Whoever may open the socket can run code in the owner: it is made for its user alone, and
+The death of a client does not disturb the others; see `exchange.py`. A fault of the device ends the owner, which tells
+every client so. Whoever can open the socket can run code in the owner. Only its user has access to the socket, and
 `authkey` adds a secret.
 """
 
@@ -26,9 +26,10 @@ from multiprocessing.connection import Connection, Listener, answer_challenge, d
 from types import TracebackType
 from typing import Any, Self
 
-from ..driver import CudaDriver, Driver
-from ..executors import Executor, make_executor
-from ..segments import Segments
+from ..core.segments import Segments
+from ..cuda.driver import CudaDriver, Driver
+from ..executors.base import Executor
+from ..registry import make_executor
 from .channel import Channel, MalformedMessage, take
 from .errors import OwnerLost
 from .exchange import Exchange
@@ -36,14 +37,14 @@ from .host import HostKernels
 from .session import Kernels, Session, Shared, failure
 
 _PAUSE_SECONDS = 0.01
-_PATIENCE_SECONDS = 0.2  # a client that keeps to its limit always leaves room for the reports that it is to read
-_PORTION_SECONDS = 0.2  # of a wait on the main thread, between which it can heed signals
+_PATIENCE_SECONDS = 0.2  # a client that respects its limit always has room for reports
+_PORTION_SECONDS = 0.2  # the main thread waits in portions, so that it can handle signals
 _HOST = ("serial", "shuffled", "threads")
 _DEVICE = ("serial", "streams")
 
 
 class Owner:
-    """Listens at `address` until it is closed; made by `serve`."""
+    """Listens at `address` until it is closed. `serve` makes it."""
 
     def __init__(
         self,
@@ -71,14 +72,14 @@ class Owner:
 
     @property
     def clients(self) -> list[str]:
-        """Names of the clients that are connected."""
+        """The names of the clients that are connected."""
         with self._lock:
             return [session.name for session in self._channels.values() if session is not None]
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait until the owner has ended by itself, for so many seconds at most. Raises the fault that ended it.
+        """Wait until the owner has ended by itself, for `timeout` seconds at most. Raises the fault that ended it.
 
-        On the main thread a signal ends it too, after a moment: one that another thread has received wakes nobody.
+        On the main thread a signal ends the wait too, within a moment, even if another thread received it.
         """
         end = math.inf if timeout is None else time.monotonic() + timeout
         while self._runner.is_alive() and (left := end - time.monotonic()) > 0:
@@ -87,7 +88,7 @@ class Owner:
             raise self.failure
 
     def close(self) -> None:
-        """Tell the clients, drop what they have queued, let running calls finish and free everything."""
+        """Tell the clients, drop what they have queued, wait for running calls and free everything."""
         self._end(f"the owner at {self.address} has been closed")
         self._runner.join()
         for thread in (self._acceptor, *self._receivers):
@@ -105,7 +106,7 @@ class Owner:
         self.close()
 
     def _run(self) -> None:
-        """Run by the running thread."""
+        """Run what clients submit, on the running thread."""
         try:
             with self._shared.kernels.thread():
                 while self._exchange.wait():
@@ -132,12 +133,12 @@ class Owner:
         channel.hang_up()
 
     def _accept(self) -> None:
-        """Run by the accepting thread."""
+        """Accept clients, on the accepting thread."""
         with self._listener:
             while True:
                 try:
                     connection = self._listener.accept()
-                except OSError:  # the client was gone before it was accepted, or there are too many open files
+                except OSError:  # the client is gone already, or there are too many open files
                     time.sleep(_PAUSE_SECONDS)
                     continue
                 if self._closing:
@@ -148,7 +149,7 @@ class Owner:
                 self._receivers[-1].start()
 
     def _receive(self, connection: Connection) -> None:
-        """Run by a receiving thread: everything about one client, from its greeting to its end."""
+        """Serve one client from its greeting to its end, on its receiving thread."""
         channel = Channel(connection, _PATIENCE_SECONDS)
         with self._lock:
             self._channels[channel] = None
@@ -203,13 +204,13 @@ class Owner:
 
 
 def _listen(address: str) -> Listener:
-    """Listen at a path. Raises ValueError where another owner does, OwnerLost where the path cannot be used."""
+    """Listen at a path. Raises ValueError if another owner listens there, OwnerLost if the path cannot be used."""
     if os.path.exists(address) and stat.S_ISSOCK(os.stat(address).st_mode):
         with socket.socket(socket.AF_UNIX) as probe:
             try:
                 probe.connect(address)
             except ConnectionRefusedError:
-                os.unlink(address)  # left by an owner that was killed
+                os.unlink(address)  # an owner that was killed left it
             else:
                 raise ValueError(f"another owner listens at {address}; choose another address")
     mask = os.umask(0o177)
@@ -231,18 +232,21 @@ def serve(
     kernels: Kernels | None = None,
     **options: Any,
 ) -> Owner:
-    """Own the processor in this process, and run what clients submit; close the owner, or use it in a `with`.
+    """Own the processor in this process, and run what clients submit. An owner is a context manager.
 
     Args:
         address: path of the Unix socket; None makes one in a new folder (`Owner.address`).
-        executor: `threads`, `serial` or `shuffled` for the host; `streams`, or `serial` with device="cuda", for CUDA.
-        authkey: a secret that clients must know; None relies on the socket's permissions, which are the user's only.
-        limit: lists that a client may have under way; further submissions wait in the client.
-        functions: Python functions that clients may call by name, on the host; they take arrays and numbers.
-        kernels: replaces the processor, e.g. by a fake one in tests.
-        options: of the executor, as for `make_executor`, but for `segments` and `record`.
+        executor: "threads", "serial" or "shuffled" on the host; "streams", or "serial" with device="cuda", on CUDA.
+        authkey: a secret that clients must know. With None only the permissions of the socket protect the owner, which
+            admit its user alone.
+        limit: lists that a client may have under way. Further submissions wait in the client.
+        functions: Python functions of arrays and numbers that clients may call by name, on the host.
+        kernels: replaces the processor, for example by a fake one in tests.
+        options: options of `make_executor`, except `segments` and `record`.
 
-    Raises ValueError for an executor that cannot take in calls while it runs, RuntimeError where it cannot run at all.
+    Raises:
+        ValueError: the executor cannot take in calls while it runs.
+        RuntimeError: the executor cannot run on this machine.
     """
     device = executor == "streams" or options.get("device") == "cuda"
     if executor not in (_DEVICE if device else _HOST):
@@ -250,7 +254,7 @@ def serve(
         raise ValueError(f"executor {executor!r} cannot be shared by clients; choose one of {known}")
     for name in ("segments", "record"):
         if name in options:
-            raise TypeError(f"serve() keeps {name!r} to itself; leave it out")
+            raise TypeError(f"serve() sets option {name!r} itself; leave it out")
     if limit < 1:
         raise ValueError(f"limit={limit} lets no client submit; give at least 1")
     if device and options.get("driver") is None:

@@ -1,4 +1,4 @@
-"""A session: what the owner knows of one client, and how it answers its requests."""
+"""Sessions: what the owner knows of one client, and how it answers requests."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from ..calls import KernelCall, Launch
-from ..driver import Driver
-from ..launch import BufferSet
-from ..segments import Segments
+from ..core.calls import KernelCall, Launch
+from ..core.segments import Segments
+from ..cuda.driver import Driver
+from ..launch.arguments import BufferSet
 from .channel import Channel, MalformedMessage, Message, take
 from .lists import Definition, Submission
 from .memory import Block, SharedArray, layout_from_wire, size_of
 from .wire import BufferAddress, CallMessage, call_from_wire
 
-_LONGEST_ERROR = 2000  # characters of a report: as many reports as the limit allows must fit a socket's buffer
+_LONGEST_ERROR = (
+    2000  # characters of a report, so that the buffer of the socket holds as many reports as the limit allows
+)
 
 
 def _lowest_free(used: Collection[int]) -> int:
@@ -25,7 +27,7 @@ def _lowest_free(used: Collection[int]) -> int:
 
 
 class Kernels(Protocol):
-    """Memory and kernels of the owner's processor; see simengine_scheduler/service/host.py and cuda.py."""
+    """Memory and kernels of the owner's processor, a host (`host.py`) or a GPU (`cuda.py`)."""
 
     memory: str  # `host` or `cuda`: how clients map it
 
@@ -54,7 +56,7 @@ class Shared:
     def __init__(self, kernels: Kernels, driver: Driver | None) -> None:
         self.kernels = kernels
         self.driver = driver
-        self.lock = threading.Lock()  # of the two below, and of the holders of arrays
+        self.lock = threading.Lock()  # guards `slots`, `arrays` and the holders of arrays
         self.arrays: dict[str, SharedArray] = {}
         self.slots: set[int] = set()  # in use
 
@@ -63,7 +65,7 @@ class Shared:
         return self.driver is not None and self.driver.is_fault(error)
 
     def take_slot(self) -> int:
-        """Return the lowest free slot: names of segments repeat, so their table does not grow with every client."""
+        """Return the lowest free slot, so that names of segments repeat and their table does not grow."""
         with self.lock:
             slot = _lowest_free(self.slots)
             self.slots.add(slot)
@@ -71,7 +73,7 @@ class Shared:
 
 
 class Session:
-    """One client. Requests are answered on the thread that receives them; `queue` and counts belong to the exchange."""
+    """One client. The thread that receives requests answers them. `queue` and counts belong to the exchange."""
 
     def __init__(self, name: str, channel: Channel, shared: Shared, limit: int) -> None:
         self.name = name
@@ -96,7 +98,7 @@ class Session:
     # Requests, on the receiving thread
 
     def answer(self, message: Message) -> None:
-        """Do what a request asks and reply. Raises ValueError, TypeError, OSError or MemoryError to refuse it."""
+        """Do what a request asks, and reply. Raises ValueError, TypeError, OSError or MemoryError to refuse it."""
         kind = message["is"]
         request = getattr(self, f"_answer_{kind}", None)
         if request is None:
@@ -192,7 +194,7 @@ class Session:
         self._reply({"list": number})
 
     def _launch(self, call: CallMessage) -> Launch:
-        """Bind a call's kernel to its arguments."""
+        """Bind the kernel of a call to its arguments."""
         if not 0 <= call.kernel < len(self._kernels):
             raise ValueError(f"call {call.name!r} names kernel {call.kernel} of {len(self._kernels)}")
         args = []
@@ -228,7 +230,7 @@ class Session:
         return self._lists[number]
 
     def submission(self, message: Message) -> Submission:
-        """Return what a message submits. Raises ValueError for a list that is not there or a queue that is full."""
+        """Return what a message submits. Raises ValueError for an unknown list or a full queue."""
         definition = self._definition(take(message, "list", int))
         if len(self.queue) + self.flying >= self.limit:
             raise ValueError(f"client {self.name!r} has {self.limit} lists under way already, its limit")
@@ -240,14 +242,14 @@ class Session:
     # The exchange's side, under its lock
 
     def begin(self, table: Segments, ended: Callable[[Submission, int], None]) -> None:
-        """Take the next submission from the queue; its calls are pulled from now on."""
+        """Take the next submission from the queue. `pull` returns its calls from then on."""
         submission = self.queue[0]
         definition = submission.definition
         if definition.fence is None:
             definition.bind(self, table, ended)
         definition.running.append(submission)
         self.flying += 1
-        self.queue.popleft()  # last, so that the list is never seen neither queued nor running
+        self.queue.popleft()  # last, so that the list is at every moment queued or running
         self._pulling, self._fence = iter(definition.calls), definition.fence
 
     def pull(self) -> KernelCall | None:
@@ -260,7 +262,7 @@ class Session:
     # While calls run
 
     def fail(self, submission: Submission) -> None:
-        """A call failed: leave out what the client has submitted without knowing of it."""
+        """Note that a call failed, so that lists which the client submitted before it knew are left out."""
         self.failed_call, self.failure = submission.failed, submission.error
         self.failures += 1
 
@@ -274,10 +276,10 @@ class Session:
         try:
             self._channel.send(message)
         except OSError:
-            self._channel.hang_up()  # gone, or stuck: the receiving thread learns of it
+            self._channel.hang_up()  # the client is gone or stuck, which the receiving thread learns
 
     def release(self) -> None:
-        """Free everything: the client is gone, and nothing of it runs."""
+        """Free everything, once the client is gone and nothing of it runs."""
         for definition in self._lists.values():
             definition.drop()
         self._lists.clear()
@@ -289,5 +291,5 @@ class Session:
 
 
 def failure(ticket: int, call: str, error: str, first: bool) -> Message:
-    """The report of a list that did not run to its end; `first` if the failure was in it."""
+    """Return the report of a list that did not run to its end. `first` says whether the failure was in this list."""
     return {"is": "failed", "ticket": ticket, "call": call, "error": error[:_LONGEST_ERROR], "first": first}

@@ -1,4 +1,4 @@
-"""The calls of a list as messages: what a client writes, and what an owner reads and checks.
+"""The calls of a list as messages, which a client writes and an owner reads and checks.
 
 An argument is one of
 
@@ -42,7 +42,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class CallMessage:
-    """One call, as it has arrived."""
+    """One call, as it arrives."""
 
     name: str
     kernel: int

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simengine_scheduler import KernelCall, Segments, Tiling
-from simengine_scheduler.device.testing import PythonBody
+from simengine_scheduler import KernelCall, Segments
+from simengine_scheduler.launch import Tiling
+from simengine_scheduler.testing.threaded_device import PythonBody
 
 FIELDS, PARTS = 5, 6
 

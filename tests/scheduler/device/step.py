@@ -15,7 +15,7 @@ import sys
 from typing import Any
 
 from simengine import Simulation
-from simengine_scheduler.trace import Counters
+from simengine_scheduler.tracing.events import Counters
 from tests.emission.worlds import ant, ant_start
 from tests.gpu.compare import state_bits
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from simengine_scheduler.device.cuda import CudaPrograms
 from simengine_scheduler.device.linking import compile_body
+from simengine_scheduler.device.programs import CudaPrograms
 from simengine_scheduler.device.workers import Kind
 from tests.scheduler.device.test_linking import ELF, body
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simengine_scheduler import KernelCall, PythonLaunch, Segments
+from simengine_scheduler.core.hazards import conflict, conflict_whole
 from simengine_scheduler.device.image import STRIDE, Image, build_image, window_memory
 from simengine_scheduler.device.occupancy import Multiprocessors, Need, joint_grids
-from simengine_scheduler.device.testing import PythonBody
 from simengine_scheduler.device.workers import Kind
-from simengine_scheduler.hazards import conflict, conflict_whole
+from simengine_scheduler.testing.threaded_device import PythonBody
 from tests.scheduler.device.programs import random_program
 
 SMALL = Multiprocessors(number=2)

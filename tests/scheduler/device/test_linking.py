@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from simengine_scheduler.device.body import DeviceBody
 from simengine_scheduler.device.linking import compile_body, link_worker, management, refuse_whole_blocks
+from simengine_scheduler.launch.tasks import DeviceBody
 
 pytest.importorskip("cuda.bindings.nvjitlink")
 ARCH = 90

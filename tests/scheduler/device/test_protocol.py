@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simengine_scheduler import AwaitCounts, CallError, KernelCall, Segments, Tiling, validate
-from simengine_scheduler.device.testing import PythonBody, ThreadedDevice, build
+from simengine_scheduler import AwaitCounts, CallError, KernelCall, Segments, validate
 from simengine_scheduler.executors.base import Options
+from simengine_scheduler.launch import Tiling
+from simengine_scheduler.testing.threaded_device import PythonBody, ThreadedDevice, build
 from tests.scheduler.device.programs import random_program
 
 
@@ -149,8 +150,8 @@ def test_the_protocol_has_no_races(merged: bool) -> None:
     program = """
 import sys
 from pathlib import Path
-from simengine_scheduler.device.testing import ThreadedDevice
-from simengine_scheduler.executors.base import Options
+from simengine_scheduler import Options
+from simengine_scheduler.testing.threaded_device import ThreadedDevice
 from tests.scheduler.device.programs import random_program
 
 for seed in range(10):

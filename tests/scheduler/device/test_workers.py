@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simengine_scheduler.device.body import DeviceBody
 from simengine_scheduler.device.workers import Kind, all_to_run, just_these
+from simengine_scheduler.launch.tasks import DeviceBody
 
 BODIES = [DeviceBody(name) for name in "abcdefgh"]
 SETS = st.frozensets(st.sampled_from(BODIES), min_size=1)

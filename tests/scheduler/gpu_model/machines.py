@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-from simengine_scheduler import Cost, KernelCall, LaunchShape, Segments, Tag
-from simengine_scheduler.gpu_model import GpuSpec, HostSpec
-from simengine_scheduler.recording import RecordedCall, RecordedList
+from simengine_scheduler import KernelCall, Segments
+from simengine_scheduler.core import Cost, Tag
+from simengine_scheduler.gpu_model import GpuSpec, HostSpec, LaunchShape
+from simengine_scheduler.gpu_model.recording import RecordedCall, RecordedList
 
 US = 1e-6
 _FREE = (

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from simengine_scheduler import Cost, KernelCall, LaunchShape, PythonLaunch, Tag
-from simengine_scheduler.gpu_model import GPUS
+from simengine_scheduler import KernelCall, PythonLaunch
+from simengine_scheduler.core import Cost, Tag
+from simengine_scheduler.gpu_model import GPUS, LaunchShape
 from simengine_scheduler.gpu_model.clock import Clock
 from simengine_scheduler.gpu_model.device import Device, Graph, Marker
 from simengine_scheduler.gpu_model.driver import BodyFailed, VirtualDriver
 from simengine_scheduler.gpu_model.processors import Kernel
+from simengine_scheduler.gpu_model.recording import RecordedCall
 from simengine_scheduler.gpu_model.virtual import VirtualLaunch
-from simengine_scheduler.recording import RecordedCall
 from tests.scheduler.gpu_model.machines import US, machine, shaped, with_host
 
 COSTS = {"dispatch": 3 * US, "chain": 1 * US, "crossing": 2 * US, "mark": 0.25 * US, "node": 0.5 * US}

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from simengine_scheduler import KernelCall, LaunchShape, PythonLaunch
+from simengine_scheduler import KernelCall, PythonLaunch
+from simengine_scheduler.gpu_model import LaunchShape
 from simengine_scheduler.gpu_model.clock import Clock
 from simengine_scheduler.gpu_model.processors import Kernel, Processors
 from tests.scheduler.gpu_model.machines import US, machine, shaped

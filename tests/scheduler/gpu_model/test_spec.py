@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from simengine_scheduler import Cost, LaunchShape, make_executor
-from simengine_scheduler.gpu_model import GPUS, GpuSpec, HostSpec, gpu_named
+from simengine_scheduler import make_executor
+from simengine_scheduler.core import Cost
+from simengine_scheduler.gpu_model import GPUS, GpuSpec, HostSpec, LaunchShape, gpu_named
 from tests.scheduler.gpu_model.machines import machine, shaped
 
 

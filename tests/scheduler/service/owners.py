@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from simengine_scheduler import BufferSet, ClientCall, Launch, Owner, PythonLaunch, serve
-from simengine_scheduler.service.client import Client, ClientList
+from simengine_scheduler import PythonLaunch
+from simengine_scheduler.core import Launch
+from simengine_scheduler.launch import BufferSet
+from simengine_scheduler.service import Client, ClientCall, ClientList, Owner, serve
 from simengine_scheduler.service.host import HostKernels
 from simengine_scheduler.service.memory import Block
 from simengine_scheduler.service.wire import CallMessage
-from simengine_scheduler.testing import FakeDevice
+from simengine_scheduler.testing.fake_device import FakeDevice
 
 HOST = ["serial", "shuffled", "threads"]
 DEVICE = ["streams", "streams polling", "serial cuda"]

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simengine_scheduler import OwnerLost, connect
+from simengine_scheduler.service import OwnerLost, connect
 from tests.checkout import PYTHONPATH
 from tests.scheduler.service.owners import Blocks, make_owner, mixed, step_of
 from tests.scheduler.service.test_service import BUFFERS, bits, until, with_arrays
@@ -20,7 +20,7 @@ from tests.scheduler.service.test_service import BUFFERS, bits, until, with_arra
 CLIENT = """
 import sys
 import numpy as np
-from simengine_scheduler import ClientCall, connect
+from simengine_scheduler.service import ClientCall, connect
 
 client = connect(sys.argv[1], name="victim")
 arrays = [client.allocate(name, 4, np.uint64) for name in "abc"]

@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simengine_scheduler import Client, ClientCall, ListFailed, OwnerLost, RequestRefused, connect
+from simengine_scheduler.service import Client, ClientCall, ListFailed, OwnerLost, RequestRefused, connect
+from simengine_scheduler.service.calls import Kernel
 from simengine_scheduler.service.channel import Channel, MalformedMessage
-from simengine_scheduler.service.client import Kernel
 from simengine_scheduler.service.wire import (
     Access,
     BufferAddress,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simengine_scheduler import Owner, serve
+from simengine_scheduler.service import Owner, serve
 from tests.checkout import PYTHONPATH
 
 pytestmark = pytest.mark.gpu
@@ -25,7 +25,7 @@ import time
 import cupy
 import numpy as np
 
-import simengine_scheduler
+from simengine_scheduler import service
 
 SOURCE = """
 extern "C" __global__ void mix(unsigned long long number, const unsigned long long* a, unsigned long long* b) {
@@ -37,7 +37,7 @@ extern "C" __global__ void mix(unsigned long long number, const unsigned long lo
 extern "C" __global__ void stray(unsigned long long* a) { a[1ull << 40] = 1; }
 """
 what, address, first = sys.argv[1], sys.argv[2], int(sys.argv[3])
-client = simengine_scheduler.connect(address, name=f"c{first}", timeout=60)
+client = service.connect(address, name=f"c{first}", timeout=60)
 names = ["a", "b", "c"]
 arrays = [client.allocate(name, 64, np.uint64) for name in names]
 assert not any(a.get().any() for a in arrays)
@@ -46,7 +46,7 @@ kernel = client.cuda(SOURCE, "mix")
 
 def mix(number, a, b, block=64):
     args = (np.uint64(number), a, b)
-    return simengine_scheduler.ClientCall(f"mix{number}", kernel, args, [a], (), [b], grid=(1,), block=(block,))
+    return service.ClientCall(f"mix{number}", kernel, args, [a], (), [b], grid=(1,), block=(block,))
 
 
 step = client.define([mix(first + k, names[k % 3], names[(k + 1) % 3]) for k in range(6)], graph=what == "graph")
@@ -69,14 +69,14 @@ elif what == "refused":
     wide = client.define([mix(1, "a", "b"), mix(2, "a", "b", block=4096), mix(3, "a", "b")])
     try:
         client.submit(wide).wait(60)
-    except simengine_scheduler.ListFailed as error:
+    except service.ListFailed as error:
         assert error.call == "mix2", error
     assert (arrays[1].get() == 1).all()
     client.submit(client.define([mix(5, "a", "b")])).wait(60)
     assert (arrays[1].get() == 31 + 5).all()
     try:
         client.cuda("no kernel", "mix")
-    except simengine_scheduler.RequestRefused as error:
+    except service.RequestRefused as error:
         print("refused", "cannot be loaded" in str(error))
 elif what == "forever":
     print("ready", flush=True)
@@ -88,11 +88,11 @@ elif what in ("stray", "witness"):
     try:
         if what == "stray":
             bad = client.cuda(SOURCE, "stray")
-            call = simengine_scheduler.ClientCall("stray", bad, ("a",), updates=["a"], grid=(1,), block=(1,))
+            call = service.ClientCall("stray", bad, ("a",), updates=["a"], grid=(1,), block=(1,))
             client.submit(client.define([call]))
         while True:
             client.submit(step).wait(60)
-    except simengine_scheduler.OwnerLost as error:
+    except service.OwnerLost as error:
         print("lost", "CUDA fault ended the context" in str(error), flush=True)
     import os
     os._exit(0)  # the client's own mappings of the owner's memory are gone too

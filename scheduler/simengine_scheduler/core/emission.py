@@ -1,0 +1,131 @@
+"""The feeder: pulls calls from emitters, round-robin, into program order.
+
+Program order is the order in which `pull` hands calls out. A call's sequence number is its position in
+program order, counted from the feeder's `first`. An executor that lives for several runs thus never meets a number
+twice.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+
+from .calls import AwaitCounts, Emitter, Idle, Item, KernelCall
+
+
+class _Source:
+    """One emitter, its position among the emitters, and the sequence number under which it yielded each call last."""
+
+    __slots__ = ("index", "items", "latest")
+
+    def __init__(self, index: int, items: Iterator[Item]) -> None:
+        self.index = index
+        self.items = items
+        self.latest: dict[KernelCall, int] = {}
+
+
+class Feeder:
+    """Hands out the emitters' calls in turn. Emitters that wait for a call to complete are passed over.
+
+    Args:
+        emitters: what yields the calls.
+        is_complete: asked once when an emitter awaits call `seq`. If it returns False, the executor must report the
+            completion later, with `release(seq)`.
+        first: the sequence number of the first call.
+
+    Attributes:
+        latest: the sequence number of the call pulled last.
+        awaits: how many awaits the emitters have yielded.
+        idle: whether `pull`, after it has returned None, is to be called again soon.
+        waiting: the emitters that wait, by the sequence number of the call that they await.
+    """
+
+    def __init__(self, emitters: Iterable[Emitter], is_complete: Callable[[int], bool], first: int = 0) -> None:
+        self.latest = first - 1
+        self._first = first
+        self.awaits = 0
+        self.idle = False
+        self.waiting: dict[int, list[_Source]] = {}
+        self._is_complete = is_complete
+        self._turns: deque[_Source] = deque()
+        if isinstance(emitters, KernelCall | AwaitCounts):
+            raise TypeError(
+                f"run() got a single {type(emitters).__name__}; pass a list of emitters, e.g. run([[call]])"
+            )
+        for index, emitter in enumerate(emitters):
+            if isinstance(emitter, KernelCall | AwaitCounts) or not hasattr(emitter, "__iter__"):
+                raise TypeError(
+                    f"emitter {index} given to run() is a {type(emitter).__name__}, not a generator or list of calls; "
+                    f"wrap a plain list of calls once more: run([calls])"
+                )
+            self._turns.append(_Source(index, iter(emitter)))
+
+    @property
+    def calls(self) -> int:
+        """How many calls have been pulled."""
+        return self.latest + 1 - self._first
+
+    @property
+    def emitter(self) -> int:
+        """The position of the emitter from which the latest call was pulled. Ask before the next pull."""
+        return self._turns[-1].index
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every emitter has ended."""
+        return not self._turns and not self.waiting
+
+    def pull(self) -> KernelCall | None:
+        """Return the next call of program order, or None when every emitter that has not ended is blocked or idle.
+
+        An exception of an emitter passes through. Raises TypeError if an emitter yields something that is no call.
+        """
+        turns = self._turns
+        idle = 0  # emitters at the end of the turns that had no call in this pull
+        while len(turns) > idle:
+            source = turns[0]
+            item = next(source.items, None)
+            if type(item) is KernelCall:
+                self.idle = False
+                self.latest += 1
+                source.latest[item] = self.latest
+                turns.rotate(-1)
+                return item
+            if item is None:
+                turns.popleft()
+            elif type(item) is AwaitCounts:
+                self._await(source, item)
+            elif type(item) is Idle:
+                idle += 1
+                turns.rotate(-1)
+            else:
+                raise TypeError(f"an emitter yielded a {type(item).__name__}; yield KernelCall or AwaitCounts")
+        self.idle = idle > 0
+        return None
+
+    def _await(self, source: _Source, item: AwaitCounts) -> None:
+        seq = source.latest.get(item.call)
+        if seq is None:
+            raise ValueError(
+                f"an emitter awaits call {item.call.name!r}, which it has not yielded; yield the call first"
+            )
+        self.awaits += 1
+        if not self._is_complete(seq):
+            self._turns.popleft()
+            self.waiting.setdefault(seq, []).append(source)
+
+    def release(self, seq: int) -> None:
+        """Let the emitters that await call `seq` go on."""
+        sources = self.waiting.pop(seq, None)
+        if sources:
+            self._turns.extend(sources)
+
+    def close(self) -> None:
+        """Close generators that have not ended, after a failure, so that their `finally` blocks run."""
+        sources = [*self._turns, *(s for blocked in self.waiting.values() for s in blocked)]
+        self._turns.clear()
+        self.waiting.clear()
+        for source in sources:
+            close = getattr(source.items, "close", None)
+            if close is not None:
+                close()

@@ -1,0 +1,148 @@
+"""Segments: the interned pieces of memory that kernel calls read and write.
+
+Hazard checks compare small integers, never addresses. A segment is either a named piece `(buffer, shard, partition)`
+or a plain byte range. `conflicts[s]` lists every segment that shares memory with `s`, `s` itself included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A piece of one buffer: a whole shard (`partition` is None), or one member of a family that divides the shard."""
+
+    buffer: str
+    shard: int
+    partition: tuple[str, int] | None
+
+    def overlaps(self, other: _Named) -> bool:
+        """Whether two distinct pieces of one (buffer, shard) share memory. Only members of one family do not."""
+        if self.partition is None or other.partition is None:
+            return True
+        return self.partition[0] != other.partition[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """The bytes [start, start + nbytes) of an address space."""
+
+    name: str
+    start: int
+    nbytes: int
+
+    def overlaps(self, other: _Range) -> bool:
+        """Half-open interval overlap: ranges that only touch do not share a byte."""
+        return self.start < other.start + other.nbytes and other.start < self.start + self.nbytes
+
+
+class Segments:
+    """The table of segments. Calls that run together name segments of one table.
+
+    `conflicts` may grow while calls are in flight. An entry is then replaced by a longer tuple, never edited in place.
+    """
+
+    def __init__(self) -> None:
+        self.conflicts: list[tuple[int, ...]] = []
+        self._pieces: list[_Named | _Range] = []
+        self._ids: dict[_Named | _Range, int] = {}
+        self._siblings: dict[tuple[str, int], list[int]] = {}  # (buffer, shard) -> its segments
+        self._ranges: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    def intern(self, buffer: str, shard: int = 0, partition: tuple[str, int] | None = None) -> int:
+        """Return the id of a piece of a buffer. A piece gets its id when it is first named.
+
+        Different buffers never conflict, and neither do different shards of a buffer.
+
+        Args:
+            buffer: the name of the buffer.
+            shard: the part of the buffer that belongs to one range of worlds.
+            partition: None for the whole shard, or `(family, member)`. Members of one family are declared disjoint and
+                never conflict. A member conflicts with the whole shard and with members of other families.
+
+        Raises:
+            ValueError: `partition` is not such a pair.
+        """
+        if partition is not None and (len(partition) != 2 or not isinstance(partition[0], str)):
+            raise ValueError(
+                f"partition {partition!r} of buffer {buffer!r} is not a (family name, member number) pair; "
+                f"pass e.g. ('size', 2)"
+            )
+        piece = _Named(buffer, shard, partition)
+        segment = self._ids.get(piece)
+        if segment is None:
+            siblings = self._siblings.setdefault((buffer, shard), [])
+            segment = self._register(piece, [s for s in siblings if piece.overlaps(self._pieces[s])])  # type: ignore[arg-type]
+            siblings.append(segment)
+        return segment
+
+    def register_range(self, name: str, start: int, nbytes: int) -> int:
+        """Return the id of the bytes [start, start + nbytes). The range conflicts with every range that it overlaps.
+
+        All ranges lie in one address space. They never conflict with named pieces. Raises ValueError for an empty
+        range.
+        """
+        if nbytes <= 0:
+            raise ValueError(f"range {name!r} at {start:#x} has {nbytes} bytes; register at least one byte")
+        piece = _Range(name, start, nbytes)
+        segment = self._ids.get(piece)
+        if segment is None:
+            segment = self._register(piece, [s for s in self._ranges if piece.overlaps(self._pieces[s])])  # type: ignore[arg-type]
+            self._ranges.append(segment)
+        return segment
+
+    def buffer(self, segment: int) -> str:
+        """Return the name of the buffer, or of the range, that a segment is a piece of."""
+        piece = self._piece(segment)
+        return piece.name if isinstance(piece, _Range) else piece.buffer
+
+    def describe(self, segment: int) -> str:
+        """Return a segment as text: `qpos`, `efc_J#1`, `efc_J#1[size 2]`, `image[0x100:0x140]`."""
+        piece = self._piece(segment)
+        if isinstance(piece, _Range):
+            return f"{piece.name}[{piece.start:#x}:{piece.start + piece.nbytes:#x}]"
+        shard = f"#{piece.shard}" if piece.shard else ""
+        member = f"[{piece.partition[0]} {piece.partition[1]}]" if piece.partition else ""
+        return f"{piece.buffer}{shard}{member}"
+
+    def to_data(self, used: Iterable[int]) -> list[dict[str, Any]]:
+        """Return the pieces of some segments, in the order given, as plain data."""
+        pieces = [self._pieces[segment] for segment in used]
+        return [
+            {"range": piece.name, "start": piece.start, "nbytes": piece.nbytes}
+            if isinstance(piece, _Range)
+            else {"buffer": piece.buffer, "shard": piece.shard, "partition": piece.partition}
+            for piece in pieces
+        ]
+
+    @classmethod
+    def from_data(cls, pieces: Iterable[Mapping[str, Any]]) -> Segments:
+        """Return a table of the pieces that `to_data` gave. The n-th distinct piece is segment n."""
+        table = cls()
+        for piece in pieces:
+            if "range" in piece:
+                table.register_range(piece["range"], piece["start"], piece["nbytes"])
+            else:
+                partition = piece["partition"]
+                table.intern(piece["buffer"], piece["shard"], None if partition is None else tuple(partition))
+        return table
+
+    def _piece(self, segment: int) -> _Named | _Range:
+        if not 0 <= segment < len(self._pieces):
+            raise ValueError(f"segment {segment} is not in this table of {len(self._pieces)}; intern it here first")
+        return self._pieces[segment]
+
+    def _register(self, piece: _Named | _Range, overlapping: list[int]) -> int:
+        segment = len(self._pieces)
+        self._ids[piece] = segment
+        self._pieces.append(piece)
+        self.conflicts.append((*overlapping, segment))
+        for other in overlapping:
+            self.conflicts[other] += (segment,)
+        return segment

@@ -1,0 +1,162 @@
+"""Arguments of kernels, packed so that a launch costs as little Python as possible.
+
+Arguments are packed once into 8-byte slots. They are packed again only after a buffer has moved, which
+`BufferSet.epoch` tells. An argument is
+
+    int                       int32 (a value outside its range is refused)
+    numpy scalar              its own type, e.g. np.float32(0.5); a plain float is refused, because its width is unknown
+    Buffer, (Buffer, offset)  the buffer's address, plus an offset in bytes
+    Number                    int32 that changes only when a buffer moves, such as the buffer's capacity
+    CuPy array                its address when it is packed; the launch keeps the array alive
+    bytes                     a structure passed by value, over as many slots as it needs
+    None                      the null pointer
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+
+class Buffer:
+    """A named piece of memory that may move. `BufferSet.add` makes it.
+
+    Attributes:
+        name: in its set.
+        ptr: address.
+        nbytes: size [bytes].
+    """
+
+    __slots__ = ("_owner", "name", "nbytes", "ptr")
+
+    def __init__(self, owner: BufferSet, name: str, ptr: int, nbytes: int) -> None:
+        self._owner = owner
+        self.name = name
+        self.ptr = ptr
+        self.nbytes = nbytes
+
+    def rebind(self, ptr: int, nbytes: int) -> None:
+        """Move the buffer. Launches issued afterwards use the new address; launches issued before keep the old one."""
+        self.ptr = ptr
+        self.nbytes = nbytes
+        self._owner.epoch += 1
+
+    def __repr__(self) -> str:
+        return f"Buffer({self.name!r}, {self.ptr:#x}, {self.nbytes} bytes)"
+
+
+class BufferSet:
+    """Buffers that launches share. `epoch` grows whenever one moves, so that arguments are packed again."""
+
+    def __init__(self) -> None:
+        self.epoch = 0
+        self._buffers: dict[str, Buffer] = {}
+
+    def add(self, name: str, ptr: int, nbytes: int) -> Buffer:
+        """Make a buffer. Raises ValueError if the name is taken."""
+        if name in self._buffers:
+            raise ValueError(f"buffer {name!r} is already in this set; rebind it or choose another name")
+        buffer = self._buffers[name] = Buffer(self, name, ptr, nbytes)
+        return buffer
+
+    def __getitem__(self, name: str) -> Buffer:
+        return self._buffers[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._buffers
+
+
+class Number:
+    """An int32 argument that may change when a buffer of its set moves. Set `value` before the buffer moves."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+
+def _address(buffer: Buffer, offset: int) -> int:
+    if offset < 0 or offset > buffer.nbytes:
+        raise ValueError(f"offset {offset} lies outside buffer {buffer.name!r} of {buffer.nbytes} bytes")
+    return buffer.ptr + offset
+
+
+def address_of(place: Any) -> int:
+    """Return the address of a buffer, a (buffer, byte offset) pair or a CuPy array."""
+    return int(struct.unpack("<Q", _slot(0, place))[0])
+
+
+def _slot(position: int, argument: Any) -> bytes:
+    """Return one argument as 8 bytes, little endian, with its value in the low bytes. A structure takes more slots."""
+    if argument is None:
+        return bytes(8)
+    if isinstance(argument, Number):
+        return _slot(position, argument.value)
+    if isinstance(argument, bytes):
+        return argument.ljust(-(-max(len(argument), 1) // 8) * 8, b"\0")
+    if isinstance(argument, Buffer):
+        return struct.pack("<Q", argument.ptr)
+    if isinstance(argument, tuple) and len(argument) == 2 and isinstance(argument[0], Buffer):
+        return struct.pack("<Q", _address(argument[0], int(argument[1])))
+    if isinstance(argument, np.generic) and argument.dtype.kind in "biuf" and argument.dtype.itemsize <= 8:
+        return argument.tobytes().ljust(8, b"\0")
+    if type(argument) is int:
+        if not -(2**31) <= argument < 2**31:
+            raise ValueError(
+                f"argument {position} is {argument}, beyond int32; pass np.int64({argument}) if the kernel takes it"
+            )
+        return struct.pack("<ixxxx", argument)
+    if hasattr(argument, "__cuda_array_interface__"):
+        return struct.pack("<Q", argument.__cuda_array_interface__["data"][0])
+    raise TypeError(
+        f"argument {position} is a {type(argument).__name__}; pass an int, a numpy scalar such as np.float32(x), "
+        f"a Buffer, a (Buffer, byte offset) pair, a CuPy array or None"
+    )
+
+
+class PackedArguments:
+    """Argument values in 8-byte slots, and a table of pointers to them. Copies of a launch share them.
+
+    Packing makes new memory each time and overwrites nothing, because a thread that runs a call reads the old slots.
+    """
+
+    __slots__ = ("_bound", "args", "buffers")
+
+    def __init__(self, args: Sequence[Any], buffers: BufferSet) -> None:
+        self.args = tuple(args)
+        self.buffers = buffers
+        self._bound: tuple[int, Any, Any, int] = self._pack()
+
+    def _pack(self) -> tuple[int, Any, Any, int]:
+        epoch = (
+            self.buffers.epoch
+        )  # read before the pointers: a rebind during packing then packs again at the next issue
+        parts = [_slot(i, a) for i, a in enumerate(self.args)] or [bytes(8)]
+        raw = b"".join(parts)
+        slots = (ctypes.c_uint64 * (len(raw) // 8)).from_buffer_copy(raw)
+        starts = accumulate(map(len, parts[:-1]), initial=ctypes.addressof(slots))
+        table = (ctypes.c_void_p * len(parts))(*starts)
+        return epoch, slots, table, ctypes.addressof(table)
+
+    def replaced(self, old: Buffer, new: Any) -> PackedArguments | None:
+        """Return these arguments with another one instead of a buffer, or None if the buffer is not among them."""
+        args = tuple(new if argument is old else argument for argument in self.args)
+        return (
+            None if all(a is b for a, b in zip(args, self.args, strict=True)) else PackedArguments(args, self.buffers)
+        )
+
+    def words(self) -> np.ndarray:
+        """Return the slots, packed for the buffers as they are, as a uint64 array."""
+        return np.array(self.current()[1], np.uint64)
+
+    def current(self) -> tuple[int, Any, Any, int]:
+        """Return (epoch, slots, table of pointers to the slots, the table's address), for the buffers as they are."""
+        bound = self._bound
+        if bound[0] != self.buffers.epoch:
+            bound = self._bound = self._pack()
+        return bound

@@ -1,1 +1,0 @@
-"""Jobs: what the `pipeline` executor hands to its workers. See `simengine_scheduler/executors/pipeline.py`."""

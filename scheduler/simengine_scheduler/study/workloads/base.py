@@ -1,0 +1,127 @@
+"""What every workload offers, and what the networks share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...core.calls import Emitter
+from ...core.segments import Segments
+from ...executors.base import Executor
+from ...tracing.trace import Trace
+from .places import Place
+
+
+class Workload(Protocol):
+    """A list of kernels that runs step after step. Its memory shows whether kernels ran in a legal order.
+
+    Attributes:
+        name: shown in reports.
+        units: how many worlds, images or the like a step advances.
+        segments: the table of its calls.
+        options: options of `make_executor` that its executors need.
+    """
+
+    name: str
+    units: int
+    segments: Segments
+    options: dict[str, Any]
+
+    def emitters(self) -> Sequence[Emitter]:
+        """Return new emitters of one step."""
+        ...
+
+    def run(self, executor: Executor, steps: int) -> Trace:
+        """Issue steps through an executor. Returns the trace of the last run."""
+        ...
+
+    def reset(self) -> None:
+        """Restore the memory with which the workload starts."""
+        ...
+
+    def state(self) -> bytes:
+        """Return the memory that steps change, once all steps are done."""
+        ...
+
+    def close(self) -> None:
+        """Free what the workload holds."""
+        ...
+
+
+class Memory:
+    """Arrays of a network: constants, and fields, which steps change and `reset` restores."""
+
+    def __init__(self, place: Place, segments: Segments) -> None:
+        self.place = place
+        self.segments = segments
+        self._fields: dict[str, tuple[Any, np.ndarray]] = {}
+
+    def constant(self, values: np.ndarray) -> Any:
+        """Return an array that no kernel writes, and which therefore has no segment."""
+        return self.place.array(values)
+
+    def weights(self, rng: np.random.Generator, *shape: int, fan_in: int) -> Any:
+        """Return random weights under which rectified sums neither grow nor shrink (He et al. 2015)."""
+        return self.constant((rng.standard_normal(shape) * np.sqrt(2.0 / fan_in)).astype(np.float32))
+
+    def layer(self, rng: np.random.Generator, inputs: int, outputs: int) -> tuple[Any, Any]:
+        """Return weights (inputs, outputs) and small biases (outputs,) of a dense layer."""
+        return self.weights(rng, inputs, outputs, fan_in=inputs), self.weights(rng, outputs, fan_in=100 * inputs)
+
+    def field(self, name: str, values: np.ndarray) -> Any:
+        """Return an array that starts with these values."""
+        array = self.place.array(values)
+        self._fields[name] = array, values
+        return array
+
+    def segment(self, name: str, member: tuple[str, int] | None = None) -> int:
+        """Return the id of a field, or of a member of one of its partitions. Raises KeyError if there is no field."""
+        if name not in self._fields:
+            raise KeyError(f"the workload has no field {name!r}")
+        return self.segments.intern(name, 0, member)
+
+    def reset(self) -> None:
+        """Restore every field."""
+        for array, values in self._fields.values():
+            self.place.fill(array, values)
+
+    def on_host(self) -> dict[str, np.ndarray]:
+        """Return a copy of every field by name, once all issued work is done."""
+        return {name: self.place.to_host(array) for name, (array, _) in self._fields.items()}
+
+
+class Network:
+    """What the networks share. A step is one run of the executor."""
+
+    def __init__(self, name: str, place: Place, units: int) -> None:
+        self.name = name
+        self.units = units
+        self.segments = Segments()
+        self.options = dict(place.options)
+        self.place = place
+        self.memory = Memory(place, self.segments)
+
+    def emitters(self) -> Sequence[Emitter]:
+        """Return new emitters of one step."""
+        raise NotImplementedError
+
+    def run(self, executor: Executor, steps: int) -> Trace:
+        """Run steps, each as one run of the executor. Raises ValueError for less than one step."""
+        if steps < 1:
+            raise ValueError(f"workload {self.name!r} was told to run {steps} steps; give at least 1")
+        for _ in range(steps):
+            trace = executor.run(self.emitters())
+        return trace
+
+    def reset(self) -> None:
+        """Restore every field."""
+        self.memory.reset()
+
+    def state(self) -> bytes:
+        """Return the bytes of every field."""
+        return b"".join(field.tobytes() for field in self.memory.on_host().values())
+
+    def close(self) -> None:
+        """Do nothing: arrays live as long as the workload."""
