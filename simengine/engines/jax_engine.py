@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simengine.arrays import Array
 from simengine.emission.calls import EmittedCall
+from simengine.engines.jax_batch import (
+    batched_forward,
+    batched_step,
+    compiler_options,
+    count_of,
+    guarded_status,
+    initial_fields,
+    row_addresses,
+    row_ids,
+    step_batch,
+)
 from simengine.errors import BackendError
 from simengine.model.model_table import ModelTable
-from simengine.state.fields import FIELD, FIELDS, INTEGRATION_STATE, STATUS, entry_shape
+from simengine.state.fields import FIELD, FIELDS, INTEGRATION_STATE, entry_shape
 from simengine_scheduler import Executor, Segments, Trace
 from simengine_scheduler.core import Emitter
 
 if TYPE_CHECKING:
     from simengine.engines.jax_params import JaxParameters
-    from simengine.physics.constraints.row_layout_jax import RowLayout
     from simengine.plan.memory import Footprint
     from simengine.plan.step_plan import StepPlan
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
-_STATE = ("qpos", "qvel", "act", "qacc_warmstart", "nstep", "world_status")
-_INPUTS = ("ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")
 
 
 class JaxEngine:
@@ -83,10 +91,10 @@ class JaxEngine:
         import jax
 
         model = model.with_candidates()
-        options = _compiler_options()
-        batch = partial(_step_batch, _batched_step(model))
+        options = compiler_options()
+        batch = partial(step_batch, batched_step(model))
         stepped = jax.jit(batch, static_argnames=("keep",), compiler_options=options)
-        forward, state = _batched_forward(model), _initial(model, num_worlds, self._dtype)
+        forward, state = batched_forward(model), initial_fields(model, num_worlds, self._dtype)
         group, self._following_group = self._following_group, self._following_group + 1
         self._models[group] = model
         self._counts[group], self._bad[group] = {"ncon": 0, "nefc": 0}, 0
@@ -128,9 +136,9 @@ class JaxEngine:
         """Fill every derived field from the state."""
         for g in self._models:
             fields = self._forwards[g](self._state[g], self._own(g))
-            self._state[g]["world_status"] = _guarded(self._state[g])
+            self._state[g]["world_status"] = guarded_status(self._state[g])
             self._derived[g] = fields
-            self._note(g, _count(fields, self._state[g]["world_status"]))
+            self._note(g, count_of(fields, self._state[g]["world_status"]))
             self.valid[g] = _ALL_FIELDS
 
     def _note(self, group: int, counts: dict[str, Any]) -> None:
@@ -193,12 +201,12 @@ class JaxEngine:
             elif name in ("contact_geom1", "contact_geom2", "contact_condim"):
                 found[name] = getattr(model, name.replace("contact_", "cand_"))[model.slot_cand[active]]
             elif name == "contact_efc_address":
-                found[name] = _row_addresses(model, fields, world)[active]
+                found[name] = row_addresses(model, fields, world)[active]
             elif name in ("efc_type", "efc_frictionloss"):
                 found[name] = np.asarray(layout.type if name == "efc_type" else layout.frictionloss)[active]
             elif name == "efc_id":
                 listed = np.asarray(fields["contact_active"][world])
-                found[name] = _row_ids(layout, listed)[active]
+                found[name] = row_ids(layout, listed)[active]
             else:
                 found[name] = np.asarray(fields[name][world])[active]
         return found
@@ -266,134 +274,3 @@ class JaxEngine:
 
 def _no_kernel_list(what: str) -> BackendError:
     return BackendError(f"backend 'jax' runs no kernel list, so it has no {what}; use backend='host' or 'cuda'")
-
-
-def _initial(model: ModelTable, num_worlds: int, dtype: str) -> dict[str, Any]:
-    import jax.numpy as jnp
-
-    state = {}
-    for name in INTEGRATION_STATE:
-        field = FIELD[name]
-        kind = "int32" if field.kind == "int" else dtype
-        state[name] = jnp.zeros((num_worlds, *entry_shape(field, model.sizes)), dtype=kind)
-    return state
-
-
-def _world_state(arrays: dict[str, Any], model: ModelTable) -> Any:
-    from simengine.engines.jax_step import State
-
-    return State(
-        qpos=arrays["qpos"],
-        qvel=arrays["qvel"],
-        qacc_warmstart=arrays["qacc_warmstart"],
-        time=arrays["nstep"].astype(arrays["qpos"].dtype) * float(model.opt_timestep),
-        qfrc_applied=arrays["qfrc_applied"],
-        xfrc_applied=arrays["xfrc_applied"],
-        act=arrays["act"],
-        mocap_pos=arrays["mocap_pos"],
-        mocap_quat=arrays["mocap_quat"],
-        eq_active=arrays["eq_active"].astype(arrays["qpos"].dtype),
-    )
-
-
-def _batched_step(model: ModelTable) -> Any:
-    import jax
-
-    from simengine.engines.jax_step import make_step
-
-    step = make_step(model, derived=True)
-    return jax.vmap(lambda arrays, own: step(_world_state(arrays, model), arrays["ctrl"], own))
-
-
-def _batched_forward(model: ModelTable) -> Any:
-    import jax
-
-    from simengine.engines.jax_step import make_forward
-
-    forward = make_forward(model)
-    batch = jax.vmap(lambda arrays, own: forward(_world_state(arrays, model), arrays["ctrl"], own))
-    return jax.jit(batch, compiler_options=_compiler_options())
-
-
-@cache
-def _compiler_options() -> dict[str, Any]:
-    """On a CPU, XLA's older emitters: they compile a step in half the time, and it runs no slower.
-
-    Nothing where JAX has another device, or no such option.
-    """
-    import jax
-
-    older = {"xla_cpu_use_fusion_emitters": False}
-    if jax.default_backend() != "cpu":
-        return {}
-    try:
-        jax.jit(lambda x: x, compiler_options=older)(0)
-    except jax.errors.JaxRuntimeError:
-        return {}
-    return older
-
-
-def _finite(arrays: Sequence[Any]) -> Any:
-    import jax.numpy as jnp
-
-    checks = [jnp.isfinite(a).reshape(a.shape[0], -1).all(axis=1) for a in arrays]
-    return jnp.stack(checks).all(axis=0)
-
-
-def _guarded(arrays: dict[str, Any]) -> Any:
-    """The status of every world, those flagged whose state or input is not finite, (num_worlds,)."""
-    import jax.numpy as jnp
-
-    status = arrays["world_status"]
-    good = _finite([arrays[n] for n in ("qpos", "qvel", *_INPUTS)])
-    return jnp.where(good | (status != 0), status, STATUS.index("input")).astype(status.dtype)
-
-
-def _step_batch(
-    step: Any, arrays: dict[str, Any], own: dict[str, Any], keep: tuple[str, ...]
-) -> tuple[dict[str, Any], dict, dict]:
-    """One step of all worlds; a world whose input or result is not finite is flagged and stays as it was."""
-    import jax.numpy as jnp
-
-    new, fields = step(arrays, own)
-    status = _guarded(arrays)
-    good_smooth, good_solve = _finite([fields["qacc_smooth"]]), _finite([fields["qacc"]])
-    good_result = _finite([new.qpos, new.qvel])
-    code = jnp.where(good_result, 0, STATUS.index("integrate"))
-    code = jnp.where(good_solve, code, STATUS.index("solve"))
-    code = jnp.where(good_smooth, code, STATUS.index("acceleration"))
-    status = jnp.where(status == 0, code.astype(status.dtype), status)
-    healthy = status == 0
-    result = dict(arrays, world_status=status, nstep=arrays["nstep"] + healthy.astype(arrays["nstep"].dtype))
-    for name in ("qpos", "qvel", "act", "qacc_warmstart"):
-        result[name] = jnp.where(healthy[:, None], getattr(new, name), arrays[name])
-    return result, {name: fields[name] for name in keep if name in fields}, _count(fields, status)
-
-
-def _count(fields: dict[str, Any], status: Any) -> dict[str, Any]:
-    healthy = (status == 0)[:, None]
-    return {
-        "ncon": (fields["contact_active"] & healthy).sum(),
-        "nefc": (fields["efc_active"] & healthy).sum(),
-        "bad": (status != 0).sum(),
-    }
-
-
-def _row_addresses(model: ModelTable, fields: dict[str, Any], world: int) -> np.ndarray:
-    """First row of each contact slot among the active rows of a world, -1 where the slot has none."""
-    from simengine.physics.constraints.row_layout_jax import row_layout
-
-    first = row_layout(model).first_of_slot(model.nslot)
-    active = np.asarray(fields["efc_active"][world]).astype(bool)
-    before = np.cumsum(active) - active
-    if not len(first):
-        return np.zeros(0, dtype=np.int32)
-    return np.where(active[first], before[first], -1).astype(np.int32)
-
-
-def _row_ids(layout: RowLayout, listed: np.ndarray) -> np.ndarray:
-    """efc_id of every row slot: contacts are numbered by the slots that list one."""
-    contact = np.cumsum(listed) - 1
-    ids = layout.id.copy()
-    ids[layout.first_contact :] = contact[layout.contact_slot]
-    return ids
