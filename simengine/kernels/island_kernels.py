@@ -1,4 +1,4 @@
-"""Kernels of worlds that are solved island by island: stages alone on inertia by blocks, and the islands' solvers."""
+"""Kernels of worlds that are solved island by island: single stages with block-diagonal inertia, and the solvers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from simengine.physics.stage import Stage
 ENERGY_BY_BLOCKS = Kernel("energy_blocks", (ENERGY_BLOCKS,))
 SENSE_MOTION_BLOCKS = Kernel("sense_motion_blocks", (*catalogue.SENSE_MOTION.stages[:-1], SENSOR_VEL_BLOCKS))
 
-# The forms of stages for worlds that are solved island by island, whose inertia is stored by blocks.
+# The stages with block-diagonal inertia, by the name of the stage whose place they take.
 BY_BLOCKS: dict[str, Stage] = {
     "crb": CRB_BLOCKS,
     "crb_general": CRB_BLOCKS,
@@ -58,7 +58,7 @@ ISLAND_SOLVERS: dict[str, tuple[Kernel, ...]] = {
     **{stage.name: (_over_islands(stage),) for stage in (SOLVE_NEWTON_UNILATERAL, SOLVE_NEWTON_GENERAL, SOLVE_CG)},
     "solve_pgs": (_over_islands(PGS_START), catalogue.single(PGS_WARM), _over_islands(PGS_DESCEND)),
 }
-"""What solves the islands, by solver; kernels of the unit island are launched once for each size class."""
+"""Kernels that solve the islands, by solver; those whose unit is an island are launched once per size class."""
 
 SOLVE_LARGE_ISLANDS = Kernel("solve_large_islands", (SOLVE_LARGE,), unit="large island", wide=True)
 LARGE_FORMS: dict[str, Kernel] = {
@@ -71,7 +71,7 @@ LARGE_FORMS: dict[str, Kernel] = {
         for stage, large in ((PGS_START, PGS_START_LARGE), (PGS_DESCEND, PGS_DESCEND_LARGE))
     },
 }
-"""What is launched beside a solver's kernel for large islands, by its name."""
+"""The kernel for large islands, by the name of the solver's kernel beside which it is launched."""
 
 ISLAND_INTEGRATORS: dict[str, Kernel] = {
     "euler": catalogue.single(EULER_BLOCKS),
@@ -91,11 +91,11 @@ ISLAND_KERNELS: tuple[Kernel, ...] = (
     *map(catalogue.single, ISLAND_STAGES),
     *(kernel for kernel in ISLAND_INTEGRATORS.values() if kernel.name.endswith("_blocks")),
 )
-"""Kernels that only models launch which are solved island by island."""
+"""Kernels that only models solved island by island launch."""
 
 
 def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
-    """The kernel, or its stages one by one on inertia by blocks: large worlds do not fit in scratch."""
+    """The kernel itself or, because large worlds do not fit in scratch, its stages alone with block-diagonal inertia."""
     if not model.has_islands:
         return (kernel,)
     stages = (stage for stage in kernel.stages if not (model.finds_pairs and stage in (COLLISION, COLLISION_GENERAL)))
@@ -110,12 +110,12 @@ def island_solution(model: Model) -> tuple[Kernel, ...]:
 
 
 def island_integrator(integrator: str) -> tuple[Kernel, ...]:
-    """The integrator of such worlds alone; none without a name."""
+    """The integrator of worlds that are solved island by island; none if the name is empty."""
     return (ISLAND_INTEGRATORS[integrator],) if integrator else ()
 
 
 def of_large_worlds() -> tuple[Kernel, ...]:
-    """Kernels over worlds that models of many dofs and islands launch, for which a world has a block of threads."""
+    """Kernels whose unit is a world and which models with many dofs and islands launch with one block per world."""
     fused = (catalogue.POSITION_GENERAL, catalogue.SMOOTH_ADHESION, catalogue.POSITION, catalogue.SMOOTH_FLUID)
     alone = (*(stage for kernel in fused for stage in kernel.stages), ACTUATION)
     forces = (catalogue.POST, catalogue.POST_GENERAL, catalogue.TENDON_POST, catalogue.SENSE_FORCES)
@@ -128,10 +128,10 @@ def of_large_worlds() -> tuple[Kernel, ...]:
 
 
 def asked_for(by_blocks: bool) -> tuple[Kernel, ...]:
-    """catalogue.ASKED_FOR, with inertia by blocks or not."""
+    """catalogue.ASKED_FOR, with block-diagonal or dense inertia."""
     return (*catalogue.ASKED_FOR[:-1], ENERGY_BY_BLOCKS) if by_blocks else catalogue.ASKED_FOR
 
 
 def sense_motion(by_blocks: bool) -> Kernel:
-    """Sensors of positions and velocities, with inertia by blocks or not."""
+    """Sensors of positions and velocities, with block-diagonal or dense inertia."""
     return SENSE_MOTION_BLOCKS if by_blocks else catalogue.SENSE_MOTION

@@ -1,4 +1,4 @@
-"""Kernels of models whose pairs of geoms are found anew in every step."""
+"""Kernels of models whose pairs of geoms are found in every step, without a table of candidates."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ PAIR_KERNELS: tuple[Kernel, ...] = (
     Kernel("count_pairs", (COUNT_PAIRS,), wide=True),
     Kernel("place_contacts", (PLACE_CONTACTS,), unit="slice"),
 )
-"""What finds the contacts, in the order of launch."""
+"""The kernels that find the contacts, in the order of launch."""
 
 MIXING_STAGES = (CONSTRAINT_BLOCKS, PGS_WARM)
-"""Stages of worlds solved island by island that look at parameters of contacts."""
+"""Stages of worlds solved island by island that read parameters of contacts."""
 
 MIXING: dict[str, Kernel] = {
     "rne_post_general": Kernel("rne_post_general_mixing", (RNE_POST_GENERAL,), mixes=True),
     "sense_forces": Kernel("sense_forces_mixing", (BODY_FORCES, SENSOR_ACC), mixes=True),
     "only_adhesion": Kernel("only_adhesion_mixing", (ADHESION,), mixes=True),
 }
-"""Forms of kernels that worlds with a table of candidates launch too, by the names of those."""
+"""Kernels for contacts with their own parameters, by the name of the kernel for a table of candidates."""
 
 
 def mixing(model: Model, kernel: Kernel) -> Kernel:
-    """The kernel, or its form for contacts with parameters of their own."""
+    """The kernel, or its form for contacts with their own parameters if the model finds its pairs."""
     return MIXING.get(kernel.name, kernel) if model.finds_pairs else kernel
