@@ -1,4 +1,4 @@
-"""`load_model` and `Model`: a compiled MuJoCo model reduced to the table the stages read."""
+"""`load_model` and `Model`: a compiled MuJoCo model, reduced to the table that the stages read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from simengine.model.springs import has_polynomials
 from simengine.model.support import INTEGRATORS, unsupported_features
 from simengine.model.table import HEAVY_PAIRS, PAIR_TYPES, TABLE, resolve
 
-_MOST_IN_JAX = 20000  # candidate pairs: each has slots for its contacts, whether it touches or not
+_MOST_IN_JAX = 20000  # most candidate pairs, since each has slots for its contacts whether it touches or not
 _SOLVERS = {
     int(mujoco.mjtSolver.mjSOL_PGS): "solve_pgs",
     int(mujoco.mjtSolver.mjSOL_CG): "solve_cg",
@@ -32,33 +32,33 @@ _SOLVERS = {
 
 
 class Model:
-    """A model as the engine sees it.
+    """A model in the form that the engine simulates.
 
     Attributes:
         name: the model's name, or "unnamed".
-        mj: the compiled `mujoco.MjModel` (float64), which also renders and serves as oracle.
+        mj: the compiled `mujoco.MjModel` (float64), which also serves for rendering and as a reference.
         sizes: nq, nv, ... by name; each is an attribute too.
         arrays: the model table, by field name (see `simengine.model.table.TABLE`); each is an attribute too. Integer
             fields are int32, real ones float64; treat them as read-only.
-        opt_integrator: "euler", "euler_general" where dampers are not linear, "rk4", "implicit" or "implicitfast".
-        has_convex: whether a pair is collided by the general convex method.
-        finds_pairs: whether pairs of geoms are found anew in every step; there are no candidates in the table then. See
+        opt_integrator: "euler", "euler_general" (if dampers are not linear), "rk4", "implicit" or "implicitfast".
+        has_convex: whether some pair type uses GJK and EPA.
+        finds_pairs: whether pairs of geoms are found in every step; then the table has no candidate pairs. See
             `simengine.model.colliders`.
         pair_codes: indices into PAIR_TYPES of the pairs that can touch.
-        examples: geom1, geom2 and type of the candidate pairs, or of some of each kind where pairs are found.
+        examples: geom1, geom2 and type of the candidate pairs, or of some of each kind if pairs are found.
         has_islands: whether the world is solved island by island; see `simengine.model.blocks`.
         solver: stage that solves for the constraint forces: "solve_newton_unilateral" (Newton's method for rows that
             only push), "solve_newton_general" (for rows of every type), "solve_cg" or "solve_pgs".
-        has_adhesion: whether actuators pull at the contacts of bodies.
+        has_adhesion: whether there are adhesion actuators.
         has_fluid: whether a fluid acts on the bodies.
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
         senses_forces: whether a sensor measures accelerations or forces.
-        general_position: whether the positions need more than the kernels of simple models know.
-        general_smooth: whether the smooth forces do.
-        initial: state fields that do not begin at zero, by name; one world's.
+        general_position: whether positions and collision need the kernels for general models.
+        general_smooth: whether the smooth forces need the kernels for general models.
+        initial: state fields of one world whose initial value is not zero, by name.
         has_general_rows: whether a state can have other rows than limits and frictionless or pyramidal contacts of
             dimension 3; such models need a solver for every type of row.
-        npair_max, ncon_max, nefc_max: the most pairs, contacts and constraint rows a state can have.
+        npair_max, ncon_max, nefc_max: most pairs, contacts and constraint rows that a state can have.
     """
 
     def __init__(self, mj: mujoco.MjModel):
@@ -120,12 +120,12 @@ class Model:
         raise AttributeError(f"the model table has no field {name!r}; see simengine.model.table.TABLE")
 
     def cells_under(self, cand: int) -> tuple[int, int]:
-        """The most rows and columns of cells of a height field that a candidate pair's other geom can lie over."""
+        """Most rows and columns of a height field's cells that can be under the other geom of a candidate pair."""
         reach = float(self.cand_margin[cand] + self.cand_gap[cand])
         return most_cells(self.mj, int(self.cand_geom1[cand]), int(self.cand_geom2[cand]), reach)
 
     def solve_by_islands(self, wanted: bool) -> None:
-        """Choose the solution island by island, or as one dense problem; before the model is simulated."""
+        """Choose whether worlds are solved island by island or as one problem; call it before a simulation is made."""
         self._split(wanted)
         self._split_was_chosen = True
 
@@ -138,13 +138,17 @@ class Model:
         self.sizes |= sizes
 
     def find_pairs(self, wanted: bool) -> None:
-        """Choose to find pairs of geoms anew in every step, or to list all candidates; before the model is simulated.
+        """Choose whether pairs of geoms are found in every step or listed in a table.
 
-        Only worlds that are solved island by island can have their pairs found.
+        Call it before a simulation is made. Pairs can be found only in worlds that are solved island by island.
+
+        Raises:
+            ValueError: pairs are to be found, but the model is solved as one problem.
         """
         if wanted and not self.has_islands:
             raise ValueError(
-                f"model {self.name!r} is solved as one problem, so its pairs cannot be found in every step"
+                f"model {self.name!r} is solved as one problem, so its pairs cannot be found in every step; "
+                "call solve_by_islands(True) first"
             )
         pairs = [] if wanted else geom_pairs(self.mj)
         arrays, sizes = collider_table(self.mj, wanted)
@@ -159,7 +163,7 @@ class Model:
             self._note_most(None)
 
     def _note_most(self, census: Census | None) -> None:
-        """The most pairs, contacts and rows of a state; examples stand in the table where there is a census."""
+        """Set the most pairs, contacts and rows of a state; with a census, the table holds its examples."""
         slots = np.bincount(self.slot_cand, minlength=self.ncand) if census is None else most_slots(census, self.mj)
         self.npair_max = self.ncand if census is None else census.number
         self.ncon_max = int(slots.sum())
@@ -170,7 +174,7 @@ class Model:
         """The model with a table of all candidate pairs, which the JAX forms of the stages need.
 
         Raises:
-            UnsupportedModelError: there are too many.
+            UnsupportedModelError: there are too many pairs.
         """
         if not self.finds_pairs:
             return self
@@ -183,9 +187,9 @@ class Model:
         return other
 
     def on_a_cpu(self) -> Model:
-        """The model in the form that costs a CPU least: smaller worlds, too, are solved island by island there.
+        """The model in the form that is fastest on a CPU, where smaller worlds are solved island by island too.
 
-        What `solve_by_islands` chose is kept.
+        A choice made by `solve_by_islands` is not changed.
         """
         if self.has_islands or self._split_was_chosen or not worth_blocks(self.mj, FEWEST_DOFS_ON_A_CPU):
             return self
@@ -195,7 +199,7 @@ class Model:
         return other
 
     def solve_dense_up_to(self, dofs: int) -> None:
-        """Choose the most dofs of an island that is solved as a dense problem; before the model is simulated."""
+        """Choose the most dofs of an island that is solved as a dense problem; call it before a simulation is made."""
         self.options["large_island"] = dofs
 
     def __repr__(self) -> str:
@@ -211,14 +215,15 @@ class Model:
 
 
 def load_model(source: str | os.PathLike[str] | mujoco.MjModel) -> Model:
-    """Compile a model through MuJoCo and keep what the engine needs of it.
+    """Compile a model through MuJoCo and build the model table.
 
     Args:
-        source: path of an MJCF or URDF file or of a compiled model (`.mjb`, of the installed MuJoCo), MJCF as text, or
-            a compiled `mujoco.MjModel`.
+        source: path of an MJCF or URDF file, or of a compiled model (`.mjb`, from the installed MuJoCo version); MJCF
+        as
+            text; or a compiled `mujoco.MjModel`.
 
     Returns:
-        The model table.
+        The model.
 
     Raises:
         FileNotFoundError: the path names no file.
