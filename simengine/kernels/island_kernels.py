@@ -95,7 +95,7 @@ ISLAND_KERNELS: tuple[Kernel, ...] = (
 
 
 def fitting(model: Model, kernel: Kernel) -> tuple[Kernel, ...]:
-    """The kernel itself or, because large worlds do not fit in scratch, its stages alone with block-diagonal inertia."""
+    """The kernel or, because large worlds do not fit in scratch, its stages alone with block-diagonal inertia."""
     if not model.has_islands:
         return (kernel,)
     stages = (stage for stage in kernel.stages if not (model.finds_pairs and stage in (COLLISION, COLLISION_GENERAL)))

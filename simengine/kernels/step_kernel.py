@@ -172,5 +172,5 @@ STEP_KERNELS = tuple(_KERNELS.values())
 
 
 def step_kernel(integrator: str, fluid: bool, plain: bool) -> StepKernel:
-    """The kernel for steps of simple models: integrator "euler" or "rk4", with or without fluid and plain pair types."""
+    """The kernel for steps of simple models: integrator "euler" or "rk4"; with or without fluid, plain pair types."""
     return _KERNELS[integrator, fluid, plain]
