@@ -75,8 +75,8 @@ FORWARD: tuple[Compared, ...] = (
     *_of("body_forces", "cacc cfrc_int", SOLUTION),
     *_of("sensor", "sensordata", SOLUTION),
 )
-"""Fields after `forward()`. The error of `contact_geom` is the number of contacts that only one engine lists, that of
-`nefc` the difference in rows; the other contact and row fields are compared where these two agree."""
+"""Fields after `forward()`. The error of `contact_geom` is the number of contacts that only one engine lists, and that
+of `nefc` the difference in rows. The other contact and row fields are compared where these two agree."""
 
 AFTER_ROWS = frozenset(("solve", "rne_post", "body_forces", "sensor"))
 """Stages whose results depend on the forces of the rows."""

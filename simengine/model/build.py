@@ -50,7 +50,7 @@ def _subtree_ends(mj: mujoco.MjModel) -> np.ndarray:
 
 
 def build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], census: Census | None) -> dict[str, np.ndarray]:
-    """Copy MuJoCo's fields, add the derived ones, and fold the disable flags into them."""
+    """Copy MuJoCo's fields, add the derived ones, and apply the disable flags to them."""
     disabled = int(mj.opt.disableflags)
     values: dict[str, Any] = pair_table(mj, pairs) | block_table(mj, False)[0] | collider_table(mj, False)[0]
     values["level_adr"], values["level_body"] = _levels(mj)

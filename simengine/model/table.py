@@ -175,7 +175,7 @@ TABLE: tuple[TableField, ...] = (
     _i("kind", 8, 8, 2, doc="derived: index into PAIR_TYPES and most contacts of two types of geoms, the lower first"),
     _r("grid_cell", doc="derived: width of the broadphase's cells [m]"),
     _i("grid_step", 2, doc="derived: difference of the numbers of neighbouring cells along y and z"),
-    # fixed tendons: weighted sums of joint coordinates, one term a wrap
+    # fixed tendons: weighted sums of joint coordinates, one term per wrap
     _i("tendon_adr", "ntendon", doc="first wrap over a joint"),
     _i("tendon_dof", "ntendon", doc="derived: first dof that the tendon may depend on; 0 if there is none"),
     _i("tendon_num", "ntendon", doc="number of wraps over joints"),

@@ -17,7 +17,7 @@ MODELS = ("grasp",)
 
 
 def model_path(name: str) -> Path:
-    """The MJCF file of one of MODELS. Raises ValueError for another name."""
+    """The MJCF file of one of MODELS. Raises ValueError if the name is unknown."""
     if name not in MODELS:
         raise ValueError(f"the zoo has no model {name!r}; choose from {', '.join(MODELS)}")
     return Path(__file__).with_name(f"{name}.xml")

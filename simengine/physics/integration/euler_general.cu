@@ -1,4 +1,4 @@
-// Semi-implicit Euler with dampers of any order taken implicitly; see euler.cu and springs.cuh.
+// Semi-implicit Euler with linear or polynomial dampers taken implicitly; see euler.cu and springs.cuh.
 
 DEVICE void euler_general(const Model& m, const real* qM, const real* qfrc_smooth, const real* qacc_smooth,
                       const real* qfrc_constraint, const real* qacc, real* qpos, real* qvel, real* qacc_warmstart,

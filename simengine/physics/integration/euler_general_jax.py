@@ -1,4 +1,4 @@
-"""Semi-implicit Euler step in JAX, for one world, with dampers of any order taken implicitly. As mj_Euler."""
+"""Semi-implicit Euler step in JAX, for one world; linear or polynomial dampers are implicit. As mj_Euler."""
 
 from __future__ import annotations
 

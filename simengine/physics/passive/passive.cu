@@ -1,4 +1,4 @@
-// Springs and dampers of joints and tendons: MuJoCo documentation, "Computation", "Passive forces".
+// Linear springs and dampers of joints and fixed tendons: MuJoCo documentation, "Computation", "Passive forces".
 
 // Force along tendon t. Its spring has no force within a range of lengths.
 DEVICE real tendon_force(const Model& m, int t, const real* qpos, const real* qvel) {

@@ -1,4 +1,4 @@
-// Springs and dampers of joints and fixed tendons, of any order: MuJoCo documentation, "Computation", "Passive
+// Springs and dampers of joints and fixed tendons, linear or polynomial: MuJoCo documentation, "Computation", "Passive
 // forces"; see springs.cuh.
 
 DEVICE void passive_general(const Model& m, const real* qpos, const real* qvel, real* qfrc_passive, real* ten_force) {

@@ -1,5 +1,4 @@
-"""Passive forces of any order in JAX, for one world: springs and dampers of joints and fixed tendons, as after
-mj_passive."""
+"""Springs and dampers of joints and fixed tendons, linear or polynomial, in JAX, for one world; as after mj_passive."""
 
 from __future__ import annotations
 
