@@ -46,8 +46,7 @@ def check_model(
     or if MuJoCo itself does not find all contacts of meshes. For a single field, a state is left out in three cases:
 
     - The difference is at most a few times the change of MuJoCo's own value when the poses, inertia, rows and forces
-    that
-      every engine stores are rounded.
+      that every engine stores are rounded.
     - It is at most a few times the change when the state is rounded, as long as such states are few.
     - The field is the reading of a touch sensor, and a force points at the edge of its site.
 

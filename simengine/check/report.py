@@ -41,11 +41,9 @@ class FieldResult:
         stage: the stage that computes the field.
         field: MuJoCo's name of the field.
         states: number of states at which it was compared. Contact and row fields are compared only where both engines
-        list
-            the same contacts and rows; fields without entries are not compared.
+            list the same contacts and rows; fields without entries are not compared.
         ill_conditioned: number of further states at which the error is beyond the tolerance for reasons that affect
-        every
-            engine of this precision; they are left out of the errors. The first reason is that MuJoCo's own value
+            every engine of this precision; they are left out of the errors. The first reason is that MuJoCo's own value
             changes by at least a fourth of the error if the values that all engines store between their stages (poses,
             velocities, inertia matrix, rows, forces) are rounded by one unit in the last place. The other reasons hold
             as long as such states are few: the error is at most a few times the effect of rounding the state or of
@@ -57,8 +55,7 @@ class FieldResult:
         worst_state: index of the state with the largest relative error, -1 if none was compared.
         worst_kind: kind of that state.
         rounding: for a field beyond its tolerance: relative change of MuJoCo's own value when the numbers of the worst
-        state
-            move by one unit in the last place.
+            state move by one unit in the last place.
     """
 
     stage: str
@@ -141,8 +138,7 @@ class CheckReport:
         coverage: what the states cover at which fields were compared after `forward()`.
         trajectory: what the steps cover.
         widened: by how much all margins were widened for the comparison [m, rad]: because most states were on a margin,
-        or by
-            LEAST_MARGIN only, because boxes or meshes touch height fields without a margin.
+            or by LEAST_MARGIN only, because boxes or meshes touch height fields without a margin.
     """
 
     model: str

@@ -43,22 +43,19 @@ class Kernel:
         name: name of the compiled function.
         stages: the bodies, in order.
         direct: produced fields that bodies write to global memory directly; their arguments must not be null. None
-        means
-            all of them, as for a single stage.
+            means all of them, as for a single stage.
         preload: fields read by several bodies, of which the GPU holds a copy in scratch.
         unit: what one group of lanes works on: "world"; "column" for the scans; "slice" of the pairs of a world;
-        "island"
-            or "large island" for solvers, whose fields are then those of one island; or "step" of a world, for a
-            `StepKernel`.
+            "island" or "large island" for solvers, whose fields are then those of one island; or "step" of a world, for
+            a `StepKernel`.
         mixes: whether each contact may have its own parameters (friction, solref and so on) in contact arrays. If the
             launch passes these arrays, the bodies read them through the accessors of the table of candidate pairs.
             Solvers of islands always support this.
         wide: whether, on the GPU, a whole block of threads works on a unit.
         apart: whether each world computes the address of its contacts itself, from the counts of all worlds of the
-        shard,
-            instead of waiting for the scan; the kernel does nothing if the capacity of the arena is too small.
+            shard, instead of waiting for the scan; the kernel does nothing if the arena's capacity is too small.
         resident: blocks of 128 threads that a multiprocessor should hold at once, which limits the registers per
-        thread.
+            thread.
     """
 
     name: str

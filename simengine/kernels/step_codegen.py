@@ -6,8 +6,7 @@ The arguments are, in order:
     model_ints, model_reals             the model table
     begin, n                            the first world, and the number of worlds
     steps, controls_apart               number of steps; words from the controls of one step to those of the next, zero
-    if
-                                        all steps have the same
+                                        if all steps have the same
     worlds_in_warp                      worlds that share a warp
     far_words, near_rows                words of global memory per world; most rows that a world holds in shared memory
     fields                              reads, stored fields, state

@@ -219,8 +219,7 @@ def load_model(source: str | os.PathLike[str] | mujoco.MjModel) -> Model:
 
     Args:
         source: path of an MJCF or URDF file, or of a compiled model (`.mjb`, from the installed MuJoCo version); MJCF
-        as
-            text; or a compiled `mujoco.MjModel`.
+            as text; or a compiled `mujoco.MjModel`.
 
     Returns:
         The model.

@@ -108,8 +108,8 @@ class WorldParameters:
 
         Args:
             xp: NumPy, CuPy or jax.numpy.
-            given: parameters of the worlds by name, (worlds, ...), all of one dtype; complete in the sense of
-            `together`.
+            given: parameters of the worlds by name, (worlds, ...), all of one dtype; complete in the sense
+                of `together`.
 
         Returns:
             fields by name, (worlds, entries), of that dtype.

@@ -15,8 +15,7 @@ differs between worlds; those of one world are contiguous.
   their Hessians, the latter three in pieces of four words; the record of an island holds its addresses;
 - `pair_column` and `pair_shard`: like `column` and `shard`, for PAIR_COLUMNS;
 - `pair`, `slot`, `slice`: arenas of the geom pairs that the broadphase finds, of slots for their contacts, and of
-slices
-  of pairs; those of a world start at `pair_adr[world]`, `slot_adr[world]` and `slice_adr[world]`.
+  slices of pairs; those of a world start at `pair_adr[world]`, `slot_adr[world]` and `slice_adr[world]`.
 """
 
 from __future__ import annotations

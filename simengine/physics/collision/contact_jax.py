@@ -56,9 +56,9 @@ def spheres(
             product of the axes is the normal where the centres coincide up to rounding, or the x axis if the axes are
             parallel.
         inner1, inner2: (...) bool: whether a centre is an inner point of a capsule's segment along the axis, so that
-        the
-            normal is perpendicular to it. Where the centres are close, the axis is more accurate than their difference,
-            which has rounding errors. With two such axes, the difference only decides the sign of the normal.
+            the normal is perpendicular to it. Where the centres are close, the axis is more accurate than their
+            difference, which has rounding errors. With two such axes, the difference only decides the sign of the
+            normal.
     """
     fallback = cross(axis1, axis2)
     fallback, sine = normalize(fallback, _x_axis(fallback))

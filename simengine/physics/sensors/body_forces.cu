@@ -17,8 +17,7 @@ DEVICE void body_forces(const Model& m, const real* cinert, const real* cdof, co
     for (int i = 0; i < 6; ++i) cfrc_int[6 * b + i] = b ? a[i] + c[i] - cfrc_ext[6 * b + i] : R(0.0);
   }
   lane_sync();
-  // (3) the joint of a body transmits the sum over its subtree; the entry of the world body is the sum of its
-  // children's
+  // (3) the joint of a body transmits the sum over its subtree; the world body's entry is the sum of its children's
   sum_subtrees(m, cfrc_int, 6);
   LANE_FOR(i, 6) {
     ROLLED for (int r = 0; r < m.nroot(); ++r) cfrc_int[i] += cfrc_int[6 * m.root_body()[r] + i];

@@ -33,7 +33,6 @@ def body_forces(
     moving = spatial.force_cross(cvel, spatial.inertia_mul(cinert, cvel))
     need = spatial.inertia_mul(cinert, cacc) + moving - cfrc_ext
 
-    # (3) the joint of a body transmits the sum over its subtree; the entry of the world body is the sum of its
-    # children's
+    # (3) the joint of a body transmits the sum over its subtree; the world body's entry is the sum of its children's
     inside = tree.subtree(m) & (np.arange(m.nbody) > 0)
     return cacc, matmul(const(inside, need), need)

@@ -38,8 +38,7 @@ DEVICE void frame_force(const Model& m, int i, int type, const real* xpos, const
   into_frame(value, own.quat, type == SENS_FORCE ? own_force + 3 : torque);
 }
 
-// (4) sum of the normal forces of the contacts of the frame's body whose normal, as a ray from the contact, hits the
-// site
+// (4) sum of the normal forces of those contacts of the frame's body whose normal, as a ray, hits the site
 DEVICE real touch(const Model& m, int i, const real* xpos, const real* xquat, const Forces& f) {
   const SensorFrame site = sensor_frame(m, i, 0, xpos, xquat);
   real mat[9], sum = 0;

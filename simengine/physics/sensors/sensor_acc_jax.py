@@ -72,8 +72,7 @@ def sensor_acc(
         acts = tendon[None, :] == m.sensor_objid[ids][:, None]
         return matmul(const(acts, actuator_force), actuator_force)[:, None]
 
-    # (4) sum of the normal forces of the contacts of the frame's body whose normal, as a ray from the contact, hits the
-    # site
+    # (4) sum of the normal forces of those contacts of the frame's body whose normal, as a ray, hits the site
     def touched(ids: np.ndarray) -> jax.Array:
         pos, quat = frames(m, ids, 0, xpos, xquat)
         normal = normal_force(m, contact_active, efc_active, efc_force)

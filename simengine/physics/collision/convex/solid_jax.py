@@ -86,9 +86,8 @@ def features(
     """The features of a shape that may lie flat.
 
     Args: its solid, shape, orientation (3, 3) and position (3,); the simplex and the active kinks; body 0 for the
-    pair's
-        first shape, 1 for the second; the contact's normal (3,); on_side () whether the contact is a line along a
-        cylinder's side; margin, scale () [m].
+        pair's first shape, 1 for the second; the contact's normal (3,); on_side () whether the contact is a line along
+        a cylinder's side; margin, scale () [m].
     """
     outward = -normal if body else normal
     touch = _touching(shape, mat, simplex, kinks, body, _still(outward), scale)

@@ -1,10 +1,9 @@
 // Two boxes: a polygon of contacts where a face of one touches a face of the other, one contact where two edges cross.
 //
 // There are 15 axes that may separate the boxes: the normals of the faces of both, and the cross products of their
-// edges
-// (Gottschalk, Lin and Manocha, OBBTree, 1996). The axis with the least overlap decides how the boxes touch. An edge
-// axis that is almost the normal of the best face must have an overlap smaller by a twentieth; otherwise flat contacts
-// would alternate between both kinds. A negative overlap is a gap, and there is no contact beyond the margin.
+// edges (Gottschalk, Lin and Manocha, OBBTree, 1996). The axis with the least overlap decides how the boxes touch. An
+// edge axis that is almost the normal of the best face must have an overlap smaller by a twentieth; otherwise flat
+// contacts would alternate between both kinds. A negative overlap is a gap, and there is no contact beyond the margin.
 
 // Cosine of the angle within which an edge axis counts as the normal of a face, and the fraction of the face's overlap
 // by which it must then be better.

@@ -114,8 +114,7 @@ def _corners(
     """Corners (prisms, 6, 3) in the fields' frames relative to the geoms' centres [m], and whether the prisms count.
 
     Args: centres of the geoms, and lower and upper corners of their boxes relative to them (n, 3), in the fields'
-    frames;
-        margin (n,) [m].
+        frames; margin (n,) [m].
     """
     size, last = const(terrain.size, centre), np.asarray(terrain.grid - 1, np.int32)
     still = jax.lax.stop_gradient(centre)
