@@ -1,4 +1,4 @@
-"""`check_model`: find states that cover a model, and compare this engine with MuJoCo in them."""
+"""`check_model`: find states that cover a model, and compare this engine with MuJoCo at these states."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from simengine.loading import load_model
 from simengine.model.model import Model
 from simengine.simulation import Simulation
 
-SOLVER_TOLERANCE = 1e-15  # of the cost: its square root, nearly, remains in the acceleration where MuJoCo stops
+SOLVER_TOLERANCE = 1e-15  # relative to the cost; about its square root is left in MuJoCo's acceleration
 CCD_TOLERANCE, CCD_ITERATIONS = 1e-12, 500
-_PROBES = 20  # random states that tell whether a model always lies on a margin
+_PROBES = 20  # random states that show whether most states of a model are on a margin
 _WIDER = 1e-3  # [m, rad] by which margins are then widened for the check
-_ON_FIELDS = ("hfield-box", "hfield-mesh")  # of which MuJoCo needs a margin to find the least penetration
-_ITERATIONS, _LS_ITERATIONS = 100, 50  # MuJoCo's defaults, enough to get there
+_ON_FIELDS = ("hfield-box", "hfield-mesh")  # pair types for which MuJoCo needs a margin to find the least penetration
+_ITERATIONS, _LS_ITERATIONS = 100, 50  # MuJoCo's defaults, which suffice to converge
 
 
 def check_model(
@@ -40,26 +40,29 @@ def check_model(
 ) -> CheckReport:
     """Compare this engine with MuJoCo on one model, stage by stage and over single steps.
 
-    The states are random, settled by letting MuJoCo drop the model, and thrown so that chosen geoms touch. What they
-    miss of the model's pair types and joint limits is searched for. Both solvers run until they converge, to 1e-15, on
-    copies of the model. States whose contacts or limits are within 1e-6 of their margin are left out and counted; so
-    are, field by field, states in which a difference is no more than a few times what rounding the poses, inertia,
-    rows and forces that any engine holds does to MuJoCo's own value, the few in which rounding the state does, and
-    readings of touch sensors of forces that point at the very edge of a site. States with contacts of meshes that
-    MuJoCo itself does not find are left out with those on a margin.
+    There are three kinds of states: random ones, states in which MuJoCo lets the model fall and settle, and states in
+    which chosen geoms are thrown at each other. Pair types and joint limits that these states do not reach are searched
+    for. Both solvers run until they converge, to 1e-15, on copies of the model.
 
-    A model that lies on a margin in most states is compared with all margins 1e-3 wider, on both sides. One in which
-    boxes or meshes touch height fields without a margin is compared with margins of 1e-9: without one MuJoCo does not
-    find the least penetration of these, but less.
+    Some comparisons are left out and counted. States are left out if a contact or limit is within 1e-6 of its margin,
+    or if MuJoCo itself does not find all contacts of meshes. For a single field, a state is left out in three cases:
+
+    - The difference is at most a few times the change of MuJoCo's own value when the poses, inertia, rows and forces
+      that every engine stores are rounded.
+    - It is at most a few times the change when the state is rounded, as long as such states are few.
+    - The field is the reading of a touch sensor, and a force points at the edge of its site.
+
+    If most states of a model are on a margin, the comparison uses margins wider by 1e-3 on both sides. If boxes or
+    meshes touch height fields without a margin, it uses margins of 1e-9, because without one MuJoCo reports less than
+    the least penetration.
 
     Args:
-        source: anything `load_model` takes. Of a `Model` its table is what the engine computes with, and its `mj` what
-            MuJoCo does.
+        source: anything that `load_model` takes. If it is a `Model`, the engine uses its table, and MuJoCo its `mj`.
         backend: "cuda", "host", "jax" or "auto".
         dtype: "float32" or "float64".
-        num_states: states in which fields are compared, before the search for what they miss.
-        num_steps: steps of MuJoCo from whose states one step is compared.
-        tries: most states tried for each pair type and joint limit that the states miss.
+        num_states: states at which fields are compared, before the search for missing pair types and limits.
+        num_steps: steps of MuJoCo; one step is compared from the state before each.
+        tries: most states that are tried for each missing pair type and joint limit.
         seed: equal seeds give equal states.
         progress: called as progress(what, done, total), with a total of 0 where it is not known.
 
@@ -104,14 +107,14 @@ def check_model(
 
 
 def _lies_on_margins(model: Model, seed: int) -> bool:
-    """Whether most random states have a contact or limit on its margin, as where a body slides exactly on the floor."""
+    """Whether most random states have a contact or limit on its margin, as if a body slides exactly on the floor."""
     sampler, oracle = Sampler(model.mj, seed), Oracle(model.mj)
     decided = [oracle.evaluate(sampler.random()) is not None for _ in range(_PROBES)]
     return sum(decided) < _PROBES / 2
 
 
 def _touches_fields_without_margin(model: Model) -> bool:
-    """Whether there are pairs of a height field and a box or a mesh whose contacts begin where they touch."""
+    """Whether there are pairs of a height field and a box or a mesh without a margin."""
     if not model.mj.nhfield:
         return False
     pairs = zip(model.table.cand_geom1.tolist(), model.table.cand_geom2.tolist(), strict=True)
@@ -120,15 +123,17 @@ def _touches_fields_without_margin(model: Model) -> bool:
 
 
 def _backend(model: Model, backend: str, dtype: str) -> str:
-    """The backend that `backend` stands for; fails before anything takes long if it cannot run here."""
+    """The backend that `backend` selects; fails early if it cannot run here."""
     sim = Simulation(model, num_worlds=1, backend=backend, dtype=dtype)
     sim.close()
     return sim.backend
 
 
 def _converging(model: Model) -> Model:
-    """A copy whose solver runs until it converges, in MuJoCo's model as in the engine's table; so do MuJoCo's convex
-    collisions, which the engine finds as exactly as the precision allows in any case."""
+    """A copy whose solver runs until it converges, in MuJoCo's model and in the engine's table.
+
+    MuJoCo's convex collisions do too; the engine's are always as exact as the precision allows.
+    """
     tight = copy(model)
     tight.table = copy(model.table)
     tight.table.mj = copy(model.mj)
@@ -137,7 +142,7 @@ def _converging(model: Model) -> Model:
     tight.mj.opt.iterations = max(tight.mj.opt.iterations, _ITERATIONS)
     tight.mj.opt.ls_iterations = max(tight.mj.opt.ls_iterations, _LS_ITERATIONS)
     tight.mj.opt.ccd_tolerance, tight.mj.opt.ccd_iterations = CCD_TOLERANCE, CCD_ITERATIONS
-    tight.mj.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE  # large models would list their rows sparse
+    tight.mj.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE  # large models would store their rows in sparse form
     tolerance = np.array(SOLVER_TOLERANCE)
     tight.table.arrays = {**model.table.arrays, "opt_tolerance": tolerance, "opt_ls_tolerance": tolerance}
     tight.table.arrays["opt_noslip_tolerance"] = np.array(0.0)

@@ -1,4 +1,4 @@
-"""Contacts that rounding chooses, or that MuJoCo does not find: states with such contacts are not compared."""
+"""Contacts that rounding decides, or that MuJoCo does not find. States with such contacts are not compared."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ import numpy as np
 
 from simengine.check.optimal import are_clear, are_optimal
 
-_NUDGES = 6  # how often coordinates are changed to see whether other contacts are chosen
-_NUDGE = {"float64": 1e-10, "float32": 1e-6}  # and by how much: more than a precision rounds what follows from them
-_ELSEWHERE = 1e-4  # [m] how far away other ones are at least
-_MOST = 4  # contacts of two faces
-_ALONG = 1 - 1e-9  # cosine to its axis from which a normal is that of a cylinder's cap
+_NUDGES = 6  # changes of the coordinates that are tried to see whether they give other contacts
+_NUDGE = {"float64": 1e-10, "float32": 1e-6}  # size of the changes: more than the rounding of a precision
+_ELSEWHERE = 1e-4  # [m] least distance of a contact that counts as another one
+_MOST = 4  # most contacts of two faces
+_ALONG = 1 - 1e-9  # cosine to the axis above which a normal is that of a cylinder's cap
 _PLANE, _CAPSULE, _CYLINDER, _BOX, _MESH = 0, 3, 5, 6, 7  # MuJoCo's mjtGeom
 
 
 class Chosen:
-    """Tells which contacts are chosen by rounding, or not found; see `simengine.check.optimal` for some.
+    """Decides whether rounding determines contacts, or MuJoCo misses some; see also `simengine.check.optimal`.
 
-    Contacts of a mesh and a plane, and of flat faces, are corners; which of them is decided by small differences. Four
-    contacts are chosen among more corners by the area that they span, and areas may be equal. A cylinder's cap is
-    a regular polygon, so with it many always are, in a way that small changes need not show. And where a corner touches
-    a cap, the line on the cylinder's side that is tried with it lies anywhere around. Of a cylinder
-    that lies level on a plane either end may be the lower one, which has more contacts.
+    The contacts of a mesh and a plane, and of flat faces, are corners, and small differences may decide which:
+
+    - Of more than four corners, four are chosen by the area that they span, and areas may be equal.
+    - A cylinder's cap is a regular polygon, so many areas are equal. Small changes of the state need not show that.
+    - If a corner touches a cap, the line on the cylinder's side that is tried with it may be anywhere around the
+    cylinder. - If a cylinder lies level on a plane, either end may be the lower one, which has more contacts.
 
     Args:
         mj: the model.
-        dtype: "float32" or "float64", the precision of what is compared with MuJoCo.
+        dtype: "float32" or "float64", the precision that is compared with MuJoCo.
     """
 
     def __init__(self, mj: mujoco.MjModel, dtype: str):
@@ -41,8 +42,10 @@ class Chosen:
         self._data = mujoco.MjData(self._single)
 
     def are_decided(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
-        """Whether rounding chooses none of the contacts in `data`, after MuJoCo's `mj_fwdPosition`, and all are right;
-        changes `data`."""
+        """Whether rounding decides none of the contacts in `data`, and all of them are right.
+
+        Call it after `mj_fwdPosition`; it changes `data`.
+        """
         if self._lies_level(data):
             return False
         pairs = Counter(pair for pair in map(tuple, data.contact.geom.tolist()) if self._lies_flat(*pair))
@@ -60,8 +63,10 @@ class Chosen:
     def _nudged(
         self, model: mujoco.MjModel, data: mujoco.MjData, meshes: bool
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Positions of the contacts in `data`, and in states next to it; where there are meshes, farther in lower
-        precision, and with bodies turned in each other."""
+        """Positions of the contacts in `data`, and in slightly changed states.
+
+        With meshes, the changes are larger in float32, and bodies are also rotated relative to their parents.
+        """
         qpos, quat, first = data.qpos.copy(), model.body_quat.copy(), data.contact.pos.copy()
         rng, nudge = np.random.default_rng(0), _NUDGE[self._dtype if meshes else "float64"]
         try:
@@ -76,14 +81,13 @@ class Chosen:
             model.body_quat[:] = quat
 
     def _lies_flat(self, geom1: int, geom2: int) -> bool:
-        """Whether two geoms, the second of the higher type, can have contacts chosen among corners."""
+        """Whether the contacts of two geoms, the second of the higher type, can be chosen among corners."""
         first, second = self._kind[geom1], self._kind[geom2]
         by_convex = first in (_CAPSULE, _CYLINDER, _BOX, _MESH) and (second == _MESH or _CYLINDER in (first, second))
         return by_convex or (first, second) == (_PLANE, _MESH)
 
     def _lies_level(self, data: mujoco.MjData) -> bool:
-        """Whether a cylinder lies level in a plane, so deep that the lower one of its ends, which may be either, has
-        more contacts."""
+        """Whether a cylinder lies level in a plane, so deep that either end may be the lower one with more contacts."""
         for pair, number in Counter(map(tuple, data.contact.geom.tolist())).items():
             if (self._kind[pair[0]], self._kind[pair[1]]) == (_PLANE, _CYLINDER) and number > 2:
                 normal, axis = (data.geom_xmat[geom].reshape(3, 3)[:, 2] for geom in pair)
@@ -92,18 +96,18 @@ class Chosen:
         return False
 
     def are_clear(self, data: mujoco.MjData) -> bool:
-        """Whether it is clear which corners of meshes touch in the state in `data`."""
+        """Whether it is certain which corners of meshes touch in the state in `data`."""
         self._find_single(data)
         return are_clear(self._single, self._data, self._dtype)
 
     def _find_single(self, data: mujoco.MjData) -> None:
-        """The one contact of each pair of geoms in a state, in `_data`."""
+        """Compute a single contact for each pair of geoms in a state, into `_data`."""
         single = self._data
         single.qpos[:], single.mocap_pos[:], single.mocap_quat[:] = data.qpos, data.mocap_pos, data.mocap_quat
         mujoco.mj_fwdPosition(self._single, single)
 
     def _on_a_cap(self, pairs: dict[tuple[int, int], int]) -> bool:
-        """Whether a pair with one or two contacts touches along the axis of a cylinder, without being a capsule's."""
+        """Whether a pair without a capsule that has one or two contacts touches along the axis of a cylinder."""
         single = self._data
         for pair, frame in zip(map(tuple, single.contact.geom.tolist()), single.contact.frame, strict=True):
             if self._kind[pair[0]] == _CAPSULE or pairs.get(pair, _MOST) > 2:

@@ -19,19 +19,22 @@ from simengine.check.trajectory import Trajectory
 from simengine.model.model import Model
 from simengine.simulation import Simulation
 
-_WORLDS = 1024  # worlds of one simulation; JAX compiles anew for every other number
-_ROUNDINGS = 16.0  # a difference of so many times what rounding the state does (every joint of a chain rounds anew) ...
-_FEW = 0.05  # ... unless more than this share of the states differs
-_HELD = 4.0  # or of so many times what rounding what every engine holds between its stages does
+_WORLDS = 1024  # worlds per simulation; JAX would compile again for another number
+# A difference counts as ill-conditioned if it is at most _ROUNDINGS times the effect of rounding the state (each joint
+# of a chain rounds again), in at most the fraction _FEW of the states; or at most _HELD times the effect of rounding
+# the values that every engine stores between its stages.
+_ROUNDINGS = 16.0
+_FEW = 0.05
+_HELD = 4.0
 
 Errors = list[tuple[int, float, float]]
-"""(state, absolute error, relative error) of every state in which a field was compared."""
+"""(state, absolute error, relative error) for every state at which a field was compared."""
 
 
 def compare_forward(
     model: Model, oracle: Oracle, evaluations: Sequence[Evaluation], backend: str, dtype: str
 ) -> list[FieldResult]:
-    """Compare every field after `forward()`: a result per field of `FORWARD`."""
+    """Compare every field after `forward()`; returns one result per field of `FORWARD`."""
     errors: dict[str, Errors] = {field.name: [] for field in FORWARD}
     reordered: set[int] = set()
     for first in range(0, len(evaluations), _WORLDS):
@@ -69,8 +72,9 @@ def compare_forward(
 def world_error(model: Model, name: str, ours: np.ndarray, fields: dict[str, np.ndarray]) -> tuple[float, float]:
     """Absolute and relative error of a world field.
 
-    Forces between bodies are what is left of those on them, nothing at all for free bodies, and no more exact than
-    these: their errors are relative to them, and so are those of the sensors that read them.
+    Forces between bodies are differences of the forces on them, and zero for free bodies, so they are no more accurate
+    than these. Their errors are therefore relative to the forces on bodies, and so are those of the sensors that read
+    them.
     """
     theirs = fields[name]
     scale = max(1.0, float(np.abs(fields["cfrc_ext"]).max(initial=0.0)))
@@ -82,7 +86,7 @@ def world_error(model: Model, name: str, ours: np.ndarray, fields: dict[str, np.
 
 
 def compare_steps(model: Model, oracle: Oracle, steps: Trajectory, backend: str, dtype: str) -> list[FieldResult]:
-    """Compare the state after one step from each state of a trajectory: a result per field of `STEPPED`."""
+    """Compare the state after one step from each state of a trajectory; returns one result per field of `STEPPED`."""
     errors: dict[str, Errors] = {field.name: [] for field in STEPPED}
     reordered: set[int] = set()
     for first in range(0, len(steps.touched), _WORLDS):
@@ -113,7 +117,7 @@ def compare_steps(model: Model, oracle: Oracle, steps: Trajectory, backend: str,
 
 
 def _arena_errors(sim: Simulation, world: int, evaluation: Evaluation) -> dict[str, tuple[float, float]]:
-    """Errors of a world's contacts and rows; of their fields only where both engines list the same ones."""
+    """Errors of a world's contacts and rows; errors of their fields only if both engines list the same ones."""
     theirs = evaluation.fields
     contacts, rows = sim.contacts(world), sim.constraints(world)
     geoms = np.column_stack((contacts.geom1, contacts.geom2))
@@ -135,14 +139,13 @@ def _arena_errors(sim: Simulation, world: int, evaluation: Evaluation) -> dict[s
 
 
 def _heeds_order(model: Model) -> bool:
-    """Whether forces depend on the order of the rows: those of sweeps that end before they converge."""
+    """Whether forces depend on the order of the rows, as they do if sweeps stop before they converge."""
     option = model.mj.opt
     return bool(option.noslip_iterations > 0 or option.solver == mujoco.mjtSolver.mjSOL_PGS)
 
 
 def _is_reordered(sim: Simulation, world: int, geoms: np.ndarray, pos: np.ndarray) -> bool:
-    """Whether the other engine has the contacts of a world in another order within geom pairs, where rounding decides
-    it."""
+    """Whether the other engine has the contacts of a world in another order within geom pairs; rounding decides it."""
     contacts = sim.contacts(world)
     ours = np.column_stack((contacts.geom1, contacts.geom2))
     if count_differing(ours, geoms):
@@ -151,7 +154,7 @@ def _is_reordered(sim: Simulation, world: int, geoms: np.ndarray, pos: np.ndarra
 
 
 def count_differing(ours: np.ndarray, theirs: np.ndarray) -> int:
-    """Number of contacts that only one engine lists, or of those that both list in another order."""
+    """Number of contacts that only one engine lists, or that both list in a different order."""
     first, second = ([tuple(pair) for pair in pairs.reshape(-1, 2).tolist()] for pairs in (ours, theirs))
     count, other = Counter(first), Counter(second)
     only_one = sum(((count - other) + (other - count)).values())
@@ -166,8 +169,10 @@ def judge(
     effect: Callable[[int], float],
     held: Callable[[int], float] = lambda state: 0.0,
 ) -> FieldResult:
-    """The worst of a field's errors; in a state, `effect` gives what rounding it does, `held` what rounding what
-    engines hold does."""
+    """The largest of a field's errors.
+
+    `effect` gives the effect of rounding a state; `held` that of rounding the values that engines store between stages.
+    """
     tolerance = field.tolerance.of(dtype)
     beyond = [e for e in errors if not e[2] <= tolerance]
     rounded = {state for state, _, relative in beyond if relative <= _HELD * held(state)}
@@ -191,5 +196,5 @@ def judge(
 
 
 def _host(array: Any) -> np.ndarray:
-    """A NumPy array of an array of any backend."""
+    """Copy of any backend's array as a NumPy array."""
     return array.get() if hasattr(array, "get") else np.asarray(array)

@@ -1,6 +1,6 @@
-"""What is compared, in the order of the stages, and how right it must be.
+"""The fields that are compared, in the order of the stages, and their tolerances.
 
-The relative error of a field in one state is max|a - b| / max(1, max|b|), b being MuJoCo's; the tolerances bound it.
+The relative error of a field at one state is max|a - b| / max(1, max|b|), where b is MuJoCo's; the tolerances bound it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Tolerance(NamedTuple):
-    """Largest relative error by precision."""
+    """Largest permitted relative error, by precision."""
 
     float64: float
     float32: float
@@ -20,7 +20,7 @@ class Tolerance(NamedTuple):
 
 
 EXACT = Tolerance(0.0, 0.0)
-# MuJoCo's own normals of convex shapes are no better than 1e-5, where the distance is flat about its minimum.
+# MuJoCo's own normals of convex shapes are accurate to 1e-5 only, where the distance is flat around its minimum.
 CONVEX = Tolerance(5e-5, 5e-4)
 SMOOTH = Tolerance(1e-9, 5e-5)
 CONTACT = Tolerance(1e-8, 1e-4)
@@ -34,9 +34,9 @@ class Compared(NamedTuple):
 
     Attributes:
         stage: the stage that computes it.
-        name: MuJoCo's name; of contacts and rows with the prefix `contact_` or `efc_`.
+        name: MuJoCo's name; with the prefix `contact_` or `efc_` for contacts and rows.
         space: "world", "contact" or "row": what one entry belongs to.
-        tolerance: bounds of the relative error.
+        tolerance: bound of the relative error, by precision.
     """
 
     stage: str
@@ -75,22 +75,22 @@ FORWARD: tuple[Compared, ...] = (
     *_of("body_forces", "cacc cfrc_int", SOLUTION),
     *_of("sensor", "sensordata", SOLUTION),
 )
-"""Fields after `forward()`. The error of `contact_geom` is the number of contacts that only one engine lists, that of
-`nefc` the difference in rows; the other contact and row fields are compared where these two agree."""
+"""Fields after `forward()`. The error of `contact_geom` is the number of contacts that only one engine lists, and that
+of `nefc` the difference in rows. The other contact and row fields are compared where these two agree."""
 
 AFTER_ROWS = frozenset(("solve", "rne_post", "body_forces", "sensor"))
-"""Stages whose results follow from the forces of the rows."""
+"""Stages whose results depend on the forces of the rows."""
 
 STEPPED: tuple[Compared, ...] = _of("step", "qpos qvel act", STEP)
 """State after one step."""
 
 
 ALONG_NORMALS = ("actuator_velocity", "actuator_moment", "qfrc_actuator", "qfrc_smooth", "qacc_smooth")
-"""What depends on contact normals where actuators adhere at contacts."""
+"""Fields that depend on contact normals in models with adhesion actuators."""
 
 
 def as_exact_as_convex(fields: tuple[Compared, ...], has_adhesion: bool) -> tuple[Compared, ...]:
-    """The fields with the tolerances of a model that has convex pairs, for what depends on the contacts."""
+    """The fields, with the tolerances of models with convex pairs for those that depend on contacts."""
     names = ALONG_NORMALS if has_adhesion else ()
     return tuple(
         field._replace(tolerance=Tolerance(*map(max, field.tolerance, CONVEX)))

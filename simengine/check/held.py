@@ -1,9 +1,9 @@
-"""MuJoCo's forward dynamics where what an engine holds between its stages is rounded.
+"""MuJoCo's forward dynamics, with the values rounded that an engine stores between its stages.
 
-However exact its formulas are, an engine of some precision rounds the poses and velocities of bodies, the inertia
-matrix, the rows of constraints and the forces on dofs as it stores them, poses and velocities at every joint anew.
-Where shapes almost coincide, where the inertia matrix is nearly singular, or where large forces balance, that alone
-changes what follows by far more than rounding the state does.
+With any formulas, an engine of a given precision rounds the poses and velocities of bodies, the inertia matrix, the
+constraint rows and the forces on dofs when it stores them; poses and velocities are rounded at every joint of a chain.
+Where shapes almost coincide, the inertia matrix is nearly singular, or large forces balance, this alone changes the
+results far more than rounding the state does.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Terms(NamedTuple):
     """Sums of the magnitudes of the terms that MuJoCo adds up, at a solution.
 
     Attributes:
-        force: of the forces on each dof, (nv,) [N, N m].
-        residual: of the acceleration that each row asks for and those that it gets, (nefc,).
+        force: sum for the forces on each dof, (nv,) [N, N m].
+        residual: sum for the residual of each row: its reference acceleration and J qacc, (nefc,).
     """
 
     force: np.ndarray
@@ -30,19 +30,19 @@ class Terms(NamedTuple):
 
     @staticmethod
     def of(data: mujoco.MjData, jacobian: np.ndarray) -> Terms:
-        """Of the solution in `data`, given efc_J in full, (nefc, nv)."""
+        """The sums at the solution in `data`, given the dense efc_J (nefc, nv)."""
         smooth = sum(np.abs(getattr(data, f"qfrc_{name}")) for name in ("bias", "passive", "actuator", "applied"))
         force = smooth + np.abs(data.efc_force) @ np.abs(jacobian)
         return Terms(force, np.abs(data.efc_aref) + np.abs(jacobian) @ np.abs(data.qacc))
 
 
 class Unit:
-    """Moves numbers up or down by units in the last place of a precision.
+    """Moves numbers up or down, at random, by units in the last place of a precision.
 
     Args:
         dtype: "float32" or "float64".
-        rng: decides which way.
-        number: by how many units.
+        rng: decides the direction.
+        number: number of units.
     """
 
     def __init__(self, dtype: str, rng: np.random.Generator, number: float = 1.0):
@@ -51,22 +51,20 @@ class Unit:
         self._number = number
 
     def moved(self, values: np.ndarray, size: np.ndarray | None = None, often: np.ndarray | None = None) -> np.ndarray:
-        """The numbers, moved by units of `size`, or of themselves, and each of a number of rows as far as it gets when
-        moved `often` times."""
+        """The numbers, moved by units of `size`, or of their own size; each row is moved `often` times, if given."""
         unit = np.spacing(np.abs(values if size is None else size).astype(self._dtype)).astype(np.float64)
         way = self._rng.choice((-self._number, self._number), size=unit.shape)
         return np.asarray(values + (unit * way if often is None else unit * way * np.sqrt(often)[:, None]))
 
 
 def forward_with_rounded(mj: mujoco.MjModel, data: mujoco.MjData, terms: Terms, unit: Unit) -> bool:
-    """As `mj_forward` on the state in `data`, but with poses, velocities, inertia matrix, rows and forces moved by
-    units.
+    """`mj_forward` on the state in `data`, with poses, velocities, inertia matrix, rows and forces moved by units.
 
     Args:
         mj: the model.
         data: holds the state; changed.
-        terms: of MuJoCo's own solution in this state.
-        unit: moves what is held.
+        terms: sums at MuJoCo's own solution in this state.
+        unit: moves the stored values.
 
     Returns:
         whether there are as many rows as at that solution; if not, `data` is evaluated up to the rows only.
@@ -109,7 +107,7 @@ def forward_with_rounded(mj: mujoco.MjModel, data: mujoco.MjData, terms: Terms, 
 
 
 def _depth(mj: mujoco.MjModel) -> np.ndarray:
-    """Number of bodies from each one up to the world, which does not count, (nbody,)."""
+    """Depth of each body in its tree, (nbody,): 0 for the world body."""
     depth = np.zeros(mj.nbody)
     for body in range(1, mj.nbody):
         depth[body] = depth[mj.body_parentid[body]] + 1

@@ -1,10 +1,10 @@
-"""Contacts of meshes that MuJoCo does not find, or whose features nobody can tell for certain.
+"""Contacts of meshes that MuJoCo does not find, or whose touching features are not certain.
 
-Along the normal of a right contact two convex shapes are as far apart as the contact says. Among nearly flat facets
-MuJoCo's search over the edges of a hull can end early; then they are nearer to each other than it says.
+Along the normal of a correct contact, two convex shapes have the distance that the contact states. Among nearly flat
+facets, MuJoCo's search over the edges of a hull can stop early; then the shapes are closer than the contact states.
 
-How many contacts there are depends on whether a corner, an edge or a face touches. Hulls of drawn parts have corners
-that lie off a face by no more than the rounding of their coordinates, and whether these touch too is chance.
+The number of contacts depends on whether a corner, an edge or a face touches. The hulls of meshes from CAD have corners
+that are off a face by no more than the rounding of their coordinates, so whether these touch too is not certain.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-_SLACK = 1e-5  # of the geoms' size, in the distance
-_EXACTLY = 1e-13  # [m] by how little a corner lies off a face that it belongs to
-_NEARLY = {"float64": 2e-6, "float32": 2e-5}  # of the geoms' size: by how much one may that is taken to touch
+_SLACK = 1e-5  # relative to the geoms' size, for distances
+_EXACTLY = 1e-13  # [m] largest distance from a face of a corner that belongs to it
+_NEARLY = {"float64": 2e-6, "float32": 2e-5}  # relative to the geoms' size: of one that may touch
 _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = 2, 3, 4, 5, 6, 7  # MuJoCo's mjtGeom
 
 
 def are_optimal(mj: mujoco.MjModel, data: mujoco.MjData) -> bool:
-    """Whether all contacts of meshes with anything but planes and height fields are right.
+    """Whether all contacts of meshes are right, except those with planes and height fields.
 
     Args:
         mj: a model whose pairs have one contact each.
-        data: after the collisions.
+        data: after collision detection.
     """
     kind = mj.geom_type
     for (geom1, geom2), dist, frame in zip(data.contact.geom, data.contact.dist, data.contact.frame, strict=True):
@@ -37,12 +37,12 @@ def are_optimal(mj: mujoco.MjModel, data: mujoco.MjData) -> bool:
 
 
 def are_clear(mj: mujoco.MjModel, data: mujoco.MjData, dtype: str) -> bool:
-    """Whether every corner of a box or mesh that lies on another one, or on a capsule, clearly touches or does not.
+    """Whether every corner of a box or mesh near another one, or near a capsule, clearly touches or clearly does not.
 
     Args:
         mj: a model whose pairs have one contact each.
         data: after the collisions.
-        dtype: "float32" or "float64", the precision of what is compared with MuJoCo.
+        dtype: "float32" or "float64", the precision that is compared with MuJoCo.
     """
     kind, flat = mj.geom_type, (_CAPSULE, _BOX, _MESH)
     for geoms, frame in zip(data.contact.geom, data.contact.frame, strict=True):
@@ -65,7 +65,7 @@ def _corners(mj: mujoco.MjModel, geom: int) -> np.ndarray:
 
 
 def reach(mj: mujoco.MjModel, data: mujoco.MjData, geom: int, direction: np.ndarray) -> float:
-    """How far a convex geom reaches along a unit vector, from the world's origin [m]."""
+    """Support function of a convex geom along a unit vector, from the world's origin [m]."""
     local = data.geom_xmat[geom].reshape(3, 3).T @ direction
     size, kind = mj.geom_size[geom], mj.geom_type[geom]
     if kind == _MESH:

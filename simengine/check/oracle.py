@@ -1,4 +1,4 @@
-"""MuJoCo as the oracle: what it computes from a state, and whether rounding can decide which contacts there are."""
+"""MuJoCo as the reference: what it computes from a state, and whether rounding can decide which contacts exist."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from simengine.check.states import STATE_ARRAYS, State
 from simengine.check.touch import undecided_touch
 
 NEAR = 1e-6
-"""Contacts and limits closer than this to their margin [m, rad] may exist in one precision and not in the other."""
+"""Contacts and limits closer than this to their margin [m, rad] may exist in one precision and not in another."""
 
 _LIMITS = (mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT, mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON)
 _STEP_INPUTS = (*STATE_ARRAYS, "qacc_warmstart")
-_RK4_REACH = (0.5, 0.5, 1.0)  # where the classical method evaluates after the first time, in steps from the start
+_RK4_REACH = (0.5, 0.5, 1.0)  # the evaluations of the classical method after the first, as fractions of the step
 
 
 class Touched(NamedTuple):
-    """What a state touches.
+    """The contacts and limits of a state.
 
     Attributes:
         ncon, nefc: contacts and constraint rows.
         pairs: contacts that exert a force, by pair type such as "plane-capsule".
-        limits: active joint limits as (joint, side); side 0 is the lower one (or a ball's only one), 1 the upper.
-        limit_rows: rows of limits.
+        limits: active joint limits as (joint, side); side 0 is the lower (or a ball joint's only) limit, 1 the upper.
+        limit_rows: number of rows of limits.
     """
 
     ncon: int
@@ -41,12 +41,12 @@ class Touched(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """One state and what MuJoCo makes of it.
+    """One state, and MuJoCo's results for it.
 
     Attributes:
         state: the state.
-        fields: MuJoCo's values, float64, by the names of `FORWARD`; nan for readings of sensors that rounding decides.
-        touched: what it touches.
+        fields: MuJoCo's values, float64, by the names of `FORWARD`; nan for sensor readings that rounding decides.
+        touched: its contacts and limits.
     """
 
     state: State
@@ -55,13 +55,13 @@ class Evaluation(NamedTuple):
 
 
 def pair_type(mj: mujoco.MjModel, geom1: int, geom2: int) -> str:
-    """The types of two geoms, lower one first, such as "plane-capsule"."""
+    """The types of two geoms, the lower one first, such as "plane-capsule"."""
     types = sorted((int(mj.geom_type[geom1]), int(mj.geom_type[geom2])))
     return "-".join(mujoco.mjtGeom(t).name.removeprefix("mjGEOM_").lower() for t in types)
 
 
 def dense_jacobian(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
-    """efc_J in full, (nefc, nv), however MuJoCo stores it; it keeps room for rows that it leaves out as empty."""
+    """efc_J as a dense matrix (nefc, nv), in whichever form MuJoCo stores it."""
     if not mujoco.mj_isSparse(mj):
         return np.array(data.efc_J[: data.nefc * mj.nv]).reshape(data.nefc, mj.nv)
     dense = np.zeros((data.nefc, mj.nv))
@@ -76,11 +76,11 @@ class Oracle:
 
     Args:
         mj: the model.
-        dtype: precision of what is compared with it.
+        dtype: precision that is compared with it.
 
     Attributes:
         mj: the model.
-        data: working data; holds the latest state evaluated or stepped.
+        data: working data, which holds the latest state that was evaluated or stepped.
     """
 
     def __init__(self, mj: mujoco.MjModel, dtype: str = "float64"):
@@ -91,13 +91,13 @@ class Oracle:
         self._shifted = [(model, mujoco.MjData(model)) for model in (with_margins(mj, NEAR), with_margins(mj, -NEAR))]
 
     def forward(self, state: State) -> None:
-        """Evaluate the dynamics at a state, without warm start, up to the forces and momenta of bodies."""
+        """Evaluate the dynamics at a state without warm start, including forces and momenta of bodies."""
         state.put_into(self.mj, self.data)
         mujoco.mj_forward(self.mj, self.data)
         self.complete()
 
     def complete(self) -> None:
-        """Forces and momenta of bodies, and energies, after `mj_forward` on `data`."""
+        """Compute forces and momenta of bodies, and energies, after `mj_forward` on `data`."""
         mujoco.mj_rnePostConstraint(self.mj, self.data)
         mujoco.mj_subtreeVel(self.mj, self.data)
         mujoco.mj_energyPos(self.mj, self.data)
@@ -112,8 +112,8 @@ class Oracle:
         return np.array(self.data.contact.geom), np.array(self.data.contact.pos)
 
     def evaluate(self, state: State) -> Evaluation | None:
-        """The fields and contacts of a state; None if a contact or limit lies within NEAR of its margin, or if rounding
-        chooses contacts."""
+        """The fields and contacts of a state; None if a contact or limit is within NEAR of its margin, or if rounding
+        decides contacts."""
         state.put_into(self.mj, self.data)
         if not self.is_decided(state.qpos):
             return None
@@ -121,10 +121,10 @@ class Oracle:
         return Evaluation(state, collect(self.mj, self.data), self.touched())
 
     def is_decided(self, qpos: np.ndarray) -> bool:
-        """Whether the same contacts and rows exist with all margins NEAR wider and NEAR narrower, and rounding chooses
+        """Whether the same contacts and rows exist with all margins NEAR wider and NEAR narrower, and rounding decides
         none of them.
 
-        Mocap bodies stand where they do in `data`.
+        Mocap bodies have their poses in `data`.
         """
         lists = []
         for model, data in self._shifted:
@@ -139,12 +139,12 @@ class Oracle:
         return self._chosen.are_decided(model, data)
 
     def is_clear(self, before: Mapping[str, np.ndarray]) -> bool:
-        """Whether it is clear which corners of meshes touch in a state, given by MuJoCo's names."""
+        """Whether it is certain which corners of meshes touch in a state, given by MuJoCo's names."""
         self.contacts(before)
         return self._chosen.are_clear(self.data)
 
     def touched(self) -> Touched:
-        """What the state in `data` touches."""
+        """The contacts and limits of the state in `data`."""
         mj, data = self.mj, self.data
         acting = np.flatnonzero(np.asarray(data.contact.exclude) == 0)
         pairs = Counter(pair_type(mj, *data.contact.geom[i]) for i in acting)
@@ -159,11 +159,11 @@ class Oracle:
         return Touched(data.ncon, data.nefc, pairs, frozenset(sides), len(limit_rows))
 
     def step_is_decided(self) -> bool:
-        """Whether every point at which a step from the state in `data` evaluates the dynamics is decided."""
+        """Whether `is_decided` holds at every point at which a step from the state in `data` evaluates the dynamics."""
         return all(self.is_decided(qpos) for qpos in self._points())
 
     def _points(self) -> Iterator[np.ndarray]:
-        """Coordinates at which the integrator evaluates in a step from the state in `data`."""
+        """Coordinates at which a step from the state in `data` evaluates the dynamics."""
         mj, data, h = self.mj, self._ahead, self.mj.opt.timestep
         for name in _STEP_INPUTS:
             getattr(data, name)[:] = getattr(self.data, name)
@@ -180,9 +180,9 @@ class Oracle:
 
 
 def with_margins(mj: mujoco.MjModel, change: float) -> mujoco.MjModel:
-    """A copy whose contacts and limits begin `change` earlier."""
+    """A copy in which the margins of contacts and limits are larger by `change` [m, rad]."""
     model = copy(mj)
-    # Margins of two geoms add up, those of limits and explicit pairs stand alone.
+    # The margins of two geoms are summed; those of limits and explicit pairs are used alone.
     model.geom_margin[:] += change / 2
     for margin in (model.pair_margin, model.jnt_margin, model.tendon_margin):
         margin[:] += change
@@ -191,8 +191,8 @@ def with_margins(mj: mujoco.MjModel, change: float) -> mujoco.MjModel:
 
 
 def collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
-    """Copies of MuJoCo's fields by the names of `FORWARD`, and the contacts' first rows; nan for readings of sensors
-    that rounding decides."""
+    """Copies of MuJoCo's fields by the names of `FORWARD`, and the contacts' first rows; nan for sensor readings that
+    rounding decides."""
     fields = {"contact_efc_address": np.array(data.contact.efc_address)}
     for field in FORWARD:
         if field.name.startswith("contact_"):
@@ -215,7 +215,7 @@ def collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
 
 
 def _dense(n: int, nv: int, *rows: np.ndarray) -> np.ndarray:
-    """A matrix (n, nv) from MuJoCo's compressed rows: values, their number in each row, first of each row, columns."""
+    """A matrix (n, nv) from MuJoCo's sparse rows: values, their number per row, first value of each row, columns."""
     out = np.zeros((n, nv))
     if n and nv:
         mujoco.mju_sparse2dense(out, *(array.ravel() for array in rows))

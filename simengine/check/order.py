@@ -1,4 +1,4 @@
-"""The order of contacts: MuJoCo's, but for those of one geom pair, whose order rounding may decide."""
+"""Matching of contacts: both engines use MuJoCo's order, but rounding may decide that within one geom pair."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numpy as np
 
 
 def contact_order(geoms: np.ndarray, pos: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Which of the other engine's contacts each of ours is.
+    """For each of our contacts, the other engine's contact that it is.
 
     Args:
-        geoms: (n, 2) geom pairs, the same in both engines, contacts of one pair together.
+        geoms: (n, 2) geom pairs, the same in both engines; contacts of one pair are consecutive.
         pos: (n, 3) positions [m].
         other: (n, 3) the other engine's.
 
     Returns:
-        (n,) numbers of the other engine's contacts: among those of the same pair, the nearest that is left.
+        (n,) indices of the other engine's contacts: among those of the same pair, the nearest that is not taken yet.
     """
     order = np.arange(len(geoms))
     ends = np.flatnonzero((np.diff(geoms, axis=0) != 0).any(axis=1)) + 1
@@ -31,8 +31,8 @@ def contact_order(geoms: np.ndarray, pos: np.ndarray, other: np.ndarray) -> np.n
 
 class Rows(NamedTuple):
     """Attributes:
-    order: (nefc,) which of the other engine's rows each of ours is.
-    id: (nefc,) the other engine's row ids in our order, contacts by our numbers.
+    order: (nefc,) for each of our rows, the other engine's row that it is.
+    id: (nefc,) the other engine's row ids in our order, with our indices for contacts.
     """
 
     order: np.ndarray
@@ -40,7 +40,7 @@ class Rows(NamedTuple):
 
 
 def row_order(order: np.ndarray, address: np.ndarray, ids: np.ndarray) -> Rows:
-    """Rows in our order, given that of the contacts.
+    """The other engine's rows in our order, given the order of the contacts.
 
     Args:
         order: (n,) from `contact_order`.

@@ -1,4 +1,4 @@
-"""What a check found."""
+"""The report of a check: errors by field, and what the states cover."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 LEAST_MARGIN = 1e-9
-"""With which MuJoCo finds the least penetration of boxes and meshes in height fields [m]."""
+"""Margin with which MuJoCo finds the least penetration of boxes and meshes in height fields [m]."""
 
 _MOST_LIE = "most states lie on one"
 _NOT_LEAST = "MuJoCo does not find the least penetration of boxes and meshes in height fields without one"
 
 
 def relative_error(ours: np.ndarray, theirs: np.ndarray, least: float = 1.0) -> tuple[float, float]:
-    """Error of one field in one state.
+    """Error of one field at one state.
 
     Returns:
-        max|ours - theirs|, and that over max(least, max|theirs|); infinite where ours is not finite or of another size.
-        Entries count where theirs are not nan.
+        max|ours - theirs|, and that divided by max(least, max|theirs|); infinite if ours is not finite or has another
+        size. Entries where theirs is nan do not count.
     """
     if ours.size != theirs.size:
         return np.inf, np.inf
@@ -35,27 +35,27 @@ def relative_error(ours: np.ndarray, theirs: np.ndarray, least: float = 1.0) -> 
 
 @dataclass(frozen=True)
 class FieldResult:
-    """The worst disagreement of one field.
+    """The largest errors of one field.
 
     Attributes:
         stage: the stage that computes the field.
-        field: MuJoCo's name of it.
-        states: in how many states it was compared; contact and row fields only where both engines list the same
-            ones, and fields without entries, such as those of contacts where there are none, not at all.
-        ill_conditioned: in how many further states it is beyond its tolerance for reasons that no engine of this
-            precision escapes; they are left out of the errors. Either rounding what all engines hold between their
-            stages (poses and velocities, the inertia matrix, rows and forces) by one unit in the last place does at
-            least a fourth as much to MuJoCo's own value. Or, as long as these are few, it is beyond by no more than a
-            few times what rounding the state alone or MuJoCo's own convex collisions do; or rounding decides what
-            touches, or puts the contacts of a pair in another order and sweeps over them end early, or corners of
-            meshes lie off a face by no more than it.
-        absolute: largest max|a - b| of a state, b being MuJoCo's, in the field's own unit.
-        relative: largest max|a - b| / max(1, max|b|) of a state.
+        field: MuJoCo's name of the field.
+        states: number of states at which it was compared. Contact and row fields are compared only where both engines
+            list the same contacts and rows; fields without entries are not compared.
+        ill_conditioned: number of further states at which the error is beyond the tolerance for reasons that affect
+            every engine of this precision; they are left out of the errors. The first reason is that MuJoCo's own value
+            changes by at least a fourth of the error if the values that all engines store between their stages (poses,
+            velocities, inertia matrix, rows, forces) are rounded by one unit in the last place. The other reasons hold
+            as long as such states are few: the error is at most a few times the effect of rounding the state or of
+            MuJoCo's own convex collisions; rounding decides what touches; rounding changes the order of the contacts of
+            a pair, and sweeps over them stop early; or corners of meshes are off a face by no more than rounding.
+        absolute: largest max|a - b| over the states, where b is MuJoCo's, in the field's unit.
+        relative: largest max|a - b| / max(1, max|b|) over the states.
         tolerance: bound of the relative error.
-        worst_state: number of the state with the largest relative error, -1 if none was compared.
-        worst_kind: how that state came about.
-        rounding: of a field beyond its tolerance: how much MuJoCo's own value changes, relatively, when the worst
-            state's numbers move one unit in the last place.
+        worst_state: index of the state with the largest relative error, -1 if none was compared.
+        worst_kind: kind of that state.
+        rounding: for a field beyond its tolerance: relative change of MuJoCo's own value when the numbers of the worst
+            state move by one unit in the last place.
     """
 
     stage: str
@@ -77,19 +77,19 @@ class FieldResult:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What the compared states touch.
+    """What the compared states cover.
 
     Attributes:
         states: number of states by kind.
         left_out: states left out because a contact or limit was within 1e-6 of its margin.
-        contacts, contacts_max: contacts in all states, and in the fullest.
-        rows, rows_max: active constraint rows in all states, and in the fullest.
+        contacts, contacts_max: contacts in all states together, and most in one state.
+        rows, rows_max: active constraint rows in all states together, and most in one state.
         limit_rows: rows of joint and tendon limits.
-        pairs: contacts that exert a force by pair type, for every pair type the model has.
+        pairs: contacts that exert a force, by pair type, for every pair type of the model.
         limits: number of joint limits that are active in some state.
-        limits_total: number of joint limits of the model, a hinge's or slide's two sides counted apart.
+        limits_total: number of joint limits of the model; the two sides of a hinge or slide count as two.
         unreached: pair types that touch in no state, and limits that are active in none, in words.
-        readings_left_out: readings of touch sensors left out because a force's line meets the edge of the site.
+        readings_left_out: readings of touch sensors left out because the line of a force passes the edge of the site.
     """
 
     states: dict[str, int]
@@ -113,7 +113,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class StepCoverage:
-    """What the compared steps of the trajectory touch; names as in `Coverage`."""
+    """What the compared steps of the trajectory cover; names as in `Coverage`."""
 
     steps: int
     left_out: int
@@ -135,10 +135,10 @@ class CheckReport:
         seed: seed of the states.
         mujoco: version of MuJoCo.
         fields: a result per field, in the order of the stages.
-        coverage: what the states touch in which fields were compared after `forward()`.
-        trajectory: what the steps touch.
-        widened: by how much all margins were widened for the comparison [m, rad]: because most states lie on one, or
-            only by LEAST_MARGIN because boxes or meshes touch height fields without a margin.
+        coverage: what the states cover at which fields were compared after `forward()`.
+        trajectory: what the steps cover.
+        widened: by how much all margins were widened for the comparison [m, rad]: because most states were on a margin,
+            or by LEAST_MARGIN only, because boxes or meshes touch height fields without a margin.
     """
 
     model: str
@@ -169,7 +169,7 @@ class CheckReport:
 
     @property
     def passed(self) -> bool:
-        """Whether every field holds, and enough could be compared to say so."""
+        """Whether every field is within its tolerance, and enough states and steps could be compared."""
         return self.enough and not self.failures
 
     def verdict(self) -> str:
@@ -200,7 +200,7 @@ class CheckReport:
         return f"{where} agrees with MuJoCo {self.mujoco} in all {len(self.fields) - empty} fields compared{rest}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything by name, for JSON, with `holds` for each field and `passed` for the whole."""
+        """The report as a dictionary for JSON, with `holds` for each field, and `passed` and `verdict`."""
         values = asdict(self)
         values["fields"] = [{**asdict(result), "holds": result.holds} for result in self.fields]
         return {**values, "passed": self.passed, "verdict": self.verdict()}

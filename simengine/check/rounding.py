@@ -1,9 +1,9 @@
-"""How much rounding changes MuJoCo's own result, to tell a wrong field from an ill-conditioned one.
+"""How much rounding changes MuJoCo's own result, to distinguish a wrong field from an ill-conditioned one.
 
-Two things are rounded: the state, and what every engine holds between its stages (`simengine.check.held`). Normals of
-MuJoCo's convex collisions are erratic too, about as much as its tolerance lets them be. So where there are such
-collisions, a field is also evaluated with other tolerances. And where corners of meshes touch by chance, or where
-rounding decides which features touch, any difference may be.
+Two things are rounded: the state, and the values that every engine stores between its stages (`simengine.check.held`).
+The normals of MuJoCo's convex collisions also vary, by about as much as its tolerance permits, so fields are also
+evaluated with other tolerances. Where rounding decides whether corners of meshes touch, or which features do, any
+difference is possible.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from simengine.check.states import STATE_ARRAYS, State
 
 _DRAWS = 8
 _ROUNDED = ("qpos", "qvel", "act", "ctrl")
-_UNITS = 4.0  # by how many poses of bodies at the end of a chain are off
-_ENDS = (0.1, 0.25, 0.5, 2.0, 4.0, 10.0)  # times the tolerance at which convex collisions end
+_UNITS = 4.0  # error of the poses of bodies at the end of a chain, in units in the last place
+_ENDS = (0.1, 0.25, 0.5, 2.0, 4.0, 10.0)  # factors on the tolerance of convex collisions
 
 
 class Rounding:
@@ -38,13 +38,13 @@ class Rounding:
         self._held: dict[int, tuple[State, dict[str, float], bool]] = {}
 
     def of_held(self, state: State, field: str) -> float:
-        """Largest relative change of a field of `FORWARD` when what is held between the stages moves by one unit, up or
+        """Largest relative change of a field of `FORWARD` when the values stored between stages move by one unit, up or
         down, while the same geoms touch."""
         return self._of_held(state)[0].get(field, 0.0)
 
     def of_forward(self, state: State, field: str) -> float:
         """Largest relative change of a field of `FORWARD` when the state's numbers move by one unit, up or down;
-        infinite where it is not clear what touches."""
+        infinite if it is not certain what touches."""
 
         if not self._oracle.is_clear({name: getattr(state, name) for name in STATE_ARRAYS}):
             return np.inf
@@ -73,7 +73,7 @@ class Rounding:
         return self._effect(stepped, before)
 
     def _of_held(self, state: State) -> tuple[dict[str, float], bool]:
-        """Largest relative change of each field, and whether the same geoms touch with moves by a few units too."""
+        """Largest relative change of each field, and whether the same geoms touch even after moves by a few units."""
         if id(state) not in self._held:
             mj, data, rng = self._oracle.mj, self._oracle.data, np.random.default_rng(0)
             self._oracle.forward(state)
@@ -90,7 +90,7 @@ class Rounding:
                     self._oracle.complete()
                     for name, values in collect(mj, data).items():
                         largest[name] = max(largest[name], relative_error(values, exact[name])[1])
-            self._held[id(state)] = state, largest, clear  # with the state, whose number thus stays its own
+            self._held[id(state)] = state, largest, clear  # holds the state, so that its id is not reused
         return self._held[id(state)][1:]
 
     def _effect(

@@ -1,4 +1,4 @@
-"""The search for states that cover a model: every pair type touching, every joint limit active, as far as can be."""
+"""Search for states that cover a model: as far as possible, every pair type touches and every joint limit is active."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from simengine.model.model import Model
 Progress = Callable[[str, int, int], None]
 """Called as progress(what, done, total)."""
 
-_RANDOM_SHARE, _SETTLED_SHARE = 0.4, 0.3  # of the states; the others are thrown
+_RANDOM_SHARE, _SETTLED_SHARE = 0.4, 0.3  # fractions of the states; the others are thrown
 _OF_ONE_DROP = 4
 
 
 class Targets(NamedTuple):
-    """What a model can touch.
+    """The pair types and joint limits of a model.
 
     Attributes:
-        pairs: candidate geom pairs by pair type, or some of them where there are many, each (n, 2).
-        limits: (joint, side) of every joint limit that acts.
+        pairs: candidate geom pairs by pair type, or some of them if there are many, each (n, 2).
+        limits: (joint, side) of every joint limit that is enabled.
     """
 
     pairs: dict[str, np.ndarray]
@@ -32,11 +32,11 @@ class Targets(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What the search found.
+    """The result of the search.
 
     Attributes:
-        evaluations: the states that count.
-        left_out: number of states left out because a contact or limit was too near its margin.
+        evaluations: the states that can be compared.
+        left_out: number of states left out because a contact or limit was too close to its margin.
         pairs_missed: pair types that no state touches.
         limits_missed: (joint, side) of limits that are active in no state.
     """
@@ -48,7 +48,7 @@ class Found(NamedTuple):
 
 
 def targets(model: Model) -> Targets:
-    """What there is to touch, from the model's candidate pairs and limited joints."""
+    """The targets, from the model's candidate pairs and limited joints."""
     mj = model.mj
     by_type: dict[str, list[tuple[int, int]]] = {}
     examples = model.table.examples
@@ -71,9 +71,9 @@ def find_states(
         model: the model, for its candidate pairs and limits.
         oracle: MuJoCo on the same model.
         sampler: draws the states.
-        count: states to draw in any case.
-        tries: most states drawn for each thing that is missing.
-        progress: told of every state.
+        count: states that are always drawn.
+        tries: most further states for each missing pair type and limit.
+        progress: called for every state.
     """
     wanted = targets(model)
     search = _Search(oracle)
@@ -87,7 +87,7 @@ def find_states(
 
 
 class _Search:
-    """States taken so far, and what they touch."""
+    """The states so far, and the pair types and limits that they reach."""
 
     def __init__(self, oracle: Oracle):
         self._oracle = oracle
@@ -97,7 +97,7 @@ class _Search:
         self._limits: set[tuple[int, int]] = set()
 
     def take(self, state: State) -> Evaluation | None:
-        """Evaluate a state and keep it, unless rounding could decide what it touches."""
+        """Evaluate a state and add it, unless rounding could decide what it touches."""
         evaluation = self._oracle.evaluate(state)
         if evaluation is None:
             self.left_out += 1
@@ -106,13 +106,13 @@ class _Search:
         return evaluation
 
     def keep(self, evaluation: Evaluation) -> None:
-        """Keep an evaluated state."""
+        """Add an evaluated state."""
         self.evaluations.append(evaluation)
         self._pairs |= set(evaluation.touched.pairs)
         self._limits |= evaluation.touched.limits
 
     def reaches(self, name: str, sampler: Sampler, pairs: np.ndarray, tries: int) -> bool:
-        """Whether a pair type is touched, throwing its geoms at each other up to `tries` times until it is."""
+        """Throw geoms of a pair type at each other, up to `tries` times, until they touch; whether they do."""
         for _ in range(tries):
             if name in self._pairs:
                 break
@@ -120,7 +120,7 @@ class _Search:
         return name in self._pairs
 
     def reaches_limit(self, limit: tuple[int, int], sampler: Sampler, tries: int) -> bool:
-        """Whether a joint limit is active, putting the joint beyond it up to `tries` times until it is."""
+        """Put a joint beyond its limit, up to `tries` times, until the limit is active; whether it is."""
         for _ in range(tries):
             if limit in self._limits:
                 break
@@ -128,7 +128,7 @@ class _Search:
         return limit in self._limits
 
     def _try(self, state: State, wanted: str | tuple[int, int]) -> None:
-        """Keep a state only if it reaches what is wanted."""
+        """Add a state only if it reaches the wanted pair type or limit."""
         evaluation = self._oracle.evaluate(state)
         if evaluation is None:
             self.left_out += 1
@@ -137,7 +137,7 @@ class _Search:
 
 
 def _mixture(sampler: Sampler, wanted: Targets, count: int) -> Iterator[State]:
-    """`count` states of all kinds; random ones stand in for kinds that the model cannot have."""
+    """`count` states of all kinds; random ones take the place of kinds that the model cannot have."""
     num_settled = round(_SETTLED_SHARE * count)
     left = count
     for first in range(0, num_settled, _OF_ONE_DROP):

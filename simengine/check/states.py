@@ -1,6 +1,6 @@
-"""States to compare in: random ones, ones that MuJoCo let fall and settle, and ones thrown into each other.
+"""States for the comparison: random ones, ones in which MuJoCo let the model fall, and ones in which geoms are thrown.
 
-Every number is exact in float32, so that each precision starts from the same point.
+Every number is exact in float32, so that each precision starts from the same state.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ import mujoco
 import numpy as np
 
 _JOINT = mujoco.mjtJoint
-_FALL = 1.5  # time that a drop is followed for [s]
-_MOST_STEPS = 600  # of one drop
-_SPEED = 1e3  # [m/s, rad/s]; faster states are a simulation that blew up
-_FASTEST = 50.0  # [m/s, rad/s] that a throw adds to any dof
+_FALL = 1.5  # duration of a drop [s]
+_MOST_STEPS = 600  # most steps of a drop
+_SPEED = 1e3  # [m/s, rad/s]; faster states come from a simulation that diverged
+_FASTEST = 50.0  # [m/s, rad/s] most that a throw adds to any dof
 _BLOWN_UP = tuple(getattr(mujoco.mjtWarning, f"mjWARN_BAD{name}") for name in ("QPOS", "QVEL", "QACC"))
-_WALK = 12  # moves towards a contact
-_SWITCHED = 0.2  # share of equality constraints that are not as at the start
-_FAR = 1e3  # [m], beyond which distances are not of interest
+_WALK = 12  # most moves towards a contact
+_SWITCHED = 0.2  # fraction of equality constraints that differ from their initial state
+_FAR = 1e3  # [m], beyond which distances do not matter
 
 
 class State(NamedTuple):
     """One state with controls and applied forces.
 
     Attributes:
-        kind: "random", "settled", "thrown" or "limit": how it came about.
+        kind: "random", "settled", "thrown" or "limit": how the state was made.
         qpos: (nq,) [m, rad, quaternions].
         qvel: (nv,) [m/s, rad/s].
         act: (na,).
@@ -34,7 +34,7 @@ class State(NamedTuple):
         qfrc_applied: (nv,) [N, N m].
         xfrc_applied: (nbody, 6), force then torque at the body's centre of mass, world frame [N, N m].
         mocap_pos, mocap_quat: (nmocap, 3) [m], (nmocap, 4).
-        eq_active: (neq,) 1 where an equality constraint is active, 0 where not.
+        eq_active: (neq,) 1 if an equality constraint is active, else 0.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class State(NamedTuple):
     eq_active: np.ndarray
 
     def put_into(self, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Write the state into MuJoCo's data; what it does not hold is reset."""
+        """Write the state into MuJoCo's data and reset everything else."""
         mujoco.mj_resetData(mj, data)
         for name in STATE_ARRAYS:
             getattr(data, name)[:] = getattr(self, name)
@@ -77,7 +77,7 @@ class Sampler:
         self._data = mujoco.MjData(mj)
 
     def random(self) -> State:
-        """Joints in or a little beyond their range, random velocities, controls and applied forces."""
+        """Joints within or slightly beyond their range, random velocities, controls and applied forces."""
         mj, rng = self.mj, self.rng
         forces = rng.normal(size=mj.nv), rng.normal(size=(mj.nbody, 6))
         moving = self.random_qpos(), rng.normal(size=mj.nv), self.random_act(), self.random_ctrl()
@@ -101,14 +101,14 @@ class Sampler:
                 yield _state("settled", *values)
 
     def thrown(self, geom1: int, geom2: int) -> State:
-        """A random state moved until two geoms touch, or as near as it gets, with a velocity that closes the gap."""
+        """A random state moved until two geoms touch, or as close as possible, with a velocity that closes the gap."""
         state = self.random()
         self._data.mocap_pos[:], self._data.mocap_quat[:] = state.mocap_pos, state.mocap_quat
         closing = self._walk(state.qpos, geom1, geom2)
         norm = float(closing @ closing)
         if norm > mujoco.mjMINVAL:
             added = closing / norm * self.rng.uniform(0.1, 2.0)
-            state.qvel[:] -= added * min(1.0, _FASTEST / np.abs(added).max())  # geoms may close at no speed of joints
+            state.qvel[:] -= added * min(1.0, _FASTEST / np.abs(added).max())  # no joint velocity may close the gap
         return _state("thrown", *state[1:])
 
     def beyond(self, joint: int, side: int) -> State:
@@ -125,7 +125,7 @@ class Sampler:
         return _state("limit", *state[1:])
 
     def random_ctrl(self) -> np.ndarray:
-        """Controls in or a little beyond their range, from -1 to 1 where there is none, (nu,)."""
+        """Controls within or slightly beyond their range, or from -1 to 1 without a range, (nu,)."""
         mj = self.mj
         limited = np.asarray(mj.actuator_ctrllimited, dtype=bool)[:, None]
         low, high = np.where(limited, mj.actuator_ctrlrange, (-1.0, 1.0)).T
@@ -133,7 +133,7 @@ class Sampler:
         return in_float32(self.rng.uniform(low - beyond, high + beyond))
 
     def random_act(self) -> np.ndarray:
-        """Activations in or a little beyond their range, from 0 to 1 where there is none, (na,)."""
+        """Activations within or slightly beyond their range, or from 0 to 1 without a range, (na,)."""
         mj = self.mj
         owner = np.flatnonzero(mj.actuator_actadr >= 0)
         limited = np.asarray(mj.actuator_actlimited[owner], dtype=bool)[:, None]
@@ -142,14 +142,14 @@ class Sampler:
         return in_float32(self.rng.uniform(low - beyond, high + beyond))
 
     def random_mocap(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mocap bodies somewhat away from where they begin and turned at will, (nmocap, 3), (nmocap, 4)."""
+        """Poses of mocap bodies near their initial positions, with random orientations, (nmocap, 3), (nmocap, 4)."""
         mj = self.mj
         body = np.argsort(mj.body_mocapid)[mj.nbody - mj.nmocap :]
         pos = mj.body_pos[body] + self.rng.normal(size=(mj.nmocap, 3)) * 0.1
-        return in_float32(pos), in_float32(self.rng.normal(size=(mj.nmocap, 4)))  # of any length
+        return in_float32(pos), in_float32(self.rng.normal(size=(mj.nmocap, 4)))  # any length is allowed
 
     def random_active(self) -> np.ndarray:
-        """Which equality constraints are active, (neq,): mostly those that are at the start."""
+        """Which equality constraints are active, (neq,): mostly those that are initially."""
         start = np.asarray(self.mj.eq_active0, dtype=np.float64)
         return np.where(self.rng.random(self.mj.neq) < _SWITCHED, 1.0 - start, start)
 
@@ -161,7 +161,7 @@ class Sampler:
             low, high = mj.jnt_range[joint]
             if kind == _JOINT.mjJNT_FREE:
                 qpos[adr : adr + 3] += rng.normal(size=3) * 0.1
-                qpos[adr + 3 : adr + 7] = rng.normal(size=4)  # lengths other than 1 must not matter
+                qpos[adr + 3 : adr + 7] = rng.normal(size=4)  # the length need not be 1
             elif kind == _JOINT.mjJNT_BALL:
                 qpos[adr : adr + 4] = rng.normal(size=4)
             elif mj.jnt_limited[joint]:
@@ -172,13 +172,13 @@ class Sampler:
         return in_float32(qpos)
 
     def initial_qpos(self) -> np.ndarray:
-        """The model's initial coordinates, moved a little, since joints often start exactly at a limit, (nq,)."""
+        """The model's initial coordinates, slightly changed because joints often start exactly at a limit, (nq,)."""
         qpos = self.mj.qpos0.copy()
         mujoco.mj_integratePos(self.mj, qpos, self.rng.normal(size=self.mj.nv), 0.01)
         return in_float32(qpos)
 
     def _walk(self, qpos: np.ndarray, geom1: int, geom2: int) -> np.ndarray:
-        """Move `qpos` down the distance of two geoms by Newton's method for one equation.
+        """Move `qpos` in place towards a contact of two geoms, by Newton's method on their distance.
 
         Returns:
             the gradient of the distance with respect to the dofs, (nv,).
@@ -204,7 +204,7 @@ class Sampler:
         return gradient
 
     def _gradient(self, geom1: int, geom2: int, segment: np.ndarray, distance: float) -> np.ndarray:
-        """Gradient of the distance between the ends of a segment that the geoms' bodies carry, (nv,)."""
+        """Gradient of the distance between the ends of a segment, each of which is fixed to one geom's body, (nv,)."""
         mj, data = self.mj, self._data
         jac1, jac2 = np.zeros((3, mj.nv)), np.zeros((3, mj.nv))
         mujoco.mj_jac(mj, data, jac1, None, segment[:3], mj.geom_bodyid[geom1])
@@ -217,14 +217,14 @@ class Sampler:
         limited = np.flatnonzero(scalar & (mj.jnt_limited != 0))
         adr = mj.jnt_qposadr[limited]
         low, high = mj.jnt_range[limited].T
-        inset = self.rng.uniform(-0.02, 0.02) * np.minimum(1.0, high - low)  # no joint shall rest exactly at its limit
+        inset = self.rng.uniform(-0.02, 0.02) * np.minimum(1.0, high - low)  # so that no joint is exactly at its limit
         qpos[adr] = np.clip(qpos[adr], low + inset, high - inset)
 
 
 def is_sane(data: mujoco.MjData) -> bool:
-    """Whether a simulated state is finite and no faster than anything that has not blown up."""
+    """Whether a simulated state is finite and not faster than _SPEED, so that the simulation has not diverged."""
     finite = np.isfinite(data.qpos).all() and np.isfinite(data.qvel).all()
-    reset = any(data.warning[kind].number for kind in _BLOWN_UP)  # MuJoCo puts such a state back to the start itself
+    reset = any(data.warning[kind].number for kind in _BLOWN_UP)  # MuJoCo resets such a state itself
     return bool(finite and not reset and np.abs(data.qvel).max(initial=0) < _SPEED)
 
 
@@ -233,14 +233,14 @@ def _state(kind: str, *arrays: np.ndarray) -> State:
 
 
 def _radius(mj: mujoco.MjModel, geom1: int, geom2: int) -> float:
-    """The smallest size of the two geoms that are not planes [m]."""
+    """The smallest positive size of two geoms, planes excepted [m]."""
     sizes = [mj.geom_size[g][mj.geom_size[g] > 0] for g in (geom1, geom2) if mj.geom_rbound[g] > 0]
     return float(min((size.min() for size in sizes if size.size), default=0.01))
 
 
 def _longest(mj: mujoco.MjModel) -> np.ndarray:
-    """Longest move of each dof in one go, so that a distance's slope still holds, (nv,) [m, rad]."""
+    """Longest move of each dof in one step, within which the gradient of a distance is valid, (nv,) [m, rad]."""
     kind = mj.jnt_type[mj.dof_jntid]
-    number = np.arange(mj.nv) - mj.jnt_dofadr[mj.dof_jntid]  # within the joint
+    number = np.arange(mj.nv) - mj.jnt_dofadr[mj.dof_jntid]  # index within the joint
     shifting = (kind == _JOINT.mjJNT_SLIDE) | ((kind == _JOINT.mjJNT_FREE) & (number < 3))
     return np.where(shifting, np.inf, 0.5)

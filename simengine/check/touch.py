@@ -1,6 +1,6 @@
-"""Readings of touch sensors that rounding decides: of a force whose line passes through the edge of the sensor's site.
+"""Readings of touch sensors that rounding decides, because the line of a force passes the edge of the sensor's site.
 
-It is no rare case: where the sites that tile a capsule meet on its axis, the line of every contact with the capsule
+The case is not rare: if the sites that tile a capsule meet on its axis, the line of every contact with the capsule
 passes through their common edge.
 """
 
@@ -9,11 +9,11 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-_SLACK = 1e-4  # of its size by which a site is made larger and smaller
+_SLACK = 1e-4  # fraction of its size by which a site is enlarged and reduced
 
 
 def undecided_touch(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
-    """Numbers in `sensordata` of the readings that a slightly larger or smaller site would change.
+    """Indices in `sensordata` of the readings that a slightly larger or smaller site would change.
 
     Args:
         mj: the model.
@@ -42,6 +42,6 @@ def undecided_touch(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
 def _meets(
     mj: mujoco.MjModel, data: mujoco.MjData, site: int, origin: np.ndarray, line: np.ndarray, scale: float
 ) -> bool:
-    """Whether a ray meets a site of `scale` times its size."""
+    """Whether a ray hits a site of `scale` times its size."""
     pose = data.site_xpos[site], data.site_xmat[site]
     return mujoco.mju_rayGeom(*pose, scale * mj.site_size[site], origin, line, mj.site_type[site]) >= 0

@@ -1,4 +1,4 @@
-"""States along MuJoCo trajectories, and what MuJoCo makes of each in one step."""
+"""States along MuJoCo trajectories, and the state after one step of MuJoCo from each."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from simengine.check.oracle import Oracle, Touched
 from simengine.check.search import Progress
 from simengine.check.states import Sampler, in_float32, is_sane
 
-_EPISODE = 200  # steps until the trajectory starts again from another state
-_STUCK = 5  # steps left out in a row after which it starts again too
-_HOLD = 10  # steps for which controls are held
+_EPISODE = 200  # steps after which the trajectory restarts from another state
+_STUCK = 5  # consecutive steps left out after which it also restarts
+_HOLD = 10  # steps for which controls are constant
 _BEFORE = ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat", "eq_active", "qacc_warmstart")
 _AFTER = ("qpos", "qvel", "act")
 
 
 class Trajectory(NamedTuple):
-    """Steps of MuJoCo that count, behind each other.
+    """Steps of MuJoCo that can be compared, in their order.
 
     Attributes:
         before: qpos, qvel, act, ctrl, poses of mocap bodies, eq_active and qacc_warmstart before each step, (n, ...).
         after: qpos, qvel and act after it, (n, ...).
-        touched: what each step's evaluations end in.
-        left_out: number of steps left out because a contact or limit was too near its margin at an evaluation.
+        touched: contacts and limits of each step's last evaluation.
+        left_out: number of steps left out because a contact or limit was too close to its margin at an evaluation.
     """
 
     before: dict[str, np.ndarray]
@@ -36,10 +36,10 @@ class Trajectory(NamedTuple):
 
 
 def follow(oracle: Oracle, sampler: Sampler, steps: int, progress: Progress | None = None) -> Trajectory:
-    """Let MuJoCo step `steps` times under random controls, each time from numbers that float32 can hold.
+    """Let MuJoCo step `steps` times under random controls, each time from numbers that are exact in float32.
 
-    Every so often, and where the simulation blows up or comes to rest at a margin, it starts again: by turns near the
-    model's initial coordinates and from random ones, at rest.
+    The trajectory restarts at intervals, and also if the simulation diverges or rests at a margin. It restarts at rest,
+    by turns near the model's initial coordinates and from random ones.
     """
     mj, data = oracle.mj, oracle.data
     before: dict[str, list[np.ndarray]] = {name: [] for name in _BEFORE}

@@ -1,1 +1,10 @@
-"""From stages to compiled kernels: the portable dialect, code generation, builds and their cache."""
+"""From stages to compiled kernels.
+
+    kernel, catalogue                    `Kernel`: one or several stages in one launch; the kernels that there are
+    island_kernels, pairs, step_kernel   kernels for islands, for pairs found in every step, and for whole steps
+    dialect.cuh, addresses.cuh           the portable dialect, for GPU and host compilers
+    codegen, step_codegen, prelude       generated source text
+    cuda_build, host_build, cache        compilers, and the cache of compiled kernels
+
+Source of the terms of execution (kernel, block, warp, lane, shared memory): CUDA C++ Programming Guide.
+"""

@@ -1,12 +1,13 @@
-// Addresses in few instructions: of fields of the model's table, of the entries of worlds, and of what is used often.
+// Address computations with few instructions: of fields of the model table, of the entries of worlds, and of pointers
+// that are used often.
 #pragma once
 
-// The words of the entries before the one of this number. Neither is negative; the whole product of two unsigned
-// numbers of 32 bits is one instruction on the GPU.
+// Number of words of the entries before entry `number`. Neither argument is negative, and the 64-bit product of two
+// unsigned 32-bit integers is a single instruction on the GPU.
 DEVICE size_t words_before(int number, int words) { return size_t(unsigned(number)) * unsigned(words); }
 
-// A field of the model's table. On the GPU it adds field and index as integers of 32 bits and widens the sum, where
-// `base + at`, then `[i]`, takes two additions of 64 bits, of two instructions each.
+// A field of the model table. On the GPU it adds the field's offset and the index as 32-bit integers and widens the
+// sum. `base + at`, then `[i]`, would take two 64-bit additions, which are two instructions each.
 #if SIMENGINE_GPU
 template <typename T>
 struct Table {
@@ -29,8 +30,8 @@ DEVICE Table<T> table_at(const T* base, int at) {
 }
 #endif
 
-// The same address, but kept in a register: the compiler otherwise takes the sum apart and adds its terms again at
-// every use.
+// The same address, forced into a register. Otherwise the compiler repeats the additions that it consists of at every
+// use.
 #if SIMENGINE_GPU
 DEVICE const real* settled_global(const real* p) {
   size_t address = __cvta_generic_to_global(p);

@@ -1,7 +1,7 @@
-"""Compiled kernels on disk: keyed by everything that shapes them, written by atomic rename.
+"""Compiled kernels on disk, keyed by everything that determines them.
 
-Many processes may start at once; each writes a file of its own and renames it, so a reader sees a whole file or none.
-Where the system has file locks, one process builds and the others wait for it.
+Many processes may start at once. Each writes a file of its own and renames it atomically, so a reader sees a complete
+file or none. On systems with file locks, one process builds and the others wait for it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def cache_dir() -> Path:
 
 
 def digest(*parts: str) -> str:
-    """Key of a build: a hash of its sources, compiler, flags and machine."""
+    """Key of a build: a hash of the parts, which are its sources, compiler, flags and machine."""
     h = hashlib.sha256()
     for part in parts:
         h.update(part.encode())
@@ -38,7 +38,7 @@ def digest(*parts: str) -> str:
 
 
 def cached(name: str, build: Callable[[Path], None]) -> Path:
-    """Path of a cached file, built into a temporary name and renamed if it is not there.
+    """Path of a cached file; if it does not exist, it is built under a temporary name and renamed.
 
     Args:
         name: file name, unique for its content (see `digest`).
@@ -59,19 +59,19 @@ def cached(name: str, build: Callable[[Path], None]) -> Path:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Hold back other processes and threads that want to build the same file, as far as the system can."""
+    """Block other processes and threads that want to build the same file, as far as the system has file locks."""
     if fcntl is None:
         yield
         return
     lock = path.with_name(f".{path.name}.lock")
     with lock.open("w") as file:
-        # a folder on a network may have no locks, and then every process builds for itself
+        # a network folder may have no locks; then every process builds for itself
         with suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
         try:
             yield
         finally:
-            # whoever waits for a lock that is no longer in the folder finds the built file
+            # a process that waits for a lock file which is then deleted finds the built file
             lock.unlink(missing_ok=True)
 
 

@@ -1,14 +1,24 @@
-"""Source text of a kernel: the dialect, the model's accessors, the stage bodies, and a generated entry point.
+"""Source text of a kernel: the dialect, the accessors of the model table, the stage bodies, and an entry point.
 
-Arguments of every world kernel, in order: `header` (by value), `model_ints, model_reals, worlds, num_listed, begin,
-n, full`, then the fields (reads, produced, updates, arena addresses), then the bodies' scalars, then one scratch offset
-per scratch item, then `scratch_words`; built for groups larger than a warp, also memory to work in, instead of shared
-memory. With `worlds` null the kernel covers worlds begin .. begin + n - 1; otherwise the worlds of the list, as many as
-`*num_listed` says. A kernel whose unit is an island takes instead the records of all islands, the number of those in
-its class (after those of lower classes), and its class as `begin`. Where `full` is given and either of the two numbers
-there is not zero, the kernel does nothing: arenas lack room for what was counted.
-A kernel whose unit is a slice takes the records of all slices and their number. The parameters of contacts follow the
-addresses, null where the model's table has them.
+The arguments of a kernel whose unit is a world are, in order:
+
+    header                              sizes, options and scalar physics of the model, by value
+    model_ints, model_reals             the model table
+    worlds, num_listed, begin, n        the worlds: begin .. begin + n - 1 if `worlds` is null, else the first
+                                        *num_listed entries of the list `worlds`
+    full                                null, or two numbers; if either is not zero, an arena is too small for what was
+                                        counted, and the kernel does nothing
+    fields                              reads, produced, updates, arena addresses
+    working arrays                      of solvers of islands, in global memory
+    parameters of contacts              null if the model table has them
+    scalars                             of the bodies
+    at_...                              offset of each scratch item, in words
+    scratch_words                       words of scratch per unit
+    scratch_memory                      global memory for the scratch, only if a group is larger than a warp
+
+If the unit is an island, `worlds` are the records of all islands, `num_listed` is the entry of the kernel's size class
+in the numbers of islands per class, and `begin` is the class. If the unit is a slice, `worlds` are the records of all
+slices.
 """
 
 from __future__ import annotations
@@ -82,7 +92,7 @@ RANGE_PARAMETERS = ("const int* worlds", "const int* num_listed", "int begin", "
 
 
 def headers_after_model(*kernels: Kernel) -> tuple[str, ...]:
-    """Headers that follow the struct of the model in a source with these kernels, in their order."""
+    """Headers that follow `struct Model` in a source with these kernels, in their order."""
     large = any(kernel.unit == "large island" for kernel in kernels)
     return (*_HEADERS_AFTER_MODEL, *(_LARGE_HEADERS if large else ()))
 
@@ -93,7 +103,7 @@ def ctype(field: Field) -> str:
 
 
 def body_signature(stage: Stage) -> str:
-    """The declaration of a stage's device function that its `.cu` must have."""
+    """The signature that a stage's `.cu` must give to its device function."""
     parameters = ["int column"] if stage.name in COLUMN_STAGES else ["const Model& m"]
     parameters += [f"const {ctype(FIELD[n])}* {n}" for n in stage.reads]
     parameters += [f"{ctype(FIELD[n])}* {n}" for n in (*stage.writes, *stage.updates)]
@@ -133,7 +143,7 @@ def _pointer(kernel: Kernel, name: str) -> str:
     if field.space in ("column", "island_column", "pair_column"):
         return f"{name} + (world - begin)"
     if field.space.startswith("island"):
-        return name  # the shard's, whose parts records name
+        return name  # the whole shard's array; records hold the addresses of its parts
     start = f"{ADDRESS_OF[field.space]}[world]" if field.space in ADDRESS_OF else "world"
     if kernel.apart and field.space == "contact":
         start = "own_contacts"
@@ -141,7 +151,7 @@ def _pointer(kernel: Kernel, name: str) -> str:
 
 
 def _island_pointer(name: str) -> str:
-    """C expression for an island's part of a field of a solver, given its record."""
+    """C expression for an island's part of a solver's field, from the island's record."""
     if name == "nefc":
         return f"{name} + {ISLAND_RECORD} * size_t(index) + {RECORD_ROWS}"
     if name.startswith("island_"):
@@ -156,7 +166,7 @@ def _island_pointer(name: str) -> str:
 
 
 def _large_island_start(field: Field) -> str:
-    """C expression for where an island's part begins in a field that only solvers of large islands have."""
+    """C expression for the first word of an island's part of a field that only solvers of large islands use."""
     first, *others = field.dims
     words = 1
     for size in field.dims if field.space == "row" else others:
@@ -217,7 +227,7 @@ def world_function(kernel: Kernel) -> str:
         copied = kernel.copy_after(i)
         lines += [_copy_out(kernel, name) for name in copied]
         if copied and i < len(kernel.stages) - 1:
-            # the next body may work in the same words
+            # the next body may use the same words as scratch
             lines.append(f"  if ({' || '.join(copied)}) lane_sync();")
     lines.append("}")
     assert len(set(names)) == len(names), f"kernel {kernel.name} has a parameter twice"
@@ -225,13 +235,13 @@ def world_function(kernel: Kernel) -> str:
 
 
 def _of_contacts(kernel: Kernel, name: str) -> str:
-    """C expression for the unit's part of a parameter of contacts; null where there is none."""
+    """C expression for the unit's part of a field with parameters of contacts; null if there is none."""
     start = "record[7]" if kernel.on_islands else "con_adr[world]"
     return f"{name} ? {name} + size_t({start}) * {entry_words(FIELD[name])} : 0"
 
 
 def _working(kernel: Kernel, stage: Stage, name: str) -> str:
-    """C expression for a working array of a body; matrices of islands may be large and lie in memory."""
+    """C expression for a working array of a body; matrices of islands may be large and are in global memory."""
     if kernel.on_islands and f"island_{name}" in kernel.island_scratch:
         return f"island_{name} + 4 * size_t(record[5])"
     return f"scratch + at_{stage.name}_{name}"
@@ -260,7 +270,7 @@ def _cuda_entry(kernel: Kernel) -> str:
     own = "settled_shared(reinterpret_cast<real*>(shared) + threadIdx.y * (scratch_words + COLUMN_WORDS))"
     memory = ""
     if kernel.unit == "world":
-        # what a large world works in need not fit in shared memory
+        # the scratch of a large world may not fit in shared memory
         memory = "\n#if LANES > 32\n    , real* scratch_memory\n#endif\n"
         far = "scratch_memory + size_t(slot) * (scratch_words + COLUMN_WORDS)"
         own = f"\n#if LANES > 32\n      {far}\n#else\n      {own}\n#endif\n  "
@@ -278,12 +288,12 @@ def _cuda_entry(kernel: Kernel) -> str:
 
 
 def task_name(kernel: Kernel, dtype: str, lanes: int) -> str:
-    """Name of the device function that runs a tile of a kernel; unique among all that may be linked together."""
+    """Name of the device function that runs one tile of a kernel; unique among those that may be linked together."""
     return f"{kernel.name}_{dtype}_{lanes}_task"
 
 
 def _task_entry(kernel: Kernel) -> str:
-    """The body for workers of executor `device`: a tile is as many units as groups fit in a warp, or one."""
+    """The body for workers of the executor `device`: a tile is as many units as groups fit in a warp, or one unit."""
     call = ", ".join(p.split()[-1].lstrip("*") for p in parameters(kernel))
     lines = [
         'extern "C" __device__ void TASK_NAME(const unsigned long long*, int tile, char* memory) {',
@@ -341,7 +351,7 @@ def host_entry(kernel: Kernel) -> str:
             "  for (int slot = 0; slot < count; ++slot) {",
             f"    const int world = {_unit(kernel)};",
             f"    {kernel.name}_world({call}, world, scratch);",
-            "    lane_sync();",  # the next world works in the same scratch
+            "    lane_sync();",  # the next world uses the same scratch
             "  }",
             "}",
         ]
@@ -371,7 +381,7 @@ def _counted_pairs(stage: str) -> tuple[PairType, ...]:
 
 
 def stage_sources(kernel: Kernel) -> list[Path]:
-    """Files of the bodies; counting contacts needs the narrowphase of the pair types too."""
+    """Files of the bodies; a stage that counts contacts also needs the narrowphase of the pair types."""
     used = [pair.name for stage in kernel.stages for pair in _counted_pairs(stage.name)]
     used += [shared for stage in kernel.stages for shared in stage.shares]
     names = [*used, *(stage.function for stage in kernel.stages)]
@@ -379,7 +389,7 @@ def stage_sources(kernel: Kernel) -> list[Path]:
 
 
 def body_sources(paths: Iterable[Path]) -> list[str]:
-    """Texts of bodies, each after what is generated for it."""
+    """Texts of bodies, each preceded by the code that is generated for it."""
     switches = {"collision": "collide_light", "collision_general": "collide_any", "collide": "collide_any"}
     switches |= {"contacts": "collide_light", "contacts_plain": "collide_plain"}
     paths = list(paths)
@@ -393,12 +403,12 @@ def body_sources(paths: Iterable[Path]) -> list[str]:
 
 
 def dialect() -> str:
-    """What comes before the model in every source."""
+    """The text that comes before `struct Model` in every source."""
     return "\n".join((_HERE / name).read_text() for name in ("dialect.cuh", "addresses.cuh"))
 
 
 def source_of(kernel: Kernel, definitions: list[str], entry: str, after_headers: str = "") -> str:
-    """Complete source with an entry point: the dialect, the model's accessors, headers and the bodies of the stages."""
+    """Complete source with an entry point: the dialect, the model's accessors, headers and the stage bodies."""
     parts = [*definitions, dialect(), constants()]
     if kernel.unit != "column":
         parts += ["#define UNIT_ISLAND"] if kernel.on_islands else []
@@ -409,7 +419,7 @@ def source_of(kernel: Kernel, definitions: list[str], entry: str, after_headers:
 
 
 def kernel_source(kernel: Kernel, target: str) -> str:
-    """Complete source of a kernel for "cuda", "host", or "task", a body for workers of executor `device`.
+    """Complete source of a kernel for "cuda", "host" or "task", which is a body for workers of the executor `device`.
 
     The build defines REAL, REAL_IS_FLOAT and LANES, and TASK_NAME for tasks.
     """

@@ -1,6 +1,6 @@
 """Kernels for CUDA: compiled by NVRTC to machine code, cached, and loaded through the driver.
 
-Compiling needs no GPU, so every kernel is checked for each architecture on machines without one.
+Compilation needs no GPU, so a machine without one can check every kernel for each architecture.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from simengine.kernels.step_kernel import StepKernel
 from simengine_scheduler.device import compile_body
 from simengine_scheduler.launch import DeviceBody
 
-BLOCK = 128  # threads a block of a world kernel
+BLOCK = 128  # threads per block of a kernel whose unit is a world
 _WARP = 32
-SCAN_LANES = 1024  # threads a block of the scan
-SLICE_LANES = 32  # lanes of a slice of pairs, a pair each
-WIDE_LANES = 256  # threads a block whose unit is a large world
-ISLAND_LANES = (128, 512)  # threads a block whose unit is a large or a huge island
+SCAN_LANES = 1024  # threads per block of the scan
+SLICE_LANES = 32  # lanes of a slice of pairs, one pair per lane
+WIDE_LANES = 256  # threads per block whose unit is a large world
+ISLAND_LANES = (128, 512)  # threads per block whose unit is a large or a huge island
 
 
 def _nvrtc() -> Any:
@@ -47,7 +47,7 @@ def cuda_source(kernel: Kernel) -> str:
 
 
 def compile_cubin(kernel: Kernel, dtype: str, lanes: int, arch: int, extra_options: tuple[str, ...] = ()) -> bytes:
-    """Machine code of a kernel for an architecture such as 90, with further options for NVRTC.
+    """Machine code of a kernel for an architecture such as 90; `extra_options` go to NVRTC.
 
     Raises:
         BackendError: no CuPy or NVRTC, or the compilation failed.
@@ -87,7 +87,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def column_words(lanes: int) -> int:
-    """Words that linear algebra keeps for each group of lanes: COLUMN_WORDS of dialect.cuh."""
+    """Words of shared memory that linear algebra needs for each group of lanes: COLUMN_WORDS of dialect.cuh."""
     return 4 * lanes if lanes <= _WARP else 4
 
 
@@ -98,17 +98,17 @@ def kernel_lanes(kernel: Kernel, lanes: int) -> int:
 
 
 _SCAN_REGISTERS = 96
-_TASK_SCAN_LANES = 128  # threads of a worker that scans: larger blocks would leave no room for others
-_TASK_REGISTERS = 168  # of a thread of other workers: with fewer, code that holds all bodies puts much on the stack
+_TASK_SCAN_LANES = 128  # threads of a worker that scans: with larger blocks, fewer other workers would be resident
+_TASK_REGISTERS = 168  # registers per thread of other workers: with fewer, code with all bodies spills to local memory
 
 
 def task_lanes(kernel: Kernel, lanes: int) -> int:
-    """Lanes of a kernel's body for workers of executor `device`."""
+    """Lanes of a kernel's body for workers of the executor `device`."""
     return _TASK_SCAN_LANES if kernel.unit == "column" else kernel_lanes(kernel, lanes)
 
 
 def compile_task(kernel: Kernel, dtype: str, own: int, arch: int) -> bytes:
-    """Intermediate code of a kernel's body for workers. Raises BackendError where it cannot be compiled."""
+    """Intermediate code for the linker of a kernel's body for workers. Raises BackendError if it cannot be compiled."""
     name = task_name(kernel, dtype, own)
     options = [*defines(dtype, own), f"-DBLOCK={BLOCK}", f"-DTASK_NAME={name}"]
     try:
@@ -118,7 +118,7 @@ def compile_task(kernel: Kernel, dtype: str, own: int, arch: int) -> bytes:
 
 
 def device_body(kernel: Kernel, dtype: str, lanes: int, arch: int) -> DeviceBody:
-    """The body of a kernel for workers of executor `device`, compiled or found in the cache when it is first linked."""
+    """The body of a kernel for workers of the executor `device`; compiled, or read from the cache, when linked."""
     return _device_body(kernel, dtype, task_lanes(kernel, lanes), arch)
 
 
@@ -136,13 +136,13 @@ def _device_body(kernel: Kernel, dtype: str, own: int, arch: int) -> DeviceBody:
 
 
 def keep_worker(key: str, make: Callable[[], bytes]) -> bytes:
-    """Linked workers of executor `device`, in the cache of kernels."""
+    """Linked workers of the executor `device`, from the cache of kernels or built by `make`."""
     return cached(key, lambda path: _write(path, make())).read_bytes()
 
 
 @dataclass(frozen=True)
 class CudaFunction:
-    """A loaded kernel: its handle, what keeps it loaded, and its body for workers, if it can have one."""
+    """A loaded kernel: its handle, the module that holds it, and its body for workers, if it can have one."""
 
     ptr: int
     function: Any

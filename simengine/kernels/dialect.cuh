@@ -1,19 +1,21 @@
 // The portable kernel dialect: one source for the GPU (NVRTC) and the host (any C++17 compiler).
 //
-// A kernel's unit is a world, worked on by a group of LANES lanes. Code is LANE_FOR loops separated by lane_sync();
-// reductions have a fixed order, so that results never depend on timing. Built with fused multiply-add contraction off:
-// the same expression then rounds the same in every kernel, and fma_() is written where it is wanted.
+// A group of LANES lanes works on one unit, usually a world. Code consists of LANE_FOR loops separated by lane_sync().
+// Reductions have a fixed order, so that results never depend on timing. The compilers must not contract
+// multiplications and additions: then the same expression rounds in the same way in every kernel, and fma_() is written
+// where it is wanted.
 //
-//   GPU          LANES of a warp, block = (LANES, worlds), collectives masked to the group; LANES > 32 is a whole
-//                block; as a task of executor `device`, block = (32 or LANES), and 32 / LANES worlds a tile; in a
-//                kernel of whole steps, block = (32 times the teams), a team's groups in a row
+//   GPU          LANES threads of a warp; block = (LANES, worlds); collectives are masked to the group. With LANES > 32
+//                the group is a whole block. As a task of the executor `device`, block = (32 or LANES), with 32 / LANES
+//                worlds per tile. In a kernel of whole steps, the warps of all teams form a one-dimensional block.
 //   host, 1      a plain loop, collectives are the identity
 //   host, more   one thread per lane with barriers, for the thread sanitizer
 //
-// Beside sums, lane_most is the largest x of all lanes, lane_scan the sum of x over the lower lanes, and
-// lane_sum_of_key that over the lower lanes with the same key; its total is of all lanes with the key, of which one is
-// the first. lane_ballot has a bit set for each lane with x not zero, for groups of 32 lanes or fewer on the GPU alone.
-// lower_at makes an integer in memory the smaller of itself and x, whatever other lanes do: its result knows no order.
+// Collectives: lane_sum is the sum over all lanes, and lane_most the largest x. lane_scan is the sum over the lower
+// lanes. lane_sum_of_key is the sum over the lower lanes with the same key; its total is that over all lanes with the
+// key, and `first` is true for the first of them. lane_ballot has a bit for each lane whose x is not zero; it exists on
+// the GPU only, for groups of at most 32 lanes. lower_at sets an integer in memory to the minimum of itself and x,
+// atomically; the result does not depend on the order of the lanes.
 //
 // The build defines REAL (float or double), REAL_IS_FLOAT and LANES.
 #pragma once
@@ -21,7 +23,7 @@
 typedef REAL real;
 
 #if defined(__CUDACC__)
-// Bodies for workers are linked with those of other numbers of lanes: what they share by name must not be shared.
+// Bodies for workers are linked with bodies for other numbers of lanes, so their functions need internal linkage.
 #ifdef AS_TASK
 #define DEVICE static __device__ __forceinline__
 #define DEVICE_CALL static __device__ __noinline__
@@ -43,11 +45,11 @@ typedef REAL real;
 #define SIMENGINE_GPU 0
 #endif
 
-// DEVICE_CALL is for large functions with several callers, which would outgrow the instruction cache if inlined.
+// DEVICE_CALL is for large functions with several callers: inlined, they would exceed the instruction cache.
 //
-// Loops over the lanes' shares. They are not unrolled: kernels hold many of them, and code that outgrows the
-// instruction cache costs more than a branch. ROLLED says the same of a serial loop. DOF_FOR is for loops over nv, of
-// which a lane below 32 has one at most.
+// LANE_FOR divides a loop among the lanes. It is not unrolled, because kernels contain many such loops, and code that
+// exceeds the instruction cache costs more than a branch. ROLLED has the same effect on a serial loop. DOF_FOR is for
+// loops over nv: with fewer than 32 lanes, nv is at most LANES, so that a lane has at most one iteration.
 #if SIMENGINE_GPU
 #define ROLLED _Pragma("unroll 1")
 #define OVERLAPPED _Pragma("unroll 4")
@@ -65,7 +67,7 @@ typedef REAL real;
 
 #if SIMENGINE_GPU  // ------------------------------------------------------------------------------------ GPU
 
-#if (defined(AS_TASK) && LANES < 32) || defined(AS_STEP)  // the warps of workers and teams stand in one row
+#if (defined(AS_TASK) && LANES < 32) || defined(AS_STEP)  // the block of workers and teams is one-dimensional
 DEVICE int lane() { return threadIdx.x % LANES; }
 DEVICE int group_in_block() { return threadIdx.x / LANES; }
 #else
@@ -134,7 +136,7 @@ DEVICE int lane_scan(int x, int* total) {
 }
 #else  // one block is one group
 DEVICE void lane_sync() { __syncthreads(); }
-// All lanes' x combined, within warps and then across them: an order that LANES alone decides.
+// Combine x over all lanes, within warps and then across them; the order depends on LANES alone.
 template <typename T, typename Combine>
 DEVICE T lane_combine(T x, Combine combine) {
   __shared__ T of_warp[LANES / 32];
@@ -188,7 +190,7 @@ DEVICE int lane_scan(int x, int* total) {
   }
   if (in_warp == 31) warp_total[warp] = inclusive;
   __syncthreads();
-  // every warp scans the totals of all warps for itself: one barrier fewer than sharing the result
+  // every warp scans the totals of all warps itself, which takes one barrier less than sharing the result
   int sum = in_warp < LANES / 32 ? warp_total[in_warp] : 0;
 #pragma unroll
   for (int o = 1; o < 32; o *= 2) {
@@ -235,8 +237,8 @@ extern real lane_slot[LANES];
 extern int lane_slot_int[LANES], lane_slot_key[LANES];
 
 DEVICE int lane() { return lane_id; }
-// Two barriers in turn: with one, the thread sanitizer takes a lane that leaves late to have seen what the others wrote
-// until they came back to it, and misses races.
+// Two barriers alternate. With a single one, the thread sanitizer assumes that a lane that leaves late has seen all
+// writes of the others up to their return to the barrier, and so misses races.
 DEVICE void lane_sync() { pthread_barrier_wait(&lane_barrier[lane_phase ^= 1]); }
 DEVICE real lane_sum(real x) {
   lane_slot[lane()] = x;
@@ -318,7 +320,7 @@ DEVICE real expm1_(real x) { return expm1f(x); }
 DEVICE real floor_(real x) { return floorf(x); }
 DEVICE real asin_(real x) { return asinf(x); }
 #if SIMENGINE_GPU
-// In half turns the range reduction is exact and cheap, without the slow path for large arguments.
+// In half turns, range reduction is exact and cheap, and needs no slow path for large arguments.
 DEVICE void sincos_(real x, real* s, real* c) { sincospif(0.31830988618f * x, s, c); }
 #else
 DEVICE void sincos_(real x, real* s, real* c) {
@@ -327,8 +329,9 @@ DEVICE void sincos_(real x, real* s, real* c) {
 }
 #endif
 #if SIMENGINE_GPU
-// One or two instructions each and within two units in the last place, where the exact forms take a branch and eight or
-// more. Written as instructions, not asked of the compiler by a flag, they round the same in every kernel.
+// One or two instructions each, accurate to two units in the last place. The exact forms take a branch and at least
+// eight instructions. These are written as instructions, not enabled by a compiler flag, so that they round in the same
+// way in every kernel.
 DEVICE real reciprocal_(real x) {
   real y;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -382,13 +385,14 @@ DEVICE bool finite_(real x) { return abs_(x) <= REAL_MAX; }
 
 #define MJMINVAL R(1e-15)
 
-// A finished field from scratch to memory. Scratch is near: there is no wait for loads that overlapping would hide.
+// Copy a final field from scratch to global memory. Scratch is shared memory, so there is no latency of loads to hide.
 template <typename T>
 DEVICE void copy_out(T* out, const T* in, int n) {
   LANE_FOR(i, n) out[i] = in[i];
 }
 
-// A field that several bodies read: on the GPU a copy in scratch, valid after the next lane_sync; elsewhere itself.
+// A field that several bodies read: on the GPU a copy in scratch, valid after the next lane_sync; on the host the
+// field.
 template <typename T>
 DEVICE const T* preload(T* copy, const T* in, int n) {
 #if SIMENGINE_GPU
@@ -399,7 +403,7 @@ DEVICE const T* preload(T* copy, const T* in, int n) {
 #endif
 }
 
-// Words that linear algebra keeps per group, at the start of its scratch: on the GPU four columns of a matrix.
+// Words at the start of a group's scratch that linear algebra uses: on the GPU four columns of a matrix.
 #if SIMENGINE_GPU && LANES <= 32
 #define COLUMN_WORDS (4 * LANES)
 #else

@@ -14,7 +14,7 @@ class KernelFunctions:
     """Functions by kernel.
 
     Args:
-        load: compiles or finds kernels, side by side, and returns their functions by name.
+        load: compiles kernels in parallel, or finds them in the cache, and returns their functions by name.
     """
 
     def __init__(self, load: Loader):
@@ -22,7 +22,7 @@ class KernelFunctions:
         self._functions: dict[str, Any] = {}
 
     def require(self, kernels: Iterable[Kernel]) -> None:
-        """Make sure that these kernels are there; what is missing is built together."""
+        """Make sure that these kernels are loaded; missing ones are built together."""
         missing = [kernel for kernel in kernels if kernel.name not in self._functions]
         if missing:
             self._functions.update(self._load(missing))

@@ -20,9 +20,10 @@ from simengine.kernels.kernel import Kernel
 HostFunction = Callable[[object], None]
 Runner = Callable[[int, int, int, int], int]
 
-# GCC contracts the pairs of products that its SLP vectoriser finds, such as a quaternion's, though told not to.
+# With -ffp-contract=off, GCC still contracts pairs of products that its SLP vectoriser finds, as in a quaternion
+# product.
 NO_CONTRACTION = ("-ffp-contract=off", "-fno-tree-slp-vectorize")
-# C++14 suffices, and its <cmath> compiles in a third of the time of C++17's.
+# C++14 suffices, and its <cmath> compiles in a third of the time of that of C++17.
 _FLAGS = ("-std=c++14", "-O3", "-shared", "-fPIC", "-pthread", *NO_CONTRACTION, "-fno-strict-aliasing", "-w")
 
 
@@ -31,7 +32,7 @@ def compiler() -> tuple[str, str]:
     """The C++ compiler and its version line.
 
     Raises:
-        BackendError: there is none.
+        BackendError: no compiler was found.
     """
     for candidate in (os.environ.get("CXX"), "g++", "clang++", "c++"):
         path = shutil.which(candidate) if candidate else None
@@ -47,7 +48,7 @@ def compiler() -> tuple[str, str]:
 
 @lru_cache(maxsize=1)
 def cpu_features() -> str:
-    """What -march=native depends on."""
+    """The CPU features on which -march=native depends, as text."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return "".join(sorted({line for line in lines if line.startswith(("flags", "Features", "model name"))}))
@@ -70,7 +71,7 @@ def build_kernel(kernel: Kernel, dtype: str, lanes: int = 1, extra_flags: tuple[
     """Compile a kernel, or find it in the cache; returns the shared object.
 
     Raises:
-        BackendError: no compiler, or it failed.
+        BackendError: no compiler was found, or it failed.
     """
     return build_library(kernel.name, kernel_source(kernel, "host"), [*defines(dtype, lanes), *extra_flags])
 
@@ -92,7 +93,7 @@ def build_library(name: str, source: str, options: list[str]) -> Path:
 
 
 def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int = 1) -> dict[str, HostFunction]:
-    """Functions of kernels by name, each taking a pointer to its argument slots; built side by side where missing."""
+    """Functions of kernels by name, each taking a pointer to its argument slots; missing ones are built in parallel."""
     wanted = list(kernels)
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         paths = list(pool.map(lambda kernel: build_kernel(kernel, dtype, lanes), wanted))
@@ -107,7 +108,7 @@ def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int = 1) -> dict[
 
 @lru_cache(maxsize=1)
 def load_runner() -> Runner:
-    """What runs the ops of a program: their address and number, the first to run, and where to note what they did."""
+    """The function that runs a program: address and number of the ops, the first to run, array that receives counts."""
     source = (Path(__file__).parent / "host_program.h").read_text()
     function = ctypes.CDLL(str(build_library("run_program", source, []))).run_program
     function.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]

@@ -1,4 +1,4 @@
-// How the host runs a kernel's lanes: a plain call, or one thread per lane.
+// Run the lanes of a kernel on the host: by a plain call, or with one thread per lane.
 
 #if LANES == 1
 static void run_lanes(void (*body)(const uint64_t*, real*), const uint64_t* slots, int words) {

@@ -1,18 +1,19 @@
-// Runs a program, the calls of whole steps on the host, without a word to Python: see
+// Run a program, which is the list of calls of whole steps on the host, without returning to Python in between; see
 // simengine/backends/host_program.py.
 
 #include <cstdint>
 
 struct Op {
-  void (*run)(const uint64_t* slots);  // null: behind this there must be room for what was counted
-  const uint64_t* slots;               // arguments
-  const int32_t* counts;               // what the call is over, or null; what must have room
-  int64_t number;                      // what the call is over where counts are null; how many counts must have room
+  void (*run)(const uint64_t* slots);  // null: this op only checks a capacity
+  const uint64_t* slots;               // arguments of the call
+  const int32_t* counts;               // number of units of the call, or null; counts to check against the capacity
+  int64_t number;                      // number of units if counts is null; number of counts to check
   int64_t room;
 };
 
-// Runs ops from number `at` on and notes what each call was over; those over nothing are left out. Returns the number
-// of the op that lacks room, or n.
+// Run the ops from index `at` on, and store in `over` the number of units of each call; calls without units are
+// skipped.
+// Returns the index of the op whose check fails, or n.
 extern "C" int64_t run_program(const Op* ops, int64_t n, int64_t at, int32_t* over) {
   for (; at < n; ++at) {
     const Op& op = ops[at];

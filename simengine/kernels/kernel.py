@@ -1,8 +1,9 @@
-"""`Kernel`: one or several stage bodies fused into one launch, and what becomes of each field in it.
+"""`Kernel`: one or several stage bodies fused into one launch, and where each of its fields is stored.
 
-A field that a body of the kernel produces lives in the world's scratch (shared memory on the GPU) while later bodies
-use it, and is copied out only where its argument is not null: the same compiled kernel serves `forward()`, which stores
-everything, and `step()`, which stores what the next step needs. Fused and unfused kernels give the same bits.
+A field that a body of the kernel produces is held in the world's scratch (shared memory on the GPU) while later bodies
+use it. It is copied to global memory only if its argument is not null. So the same compiled kernel serves `forward()`,
+which stores every field, and `step()`, which stores what the next step needs. Fused and unfused kernels give the same
+bits.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from simengine.model.table import resolve
 from simengine.physics.stage import Stage
 from simengine.state.fields import ADDRESS_OF, CONTACT_PARAMETERS, FIELD, entry_shape, padded
 
-_ALIGN = 4  # words, so that four neighbours can be read at once
+_ALIGN = 4  # words, so that one instruction can load four
 
 
 class ScratchItem(NamedTuple):
-    """A piece of a world's scratch: a field or a stage's working array, alive from one body to another."""
+    """A field or a working array in a world's scratch, live from body `first` to body `last`."""
 
     name: str
     first: int
@@ -28,7 +29,7 @@ class ScratchItem(NamedTuple):
 
 
 class ScratchPlan(NamedTuple):
-    """Where each scratch item starts, in words, and how many words a world needs."""
+    """Offset of each scratch item in words, and the words that a world needs."""
 
     offsets: dict[str, int]
     words: int
@@ -41,17 +42,20 @@ class Kernel:
     Attributes:
         name: name of the compiled function.
         stages: the bodies, in order.
-        direct: produced fields that bodies write straight to memory; they must not be null at launch. The default, all
-            of them, is what a single stage wants.
-        preload: fields read by several bodies, of which the GPU keeps a copy in scratch.
-        unit: "world"; "column" for the scans; "slice" of the pairs of a world; "island" or "large island" for solvers,
-            whose fields are then those of one island; or "step" of a world, for a `StepKernel`.
-        mixes: contacts may have parameters of their own, which the table of candidates then holds in the eyes of the
-            bodies; so they may in all solvers of islands.
-        wide: a whole block of threads works on a unit on the GPU.
-        apart: it finds by itself where its world's contacts go, from the counts of all worlds of the shard, and waits
-            for no scan; it does nothing where the arena lacks room for them.
-        resident: blocks of 128 threads that a multiprocessor shall hold at once, which caps the registers of a thread.
+        direct: produced fields that bodies write to global memory directly; their arguments must not be null. None
+            means all of them, as for a single stage.
+        preload: fields read by several bodies, of which the GPU holds a copy in scratch.
+        unit: what one group of lanes works on: "world"; "column" for the scans; "slice" of the pairs of a world;
+            "island" or "large island" for solvers, whose fields are then those of one island; or "step" of a world, for
+            a `StepKernel`.
+        mixes: whether each contact may have its own parameters (friction, solref and so on) in contact arrays. If the
+            launch passes these arrays, the bodies read them through the accessors of the table of candidate pairs.
+            Solvers of islands always support this.
+        wide: whether, on the GPU, a whole block of threads works on a unit.
+        apart: whether each world computes the address of its contacts itself, from the counts of all worlds of the
+            shard, instead of waiting for the scan; the kernel does nothing if the arena's capacity is too small.
+        resident: blocks of 128 threads that a multiprocessor should hold at once, which limits the registers per
+            thread.
     """
 
     name: str
@@ -71,31 +75,31 @@ class Kernel:
 
     @cached_property
     def produced(self) -> tuple[str, ...]:
-        """Fields that a body writes, in order."""
+        """Fields that a body of the kernel writes, in order."""
         return tuple(dict.fromkeys(name for stage in self.stages for name in stage.writes))
 
     @cached_property
     def reads(self) -> tuple[str, ...]:
-        """Fields read from memory and not changed by the kernel."""
+        """Fields that the kernel reads from memory and does not change."""
         made = set(self.produced) | {name for stage in self.stages for name in stage.updates}
         names = [n for stage in self.stages for n in stage.reads if n not in made]
         return tuple(dict.fromkeys([*names, *(("counts",) if self.apart else ())]))
 
     @cached_property
     def updates(self) -> tuple[str, ...]:
-        """Fields read and written in memory."""
+        """Fields that the kernel reads and writes in memory."""
         return tuple(dict.fromkeys(n for stage in self.stages for n in stage.updates if n not in self.produced))
 
     @cached_property
     def in_scratch(self) -> tuple[str, ...]:
-        """Produced fields that live in scratch."""
+        """Produced fields that are held in scratch."""
         if self.direct is None:
             return ()
         return tuple(name for name in self.produced if name not in self.direct)
 
     @cached_property
     def addresses(self) -> tuple[str, ...]:
-        """Address fields the arenas of this kernel need beside its own reads."""
+        """Address fields that the arenas of this kernel need, other than those it reads anyway."""
         if self.unit not in ("world", "slice"):
             return ()
         used = {FIELD[n].space for n in (*self.reads, *self.produced, *self.updates, *self.parameters)}
@@ -106,30 +110,30 @@ class Kernel:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Fields with the parameters of contacts; they may be null, all together."""
+        """Fields with the parameters of contacts; either all of them are null or none is."""
         return CONTACT_PARAMETERS if self.mixes or self.on_islands else ()
 
     @cached_property
     def island_scratch(self) -> tuple[str, ...]:
-        """Working arrays of solvers that have a place in memory where the unit is an island."""
+        """Working arrays of solvers that are in global memory if the unit is an island."""
         own = {name for stage in self.stages for name, _ in stage.scratch}
         return ("island_hessian",) if self.on_islands and "hessian" in own else ()
 
     def stored_as(self, name: str) -> str:
-        """The field in memory behind a field of the bodies: that of the islands where the unit is one."""
+        """The stored field that a field of the bodies refers to: if the unit is an island, the island's field."""
         if not self.on_islands or name in ("contact_cand", "qM_blocks", "qLD_blocks") or name.startswith("island_"):
             return name
         return "island_record" if name == "nefc" else f"island_{name}"
 
     @cached_property
     def scalars(self) -> tuple[str, ...]:
-        """Integer launch arguments of the bodies; "world" is none, since every unit knows its own."""
+        """Integer launch arguments of the bodies, without "world", which every unit computes itself."""
         names = [name for stage in self.stages for name in stage.scalars if name != "world"]
         return tuple(dict.fromkeys([*names, *(("shard_size", "contact_room") if self.apart else ())]))
 
     @cached_property
     def scratch_items(self) -> tuple[ScratchItem, ...]:
-        """Scratch fields and working arrays with their lifetimes."""
+        """Fields and working arrays in scratch, with their lifetimes."""
         last_reader = {n: i for i, stage in enumerate(self.stages) for n in stage.reads}
         items = [ScratchItem(name, 0, last_reader[name]) for name in self.reads if name in self.preload]
         for name in self.in_scratch:
@@ -141,7 +145,7 @@ class Kernel:
         return tuple(items)
 
     def copy_after(self, index: int) -> tuple[str, ...]:
-        """Scratch fields whose value is final after body `index`, to be copied out there."""
+        """Fields in scratch whose value is final after body `index`, to be copied to memory then."""
         last_change = {
             name: max(i for i, s in enumerate(self.stages) if name in s.writes or name in s.updates)
             for name in self.in_scratch
@@ -149,12 +153,12 @@ class Kernel:
         return tuple(name for name in self.in_scratch if last_change[name] == index)
 
     def plan_scratch(self, sizes: Mapping[str, int], nrow: int, registers: bool) -> ScratchPlan:
-        """Place the scratch items so that those alive together do not overlap.
+        """Assign offsets to the scratch items so that those live at the same time do not overlap.
 
         Args:
             sizes: sizes of the model.
-            nrow: bound on the constraint rows of a world, for row fields held in scratch.
-            registers: matrices of the size of nv are factored in registers, so no Hessian is needed.
+            nrow: largest number of constraint rows of a world, for row fields in scratch.
+            registers: whether matrices with nv rows are factored in registers, so that no Hessian is needed in scratch.
         """
         shapes = {f"{s.name}_{name}": dims for s in self.stages for name, dims in s.scratch}
         extra = {"nvp": padded(sizes["nv"]), "nhessian": 0 if registers else sizes["nv"] ** 2}
@@ -171,16 +175,17 @@ class Kernel:
 
 
 def place_items(sized: list[tuple[ScratchItem, int]], shared: Set[tuple[str, str]]) -> ScratchPlan:
-    """Place items of so many words so that those alive together do not overlap, in few words.
+    """Assign offsets to items of given sizes in words, so that those live at the same time do not overlap; in few
+    words.
 
-    `shared` are pairs of which the second may take the words of the first where it is written in the body that reads
-    the first last.
+    `shared` holds pairs of items of which the second may take the words of the first, if the body that writes the
+    second is the last to read the first.
     """
     return min((_place(order, shared) for order in _orders(sized)), key=lambda plan: plan.words)
 
 
 def _orders(sized: list[tuple[ScratchItem, int]]) -> Iterator[list[tuple[ScratchItem, int]]]:
-    """Orders of placement worth trying: as bodies come, largest first, longest alive first."""
+    """Orders of placement to try: by first body, largest first, longest lifetime first."""
     yield sized
     yield sorted(sized, key=lambda entry: -entry[1])
     yield sorted(sized, key=lambda entry: (entry[0].first - entry[0].last, -entry[1]))
@@ -197,7 +202,7 @@ def _place(sized: list[tuple[ScratchItem, int]], shared: Set[tuple[str, str]]) -
 
 
 def _handed_over(a: ScratchItem, b: ScratchItem, shared: Set[tuple[str, str]]) -> bool:
-    """Whether a body may write one item over the other, word for word: the pair is declared and meets in that body."""
+    """Whether a body may write b over a: the pair is declared, and a's lifetime ends in the body that starts b's."""
     return ((a.name, b.name) in shared and a.last == b.first) or ((b.name, a.name) in shared and b.last == a.first)
 
 
@@ -215,7 +220,7 @@ def _first_fit(
     partners = [(start, size) for other, start, size in together if _handed_over(item, other, shared)]
     alive = [(start, size) for other, start, size in together if not _handed_over(item, other, shared)]
     for start, size in partners:
-        # the same words or none: shifted against each other, one lane would write what another has not read yet
+        # exactly the same words or none: with an offset, one lane would overwrite what another has not read yet
         if size == length and all(start + length <= s or s + n <= start for s, n in alive):
             return start
     alive = sorted(alive + partners)

@@ -99,7 +99,7 @@ def constants() -> str:
 
 
 def collide_switch(name: str, pairs: Iterable[PairType]) -> str:
-    """C++ function that finds the contacts of a pair of any of these types, as long as lanes do not share them."""
+    """C++ function that finds the contacts of a pair of any of these types, except those whose work the lanes share."""
     pairs = [pair for pair in pairs if not pair.shared]
     lines = [f"DEVICE int {name}(int type, const Pair& pair, real margin, Contact* out) {{", "  switch (type) {"]
     lines += [f"    case TYPE_{pair.name.upper()}: return collide_{pair.name}(pair, margin, out);" for pair in pairs]
@@ -109,9 +109,9 @@ def collide_switch(name: str, pairs: Iterable[PairType]) -> str:
 def model_struct(kernel: Kernel) -> str:
     """C++ struct `Model`: sizes and table fields of one model, read through its header.
 
-    The header is a kernel argument by value, so sizes and offsets are constants of the launch: no load precedes a load.
-    For kernels whose unit is an island, nv is the island's: a solver then works on it as on a world. Where contacts may
-    have parameters of their own, these take the places of the candidates'.
+    The header is a kernel argument by value, so sizes and offsets are constants of the launch, and a table field takes
+    one load. In kernels whose unit is an island, nv is that of the island, so that a solver works on it as on a world.
+    If contacts may have their own parameters, the accessors of candidate pairs return those.
     """
     island = kernel.on_islands
     of_island = {"nv": "island_nv", "nvp": "(island_nv + 3) & ~3"} if island else {}

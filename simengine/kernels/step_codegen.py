@@ -1,10 +1,21 @@
-"""Source text of a kernel of whole steps (`StepKernel`): the stages of each phase, shared out among teams of warps.
+"""Source text of a kernel of whole steps (`StepKernel`): the stages of each phase, divided among teams of warps.
 
-Arguments, in order: `header` (by value), `model_ints, model_reals`, the first world, their number, the number of steps,
-the words between the controls of one step and the next (zero where all steps have the same), how many worlds share a
-warp, the words of far memory a world and the most rows of a world whose rows are near; then the fields: reads, those
-stored, the state; `far_memory`; the bodies' scalars; the offset of each near item; those of the far fields; and
-`scratch_words`. A block has `TEAMS` times the warps of a team, and the kernel tells from its size how many these are.
+The arguments are, in order:
+
+    header                              sizes, options and scalar physics of the model, by value
+    model_ints, model_reals             the model table
+    begin, n                            the first world, and the number of worlds
+    steps, controls_apart               number of steps; words from the controls of one step to those of the next, zero
+                                        if all steps have the same
+    worlds_in_warp                      worlds that share a warp
+    far_words, near_rows                words of global memory per world; most rows that a world holds in shared memory
+    fields                              reads, stored fields, state
+    far_memory                          global memory for contacts, and for the rows of worlds with many
+    scalars                             of the bodies
+    at_..., far_...                     offset of each item in shared memory, and of each field in global memory
+    scratch_words                       words of shared memory per world
+
+A block has `TEAMS` times the warps of a team, and the kernel computes the latter from the size of the block.
 """
 
 from __future__ import annotations
@@ -18,7 +29,7 @@ _NUMBERS = ("begin", "n", "steps", "controls_apart", "worlds_in_warp", "far_word
 
 
 def scalars(kernel: StepKernel) -> tuple[str, ...]:
-    """Integer arguments of the bodies but for the evaluation, which the kernel counts itself."""
+    """Integer arguments of the bodies, except the number of the evaluation, which the kernel counts itself."""
     return (*(name for name in kernel.scalars if name != "rk_stage"), "evaluations")
 
 
@@ -41,9 +52,10 @@ def step_source(kernel: StepKernel) -> str:
 
 
 def team_function(kernel: StepKernel) -> str:
-    """Function `NAME_team` that a team runs for a world, whose memory is `of_world`; teams meet at TEAM_BARRIER(phase).
+    """Function `NAME_team` that each team runs for a world, whose shared memory is `of_world`.
 
-    Phase -1 is before the first. The function is for any processor, as long as teams run side by side.
+    The teams wait for each other at TEAM_BARRIER(phase), with phase -1 before the first phase. The function works on
+    any processor on which the teams run concurrently.
     """
     received = ["const Header& header", *step_parameters(kernel)[1:], "int team", "int slot", "real* of_world"]
     return "\n".join(
@@ -110,7 +122,7 @@ def _pointers(kernel: StepKernel) -> list[str]:
 
 
 def _copies(kernel: StepKernel, assignment: str) -> list[str]:
-    """The state, from memory at first and back at last, by the first team."""
+    """Copies of the state from or to global memory, done by the first team."""
     lines = ["  if (team == 0) {"]
     for name in kernel.state:
         lines.append(f"    LANE_FOR(i, {entry_words(FIELD[name])}) {assignment.format(name, f'({_of_world(name)})')};")
@@ -128,7 +140,7 @@ def _phases(kernel: StepKernel) -> list[str]:
 
 
 def _call(kernel: StepKernel, stage: Stage) -> str:
-    """A stage in an evaluation. Worlds without rows have none to make; frozen ones are neither solved nor moved."""
+    """Call of a stage. Worlds without rows skip the stage that makes them; frozen worlds skip solver and integrator."""
     arguments = ["m", *(f"{'r' if name in kernel.rows else 'w'}_{name}" for name in stage.fields)]
     arguments += [f"scratch + at_{stage.name}_{name}" for name, _ in stage.scratch]
     call = f"        ::{stage.callee}({', '.join([*arguments, *stage.scalars])});"

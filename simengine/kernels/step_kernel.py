@@ -1,10 +1,9 @@
-"""`StepKernel`: whole steps of worlds as one kernel of the GPU, for worlds that are few.
+"""`StepKernel`: one GPU kernel for whole steps, used for few worlds.
 
-A block works on a world with several warps, its *teams*; where worlds are more than the device has multiprocessors, on
-several worlds, of which each has its own warp or group of lanes in a team. An evaluation of the dynamics is a row of
-phases with a barrier of the block behind each; in a phase every team runs the stages of its own track. Tracks of a
-phase may not conflict, by the declarations of their stages: the rule by which a window orders the calls of a list,
-applied once and for all.
+A block works on one world with several warps, its *teams*. If there are more worlds than multiprocessors, it works on
+several worlds, each of which has its own warp or group of lanes in every team. An evaluation of the dynamics is a
+sequence of phases with a barrier of the block after each. In a phase every team runs the stages of its *track*. Tracks
+of one phase must not conflict by the declarations of their stages. A window applies the same rule to calls at run time.
 
     phase    team 0                 team 1           team 2        team 3
     1        kinematics, com_pos    guard
@@ -12,11 +11,11 @@ applied once and for all.
     3        acceleration                            constraint
     4        solve, integrator
 
-In a fluid its drag adds to the passive forces, which the first team then computes before it.
+With a fluid, its drag is added to the passive forces, so the first team computes these too, before the drag.
 
-Nothing of a world depends on another one, so that no world waits for those of other blocks. What evaluations produce
-stays in shared memory, but for contacts, and the rows of worlds that have many, which are *far*: in memory of the
-store. The stages are those of the kernels of a list, and so are the bits.
+Worlds do not depend on each other, so no block waits for another. The fields that evaluations produce stay in shared
+memory (`near`), except contacts, and the rows of worlds with many rows, which are in global memory (`far`). The stages
+are the same as in other kernels, and so are the bits.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ Phase = tuple[Track, ...]
 TEAMS = 4
 WARP = 32
 MOST_WARPS = 4
-"""Warps of a team: worlds in them are in the same phase, so that a multiprocessor fetches its instructions once."""
+"""Most warps of a team; they run the same phase, so that a multiprocessor fetches its instructions once."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class StepKernel(Kernel):
     unit: str = "step"
 
     def __post_init__(self) -> None:
-        """Raises ValueError where the stages are not those of the phases, or tracks of a phase conflict."""
+        """Check the phases; raises ValueError if the stages are not those of the phases, or if tracks conflict."""
         if self.stages != tuple(stage for phase in self.phases for track in phase for stage in track):
             raise ValueError(f"kernel {self.name!r} has other stages than its phases; name them in the phases' order")
         for phase in self.phases:
@@ -80,7 +79,7 @@ class StepKernel(Kernel):
 
     @cached_property
     def state(self) -> tuple[str, ...]:
-        """Fields of the state that a step changes: near from its start to its end."""
+        """Fields of the state that a step changes; they are in shared memory from its start to its end."""
         return tuple(name for name in self.updates if name in INTEGRATION_STATE)
 
     @cached_property
@@ -90,7 +89,7 @@ class StepKernel(Kernel):
 
     @cached_property
     def far(self) -> tuple[str, ...]:
-        """Fields in memory of the store: contacts, and rows of worlds that have too many to be near."""
+        """Fields in global memory: contacts, and rows of worlds with too many for shared memory."""
         return (*(name for name in self.produced if FIELD[name].space == "contact"), *self.rows)
 
     @cached_property
@@ -101,12 +100,12 @@ class StepKernel(Kernel):
 
     @cached_property
     def stored(self) -> tuple[str, ...]:
-        """Produced fields that go straight to where calls behind the kernel read them."""
+        """Produced fields that are written to global memory directly, for the kernels that follow."""
         return tuple(name for name in self.produced if name not in self.near and name not in self.far)
 
     @cached_property
     def scratch_items(self) -> tuple[ScratchItem, ...]:
-        """What is near, with its lifetime in phases; nothing alive in the same phase shares words."""
+        """Items in shared memory with their lifetimes in phases; items live in the same phase share no words."""
         last = len(self.phases) - 1
         items = []
         for name in self.near:
@@ -119,7 +118,7 @@ class StepKernel(Kernel):
         return tuple(items)
 
     def plan_scratch(self, sizes: Mapping[str, int], nrow: int, registers: bool) -> ScratchPlan:
-        """Where near fields stand for worlds of up to `nrow` rows; see `Kernel.plan_scratch`."""
+        """Offsets in shared memory, for worlds of up to `nrow` rows; see `Kernel.plan_scratch`."""
         working = {f"{s.name}_{name}": dims for s in self.stages for name, dims in s.scratch}
         extra = {"nvp": padded(sizes["nv"]), "nhessian": 0 if registers else sizes["nv"] ** 2}
         sized = []
@@ -132,7 +131,7 @@ class StepKernel(Kernel):
         return place_items(sized, frozenset())
 
     def plan_far(self, sizes: Mapping[str, int], contacts: int, rows: int) -> ScratchPlan:
-        """Where far fields of a world stand, which may have so many contacts and rows."""
+        """Offsets in a world's part of global memory, for up to that many contacts and rows."""
         offsets, words = {}, 0
         for name in self.far:
             offsets[name] = words
@@ -173,5 +172,5 @@ STEP_KERNELS = tuple(_KERNELS.values())
 
 
 def step_kernel(integrator: str, fluid: bool, plain: bool) -> StepKernel:
-    """The kernel of steps of simple models with an integrator, "euler" or "rk4", a fluid, and plain pair types."""
+    """The kernel for steps of simple models: integrator "euler" or "rk4"; with or without fluid, plain pair types."""
     return _KERNELS[integrator, fluid, plain]

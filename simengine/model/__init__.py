@@ -1,4 +1,14 @@
-"""Models: loading through MuJoCo, the support gate, and the table the stages read."""
+"""Models: loading through MuJoCo, refusal of unsupported features, and the table that the stages read.
+
+The files are:
+
+    model                              `load_model` and `Model`
+    support                            every feature of a model that the engine lacks
+    table                              the fields of the model table
+    build, and a file for each topic   how the fields follow from MuJoCo's model
+    blob                               the table packed into arrays for the kernels
+    params                             parameters that differ between worlds
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Actuators as tables, and whether a model's actuators are of the simple kind that the lean stages know."""
+"""Table fields of actuators, and whether a model's actuators are simple enough for the stage `actuation`."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def actuator_table(mj: mujoco.MjModel) -> dict[str, Any]:
 
 
 def _parameters(mj: mujoco.MjModel, prm: np.ndarray, kind: np.ndarray, used: tuple[int, ...]) -> np.ndarray:
-    """Parameters (nu, 9) of gains or biases, of each kind as many as it uses.
+    """Parameters (nu, 9) of gains or biases, zero beyond the number that each type uses.
 
-    A muscle without a peak force gets it from its scale and acc0.
+    The peak force of a muscle, if not given, follows from its scale and acc0.
     """
     folded = np.where(np.arange(_PRM) < np.array(used)[kind][:, None], prm[:, :_PRM], 0.0)
     scaled = (kind == int(_GAIN.mjGAIN_MUSCLE)) & (folded[:, 2] < 0)
@@ -39,9 +39,9 @@ def _parameters(mj: mujoco.MjModel, prm: np.ndarray, kind: np.ndarray, used: tup
 
 
 def full_turns(mj: mujoco.MjModel) -> np.ndarray:
-    """(nu,) length of a full turn of the rotations in space that actuators with a fixed gain and an affine bias drive.
+    """(nu,) actuator length of a full turn, for actuators on spatial rotations with a fixed gain and an affine bias.
 
-    These are on ball joints and on the rotation of a site against another; zero for all others.
+    Spatial rotations are those of ball joints, and of a site relative to a reference site. Zero for other actuators.
     """
     affine = (mj.actuator_gaintype == int(_GAIN.mjGAIN_FIXED)) & (mj.actuator_biastype == int(_BIAS.mjBIAS_AFFINE))
     on_joint = np.isin(mj.actuator_trntype, (int(_TRN.mjTRN_JOINT), int(_TRN.mjTRN_JOINTINPARENT)))
@@ -55,9 +55,9 @@ def full_turns(mj: mujoco.MjModel) -> np.ndarray:
 
 
 def periods(xp: Any, turns: Any, gain: Any, bias: Any) -> Any:
-    """(..., nu) length of a full turn where MuJoCo takes the nearest of a servo's lengths that differ by full turns.
+    """(..., nu) length of a full turn for position servos, whose length MuJoCo takes modulo full turns; else zero.
 
-    A servo's bias slopes as its gain does, the other way.
+    An actuator is a position servo if the slope of its bias is minus its gain.
 
     Args: turns (nu,): see `full_turns`; gain, bias (..., nu, at least 2): their parameters.
     """
@@ -65,7 +65,7 @@ def periods(xp: Any, turns: Any, gain: Any, bias: Any) -> Any:
 
 
 def _disabled(mj: mujoco.MjModel) -> np.ndarray:
-    """(nu,) bool: switched off, with their group or with all actuation."""
+    """(nu,) bool: whether the actuator is disabled, by its group or by the flag for all actuation."""
     if mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_ACTUATION):
         return np.ones(mj.nu, dtype=bool)
     group = np.clip(mj.actuator_group, 0, 31)
@@ -73,7 +73,7 @@ def _disabled(mj: mujoco.MjModel) -> np.ndarray:
 
 
 def needs_general_actuation(mj: mujoco.MjModel) -> bool:
-    """Whether some actuator is more than a force on a hinge, a slide or a fixed tendon, linear in its control."""
+    """Whether some actuator is not simply a force on a hinge, slide or fixed tendon that is linear in its control."""
     scalar = np.isin(mj.actuator_trntype, (int(_TRN.mjTRN_JOINT), int(_TRN.mjTRN_JOINTINPARENT)))
     joint = np.where(scalar, mj.actuator_trnid[:, 0], -1)
     turning = [int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)]
@@ -86,7 +86,7 @@ def needs_general_actuation(mj: mujoco.MjModel) -> bool:
 
 
 def _on_spatial_tendon(mj: mujoco.MjModel) -> np.ndarray:
-    """(nu,) bool: the actuator acts on a tendon that is a path through space, not a sum of joint coordinates."""
+    """(nu,) bool: whether the actuator acts on a spatial tendon."""
     fixed = mj.wrap_type[mj.tendon_adr] == mujoco.mjtWrap.mjWRAP_JOINT
     tendon = np.where(mj.actuator_trntype == int(_TRN.mjTRN_TENDON), mj.actuator_trnid[:, 0], -1)
     return np.append(~fixed, False)[tendon]

@@ -1,7 +1,8 @@
-"""Packing: the model tables of a simulation as headers, one integer and one real blob, for the kernels.
+"""The model tables of a simulation, packed for the kernels: a header per model, one integer array and one real array.
 
-A header goes to kernels by value: sizes, options and scalar physics are then constants of the launch, and a table field
-is one load away. It is the integers of `HEADER` (padded to eight bytes), then the real fields of `HEADER_FIELDS`.
+A header is passed to kernels by value, so that sizes, options and scalar physics are constants of the launch, and a
+table field takes one load. It contains the integers of `HEADER` (padded to eight bytes) and the real fields of
+`HEADER_FIELDS`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ def field_size(field: TableField) -> int:
     return int(np.prod([d for d in field.dims if isinstance(d, int)], dtype=np.int64))
 
 
-# Real fields of fixed size travel in the header itself, but for those that may differ from world to world.
+# Real fields of fixed size are stored in the header, except those that may differ between worlds.
 PER_WORLD_OPTIONS = ("opt_gravity", "opt_density", "opt_viscosity", "opt_wind", "stat_meaninertia")
 HEADER_FIELDS: tuple[TableField, ...] = tuple(
     f for f in TABLE if f.kind == "real" and all(isinstance(d, int) for d in f.dims) and f.name not in PER_WORLD_OPTIONS
@@ -27,25 +28,25 @@ HEADER_FIELDS: tuple[TableField, ...] = tuple(
 HEADER_REALS = sum(field_size(f) for f in HEADER_FIELDS)
 HEADER_SCALARS: tuple[str, ...] = (*SIZES, "nvp", *INT_OPTIONS, "real_stride")
 BLOB_FIELDS: tuple[TableField, ...] = tuple(f for f in TABLE if f not in HEADER_FIELDS)
-# The integers of a header: sizes, nvp, options, the distance from one world's real numbers to the next one's (0 where
-# all worlds share them), then where each blob field starts.
+# The integers of a header: sizes, nvp, options, the stride from one world's real numbers to those of the next (0 if all
+# worlds share them), then the first entry of each field in the arrays.
 HEADER: tuple[str, ...] = (*HEADER_SCALARS, *(f.name for f in BLOB_FIELDS))
 
 
 def header_bytes(dtype: str) -> int:
-    """Size of a header."""
+    """Size of a header in bytes."""
     return (4 * len(HEADER) + 7) // 8 * 8 + (np.dtype(dtype).itemsize * HEADER_REALS + 7) // 8 * 8
 
 
 def pack_models(models: Sequence[ModelTable], dtype: str) -> tuple[list[bytes], np.ndarray, np.ndarray]:
-    """Headers of models, and their integer and real arrays as one blob each.
+    """Headers of models, and the concatenations of their integer arrays and of their real arrays.
 
     Args:
         models: the models, in the order of their numbers.
         dtype: "float32" or "float64" for real numbers.
 
     Returns:
-        a header per model, ints (int32) and reals.
+        a header per model, integers (int32) and real numbers.
     """
     headers: list[bytes] = []
     parts: dict[str, list[np.ndarray]] = {"int": [], "real": []}
@@ -70,7 +71,7 @@ def pack_models(models: Sequence[ModelTable], dtype: str) -> tuple[list[bytes], 
 
 
 def with_integers(header: bytes, **values: int) -> bytes:
-    """A header with other values of some of its integers."""
+    """A copy of a header with other values for some of its integers."""
     integers = np.frombuffer(header, dtype=np.int32, count=len(HEADER)).copy()
     for name, value in values.items():
         integers[HEADER.index(name)] = value
@@ -78,7 +79,7 @@ def with_integers(header: bytes, **values: int) -> bytes:
 
 
 def field_places(model: ModelTable) -> dict[str, tuple[int, int]]:
-    """First entry and number of entries of each real blob field in the real numbers of one model."""
+    """First entry and number of entries of each real field in the real numbers of one model."""
     places, at = {}, 0
     for field in BLOB_FIELDS:
         if field.kind == "real":

@@ -1,7 +1,7 @@
-"""Blocks: ranges of dofs that nothing but constraint rows couples, so that the joint-space inertia is block diagonal.
+"""Blocks: ranges of dofs that only constraint rows couple, so that the joint-space inertia is block-diagonal.
 
-A block is a kinematic tree, or several where a tendon crosses from one to another: then a row touches two blocks at
-most, those of the bodies in contact or under an equality.
+A block is a kinematic tree, or several trees that a tendon couples. So a constraint row touches at most two blocks:
+those of the bodies in contact, or of an equality constraint.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ import numpy as np
 _PGS = mujoco.mjtSolver.mjSOL_PGS
 _NO_ISLANDS = int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
 FEWEST_DOFS = 65
-"""Smaller worlds are solved as one dense problem: finding their islands costs more than it saves."""
+"""Fewest dofs of a world that is solved island by island; in smaller ones, this costs more than it saves."""
 
 FEWEST_DOFS_ON_A_CPU = 17
-"""The same where calls cost next to nothing and a world has one thread, which the cube of its dofs keeps busy."""
+"""The same on a CPU, where calls are cheap, and a single thread does the work, which grows as the cube of the dofs."""
 
 MOST_DENSE_DOFS = 64
-"""Islands of more dofs are solved without dense matrices, which then costs less."""
+"""Most dofs of an island that is solved with dense matrices; for larger ones, sparse matrices cost less."""
 
 
 def worth_blocks(mj: mujoco.MjModel, fewest: int = FEWEST_DOFS) -> bool:
-    """Whether a model has enough dofs, in enough trees, to be handled block by block.
+    """Whether a model has enough dofs, in enough trees, to be solved island by island.
 
-    What does not converge depends on what is solved together, and MuJoCo's islands are of trees, or are switched off:
-    PGS needs a block for each tree. Sweeps without slip go over all rows of a world.
+    PGS does not converge, so its result depends on which rows are solved together. MuJoCo's islands consist of trees,
+    or are disabled, so for PGS each block must be one tree and islands must be enabled. The noslip solver sweeps over
+    all rows of a world, so it excludes islands.
     """
     if mj.opt.noslip_iterations:
         return False
@@ -35,10 +36,10 @@ def worth_blocks(mj: mujoco.MjModel, fewest: int = FEWEST_DOFS) -> bool:
 
 
 def block_table(mj: mujoco.MjModel, split: bool) -> tuple[dict[str, np.ndarray], dict[str, int]]:
-    """The fields of the model table that tell of blocks, and the sizes: one block of all dofs unless `split`.
+    """Table fields and sizes of blocks; unless `split`, there is one block of all dofs.
 
-    The size nM is that of the inertia, nJ that of a row of the Jacobian over the dofs of two blocks, nwidest that of
-    the largest block.
+    nM is the number of words of the inertia, nJ that of a row of the Jacobian over the dofs of two blocks, and nwidest
+    the number of dofs of the largest block.
     """
     bounds = _boundaries(mj) if split else np.array([0, mj.nv])
     width = np.diff(bounds)
@@ -65,7 +66,7 @@ def block_table(mj: mujoco.MjModel, split: bool) -> tuple[dict[str, np.ndarray],
 
 
 def _boundaries(mj: mujoco.MjModel) -> np.ndarray:
-    """First dofs of the blocks, and nv; between the trees that a tendon crosses there is none."""
+    """First dof of each block, then nv; trees that a tendon couples are one block."""
     starts = np.flatnonzero(np.diff(mj.dof_treeid, prepend=-1))
     joined = np.zeros(mj.nv + 1, dtype=bool)
     for tendon in range(mj.ntendon):
@@ -76,7 +77,7 @@ def _boundaries(mj: mujoco.MjModel) -> np.ndarray:
 
 
 def _tendon_dofs(mj: mujoco.MjModel, tendon: int) -> np.ndarray:
-    """Dofs that the path of a tendon may depend on."""
+    """Dofs on which the length of a tendon may depend."""
     wraps = range(mj.tendon_adr[tendon], mj.tendon_adr[tendon] + mj.tendon_num[tendon])
     kinds, dofs = mujoco.mjtWrap, [np.zeros(0, dtype=int)]
     for k in wraps:

@@ -1,4 +1,4 @@
-"""What a compiled MuJoCo model brings to the table: its arrays, sizes, options and first state."""
+"""The contents of the model table from a compiled MuJoCo model: arrays, sizes, options and initial state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DISABLE = mujoco.mjtDisableBit
 
 
 def initial_state(mj: mujoco.MjModel) -> dict[str, np.ndarray]:
-    """State fields that do not begin at zero, as after mj_resetData."""
+    """State fields whose initial value is not zero, as after mj_resetData."""
     mocap = np.argsort(mj.body_mocapid)[mj.nbody - mj.nmocap :]
     poses = {"mocap_pos": mj.body_pos[mocap], "mocap_quat": mj.body_quat[mocap]}
     return {"qpos": mj.qpos0.copy(), "eq_active": mj.eq_active0.astype(np.int32), **poses}
@@ -50,7 +50,7 @@ def _subtree_ends(mj: mujoco.MjModel) -> np.ndarray:
 
 
 def build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], census: Census | None) -> dict[str, np.ndarray]:
-    """Copy MuJoCo's fields, add the derived ones, and fold the disable flags into them."""
+    """Copy MuJoCo's fields, add the derived ones, and apply the disable flags to them."""
     disabled = int(mj.opt.disableflags)
     values: dict[str, Any] = pair_table(mj, pairs) | block_table(mj, False)[0] | collider_table(mj, False)[0]
     values["level_adr"], values["level_body"] = _levels(mj)
@@ -82,16 +82,16 @@ def build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], census: Census | No
             arrays[name][:] = 0
     if disabled & int(_DISABLE.mjDSBL_CLAMPCTRL):
         arrays["actuator_ctrllimited"][:] = 0
-    # a limit of the sum of both acts where they meet
+    # gravity compensation clamps its sum with the actuator force itself
     arrays["jnt_actfrclimited"][arrays["jnt_gravcomp"] == LIMITED] = 0
     if disabled & int(_DISABLE.mjDSBL_ACTUATION):
-        arrays["actuator_forcelimited"][:] = 0  # a range without zero would bring a force back
+        arrays["actuator_forcelimited"][:] = 0  # otherwise a range that does not contain zero would produce a force
         arrays["jnt_actfrclimited"][:] = 0
     return arrays
 
 
 def typed(name: str, values: Any) -> np.ndarray:
-    """The values of a field of the table in its type."""
+    """The values of a table field in the field's dtype."""
     return np.array(values, dtype=np.int32 if TABLE_BY_NAME[name].kind == "int" else np.float64)
 
 

@@ -1,8 +1,9 @@
-"""Geoms as the broadphase sees them, for models whose geom pairs are found anew in every step.
+"""Table fields of the broadphase, for models whose pairs of geoms are found in every step.
 
-A table of candidate pairs grows with the square of the number of geoms. Models of many geoms have none: their table
-holds what MuJoCo's filters and mixing need to know of each geom, and kernels apply them to the pairs whose bounding
-boxes overlap. What must be known of all pairs at load, a census tells: which kinds of geoms meet at all.
+A table of candidate pairs grows with the square of the number of geoms. Models with many geoms have none. Their table
+holds the parameters of each geom that MuJoCo's filters and mixing rules need, and kernels apply these rules to the
+pairs whose bounding boxes overlap. What the engine must know at load about all pairs, such as which types of geoms can
+meet, comes from a census.
 """
 
 from __future__ import annotations
@@ -17,21 +18,21 @@ from simengine.model.pairs import MAX_CODE, Candidate, explicit_pairs, in_order,
 from simengine.model.rows import last_dofs
 
 MOST_LISTED = 2000
-"""Candidate pairs up to which a table of them costs less than finding them anew."""
+"""Most candidate pairs for which a table costs less than finding the pairs in every step."""
 
-_BLOCK = 256  # geoms of which all pairs are looked at together
+_BLOCK = 256  # geoms whose pairs are examined together
 _EXAMPLES = 32
-_LARGE_SHARE = 64  # one geom in so many may be larger than a cell of the grid
+_LARGE_SHARE = 64  # one geom in this many may be larger than a cell of the grid
 
 
 class Census(NamedTuple):
-    """The pairs of a model, by kinds of geoms; geoms of a kind have the same type, mesh, dimension and priority.
+    """The pairs of a model, by kind of geom; geoms of one kind have the same type, mesh, dimension and priority.
 
     Attributes:
         number: candidate pairs.
-        examples: some pairs of each two kinds that meet, and all explicit pairs.
-        numbers: how many pairs each example stands for.
-        geoms: those that can meet another.
+        examples: some pairs for every two kinds that can meet, and all explicit pairs.
+        numbers: how many pairs each example represents.
+        geoms: the geoms that can meet another.
     """
 
     number: int
@@ -48,7 +49,7 @@ def _kinds(mj: mujoco.MjModel) -> np.ndarray:
 
 
 def _allowed(mj: mujoco.MjModel) -> Iterator[tuple[int, np.ndarray]]:
-    """For blocks of geoms, the first one's number and which higher geoms each may collide with, (block, ngeom)."""
+    """For each block of geoms: its first geom, and the higher geoms with which each may collide, (block, ngeom)."""
     contacts, filter_parent, _ = pair_flags(mj)
     if not contacts:
         return
@@ -74,7 +75,7 @@ def _allowed(mj: mujoco.MjModel) -> Iterator[tuple[int, np.ndarray]]:
 
 
 def take_census(mj: mujoco.MjModel) -> Census:
-    """Look at all pairs of geoms; time and no memory grow with their number."""
+    """Examine all pairs of geoms; the time grows with their number, the memory does not."""
     kinds = _kinds(mj)
     count = int(kinds.max(initial=0)) + 1
     numbers = np.zeros(count * count, dtype=np.int64)
@@ -105,10 +106,10 @@ def take_census(mj: mujoco.MjModel) -> Census:
 
 
 def grid_of(mj: mujoco.MjModel) -> tuple[float, tuple[int, int], int]:
-    """Width of the broadphase's cells [m], distance of neighbours along y and z, and the number of cells.
+    """Width of the broadphase's cells [m], steps between neighbours along y and z, and the number of cells.
 
-    Cells are numbered by a sum that wraps around: x + y * step[0] + z * step[1], modulo their number, a power of two.
-    The steps keep all cells around one apart from each other.
+    The number of a cell is x + y * step[0] + z * step[1], modulo the number of cells, which is a power of two. The
+    steps are chosen so that the cells around any cell have different numbers.
     """
     cells = 1 << max(7, int(2 * mj.ngeom - 1).bit_length())
     small = np.sort(2 * (mj.geom_rbound + np.maximum(0, mj.geom_margin + mj.geom_gap))[mj.geom_rbound > 0])
@@ -125,7 +126,7 @@ def grid_of(mj: mujoco.MjModel) -> tuple[float, tuple[int, int], int]:
 
 
 def collider_table(mj: mujoco.MjModel, wanted: bool) -> tuple[dict[str, np.ndarray], dict[str, int]]:
-    """The fields of the model table that tell of colliders and their sizes; all empty unless `wanted`."""
+    """Table fields and sizes of colliders; all empty unless `wanted`."""
     values: dict[str, Any] = {"kind": np.zeros((8, 8, 2)), "grid_cell": 1.0, "grid_step": np.zeros(2)}
     number = mj.ngeom if wanted else 0
     values["collider"], values["collider_prm"] = np.zeros((0, 8)), np.zeros((0, 10))
@@ -169,7 +170,7 @@ def _colliders(mj: mujoco.MjModel) -> dict[str, np.ndarray]:
 
 
 def most_slots(census: Census, mj: mujoco.MjModel) -> np.ndarray:
-    """The most contacts of the pairs that each example stands for, all together."""
+    """Most contacts of all pairs that each example represents, together."""
     types = [(int(mj.geom_type[pair.geom1]), int(mj.geom_type[pair.geom2])) for pair in census.examples]
     slots = [kind_of_types(mj, pair)[1] for pair in types]
     return np.array(slots, dtype=np.int64) * np.array(census.numbers, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Fluid forces as tables: the boxes of the bodies, and geoms that meet the fluid as ellipsoids instead."""
+"""Table fields of fluid forces: the boxes of the bodies, and the geoms that count as ellipsoids instead."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 def fluid_table(mj: mujoco.MjModel) -> dict[str, Any]:
     """`opt_density` and `opt_viscosity`, zero where they have no effect, `body_box`, `body_fluid`, `geom_semiaxes`."""
     bits = mujoco.mjtDisableBit
-    # MuJoCo leaves out all passive forces, the fluid's too, where neither springs nor dampers act
+    # MuJoCo computes no passive forces, fluid forces included, if springs and dampers are both disabled
     passive = int(bits.mjDSBL_SPRING) | int(bits.mjDSBL_DAMPER)
     acts = mj.opt.disableflags & passive != passive
     with_ellipsoids = np.zeros(mj.nbody, dtype=np.int32)
@@ -37,7 +37,7 @@ def box_sides(xp: Any, mass: Any, inertia: Any) -> Any:
 
 
 def _semiaxes(mj: mujoco.MjModel) -> np.ndarray:
-    """Half axes (ngeom, 3) of the ellipsoids: the sizes, in full for what has only a radius and a half length."""
+    """Half axes (ngeom, 3) of the ellipsoids: the sizes, completed for geoms with only radius and half length."""
     kind, axes = mj.geom_type[:, None], mj.geom_size.copy()
     radius, half = axes[:, :1], axes[:, 1:2]
     geom = mujoco.mjtGeom

@@ -1,8 +1,8 @@
-"""Frames that MuJoCo takes to be another frame of their body.
+"""Frames that MuJoCo replaces by another frame of their body.
 
-Its compiler marks inertial frames, geoms and sites whose frame is that of the body, or of the body's inertia, to within
-a small tolerance, and its kinematics then uses that frame instead. Stages know no such marks: the table holds the
-frame that is used.
+MuJoCo's compiler marks inertial frames, geoms and sites whose frame equals that of the body, or of the body's inertia,
+within a small tolerance (`sameframe`), and its kinematics then uses that frame instead. The table holds the frame that
+is used, so that stages need no marks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _NO_TURN = np.array([1.0, 0.0, 0.0, 0.0])
 
 
 def frame_table(mj: mujoco.MjModel) -> dict[str, np.ndarray]:
-    """Poses of inertial frames, geoms and sites in their bodies, with MuJoCo's marks folded in."""
+    """Poses of inertial frames, geoms and sites in their bodies, with MuJoCo's replacements applied."""
     everything = np.arange(mj.nbody)
     ipos, iquat = _folded(mj, mj.body_sameframe, everything, mj.body_ipos, mj.body_iquat)
     geom_pos, geom_quat = _folded(mj, mj.geom_sameframe, mj.geom_bodyid, mj.geom_pos, mj.geom_quat)
@@ -28,7 +28,7 @@ def frame_table(mj: mujoco.MjModel) -> dict[str, np.ndarray]:
 def _folded(
     mj: mujoco.MjModel, same: np.ndarray, body: np.ndarray, pos: np.ndarray, quat: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Positions (n, 3) [m] and orientations (n, 4) in the bodies `body`, replaced where `same` says so."""
+    """Positions (n, 3) [m] and orientations (n, 4) in the bodies `body`, replaced as `same` (n,) says."""
     mark = np.asarray(same)[:, None]
     as_body, as_inertia = int(_SAME.mjSAMEFRAME_BODY), int(_SAME.mjSAMEFRAME_INERTIA)
     turned_as_body = np.isin(mark, (as_body, int(_SAME.mjSAMEFRAME_BODYROT)))

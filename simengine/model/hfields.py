@@ -1,4 +1,4 @@
-"""Height fields that geoms lie on: how many of a field's prisms a geom can touch.
+"""Height fields: how many of a field's prisms a geom can touch.
 
 MuJoCo collides a geom with two prisms for every cell under its bounding box, and lists at most mjMAXCONPAIR contacts.
 """
@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 _GEOM = mujoco.mjtGeom
-_SLACK = 1e-5  # of a cell, for rounding in float32
+_SLACK = 1e-5  # relative to a cell, for rounding in float32
 
 
 def geom_hfields(mj: mujoco.MjModel) -> np.ndarray:
@@ -18,13 +18,13 @@ def geom_hfields(mj: mujoco.MjModel) -> np.ndarray:
 
 
 def most_cells(mj: mujoco.MjModel, field_geom: int, geom: int, reach: float) -> tuple[int, int]:
-    """The most rows and columns of cells under a geom's bounding box, however it is turned.
+    """Most rows and columns of cells under a geom's bounding box, in any orientation.
 
     Args:
         mj: the model.
         field_geom: geom with a height field.
         geom: a convex geom.
-        reach: distance from which contacts are listed [m].
+        reach: distance below which contacts are listed [m].
     """
     field = int(mj.geom_dataid[field_geom])
     length = 2 * (_radius(mj, geom) + reach)
@@ -35,13 +35,13 @@ def most_cells(mj: mujoco.MjModel, field_geom: int, geom: int, reach: float) -> 
 
 
 def most_contacts(mj: mujoco.MjModel, field_geom: int, geom: int, reach: float) -> int:
-    """The most contacts of the pair; see `most_cells`."""
+    """Most contacts of the pair; see `most_cells`."""
     rows, columns = most_cells(mj, field_geom, geom, reach)
     return min(2 * rows * columns, int(mujoco.mjMAXCONPAIR))
 
 
 def _radius(mj: mujoco.MjModel, geom: int) -> float:
-    """Of a ball around some point that holds the geom [m]."""
+    """Radius of a ball that contains the geom [m]."""
     if mj.geom_type[geom] != _GEOM.mjGEOM_MESH:
         return float(mj.geom_rbound[geom])
     mesh = int(mj.geom_dataid[geom])

@@ -1,4 +1,4 @@
-"""How exact an inertia matrix is whose moments are about one point per kinematic tree."""
+"""Accuracy of an inertia matrix whose moments are about one point per kinematic tree."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import mujoco
 import numpy as np
 
 _MOST = 100.0
-"""Ratio of a subtree's moment of inertia about the tree's centre of mass to that about its own joint. So many times its
-rounding is the error of the joint's inertia, relative to itself: 1e-5 in float32."""
+"""Largest ratio of a subtree's moment of inertia about the tree's centre of mass to that about its own joint. The
+relative error of the joint's inertia is this many times the rounding unit: 1e-5 in float32."""
 
 
 def has_small_far_bodies(mj: mujoco.MjModel) -> bool:
-    """Whether some joint turns a subtree whose distance from the tree's centre of mass outweighs its own size."""
+    """Whether some joint rotates a subtree that is small compared with its distance from the tree's centre of mass."""
     if not mj.nv:
         return False
     data = mujoco.MjData(mj)
     data.qpos[:] = mj.qpos0
     for compute in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_makeM):
         compute(mj, data)
-    diagonal = data.M[mj.M_rowadr + mj.M_rownnz - 1]  # rows are of the lower triangle
+    diagonal = data.M[mj.M_rowadr + mj.M_rownnz - 1]  # rows are those of the lower triangle
     body = mj.dof_bodyid
     away = data.subtree_com[body] - data.subtree_com[mj.body_rootid[body]]
     far = mj.body_subtreemass[body] * (away**2).sum(axis=1)
@@ -26,7 +26,7 @@ def has_small_far_bodies(mj: mujoco.MjModel) -> bool:
 
 
 def _turns(mj: mujoco.MjModel) -> np.ndarray:
-    """(nv,) bool: the dof is a rotation."""
+    """(nv,) bool: whether the dof is a rotation."""
     kind = mj.jnt_type[mj.dof_jntid]
     number = np.arange(mj.nv) - mj.jnt_dofadr[mj.dof_jntid]
     shifts = (kind == mujoco.mjtJoint.mjJNT_SLIDE) | ((kind == mujoco.mjtJoint.mjJNT_FREE) & (number < 3))

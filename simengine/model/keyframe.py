@@ -1,4 +1,4 @@
-"""Keyframes: states that a model names, as fields of the state table."""
+"""Keyframes: named states of a model, as fields of the state table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def keyframe_state(model: ModelTable, keyframe: int | str) -> dict[str, np.ndarr
         keyframe: its name or number.
 
     Returns:
-        values of one world by field, nstep for the time.
+        values for one world by field; nstep holds the time.
 
     Raises:
         ValueError: the model has no such keyframe.

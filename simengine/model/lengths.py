@@ -1,6 +1,6 @@
-"""Lengths as tables: coordinates of joints and fixed tendons, their limits, and the actuators that act on them.
+"""Table fields of lengths: coordinates of joints and lengths of tendons, their limits, and the actuators on them.
 
-A length is numbered by its joint, or by njnt plus its tendon.
+Length number i is that of joint i, or of tendon i - njnt.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def length_table(mj: mujoco.MjModel) -> dict[str, Any]:
 
 
 def on_tendon(mj: mujoco.MjModel) -> np.ndarray:
-    """(nu,) bool: the actuator acts on a tendon."""
+    """(nu,) bool: whether the actuator acts on a tendon."""
     return np.asarray(mj.actuator_trntype == mujoco.mjtTrn.mjTRN_TENDON)
 
 
 def _by_joint(what: str, joint: np.ndarray, njnt: int) -> dict[str, Any]:
-    """Items sorted by their joint: their order, and how many each joint has, from where on."""
+    """Items sorted by their joint: their order, and the number of items and the first item of each joint."""
     number = np.bincount(joint, minlength=njnt)
     return {
         "order": np.argsort(joint, kind="stable"),
@@ -65,7 +65,7 @@ def _moments(mj: mujoco.MjModel, simple: bool) -> tuple[np.ndarray, np.ndarray, 
 
 
 def _limited(mj: mujoco.MjModel) -> np.ndarray:
-    """Limited joints, then limited tendons, in MuJoCo's order of rows; none where a disable flag says so."""
+    """Limited joints, then njnt + limited tendons, in MuJoCo's order of rows; none if a flag disables limits."""
     bits = mujoco.mjtDisableBit
     if mj.opt.disableflags & (int(bits.mjDSBL_LIMIT) | int(bits.mjDSBL_CONSTRAINT)):
         return np.zeros(0, dtype=np.int32)

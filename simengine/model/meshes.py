@@ -1,8 +1,8 @@
-"""Convex hulls of the meshes that can touch something, for the narrowphase, and of boxes and cylinders.
+"""Table fields of convex hulls: of meshes that can touch something, and of boxes and cylinders.
 
-MuJoCo collides a mesh as its convex hull, whose vertices it lists in `mesh_graph` and whose flat faces in `mesh_poly*`.
-Meshes that are only seen do not get here. Where a box or a cylinder lies flat it is a hull too: a unit box and a pair
-of caps, polygons of radius one, are listed after those of meshes and scaled by the geoms' sizes.
+MuJoCo collides a mesh as its convex hull, whose vertices are in `mesh_graph` and whose flat faces are in `mesh_poly*`.
+Meshes that cannot collide are left out. Boxes and cylinders need hulls where they lie flat on something: a unit box and
+a pair of caps (polygons of radius one) follow the hulls of meshes, and are scaled by the geoms' sizes.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from simengine.model.spans import CORNERS, face_spans
 CAP_SIDES = 16
 _BOX, _CYLINDER = int(mujoco.mjtGeom.mjGEOM_BOX), int(mujoco.mjtGeom.mjGEOM_CYLINDER)
 _MESH = int(mujoco.mjtGeom.mjGEOM_MESH)
-_BOX_FACES = (  # corners by the bits of their signs: x, y, z; the order is MuJoCo's, which decides that of contacts
+_BOX_FACES = (  # corners by their signs as bits: x, y, z; MuJoCo's order, on which that of the contacts depends
     *((5, 1, 3, 7), (0, 4, 6, 2), (6, 7, 3, 2)),
     *((0, 1, 5, 4), (4, 5, 7, 6), (1, 0, 2, 3)),
 )
 
 
 class Hull(NamedTuple):
-    """The hull of one mesh, or a solid like it.
+    """The hull of one mesh, or a box or pair of caps in the same form.
 
     Attributes:
         vert: (n, 3) vertices in the mesh's frame [m].
         faces: vertices of each flat face, in MuJoCo's order around it.
         normal: (number of faces, 3) outward.
-        is_box: it is the unit box.
+        is_box: whether it is the unit box.
     """
 
     vert: np.ndarray
@@ -41,7 +41,7 @@ class Hull(NamedTuple):
 
 
 def hull_of(mj: mujoco.MjModel, mesh: int) -> Hull:
-    """The hull of a mesh; all of its vertices if MuJoCo keeps no hull."""
+    """The hull of a mesh; all vertices of the mesh if MuJoCo stores no hull."""
     first, count = int(mj.mesh_vertadr[mesh]), int(mj.mesh_vertnum[mesh])
     vert = mj.mesh_vert[first : first + count].astype(np.float64)
     used = np.arange(count)
@@ -57,14 +57,14 @@ def hull_of(mj: mujoco.MjModel, mesh: int) -> Hull:
 
 
 def unit_box() -> Hull:
-    """The box of half sides one."""
+    """The box with half sides of one."""
     vert = np.array([[1.0 if code >> axis & 1 else -1.0 for axis in range(3)] for code in range(8)])
     normal = np.repeat(np.eye(3), 2, axis=0) * np.array([[1.0], [-1.0]] * 3)
     return Hull(vert, [np.array(face) for face in _BOX_FACES], normal, True)
 
 
 def unit_caps() -> Hull:
-    """Top and bottom of the cylinder of radius and half length one, as polygons with a corner on x."""
+    """Top and bottom of the cylinder with radius and half length one, as polygons with a corner on the x axis."""
     angle = 2 * np.pi / CAP_SIDES * np.arange(CAP_SIDES)
     around = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     vert = np.concatenate([np.column_stack([around, np.full(CAP_SIDES, side)]) for side in (1.0, -1.0)])
@@ -73,7 +73,7 @@ def unit_caps() -> Hull:
 
 
 def most_corners(mj: mujoco.MjModel, geom: int) -> int:
-    """The most corners of a face that the geom can lie on."""
+    """Most corners of a face on which the geom can lie."""
     if mj.geom_type[geom] != _MESH:
         return {_BOX: 4, _CYLINDER: CAP_SIDES}.get(int(mj.geom_type[geom]), 0)
     mesh = int(mj.geom_dataid[geom])
@@ -84,8 +84,11 @@ def most_corners(mj: mujoco.MjModel, geom: int) -> int:
 def hull_table(
     mj: mujoco.MjModel, geoms: Iterable[int], flat: Iterable[int], on_planes: Iterable[int]
 ) -> dict[str, np.ndarray]:
-    """The `hull_*`, `face_*` and `vert_*` arrays of the model table: hulls of those `geoms` that are meshes, and of the
-    boxes and cylinders among the `flat` ones, which can lie flat on others; spans of faces of those `on_planes`."""
+    """The `hull_*`, `face_*` and `vert_*` arrays of the model table.
+
+    They hold the hulls of those `geoms` that are meshes, and of the boxes and cylinders among the `flat` geoms, which
+    can lie flat on others. Faces of the geoms `on_planes` have spans.
+    """
     mesh_geoms = [g for g in sorted(set(geoms)) if mj.geom_type[g] == _MESH]
     meshes = sorted({int(mj.geom_dataid[g]) for g in mesh_geoms})
     solid = {_BOX, _CYLINDER} & {int(mj.geom_type[g]) for g in flat}
@@ -112,8 +115,8 @@ def hull_table(
 
 
 def _faces(hulls: list[Hull]) -> dict[str, np.ndarray]:
-    """Vertices and faces of hulls; faces around each vertex, and other ends of the edges at it: of each of these faces
-    the edge before the vertex, of a box along x, y and z."""
+    """Vertices and faces of hulls; the faces around each vertex, and the other ends of the edges at it. For each of
+    these faces, that is the edge before the vertex; for a box, the edges along x, y and z."""
     number, around, ends, first = [np.zeros(0, int)], [np.zeros(0, int)], [np.zeros(0, int)], 0
     for hull in hulls:
         corner = np.concatenate([np.zeros(0, int), *hull.faces])

@@ -37,29 +37,29 @@ class ModelTable:
 
     Attributes:
         name: the model's name, or "unnamed".
-        mj: the compiled `mujoco.MjModel` (float64), which also renders and serves as oracle.
+        mj: the compiled `mujoco.MjModel` (float64), which also serves for rendering and as a reference.
         sizes: nq, nv, ... by name; each is an attribute too.
         arrays: the model table, by field name (see `simengine.model.table.TABLE`); each is an attribute too. Integer
             fields are int32, real ones float64; treat them as read-only.
-        opt_integrator: "euler", "euler_general" where dampers are not linear, "rk4", "implicit" or "implicitfast".
-        has_convex: whether a pair is collided by the general convex method.
-        finds_pairs: whether pairs of geoms are found anew in every step; there are no candidates in the table then. See
+        opt_integrator: "euler", "euler_general" (if dampers are not linear), "rk4", "implicit" or "implicitfast".
+        has_convex: whether some pair type uses GJK and EPA.
+        finds_pairs: whether pairs of geoms are found in every step; then the table has no candidate pairs. See
             `simengine.model.colliders`.
         pair_codes: indices into PAIR_TYPES of the pairs that can touch.
-        examples: geom1, geom2 and type of the candidate pairs, or of some of each kind where pairs are found.
+        examples: geom1, geom2 and type of the candidate pairs, or of some of each kind if pairs are found.
         has_islands: whether the world is solved island by island; see `simengine.model.blocks`.
         solver: stage that solves for the constraint forces: "solve_newton_unilateral" (Newton's method for rows that
             only push), "solve_newton_general" (for rows of every type), "solve_cg" or "solve_pgs".
-        has_adhesion: whether actuators pull at the contacts of bodies.
+        has_adhesion: whether there are adhesion actuators.
         has_fluid: whether a fluid acts on the bodies.
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
         senses_forces: whether a sensor measures accelerations or forces.
-        general_position: whether the positions need more than the kernels of simple models know.
-        general_smooth: whether the smooth forces do.
-        initial: state fields that do not begin at zero, by name; one world's.
+        general_position: whether positions and collision need the kernels for general models.
+        general_smooth: whether the smooth forces need the kernels for general models.
+        initial: state fields of one world whose initial value is not zero, by name.
         has_general_rows: whether a state can have other rows than limits and frictionless or pyramidal contacts of
             dimension 3; such models need a solver for every type of row.
-        npair_max, ncon_max, nefc_max: the most pairs, contacts and constraint rows a state can have.
+        npair_max, ncon_max, nefc_max: most pairs, contacts and constraint rows that a state can have.
     """
 
     def __init__(self, mj: mujoco.MjModel):

@@ -1,7 +1,8 @@
 """Candidate collision pairs: MuJoCo's static filters and contact-parameter mixing, done once per model.
 
-MuJoCo documentation, chapter "Computation", section "Collision": contype/conaffinity, the parent filter, excludes;
-chapter "Modeling", section "Contact parameters": priority, solmix, and the element-wise maxima.
+Source: MuJoCo documentation, chapter "Computation", section "Collision detection", "Selection" (contype/conaffinity,
+the parent filter, excludes), and chapter "Modeling", section "Contact parameters" (priority, solmix, element-wise
+maxima).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from simengine.model.table import FLAT, LYING, PAIR_SLOTS, PAIR_TYPES, PAIRS
 _GEOM = mujoco.mjtGeom
 _MINVAL = float(mujoco.mjMINVAL)
 _MINMU = float(mujoco.mjMINMU)
-_MOST_CORNERS = 192  # of the two faces that lie flat on each other: POLYGON of manifold.cuh
+_MOST_CORNERS = 192  # of two faces that lie flat on each other, together: POLYGON of manifold.cuh
 
 
 def _types(first: str, second: str) -> tuple[int, int]:
@@ -34,7 +35,7 @@ _FLAT, _LYING = ([_types(*geoms) for geoms in pairs] for pairs in (FLAT, LYING))
 
 
 class Candidate(NamedTuple):
-    """Two geoms that may collide, the lower type first; number of the explicit pair that says so, or -1."""
+    """Two geoms that may collide, the lower type first, and the number of their explicit pair, or -1."""
 
     geom1: int
     geom2: int
@@ -42,7 +43,7 @@ class Candidate(NamedTuple):
 
 
 class ContactParameters(NamedTuple):
-    """Parameters of a candidate's contacts; solreffriction is zero where solref serves the tangents too."""
+    """Parameters of a candidate's contacts; solreffriction is zero if solref applies to the tangents too."""
 
     condim: int
     friction: np.ndarray
@@ -56,7 +57,7 @@ class ContactParameters(NamedTuple):
 def _bodies_collide(mj: mujoco.MjModel, body1: int, body2: int, filter_parent: bool) -> bool:
     weld1, weld2 = int(mj.body_weldid[body1]), int(mj.body_weldid[body2])
     if weld1 == weld2 or not (mj.body_dofnum[weld1] or mj.body_dofnum[weld2]):
-        return False  # one body, or two that nothing moves: the world and mocap bodies
+        return False  # the same body, or two that no dof moves: the world and mocap bodies
     parent1 = int(mj.body_weldid[mj.body_parentid[weld1]])
     parent2 = int(mj.body_weldid[mj.body_parentid[weld2]])
     return not (filter_parent and weld1 and weld2 and (weld1 == parent2 or weld2 == parent1))
@@ -71,7 +72,7 @@ def _geoms_collide(mj: mujoco.MjModel, geom1: int, geom2: int) -> bool:
 def pair_flags(mj: mujoco.MjModel) -> tuple[bool, bool, bool]:
     """Whether there are contacts, whether parents and children are filtered, and whether there is a midphase.
 
-    MuJoCo's midphase searches the geoms of two bodies in another order, and sorts what it finds.
+    MuJoCo's midphase visits the geoms of two bodies in another order and sorts the pairs that it finds.
     """
     bits, flags = mujoco.mjtDisableBit, int(mj.opt.disableflags)
     contacts = not flags & (int(bits.mjDSBL_CONTACT) | int(bits.mjDSBL_CONSTRAINT))
@@ -79,7 +80,7 @@ def pair_flags(mj: mujoco.MjModel) -> tuple[bool, bool, bool]:
 
 
 def explicit_pairs(mj: mujoco.MjModel) -> list[Candidate]:
-    """The pairs that the model lists itself, in the order of their numbers."""
+    """The explicit pairs of the model (MJCF element `pair`), in the order of their numbers."""
     if not pair_flags(mj)[0]:
         return []
     geoms = zip(mj.pair_geom1.tolist(), mj.pair_geom2.tolist(), strict=True)
@@ -89,8 +90,8 @@ def explicit_pairs(mj: mujoco.MjModel) -> list[Candidate]:
 def geom_pairs(mj: mujoco.MjModel) -> list[Candidate]:
     """Pairs that may collide, in the order in which MuJoCo lists their contacts.
 
-    Bodies come in ascending order; of two bodies first the explicit pairs, which nothing filters, then the other pairs
-    of geoms that the static filters let through.
+    The order is by bodies. For two bodies, the explicit pairs come first, which are not filtered, and then the other
+    pairs of geoms that pass the static filters.
     """
     contacts, filter_parent, midphase = pair_flags(mj)
     if not contacts:
@@ -132,9 +133,9 @@ def _solmix(mj: mujoco.MjModel, geom1: int, geom2: int) -> float:
 
 
 def parameters_of(mj: mujoco.MjModel, candidate: Candidate) -> ContactParameters:
-    """Contact parameters of a candidate: an explicit pair's own ones, or those of its geoms combined.
+    """Contact parameters of a candidate: those of its explicit pair, or those of its geoms combined.
 
-    The flag "override" replaces all but the dimension and the gap by those of the options.
+    The flag "override" replaces all except the dimension and the gap by those of the options.
     """
     found = _own_parameters(mj, candidate)
     if not mj.opt.enableflags & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE):
@@ -158,7 +159,7 @@ def _own_parameters(mj: mujoco.MjModel, candidate: Candidate) -> ContactParamete
 
 
 def combine(mj: mujoco.MjModel, geom1: int, geom2: int) -> ContactParameters:
-    """Contact parameters of two geoms: margins add up; the higher priority decides the rest, otherwise it is mixed."""
+    """Contact parameters of two geoms: margins are summed; the rest is from the higher priority, or mixed if equal."""
     margin = float(mj.geom_margin[geom1] + mj.geom_margin[geom2])
     gap = float(mj.geom_gap[geom1] + mj.geom_gap[geom2])
     priority1, priority2 = mj.geom_priority[geom1], mj.geom_priority[geom2]
@@ -180,7 +181,7 @@ def combine(mj: mujoco.MjModel, geom1: int, geom2: int) -> ContactParameters:
 
 
 def friction_sources(mj: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Geoms whose larger frictions are a candidate's, and whether it has others of its own: (ncand,) each."""
+    """Two geoms whose larger frictions each candidate has, and whether its friction is fixed instead: (ncand,) each."""
     pairs = geom_pairs(mj)
     priority = mj.geom_priority
     first = [c.geom2 if priority[c.geom2] > priority[c.geom1] else c.geom1 for c in pairs]
@@ -191,7 +192,7 @@ def friction_sources(mj: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 class Parameters:
-    """Contact parameters of a model's candidates; many geoms have the same, and those are combined once."""
+    """Contact parameters of a model's candidates; combinations that many candidates share are computed once."""
 
     def __init__(self, mj: mujoco.MjModel):
         self._mj = mj
@@ -201,7 +202,7 @@ class Parameters:
         self._known: dict[tuple[int, int], ContactParameters] = {}
 
     def of(self, candidate: Candidate) -> ContactParameters:
-        """Those of a candidate; do not change its arrays."""
+        """Contact parameters of a candidate; treat the arrays as read-only."""
         if candidate.pair >= 0:
             return parameters_of(self._mj, candidate)
         kinds = self._kind[candidate.geom1], self._kind[candidate.geom2]
@@ -211,7 +212,7 @@ class Parameters:
 
 
 def unsupported_pairs(mj: mujoco.MjModel, pairs: list[Candidate]) -> list[str]:
-    """One line per candidate pair whose geom types have no narrowphase yet."""
+    """One line per candidate pair whose geom types have no narrowphase."""
     lines = []
     geom, geom_type = mujoco.mjtObj.mjOBJ_GEOM, mj.geom_type.tolist()
     other_ccd = mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_NATIVECCD)
@@ -233,12 +234,12 @@ def unsupported_pairs(mj: mujoco.MjModel, pairs: list[Candidate]) -> list[str]:
 
 
 def _reach(parameters: ContactParameters) -> float:
-    """Distance from which contacts are listed [m]."""
+    """Distance below which contacts are listed [m]."""
     return parameters.margin + parameters.gap
 
 
 def _slots(mj: mujoco.MjModel, types: tuple[int, int]) -> int:
-    """The most contacts of a pair of geom types; of convex pairs it depends on the flag multiccd."""
+    """Most contacts of a pair of geom types; for convex pairs it depends on the flag multiccd."""
     code = _TYPE_CODE.get(types, -1)
     if code < 0 or PAIRS[code].name != "convex":
         return PAIR_SLOTS[code] if code >= 0 else 0
@@ -248,12 +249,12 @@ def _slots(mj: mujoco.MjModel, types: tuple[int, int]) -> int:
 
 
 def kind_of_types(mj: mujoco.MjModel, types: tuple[int, int]) -> tuple[int, int]:
-    """Index into PAIR_TYPES (-1 without a narrowphase) and the most contacts of a pair of geom types."""
+    """Index into PAIR_TYPES (-1 without a narrowphase), and most contacts, of a pair of geom types."""
     return _TYPE_CODE.get(types, -1), _slots(mj, types)
 
 
 def can_lie(mj: mujoco.MjModel, candidate: Candidate) -> bool:
-    """Whether the geoms, a convex pair, can lie flat on each other and then touch in several points."""
+    """Whether the geoms of a convex pair can lie flat on each other and then touch at several points."""
     types = int(mj.geom_type[candidate.geom1]), int(mj.geom_type[candidate.geom2])
     return types in (*_FLAT, *_LYING) and _slots(mj, types) > 1
 

@@ -1,9 +1,9 @@
-"""Parameters that may differ from world to world, and what follows from them.
+"""Parameters that may differ between worlds, and the table fields derived from them.
 
-A group whose parameters differ has the real numbers of the model table once per world. Setting a parameter writes its
-table field and those derived from it: contact frictions, bounding spheres, and, where masses change, the inverse
-weights at qpos0 that MuJoCo's compiler computes (documentation, "Modeling", "Compiler", mj_setConst). Everything is
-array arithmetic over the worlds, on whatever device the arrays are.
+A group with per-world parameters has the real numbers of the model table once per world. Setting a parameter writes its
+table field and those derived from it: contact frictions, bounding spheres and, if masses change, the inverse weights at
+qpos0 that MuJoCo's compiler computes (mj_setConst). All of it is array arithmetic over the worlds, on the device of the
+arrays.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FOLDED: dict[str, int] = {
     "dof_damping": int(_BITS.mjDSBL_DAMPER),
     "tendon_damping": int(_BITS.mjDSBL_DAMPER),
 }
-"""Parameters that a disable flag of the model makes ineffective."""
+"""Parameters that have no effect if the model has this disable flag."""
 
 PARAMS: tuple[str, ...] = (
     *_OPTIONS,
@@ -51,13 +51,13 @@ _ROUND = (_GEOM.mjGEOM_SPHERE, _GEOM.mjGEOM_CAPSULE, _GEOM.mjGEOM_ELLIPSOID, _GE
 
 
 def together(names: Iterable[str]) -> tuple[str, ...]:
-    """Parameters with those of which the same things follow, so that all are needed where one is given."""
+    """Parameters, and those from which the same fields are derived, so that all are needed if one is given."""
     asked = set(names)
     return (*asked, *(other for same in (MASSES, GAINS) if asked & set(same) for other in same if other not in asked))
 
 
 class WorldParameters:
-    """What parameters mean for one model.
+    """The per-world parameters of one model, and the fields derived from them.
 
     Attributes:
         places: first entry and number of entries of each table field in the model's real numbers.
@@ -69,7 +69,7 @@ class WorldParameters:
         self._rest: AtRest | None = None
 
     def default(self, name: str) -> np.ndarray:
-        """The compiled model's value. Raises ValueError where the parameter is not known or not for this model."""
+        """The compiled model's value. Raises ValueError if the parameter is unknown or cannot be set for this model."""
         if name not in PARAMS:
             hint = did_you_mean(name, PARAMS)
             raise ValueError(
@@ -79,12 +79,12 @@ class WorldParameters:
         if reason:
             raise ValueError(f"{name} of model {self._model.name!r} cannot differ between worlds: {reason}")
         mj = self._model.mj
-        if name == "body_ipos":  # with MuJoCo's marks of frames folded in
+        if name == "body_ipos":  # with MuJoCo's replacement of frames applied
             return self._model.body_ipos.copy()
         return np.array(getattr(mj.opt if name in _OPTIONS else mj, name), dtype=np.float64)
 
     def _refusal(self, name: str) -> str:
-        """Why a parameter may not be set for this model; empty if it may."""
+        """The reason why a parameter cannot be set for this model; empty if it can."""
         model, mj = self._model, self._model.mj
         if name in ("density", "viscosity", "wind") and not model.has_fluid:
             return "it has no fluid; give it a density or viscosity in its MJCF"
@@ -108,19 +108,20 @@ class WorldParameters:
         return ""
 
     def derive(self, xp: Any, given: dict[str, Any]) -> dict[str, Any]:
-        """Table fields that follow from parameters.
+        """Table fields derived from parameters.
 
         Args:
             xp: NumPy, CuPy or jax.numpy.
-            given: parameters of the worlds, (worlds, ...), all in one type, with those that go `together`.
+            given: parameters of the worlds by name, (worlds, ...), all of one dtype; complete in the sense
+                of `together`.
 
         Returns:
-            fields by name, (worlds, entries), in that type.
+            fields by name, (worlds, entries), of that dtype.
         """
         fields: dict[str, Any] = {}
         for name, values in given.items():
             if name == "geom_friction":
-                own = self._model.finds_pairs  # mixed by the kernels
+                own = self._model.finds_pairs  # then kernels combine the friction of geoms
                 fields |= {"geom_friction": values} if own else {"cand_friction": self._frictions(xp, values)}
             elif name == "geom_size":
                 fields |= {"geom_size": values} | self._bounds(xp, values)
@@ -141,7 +142,7 @@ class WorldParameters:
         return xp.where(xp.asarray(fixed)[:, None], known, xp.maximum(mixed, _MINMU))
 
     def _actuators(self, xp: Any, gain: Any, bias: Any) -> dict[str, Any]:
-        """Parameters (worlds, nu, 10) of gains and biases as the table has them, and what follows from both."""
+        """Parameters (worlds, nu, 10) of gains and biases in the table's form, and the fields derived from both."""
         mj = self._model.mj
         turns = full_turns(mj)
         of_kinds = zip(GAINS, (mj.actuator_gaintype, mj.actuator_biastype), (1, 0), (gain, bias), strict=True)
@@ -151,9 +152,10 @@ class WorldParameters:
         return fields
 
     def _effective(self, xp: Any, name: str, kind: np.ndarray, fixed: int, prm: Any) -> Any:
-        """Nine of MuJoCo's parameters, those that an actuator's kind uses, `fixed` of them where it is fixed or none.
+        """The first nine of MuJoCo's parameters; those that an actuator's type does not use have the model's value.
 
-        A muscle without a peak force has it from its scale, as in the model's table.
+        `fixed` is the number that the first type (a fixed gain, no bias) uses. The peak force of a muscle, if not
+        given, follows from its scale, as in the model table.
         """
         mj = self._model.mj
         used = np.array((fixed, 3, 9))[np.minimum(kind, 2)]
@@ -166,14 +168,14 @@ class WorldParameters:
         return xp.where(xp.asarray(there), folded, known)
 
     def _lengths(self, xp: Any, qpos0: Any) -> Any:
-        """Lengths (worlds, ntendon) at rest: of fixed tendons by the coordinates, the others' do not change."""
+        """Lengths (worlds, ntendon) at qpos0; only those of fixed tendons depend on the parameter."""
         rows, known = lengths_by_qpos(self._model.mj), self._model.tendon_length0
         fixed = rows.any(axis=1)
         lengths = _combined(qpos0, xp.asarray(rows.T, qpos0.dtype))
         return xp.where(xp.asarray(fixed), lengths, xp.asarray(known, qpos0.dtype))
 
     def _inertial(self, xp: Any, mass: Any, inertia: Any, armature: Any, ipos: Any) -> dict[str, Any]:
-        """What follows from masses, principal moments, armatures and centres of mass.
+        """Fields derived from masses, principal moments, armatures and centres of mass.
 
         Args: mass (worlds, nbody), inertia (.., nbody, 3), armature (.., nv), ipos (.., nbody, 3).
         """
@@ -193,7 +195,7 @@ class WorldParameters:
         means = [_weights(inverse, rows).reshape(len(mass), -1, 3).mean(axis=-1) for rows in sides]
         by_body = xp.stack(means, axis=-1)
         by_dof = _combined(inverse[:, diagonal, diagonal], known(_averages(mj)))
-        # MuJoCo takes bodies that slide along their principal axes, and nothing else, for their mass alone
+        # for bodies that only slide along their principal axes, MuJoCo uses the mass alone
         slides = xp.asarray(mj.body_simple == 2) & (ipos == 0).all(axis=-1)
         own = 1 / xp.maximum(mass, _MINVAL)
         by_body = xp.where(slides[..., None] & xp.asarray(np.array([True, False])), own[..., None], by_body)
@@ -213,7 +215,7 @@ class WorldParameters:
         }
 
     def _sensed(self, xp: Any, ipos: Any) -> dict[str, Any]:
-        """Where frames are that sensors measure or refer to, if some are bodies' inertial ones."""
+        """Positions of the frames of sensors, if some of them are inertial frames of bodies."""
         body = inertial_frames(self._model.mj)
         if not (body >= 0).any():
             return {}
@@ -221,7 +223,7 @@ class WorldParameters:
         return {"sensor_pos": xp.where(xp.asarray(body >= 0)[..., None], ipos[:, np.maximum(body, 0)], fixed)}
 
     def _bounds(self, xp: Any, size: Any) -> dict[str, Any]:
-        """Bounding spheres and boxes, and half axes, of geoms of sizes (worlds, ngeom, 3)."""
+        """Bounding spheres and boxes, and half axes, of geoms with sizes (worlds, ngeom, 3)."""
         kind = xp.asarray(self._model.mj.geom_type)[:, None]
         radius, half = size[..., :1], size[..., 1:2]
         longest = {_GEOM.mjGEOM_CAPSULE: radius + half, _GEOM.mjGEOM_CYLINDER: half}
@@ -229,7 +231,7 @@ class WorldParameters:
         for shape, length in longest.items():
             axes = xp.where(kind == int(shape), xp.concatenate([radius, radius, length], axis=-1), axes)
         plane = kind == int(_GEOM.mjGEOM_PLANE)
-        # sizes of planes may be zero, where a root has no derivative
+        # sizes of planes may be zero, where the square root has no derivative
         square = xp.where(plane, 1.0, size) ** 2
         bound = axes.max(axis=-1, keepdims=True)
         bound = xp.where(kind == int(_GEOM.mjGEOM_BOX), xp.sqrt(square.sum(axis=-1, keepdims=True)), bound)
@@ -245,7 +247,7 @@ class WorldParameters:
 
 
 def _of_centres(xp: Any, linear: Any, angular: Any, arm: Any) -> Any:
-    """Jacobians (worlds, nbody, 3, nv) of centres of mass, which move with their body's origin and turn about it.
+    """Jacobians (worlds, nbody, 3, nv) of centres of mass, from those of the bodies' origins and orientations.
 
     Args: linear, angular (nbody, 3, nv), arm (worlds, nbody, 3, 1) from the origin [m].
     """
@@ -256,9 +258,9 @@ def _of_centres(xp: Any, linear: Any, angular: Any, arm: Any) -> Any:
 
 
 def _summed(rows: Any, weight: Any) -> Any:
-    """Sum over bodies of rows' weight rows, (worlds, nv, nv).
+    """Sum over bodies of rows' weight rows (' transposes), (worlds, nv, nv).
 
-    Args: rows (nbody, 3, nv), of all worlds or of each, weight (worlds, nbody, 3 or 1).
+    Args: rows (nbody, 3, nv), shared by all worlds or per world; weight (worlds, nbody, 3 or 1).
     """
     nv = rows.shape[-1]
     weighted = (weight[..., None] * rows).reshape(len(weight), -1, nv)
@@ -266,7 +268,7 @@ def _summed(rows: Any, weight: Any) -> Any:
 
 
 def _combined(values: Any, matrix: Any) -> Any:
-    """Values (worlds, n) times a matrix (n, k), in sums that do not depend on how many worlds there are."""
+    """Values (worlds, n) times a matrix (n, k); the order of the sums does not depend on the number of worlds."""
     return (values[:, :, None] * matrix).sum(axis=1)
 
 
@@ -276,7 +278,7 @@ def _weights(inverse: Any, rows: Any) -> Any:
 
 
 def _above(mj: mujoco.MjModel) -> np.ndarray:
-    """(nbody, nbody) 1 where the second body is the first or above it."""
+    """(nbody, nbody) 1 where the second body is the first or one of its ancestors."""
     above = np.eye(mj.nbody)
     for body in range(1, mj.nbody):
         above[body] += above[mj.body_parentid[body]]
@@ -284,7 +286,7 @@ def _above(mj: mujoco.MjModel) -> np.ndarray:
 
 
 def _averages(mj: mujoco.MjModel) -> np.ndarray:
-    """Matrix (nv, nv) that replaces the numbers of a ball joint, and of each half of a free one, by their mean."""
+    """Matrix (nv, nv) that replaces the values of a ball joint, and of each half of a free joint, by their mean."""
     mean = np.eye(mj.nv)
     for joint in range(mj.njnt):
         kind, dof = mj.jnt_type[joint], mj.jnt_dofadr[joint]

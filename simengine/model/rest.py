@@ -1,4 +1,4 @@
-"""A model at rest: what of it at qpos0 decides its inverse weights, and which lengths of tendons follow from what."""
+"""A model at qpos0: the Jacobians from which its inverse weights follow, and what the lengths of tendons depend on."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class AtRest(NamedTuple):
     """The model at qpos0.
 
     Attributes:
-        M: inertia without bodies and armature, (nv, nv): what tendons add.
+        M: inertia without bodies and armature, which is the part from tendons, (nv, nv).
         linear, angular: Jacobians of each body's origin and of its orientation, (nbody, 3, nv).
-        xmat: axes of each body in its columns, (nbody, 3, 3).
-        turned: angular, in the axes of each body's principal moments, (nbody, 3, nv).
-        tendons: derivative of the tendons' lengths, (ntendon, nv).
+        xmat: axes of each body, as columns, (nbody, 3, 3).
+        turned: `angular` in the principal axes of each body, (nbody, 3, nv).
+        tendons: Jacobian of the tendons' lengths, (ntendon, nv).
     """
 
     M: np.ndarray
@@ -46,7 +46,7 @@ def at_rest(mj: mujoco.MjModel) -> AtRest:
 
 
 def tendon_jacobian(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
-    """Derivative of the tendons' lengths by the velocities, (ntendon, nv)."""
+    """Jacobian of the tendons' lengths, (ntendon, nv)."""
     dense = np.zeros((mj.ntendon, mj.nv))
     for t in range(mj.ntendon):
         first, number = mj.ten_J_rowadr[t], mj.ten_J_rownnz[t]
@@ -55,7 +55,7 @@ def tendon_jacobian(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
 
 
 def rests_with_joints(mj: mujoco.MjModel) -> np.ndarray:
-    """(ntendon,) bool: the tendon's spring rests at the length that the joints' rest gives it."""
+    """(ntendon,) bool: whether the rest length of the tendon's spring follows from the rest positions of joints."""
     data = mujoco.MjData(mj)
     data.qpos[:] = mj.qpos_spring
     for compute in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_tendon):
@@ -64,7 +64,7 @@ def rests_with_joints(mj: mujoco.MjModel) -> np.ndarray:
 
 
 def follows_from_geoms(mj: mujoco.MjModel) -> np.ndarray:
-    """(ntendon,) bool: the tendon wraps geoms, and has limits, friction, an equality or a spring at its own length."""
+    """(ntendon,) bool: whether the tendon wraps geoms and has rows (limit, friction, equality) or a spring as above."""
     on_geom = np.isin(mj.wrap_type, (int(mujoco.mjtWrap.mjWRAP_SPHERE), int(mujoco.mjtWrap.mjWRAP_CYLINDER)))
     ends = zip(mj.tendon_adr, mj.tendon_adr + mj.tendon_num, strict=True)
     wraps = np.array([on_geom[first:end].any() for first, end in ends], bool)
@@ -75,7 +75,7 @@ def follows_from_geoms(mj: mujoco.MjModel) -> np.ndarray:
 
 
 def lengths_by_qpos(mj: mujoco.MjModel) -> np.ndarray:
-    """(ntendon, nq): lengths of fixed tendons by the coordinates; zero for the others."""
+    """(ntendon, nq): derivatives of the lengths of fixed tendons by the coordinates; zero for other tendons."""
     rows = np.zeros((mj.ntendon, mj.nq))
     for t in range(mj.ntendon):
         for w in range(mj.tendon_adr[t], mj.tendon_adr[t] + mj.tendon_num[t]):

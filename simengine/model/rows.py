@@ -1,6 +1,7 @@
-"""Constraint rows as tables: equality constraints, friction losses, and the rows of a contact.
+"""Table fields of constraint rows: equality constraints, friction losses, and the rows of a contact.
 
-MuJoCo documentation, chapter "Computation", section "Constraint model". What a disable flag switches off has no rows.
+Constraints that a flag disables have no rows. Source: MuJoCo documentation, chapter "Computation", section "Constraint
+model".
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ EQUALITY_ROWS: dict[int, int] = {
     int(_EQ.mjEQ_JOINT): 1,
     int(_EQ.mjEQ_TENDON): 1,
 }
-"""Rows of an equality constraint by its type."""
+"""Number of rows of an equality constraint, by its type."""
 
 
 def row_table(mj: mujoco.MjModel, condim: np.ndarray, geom1: np.ndarray, geom2: np.ndarray) -> dict[str, Any]:
-    """The derived table fields of equality constraints and friction losses, and rows of contacts.
+    """The derived table fields of equality constraints and friction losses, and the number of rows of contacts.
 
     Args: condim, geom1, geom2 (ncand,): contact dimensions and geoms of the candidate pairs.
     """
@@ -36,16 +37,17 @@ def row_table(mj: mujoco.MjModel, condim: np.ndarray, geom1: np.ndarray, geom2: 
     values |= {"body_lastdof": moved_by, "friction_id": _friction(mj)}
     pyramid = np.where(condim == 1, 1, 2 * (condim - 1))
     rows = condim if mj.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC else pyramid
-    # an explicit pair may be of geoms that cannot move against each other
+    # the geoms of an explicit pair may be unable to move relative to each other
     still = moved_by[mj.geom_bodyid[geom1]] == moved_by[mj.geom_bodyid[geom2]]
     values["cand_rows"] = np.where(still, 0, rows)
     return values
 
 
 def needs_general_rows(mj: mujoco.MjModel, condim: Sequence[int]) -> bool:
-    """Whether a state can have other rows than the common ones, or rows that are needed after the solver.
+    """Whether a state can have rows that the stage `constraint` does not make, or rows that are needed after the
+    solver.
 
-    Those are limits of joints and fixed tendons, and contacts that are frictionless or pyramids of dimension 3.
+    That stage makes limits of joints and fixed tendons, and contacts that are frictionless or pyramids of dimension 3.
 
     Args: condim: contact dimensions of the candidate pairs.
     """
@@ -59,7 +61,7 @@ def _disabled(mj: mujoco.MjModel, flag: mujoco.mjtDisableBit) -> bool:
 
 
 def last_dofs(mj: mujoco.MjModel) -> np.ndarray:
-    """(nbody,) the last dof that moves each body, from which `dof_parentid` leads to all others; -1 if none does."""
+    """(nbody,) last dof that moves each body, from which `dof_parentid` leads to all others; -1 if there is none."""
     last = np.full(mj.nbody, -1)
     for body in range(1, mj.nbody):
         number = mj.body_dofnum[body]
@@ -68,7 +70,7 @@ def last_dofs(mj: mujoco.MjModel) -> np.ndarray:
 
 
 def _equalities(mj: mujoco.MjModel, moved_by: np.ndarray) -> dict[str, Any]:
-    """Objects, frames and number of rows of each equality constraint; sites become frames of their bodies."""
+    """Objects, frames and number of rows of each equality constraint; sites are converted to frames of their bodies."""
     on_bodies = np.isin(mj.eq_type, (int(_EQ.mjEQ_CONNECT), int(_EQ.mjEQ_WELD)))
     rows = np.array([EQUALITY_ROWS[int(kind)] for kind in mj.eq_type], dtype=np.int32)
     obj = np.stack([mj.eq_obj1id, mj.eq_obj2id], axis=1)
@@ -88,14 +90,14 @@ def _equalities(mj: mujoco.MjModel, moved_by: np.ndarray) -> dict[str, Any]:
 
 
 def _friction(mj: mujoco.MjModel) -> np.ndarray:
-    """Dofs with a friction loss, then nv + each tendon with one, in MuJoCo's order of rows."""
+    """Dofs with a friction loss, then nv + tendons with one, in MuJoCo's order of rows."""
     if _disabled(mj, _BITS.mjDSBL_FRICTIONLOSS):
         return np.zeros(0, dtype=np.int32)
     return np.concatenate([np.flatnonzero(mj.dof_frictionloss > 0), mj.nv + np.flatnonzero(mj.tendon_frictionloss > 0)])
 
 
 def unsupported_rows(mj: mujoco.MjModel) -> list[str]:
-    """One line per equality constraint of a type that has no rows yet."""
+    """One line per equality constraint of an unsupported type."""
     lines = []
     for e in range(mj.neq):
         if int(mj.eq_type[e]) not in EQUALITY_ROWS:

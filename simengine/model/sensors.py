@@ -1,7 +1,7 @@
-"""Sensors as tables: what each measures, from which frame, and the sensors that the engine lacks.
+"""Table fields of sensors: what each measures, and in which frame; and the sensors that the engine lacks.
 
-A frame is a body's, or that of something fixed in a body; sensors keep it as the body and the pose in it, so that no
-stage needs to know whether it belongs to a site, a geom or a camera.
+A frame belongs to a body, or to a site, geom or camera that is fixed in a body. The table stores the body and the pose
+in it, so that no stage has to distinguish these.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ SENSORS: dict[str, tuple[str, ...]] = {
         *("ACTUATORFRC", "JOINTACTFRC", "TENDONACTFRC", "TOUCH", "JOINTLIMITFRC", "TENDONLIMITFRC", "CONTACT"),
     ),
 }
-"""Sensors that the engine has (mjtSensor without its prefix), by the part of an evaluation that measures them."""
+"""Supported sensors (mjtSensor without its prefix), by the part of an evaluation that measures them."""
 
 MAX_SENSOR_DIM = 4
-"""Most entries of one sensor, but for those of contacts."""
+"""Most entries of one sensor, contact sensors excepted."""
 
 CONTACT_REDUCTIONS = ("NONE", "MINDIST", "MAXFORCE", "NETFORCE")
-"""What a contact sensor keeps of the contacts that it finds, in the order of the codes in sensor_intprm."""
+"""How a contact sensor reduces the contacts that it finds, in the order of the codes in sensor_intprm."""
 
 NO_SENSOR = -1
-"""`sensor_type` of sensors that a flag disables; they read zero."""
+"""`sensor_type` of sensors that a flag disables; their readings are zero."""
 
 _RAYS = tuple(
     int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
@@ -80,7 +80,7 @@ def sensor_table(mj: mujoco.MjModel) -> dict[str, Any]:
 
 
 def _lenses(mj: mujoco.MjModel) -> np.ndarray:
-    """(nsensor, 4) focal lengths and half the resolution of the camera of a projection, x then y [pixels]."""
+    """(nsensor, 4) focal lengths and half resolution of the camera of a `camprojection` sensor, x then y [pixels]."""
     lens = np.zeros((mj.nsensor, 4))
     for i in np.flatnonzero(mj.sensor_type == sensor_code("CAMPROJECTION")):
         camera = mj.sensor_refid[i]
@@ -94,7 +94,7 @@ def _lenses(mj: mujoco.MjModel) -> np.ndarray:
 
 
 def _zones(mj: mujoco.MjModel) -> np.ndarray:
-    """(nsensor,) sites whose volume matters to a sensor, -1 for none."""
+    """(nsensor,) site whose volume a sensor tests, -1 for none."""
     zone = np.full(mj.nsensor, -1)
     inside, touch = (mj.sensor_type == sensor_code(name) for name in ("INSIDESITE", "TOUCH"))
     in_site = (mj.sensor_type == sensor_code("CONTACT")) & (mj.sensor_objtype == _OBJ.mjOBJ_SITE)
@@ -104,7 +104,7 @@ def _zones(mj: mujoco.MjModel) -> np.ndarray:
 
 
 def _matches(mj: mujoco.MjModel) -> np.ndarray:
-    """(nsensor, 2, 3) what a contact's geoms must be: one geom (1), or of a body (0), the lowest and highest number."""
+    """(nsensor, 2, 3) criteria for the geoms of a contact: 1 for a geom, 0 for a body; lowest and highest id."""
     match = np.zeros((mj.nsensor, 2, 3), int)
     for side, (types, ids) in enumerate(_objects(mj)):
         for i in np.flatnonzero(mj.sensor_type == sensor_code("CONTACT")):
@@ -122,36 +122,36 @@ def _matches(mj: mujoco.MjModel) -> np.ndarray:
 
 
 def _is_within(mj: mujoco.MjModel, body: int, root: int) -> bool:
-    """Whether a body is of the subtree of another."""
+    """Whether a body is in the subtree of another."""
     while body > root:
         body = int(mj.body_parentid[body])
     return body == root
 
 
 def _visible(mj: mujoco.MjModel) -> np.ndarray:
-    """(ngeom,) bool: rays meet the geom; those of transparent colour let them through."""
+    """(ngeom,) bool: whether rays hit the geom; they pass through geoms of transparent colour."""
     if not mj.nmat:
         return np.asarray(mj.geom_rgba[:, 3] != 0)
     return np.where(mj.geom_matid >= 0, mj.mat_rgba[np.maximum(mj.geom_matid, 0), 3], mj.geom_rgba[:, 3]) != 0
 
 
 def sensor_names(table: np.ndarray) -> np.ndarray:
-    """(nsensor,) names of the types in the table field sensor_type, empty for sensors that are disabled."""
+    """(nsensor,) names of the types in the table field sensor_type, empty for disabled sensors."""
     return np.array([_SENSOR(t).name.removeprefix("mjSENS_") if t != NO_SENSOR else "" for t in table], dtype=str)
 
 
 def senses_forces(mj: mujoco.MjModel) -> bool:
-    """Whether a sensor measures what is known only after the constraints: accelerations or forces."""
+    """Whether a sensor measures accelerations or forces, which are known only after the solver."""
     return bool(measured_in(mj, "acc").any())
 
 
 def measured_in(mj: mujoco.MjModel, part: str) -> np.ndarray:
-    """(nsensor,) bool: the sensor is measured in a part of an evaluation: "pos", "vel" or "acc"."""
+    """(nsensor,) bool: whether the sensor is measured in the given part of an evaluation: "pos", "vel" or "acc"."""
     return np.isin(mj.sensor_type, [sensor_code(name) for name in SENSORS[part]])
 
 
 def _silent(mj: mujoco.MjModel) -> np.ndarray:
-    """(nsensor,) bool: a flag disables the sensor, or the limit it would measure does not exist."""
+    """(nsensor,) bool: whether a flag disables the sensor, or the limit that it measures does not exist."""
     bits = mujoco.mjtDisableBit
     flags = mj.opt.disableflags
     if flags & int(bits.mjDSBL_SENSOR):
@@ -174,7 +174,7 @@ def _both(measured: list[np.ndarray], reference: list[np.ndarray], width: int) -
 
 
 def _frame(mj: mujoco.MjModel, objtype: int, objid: int) -> tuple[int, np.ndarray, np.ndarray]:
-    """Body (-1 for none), and position and orientation in it, of an object."""
+    """Body of an object (-1 for none), and the object's position and orientation in it."""
     nowhere = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
     kind = _OBJ(objtype)
     if objid < 0 or kind not in (_OBJ.mjOBJ_XBODY, *_POSES):
@@ -187,13 +187,13 @@ def _frame(mj: mujoco.MjModel, objtype: int, objid: int) -> tuple[int, np.ndarra
 
 
 def inertial_frames(mj: mujoco.MjModel) -> np.ndarray:
-    """(nsensor, 2) body whose inertial frame is what a sensor measures, or what it refers to; -1 for another."""
+    """(nsensor, 2) body whose inertial frame is a sensor's measured or reference frame; -1 for other frames."""
     sides = [np.where(types == int(_OBJ.mjOBJ_BODY), ids, -1) for types, ids in _objects(mj)]
     return np.stack(sides, axis=1)
 
 
 def unsupported_sensors(mj: mujoco.MjModel) -> Iterator[tuple[str, int]]:
-    """What the engine lacks of each sensor, and the sensor's number."""
+    """Unsupported features of each sensor, with the sensor's number."""
     known = {sensor_code(name) for names in SENSORS.values() for name in names}
     for i in range(mj.nsensor):
         kind = _SENSOR(mj.sensor_type[i])
@@ -209,7 +209,7 @@ def unsupported_sensors(mj: mujoco.MjModel) -> Iterator[tuple[str, int]]:
 
 
 def _unsupported_rays(mj: mujoco.MjModel, sensor: int) -> Iterator[str]:
-    """What the engine lacks of a rangefinder."""
+    """Unsupported features of a rangefinder."""
     if mj.sensor_objtype[sensor] != _OBJ.mjOBJ_SITE:
         yield "rays of a camera"
     if mj.sensor_dim[sensor] != 1 or mj.sensor_intprm[sensor, 0] != 1 << int(mujoco.mjtRayDataField.mjRAYDATA_DIST):

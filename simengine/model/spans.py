@@ -1,7 +1,7 @@
-"""Four corners of a mesh's flat face that span much of it, for contacts with planes.
+"""Four corners of a mesh's flat face that span a large area, for contacts with planes.
 
-They depend on nothing but the face and the corner to begin with, so they are found once, in double precision: the areas
-of symmetric faces are often equal but for rounding.
+They depend only on the face and on the first corner, so they are computed once, at load. This is done in double
+precision, because areas in symmetric faces often differ by rounding alone.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _Point = tuple[float, float, float]
 
 
 def face_spans(vert: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """Four corners for each corner to begin with, which is the first of them.
+    """Four corners for each corner of the face, which is the first of the four.
 
     Args:
         vert: (n, 3) vertices.
         face: (m,) vertices around a convex face.
 
     Returns:
-        (m, 4) vertices; of faces with fewer corners the first ones come again.
+        (m, 4) vertices; faces with fewer corners repeat the first ones.
     """
     points: list[_Point] = [(x, y, z) for x, y, z in vert[face].tolist()]
     starts = range(len(face))
@@ -32,8 +32,9 @@ def face_spans(vert: np.ndarray, face: np.ndarray) -> np.ndarray:
 
 
 def _span(corner: list[_Point]) -> list[int]:
-    """Four corners, the first among them: the others go ahead as long as the area that the four span grows, the third
-    and the second after each step of the fourth. MuJoCo's rule, found by experiment; not always the largest area."""
+    """Four corners that include the first. The others advance while the area of the four grows: the third and the
+    second after each step of the fourth. This is MuJoCo's rule, found by experiment; the area is not always the
+    largest."""
     number, quad = len(corner), list(range(CORNERS))
     if number <= CORNERS:
         return quad

@@ -1,7 +1,7 @@
-"""The support gate: every feature of a compiled model that the engine does not have yet, by name and element.
+"""The support gate: the features of a compiled model that the engine lacks, by name and element.
 
-`unsupported_features` looks at everything MuJoCo compiled and returns one line per unsupported element, so that a
-refusal names all of them at once. Nothing that changes the dynamics may pass here without being simulated.
+`unsupported_features` examines everything that MuJoCo compiled and returns one line per unsupported element, so that a
+refusal names all of them at once. Every feature that changes the dynamics must be either simulated or refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INTEGRATORS: dict[int, str] = {
     int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST): "implicitfast",
 }
 
-# Disable flags that are folded into the model table, or that switch off something the engine has not got anyway.
+# Disable flags that the model table takes into account, or that disable something the engine does not have.
 HONOURED_DISABLE_FLAGS: tuple[int, ...] = tuple(
     int(flag)
     for flag in (
@@ -54,8 +54,8 @@ HONOURED_DISABLE_FLAGS: tuple[int, ...] = tuple(
     )
 )
 
-# Enable flags that are folded into the model table, or that change nothing that a step computes: energies are a field
-# that may be asked for with or without the flag, and the other two concern MuJoCo's inverse dynamics.
+# Enable flags that the model table takes into account, or that do not change a step: energies can be requested with or
+# without the flag, and the other two concern MuJoCo's inverse dynamics.
 HONOURED_ENABLE_FLAGS: tuple[int, ...] = (
     int(_ENABLE.mjENBL_OVERRIDE),
     int(_ENABLE.mjENBL_ENERGY),
@@ -65,7 +65,7 @@ HONOURED_ENABLE_FLAGS: tuple[int, ...] = (
 
 
 def element(mj: mujoco.MjModel, objtype: mujoco.mjtObj, index: int) -> str:
-    """How messages name an element: its name, or its number where it has none."""
+    """An element as messages name it: by its name, or by its number if it has none."""
     name = mujoco.mj_id2name(mj, objtype, index)
     return f"{name!r}" if name else f"number {index}"
 
@@ -156,7 +156,7 @@ def _sensors(mj: mujoco.MjModel) -> Iterator[str]:
 def unsupported_features(mj: mujoco.MjModel) -> list[str]:
     """One line per element of `mj` that needs a feature the engine lacks; empty if the model is supported.
 
-    Collision pairs are judged where the candidate pairs are listed (`simengine.model.pairs`), since a geom of any
-    type is fine as long as it cannot touch anything.
+    Pairs of geoms are checked in `simengine.model.pairs`, where candidate pairs are listed, because a geom of any type
+    is supported if it cannot touch anything.
     """
     return [*_options(mj), *_elements(mj), *_joints(mj), *_geoms(mj), *_tendons(mj), *_actuators(mj), *_sensors(mj)]

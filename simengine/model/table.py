@@ -1,15 +1,15 @@
-"""The model table: what the stages need of a compiled model, as data.
+"""The model table: the data of a compiled model that the stages read.
 
-Every field keeps MuJoCo's name where MuJoCo has one; the derived ones (levels, candidate pairs, limited joints) are
-documented beside their entry. The table drives the packing into one integer and one real blob per model and the
-generated accessors of the kernels, so structure is never compiled in.
+A field has MuJoCo's name where MuJoCo has one; derived fields (levels, candidate pairs, limited joints) are described
+at their entry. Both the packing into one integer and one real array per model and the generated accessors of the
+kernels follow from this table, so the structure of a model is never compiled in.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-# Sizes every model has; they open the integer header in this order.
+# The sizes of a model; the integer header begins with them, in this order.
 SIZES: tuple[str, ...] = (
     *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "npath", "nmocap", "ngravcomp"),
     *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment", "neq", "nfriction", "ntree"),
@@ -70,8 +70,8 @@ TABLE: tuple[TableField, ...] = (
     _r("body_subtreemass", "nbody", doc="mass of the subtree [kg]"),
     _r("body_inertia", "nbody", 3, doc="principal moments of inertia [kg m^2]"),
     _r("body_box", "nbody", 3, doc="derived: sides of the box of the body's mass and inertia [m], for fluid forces"),
-    _r("body_gravcomp", "nbody", doc="share of the weight that is compensated, 0 where that has no effect"),
-    _i("body_fluid", "nbody", doc="derived: geoms meet the fluid as ellipsoids, not the body as a box"),
+    _r("body_gravcomp", "nbody", doc="fraction of the weight that is compensated, 0 where it has no effect"),
+    _i("body_fluid", "nbody", doc="derived: do fluid forces act on geoms as ellipsoids, not on the body's box"),
     _i("body_geomadr", "nbody", doc="first geom, -1 if none"),
     _i("body_geomnum", "nbody", doc="number of geoms"),
     _r("body_invweight0", "nbody", 2, doc="mean inverse inertia at qpos0, translation and rotation"),
@@ -83,7 +83,7 @@ TABLE: tuple[TableField, ...] = (
     _i("jnt_qposadr", "njnt", doc="first coordinate"),
     _i("jnt_dofadr", "njnt", doc="first dof"),
     _i("jnt_bodyid", "njnt", doc="body"),
-    _i("jnt_actfrclimited", "njnt", doc="is the total actuator force limited; gravity compensation does it itself"),
+    _i("jnt_actfrclimited", "njnt", doc="is the total actuator force limited; 0 where the stage gravcomp limits it"),
     _i("jnt_gravcomp", "njnt", doc="derived: where the joint's gravity compensation goes (simengine.model.gravcomp)"),
     _r("jnt_pos", "njnt", 3, doc="anchor in the body frame [m]"),
     _r("jnt_axis", "njnt", 3, doc="axis in the body frame"),
@@ -98,12 +98,12 @@ TABLE: tuple[TableField, ...] = (
     _i("dof_bodyid", "nv", doc="body"),
     _i("dof_jntid", "nv", doc="joint"),
     _i("dof_parentid", "nv", doc="parent dof in the tree, -1 if none"),
-    # blocks: ranges of dofs that only constraint rows couple; one of all dofs in most models, see model/blocks.py
+    # blocks: ranges of dofs that only constraint rows couple; most models have one of all dofs, see model/blocks.py
     _i("block_dofadr", "nblock+1", doc="derived: first dof of each block, then nv"),
     _i("block_adr", "nblock+1", doc="derived: first word of each block of the block-diagonal inertia, then nM"),
     _i("dof_block", "nv", doc="derived: block of the dof"),
     _i("body_block", "nbody", doc="derived: block of the dofs that move the body, -1 if none"),
-    _i("dof_treeid", "nv", doc="kinematic tree; all zero where a disable flag says so: islands are unions of trees"),
+    _i("dof_treeid", "nv", doc="kinematic tree; all zero if a flag disables islands, which are unions of trees"),
     _r("dof_armature", "nv", doc="added inertia [kg or kg m^2]"),
     _r("dof_damping", "nv", doc="damping [N s/m or N m s/rad]"),
     _r("dof_dampingpoly", "nv", 2, doc="coefficients by which damping grows with speed and its square"),
@@ -133,22 +133,22 @@ TABLE: tuple[TableField, ...] = (
     _i("geom_hullnum", "ngeom", doc="derived: number of vertices, 0 for other geoms"),
     _i("geom_faceadr", "ngeom", doc="derived: first flat face of a mesh's hull"),
     _i("geom_facenum", "ngeom", doc="derived: number of flat faces"),
-    _i("geom_solidadr", "ngeom", doc="derived: first corner in hull_vert of what the geom is where it lies flat"),
+    _i("geom_solidadr", "ngeom", doc="derived: first corner in hull_vert of the solid with which the geom lies flat"),
     _r("hull_vert", "nhullvert", 3, doc="derived: vertices in the geom's frame [m]; unit box and caps after hulls"),
     _i("face_adr", "nface+1", doc="derived: first entry of each face in face_vert"),
     _i("face_vert", "nfacevert", doc="derived: vertices around each face, numbered within their hull"),
-    _i("face_span", "nfacevert", 4, doc="derived: of what can touch planes, four that span the face, from each on"),
+    _i("face_span", "nfacevert", 4, doc="derived: four vertices that span the face, from each corner on"),
     _r("face_normal", "nface", 3, doc="derived: outward normal in the geom's frame"),
     _i("vert_adr", "nhullvert+1", doc="derived: first entry of each vertex in vert_face and vert_edge"),
     _i("vert_face", "nfacevert", doc="derived: faces around each vertex"),
     _i("vert_edge", "nfacevert", doc="derived: other ends of the edges at each vertex, numbered within their hull"),
-    # height fields: rows run along y, columns along x, and heights are shares of the highest there can be
+    # height fields: rows run along y, columns along x; heights are relative to the maximum height
     _i("geom_hfieldid", "ngeom", doc="derived: height field of the geom, -1 for other geoms"),
     _i("hfield_nrow", "nhfield", doc="number of rows"),
     _i("hfield_ncol", "nhfield", doc="number of columns"),
     _i("hfield_adr", "nhfield", doc="first entry in hfield_data"),
-    _r("hfield_size", "nhfield", 4, doc="half lengths along x and y, greatest height, depth of the base [m]"),
-    _r("hfield_data", "nhfielddata", doc="heights from 0 to 1, row after row"),
+    _r("hfield_size", "nhfield", 4, doc="half lengths along x and y, maximum height, depth of the base [m]"),
+    _r("hfield_data", "nhfielddata", doc="heights from 0 to 1, row by row"),
     # candidate pairs, in MuJoCo's contact order
     _i("cand_geom1", "ncand", doc="derived: geom with the lower type"),
     _i("cand_geom2", "ncand", doc="derived: the other geom"),
@@ -164,27 +164,27 @@ TABLE: tuple[TableField, ...] = (
     _r("cand_gap", "ncand", doc="derived: further distance at which the contact is listed without force [m]"),
     _i("slot_cand", "nslot", doc="derived: candidate pair of each contact slot"),
     _i("slot_sub", "nslot", doc="derived: number of the slot within its pair"),
-    # geoms of models whose pairs are found anew in every step, which have no candidates; see model/colliders.py
+    # geoms of models whose pairs are found in every step, which have no candidate pairs; see model/colliders.py
     _i("collider", "ncollider", 8, doc="derived: see COLLIDER"),
     _r("collider_prm", "ncollider", 10, doc="margin and gap [m], solmix, solver reference and impedance"),
     _r("geom_friction", "ncollider", 3, doc="friction"),
     _i("explicit_pair", "nexplicit", 3, doc="derived: geoms, the lower type first, and dimension of a pair"),
     _r("explicit_prm", "nexplicit", 16, doc="friction, solver references and impedance, margin and gap [m]"),
     _i("explicit_geoms", "nexplicit", 2, doc="derived: the lower and the higher geom of each explicit pair, sorted"),
-    _i("exclude_signature", "nexcluded", doc="pairs of bodies that do not collide, the lower times 2^16, sorted"),
+    _i("exclude_signature", "nexcluded", doc="excluded pairs of bodies: lower id times 2^16, plus higher id; sorted"),
     _i("kind", 8, 8, 2, doc="derived: index into PAIR_TYPES and most contacts of two types of geoms, the lower first"),
     _r("grid_cell", doc="derived: width of the broadphase's cells [m]"),
-    _i("grid_step", 2, doc="derived: how far apart neighbours along y and z are in the grid"),
-    # fixed tendons: weighted sums of joint coordinates, one term a wrap
+    _i("grid_step", 2, doc="derived: difference of the numbers of neighbouring cells along y and z"),
+    # fixed tendons: weighted sums of joint coordinates, one term per wrap
     _i("tendon_adr", "ntendon", doc="first wrap over a joint"),
     _i("tendon_dof", "ntendon", doc="derived: first dof that the tendon may depend on; 0 if there is none"),
     _i("tendon_num", "ntendon", doc="number of wraps over joints"),
-    _r("tendon_armature", "ntendon", doc="inertia of a change of length [kg per unit of length squared]"),
+    _r("tendon_armature", "ntendon", doc="inertia of the length's rate [kg m^2 per unit of length squared]"),
     _r("tendon_stiffness", "ntendon", doc="spring stiffness [N per unit of length]"),
     _r("tendon_damping", "ntendon", doc="damping [N s per unit of length]"),
     _r("tendon_stiffnesspoly", "ntendon", 2, doc="coefficients by which stiffness grows with stretch and its square"),
     _r("tendon_dampingpoly", "ntendon", 2, doc="coefficients by which damping grows with speed and its square"),
-    _r("tendon_lengthspring", "ntendon", 2, doc="range of lengths in which the spring rests"),
+    _r("tendon_lengthspring", "ntendon", 2, doc="range of lengths in which the spring has no force"),
     _r("tendon_range", "ntendon", 2, doc="limits of the length"),
     _r("tendon_margin", "ntendon", doc="distance at which the limit becomes a constraint"),
     _r("tendon_solref_lim", "ntendon", 2, doc="limit solver reference"),
@@ -204,22 +204,22 @@ TABLE: tuple[TableField, ...] = (
     # equality constraints and friction losses
     _i("eq_type", "neq", doc="MuJoCo's mjtEq"),
     _i("eq_active0", "neq", doc="is the constraint active at the start"),
-    _i("eq_rows", "neq", doc="derived: constraint rows while active, 0 where nothing moves or a flag forbids"),
-    _i("eq_obj", "neq", 2, doc="derived: bodies, joints or tendons; -1 for no second one"),
+    _i("eq_rows", "neq", doc="derived: constraint rows while active, 0 if no dof moves it or a flag disables it"),
+    _i("eq_obj", "neq", 2, doc="derived: bodies, joints or tendons; -1 if there is no second one"),
     _r("eq_anchor", "neq", 2, 3, doc="derived: constrained point in the frame of each body [m]"),
     _r("eq_quat", "neq", 2, 4, doc="derived: constrained orientation in the frame of each body"),
     _r("eq_data", "neq", 12, doc="polynomial coefficients in the first five, torque scale of welds in the eleventh"),
     _r("eq_solref", "neq", 2, doc="solver reference"),
     _r("eq_solimp", "neq", 5, doc="solver impedance"),
     _i("friction_id", "nfriction", doc="derived: dofs with friction loss, then nv + each such tendon"),
-    # spatial tendons: paths of pieces, each from one site to another
+    # spatial tendons: sequences of pieces, each from one site to the next
     _i("tendon_pathadr", "ntendon", doc="derived: first piece"),
     _i("tendon_pathnum", "ntendon", doc="derived: number of pieces"),
     _i("path_tenid", "npath", doc="derived: tendon"),
     _i("path_site", "npath", 2, doc="derived: sites at the ends"),
     _i("path_geom", "npath", doc="derived: sphere or cylinder that the piece wraps around, -1 if none"),
     _i("path_side", "npath", doc="derived: site on the side where the path wraps, or inside the geom; -1 if none"),
-    _r("path_scale", "npath", doc="derived: share of the piece in the tendon's length, by the pulley before it"),
+    _r("path_scale", "npath", doc="derived: factor on the piece's length, from the pulley before it"),
     # actuators on joints and fixed tendons; a moment is an actuator's gear times the coefficient of one joint
     _i("jnt_momentnum", "njnt", doc="derived: number of moments about the joint"),
     _i("jnt_momentadr", "njnt", doc="derived: first of them; they are ordered by joint, then by actuator"),
@@ -241,17 +241,17 @@ TABLE: tuple[TableField, ...] = (
     _i("actuator_biastype", "nu", doc="MuJoCo's mjtBias"),
     _i("actuator_actadr", "nu", doc="activation, -1 if none"),
     _i("actuator_actlimited", "nu", doc="is the activation clamped"),
-    _i("actuator_actearly", "nu", doc="does the force follow the activation at the end of the step"),
+    _i("actuator_actearly", "nu", doc="does the force depend on the activation at the end of the step"),
     _i("actuator_disabled", "nu", doc="derived: is the actuator switched off by its group or by a flag"),
     _i("act_actuatorid", "na", doc="derived: actuator"),
     _r("actuator_dynprm", "nu", 3, doc="time constants [s]; a muscle's width of the transition between them"),
     _r("actuator_actrange", "nu", 2, doc="limits of the activation"),
     _r("actuator_lengthrange", "nu", 2, doc="feasible lengths, a muscle's operating range"),
-    _r("actuator_period", "nu", doc="derived: a full turn's length, for servos of rotations in space; else 0"),
+    _r("actuator_period", "nu", doc="derived: length of a full turn, for position servos on spatial rotations; else 0"),
     _r("actuator_cranklength", "nu", doc="length of a slider-crank's rod [m]"),
     _i("tendon_actfrclimited", "ntendon", doc="is the total actuator force limited"),
     _r("tendon_actfrcrange", "ntendon", 2, doc="total actuator force limits [N]"),
-    # sensors; of the pair of frames the second is the reference, whose body is -1 where there is none
+    # sensors; the second of the two frames is the reference, whose body is -1 if there is none
     _i("sensor_type", "nsensor", doc="MuJoCo's mjtSensor, -1 where sensors are disabled"),
     _i("sensor_objid", "nsensor", doc="what is measured: joint, tendon, actuator or body"),
     _i("sensor_datatype", "nsensor", doc="MuJoCo's mjtDataType"),
@@ -260,15 +260,15 @@ TABLE: tuple[TableField, ...] = (
     _r("sensor_cutoff", "nsensor", doc="bound of real and positive values, 0 for none"),
     _i("sensor_bodyid", "nsensor", 2, doc="derived: bodies that carry the frames"),
     _r("sensor_pos", "nsensor", 2, 3, doc="derived: positions of the frames in their bodies [m]"),
-    _i("sensor_site", "nsensor", doc="derived: shape (mjtGeom) of the site whose volume matters, -1 for none"),
-    _i("sensor_match", "nsensor", 2, 3, doc="derived: what the geoms of a contact must be, see model/sensors.py"),
-    _i("sensor_prm", "nsensor", 3, doc="of contacts: which data, what is kept of them, how many"),
-    _r("sensor_size", "nsensor", 3, doc="derived: its size [m]"),
+    _i("sensor_site", "nsensor", doc="derived: shape (mjtGeom) of the site whose volume is tested, -1 for none"),
+    _i("sensor_match", "nsensor", 2, 3, doc="derived: criteria for the geoms of a contact, see model/sensors.py"),
+    _i("sensor_prm", "nsensor", 3, doc="contact sensors: data entries, reduction, number of contacts"),
+    _r("sensor_size", "nsensor", 3, doc="derived: size of sensor_site [m]"),
     _r("sensor_lens", "nsensor", 4, doc="derived: focal lengths, half resolution of a camera, x then y [pixels]"),
     _r("sensor_quat", "nsensor", 2, 4, doc="derived: orientations of the frames in their bodies"),
     # options
     _r("opt_timestep", doc="step [s]"),
-    _r("opt_leastref", doc="derived: least time constant of a solver reference [s]; 0 where refsafe is disabled"),
+    _r("opt_leastref", doc="derived: lower bound of the time constant in solref [s]; 0 if refsafe is disabled"),
     _r("opt_gravity", 3, doc="gravity [m/s^2]"),
     _r("opt_density", doc="density of the fluid [kg/m^3]"),
     _r("opt_viscosity", doc="viscosity of the fluid [Pa s]"),
@@ -276,28 +276,29 @@ TABLE: tuple[TableField, ...] = (
     _r("opt_magnetic", 3, doc="magnetic flux, world frame"),
     _r("opt_tolerance", doc="solver tolerance"),
     _r("opt_ls_tolerance", doc="line-search tolerance"),
-    _r("opt_noslip_tolerance", doc="tolerance of the sweeps without slip"),
+    _r("opt_noslip_tolerance", doc="tolerance of the noslip solver"),
     _r("opt_impratio", doc="friction to normal impedance ratio"),
     _r("stat_meaninertia", doc="mean diagonal inertia, scales the solver's tolerance"),
 )
 
 COLLIDER: tuple[str, ...] = (*("contype", "conaffinity", "weld", "parent", "moves", "condim", "priority", "lastdof"),)
-"""What `collider` says of a geom; `weld` is of its body, `parent` of that body's parent or -1 where there is no filter,
-`moves` whether the weld has dofs, `lastdof` the last dof that moves the body."""
+"""Entries of `collider` for a geom. `weld` is the weld id of its body; `parent` is that of the body's parent, or -1
+without the parent filter; `moves` says whether the welded body has dofs; `lastdof` is the last dof that moves the
+body."""
 
 TABLE_BY_NAME: dict[str, TableField] = {f.name: f for f in TABLE}
 
 
 class PairType(NamedTuple):
-    """A kind of geom pair with a narrowphase of its own.
+    """A type of geom pair with its own narrowphase.
 
     Attributes:
         name: stem of its `.cu` and `_jax.py`, and of its kernel.
-        geoms: pairs of MuJoCo's geom types it handles, in lower case, the lower type first.
-        slots: the most contacts of a pair.
-        heavy: its contacts take too much code to be counted in the kernels of simple models.
-        shared: a pair has so many contacts that the lanes of a world share the work on each.
-        plain: all the same its contacts take little more code than those that are not heavy.
+        geoms: pairs of MuJoCo's geom types that it handles, in lower case, the lower type first.
+        slots: most contacts of a pair.
+        heavy: whether its narrowphase is too much code for the kernels of simple models; the others are called light.
+        shared: whether a pair has so many contacts that the lanes of a world share the work on it.
+        plain: whether its narrowphase, though heavy, has little more code than a light one.
     """
 
     name: str
@@ -308,8 +309,8 @@ class PairType(NamedTuple):
     plain: bool = False
 
 
-# Pairs of the general convex narrowphase: with one point of contact, with two where a capsule lies flat, with up to
-# four where faces do. Without the flag multiccd all have one.
+# Pairs of the general convex narrowphase: those with one contact, those with two if a capsule lies flat, and those with
+# up to four if faces lie flat. Without the flag multiccd, all have one.
 SMOOTH: tuple[tuple[str, str], ...] = (
     *((other, "ellipsoid") for other in ("sphere", "capsule", "ellipsoid")),
     *(("ellipsoid", other) for other in ("cylinder", "box", "mesh")),
@@ -322,13 +323,14 @@ FLAT: tuple[tuple[str, str], ...] = (
 )
 CONVEX = (*SMOOTH, *LYING, *FLAT)
 
-# Of boxes and meshes in height fields MuJoCo finds the least penetration only where there is a margin; without one it
-# reports less for a fifth to two thirds of the contacts of what rests on a terrain. Here it is found in any case.
+# For boxes and meshes in height fields, MuJoCo finds the least penetration only if there is a margin; without one it
+# reports too little for a fifth to two thirds of the contacts of bodies at rest on a terrain. This engine always finds
+# it.
 HFIELD: tuple[tuple[str, str], ...] = tuple(
     ("hfield", other) for other in ("sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
 )
 
-# In the order of their codes.
+# The pair types, in the order of their codes.
 PAIRS: tuple[PairType, ...] = (
     PairType("plane_sphere", (("plane", "sphere"),), 1),
     PairType("plane_capsule", (("plane", "capsule"),), 2),

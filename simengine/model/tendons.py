@@ -1,4 +1,4 @@
-"""Spatial tendons as tables: the pieces of their paths through sites, past geoms and over pulleys."""
+"""Table fields of spatial tendons: the pieces of their paths through sites, past geoms and over pulleys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _AROUND = (int(_WRAP.mjWRAP_SPHERE), int(_WRAP.mjWRAP_CYLINDER))
 
 
 def is_fixed(mj: mujoco.MjModel) -> np.ndarray:
-    """(ntendon,) bool: the tendon is a sum of joint coordinates, not a path in space."""
+    """(ntendon,) bool: whether the tendon is fixed: a sum of joint coordinates, not a path in space."""
     kinds = (mj.wrap_type[adr : adr + num] for adr, num in zip(mj.tendon_adr, mj.tendon_num, strict=True))
     return np.array([(kind == _WRAP.mjWRAP_JOINT).all() for kind in kinds], dtype=bool)
 
@@ -37,7 +37,7 @@ def path_table(mj: mujoco.MjModel) -> dict[str, Any]:
 
 
 def _pieces(mj: mujoco.MjModel, t: int) -> Iterator[tuple[int, int, int, int, float]]:
-    """Pieces of a path: site, geom and side site or -1, site, and how much its length counts behind the pulleys."""
+    """Pieces of a path: first site, geom and sidesite (or -1), second site, and factor on the length from pulleys."""
     scale, previous, geom, side = 1.0, -1, -1, -1
     for k in range(mj.tendon_adr[t], mj.tendon_adr[t] + mj.tendon_num[t]):
         kind, target, parameter = int(mj.wrap_type[k]), int(mj.wrap_objid[k]), float(mj.wrap_prm[k])

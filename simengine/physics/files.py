@@ -1,4 +1,4 @@
-"""Where the files of the physics are: names are unique across rooms, so a name alone finds its file."""
+"""Where the files of the physics are. File names are unique across the folders, so a name alone finds its file."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def path_of(name: str) -> Path:
     """Path of a device body `x.cu`, a header `x.cuh` or a JAX form `x_jax.py`.
 
     Raises:
-        FileNotFoundError: no room of the physics has a file of that name.
+        FileNotFoundError: no folder of the physics has a file of that name.
     """
     found = _by_name().get(name)
     if found is None:
-        raise FileNotFoundError(f"no folder under {_HERE} has a file {name!r}; add it to the room of its topic")
+        raise FileNotFoundError(f"no folder under {_HERE} has a file {name!r}; add it to the folder of its topic")
     return found
 
 

@@ -1,7 +1,7 @@
-"""`Stage`: the declaration of one step of the physics, and its three forms.
+"""`Stage`: the declaration of one part of a physics step, and its three forms.
 
-A stage `x` is three siblings: `x.py` (this declaration), `x.cu` (the device body in the portable dialect) and
-`x_jax.py` (the same maths in JAX, for one world). The declaration fixes the order of arguments of both bodies: reads,
+A stage `x` is three files: `x.py` (this declaration), `x.cu` (the device body in the portable dialect) and `x_jax.py`
+(the same mathematics in JAX, for one world). The declaration fixes the order of the arguments of both bodies: reads,
 writes, updates, then the body's own scratch and scalars.
 """
 
@@ -36,25 +36,26 @@ class Stage:
     """One stage of the physics.
 
     Attributes:
-        name: stem of the three files, name of the device function and of the stage in traces.
-        reads: fields read only.
-        writes: fields written entirely (for arenas: the world's own part).
-        updates: fields read and written through one pointer.
-        scratch: private working arrays, (name, shape of one world); shapes may use the sizes of the model, "nvp" and
-            "nrow" (the row bound of the solver's size class).
+        name: stem of the three files, and name of the device function and of the stage in traces.
+        reads: fields that the body only reads.
+        writes: fields that the body writes entirely (of an arena: the part of the world at hand).
+        updates: fields that the body reads and writes through one pointer.
+        scratch: private working arrays, (name, shape for one world); a shape may use the sizes of the model, "nvp" (nv
+            padded to a multiple of four) and "nrow" (the largest number of rows in the solver's size class).
         scalars: integer launch arguments.
-        in_place: pairs (read, write) that may share memory where a kernel keeps both in scratch: the body has read all
-            of the first before it writes the second.
-        shares: stages whose files hold functions that the body calls.
+        in_place: pairs (read, write) that may share memory where a kernel has both in scratch, because the body reads
+            all of the first before it writes the second.
+        shares: stages whose files hold functions that this body calls.
         form: what this form of a stage is for, where a stage has several.
         of: names of the stages whose work it does in this form.
         contact_parameters: the body reads parameters of contacts, such as friction. These stand in the model's table,
             or, where pairs of geoms are found anew in every step, beside each contact.
         flops: rough count of floating-point operations per world and dof, for cost hints.
-        body: name of the device function and stem of its file, where several stages share them; else the stage's name.
-        constants: template arguments of the device function, in which stages that share it differ.
-        jax: "module:function" of the JAX form, the module without its room; empty where JAX needs none because its
-            shapes are fixed.
+        body: name of the device function and stem of its file, where several stages share one; empty where both are
+            the stage's name.
+        constants: template arguments of the device function, by which the stages that share it differ.
+        jax: "module:function" of the JAX form, the module without its package; empty for a stage that JAX does not
+            need, because array shapes are fixed there.
     """
 
     name: str
@@ -88,7 +89,7 @@ class Stage:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """All fields in the order of the bodies' arguments."""
+        """All fields, in the order of the body's arguments."""
         return self.reads + self.writes + self.updates
 
     @property
@@ -98,7 +99,7 @@ class Stage:
 
     @property
     def callee(self) -> str:
-        """The device function as a call names it, with its template arguments."""
+        """The device function with its template arguments, as a call writes it."""
         return f"{self.function}<{self.constants}>" if self.constants else self.function
 
     @property
@@ -107,6 +108,6 @@ class Stage:
         return path_of(f"{self.function}.cu")
 
     def load_jax(self) -> Callable[..., Any]:
-        """The JAX form; imports jax."""
+        """Import the JAX form, and jax with it."""
         stem, _, function = self.jax.partition(":")
         return getattr(importlib.import_module(module_of(stem)), function)

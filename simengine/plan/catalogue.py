@@ -1,4 +1,4 @@
-"""Which kernels there are: every stage alone, and the fused ones that a step is made of."""
+"""The kernels of the engine: every stage alone, and the fused ones of which a step consists."""
 
 from __future__ import annotations
 
@@ -120,11 +120,11 @@ _FUSED_INTEGRATORS = ("euler", "rk4")
 _COUNTS = frozenset({"cand_adr", "ncon", "nefc", "counts"})
 _ROWS = frozenset(f.name for f in FIELDS if f.space == "row")
 _CONTACTS = frozenset(f.name for f in FIELDS if f.space == "contact")
-_ROWS_READ_ONCE = frozenset({"efc_J"})  # the dual solver works on efc_Y, and room for one of them is room for more rows
+_ROWS_READ_ONCE = frozenset({"efc_J"})  # PGS works on efc_Y; scratch with only one of the two holds more rows
 
 
 def single(stage: Stage) -> Kernel:
-    """The kernel of one stage alone; every field it writes goes to memory."""
+    """The kernel of one stage alone; it stores every field it writes in global memory."""
     unit = "column" if stage in (SCAN, SCAN_ISLANDS) else "world"
     return Kernel(f"only_{stage.name}", (stage,), unit=unit)
 
@@ -143,7 +143,7 @@ POSITION_GENERAL = Kernel(
     preload=frozenset({"qpos"}),
     resident=2,
 )
-# In two: motion does not wait for contacts to be counted.
+# Position in two kernels, so that the smooth forces need not wait for the count of contacts.
 PLACE = Kernel("place", POSITION.stages[:-1], direct=frozenset(), preload=frozenset({"qpos"}), resident=8)
 PLACE_GENERAL = Kernel(
     "place_general",
@@ -166,7 +166,7 @@ SMOOTH_FLUID = Kernel(
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
     resident=8,
 )
-# In three, the first two of which wait for nothing of each other.
+# Smooth in three kernels, the first two of which do not depend on each other.
 INERTIA = Kernel("inertia", (CRB, FACTOR_M), direct=frozenset(), preload=frozenset({"cinert", "cdof"}), resident=8)
 FORCES, FORCES_FLUID = (
     Kernel(
@@ -199,9 +199,9 @@ SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
 LIGHT = tuple(pair.name for pair in PAIRS if not pair.heavy)
 NARROW_LIGHT = Kernel("narrow_light", tuple(NARROWPHASE[name] for name in LIGHT))
-"""The light pair types in turn, for worlds so few that a launch takes longer than looking for each type."""
+"""All light pair types in one kernel, for so few worlds that a launch takes longer than a check for each type."""
 NARROW_APART = replace(NARROW_LIGHT, name="narrow_apart", apart=True)
-"""The same beside the scan, for still fewer worlds: each adds up their counts itself."""
+"""The same without waiting for the scan, for still fewer worlds: each world adds up the counts itself."""
 ACTIVATION_KERNEL = Kernel("activation", (ACTIVATION,))
 NOSLIP_KERNEL = Kernel("noslip", (NOSLIP,))
 POST = Kernel("rne_post", (RNE_POST,))
@@ -212,31 +212,31 @@ ASKED_FOR: tuple[Kernel, ...] = (
     *(Kernel(stage.name, (stage,)) for stage in (SITES, TENDON, TENDON_VELOCITY, TRANSMISSION)),
     ENERGY_KERNEL,
 )
-"""Kernels that run, in this order and before the integrator, where what they produce is wanted and nothing else
+"""Kernels that run, in this order and before the integrator, if a field they produce is needed and no other kernel
 produces it."""
 SENSE_MOTION = Kernel("sense_motion", (SUBTREE_VEL, ACC_BIAS, SENSOR_POS, SENSOR_VEL))
 SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
 
 
 def position(general: bool) -> Kernel:
-    """Guard, kinematics and counting; simple models do without the code of heavy pair types."""
+    """Guard, kinematics and counting; that of simple models does not contain the code of heavy pair types."""
     return POSITION_GENERAL if general else POSITION
 
 
 def position_in_two(general: bool) -> tuple[Kernel, Kernel]:
-    """The same as two kernels: guard and kinematics, and counting, which nothing of the smooth motion waits for."""
+    """The same as two kernels: guard and kinematics; and counting, on which the smooth forces do not depend."""
     return (PLACE_GENERAL, single(COLLISION_GENERAL)) if general else (PLACE, single(COLLISION))
 
 
 def post(general_rows: bool) -> Kernel:
-    """External forces on bodies; models without general rows do without their code."""
+    """External forces on bodies; for models without general rows, the kernel without code for them."""
     return POST_GENERAL if general_rows else POST
 
 
 def smooth(general: bool, has_fluid: bool, adhesion: bool) -> Kernel:
-    """Inertia, smooth forces and the acceleration they give; simple models do not pay for what they lack.
+    """Inertia, smooth forces and the acceleration they give, in a kernel without the code that the model does not need.
 
-    With `adhesion` it needs the contacts, so that it comes after the narrowphase.
+    With `adhesion` the kernel needs the contacts, so it runs after the narrowphase.
     """
     if adhesion:
         return SMOOTH_ADHESION
@@ -246,28 +246,28 @@ def smooth(general: bool, has_fluid: bool, adhesion: bool) -> Kernel:
 
 
 def smooth_in_three(has_fluid: bool) -> tuple[Kernel, Kernel, Kernel]:
-    """The same of a simple model: its inertia, and beside it the forces; then the acceleration."""
+    """The same for a simple model as three kernels: inertia and forces, which may overlap; then the acceleration."""
     return (INERTIA, FORCES_FLUID if has_fluid else FORCES, single(ACCELERATION))
 
 
 def is_fused(integrator: str, solver: str) -> bool:
-    """Whether the integrator is part of the kernels that solve; others integrate all worlds in a kernel of their own.
+    """Whether the integrator is fused with the solver; otherwise a kernel of its own integrates all worlds.
 
-    Only what the common models need is fused: the number of kernels is then the sum of solvers and integrators, not
-    their product.
+    Only the combinations of common models are fused, so that the number of kernels grows with the sum of solvers and
+    integrators, not with their product.
     """
     return solver == SOLVE_NEWTON_UNILATERAL.name and integrator in _FUSED_INTEGRATORS
 
 
 def constraint(solver: str) -> Stage:
-    """Rows for a solver: the common one takes no others than limits, frictionless contacts and small pyramids."""
+    """The stage that makes the rows for a solver; Newton for unilateral rows needs no general rows."""
     return CONSTRAINT if solver == SOLVE_NEWTON_UNILATERAL.name else CONSTRAINT_GENERAL
 
 
 def finish(integrator: str, solver: str, arena: bool) -> Kernel:
-    """Rows and solver of worlds with constraint rows, and their integration where it is fused.
+    """Rows and solver of worlds with constraint rows, and their integration if it is fused.
 
-    `arena` keeps the rows in memory, not scratch.
+    With `arena` the rows are stored in the arena in global memory, not in scratch.
     """
     fused = is_fused(integrator, solver)
     stages = (constraint(solver), SOLVERS[solver], *((INTEGRATORS[integrator],) if fused else ()))
@@ -282,19 +282,19 @@ def finish(integrator: str, solver: str, arena: bool) -> Kernel:
 
 
 def advance(integrator: str, solver: str) -> Kernel:
-    """Acceleration of worlds without constraint rows, and their integration where it is fused."""
+    """Acceleration of worlds without constraint rows, and their integration if it is fused."""
     fused = is_fused(integrator, solver)
     stages = (UNCONSTRAINED, *((INTEGRATORS[integrator],) if fused else ()))
     return Kernel(f"advance_{integrator if fused else 'forward'}", stages, direct=_CONTACTS)
 
 
 def integrate(integrator: str, solver: str) -> tuple[Kernel, ...]:
-    """The kernel that integrates all worlds where the others do not: one or none."""
+    """The kernel that integrates all worlds, or none if the integrator is fused or has no name."""
     return () if not integrator or is_fused(integrator, solver) else (single(INTEGRATORS[integrator]),)
 
 
 def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) -> tuple[Kernel, ...]:
-    """Every kernel a step (or, with an empty integrator, `forward()`) of a model with these two may launch."""
+    """Every kernel that a step (with an empty integrator: `forward()`) with this integrator and solver may launch."""
     return (
         POSITION,
         POSITION_GENERAL,

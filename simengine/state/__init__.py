@@ -1,1 +1,1 @@
-"""The state table: every field a stage may read or write."""
+"""State: the table of every field that a stage may read or write, with its layout in memory."""

@@ -1,19 +1,20 @@
-"""The state table: every field a stage may read or write, under MuJoCo's name.
+"""The state table: every field that a stage may read or write, under MuJoCo's name where MuJoCo has one.
 
-A field lives in one of these spaces, which fix its layout:
+Every field belongs to one of these spaces, which determine its layout. An arena is an array for entries whose number
+differs between worlds; those of one world are contiguous.
 
-- `world`: `field[world][...]`, one entry per world, so that a world's lanes read neighbouring words;
-- `contact`: an arena of contacts, world after world; the contacts of a world start at `con_adr[world]`;
-- `row`: an arena of constraint rows, world after world; the rows of a world start at `efc_adr[world]`;
+- `world`: `field[world][...]`, one entry per world, so that consecutive lanes of a world read consecutive words;
+- `contact`: an arena of contacts, world by world; the contacts of a world start at `con_adr[world]`;
+- `row`: an arena of constraint rows, world by world; the rows of a world start at `efc_adr[world]`;
 - `column`: `field[column][world of the shard]`, one region per shard, for the counts that are scanned across worlds;
 - `shard`: one entry per shard;
-- `block`: like `world`, but of worlds that are solved island by island only, and not public;
+- `block`: like `world`, but only for worlds that are solved island by island, and not public;
 - `island_column` and `island_shard`: like `column` and `shard`, for ISLAND_COLUMNS;
 - `progress`: like `shard`, for PROGRESS;
-- `island`, `island_M`, `island_J`: arenas of a shard's islands, of their inertia and of their Jacobians in pieces of
-  four words; where those of an island start, its record says;
+- `island`, `island_M`, `island_J`, `island_H`: arenas of a shard's islands, of their inertia, of their Jacobians and of
+  their Hessians, the latter three in pieces of four words; the record of an island holds its addresses;
 - `pair_column` and `pair_shard`: like `column` and `shard`, for PAIR_COLUMNS;
-- `pair`, `slot`, `slice`: arenas of the geom pairs that the broadphase finds, of the contacts they may have, and of
+- `pair`, `slot`, `slice`: arenas of the geom pairs that the broadphase finds, of slots for their contacts, and of
   slices of pairs; those of a world start at `pair_adr[world]`, `slot_adr[world]` and `slice_adr[world]`.
 """
 
@@ -24,13 +25,14 @@ from typing import NamedTuple
 
 from simengine.model.table import PAIR_TYPES, resolve
 
-# Solver size classes: the most constraint rows of a world in the class. The last one has no bound: its rows stay in the
-# arena instead of a world's scratch.
+# Size classes of the solver: the most constraint rows of a world in each class. One more class has no bound; its rows
+# are stored in the arena instead of scratch.
 ROW_CLASSES: tuple[int, ...] = (0, 8, 16, 32, 64, 128)
 NUM_CLASSES = len(ROW_CLASSES) + 1
 
-# Columns that `collision` counts per world and `scan` adds up. The first two are sums (their scan gives addresses), the
-# others are 0 or 1 (their scan gives the list of worlds that have a one); `rows_bounded` is of all bounded classes.
+# Columns that `collision` counts per world and `scan` adds up. In the first two, the entries are numbers, and the scan
+# gives addresses. In the others they are 0 or 1, and the scan gives the list of worlds with a 1. `rows_bounded` is 1 in
+# all classes with a bound.
 COLUMNS: tuple[str, ...] = (
     "ncon",
     "nefc",
@@ -43,34 +45,36 @@ COLUMNS: tuple[str, ...] = (
 NUM_COLUMNS = len(COLUMNS)
 NUM_SUMS = 2
 
-# Islands are solved in classes by their dofs: dense problems, those of more dofs in a class of their own, and behind
-# them large islands, whose matrices stay sparse, for few lanes or for many. Columns that `islands` counts per world:
-# islands of each class, and pieces of four words of dense inertia, of Jacobians, and of the Hessians of large islands.
+# Islands are solved in size classes by their dofs: dense problems up to each bound; dense problems with more dofs; and
+# large and huge islands, which have sparse matrices and differ in their number of lanes. Columns that `islands` counts
+# per
+# world: the islands of each class, and the pieces of four words of dense inertia matrices, of Jacobians, and of the
+# Hessians of large islands.
 ISLAND_CLASSES: tuple[int, ...] = (8, 16, 32)
 LARGE_ISLANDS, HUGE_ISLANDS = len(ISLAND_CLASSES) + 1, len(ISLAND_CLASSES) + 2
 NUM_ISLAND_CLASSES = len(ISLAND_CLASSES) + 3
 MOST_LARGE_DOFS = 640
-"""Islands of more dofs are in the class HUGE_ISLANDS."""
+"""Most dofs of an island in the class LARGE_ISLANDS; larger ones are in HUGE_ISLANDS."""
 ISLAND_COLUMNS: tuple[str, ...] = (
     *(f"islands_{bound}" for bound in ISLAND_CLASSES),
     *("islands_more", "islands_large", "islands_huge", "island_M", "island_J", "island_H"),
 )
 ISLAND_RECORD, RECORD_ROWS, RECORD_BLOCKS = 12, 2, 9
-"""Words of an island's record, and the places of its numbers of rows and blocks."""
+"""Words of an island's record, and the indices of its numbers of rows and of blocks."""
 
-# Where pairs are found anew in every step: columns that `broadphase` counts per world, which are sums. Pairs are
-# entries of the arena, among them PAIR_SPARE that belong to no pair; a slice is a part of a world's pairs.
+# If pairs are found in every step: columns of numbers that `broadphase` counts per world. `pairs` are entries in the
+# arena, PAIR_SPARE of which belong to no pair; a slice is a part of a world's pairs.
 PAIR_COLUMNS: tuple[str, ...] = ("pairs", "slots", "slices")
 PAIR_SPARE = 16
 PAIRS_A_SLICE = 32
 NEAR = 8
-"""Pairs of a geom that the broadphase keeps; where it finds more, they are looked for again."""
+"""Pairs per geom that the broadphase stores; if a geom has more, find_pairs searches for them again."""
 
-# What is known of a shard whose steps are issued before their counts are known: whether its latest contacts and rows
-# are too many for their arenas, and how many evaluations had room for theirs.
+# Progress of a shard whose steps are issued before their counts are known: whether its latest contacts and rows exceed
+# the capacity of their arenas, and how many evaluations did not.
 PROGRESS: tuple[str, ...] = ("contacts_full", "rows_full", "contacts_passed", "rows_passed")
 
-# Columns of the spaces that have them.
+# The columns of each space that has columns.
 COLUMNS_OF: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("column", "shard"), COLUMNS),
     **dict.fromkeys(("pair_column", "pair_shard"), PAIR_COLUMNS),
@@ -80,13 +84,13 @@ COLUMNS_OF: dict[str, tuple[str, ...]] = {
 ISLAND_ARENAS: tuple[str, ...] = ("island", "island_M", "island_J", "island_H")
 PAIR_ARENAS: tuple[str, ...] = ("pair", "slot", "slice")
 
-# Where a world's part of an arena starts.
+# The field with the address of a world's part of an arena, by space.
 ADDRESS_OF: dict[str, str] = {
     **{"contact": "con_adr", "row": "efc_adr"},
     **{space: f"{space}_adr" for space in PAIR_ARENAS},
 }
 
-# Why a world was flagged, in the order of the codes in `world_status`; zero is healthy.
+# The reasons for which a world is flagged, in the order of the codes in `world_status`; zero is healthy.
 STATUS: tuple[str, ...] = ("healthy", "input", "acceleration", "solve", "integrate")
 
 
@@ -117,7 +121,7 @@ def _b(name: str, *dims: int | str, doc: str, kind: str = "real") -> Field:
     return Field(name, kind, dims, "block", doc)
 
 
-# What a solver reads and writes of dofs, rows and contacts, of which islands have their own.
+# Fields of dofs, rows and contacts that a solver reads or writes; islands have their own copies.
 ISLAND_DOF_FIELDS = ("qfrc_smooth", "qacc_smooth", "qacc_warmstart", "qacc", "qfrc_constraint")
 ISLAND_ROW_FIELDS = (
     *("efc_D", "efc_aref", "efc_type", "efc_id", "efc_frictionloss", "efc_force", "efc_jar", "efc_jv", "efc_weight"),
@@ -125,7 +129,7 @@ ISLAND_ROW_FIELDS = (
 )
 ISLAND_CONTACT_FIELDS = ("contact_efc_address",)
 
-# What contacts have of their own where there is no table of candidate pairs, in place of its fields `cand_*`.
+# Parameters of each contact if there is no table of candidate pairs; they replace its fields `cand_*`.
 CONTACT_PARAMETERS = tuple(
     f"contact_{name}"
     for name in ("geom1", "geom2", "condim", "rows", "friction", "solref", "solreffriction", "solimp", "margin")
@@ -179,27 +183,27 @@ _FIELDS: tuple[Field, ...] = (
     _w("act_dot", "na", doc="rate of the activations"),
     _w("actuator_force", "nu", doc="actuator forces in actuation space"),
     _w("qfrc_actuator", "nv", doc="actuator forces [N, N m]"),
-    _w("qfrc_smooth", "nv", doc="all forces but the constraints' [N, N m]"),
+    _w("qfrc_smooth", "nv", doc="all forces except constraint forces [N, N m]"),
     _w("qacc_smooth", "nv", doc="acceleration without constraints [m/s^2, rad/s^2]"),
     _w("energy", 2, doc="potential and kinetic energy [J]"),
-    # sensors and what only they need, of the first evaluation of a step
+    # sensors and fields that only they need, from the first evaluation of a step
     _w("subtree_linvel", "nbody", 3, doc="velocity of the subtree's centre of mass, world frame [m/s]"),
     _w("subtree_angmom", "nbody", 3, doc="angular momentum about the subtree's centre of mass [kg m^2/s]"),
     _w("cacc_bias", "nbody", 6, doc="cacc without qacc"),
-    _w("cacc", "nbody", 6, doc="com-based body acceleration, gravity being one of the world [rad/s^2, m/s^2]"),
+    _w("cacc", "nbody", 6, doc="com-based body acceleration, gravity included as that of the world [rad/s^2, m/s^2]"),
     _w("cfrc_int", "nbody", 6, doc="com-based force of the parent on each body, torque then force [N m, N]"),
-    _w("sensordata", "nsensordata", doc="what the sensors read, each in its own unit"),
+    _w("sensordata", "nsensordata", doc="readings of the sensors, each in its own unit"),
     # collision and counting
     _w("cand_adr", "ncand+1", doc="first contact of each candidate pair within its world", kind="int"),
     _w("ncon", doc="contacts of the world", kind="int"),
     _w("nefc", doc="constraint rows of the world", kind="int"),
-    Field("counts", "int", (), "column", "what COLUMNS name, per world"),
+    Field("counts", "int", (), "column", "the numbers that COLUMNS names, per world"),
     _w("con_adr", doc="first contact of the world in the contact arena", kind="int"),
     _w("efc_adr", doc="first row of the world in the row arena", kind="int"),
     Field("lists", "int", (), "column", "worlds with a one in each column, in ascending order"),
     Field("totals", "int", (NUM_COLUMNS,), "shard", "sum of each column, on the device"),
     Field("totals_host", "int", (NUM_COLUMNS,), "shard", "sum of each column, in memory the host can read"),
-    Field("progress", "int", (len(PROGRESS),), "progress", "what PROGRESS names, on the device"),
+    Field("progress", "int", (len(PROGRESS),), "progress", "the numbers that PROGRESS names, on the device"),
     Field("progress_host", "int", (len(PROGRESS),), "progress", "the same, in memory the host can read"),
     # contacts
     Field("contact_dist", "real", (), "contact", "distance, negative in penetration [m]"),
@@ -207,7 +211,7 @@ _FIELDS: tuple[Field, ...] = (
     Field("contact_frame", "real", (9,), "contact", "rows: normal from geom1 to geom2, two tangents"),
     Field("contact_cand", "int", (), "contact", "candidate pair"),
     Field("contact_efc_address", "int", (), "contact", "first row within the world, -1 in the gap"),
-    # parameters of contacts whose pairs are found anew in every step; contact_cand is then the contact's own number
+    # parameters of contacts whose pairs are found in every step; contact_cand is then the contact's own index
     Field("contact_geom1", "int", (), "contact", "geom with the lower type"),
     Field("contact_geom2", "int", (), "contact", "the other geom"),
     Field("contact_condim", "int", (), "contact", "contact dimension"),
@@ -235,39 +239,39 @@ _FIELDS: tuple[Field, ...] = (
     Field("efc_Y", "real", ("nvp",), "row", "PGS: J inv(L'), with qM = L L'; rows padded like those of efc_J"),
     Field("efc_b", "real", (), "row", "PGS: J qacc_smooth - aref, the residual without constraint forces"),
     Field("efc_diagAR", "real", (), "row", "PGS: diagonal of J inv(M) J' + R"),
-    Field("efc_before", "real", (), "row", "PGS: force before the latest sweep; ahead of the first what the row costs"),
+    Field("efc_before", "real", (), "row", "PGS: force before the latest sweep; before the first, the row's cost"),
     Field(
         "efc_island",
         "int",
         (),
         "row",
-        "PGS: lowest kinematic tree of the row's island; ntree + 1 for rows behind the first of a cone",
+        "PGS: lowest kinematic tree of the row's island; ntree + 1 for rows of a cone after its first",
     ),
     Field("efc_order", "int", (), "row", "PGS: rows by island, in the order of its latest sweep"),
     # solution
-    _w("qacc", "nv", doc="acceleration [m/s^2, rad/s^2]; after an RK4 step the mean that was integrated"),
+    _w("qacc", "nv", doc="acceleration [m/s^2, rad/s^2]; after an RK4 step the weighted mean that was integrated"),
     _w("qfrc_constraint", "nv", doc="constraint forces [N, N m]"),
     _w("solver_niter", doc="iterations of the solver", kind="int"),
     _w("cfrc_ext", "nbody", 6, doc="com-based external and contact force on each body, torque then force [N m, N]"),
-    # worlds solved island by island: inertia by blocks, rows by the blocks they touch
-    _b("qM_blocks", "nM", doc="joint-space inertia, block after block"),
+    # worlds solved island by island: block-diagonal inertia, rows over the blocks that they touch
+    _b("qM_blocks", "nM", doc="joint-space inertia, block by block"),
     _b("qLD_blocks", "nM", doc="lower Cholesky factors of the blocks"),
-    _b("damped_blocks", "nM", doc="lower Cholesky factors of the blocks with damping, of the Euler step"),
+    _b("damped_blocks", "nM", doc="lower Cholesky factors of the blocks with damping, for Euler integration"),
     Field("efc_J_blocks", "real", ("nJ",), "row", "Jacobian by the dofs of the blocks of the row"),
     Field("efc_block", "int", (2,), "row", "blocks that the row touches, the second -1 if there is one only"),
-    Field("efc_place", "int", (), "row", "row of the world when its rows are ordered by island"),
-    # islands: what is connected by rows, numbered by the first block; dofs and rows ordered by island
+    Field("efc_place", "int", (), "row", "index of the row when the world's rows are ordered by island"),
+    # islands: groups of blocks that rows connect, in the order of their first blocks; dofs and rows ordered by island
     _b("block_island", "nblock", doc="island of each block, -1 without rows", kind="int"),
-    _b("block_root", "nblock", doc="first block of those that rows connect with each", kind="int"),
-    _b("block_label", "nblock", doc="working: where the next root is found; 0 at roots with rows", kind="int"),
+    _b("block_root", "nblock", doc="first of the blocks that rows connect with each block", kind="int"),
+    _b("block_label", "nblock", doc="scratch: lowest root next to each root; 0 for roots with rows", kind="int"),
     _b("block_place", "nblock", doc="first dof of the block within its island", kind="int"),
     _b("block_index", "nblock", doc="number of the block within its island", kind="int"),
     _b("nisland", doc="islands of the world", kind="int"),
     _b("island_size", "nblock", 4, doc="dofs, rows and blocks of each island, and pieces of its Hessian", kind="int"),
     _b("island_first", "nblock", 3, doc="first dof, row and block of each island within the world", kind="int"),
     _b("island_index", "nblock", doc="record of each island", kind="int"),
-    Field("island_counts", "int", (), "island_column", "what ISLAND_COLUMNS name, per world"),
-    Field("island_adr", "int", (), "island_column", "sums of island_counts over the worlds before"),
+    Field("island_counts", "int", (), "island_column", "the numbers that ISLAND_COLUMNS names, per world"),
+    Field("island_adr", "int", (), "island_column", "sums of island_counts over the preceding worlds"),
     Field("island_totals", "int", (len(ISLAND_COLUMNS),), "island_shard", "sum of each column, on the device"),
     Field("island_totals_host", "int", (len(ISLAND_COLUMNS),), "island_shard", "the same, where the host can read it"),
     Field(
@@ -280,10 +284,10 @@ _FIELDS: tuple[Field, ...] = (
     Field("island_solver_niter", "int", (), "island", "iterations of the solver"),
     Field("island_qM", "real", (4,), "island_M", "inertia of the island, dense"),
     Field("island_qLD", "real", (4,), "island_M", "its Cholesky factor"),
-    Field("island_hessian", "real", (4,), "island_M", "room for a matrix of its size"),
+    Field("island_hessian", "real", (4,), "island_M", "scratch for a matrix of its size"),
     Field("island_efc_J", "real", (4,), "island_J", "Jacobian of the island, rows padded to a multiple of four"),
-    Field("island_efc_Y", "real", (4,), "island_J", "PGS: J inv(L') of the island, rows padded alike"),
-    # broadphase: geoms sorted by the cell of a grid in which the lower corner of their bounding box lies
+    Field("island_efc_Y", "real", (4,), "island_J", "PGS: J inv(L') of the island, rows padded in the same way"),
+    # broadphase: geoms sorted by the grid cell that contains the lower corner of their bounding box
     _b("geom_box", "ngeom", 6, doc="bounding box and margin, world frame: lower corner, upper corner [m]"),
     _b("grid_entry", f"ngeom+{PAIR_SPARE}", 2, doc="cell and geom, while they are sorted", kind="int"),
     _b("grid_sorted", f"ngeom+{PAIR_SPARE}", 2, doc="cell and geom, by cell and then by geom", kind="int"),
@@ -291,13 +295,13 @@ _FIELDS: tuple[Field, ...] = (
     _b(
         "grid_start",
         "ngrid+2",
-        doc="first place of each cell; large geoms come behind, then those that meet nothing",
+        doc="first index of each cell; large geoms come last but one, geoms that collide with nothing last",
         kind="int",
     ),
     _b("grid_box", "ngeom", 6, doc="geom_box in the order of grid_sorted [m]"),
-    _b("grid_found", "ngeom", doc="pairs that each place of grid_sorted finds", kind="int"),
-    _b("grid_near", "ngeom", NEAR, doc="the first geoms that each place finds", kind="int"),
-    Field("pair_counts", "int", (), "pair_column", "what PAIR_COLUMNS name, per world"),
+    _b("grid_found", "ngeom", doc="number of pairs that each entry of grid_sorted finds", kind="int"),
+    _b("grid_near", "ngeom", NEAR, doc="the first geoms that each entry of grid_sorted finds", kind="int"),
+    Field("pair_counts", "int", (), "pair_column", "the numbers that PAIR_COLUMNS names, per world"),
     Field("pair_totals", "int", (len(PAIR_COLUMNS),), "pair_shard", "sum of each column, on the device"),
     Field("pair_totals_host", "int", (len(PAIR_COLUMNS),), "pair_shard", "the same, where the host can read it"),
     _b("pair_adr", doc="first pair of the world in the arena of pairs", kind="int"),
@@ -305,7 +309,7 @@ _FIELDS: tuple[Field, ...] = (
     _b("slice_adr", doc="first slice of the world", kind="int"),
     _b("npair", doc="pairs of the world", kind="int"),
     Field(
-        "pair_entry", "int", (2,), "pair", "the geoms while they are sorted, or an explicit pair's number below zero"
+        "pair_entry", "int", (2,), "pair", "the geoms, while they are sorted; an explicit pair k is stored as -1 - k"
     ),
     Field("pair_sorted", "int", (2,), "pair", "the same, sorted"),
     Field("pair_counter", "int", (4,), "pair", "counts of the sorting"),
@@ -320,10 +324,10 @@ _FIELDS: tuple[Field, ...] = (
     Field("slot_frame", "real", (9,), "slot", "as contact_frame"),
     Field("slice_record", "int", (4,), "slice", "world, first pair within it, number of pairs, unused"),
     # large islands, with blocks, rows and dofs in the order of the islands
-    _b("island_blocks", "nblock", 6, doc="number, dofs and places in the Hessian and island_links", kind="int"),
-    _b("island_dof_block", "nv", doc="number within the island of the block of each dof", kind="int"),
-    _b("island_vectors", "nv", 8, doc="working vectors of the solver of large islands"),
-    Field("island_row_block", "int", (2,), "row", "blocks of the row, numbered within the island, or -1"),
+    _b("island_blocks", "nblock", 6, doc="number, dofs, and addresses in the Hessian and island_links", kind="int"),
+    _b("island_dof_block", "nv", doc="index within the island of the block of each dof", kind="int"),
+    _b("island_vectors", "nv", 8, doc="scratch vectors of the solver of large islands"),
+    Field("island_row_block", "int", (2,), "row", "blocks of the row, by their index within the island, or -1"),
     Field("island_runs", "int", (7,), "row", "runs of rows with the same blocks"),
     Field("island_links", "int", (8,), "row", "the runs of each block"),
     Field("island_hessian_blocks", "real", (4,), "island_H", "Hessian by blocks: see large.cuh"),
@@ -339,7 +343,7 @@ _FIELDS: tuple[Field, ...] = (
 
 
 def _of_island(field: Field) -> Field:
-    """The field in the order of the islands of a world."""
+    """The copy of a field in the order of the islands of a world."""
     space = "block" if field.space == "world" else field.space
     numbers = ", rows numbered within the island" if field.space == "contact" else " in the order of the islands"
     return field._replace(name=f"island_{field.name}", space=space, doc=field.name + numbers)
@@ -352,10 +356,10 @@ FIELDS: tuple[Field, ...] = (
 
 FIELD: dict[str, Field] = {f.name: f for f in FIELDS}
 
-# What MuJoCo takes from the first evaluation of a step, even where the integrator makes several.
+# Fields that MuJoCo takes from the first evaluation of a step, even if the integrator makes several.
 SENSED: frozenset[str] = frozenset({"subtree_linvel", "subtree_angmom", "cacc_bias", "cacc", "cfrc_int", "sensordata"})
 
-# What must survive from step to step, and what a user may set.
+# The fields that carry a simulation from step to step, and those that a user may set.
 INTEGRATION_STATE: tuple[str, ...] = (
     "qpos",
     "qvel",

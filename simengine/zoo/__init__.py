@@ -1,6 +1,6 @@
-"""Models of our own as MJCF: files, piles, and robots drawn at random, which may be mutated and bred.
+"""Models of this project as MJCF: files, piles, and random robots, which can be mutated.
 
-Nothing here needs the engine; what is made can be given to `simengine.load_model`, to MuJoCo, or to a file.
+Nothing here needs the engine. The MJCF can be passed to `simengine.load_model` or to MuJoCo, or written to a file.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from simengine.zoo.robots import Limb, Robot, Segment, random_robot
 __all__ = ["MODELS", "PILES", "Limb", "Robot", "Segment", "model_path", "pile_xml", "random_robot"]
 
 MODELS = ("grasp",)
-"""Models that are files: `grasp`, a hand of three fingers on a gantry, and a box to take up."""
+"""Models that are files: `grasp`, a hand with three fingers on a gantry, and a box to pick up."""
 
 
 def model_path(name: str) -> Path:
-    """The MJCF file of one of MODELS. Raises ValueError for another name."""
+    """The MJCF file of one of MODELS. Raises ValueError if the name is unknown."""
     if name not in MODELS:
         raise ValueError(f"the zoo has no model {name!r}; choose from {', '.join(MODELS)}")
     return Path(__file__).with_name(f"{name}.xml")

@@ -1,4 +1,4 @@
-"""Piles: free bodies above a bin, that fall into it and come to rest on each other."""
+"""Piles: free bodies above a bin, which fall into it and come to rest on each other."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _SHAPES = {
 PILES = (*_SHAPES, "mixed")
 """Kinds of piles."""
 
-_SPACING = 0.3  # distance of neighbours before they fall [m]
+_SPACING = 0.3  # initial distance of neighbours [m]
 
 
 def pile_xml(bodies: int, kind: str) -> str:
-    """MJCF of free bodies on a lattice in a bin, whose floor has about as many places as a face of a cube of them.
+    """MJCF of free bodies on a lattice above a bin; the bin's floor is about as large as a face of a cube of them.
 
     Args:
-        bodies: how many.
+        bodies: number of bodies.
         kind: one of PILES.
 
     Raises:
-        ValueError: another kind, or no bodies.
+        ValueError: the kind is unknown, or there are no bodies.
     """
     if kind not in PILES or bodies < 1:
         raise ValueError(f"there is no pile of {bodies} bodies of kind {kind!r}; choose from {', '.join(PILES)}")

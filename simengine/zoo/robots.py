@@ -1,8 +1,8 @@
-"""Articulated robots drawn at random: a torso with limbs of segments on hinges, each driven by a motor.
+"""Random articulated robots: a torso with limbs, whose segments are on hinges with a motor each.
 
-A `Robot` is a value: the genome of a body. `Robot.random` draws one, `mutated` changes one a little, `mjcf` writes it.
-All frames are the robot's own in its reference pose: x forward, y left, z up; bodies are not rotated in it, so that
-every vector below is a vector of the world there.
+A `Robot` is an immutable description of a body. `Robot.random` draws one, `mutated` returns a slightly changed one, and
+`mjcf` writes it. All vectors are in the robot's frame in its reference pose: x forward, y left, z up. Bodies are not
+rotated in that pose, so their axes are those of the world.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ Vector: TypeAlias = tuple[float, float, float]
 _AXES: dict[str, Vector] = {"roll": (1, 0, 0), "pitch": (0, 1, 0), "yaw": (0, 0, 1)}
 _TORSOS = ("sphere", "capsule", "box", "ellipsoid")
 _MIRROR = np.array([1.0, -1.0, 1.0])
-_CLEARANCE = 0.01  # [m] between the lowest point and the floor at the start
+_CLEARANCE = 0.01  # [m] initial distance of the lowest point from the floor
 _SIZES = {"length": (0.1, 0.4), "radius": (0.025, 0.06), "gear": (10.0, 60.0), "reach": (20.0, 80.0)}
-"""Ranges of a segment's numbers: lengths [m], gear [N m], reach of a joint to either side [degrees]."""
+"""Ranges of a segment's numbers: lengths [m], gear [N m], range of a joint to either side [degrees]."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A capsule behind one or two hinges.
+    """A capsule on one or two hinges.
 
     Attributes:
         direction: unit vector along the capsule in the reference pose.
         length, radius: of the capsule [m].
-        hinges: names of the axes it turns about: roll, pitch, yaw.
-        reach: how far each joint turns to either side [degrees].
+        hinges: names of the hinges' axes: roll, pitch, yaw.
+        reach: range of each joint to either side [degrees].
         gear: torque of each motor at control 1 [N m].
     """
 
@@ -48,9 +48,9 @@ class Limb:
     """A chain of segments.
 
     Attributes:
-        place: where it starts on the torso, in units of the torso's half sizes, each in [-1, 1].
-        segments: from the torso outwards.
-        mirrored: whether there is a second one, reflected to the other side (y to -y).
+        place: position on the torso, in units of the torso's half sizes, each in [-1, 1].
+        segments: the segments, from the torso outwards.
+        mirrored: whether there is a second limb, reflected to the other side (y to -y).
     """
 
     place: Vector
@@ -60,12 +60,12 @@ class Limb:
 
 @dataclass(frozen=True)
 class Robot:
-    """The plan of a body.
+    """The description of a robot.
 
     Attributes:
         torso: geom type of the torso: sphere, capsule, box or ellipsoid.
-        half: half sizes of the torso [m]; a sphere uses the first, a capsule lies along x with the second as radius.
-        limbs: at least one.
+        half: half sizes of the torso [m]; a sphere uses the first; a capsule lies along x and has the second as radius.
+        limbs: the limbs, at least one.
     """
 
     torso: str
@@ -77,9 +77,9 @@ class Robot:
         """Draw a robot.
 
         Args:
-            rng: where the numbers come from.
-            limbs: number of limbs, a mirrored pair counting as two; None draws 2 to 6.
-            segments: segments of each limb; None draws 1 to 3.
+            rng: random number generator.
+            limbs: number of limbs, where a mirrored pair counts as two; None draws 2 to 6.
+            segments: number of segments of each limb; None draws 1 to 3.
 
         Raises:
             ValueError: fewer than one limb or segment.
@@ -97,11 +97,11 @@ class Robot:
         return Robot(torso, (half[0], half[1], half[2]), tuple(grown))
 
     def mutated(self, rng: np.random.Generator, strength: float = 0.15) -> Robot:
-        """A robot with other proportions and, now and then, a limb more or less.
+        """A robot with other proportions and, sometimes, one limb more or less.
 
         Args:
-            rng: where the numbers come from.
-            strength: standard deviation of the change of each number, relative to it.
+            rng: random number generator.
+            strength: standard deviation of the relative change of each number.
         """
         limbs = [_varied_limb(rng, limb, strength) for limb in self.limbs]
         draw = rng.random()
@@ -115,16 +115,16 @@ class Robot:
 
     @property
     def num_actuators(self) -> int:
-        """Motors, one a hinge."""
+        """Number of motors, one per hinge."""
         return sum((1 + limb.mirrored) * sum(len(s.hinges) for s in limb.segments) for limb in self.limbs)
 
     def mjcf(self, name: str = "robot", *, timestep: float = 0.005, self_collisions: bool = False) -> str:
-        """The robot on a floor, standing just above it, as MJCF.
+        """MJCF of the robot, just above a floor.
 
         Args:
-            name: of the model.
-            timestep: of the simulation [s].
-            self_collisions: whether parts collide with each other as well as with the floor.
+            name: name of the model.
+            timestep: timestep of the simulation [s].
+            self_collisions: whether parts of the robot collide with each other, not only with the floor.
         """
         parts = list(self._written())
         bodies, motors = "".join(body for body, _ in parts), "".join(motor for _, motor in parts)
@@ -159,14 +159,14 @@ class Robot:
         return f'type="{self.torso}" size="{x:g} {y:g} {z:g}"'
 
     def _sides(self) -> Iterator[tuple[str, Limb, np.ndarray]]:
-        """Every limb and mirror image with its name and the factors of its vectors."""
+        """Every limb and mirror image, with its name and the factors on its vectors."""
         for index, limb in enumerate(self.limbs):
             yield f"limb{index}", limb, np.ones(3)
             if limb.mirrored:
                 yield f"limb{index}_mirror", limb, _MIRROR
 
     def _start(self, limb: Limb) -> np.ndarray:
-        """Where a limb starts, inside the torso, in the torso's frame [m]."""
+        """Position of a limb's first joint, inside the torso, in the torso's frame [m]."""
         extent = {"sphere": (self.half[0],) * 3, "capsule": (self.half[0], self.half[1], self.half[1])}
         return 0.7 * np.array(limb.place) * np.array(extent.get(self.torso, self.half))
 
@@ -190,7 +190,7 @@ class Robot:
                 end = segment.length * mirror * np.array(segment.direction)
                 opened += f'      <body name="{name}_{k}" pos="{_words(at)}">\n'
                 for hinge in segment.hinges:
-                    # reflection turns an axis around, so that both sides move alike under the same control
+                    # reflection reverses an axis, so that both sides move symmetrically under the same control
                     axis = -mirror * np.array(_AXES[hinge]) if mirror[1] < 0 else np.array(_AXES[hinge])
                     joint = f"{name}_{k}_{hinge}"
                     span = f"{-segment.reach:g} {segment.reach:g}"
@@ -203,11 +203,11 @@ class Robot:
 
 
 def random_robot(seed: int, **options: int | None) -> str:
-    """A random articulated robot as MJCF: the same seed gives the same robot, on every machine.
+    """A random articulated robot as MJCF. The same seed gives the same robot on every machine.
 
     Args:
-        seed: of the draw.
-        options: limbs and segments; see `Robot.random`.
+        seed: seed of the random numbers.
+        options: `limbs` and `segments`; see `Robot.random`.
     """
     return Robot.random(np.random.default_rng(seed), **options).mjcf(f"robot_{seed}")
 
@@ -226,7 +226,7 @@ def _unit(vector: np.ndarray) -> Vector:
 
 
 def _limb(rng: np.random.Generator, segments: int, mirrored: bool) -> Limb:
-    """A limb that goes outwards and then down; one that is not mirrored lies in the plane of symmetry."""
+    """A limb that goes outwards and then down; if it is not mirrored, it lies in the plane of symmetry."""
     side = rng.uniform(0.3, 1.0) if mirrored else 0.0
     place = (_round(rng.uniform(-1, 1)), _round(side), _round(rng.uniform(-0.5, 0.3)))
     chain = []

@@ -1,7 +1,7 @@
-"""Activations at the end of an evaluation of the dynamics.
+"""Activations after an evaluation of the dynamics.
 
-A kernel of its own, after the integrator: it leaves the activations of frozen worlds as they were at the start of the
-step, and simple models, which have none, do without it.
+The stage runs after the integrator, because it must know which worlds the integrator has frozen: their activations
+return to the start of the step. It has a kernel of its own, so that models without activations do not run it.
 """
 
 from simengine.physics.stage import Stage

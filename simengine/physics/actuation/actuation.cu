@@ -20,7 +20,7 @@ DEVICE void actuation(const Model& m, const real* qpos, const real* qvel, const 
     actuator_force[u] = force;
   }
   lane_sync();
-  // (3) sum over the actuators that act on each joint, in their order; the joint's own limit comes last
+  // (3) sum over the actuators that act on each joint, in their order, clamped to the joint's force range
   DOF_FOR(v, m.nv()) {
     const int j = m.dof_jntid()[v];
     real sum = 0;

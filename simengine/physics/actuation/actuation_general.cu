@@ -1,6 +1,6 @@
 // Actuators of every kind: MuJoCo documentation, "Computation", "Actuation model"; see actuators.cuh.
 
-// Force of actuator u after the limit of all forces on its tendon, which scales them together.
+// Force of actuator u after the force limit of its tendon, which scales all forces on the tendon by one factor.
 DEVICE real within_tendon_limit(const Model& m, int u, const real* force) {
   if (m.actuator_trntype()[u] != TRN_TENDON) return force[u];
   const int t = m.actuator_trnid()[2 * u];
@@ -29,13 +29,13 @@ DEVICE void actuation_general(const Model& m, const real* ctrl, const real* act,
     force[u] = m.actuator_disabled()[u] ? R(0.0) : full;
   }
   lane_sync();
-  // (3) within the range of its tendon, then its own
+  // (3) clamped to the force range of its tendon, then to its own
   LANE_FOR(u, m.nu()) {
     const real own = within_tendon_limit(m, u, force), *range = m.actuator_forcerange() + 2 * u;
     actuator_force[u] = m.actuator_forcelimited()[u] ? clamp_(own, range[0], range[1]) : own;
   }
   lane_sync();
-  // (4) generalised force, within the joint's range
+  // (4) generalised force, clamped to the joint's force range
   DOF_FOR(v, m.nv()) {
     const int j = m.dof_jntid()[v];
     real sum = 0;

@@ -41,18 +41,18 @@ def actuation_general(
     force = actuator_forces(m, signal, actuator_length, actuator_velocity)
     force = jnp.where(np.asarray(m.actuator_disabled, bool), 0.0, force)
 
-    # (3) within the ranges of the tendons, then their own
+    # (3) clamped to the force ranges of the tendons, then to their own
     force = _within_tendon_limits(m, force)
     force = clamped(force, m.actuator_forcelimited, m.actuator_forcerange)
 
-    # (4) generalised force, within the joints' ranges
+    # (4) generalised force, clamped to the joints' force ranges
     qfrc = matmul(force, actuator_moment)
     limited, bounds = np.asarray(m.jnt_actfrclimited)[m.dof_jntid], np.asarray(m.jnt_actfrcrange)[m.dof_jntid]
     return act_dot, force, clamped(qfrc, limited, bounds)
 
 
 def _within_tendon_limits(m: Any, force: jax.Array) -> jax.Array:
-    """Forces (nu,) with those on a tendon whose total is limited scaled together."""
+    """Forces (nu,) after the force limits of tendons; a limit scales all forces on its tendon by one factor."""
     limited = np.flatnonzero(m.tendon_actfrclimited)
     if not limited.size:
         return force

@@ -36,7 +36,7 @@ def actuation(m: Any, qpos: jax.Array, qvel: jax.Array, ctrl: jax.Array) -> tupl
     force = gain * ctrl + bias[:, 0] + bias[:, 1] * length + bias[:, 2] * velocity
     force = clamped(force, m.actuator_forcelimited, m.actuator_forcerange)
 
-    # (3) through the gears to the joints, within the joints' ranges
+    # (3) generalised force by the gears, clamped to the joints' force ranges
     qfrc = matmul(const(by_qvel.T, qvel), force)
     limited, bounds = np.asarray(m.jnt_actfrclimited)[m.dof_jntid], np.asarray(m.jnt_actfrcrange)[m.dof_jntid]
     return force, clamped(qfrc, limited, bounds)

@@ -1,6 +1,6 @@
-// Actuators: activation dynamics, gains and biases. MuJoCo documentation, "Computation", "Actuation model"; a muscle's
-// curves: "Modeling", "Muscle actuators". A muscle's length L counts from its operating range in units of its optimal
-// length, its velocity V in units of its largest.
+// Actuators: activation dynamics, gains and biases. MuJoCo documentation, "Computation", "Actuation model"; for the
+// curves of a muscle: "Modeling", "Muscles". L is a muscle's length in units of its optimal length, and V its velocity
+// in units of its largest shortening velocity.
 #pragma once
 
 #define ACTUATOR_PRM 9  // parameters of a gain or bias; a muscle's third one is its peak force
@@ -13,15 +13,15 @@ DEVICE real actuator_control(const Model& m, int u, const real* ctrl) {
 
 // ----------------------------------------------------------------------------------------------- activation dynamics
 
-// From 0 to 1 with two continuous derivatives.
+// Smooth step from 0 to 1 with two continuous derivatives.
 DEVICE real smooth_step(real x) {
   if (x <= 0) return 0;
   if (x >= 1) return 1;
   return x * x * x * (x * (R(6.0) * x - R(15.0)) + R(10.0));
 }
 
-// Excitation raises the activation faster than it falls; `prm` are both time constants and the width of the transition
-// from one to the other.
+// Rate of a muscle's activation, which rises faster than it falls. `prm` holds the two time constants and the width of
+// the transition from one to the other.
 DEVICE real muscle_rate(const real* prm, real ctrl, real act) {
   const real level = R(0.5) + R(1.5) * clamp_(act, R(0.0), R(1.0)), rise = clamp_(ctrl, R(0.0), R(1.0)) - act;
   const real up = prm[0] * level, down = divide_(prm[1], level), width = prm[2];
@@ -34,11 +34,11 @@ DEVICE real activation_rate(const Model& m, int u, real ctrl, real act) {
   switch (m.actuator_dyntype()[u]) {
     case DYN_INTEGRATOR: return ctrl;
     case DYN_MUSCLE: return muscle_rate(prm, ctrl, act);
-    default: return divide_(ctrl - act, max_(MJMINVAL, prm[0]));  // both filters
+    default: return divide_(ctrl - act, max_(MJMINVAL, prm[0]));  // filter and filterexact
   }
 }
 
-// Activation of actuator u after a time h at rate act_dot, within its range.
+// Activation of actuator u after a time h at rate act_dot, clamped to its range.
 DEVICE real next_activation(const Model& m, int u, real act, real act_dot, real h) {
   real step = h;
   if (m.actuator_dyntype()[u] == DYN_FILTEREXACT) {
@@ -52,7 +52,7 @@ DEVICE real next_activation(const Model& m, int u, real act, real act_dot, real 
 // --------------------------------------------------------------------------------------------------- gains and biases
 
 struct Muscle {
-  real unit, length, speed;  // optimal length, L, and velocity at which the muscle gives no force
+  real unit, length, speed;  // optimal length [m], L, and velocity at which the muscle gives no force
 };
 
 DEVICE Muscle muscle_of(const Model& m, int u, const real* prm, real length) {
@@ -61,7 +61,7 @@ DEVICE Muscle muscle_of(const Model& m, int u, const real* prm, real length) {
   return {unit, prm[0] + divide_(length - range[0], max_(MJMINVAL, unit)), max_(MJMINVAL, unit * prm[6])};
 }
 
-// Force by length: a bump of four parabolas between lmin and lmax with its top at 1.
+// Force-length curve: a bump of four parabolas between lmin and lmax, with its maximum at L = 1.
 DEVICE real muscle_bump(real L, real lmin, real lmax) {
   if (L < lmin || L > lmax) return 0;
   const real side = L <= 1 ? lmin : lmax, middle = R(0.5) * (R(1.0) + side);
@@ -70,7 +70,7 @@ DEVICE real muscle_bump(real L, real lmin, real lmax) {
   return abs_(L - side) <= abs_(middle - side) ? R(0.5) * outer * outer : R(1.0) - R(0.5) * inner * inner;
 }
 
-// Force by velocity, and its derivative: parabolas from V = -1 through (0, 1) to a plateau of fvmax.
+// Force-velocity curve and its derivative: parabolas from V = -1 through (0, 1) to a plateau of fvmax.
 DEVICE real muscle_by_velocity(real V, real fvmax, real* slope) {
   const real rise = fvmax - R(1.0);
   if (V <= -1 || V > rise) {
@@ -86,7 +86,7 @@ DEVICE real muscle_by_velocity(real V, real fvmax, real* slope) {
   return fvmax - left * (rise - V);
 }
 
-// Passive force of a stretched muscle: a parabola that goes on as a line.
+// Passive force of a stretched muscle: a parabola that continues as a line.
 DEVICE real muscle_passive(real L, real lmax, real fpmax) {
   if (L <= 1) return 0;
   const real width = R(0.5) * (lmax - R(1.0)), x = divide_(L - R(1.0), max_(MJMINVAL, width));
@@ -94,10 +94,10 @@ DEVICE real muscle_passive(real L, real lmax, real fpmax) {
 }
 
 struct ActuatorForce {
-  real force, slope;  // force before its range, and its derivative by the actuator's velocity
+  real force, slope;  // force before clamping, and its derivative with respect to the actuator's velocity
 };
 
-// Of the lengths that differ by full turns, the one nearest to the input of a servo of a rotation in space.
+// For a position servo on a spatial rotation: the length, modulo full turns, that is nearest to the servo's input.
 DEVICE real nearest_length(const Model& m, int u, real input, real length) {
   const real period = m.actuator_period()[u];
   return period > 0 ? fma_(period, floor_(divide_(input - length, period) + R(0.5)), length) : length;
@@ -131,7 +131,7 @@ DEVICE ActuatorForce force_of(const Model& m, int u, real input, real modulo_tur
   return out;
 }
 
-// What the gain of actuator u multiplies: the control, or the activation, which may be that at the end of the step.
+// What the gain of actuator u multiplies: the control, or the activation, at the end of the step if `actearly` is set.
 DEVICE real actuator_input(const Model& m, int u, const real* ctrl, const real* act, const real* act_dot) {
   const int a = m.actuator_actadr()[u];
   if (a < 0) return actuator_control(m, u, ctrl);

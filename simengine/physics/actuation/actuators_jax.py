@@ -1,8 +1,8 @@
 """Actuators in JAX: activation dynamics, gains and biases, for all actuators of a model at once.
 
-Source: MuJoCo, chapter "Computation", section "Actuation model"; a muscle's curves: chapter "Modeling", section "Muscle
-actuators". A muscle's length L counts from its operating range in units of its optimal length, its velocity V in units
-of its largest.
+Source: MuJoCo documentation, chapter "Computation", section "Actuation model"; for the curves of a muscle: chapter
+"Modeling", section "Muscles". L is a muscle's length in units of its optimal length, and V its velocity in units of its
+largest shortening velocity.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FIXED, AFFINE, MUSCLE = range(3)
 
 
 def clamped(x: jax.Array, limited: Any, bounds: Any) -> jax.Array:
-    """x (n,) within bounds (n, 2) where limited (n,)."""
+    """x (n,), clamped to bounds (n, 2) where limited (n,)."""
     limited = np.asarray(limited, bool)
     if not limited.any():
         return x
@@ -51,7 +51,7 @@ def activation_rate(m: Any, ctrl: jax.Array, act: jax.Array) -> jax.Array:
 
 
 def _muscle_rate(prm: np.ndarray, ctrl: jax.Array, act: jax.Array) -> jax.Array:
-    """Excitation raises the activation faster than it falls; prm (n, 3): both time constants and the width between."""
+    """Rates (n,) of muscle activations, which rise faster than they fall; prm (n, 3): two time constants, a width."""
     level = 0.5 + 1.5 * jnp.clip(act, 0.0, 1.0)
     rise = jnp.clip(ctrl, 0.0, 1.0) - act
     up, down = const(prm[:, 0], act) * level, const(prm[:, 1], act) / level
@@ -63,7 +63,7 @@ def _muscle_rate(prm: np.ndarray, ctrl: jax.Array, act: jax.Array) -> jax.Array:
 
 
 def next_activation(m: Any, act: jax.Array, act_dot: jax.Array) -> jax.Array:
-    """Activations (na,) after a time step at rates act_dot (na,), within their ranges."""
+    """Activations (na,) after a time step at rates act_dot (na,), clamped to their ranges."""
     u = np.asarray(m.act_actuatorid)
     h = float(m.opt_timestep)
     exact = np.asarray(m.actuator_dyntype)[u] == DYN_FILTEREXACT
@@ -81,7 +81,7 @@ def advance_activation(m: Any, act: jax.Array, act_dot: jax.Array) -> jax.Array:
 
 
 def actuator_input(m: Any, ctrl: jax.Array, act: jax.Array, act_dot: jax.Array) -> jax.Array:
-    """What the gains multiply (nu,): controls, or activations, at the end of the step where the actuator says so."""
+    """What the gains multiply (nu,): controls, or activations, at the end of the step where `actearly` is set."""
     if not m.na:
         return ctrl
     u = np.asarray(m.act_actuatorid)
@@ -93,9 +93,9 @@ def actuator_input(m: Any, ctrl: jax.Array, act: jax.Array, act_dot: jax.Array) 
 
 
 def actuator_forces(m: Any, signal: jax.Array, length: jax.Array, velocity: jax.Array) -> jax.Array:
-    """Forces (nu,) before their ranges, gain * signal + bias, for signals, lengths and velocities (nu,).
+    """Forces (nu,) before clamping, gain * signal + bias, for signals, lengths and velocities (nu,).
 
-    Their derivative by the velocity is `jax.jvp` of this.
+    `implicit_jax` takes their derivative with respect to the velocity by `jax.jvp`.
     """
     length = _nearest_length(m, signal, length)
     gain, bias = const(m.actuator_gainprm, length), const(m.actuator_biasprm, length)
@@ -114,7 +114,7 @@ def actuator_forces(m: Any, signal: jax.Array, length: jax.Array, velocity: jax.
 
 
 def _nearest_length(m: Any, signal: jax.Array, length: jax.Array) -> jax.Array:
-    """Of the lengths (nu,) that differ by full turns, those nearest to the signals of servos of rotations in space."""
+    """Lengths (nu,); for position servos on spatial rotations, modulo full turns the nearest to the servo's signal."""
     if not present(m.actuator_period).any():
         return length
     xp, period = tables(m.actuator_period)
@@ -125,7 +125,7 @@ def _nearest_length(m: Any, signal: jax.Array, length: jax.Array) -> jax.Array:
 
 
 def _muscle_length(m: Any, u: np.ndarray, prm: Any, length: jax.Array) -> tuple[jax.Array, Any]:
-    """L (n,) and the optimal lengths (n,)."""
+    """Normalised lengths L (n,) and optimal lengths (n,) [m]."""
     xp, prm, bounds = tables(prm, m.actuator_lengthrange[u])
     low, high = bounds.T
     unit = (high - low) / xp.maximum(MINVAL, prm[:, 1] - prm[:, 0])
@@ -140,7 +140,7 @@ def _muscle_gain(m: Any, u: np.ndarray, length: jax.Array, velocity: jax.Array) 
 
 
 def _bump(at: jax.Array, lmin: Any, lmax: Any) -> jax.Array:
-    """Force by length: four parabolas between lmin and lmax with their top at 1."""
+    """Force-length curve: a bump of four parabolas between lmin and lmax, with its maximum at L = 1."""
     side = jnp.where(at <= 1, const(lmin, at), const(lmax, at))
     half = jnp.maximum(0.5 * jnp.abs(1.0 - side), MINVAL)
     outer, inner = (at - side) / half, (1.0 - at) / half
@@ -150,7 +150,7 @@ def _bump(at: jax.Array, lmin: Any, lmax: Any) -> jax.Array:
 
 
 def _by_velocity(speed: jax.Array, fvmax: Any) -> jax.Array:
-    """Force by velocity: parabolas from V = -1 through (0, 1) to a plateau of fvmax."""
+    """Force-velocity curve: parabolas from V = -1 through (0, 1) to a plateau of fvmax."""
     rise = const(fvmax - 1.0, speed)
     left = (rise - speed) / jnp.maximum(rise, MINVAL)
     lengthening = jnp.where(speed <= rise, rise + 1.0 - left * (rise - speed), rise + 1.0)
@@ -158,7 +158,7 @@ def _by_velocity(speed: jax.Array, fvmax: Any) -> jax.Array:
 
 
 def _muscle_bias(m: Any, u: np.ndarray, length: jax.Array) -> jax.Array:
-    """Passive force of stretched muscles: a parabola that goes on as a line."""
+    """Passive force of stretched muscles: a parabola that continues as a line."""
     xp, prm = tables(m.actuator_biasprm[u])
     at, _ = _muscle_length(m, u, prm, length)
     x = jnp.maximum(at - 1.0, 0.0) / const(xp.maximum(MINVAL, 0.5 * (prm[:, 5] - 1.0)), at)

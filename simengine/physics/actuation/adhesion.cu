@@ -1,5 +1,5 @@
-// Transmission to the contacts of a body: MuJoCo documentation, "XML Reference", "actuator/adhesion". The force is
-// shared by all contacts of the body's geoms, also those without force, and pulls along their normals.
+// Transmission to the contacts of a body: MuJoCo documentation, "XML Reference", "actuator/adhesion". The force pulls
+// along the normals of all contacts of the body's geoms and is shared equally among them, those in the gap included.
 
 // Velocity at which contact k closes, per unit of the velocity of dof v.
 DEVICE real closing_speed(const Model& m, int k, int v, const real* subtree_com, const real* cdof,
@@ -18,7 +18,7 @@ DEVICE void adhesion(const Model& m, const real* qvel, const real* subtree_com, 
                      const real* contact_pos, const real* contact_frame, const int* contact_cand,
                      real* actuator_velocity, real* actuator_moment) {
   const int nv = m.nv();
-  // (1) moment: the mean over the contacts
+  // (1) moment: mean over the contacts
   LANE_FOR(e, m.nu() * nv) {
     const int u = e / nv, v = e % nv, b = m.actuator_trnid()[2 * u];
     if (m.actuator_trntype()[u] != TRN_BODY) continue;
@@ -33,7 +33,7 @@ DEVICE void adhesion(const Model& m, const real* qvel, const real* subtree_com, 
     actuator_moment[e] = number ? divide_(sum, R(1.0) * number) : R(0.0);
   }
   lane_sync();
-  // (2) velocity, which MuJoCo leaves at zero where nothing is driven
+  // (2) velocity, which MuJoCo leaves at zero for an actuator that moves nothing
   LANE_FOR(u, m.nu()) {
     if (m.actuator_trntype()[u] != TRN_BODY) continue;
     real velocity = 0;

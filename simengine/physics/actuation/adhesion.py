@@ -1,4 +1,4 @@
-"""Moments of actuators on the contacts of a body; they need the contacts, which other transmissions do without."""
+"""Moments of adhesion actuators; unlike those of other transmissions, they depend on the contacts."""
 
 from simengine.physics.stage import Stage
 

@@ -1,8 +1,8 @@
 // Lengths of the actuators and their derivatives: MuJoCo documentation, "Computation", "Actuation model",
-// "Transmission". Transmissions to sites are force vectors on two bodies; a dof's moment is the power of its axis
-// against those on the bodies it moves.
+// "Transmission". A transmission to sites exerts a force vector on each of two bodies. The moment of a dof is the dot
+// product of its motion axis with the force vectors on the bodies that it moves.
 
-// The gear of a rotation, given in the frame of the joint's parent, in that of its body; quat holds the rotation.
+// Rotate a gear from the frame of the joint's parent to that of its body; quat is the joint's rotation.
 DEVICE void gear_in_body(const real* quat, const real* gear, real* out) {
   real back[4] = {quat[0], -quat[1], -quat[2], -quat[3]};
   normalize4(back);
@@ -18,7 +18,7 @@ DEVICE real joint_length(const Model& m, int u, int j, const real* qpos) {
   for (int i = 0; i < 4; ++i) quat[i] = qpos[adr + i];
   normalize4(quat);
   quat_difference(turned, identity, quat);
-  return dot3(gear, turned);  // the rotation leaves its own axis where it is, so either frame gives the same
+  return dot3(gear, turned);  // the rotation leaves its own axis unchanged, so both frames give the same length
 }
 
 DEVICE real joint_moment(const Model& m, int u, int j, int v, const real* qpos) {
@@ -33,7 +33,7 @@ DEVICE real joint_moment(const Model& m, int u, int j, int v, const real* qpos) 
   return k == first ? turned[0] : k == first + 1 ? turned[1] : turned[2];
 }
 
-// Force vector about the com of its tree that acts on the body of site s: a force at the site, and a torque.
+// Com-based force vector on the body of site s, of a force at the site and a torque.
 DEVICE void site_wrench(const Model& m, int s, const real* force, const real* torque, const real* site_xpos,
                         const real* subtree_com, real* out) {
   const int root = m.body_rootid()[m.site_bodyid()[s]];
@@ -61,7 +61,7 @@ DEVICE real site_length(const Model& m, int u, const real* xquat, const real* su
   return dot3(force, offset) + dot3(gear + 3, turned);
 }
 
-// Slider-crank: length of the slider that a rod of fixed length holds to the crank's pin.
+// Slider-crank: position along the slider, which a rod of fixed length joins to the crank's pin.
 DEVICE real crank_length(const Model& m, int u, const real* subtree_com, const real* site_xpos, const real* site_xmat,
                          real* wrench) {
   const int pin = m.actuator_trnid()[2 * u], slider = m.actuator_trnid()[2 * u + 1];
@@ -70,7 +70,7 @@ DEVICE real crank_length(const Model& m, int u, const real* subtree_com, const r
   mat_col(axis, site_xmat + 9 * slider, 2);
   for (int i = 0; i < 3; ++i) offset[i] = site_xpos[3 * pin + i] - site_xpos[3 * slider + i];
   const real along = dot3(offset, axis), square = along * along + rod * rod - dot3(offset, offset);
-  // a rod that is too short counts as none
+  // a rod too short to reach the pin counts as none
   const real reach = square > 0 ? sqrt_(square) : R(0.0), inverse = square > 0 ? reciprocal_(reach) : R(0.0);
   const real share = gear * (R(1.0) - along * inverse);
   for (int i = 0; i < 3; ++i) {
@@ -84,7 +84,7 @@ DEVICE real crank_length(const Model& m, int u, const real* subtree_com, const r
   return gear * (along - reach);
 }
 
-// Moment of a transmission to sites about dof v; dofs that move both a site and its reference site change nothing.
+// Moment of dof v for a transmission to sites. A dof that moves both the site and its reference site has none.
 DEVICE real site_moment(const Model& m, int u, int v, const real* cdof, const real* wrench) {
   const int other = m.actuator_trnid()[2 * u + 1];
   const bool first = moves(m, v, m.site_bodyid()[m.actuator_trnid()[2 * u]]);
@@ -98,7 +98,7 @@ DEVICE void transmission(const Model& m, const real* qpos, const real* qvel, con
                          const real* ten_J, real* actuator_length, real* actuator_velocity, real* actuator_moment,
                          real* wrench) {
   const int nv = m.nv();
-  // (1) lengths, and what sites are pulled with
+  // (1) lengths, and the force vectors at sites
   LANE_FOR(u, m.nu()) {
     const int type = m.actuator_trntype()[u], id = m.actuator_trnid()[2 * u];
     real length;
@@ -107,7 +107,7 @@ DEVICE void transmission(const Model& m, const real* qpos, const real* qvel, con
     } else if (type == TRN_SLIDERCRANK) {
       length = crank_length(m, u, subtree_com, site_xpos, site_xmat, wrench + 12 * u);
     } else if (type == TRN_BODY) {
-      length = 0;  // its moment needs the contacts, see adhesion.cu
+      length = 0;  // an adhesion actuator; its moment needs the contacts, see adhesion.cu
     } else if (type == TRN_TENDON) {
       length = m.actuator_gear()[6 * u] * ten_length[id];
     } else {
@@ -116,7 +116,7 @@ DEVICE void transmission(const Model& m, const real* qpos, const real* qvel, con
     actuator_length[u] = length;
   }
   lane_sync();
-  // (2) their derivatives by the velocities
+  // (2) moments: derivatives of the lengths with respect to the velocities
   LANE_FOR(e, m.nu() * nv) {
     const int u = e / nv, v = e % nv, type = m.actuator_trntype()[u], id = m.actuator_trnid()[2 * u];
     real value;
@@ -132,7 +132,7 @@ DEVICE void transmission(const Model& m, const real* qpos, const real* qvel, con
     actuator_moment[e] = value;
   }
   lane_sync();
-  // (3) velocities, which MuJoCo leaves at zero where nothing is driven
+  // (3) velocities, which MuJoCo leaves at zero for an actuator that moves nothing
   LANE_FOR(u, m.nu()) {
     real velocity = 0;
     ROLLED for (int v = 0; v < nv; ++v) velocity = fma_(actuator_moment[u * nv + v], qvel[v], velocity);

@@ -1,7 +1,7 @@
 """Transmissions in JAX, for one world: lengths of the actuators and their derivatives, as after mj_transmission.
 
-A transmission to sites is a force vector on each of two bodies; a dof's moment is the power of its axis against those
-on the bodies it moves.
+A transmission to sites exerts a force vector on each of two bodies. The moment of a dof is the dot product of its
+motion axis with the force vectors on the bodies that it moves.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def transmission(
         nonlocal length, moment
         length, moment = length.at[u].set(found[0]), moment.at[u].set(found[1])
 
-    # (1) lengths and (2) their derivatives by the velocities, kind by kind
+    # (1) lengths and (2) moments, one type of transmission after another
     on_joint = np.flatnonzero((kind == TRN_JOINT) | (kind == TRN_JOINTINPARENT))
     for group in _joints_by_type(m, on_joint):
         put(group, _joint(m, group, qpos))
@@ -65,19 +65,19 @@ def transmission(
     if crank.size:
         put(crank, _crank(m, crank, subtree_com, cdof, site_xpos, site_xmat))
 
-    # (3) velocities, which MuJoCo leaves at zero where nothing is driven
+    # (3) velocities, which MuJoCo leaves at zero for an actuator that moves nothing
     velocity = matmul(moment, qvel) if m.opt_actuation else jnp.zeros_like(length)
     return length, velocity, moment
 
 
 def _joints_by_type(m: Any, u: np.ndarray) -> list[np.ndarray]:
-    """Actuators on joints, those whose joints are of one kind together: scalar, ball, free."""
+    """Actuators on joints, grouped by the type of joint: scalar, ball, free."""
     kind = np.minimum(np.asarray(m.jnt_type)[np.asarray(m.actuator_trnid)[u, 0]], tree.SLIDE)
     return [u[kind == k] for k in (tree.SLIDE, tree.BALL, tree.FREE) if (kind == k).any()]
 
 
 def _joint(m: Any, u: np.ndarray, qpos: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Length and moments of actuators on joints of one kind."""
+    """Length and moments of actuators on joints of one type."""
     joint = np.asarray(m.actuator_trnid)[u, 0]
     adr, dof = np.asarray(m.jnt_qposadr)[joint], np.asarray(m.jnt_dofadr)[joint]
     kind, gear = int(m.jnt_type[joint[0]]), const(m.actuator_gear[u], qpos)
@@ -95,14 +95,14 @@ def _joint(m: Any, u: np.ndarray, qpos: jax.Array) -> tuple[jax.Array, jax.Array
 
 
 def _moves(m: Any, site: np.ndarray) -> np.ndarray:
-    """(n, nv) bool: the dof moves the site; nothing moves site -1."""
+    """(n, nv) bool: whether the dof moves the site; no dof moves site -1, which means none."""
     return tree.body_dofs(m)[np.asarray(m.site_bodyid)[site]] & (site >= 0)[:, None]
 
 
 def _wrench(
     m: Any, site: np.ndarray, force: jax.Array, torque: jax.Array, site_xpos: jax.Array, subtree_com: jax.Array
 ) -> jax.Array:
-    """Force vectors (n, 6) about the com of the sites' trees of forces at the sites and torques."""
+    """Com-based force vectors (n, 6) of forces at the sites and torques."""
     com = subtree_com[np.asarray(m.body_rootid)[np.asarray(m.site_bodyid)[site]]]
     wrench = wrench_about(com, site_xpos[site], force)
     return wrench + jnp.concatenate([torque, jnp.zeros_like(torque)], axis=-1)
@@ -124,7 +124,7 @@ def _site(
     gear = const(m.actuator_gear[u], cdof)
     force, torque = (matmul(frame, part[:, :, None])[:, :, 0] for part in (gear[:, :3], gear[:, 3:]))
     onto, back = (_wrench(m, s, force, torque, site_xpos, subtree_com) for s in (site, ref))
-    # dofs that move both sites change nothing
+    # a dof that moves both sites has no moment
     moved, counter = _moves(m, site), _moves(m, ref)
     moment = matmul(onto, cdof.T) * const(moved & ~counter, cdof) - matmul(back, cdof.T) * const(counter & ~moved, cdof)
     quats = quaternion.mul(xquat[np.asarray(m.site_bodyid)], const(m.site_quat, cdof))
@@ -136,7 +136,10 @@ def _site(
 def _crank(
     m: Any, u: np.ndarray, subtree_com: jax.Array, cdof: jax.Array, site_xpos: jax.Array, site_xmat: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Length of the slider that a rod of fixed length holds to the crank's pin; a rod too short counts as none."""
+    """Position along the slider, which a rod of fixed length joins to the crank's pin.
+
+    A rod too short to reach the pin counts as none.
+    """
     pin, slider = np.asarray(m.actuator_trnid)[u].T
     gear, rod = const(m.actuator_gear[u, 0], cdof), const(m.actuator_cranklength[u], cdof)
     axis, offset = site_xmat[slider][:, 2::3], site_xpos[pin] - site_xpos[slider]

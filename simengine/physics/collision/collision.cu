@@ -1,4 +1,4 @@
-// Counting for models whose pair types are all light; see counting.cuh.
+// Counting for models with light pair types only; see counting.cuh.
 DEVICE void collision(const Model& m, const real* qpos, const real* geom_xpos, const real* geom_xmat,
                       const int* world_status, int* cand_adr, int* ncon, int* nefc, int* counts, int shard_size) {
   count_contacts<collide_light, MAX_LIGHT_CONTACTS, false>(m, qpos, 0, geom_xpos, geom_xmat, world_status, cand_adr,

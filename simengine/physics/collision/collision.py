@@ -1,7 +1,8 @@
 """Broadphase and counting of contacts and constraint rows.
 
-Two stages of the same work: `collision` knows the light pair types only, and the rows of limits and contacts, so that
-simple models do not pay for code they never run; `collision_general` knows all.
+`collision` handles light pair types (see `simengine.model.table`) and the rows of limits and contacts.
+`collision_general` handles every pair type and every type of row. There are two stages because more code costs
+registers and instruction fetches even in models that never run it.
 """
 
 from dataclasses import replace

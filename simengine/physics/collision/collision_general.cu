@@ -1,4 +1,4 @@
-// Counting for models with any pair type and any kind of row; see counting.cuh.
+// Counting for models with any pair type and any type of row; see counting.cuh.
 DEVICE void collision_general(const Model& m, const real* qpos, const int* eq_active, const real* ten_length,
                           const real* geom_xpos, const real* geom_xmat, const int* world_status, int* cand_adr,
                           int* ncon, int* nefc, int* counts, int shard_size) {

@@ -1,4 +1,4 @@
-// Contacts: the record a narrowphase fills, its frame, and the loops every pair type shares.
+// Contacts: the record that a narrowphase fills, its frame, and the loops that all pair types share.
 #pragma once
 
 struct Contact {
@@ -7,7 +7,8 @@ struct Contact {
   real frame[9];
 };
 
-// Complete a frame whose first row is the normal and whose second is a wish for the tangent or zero: mju_makeFrame.
+// Complete a frame whose first row is the normal, and whose second row is a preferred tangent or zero: MuJoCo's
+// mju_makeFrame.
 DEVICE void make_frame(real* frame) {
   real* y = frame + 3;
   if (sqrt_(dot3(y, y)) < R(0.5)) {
@@ -22,7 +23,7 @@ DEVICE void make_frame(real* frame) {
   cross3(frame + 6, frame, y);
 }
 
-// A point at a signed distance from a plane.
+// Contact of a plane with a point at the signed distance `dist` from it.
 DEVICE void plane_contact(const real* normal, const real* point, real dist, Contact* out) {
   out->dist = dist;
   for (int i = 0; i < 3; ++i) {
@@ -33,7 +34,8 @@ DEVICE void plane_contact(const real* normal, const real* point, real dist, Cont
   make_frame(out->frame);
 }
 
-// Takes the part along a unit vector out of another one that is across it but for rounding, if that is more than usual.
+// `unit` is perpendicular to `axis` up to rounding errors; remove its component along the axis if that is more than
+// normal rounding.
 DEVICE void put_across(real* unit, const real* axis) {
   const real along = dot3(unit, axis);
   if (!(abs_(along) > 4 * REAL_EPS)) return;
@@ -41,9 +43,10 @@ DEVICE void put_across(real* unit, const real* axis) {
   normalize3(unit);
 }
 
-// Two spheres, or the nearest points of two rounded segments; axis1 and axis2 decide the normal of coinciding centres.
-// An inner point of a segment lies across its axis: where the points almost meet, the axis says more about the normal
-// than their difference, which is rounded. Both axes leave it to say only to which side it points.
+// Contact of two spheres, which may be those at the nearest points of two capsules. If the centres coincide, axis1 and
+// axis2 decide the normal. inner1 and inner2 say that a centre is not at the end of its capsule's segment, so that the
+// normal is perpendicular to the segment. Where the centres are close, the axis is more accurate than their difference,
+// which has rounding errors. With two such axes, the difference only decides the sign of the normal.
 DEVICE int sphere_contact(const real* pos1, real radius1, const real* pos2, real radius2, const real* axis1,
                           const real* axis2, bool inner1, bool inner2, real margin, Contact* out) {
   real normal[3];
@@ -51,7 +54,7 @@ DEVICE int sphere_contact(const real* pos1, real radius1, const real* pos2, real
   const real centres = normalize3(normal);
   const real dist = centres - (radius1 + radius2);
   if (dist > margin) return 0;
-  // axes of planar mechanisms cross exactly, and the rounding of their positions must not choose the normal
+  // in planar mechanisms axes intersect exactly, and the rounding of their positions must not decide the normal
   real extent = 0;
   for (int i = 0; i < 3; ++i) extent = max_(extent, max_(abs_(pos1[i]), abs_(pos2[i])));
   extent += radius1 + radius2;
@@ -76,7 +79,7 @@ DEVICE int sphere_contact(const real* pos1, real radius1, const real* pos2, real
   return 1;
 }
 
-// Geometry of a pair of geoms, as its narrowphase needs it.
+// The geometry of a pair of geoms that a narrowphase reads.
 struct Pair {
   const real *pos1, *mat1, *size1, *pos2, *mat2, *size2;
   const Model* model;
@@ -89,7 +92,7 @@ DEVICE Pair pair_of(const Model& m, int g1, int g2, const real* geom_xpos, const
           &m,                 g1,                 g2};
 }
 
-// The same of a candidate pair.
+// The same for candidate pair c.
 DEVICE Pair pair_of(const Model& m, int c, const real* geom_xpos, const real* geom_xmat) {
   return pair_of(m, m.cand_geom1()[c], m.cand_geom2()[c], geom_xpos, geom_xmat);
 }
@@ -99,12 +102,12 @@ DEVICE real detection_margin(const Model& m, int c) { return m.cand_margin()[c] 
 
 typedef int (*CollideFunction)(const Pair&, real, Contact*);
 
-// Where the contacts of a world go.
+// The arrays that receive the contacts of a world.
 struct ContactFields {
   real *dist, *pos, *frame;
   int* cand;
 
-  // Contacts of candidate pair c, from number `first` on.
+  // Store the contacts of candidate pair c, from index `first` on.
   DEVICE_METHOD void put(int first, const Contact* found, int number, int c) const {
     for (int k = 0; k < number; ++k) {
       dist[first + k] = found[k].dist;
@@ -115,7 +118,7 @@ struct ContactFields {
   }
 };
 
-// Fill the contacts of every touching pair of one type, at most MOST a pair, at the places that counting gave them.
+// Write the contacts of every touching pair of one type, at most MOST per pair, at the addresses from counting.
 template <CollideFunction COLLIDE, int MOST>
 DEVICE void fill_contacts(const Model& m, int type, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,
                           real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
@@ -130,5 +133,5 @@ DEVICE void fill_contacts(const Model& m, int type, const real* geom_xpos, const
   lane_sync();
 }
 
-// Constraint rows of a contact of pair c.
+// Number of constraint rows per contact of candidate pair c.
 DEVICE int rows_of(const Model& m, int c) { return m.cand_rows()[c]; }

@@ -21,8 +21,8 @@ def make_frame(normal: jax.Array, tangent: jax.Array | None = None) -> jax.Array
 
     Args:
         normal: (..., 3) unit vector.
-        tangent: (..., 3) direction whose part across the normal becomes the second row; without it, the world's y axis
-            is taken, or its z axis where the normal is within 60 degrees of y.
+        tangent: (..., 3) direction whose component perpendicular to the normal becomes the second row; without it, the
+            world's y axis is used, or its z axis where the normal is within 60 degrees of y.
     """
     if tangent is None:
         y = normal[..., 1:2]
@@ -52,16 +52,17 @@ def spheres(
     """Contact of two spheres: dist (...), pos (..., 3), normal (..., 3).
 
     Args:
-        pos1, radius1, axis1, pos2, radius2, axis2: centres (..., 3) [m], radii (...) [m], and axes (..., 3), whose
-            vector product is the normal where the centres coincide to rounding (the x axis where the axes are parallel
-            too).
-        inner1, inner2: (...) bool: a centre is an inner point of a segment along its axis, and so lies across it.
-            Where the points almost meet, the axis says more about the normal than their difference, which is rounded.
-            Both axes leave it to say only to which side it points.
+        pos1, radius1, axis1, pos2, radius2, axis2: centres (..., 3) [m], radii (...) [m], and axes (..., 3). The cross
+            product of the axes is the normal where the centres coincide up to rounding, or the x axis if the axes are
+            parallel.
+        inner1, inner2: (...) bool: whether a centre is an inner point of a capsule's segment along the axis, so that
+            the normal is perpendicular to it. Where the centres are close, the axis is more accurate than their
+            difference, which has rounding errors. With two such axes, the difference only decides the sign of the
+            normal.
     """
     fallback = cross(axis1, axis2)
     fallback, sine = normalize(fallback, _x_axis(fallback))
-    # axes of planar mechanisms cross exactly, and the rounding of their positions must not choose the normal
+    # in planar mechanisms axes intersect exactly, and the rounding of their positions must not decide the normal
     extent = jnp.maximum(jnp.abs(pos1).max(axis=-1), jnp.abs(pos2).max(axis=-1)) + radius1 + radius2
     least = 16.0 * jnp.finfo(pos1.dtype).eps * extent
     normal, distance = normalize(pos2 - pos1, fallback, least)
@@ -78,7 +79,7 @@ def spheres(
 
 
 def _across(unit: jax.Array, axis: jax.Array) -> jax.Array:
-    """Unit vectors (..., 3) without the part along others that they are across but for rounding."""
+    """Unit vectors (..., 3), perpendicular to `axis` up to rounding errors, without their component along it."""
     part, _ = normalize(unit - dot(unit, axis)[..., None] * axis, unit, 0.5)
     return part
 

@@ -1,4 +1,4 @@
-// Counting that keeps the contacts it finds, for models whose pair types are all light; see counting.cuh.
+// Counting that also stores the contacts it finds, for models with light pair types only; see counting.cuh.
 DEVICE void contacts(const Model& m, const real* qpos, const real* geom_xpos, const real* geom_xmat,
                      const int* world_status, int* ncon, int* nefc, int* counts, real* contact_dist, real* contact_pos,
                      real* contact_frame, int* contact_cand, int shard_size) {

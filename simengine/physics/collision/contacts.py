@@ -1,6 +1,6 @@
-"""Broadphase, counting, and the contacts themselves, for a kernel that knows where its world's contacts go.
+"""Broadphase, counting, and the contacts themselves, for a kernel that knows where the contacts of its world go.
 
-`contacts` knows the light pair types, and `contacts_plain` also the plain ones among the heavy.
+`contacts` handles light pair types; `contacts_plain` also handles the plain ones among the heavy types.
 """
 
 from dataclasses import replace

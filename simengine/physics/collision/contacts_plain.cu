@@ -1,4 +1,4 @@
-// The same for models that have plain pair types too.
+// The same as contacts.cu, for models that also have plain pair types.
 DEVICE void contacts_plain(const Model& m, const real* qpos, const real* geom_xpos, const real* geom_xmat,
                            const int* world_status, int* ncon, int* nefc, int* counts, real* contact_dist,
                            real* contact_pos, real* contact_frame, int* contact_cand, int shard_size) {

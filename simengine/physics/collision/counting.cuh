@@ -1,9 +1,9 @@
-// Broadphase and counting, for whatever pair types COLLIDE knows: which candidate pairs touch, how many contacts and
-// constraint rows each world will have, and which pair types and solver size class it needs. Nothing is written to an
-// arena before these counts are known.
+// Broadphase and counting, for the pair types that COLLIDE handles: which candidate pairs touch, how many contacts and
+// constraint rows each world has, and which pair types and solver size class it needs. The counts come first, because
+// the arenas must be large enough before anything is written to them.
 #pragma once
 
-// Bounding spheres of geoms whose contacts are listed from a distance `margin` on: MuJoCo's mj_filterSphere.
+// Whether the bounding spheres of two geoms are farther apart than `margin`: MuJoCo's mj_filterSphere.
 DEVICE bool spheres_apart(const Model& m, int g1, int g2, real margin, const real* geom_xpos, const real* geom_xmat) {
   real offset[3];
   for (int i = 0; i < 3; ++i) offset[i] = geom_xpos[3 * g2 + i] - geom_xpos[3 * g1 + i];
@@ -16,8 +16,8 @@ DEVICE bool spheres_apart(const Model& m, int g1, int g2, real margin, const rea
   return dot3(offset, offset) > reach * reach;
 }
 
-// Whether a face of either geom's bounding box separates the two, which the narrowphase of heavy types would take long
-// to find out (Gottschalk, Lin and Manocha, OBBTree, 1996, without the axes across edges).
+// Whether a face of either geom's bounding box separates the two geoms (Gottschalk, Lin and Manocha, OBBTree, 1996,
+// without the cross products of edges). It is cheaper than the narrowphase of heavy pair types.
 DEVICE bool boxes_apart(const Model& m, int g1, int g2, real margin, const real* geom_xpos, const real* geom_xmat) {
   const int geom[2] = {g1, g2};
   if (m.geom_type()[geom[0]] == GEOM_PLANE) return false;
@@ -43,7 +43,7 @@ DEVICE bool boxes_apart(const Model& m, int g1, int g2, real margin, const real*
   return false;
 }
 
-// The same of a candidate pair.
+// The same for candidate pair c.
 DEVICE bool spheres_apart(const Model& m, int c, const real* geom_xpos, const real* geom_xmat) {
   return spheres_apart(m, m.cand_geom1()[c], m.cand_geom2()[c], detection_margin(m, c), geom_xpos, geom_xmat);
 }
@@ -51,14 +51,15 @@ DEVICE bool boxes_apart(const Model& m, int c, const real* geom_xpos, const real
   return boxes_apart(m, m.cand_geom1()[c], m.cand_geom2()[c], detection_margin(m, c), geom_xpos, geom_xmat);
 }
 
-// Contacts of a pair of the given type; returns their number.
+// Computes the contacts of a pair of the given type; returns their number.
 typedef int (*CollideAny)(int, const Pair&, real, Contact*);
 
-// Contacts of a candidate pair that all lanes count together; the lane's share of the rows they add to the last one.
+// Number of contacts of a candidate pair that all lanes count together. The last argument receives the lane's share of
+// the rows of these contacts.
 typedef int (*CountTogether)(const Model&, int, const real*, const real*, int*);
 
-// Adds up to a lane's contacts and rows those of its pair among the LANES from `base` on, where lanes share the work on
-// them.
+// For the LANES candidate pairs from `base` on: count the contacts of those whose work the lanes share. Lane k receives
+// the number of contacts of its pair, base + k.
 template <CountTogether COUNT>
 DEVICE void count_shared(const Model& m, int base, int ncand, const real* geom_xpos, const real* geom_xmat, int* number,
                          int* rows) {
@@ -73,7 +74,7 @@ DEVICE void count_shared(const Model& m, int base, int ncand, const real* geom_x
   }
 }
 
-// Contacts of a candidate pair; rows receives how many constraint rows they add.
+// Number of contacts of a candidate pair; `rows` receives the number of their constraint rows.
 template <CollideAny COLLIDE, bool HEAVY>
 DEVICE int count_pair(const Model& m, int c, const real* geom_xpos, const real* geom_xmat, Contact* found, int* rows) {
   *rows = 0;
@@ -90,14 +91,15 @@ DEVICE int size_class(int nefc) {
   return index;
 }
 
-// Rows that every lane counts of the equalities that are active, and of friction losses.
+// The lane's share of the rows of active equalities and of friction losses.
 DEVICE int standing_rows(const Model& m, const int* eq_active) {
   int rows = lane() == 0 ? m.nfriction() : 0;
   LANE_FOR(e, m.neq()) rows += eq_active[e] ? m.eq_rows()[e] : 0;
   return rows;
 }
 
-// A world's counts, given its contacts and the lane's share of their rows and of their pairs' types, a bit each.
+// Write a world's counts, given the number of its contacts, and the lane's share of their rows and of the pair types
+// that occur, with one bit per type.
 DEVICE void store_counts(const Model& m, const real* qpos, const real* ten_length, bool healthy, int contacts, int rows,
                          int types, int* ncon, int* nefc, int* counts, int shard_size) {
   // (2) active limits
@@ -107,7 +109,7 @@ DEVICE void store_counts(const Model& m, const real* qpos, const real* ten_lengt
   }
   rows = lane_sum_int(rows);
   types = lane_or(types);
-  // (3) the world's entries in the columns
+  // (3) the world's entry in each column of counts
   const int row_class = size_class(rows);
   LANE_FOR(column, NUM_COLUMNS) {
     int value = column == 0 ? contacts : rows;
@@ -123,7 +125,7 @@ DEVICE void store_counts(const Model& m, const real* qpos, const real* ten_lengt
   }
 }
 
-// Contacts of the worlds of a shard before one of them, and of all; `counts` is the column of the contacts.
+// Number of contacts of the worlds of a shard before world `place`, and of all its worlds; `counts` is their column.
 DEVICE int contacts_before(const int* counts, int place, int number, int* all) {
   int before = 0, total = 0;
   LANE_FOR(k, number) {
@@ -134,8 +136,9 @@ DEVICE int contacts_before(const int* counts, int place, int number, int* all) {
   return lane_sum_int(before);
 }
 
-// HEAVY says whether there may be heavy pairs; without TOGETHER none that lanes share. `standing` is how many rows a
-// lane adds to those of contacts and limits. `cand_adr` and `keep` may be null: `keep` receives the contacts.
+// HEAVY says whether there may be pairs of heavy types. TOGETHER counts the pairs whose work the lanes share; it may be
+// null if there are none. `standing` is the lane's share of the rows of equalities and friction losses. `cand_adr` may
+// be null. `keep` may be null; otherwise it receives the contacts.
 template <CollideAny COLLIDE, int MOST, bool HEAVY, CountTogether TOGETHER = nullptr>
 DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_length, const real* geom_xpos,
                            const real* geom_xmat, const int* world_status, int* cand_adr, int* ncon, int* nefc,
@@ -143,7 +146,7 @@ DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_len
   const bool healthy = world_status[0] == STATUS_HEALTHY;
   const int ncand = healthy ? m.ncand() : 0;
   int contacts = 0, rows = healthy ? standing : 0, types = 0;
-  // (1) contacts of each candidate pair, and where they go
+  // (1) contacts of each candidate pair, and the index of the first
   ROLLED for (int base = 0; base < m.ncand(); base += LANES) {
     const int c = base + lane();
     int number = 0, more_rows = 0, total;

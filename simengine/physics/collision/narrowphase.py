@@ -1,4 +1,4 @@
-"""Narrowphase of each geom-pair type: contacts of the pairs that counting found touching."""
+"""Narrowphase of each pair type: the contacts of the pairs that touch according to counting."""
 
 from simengine.model.table import PAIR_TYPES
 from simengine.physics.stage import Stage

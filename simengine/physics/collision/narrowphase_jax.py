@@ -1,6 +1,6 @@
 """Contacts of every candidate pair in JAX, for one world.
 
-Each pair type has its own file; pairs of one type are taken together and their contacts put into their slots.
+Each pair type has its own file. All pairs of one type are computed together, and their contacts go into their slots.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Contacts = tuple[jax.Array, jax.Array, jax.Array]
 
 
 def hull_vertices(m: Any, geoms: np.ndarray) -> np.ndarray:
-    """(n, k, 3) hull vertices of the geoms [m], the first one repeated where they are fewer; zero of other geoms."""
+    """(n, k, 3) hull vertices of mesh geoms [m], padded with the first vertex; zero for other geoms."""
     number = np.asarray(m.geom_hullnum)[geoms]
     out = np.zeros((len(geoms), max(1, number.max()), 3))
     for row, geom, count in zip(out, geoms, number, strict=True):
@@ -34,7 +34,7 @@ def hull_vertices(m: Any, geoms: np.ndarray) -> np.ndarray:
 
 
 def hull_faces(m: Any, geoms: np.ndarray) -> Faces:
-    """The flat faces of mesh geoms; those that are not there have no corners."""
+    """The flat faces of mesh geoms, padded with faces that have no corners."""
     number = np.asarray(m.geom_facenum)[geoms]
     size = np.diff(m.face_adr)
     corner = np.zeros((len(geoms), number.max(), max(3, size.max())), np.int32)
@@ -56,8 +56,11 @@ def fields_under(m: Any, cand: np.ndarray) -> Terrain:
 
 
 def pair_contacts(m: Any, stage: Stage, cand: np.ndarray, geom_xpos: jax.Array, geom_xmat: jax.Array) -> Contacts:
-    """Contacts of the candidate pairs `cand`, all of the stage's type, in the slots of their pair: dist (n, slots), pos
-    (n, slots, 3), frame (n, slots, 9); of height fields, whose pairs differ in slots, these flattened."""
+    """Contacts of the candidate pairs `cand`, all of the stage's type, in the slots of their pairs.
+
+    Returns: dist (n, slots), pos (n, slots, 3), frame (n, slots, 9). For height fields, whose pairs differ in their
+        number of slots, the first two axes are flattened into one.
+    """
     g1, g2 = np.asarray(m.cand_geom1)[cand], np.asarray(m.cand_geom2)[cand]
     size1, size2 = const(m.geom_size[g1], geom_xpos), const(m.geom_size[g2], geom_xpos)
     pose1, pose2 = (geom_xpos[g1], geom_xmat[g1]), (geom_xpos[g2], geom_xmat[g2])
@@ -82,10 +85,10 @@ def narrowphase(m: Any, geom_xpos: jax.Array, geom_xmat: jax.Array) -> tuple[jax
 
     Args: geom_xpos (ngeom, 3) [m], geom_xmat (ngeom, 9).
     Returns:
-        contact_dist (nslot,) [m]: signed distance, large in a slot that its pair does not use.
+        contact_dist (nslot,) [m]: signed distance, large in an unused slot.
         contact_pos (nslot, 3) [m]: midway between the surfaces.
         contact_frame (nslot, 9): rows normal (from geom1 to geom2), tangent, tangent.
-        contact_active (nslot,) bool: within margin + gap, so MuJoCo lists it as a contact.
+        contact_active (nslot,) bool: whether dist is within margin + gap, so that MuJoCo lists the contact.
     """
     dists, poss, frames, slots = [], [], [], []
     for code, stage in enumerate(NARROWPHASE.values()):

@@ -1,7 +1,7 @@
-// Add up one column of counts over the worlds of a shard: running sums become addresses, ones become a list of worlds.
-// The unit is a column, worked on by a whole block on the GPU.
+// Prefix sum of one column of counts over the worlds of a shard. Sums of contacts and rows become addresses; columns of
+// zeros and ones become lists of worlds. The unit of work is a column; on the GPU a whole block of threads shares it.
 
-#define SCAN_ITEMS 8  // neighbouring worlds a lane takes at a time
+#define SCAN_ITEMS 8  // consecutive worlds per lane and round
 
 DEVICE void scan(int column, const int* counts, int* con_adr, int* efc_adr, int* lists, int* totals, int* totals_host,
                  int* progress, int* progress_host, int begin, int shard_size, int contact_room, int row_room) {
@@ -17,20 +17,21 @@ DEVICE void scan(int column, const int* counts, int* con_adr, int* efc_adr, int*
     int before = sum + lane_scan(own, &total);
     for (int k = 0; k < SCAN_ITEMS && first + k < shard_size; ++k) {
       const int world = begin + first + k;
-      // (1) addresses in the shard's arenas
+      // (1) the world's address in the shard's arenas
       if (column == 0) con_adr[world] = before;
       if (column == 1) efc_adr[world] = before;
-      // (2) worlds of the column, in ascending order
+      // (2) the list of the column's worlds, in ascending order
       if (column >= NUM_SUMS && x[k]) lists[column * shard_size + before] = world;
       before += x[k];
     }
     sum += total;
   }
-  // (3) the totals, also where the host can read them
+  // (3) the total, also in memory that the host can read
   if (lane() == 0) {
     totals[column] = sum;
     totals_host[column] = sum;
-    // (4) do the arenas have room for them? What follows waits for the host otherwise, and the counts stay as they are
+    // (4) if the capacity of an arena is too small, record it: the following kernels do nothing until the host has
+    // enlarged the arena, and the counts stay unchanged
     if (progress && column < 2) {
       const bool full = sum > (column == 0 ? contact_room : row_room);
       progress[column] = progress_host[column] = full;

@@ -1,8 +1,8 @@
-// Constraint rows of models that have no others than limits of joints and tendons, and contacts without friction or
-// with pyramids of dimension 3. `constraint_general` makes rows of every type.
+// Constraint rows of models that have only limits of joints and tendons, and contacts that are frictionless or have
+// pyramids of dimension 3. `constraint_general` makes rows of every type.
 
-// (2) Jacobian of contact k in column v: the normal, and for pyramids the normal plus and minus each friction
-// direction.
+// (2) Jacobian of contact k in column v: along the normal or, for a pyramid, along the normal plus and minus each
+// friction direction.
 DEVICE void contact_column(const Model& m, int v, int k, const real* subtree_com, const real* cdof,
                            const real* contact_pos, const real* contact_frame, int c, real* out) {
   const int b1 = m.geom_bodyid()[m.cand_geom1()[c]], b2 = m.geom_bodyid()[m.cand_geom2()[c]];
@@ -29,7 +29,7 @@ DEVICE void contact_column(const Model& m, int v, int k, const real* subtree_com
   out[3] = normal - tangent2;
 }
 
-// Diagonal approximation of J inv(M) J' and solver parameters of a row.
+// Solver parameters of a row; returns the approximate diagonal entry of J inv(M) J'.
 DEVICE real row_parameters(const Model& m, int type, int id, const int* contact_cand, const real** solref,
                            const real** solimp) {
   if (type == ROW_LIMIT_TENDON) {

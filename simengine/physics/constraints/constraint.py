@@ -1,6 +1,6 @@
 """Constraint rows: limits and contacts.
 
-Only for worlds that `collision` counted rows for: a frozen world has none counted, and must not be listed.
+The stage runs only for worlds for which `collision` counted rows. A frozen world has none and must not be listed.
 """
 
 from simengine.physics.stage import Stage

@@ -1,4 +1,4 @@
-// Constraint rows of every type over the dofs of the blocks they touch; see constraint_general.cu.
+// Constraint rows of every type, stored over the dofs of the blocks that they touch; see constraint_general.cu.
 
 DEVICE void constraint_blocks(const Model& m, const real* qpos, const real* qvel, const int* eq_active,
                               const real* xpos, const real* xquat, const real* xmat, const real* subtree_com,
@@ -7,7 +7,7 @@ DEVICE void constraint_blocks(const Model& m, const real* qpos, const real* qvel
                               const real* contact_pos, const real* contact_frame, const int* contact_cand,
                               int* contact_efc_address, real* efc_pos, real* efc_margin, real* efc_D, real* efc_aref,
                               int* efc_type, int* efc_id, real* efc_frictionloss, real* efc_J_blocks, int* efc_block) {
-  if (nefc[0] == 0) {  // a frozen world has none counted
+  if (nefc[0] == 0) {  // no rows are counted for a frozen world
     LANE_FOR(k, ncon[0]) contact_efc_address[k] = -1;
     lane_sync();
     return;

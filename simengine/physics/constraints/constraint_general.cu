@@ -1,8 +1,8 @@
 // Constraint rows of every type, in MuJoCo's order: equalities, friction losses of dofs and tendons, limits, contacts.
 // MuJoCo documentation, "Computation", "Constraint model".
 
-// (1) rows of the equalities that are active, from row 0 on; returns their number. Until (4), efc_D holds the distance
-// on which their impedance depends, and efc_aref the drift.
+// (1) rows of the active equalities, from row 0 on; returns their number. Until (4), efc_D holds the distance on which
+// their impedance depends, and efc_aref the drift.
 template <class Rows>
 DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active, const Motion& motion,
                          const real* ten_length, const real* ten_J, const Rows& jacobian, real* efc_pos, real* efc_D,
@@ -47,7 +47,7 @@ DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active,
   return r;
 }
 
-// (1) rows of friction losses, from row `rows` on; returns their end.
+// (1) rows of friction losses, from row `rows` on; returns the index after the last.
 template <class Rows>
 DEVICE int friction_rows(const Model& m, int rows, const real* ten_J, const Rows& jacobian, real* efc_pos,
                          int* efc_type, int* efc_id) {
@@ -66,8 +66,8 @@ DEVICE int friction_rows(const Model& m, int rows, const real* ten_J, const Rows
   return rows + m.nfriction();
 }
 
-// (2) Jacobian of contact k in column v: velocity along the axes of its frame, then about them; for pyramids the normal
-// plus and minus each of the others times its friction.
+// (2) Jacobian of contact k in column v: velocity along the axes of the contact frame, then about them. For a pyramid:
+// the normal plus and minus each of the other axes times its friction.
 DEVICE void contact_columns(const Model& m, int v, int k, int c, const real* subtree_com, const real* cdof,
                             const real* contact_pos, const real* contact_frame, int stride, real* out) {
   const int dim = m.cand_condim()[c], rows = rows_of(m, c);
@@ -106,10 +106,10 @@ DEVICE void contact_columns(const Model& m, int v, int k, int c, const real* sub
 
 struct RowParameters {
   const real *solref, *solimp;
-  real diagonal;  // approximation of that of J inv(M) J'
+  real diagonal;  // approximate diagonal entry of J inv(M) J'
 };
 
-// Solver parameters of an equality constraint's row `sub`.
+// Solver parameters of row `sub` of an equality constraint.
 DEVICE RowParameters equality_parameters(const Model& m, int e, int sub) {
   const int type = m.eq_type()[e], id1 = m.eq_obj()[2 * e], id2 = m.eq_obj()[2 * e + 1];
   real diagonal = 0;
@@ -148,8 +148,8 @@ DEVICE RowParameters row_parameters(const Model& m, int type, int id, int sub, c
   }
 }
 
-// Regularisation of a contact's row relative to that of its normal: all edges of a pyramid have that of a cone with the
-// same friction, and a cone's tangents have equal ones in units of their friction.
+// Regularisation of a contact's row relative to that of the normal. All edges of a pyramid have the regularisation of
+// the cone with the same friction. The tangents of a cone have equal ones in units of their friction.
 DEVICE real contact_share(const Model& m, int c, int type, int sub) {
   const real* friction = m.cand_friction() + 5 * c;
   const real impratio = max_(MJMINVAL, m.opt_impratio()[0]), first2 = friction[0] * friction[0];
@@ -158,7 +158,7 @@ DEVICE real contact_share(const Model& m, int c, int type, int sub) {
   return divide_(first2, impratio * friction[sub - 1] * friction[sub - 1]);
 }
 
-// All rows, whose Jacobian goes where `jacobian` says.
+// All rows of a world; `jacobian` says how their Jacobian is stored.
 template <class Rows>
 DEVICE void every_row(const Model& m, const real* qpos, const real* qvel, const int* eq_active, const real* xpos,
                        const real* xquat, const real* xmat, const real* subtree_com, const real* cdof,

@@ -1,6 +1,7 @@
 """Constraint rows of every type: equalities, friction losses, limits and contacts.
 
-Only for worlds that `collision_general` counted rows for: a frozen world has none counted, and must not be listed.
+The stage runs only for worlds for which `collision_general` counted rows. A frozen world has none and must not be
+listed.
 """
 
 from simengine.physics.stage import Form, Stage

@@ -1,8 +1,8 @@
 """Constraint rows in JAX, for one world, in fixed slots: equalities, friction losses, limits and contacts.
 
-Source: MuJoCo, chapter "Computation", sections "Constraint model" and "Contact"; quantities as after
-mj_makeConstraint, mj_projectConstraint and mj_referenceConstraint. The form of `constraint_general` and, for the rows
-that it knows, of `constraint`.
+Source: MuJoCo documentation, chapter "Computation", section "Constraint model"; quantities as after mj_makeConstraint,
+mj_projectConstraint and mj_referenceConstraint. This is the JAX form of `constraint_general`, and of `constraint` for
+the rows that it makes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def constraint(
         (nv, 6), cvel (nbody, 6), cdof_dot (nv, 6), ten_length (ntendon,), ten_J (ntendon, nv), eq_active (neq,),
         contact_dist (nslot,) [m], contact_pos (nslot, 3) [m], contact_frame (nslot, 9), contact_active (nslot,) bool.
     Returns:
-        efc_active (nefc_max,) bool: the row exists; all else is zero where it does not.
+        efc_active (nefc_max,) bool: whether the row exists; all other values are zero where it does not.
         efc_J (nefc_max, nv), efc_pos (nefc_max,), efc_margin (nefc_max,) [m, rad].
         efc_D (nefc_max,): inverse regularisation 1/R.
         efc_aref (nefc_max,): reference acceleration [m/s^2, rad/s^2].
@@ -66,7 +66,7 @@ def constraint(
     equalities = equality_rows(m, qpos, qvel, motion, eq_active, ten_length, ten_J)
     frictions, limits = _frictions(m, layout, ten_J), _limits(m, layout, qpos, ten_length, ten_J)
 
-    # (2) contacts: relative velocity of the bodies at the contact, in the contact frame, combined into edges
+    # (2) contacts: relative velocity of the bodies in the contact frame, combined into the edges of pyramids
     contacts = _contacts(m, layout, subtree_com, cdof, contact_dist, contact_pos, contact_frame, contact_active)
 
     # (3) rows that exist, (4) their impedance, regularisation and reference acceleration
@@ -74,7 +74,7 @@ def constraint(
 
 
 def _frictions(m: Any, layout: RowLayout, ten_J: jax.Array) -> Rows:
-    """Dry friction of dofs, then tendons: at position zero, without a spring."""
+    """Friction losses of dofs, then of tendons; their position is zero."""
     ids = layout.friction_id
     if not ids.size:
         return empty(m.nv, ten_J)
@@ -92,7 +92,7 @@ def _frictions(m: Any, layout: RowLayout, ten_J: jax.Array) -> Rows:
 
 
 def _limits(m: Any, layout: RowLayout, qpos: jax.Array, ten_length: jax.Array, ten_J: jax.Array) -> Rows:
-    """Limits: distance to each side and the sign of its gradient."""
+    """Limits: the distance to each bound, and the Jacobian with the sign of that side."""
     limited, sign = layout.limit_id, layout.limit_sign
     side = np.where(sign > 0, 0, 1)
     bound = const(joined(m.jnt_range, m.tendon_range)[limited, side], qpos)
@@ -111,9 +111,9 @@ def _limits(m: Any, layout: RowLayout, qpos: jax.Array, ten_length: jax.Array, t
 def _ball_limits(
     m: Any, layout: RowLayout, qpos: jax.Array, pos: jax.Array, J: jax.Array, margin: np.ndarray
 ) -> tuple[jax.Array, jax.Array]:
-    """Distances (n,) and Jacobian (n, nv) with those of ball joints put in: one bound, on the angle about any axis.
+    """Distances (n,) and Jacobian (n, nv) with the entries of ball joints filled in.
 
-    Their second row never acts.
+    A ball joint has one bound, on its angle about any axis, so its second row is never active.
     """
     row = np.flatnonzero(np.append(m.jnt_type, np.full(m.ntendon, tree.HINGE))[layout.limit_id] == tree.BALL)[::2]
     if not row.size:
@@ -138,7 +138,7 @@ def _contacts(
     frame: jax.Array,
     listed: jax.Array,
 ) -> Rows:
-    """Rows of the contact slots. Those of a cone's tangents have position zero, and the normal's impedance."""
+    """Rows of the contact slots. The tangents of a cone have position zero and the impedance of the normal."""
     if not m.nslot:
         return empty(m.nv, cdof)
     J = _contact_jacobian(m, layout, subtree_com, cdof, pos, frame)
@@ -158,12 +158,12 @@ def _contacts(
 
 
 def _contact_scale(m: Any, layout: RowLayout, cand: np.ndarray) -> tuple[Any, Any]:
-    """Regularisation per unit (1 - d) / d of each contact row, (nrow,), cand (nrow,) its candidate pair; and how much
-    of that of the normal, which must not be too little, it is.
+    """Regularisation of each contact row (nrow,) per unit (1 - d) / d, and its ratio to that of the normal.
 
-    A is the inverse inertia of the normal, from the bodies' at qpos0, f1 the first friction coefficient. All edges of a
-    pyramid share that of a cone with the same friction: 2 mu^2 A (1 + f1^2) with mu = f1 / sqrt(impratio). A cone's
-    tangent k has A / impratio f1^2 / fk^2.
+    `cand` (nrow,) are the candidate pairs of the rows. The lower bound on the regularisation applies to the normal's.
+    Let A be the inverse inertia along the normal, from the bodies' at qpos0, and f1 the first friction coefficient. All
+    edges of a pyramid share that of the cone with the same friction: 2 mu^2 A (1 + f1^2) with mu = f1 / sqrt(impratio).
+    Tangent k of a cone has A / impratio f1^2 / fk^2.
     """
     kind, sub = layout.type[layout.first_contact :], layout.sub[layout.first_contact :]
     xp, invweight, friction = tables(m.body_invweight0, m.cand_friction.reshape(-1, 5)[cand])
@@ -181,8 +181,8 @@ def _contact_jacobian(
 ) -> jax.Array:
     """Jacobian (nrow, nv) of the contact rows: the generalised force of a unit force along each row's direction.
 
-    The force acts on the second body and, reversed, on the first. A dof shared by both feels nothing, so bodies of one
-    tree, and a first body that cannot move, need one product only.
+    The force acts on the second body, and its reaction on the first. A dof that moves both bodies has no generalised
+    force, so bodies of one tree, and a first body that cannot move, need one product only.
     """
     moves = tree.body_dofs(m)
     body1, body2 = layout.contact_body.T

@@ -1,16 +1,18 @@
-// Equality constraints. MuJoCo documentation, "Computation", "Equality". A connect asks for p1 - p2 = 0 of a point of
-// each body, a weld for that and for ts im(q2* q1) = 0 of a frame of each with torque scale ts; joints and tendons ask
-// for x1 - poly(x2) = 0 of their lengths, measured from qpos0.
+// Equality constraints: MuJoCo documentation, "Computation", "Constraint model", "Equality". The constraints are
+//
+//   connect           p1 - p2 = 0 for a point of each body
+//   weld              that, and ts im(q2* q1) = 0 for a frame of each body, with the torque scale ts
+//   joint, tendon     x1 - poly(x2) = 0 for their lengths, measured from qpos0
 #pragma once
 
-// Constrained point of the first or second body (side 0 or 1) in the world.
+// Constrained point of the first or second body (side 0 or 1) in the world frame.
 DEVICE void equality_point(const Model& m, int e, int side, const real* xpos, const real* xmat, real* out) {
   const int b = m.eq_obj()[2 * e + side];
   const real *anchor = m.eq_anchor() + 6 * e + 3 * side, *mat = xmat + 9 * b;
   for (int i = 0; i < 3; ++i) out[i] = xpos[3 * b + i] + dot3(mat + 3 * i, anchor);
 }
 
-// Constrained orientation of the first or second body in the world.
+// Constrained orientation of the first or second body in the world frame.
 DEVICE void equality_quat(const Model& m, int e, int side, const real* xquat, real* out) {
   quat_mul(out, xquat + 4 * m.eq_obj()[2 * e + side], m.eq_quat() + 8 * e + 4 * side);
 }
@@ -26,8 +28,8 @@ DEVICE void weld_turned(const Model& m, int e, const real* a, const real* b, rea
   for (int i = 0; i < 3; ++i) out[i] = scale * whole[1 + i];
 }
 
-// Torque on the first body of a weld, in the world, of forces f along the three errors of rotation: the transpose of
-// the map from angular velocity to their rate.
+// Torque on the first body of a weld, in the world frame, of the forces f of its three rotational rows: f times the
+// transpose of the map from the angular velocity to the rate of the rotation error.
 DEVICE void weld_torque(const Model& m, int e, const real* xquat, const real* f, real* out) {
   real q1[4], q2[4];
   equality_quat(m, e, 0, xquat, q1);
@@ -39,13 +41,13 @@ DEVICE void weld_torque(const Model& m, int e, const real* xquat, const real* f,
   weld_turned(m, e, q2, q1, R(0.0), f, out);
 }
 
-// Where and how bodies move, as the rows of equality constraints need it.
+// The fields on positions and velocities that the rows of equality constraints need.
 struct Motion {
   const real *xpos, *xquat, *xmat, *subtree_com, *cdof, *cvel, *cdof_dot, *qvel;
 };
 
-// Acceleration of a point of body b at constant qvel, and the angular acceleration; turning receives the angular
-// velocity. `spatial` is the sum of cdof_dot qvel over the dofs that move the body.
+// Linear acceleration of a point of body b at constant qvel, and angular acceleration of the body; `turning` receives
+// the angular velocity. `spatial` is the sum of cdof_dot qvel over the dofs that move the body.
 DEVICE void point_drift(const Model& m, const Motion& motion, int b, const real* point, real* linear, real* angular,
                         real* turning) {
   real spatial[6] = {0, 0, 0, 0, 0, 0}, arm[3], velocity[3], part[3];
@@ -64,7 +66,7 @@ DEVICE void point_drift(const Model& m, const Motion& motion, int b, const real*
   for (int i = 0; i < 3; ++i) linear[i] += spatial[3 + i] + part[i];
 }
 
-// Position (six errors) of a connect or weld, and its drift, the rate of J times qvel.
+// Position of a connect or weld, which has six components, and its drift: the rate of J times qvel.
 DEVICE void body_equality(const Model& m, int e, const Motion& motion, const real* p1, const real* p2, const real* q1,
                           const real* q2, real* pos, real* drift) {
   const int *body = m.eq_obj() + 2 * e;
@@ -83,7 +85,7 @@ DEVICE void body_equality(const Model& m, int e, const Motion& motion, const rea
   if (m.eq_type()[e] != EQ_WELD) return;
   const real none[3] = {0, 0, 0};
   weld_turned(m, e, q2, q1, R(-0.5) * relative2, change, drift + 3);
-  // the identity between conj(q2) and q1, and twice, for the half
+  // with a scalar of 2 for x, because weld_turned takes half
   weld_turned(m, e, q2, q1, R(2.0), none, pos + 3);
 }
 
@@ -106,7 +108,7 @@ DEVICE void body_equality_column(const Model& m, int e, const Motion& motion, in
   if (m.eq_type()[e] == EQ_WELD) weld_turned(m, e, q2, q1, R(0.0), turned, out + 3);
 }
 
-// Length of a joint or tendon from its length at qpos0.
+// Length of a joint or tendon, measured from its length at qpos0.
 DEVICE real length_from_start(const Model& m, bool tendon, int id, const real* qpos, const real* ten_length) {
   if (tendon) return length_of_tendon(m, id, qpos, ten_length) - m.tendon_length0()[id];
   const int adr = m.jnt_qposadr()[id];

@@ -1,8 +1,10 @@
 """Rows of equality constraints in JAX, for one world: connect, weld, joint and tendon.
 
-Source: MuJoCo, chapter "Computation", section "Equality". A connect asks for p1 - p2 = 0 of two points, a weld for that
-and for ts im(q2* q1) = 0 of two frames with torque scale ts; joints and tendons for x1 - poly(x2) = 0, with the lengths
-measured from qpos0.
+Source: MuJoCo documentation, chapter "Computation", section "Constraint model", "Equality". The constraints are
+
+    connect           p1 - p2 = 0 for a point of each body
+    weld              that, and ts im(q2* q1) = 0 for a frame of each body, with the torque scale ts
+    joint, tendon     x1 - poly(x2) = 0 for their lengths, measured from qpos0
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ CONNECT, WELD, JOINT, TENDON = 0, 1, 2, 3
 
 
 class Motion(NamedTuple):
-    """Where bodies are and how they move, (nbody, ...) and (nv, 6); see the state table."""
+    """Fields on positions and velocities that the rows need, (nbody, ...) and (nv, 6); see `simengine.state.fields`."""
 
     xpos: jax.Array
     xquat: jax.Array
@@ -36,7 +38,7 @@ class Motion(NamedTuple):
 
 
 class Frames(NamedTuple):
-    """The constrained frames of n connects or welds, each (n, 2, ...): bodies, points, and orientations."""
+    """Constrained frames of both bodies of n connects or welds, each (n, 2, ...): body, point and orientation."""
 
     body: np.ndarray
     point: jax.Array
@@ -44,7 +46,7 @@ class Frames(NamedTuple):
 
 
 def frames(m: Any, eq: np.ndarray, xpos: jax.Array, xquat: jax.Array, xmat: jax.Array) -> Frames:
-    """The frames of constraints `eq` (n,) in the world."""
+    """The frames of constraints `eq` (n,) in the world frame."""
     body = np.asarray(m.eq_obj)[eq]
     anchor, local = const(np.asarray(m.eq_anchor)[eq], xpos), const(np.asarray(m.eq_quat)[eq], xpos)
     mat = xmat[body].reshape(*body.shape, 3, 3)
@@ -55,7 +57,7 @@ def frames(m: Any, eq: np.ndarray, xpos: jax.Array, xquat: jax.Array, xmat: jax.
 def wrenches(
     m: Any, xpos: jax.Array, xquat: jax.Array, xmat: jax.Array, efc_force: jax.Array
 ) -> tuple[Frames, jax.Array, jax.Array]:
-    """What connects and welds do to the first of their bodies; to the second they do the opposite.
+    """Forces and torques of connects and welds on the first of their bodies; the second gets the opposite.
 
     Args: efc_force (nefc_max,), zero in rows that do not exist.
     Returns: the frames (n, 2, ...), force (n, 3) [N] at the frames' points, torque (n, 3) [N m], in the world.
@@ -65,7 +67,7 @@ def wrenches(
     at = frames(m, eq, xpos, xquat, xmat)
     first = (np.cumsum(rows) - rows)[eq, None]
     weld = (np.asarray(m.eq_type)[eq] == WELD)[:, None]
-    # the torque of an error in rotation is felt through the transpose of the map from angular velocity to its rate
+    # forces of the rotational rows times the transpose of the map from angular velocity to the rate of the error
     turning = efc_force[np.where(weld, first + np.arange(3, 6), 0)] * const(weld, efc_force)
     scale = const(0.5 * np.asarray(m.eq_data)[eq, 10:11], efc_force)
     pure = jnp.concatenate([jnp.zeros_like(turning[:, :1]), turning], axis=-1)
@@ -92,7 +94,7 @@ def equality_rows(
     ten_length: jax.Array,
     ten_J: jax.Array,
 ) -> Rows:
-    """The rows of all constraints in their order; those of constraints that are not active are not listed.
+    """The rows of all constraints in their order; rows of inactive constraints are not listed.
 
     Args: qpos (nq,), qvel (nv,), eq_active (neq,), ten_length (ntendon,), ten_J (ntendon, nv).
     """
@@ -119,7 +121,7 @@ def equality_rows(
 
 
 def _between_bodies(m: Any, eq: np.ndarray, weld: bool, qvel: jax.Array, motion: Motion) -> _Part:
-    """Connects, or welds: the first body's point and frame against the second's."""
+    """Connects, or welds: the difference of the first body's point and frame from the second's."""
     body, point, q = frames(m, eq, motion.xpos, motion.xquat, motion.xmat)
     arm = point - motion.subtree_com[np.asarray(m.body_rootid)[body]]
 
@@ -130,7 +132,7 @@ def _between_bodies(m: Any, eq: np.ndarray, weld: bool, qvel: jax.Array, motion:
     moving = (cross(turning, arm[:, :, None, :]) + shift) * sign
     J, pos = jnp.sum(moving, axis=1), point[:, 0] - point[:, 1]
 
-    # acceleration of the points with constant qvel
+    # acceleration of the points at constant qvel
     speeding = matmul(const(tree.body_dofs(m), qvel), motion.cdof_dot * qvel[:, None])[body]
     omega, velocity = motion.cvel[body][..., :3], motion.cvel[body][..., 3:]
     point_velocity = velocity + cross(omega, arm)
@@ -145,7 +147,7 @@ def _between_bodies(m: Any, eq: np.ndarray, weld: bool, qvel: jax.Array, motion:
     rotation = quaternion.mul(back, q1)[:, 1:] * torquescale
 
     def felt(scalar: jax.Array, vector: jax.Array) -> jax.Array:
-        """Rate of the rotation's error of which half the relative angular velocity is the vector: im(q2* x q1)."""
+        """Half im(q2* x q1) times the torque scale, x = (scalar, vector): the error's rate if x is angular velocity."""
         x = jnp.concatenate([scalar[..., None], vector], axis=-1)
         wide = (slice(None), *(None,) * (x.ndim - 2))
         return 0.5 * torquescale[wide] * quaternion.mul(quaternion.mul(back[wide], x), q1[wide])[..., 1:]
@@ -160,7 +162,7 @@ def _between_bodies(m: Any, eq: np.ndarray, weld: bool, qvel: jax.Array, motion:
 
 
 def _between_lengths(m: Any, eq: np.ndarray, qpos: jax.Array, ten_length: jax.Array, ten_J: jax.Array) -> _Part:
-    """Joints or tendons: the first length against a polynomial of the second, or against its constant term."""
+    """Joints or tendons: the first length minus a polynomial of the second, or minus its constant term."""
     obj = np.asarray(m.eq_obj)[eq]
     two = obj[:, 1] >= 0
     tendon = np.asarray(m.eq_type)[eq] == TENDON

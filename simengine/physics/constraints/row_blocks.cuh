@@ -1,13 +1,14 @@
-// Rows of the constraint Jacobian, in the two ways they are stored: over all dofs, or over those of the one or two
-// blocks that the row touches. What writes the rows is the same for both.
+// Rows of the constraint Jacobian in the two ways in which they are stored: over all dofs (DenseRows), or over the dofs
+// of the one or two blocks that the row touches (SparseRows). The code that writes the rows is the same for both.
 #pragma once
 
-// Where the derivatives by the dofs of the first and of the second block of a row lie, as if dof 0 were in each.
+// Addresses of the derivatives with respect to the dofs of a row's first and second block. They are offset so that the
+// index is the number of the dof in the world.
 struct RowPlace {
   real *first, *second;
 };
 
-// Dofs of the columns of a row.
+// The dof of each column of a row.
 struct AllDofs {
   DEVICE_METHOD int dof(const Model& m, int c) const { return c; }
 };
@@ -15,14 +16,14 @@ struct AllDofs {
 struct DofsOfBlocks {
   int block1, block2, dof1, n1, dof2, n2;
 
-  // nv beyond the last
+  // nv for a column beyond the dofs of both blocks
   DEVICE_METHOD int dof(const Model& m, int c) const {
     return c < n1 ? dof1 + c : c < n1 + n2 ? dof2 + c - n1 : m.nv();
   }
 };
 
-// The dofs of two blocks, of which the second may be the same, or either missing (-1). A row that nothing moves, which
-// explicit pairs can ask for, is given to the first block.
+// The dofs of two blocks, which may be the same, and either of which may be missing (-1). A row without any moving
+// body, which explicit pairs can create, is given block 0.
 DEVICE DofsOfBlocks dofs_of_blocks(const Model& m, int b1, int b2) {
   const int first = b1 >= 0 ? b1 : b2 >= 0 ? b2 : 0, second = b1 >= 0 && b2 != b1 ? b2 : -1;
   const int dof1 = m.block_dofadr()[first], n1 = m.block_dofadr()[first + 1] - dof1;
@@ -36,18 +37,18 @@ struct DenseRows {
   real* J;
   int stride;
 
-  // Clear row r, which depends on dof1 and, if that is not negative, dof2, and on no dofs of other blocks.
+  // Clear row r. It depends only on dofs of the block of dof1 and, if dof2 is not negative, of the block of dof2.
   DEVICE_METHOD RowPlace start(const Model& m, int r, int dof1, int dof2) const {
     real* row = J + r * stride;
     ROLLED for (int v = 0; v < stride; ++v) row[v] = 0;
     return {row, row};
   }
 
-  // Columns of the rows that depend on the motion of two bodies.
+  // The columns of a row that depends on the motion of two bodies.
   DEVICE_METHOD AllDofs dofs(const Model& m, int body1, int body2) const { return {}; }
   DEVICE_METHOD AllDofs dofs_of(const Model& m, int r) const { return {}; }
 
-  // Say so of row r; done by the lane of column c.
+  // Record which blocks row r touches; the lane of column c calls this.
   DEVICE_METHOD void touch(int r, int c, const AllDofs& dofs) const {}
   DEVICE_METHOD int width(const Model& m, const AllDofs& dofs) const { return m.nv(); }
 };

@@ -1,26 +1,26 @@
-// The cost of constraint rows as a function of their residuals, and its derivatives. MuJoCo documentation,
-// "Computation", "Constraint solver", "Friction cones"; with x = J a - aref of a row and D = 1 / R:
+// The cost of constraint rows as a function of their residuals, and its derivatives: MuJoCo documentation,
+// "Computation", "Constraint solver", "Friction cones". With the residual x = J a - aref of a row and D = 1 / R:
 //
 //   equality                1/2 D x^2
-//   friction of loss f      1/2 D x^2 while D |x| < f, beyond that f |x| - f^2 / 2 D
+//   friction of loss f      1/2 D x^2 where D |x| < f, elsewhere f |x| - f^2 / (2 D)
 //   limit, contact, edge    1/2 D x^2 where x < 0
-//   elliptic cone           1/2 D_i x_i^2 over its rows where mu N + T <= 0, nothing where N >= mu T, in between
-//                           1/2 Dm (N - mu T)^2, Dm = D_0 / mu^2 (1 + mu^2)
+//   elliptic cone           sum of 1/2 D_i x_i^2 over its rows where mu N + T <= 0; zero where N >= mu T; elsewhere
+//                           1/2 Dm (N - mu T)^2 with Dm = D_0 / (mu^2 (1 + mu^2))
 //
 //   N = mu x_0   U_i = friction_i x_i   T = |U|   mu = friction_1 / sqrt(impratio)
 #pragma once
 
 #define MAX_CONE_ROWS 6
 
-// The rows of a world.
+// The constraint rows of a world.
 struct Rows {
   int n;
   const int *type, *id, *address, *cand;  // address and cand: contact_efc_address and contact_cand
   const real *J, *D, *aref, *frictionloss;
 };
 
-// Rows that are judged together, of which r is the first: 1, the dimension of an elliptic cone, or 0 if r is not the
-// first of its cone.
+// Number of rows whose cost depends on them jointly and whose first row is r: the dimension of an elliptic cone, 1 for
+// a row outside cones, and 0 if r is a later row of its cone.
 DEVICE int rows_together(const Model& m, const Rows& rows, int r) {
   if (rows.type[r] != ROW_CONTACT_ELLIPTIC) return 1;
   return rows.address[rows.id[r]] == r ? m.cand_rows()[rows.cand[rows.id[r]]] : 0;
@@ -28,7 +28,7 @@ DEVICE int rows_together(const Model& m, const Rows& rows, int r) {
 
 enum Zone { FREE, QUADRATIC, BETWEEN };
 
-// A cone's coordinates at one point.
+// The coordinates of a cone at one point.
 struct Cone {
   const real* friction;
   real mu, N, U[MAX_CONE_ROWS], T, Dm;
@@ -58,8 +58,9 @@ DEVICE Zone scalar_zone(const Rows& rows, int r, real x) {
   return x < 0 ? QUADRATIC : FREE;
 }
 
-// Cost of row r, or of the cone that it opens, at residuals x; force receives minus its derivative, and weight, if not
-// null, the second derivatives: MAX_CONE_ROWS words a row, of which a row outside a cone uses the first.
+// Cost of row r, or of the cone whose first row is r, at residuals x. `force` receives minus the derivative. `weight`,
+// if not null, receives the second derivatives: MAX_CONE_ROWS words per row, of which a row outside a cone uses the
+// first.
 DEVICE real row_law(const Model& m, const Rows& rows, int r, int dim, const real* x, real* force, real* weight) {
   const real* D = rows.D + r;
   real cost = 0;
@@ -81,7 +82,8 @@ DEVICE real row_law(const Model& m, const Rows& rows, int r, int dim, const real
     }
     return cost;
   }
-  // gradient Dm depth v by (N, U) with v = (1, -mu u), u = U / T; second derivatives Dm v v' + bend (1 - u u') of U
+  // with respect to (N, U): gradient Dm depth v with v = (1, -mu u) and u = U / T; second derivatives Dm v v', and for
+  // U also bend (1 - u u')
   const real depth = cone.N - cone.mu * cone.T, slope = cone.Dm * depth, inverse = reciprocal_(cone.T);
   const real bend = -slope * cone.mu * inverse;
   real u[MAX_CONE_ROWS], scale[MAX_CONE_ROWS], v[MAX_CONE_ROWS];
@@ -100,7 +102,7 @@ DEVICE real row_law(const Model& m, const Rows& rows, int r, int dim, const real
   return R(0.5) * slope * depth;
 }
 
-// Does row r bend the cost? A row of a positive semidefinite matrix vanishes with its diagonal.
+// Does row r have second derivatives? If the diagonal of a positive semidefinite matrix is zero, so is the whole row.
 DEVICE bool has_weight(const Rows& rows, int r, const real* weight) {
   const bool cone = rows.type[r] == ROW_CONTACT_ELLIPTIC;
   return weight[MAX_CONE_ROWS * r + (cone ? r - rows.address[rows.id[r]] : 0)] != 0;
@@ -110,7 +112,8 @@ struct LineLaw {
   real first, second;
 };
 
-// Derivatives by alpha of the cost of row r, or of the cone that it opens, at residuals jar + alpha jv.
+// First and second derivative with respect to alpha of the cost of row r, or of the cone whose first row is r, at
+// residuals jar + alpha jv.
 DEVICE LineLaw line_law(const Model& m, const Rows& rows, int r, int dim, const real* jar, const real* jv,
                         real alpha) {
   const real* D = rows.D + r;

@@ -1,12 +1,12 @@
 """The cost of constraint rows as a function of their residuals x = J a - aref, for all row slots of a model.
 
-Source: MuJoCo, chapter "Computation", sections "Constraint solver" and "Friction cones". With D = 1 / R of a row:
+Source: MuJoCo documentation, chapter "Computation", section "Constraint solver", "Friction cones". With D = 1 / R:
 
     equality               1/2 D x^2
-    friction of loss f     1/2 D x^2 while D |x| < f, beyond that f |x| - f^2 / 2 D
+    friction of loss f     1/2 D x^2 where D |x| < f, elsewhere f |x| - f^2 / (2 D)
     limit, contact, edge   1/2 D x^2 where x < 0
-    elliptic cone          1/2 D_i x_i^2 over its rows where mu N + T <= 0, nothing where N >= mu T, in between
-                           1/2 Dm (N - mu T)^2, Dm = D_0 / mu^2 (1 + mu^2)
+    elliptic cone          sum of 1/2 D_i x_i^2 over its rows where mu N + T <= 0; zero where N >= mu T; elsewhere
+                           1/2 Dm (N - mu T)^2 with Dm = D_0 / (mu^2 (1 + mu^2))
 
 with N = mu x_0, U_i = friction_i x_i, T = |U|, mu = friction_1 / sqrt(impratio).
 """
@@ -33,19 +33,19 @@ class Cones(NamedTuple):
 
 
 class _Fixed:
-    """What of the laws no parameter of a world changes: the structure, and the model's numbers.
+    """The part of the laws that per-world parameters do not change: the structure, and the model's numbers.
 
-    Compares by identity, to be a static argument.
+    It compares by identity, so that it can be a static argument of jitted functions.
 
     Attributes:
         equality, friction (n,): which rows are equalities, and which are friction losses.
         scalar: the rows outside cones.
-        cones: contact slots (k,) and rows (k, dim) of the elliptic cones, dimension by dimension.
-        slot (n,): contact slot of the row, 0 of the others.
-        first, dim, most: as of `RowLaw`.
-        place (n,): where the row stands after the scalar rows and those of the cones, one after another.
+        cones: contact slots (k,) and rows (k, dim) of the elliptic cones, one entry per dimension.
+        slot (n,): contact slot of the row, 0 for rows without one.
+        first, dim, most: as in `RowLaw`.
+        place (n,): index of the row in the concatenation of the scalar rows and the rows of the cones.
         impratio: square root of the option.
-        loss, slot_friction: as of `RowLaw`, None where they are a world's own.
+        loss, slot_friction: as in `RowLaw`; None if they are per-world parameters.
     """
 
     def __init__(self, m: Any):
@@ -75,7 +75,7 @@ class _Fixed:
 
 @jax.tree_util.register_pytree_node_class
 class RowLaw:
-    """The laws of a model's n row slots, a pytree of the numbers that are a world's own: of a model's none.
+    """The cost of a model's n row slots. As a pytree, its leaves are the per-world parameters, if there are any.
 
     Args:
         m: the model.
@@ -83,15 +83,15 @@ class RowLaw:
     Attributes:
         loss (n,): the friction loss of each row, zero of others.
         slot_friction (nslot, 5): the friction of each contact slot.
-        first (n,): the row that opens the row's cone; outside cones the row itself.
-        dim (n,): rows of the cone that the row opens, 1 outside cones, 0 for the other rows of a cone.
-        most: the largest of them.
+        first (n,): the first row of the row's cone; outside cones the row itself.
+        dim (n,): for the first row of a cone the dimension of the cone, for its other rows 0, outside cones 1.
+        most: the largest entry of `dim`.
     """
 
     def __init__(self, m: Any):
         fixed = _Fixed(m)
         self.loss, self.slot_friction = fixed.loss, fixed.slot_friction
-        # what is a world's own has derivatives and must not hide in a static argument
+        # per-world parameters have derivatives and so must be leaves, not part of the static argument
         fixed.loss, fixed.slot_friction = (None if own(x) else x for x in (fixed.loss, fixed.slot_friction))
         self._note(fixed)
 
@@ -101,14 +101,14 @@ class RowLaw:
         self.first, self.dim, self.most = fixed.first, fixed.dim, fixed.most
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], _Fixed]:
-        """The world's own numbers, and the rest."""
+        """The per-world parameters, and the static part."""
         fixed = self._fixed
         numbers = ((self.loss, fixed.loss), (self.slot_friction, fixed.slot_friction))
         return tuple(value if known is None else None for value, known in numbers), fixed
 
     @classmethod
     def tree_unflatten(cls, fixed: _Fixed, leaves: tuple[Any, ...]) -> RowLaw:
-        """The laws again."""
+        """Rebuild from the leaves and the static part."""
         law = object.__new__(cls)
         law.loss = leaves[0] if fixed.loss is None else fixed.loss
         law.slot_friction = leaves[1] if fixed.slot_friction is None else fixed.slot_friction
@@ -117,14 +117,14 @@ class RowLaw:
 
     @property
     def bounds(self) -> tuple[Any, Any]:
-        """Least and largest force (n,) of each row outside cones."""
+        """Smallest and largest force (n,) of each row outside cones."""
         xp, loss = tables(self.loss)
         low = xp.where(self.equality, -np.inf, xp.where(self.friction, -loss, 0.0))
         return low, xp.where(self.friction, loss, np.inf)
 
     @property
     def cones(self) -> list[Cones]:
-        """The elliptic cones, dimension by dimension."""
+        """The elliptic cones, one entry per dimension."""
         friction = self.slot_friction
         return [
             Cones(rows, friction[slots, 0] / self._fixed.impratio, friction[slots, : rows.shape[1] - 1])
@@ -133,7 +133,7 @@ class RowLaw:
 
     @property
     def cone_friction(self) -> Any:
-        """Friction (n, most - 1) of the cone that the row opens, 1 in place of none."""
+        """Friction (n, most - 1) of the cone whose first row the row is; padded with 1."""
         if self.most == 1:
             return np.ones((self.dim.size, 0))
         xp, friction = tables(self.slot_friction)
@@ -166,7 +166,7 @@ class RowLaw:
         return self._gathered(parts)
 
     def along(self, D: jax.Array, x: jax.Array, v: jax.Array) -> Callable[[jax.Array], tuple[jax.Array, jax.Array]]:
-        """First and second derivative () of the cost at x + alpha v by alpha, as a function of alpha ()."""
+        """First and second derivative () of the cost at x + alpha v, as a function of alpha ()."""
 
         def derivatives(alpha: jax.Array) -> tuple[jax.Array, jax.Array]:
             force, change = jax.jvp(lambda y: self.force(D, y), (x + alpha * v,), (v,))
@@ -175,7 +175,7 @@ class RowLaw:
         return derivatives
 
     def confined(self, force: jax.Array) -> jax.Array:
-        """Forces (n,) moved within their bounds, or into their cones along the slice at their normal force."""
+        """Forces (n,) clamped to their bounds, or projected into their cones at unchanged normal force."""
         low, high = (const(bound[self.scalar], force) for bound in self.bounds)
         parts = [jnp.clip(force[self.scalar], low, high)]
         for cones in self.cones:
@@ -190,7 +190,7 @@ class RowLaw:
         return jnp.concatenate(parts)[self._fixed.place] if self._fixed.cones else parts[0]
 
     def _slope_mask(self, D: jax.Array, x: jax.Array) -> jax.Array:
-        """Scalar rows whose cost is quadratic at x."""
+        """Which scalar rows have a quadratic cost at x."""
         rows = self.scalar
         x, D = x[rows], D[rows]
         within = jnp.abs(D * x) < const(self.loss[rows], x)
@@ -218,7 +218,7 @@ def _constants(cones: Cones, like: jax.Array) -> tuple[jax.Array, jax.Array]:
 def _cone(
     D: jax.Array, x: jax.Array, mu: jax.Array, friction: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]:
-    """Whether the cost is zero, whether quadratic; N - mu T, u = U / T (dim - 1,), and Dm of a cone at x (dim,)."""
+    """For a cone at x (dim,): whether its cost is zero, whether quadratic; N - mu T, u = U / T (dim - 1,), and Dm."""
     N, U = mu * x[0], friction * x[1:]
     T = safe_sqrt(dot(U, U))
     u = U / jnp.where(T > 0, T, 1.0)

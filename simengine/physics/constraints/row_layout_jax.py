@@ -1,7 +1,7 @@
-"""Which constraint row slot holds what: static tables of a model's fixed row slots, in MuJoCo's order.
+"""Which constraint each row slot holds: static tables of a model's fixed row slots, in MuJoCo's order.
 
-Equality constraints, friction losses (dofs, then tendons), limits (joints, then tendons; lower side, upper side), and
-contacts slot by slot.
+The order is: equality constraints, friction losses (dofs, then tendons), limits (joints, then tendons; lower side, then
+upper side), and contacts, slot by slot.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ CONE_ELLIPTIC = 1
 
 
 class RowLayout(NamedTuple):
-    """Static row tables, NumPy arrays; frictionloss and contact_lean are a world's own where its parameters are.
+    """Static row tables: NumPy arrays, but frictionloss and contact_lean may be JAX arrays of per-world parameters.
 
     Attributes:
         type (nefc_max,): efc_type.
-        id (nefc_max,): efc_id: equality, dof, joint or tendon of the row; of contacts the contact slot.
+        id (nefc_max,): efc_id: the equality, dof, joint, tendon or contact slot of the row.
         sub (nefc_max,): number of the row within its equality constraint or contact; side of a limit, 1 for the upper.
         frictionloss (nefc_max,): efc_frictionloss.
         friction_id (nfriction,): dof, or nv + tendon, of each friction row.
-        limit_id, limit_sign (nlimit2,): joint, or njnt + tendon, of each limit row, and the sign of its Jacobian, +1
-            lower, -1 upper.
+        limit_id, limit_sign (nlimit2,): joint, or njnt + tendon, of each limit row, and the sign of its Jacobian: +1
+            for the lower side, -1 for the upper.
         contact_slot (nrow,): contact slot of each contact row.
-        contact_lean (nrow, 6): the row's direction in the frame of its contact: along the normal and the tangents, then
-            about them.
-        contact_turns: whether some of them are about an axis.
+        contact_lean (nrow, 6): the row's direction in the contact frame: along the normal and the tangents, then about
+            them.
+        contact_turns: whether any row has a direction about an axis.
         contact_body (nrow, 2): bodies of the row's contact.
     """
 
@@ -100,7 +100,7 @@ def _numbered(count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _directions(sub: np.ndarray, kind: np.ndarray) -> np.ndarray:
-    """contact_lean at a friction of one: axis by axis for cones; for pyramids the normal plus and minus each axis."""
+    """contact_lean for a friction of one: for cones each axis, for pyramids the normal plus and minus each axis."""
     lean = np.zeros((sub.size, 6))
     lean[:, 0] = (kind != ELLIPTIC) | (sub == 0)
     elliptic, pyramid = np.flatnonzero(kind == ELLIPTIC), np.flatnonzero(kind == PYRAMIDAL)
@@ -111,7 +111,7 @@ def _directions(sub: np.ndarray, kind: np.ndarray) -> np.ndarray:
 
 
 def _leaning(unit: np.ndarray, friction: Any, sub: np.ndarray, kind: np.ndarray) -> Any:
-    """contact_lean from that at a friction of one: of pyramids the axes times their friction (nrow, 5)."""
+    """contact_lean from that for a friction of one: a pyramid's axes are multiplied by their friction (nrow, 5)."""
     xp, unit, friction = tables(unit, friction)
     pyramid = kind == PYRAMIDAL
     factor = xp.where(pyramid, friction[np.arange(sub.size), np.where(pyramid, sub // 2, 0)], 1.0)
@@ -123,14 +123,14 @@ def per_row(layout: RowLayout, values: jax.Array) -> jax.Array:
     nslot, nrow = values.shape[0], layout.contact_slot.size
     rows = np.bincount(layout.contact_slot, minlength=nslot)
     if nslot and (rows == rows[0]).all():
-        # the same as the gather below, which compilers for the CPU fuse badly
+        # the same as the gather below, which XLA fuses badly on the CPU
         repeated = jnp.broadcast_to(values[:, None], (nslot, rows[0], *values.shape[1:]))
         return repeated.reshape(nrow, *values.shape[1:])
     return values[layout.contact_slot]
 
 
 def row_directions(layout: RowLayout, contact_frame: jax.Array) -> tuple[jax.Array, jax.Array | None]:
-    """Force and torque (nrow, 3) in the world of each contact row per unit of efc_force; None for no torque at all."""
+    """World-frame force and torque (nrow, 3) of each contact row per unit of efc_force; None if no row has a torque."""
     frame = per_row(layout, contact_frame)
 
     def combined(lean: Any) -> jax.Array:

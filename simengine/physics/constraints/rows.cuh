@@ -1,5 +1,5 @@
-// Constraint rows: what the stages that make them share. MuJoCo documentation, "Computation", "Constraint model", and
-// "Modeling", "Solver parameters".
+// Functions shared by the stages that make constraint rows: MuJoCo documentation, "Computation", "Constraint model",
+// and "Modeling", "Solver parameters".
 #pragma once
 
 // Impedance d(r) at distance r from the margin: a sigmoid of power solimp[4] between solimp[0] and solimp[1].
@@ -11,7 +11,7 @@ DEVICE real impedance(const real* solimp, real r) {
   const real x = divide_(abs_(r), width);
   if (x >= 1) return dmax;
   if (x == 0) return dmin;
-  // x^p / mid^(p-1) up to the middle, its mirror image beyond
+  // x^p / mid^(p-1) up to the midpoint, and its point reflection beyond
   const bool below = x <= mid;
   const real width_of_side = below ? mid : R(1.0) - mid;
   const real share = divide_(below ? x : R(1.0) - x, width_of_side);
@@ -20,8 +20,8 @@ DEVICE real impedance(const real* solimp, real r) {
   return fma_(y, dmax - dmin, dmin);
 }
 
-// Stiffness and damping of the reference acceleration, whose time constant is at least `least`; a negative solref gives
-// them directly.
+// Stiffness k and damping b of the reference acceleration, with a time constant of at least `least`. A negative solref
+// gives them directly.
 DEVICE void stiffness_damping(const real* solref, const real* solimp, real least, real* k, real* b) {
   const real dmax = clamp_(solimp[1], R(0.0001), R(0.9999));
   if (solref[0] > 0) {
@@ -49,8 +49,8 @@ DEVICE void point_jacobian(const Model& m, int v, int b, const real* point, cons
   for (int i = 0; i < 3; ++i) out[i] += cdof[6 * v + 3 + i];
 }
 
-// Add scale times the derivative of length `id` by the velocities; without `ten_J` no tendon may be spatial. A tendon
-// depends on dofs of one block only.
+// Add to `row` scale times the derivative of length `id` with respect to the velocities. Without `ten_J`, no tendon may
+// be spatial. A tendon depends on dofs of one block only.
 DEVICE void add_length_jacobian(const Model& m, int id, real scale, real* row, const real* ten_J = 0) {
   if (id < m.njnt()) {
     row[m.jnt_dofadr()[id]] += scale;
@@ -63,7 +63,7 @@ DEVICE void add_length_jacobian(const Model& m, int id, real scale, real* row, c
   ROLLED for (int v = m.block_dofadr()[block]; v < last; ++v) row[v] = fma_(scale, ten_J[t * m.nv() + v], row[v]);
 }
 
-// Jacobian of a limit row: plus or minus the derivative of length `id`; a ball joint's angle grows along its axis.
+// Jacobian of a limit row: plus or minus the derivative of length `id`, which for a ball joint is its rotation axis.
 template <class Rows>
 DEVICE void limit_jacobian(const Model& m, int id, real sign, const real* qpos, const real* ten_J, const Rows& jacobian,
                            int r) {
@@ -77,7 +77,7 @@ DEVICE void limit_jacobian(const Model& m, int id, real sign, const real* qpos, 
   for (int i = 0; i < 3; ++i) row[m.jnt_dofadr()[id] + i] = -axis[i];
 }
 
-// Limit rows from row `rows` on: joint by joint, then tendon by tendon, lower side before upper; returns their end.
+// Limit rows from row `rows` on: joints, then tendons, lower side before upper; returns the index after the last.
 template <class Rows>
 DEVICE int limit_rows(const Model& m, int rows, const real* qpos, const real* ten_length, const real* ten_J,
                       const Rows& jacobian, real* efc_pos, real* efc_margin, int* efc_type, int* efc_id) {
@@ -105,8 +105,8 @@ DEVICE int limit_rows(const Model& m, int rows, const real* qpos, const real* te
   return rows;
 }
 
-// Where the rows of each contact go, from row `rows` on; contacts in the gap have none. CONES says whether the contacts
-// may have elliptic cones, whose tangents have position zero.
+// Address, position, margin, type and id of the rows of each contact, from row `rows` on. Contacts in the gap have
+// none. CONES says whether contacts may have elliptic cones, whose tangents have position zero.
 template <bool CONES>
 DEVICE void contact_addresses(const Model& m, int rows, int ncon, const real* contact_dist, const int* contact_cand,
                               int* contact_efc_address, real* efc_pos, real* efc_margin, int* efc_type, int* efc_id) {

@@ -1,4 +1,4 @@
-"""`Rows`: a block of constraint rows on the way to the solver's parameters, in JAX for one world."""
+"""`Rows`: constraint rows before their solver parameters are computed, in JAX, for one world."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from simengine.physics.math.vector_jax import MINVAL, const, joined, matmul
 
 
 class Rows(NamedTuple):
-    """n rows; NumPy where it does not depend on the state, nor, as scale and share may, on parameters of the world.
+    """n rows. An attribute that depends neither on the state nor on per-world parameters is a NumPy array.
 
     Attributes:
-        listed (n,) bool: whether a row may exist, which it does where its distance is below zero or `always`.
-        always: exists at any distance.
+        listed (n,) bool: whether a row may exist; it does if its distance is below zero, or if `always`.
+        always: whether the rows exist at any distance.
         J (n, nv): Jacobian.
         pos (n,): constraint position [m, rad].
         margin (n,): position at which the row acts.
-        distance (n,): from the margin, on which the impedance depends: shared by the rows of a contact, or by those of
-            an equality constraint, whose position is a vector.
-        drift (n,): rate of J times qvel, which the reference acceleration takes back [m/s^2, rad/s^2].
+        distance (n,): distance from the margin, on which the impedance depends; the rows of a contact share one, and so
+            do those of an equality constraint, whose position is a vector.
+        drift (n,): rate of J times qvel, which the reference acceleration cancels [m/s^2, rad/s^2].
         solref (n, 2), solimp (n, 5): solver parameters.
         scale (n,): regularisation per unit (1 - d) / d.
-        share (n,): how much of that the row has of what must not be too little; all where none is given.
+        share (n,): regularisation relative to that of the contact's normal, which has the lower bound MINVAL; None
+            means 1.
     """
 
     listed: jax.Array
@@ -43,7 +44,7 @@ class Rows(NamedTuple):
 
     @property
     def active(self) -> jax.Array:
-        """(n,) bool: the row exists."""
+        """(n,) bool: whether the row exists."""
         return self.listed if self.always else self.listed & (self.distance < 0)
 
 
@@ -56,7 +57,7 @@ def empty(nv: int, like: jax.Array) -> Rows:
 
 
 def solver_rows(blocks: list[Rows], qvel: jax.Array, leastref: float) -> tuple[jax.Array, ...]:
-    """Rows of all blocks: (active, J, pos, margin, D, aref), all but `active` zero in rows that do not exist.
+    """Rows of all blocks: (active, J, pos, margin, D, aref); all except `active` are zero in rows that do not exist.
 
     With r the distance from the margin, d(r) the impedance, and R = (1 - d) / d times the scale: D = 1 / R, and
     aref = -b J qvel - k d (pos - margin) - drift; `leastref` bounds time constants [s].

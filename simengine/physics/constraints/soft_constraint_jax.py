@@ -1,6 +1,7 @@
 """MuJoCo's soft-constraint law: impedance and reference acceleration of a row.
 
-Source: MuJoCo, chapter "Modeling", section "Solver parameters", and chapter "Computation", section "Parameters".
+Source: MuJoCo documentation, chapter "Modeling", section "Solver parameters", and chapter "Computation", section
+"Constraint solver", "Parameters".
 Symbols: r = pos - margin, d(r) impedance, (k, b) stiffness and damping, so that aref = -b v - k d r and the
 regularisation of a row with approximate inverse inertia A is R = (1 - d) / d A.
 """
@@ -20,7 +21,7 @@ MINIMP, MAXIMP = 1e-4, 0.9999
 
 
 def clamped_solimp(solimp: Any) -> np.ndarray:
-    """(n, 5) d0, dwidth, width, midpoint, power within the ranges in which the law is defined."""
+    """(n, 5) d0, dwidth, width, midpoint and power, clamped to the ranges in which the law is defined."""
     d0, dwidth, width, midpoint, power = np.asarray(solimp, np.float64).reshape(-1, 5).T
     columns = [
         np.clip(d0, MINIMP, MAXIMP),
@@ -35,8 +36,8 @@ def clamped_solimp(solimp: Any) -> np.ndarray:
 def stiffness_damping(solref: Any, solimp: Any, leastref: float) -> tuple[np.ndarray, np.ndarray]:
     """k [1/s^2] and b [1/s], each (n,), of reference parameters (n, 2) and clamped impedances (n, 5).
 
-    A positive first parameter is a time constant [s], held at `leastref` or more, with a damping ratio; otherwise
-    both are negative stiffness and damping.
+    A positive first parameter is a time constant [s], clamped to at least `leastref`, and the second a damping ratio.
+    Otherwise the parameters are minus the stiffness and minus the damping.
     """
     first, second = np.asarray(solref, np.float64).reshape(-1, 2).T
     dmax = solimp[:, 1]
@@ -47,7 +48,7 @@ def stiffness_damping(solref: Any, solimp: Any, leastref: float) -> tuple[np.nda
 
 
 def impedance(solimp: np.ndarray, residual: jax.Array) -> jax.Array:
-    """d (n,) at residual pos - margin (n,): from d0 to dwidth over the width, by two power curves that meet smoothly.
+    """d (n,) at pos - margin (n,): from d0 to dwidth over the width, by two power curves that meet smoothly.
 
     Args: solimp (n, 5), clamped.
     """
@@ -63,7 +64,7 @@ def impedance(solimp: np.ndarray, residual: jax.Array) -> jax.Array:
 def _sigmoid(x: jax.Array, midpoint: np.ndarray, power: np.ndarray) -> jax.Array:
     """Curve from (0, 0) to (1, 1): a x^p up to the midpoint, 1 - b (1 - x)^p beyond it."""
     low = x <= const(midpoint, x)
-    # the base is the distance from the nearer end; a safe one where it is zero keeps the derivative finite
+    # the base is the distance from the nearer end; where it is zero, a safe value makes the derivative finite
     base = jnp.where(low, x, 1.0 - x)
     a = const(1.0 / midpoint ** (power - 1.0), x)
     b = const(1.0 / (1.0 - midpoint) ** (power - 1.0), x)
@@ -72,7 +73,7 @@ def _sigmoid(x: jax.Array, midpoint: np.ndarray, power: np.ndarray) -> jax.Array
 
 
 def _power(base: jax.Array, power: np.ndarray) -> jax.Array:
-    """base^power for base in [0, 1]; plain products for the powers that models use."""
+    """base^power for base in [0, 1]; products for the powers 1 and 2."""
     if (power == 1.0).all():
         return base
     if (power == 2.0).all():

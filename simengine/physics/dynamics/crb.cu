@@ -2,11 +2,11 @@
 
 DEVICE void crb(const Model& m, const real* cinert, const real* cdof, real* crb, real* qM) {
   const int nv = m.nv();
-  // (1) composite inertias; the world's is zero
+  // (1) composite inertias; that of the world body is zero
   LANE_FOR(e, 10 * m.nbody()) crb[e] = e < 10 ? R(0.0) : cinert[e];
   lane_sync();
   sum_subtrees(m, crb, 10);
-  // pairs of dofs without a common branch are not coupled
+  // dofs that lie on no common branch are not coupled
   LANE_FOR(e, nv * nv) qM[e] = 0;
   lane_sync();
   DOF_FOR(v, nv) {

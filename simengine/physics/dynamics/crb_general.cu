@@ -1,13 +1,13 @@
-// Composite rigid bodies with moments about points close by; otherwise as crb.cu, and more exact where a tree is large.
+// Composite rigid bodies as in crb.cu, but with moments about a nearby point, which rounds less where a tree is large.
 
 DEVICE void crb_general(const Model& m, const real* xipos, const real* ximat, const real* xanchor, const real* cinert,
                      const real* cdof, real* crb, real* qM) {
   const int nv = m.nv();
-  // (1) composite inertias; the world's is zero
+  // (1) composite inertias; that of the world body is zero
   LANE_FOR(e, 10 * m.nbody()) crb[e] = e < 10 ? R(0.0) : cinert[e];
   lane_sync();
   sum_subtrees(m, crb, 10);
-  // pairs of dofs without a common branch are not coupled
+  // dofs that lie on no common branch are not coupled
   LANE_FOR(e, nv * nv) qM[e] = 0;
   lane_sync();
   DOF_FOR(v, nv) {

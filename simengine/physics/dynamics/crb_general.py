@@ -1,4 +1,4 @@
-"""Composite rigid bodies about points close by: the joint-space inertia matrix of models that are not simple."""
+"""Composite rigid bodies with moments about nearby points: the joint-space inertia matrix of general models."""
 
 from simengine.physics.stage import Form, Stage
 

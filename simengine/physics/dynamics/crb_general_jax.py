@@ -1,7 +1,8 @@
-"""Composite inertias and the mass matrix with moments about points close by, in JAX, for one world.
+"""Composite inertias and the joint-space inertia matrix, with moments about nearby points, in JAX, for one world.
 
-Source: R. Featherstone, Rigid Body Dynamics Algorithms (2008), section 6.2, with the momentum of each subtree about the
-centre of mass of its first body: about that of the whole tree, small bodies far out are differences of large numbers.
+Source: R. Featherstone, Rigid Body Dynamics Algorithms (2008), section 6.2. The momentum of each subtree is taken about
+the centre of mass of its root body. About that of the whole tree, the moments of a small distant body would be
+differences of large numbers.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from simengine.physics.tendons.lengths_jax import length_rows
 def crb_general(
     m: Any, xipos: jax.Array, ximat: jax.Array, xanchor: jax.Array, cinert: jax.Array, cdof: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Composite inertia of every subtree and the mass matrix.
+    """Composite inertia of every subtree, and the joint-space inertia matrix.
 
     Args: xipos (nbody, 3) [m], ximat (nbody, 9), xanchor (njnt, 3) [m]; cinert (nbody, 10) and cdof (nv, 6) about the
         com of the tree.
     Returns: crb (nbody, 10), zero for the world body; qM (nv, nv) symmetric [kg, kg m, kg m^2], armatures included.
     """
-    # (1) composite inertias: sums over subtrees (trees have different coms, so none for the world)
+    # (1) composite inertias: sums over subtrees; the world body has none, because trees have different coms
     inside = tree.subtree(m)
     inside[0] = False
     composite = matmul(const(inside, cinert), cinert)
@@ -55,7 +56,7 @@ def crb_general(
 
 
 def _tendon_inertia(m: Any) -> np.ndarray:
-    """(nv, nv) what the armature of fixed tendons adds, between dofs of one branch only, as in MuJoCo."""
+    """Inertia (nv, nv) that the armature of fixed tendons adds, between dofs of one branch only, as in MuJoCo."""
     J = length_rows(m)[1][m.njnt :]
     above = tree.dof_ancestors(m)
     return np.asarray(J.T @ (np.asarray(m.tendon_armature)[:, None] * J) * (above | above.T))

@@ -1,4 +1,4 @@
-"""Composite rigid-body inertias and the joint-space mass matrix in JAX, for one world.
+"""Composite rigid-body inertias and the joint-space inertia matrix in JAX, for one world.
 
 Source: R. Featherstone, Rigid Body Dynamics Algorithms (2008), section 6.2; quantities as after mj_crb.
 """
@@ -17,12 +17,12 @@ from simengine.physics.math.vector_jax import const, matmul
 
 
 def crb(m: Any, cinert: jax.Array, cdof: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Composite inertia of every subtree and the mass matrix.
+    """Composite inertia of every subtree, and the joint-space inertia matrix.
 
     Args: cinert (nbody, 10), cdof (nv, 6), about the com of the tree.
     Returns: crb (nbody, 10), zero for the world body; qM (nv, nv) symmetric [kg, kg m, kg m^2], armature included.
     """
-    # (1) composite inertias: sums over subtrees (trees have different coms, so none for the world)
+    # (1) composite inertias: sums over subtrees; the world body has none, because trees have different coms
     inside = tree.subtree(m)
     inside[0] = False
     composite = matmul(const(inside, cinert), cinert)

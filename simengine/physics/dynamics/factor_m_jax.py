@@ -1,4 +1,4 @@
-"""Cholesky factor of the mass matrix in JAX, for one world."""
+"""Cholesky factor of the joint-space inertia matrix in JAX, for one world."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import jax
 def factor_m(m: Any, qM: jax.Array) -> tuple[jax.Array]:
     """qLD (nv, nv): the lower triangular L with qM = L L', zero above the diagonal.
 
-    MuJoCo factors M = L' D L instead; the products with the inverse are the same.
+    MuJoCo factors M = L' D L instead; products with the inverse of M are the same.
     """
     # (1) L L' = M
     return (jax.lax.linalg.cholesky(qM, symmetrize_input=False),)

@@ -1,7 +1,7 @@
-// The sum of all forces but the constraints', and the acceleration where there are no others: shared by stages.
+// The sum of all forces except constraint forces, and the result where there are no constraint forces.
 #pragma once
 
-// qfrc_smooth and qacc_smooth both receive the sum; cfrc_applied is room for a spatial force a body.
+// qfrc_smooth and qacc_smooth both receive the sum; cfrc_applied is scratch for one spatial force per body.
 DEVICE void sum_forces(const Model& m, const real* qfrc_applied, const real* xfrc_applied, const real* xipos,
                        const real* subtree_com, const real* cdof, const real* qfrc_passive, const real* qfrc_bias,
                        const real* qfrc_actuator, real* qfrc_smooth, real* qacc_smooth, real* cfrc_applied) {
@@ -28,7 +28,7 @@ DEVICE void sum_forces(const Model& m, const real* qfrc_applied, const real* xfr
   lane_sync();
 }
 
-// The solution without constraint rows: what the smooth forces give.
+// The solution without constraint rows: the acceleration is that of the smooth forces.
 DEVICE void accelerate_smoothly(const Model& m, const real* qacc_smooth, real* qacc, real* qfrc_constraint,
                                 int* solver_niter) {
   DOF_FOR(v, m.nv()) {

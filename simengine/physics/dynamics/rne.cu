@@ -2,11 +2,11 @@
 
 DEVICE void rne(const Model& m, const real* qvel, const real* cinert, const real* cdof, const real* cvel,
                 const real* cdof_dot, real* qfrc_bias, real* cacc, real* cfrc) {
-  // (1) accelerations at constant qvel; gravity is an acceleration of the world
+  // (1) accelerations at constant qvel; gravity enters as an acceleration of the world body
   const real* gravity = m.opt_gravity();
   const real lift[3] = {-gravity[0], -gravity[1], -gravity[2]};
   sum_branches(m, cdof_dot, qvel, lift, cacc);
-  // (2) the force each body needs: I a + v x I v; the world needs none
+  // (2) force on each body: I a + v x I v; the world body needs none
   LANE_FOR(b, m.nbody()) {
     real momentum[6], a[6], c[6];
     inert_mul(momentum, cinert + 10 * b, cvel + 6 * b);
@@ -15,7 +15,7 @@ DEVICE void rne(const Model& m, const real* qvel, const real* cinert, const real
     for (int i = 0; i < 6; ++i) cfrc[6 * b + i] = b ? a[i] + c[i] : R(0.0);
   }
   lane_sync();
-  // (3) forces on subtrees, and their share along each dof
+  // (3) sums over subtrees, projected on each dof's axis
   sum_subtrees(m, cfrc, 6);
   DOF_FOR(v, m.nv()) qfrc_bias[v] = dot6(cdof + 6 * v, cfrc + 6 * m.dof_bodyid()[v]);
   lane_sync();

@@ -1,4 +1,4 @@
-// A world without constraint rows accelerates as its smooth forces say; its contacts, if any, lie in their gap.
+// Acceleration of a world without constraint rows. It may have contacts within their gap, which make no row.
 
 DEVICE void unconstrained(const Model& m, const int* ncon, const real* qacc_smooth, real* qacc, real* qfrc_constraint,
                           int* solver_niter, int* contact_efc_address) {

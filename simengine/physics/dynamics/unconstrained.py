@@ -1,4 +1,4 @@
-"""Acceleration of worlds without constraint rows; their contacts have no row either."""
+"""Acceleration of worlds without constraint rows; their contacts, if any, lie within their gap and make no row."""
 
 from simengine.physics.stage import Stage
 

@@ -19,6 +19,6 @@ DEVICE void euler(const Model& m, const real* qM, const real* qfrc_smooth, const
     sym_load(&M, qM, nv);
     solve_with_rows(m, next_qvel, M, m.dof_damping(), h, 0, qM, 0, qM, qM, force, (real*)0, R(0.0), hessian, nv);
   }
-  // (2) velocity first, then position with the new velocity
+  // (2) velocity, then position with the new velocity
   semi_implicit(m, h, qacc, qpos, qvel, qacc_warmstart, nstep, world_status, next_qvel, next_qpos);
 }

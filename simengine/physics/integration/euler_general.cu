@@ -1,11 +1,11 @@
-// Semi-implicit Euler with dampers of any order taken implicitly; see euler.cu and springs.cuh.
+// Semi-implicit Euler with linear or polynomial dampers taken implicitly; see euler.cu and springs.cuh.
 
 DEVICE void euler_general(const Model& m, const real* qM, const real* qfrc_smooth, const real* qacc_smooth,
                       const real* qfrc_constraint, const real* qacc, real* qpos, real* qvel, real* qacc_warmstart,
                       int* nstep, int* world_status, real* matrix, real* next_qvel, real* next_qpos) {
   const real h = m.opt_timestep()[0];
   if (!may_advance(m, qacc_smooth, qacc, world_status)) return;
-  // (1) acceleration with damping at the end of the step: (M + h B) a = all forces, -B the dampers' derivative
+  // (1) acceleration with damping at the end of the step: (M + h B) a = all forces, where -B is the dampers' derivative
   LANE_FOR(i, m.nq()) next_qpos[i] = qpos[i];
   DOF_FOR(v, m.nv()) next_qvel[v] = m.opt_eulerdamp() ? qfrc_smooth[v] + qfrc_constraint[v] : qacc[v];
   lane_sync();
@@ -22,6 +22,6 @@ DEVICE void euler_general(const Model& m, const real* qM, const real* qfrc_smoot
     lane_sync();
     implicit_solve(m, next_qvel, matrix);
   }
-  // (2) velocity, then position with it
+  // (2) velocity, then position with the new velocity
   semi_implicit(m, h, qacc, qpos, qvel, qacc_warmstart, nstep, world_status, next_qvel, next_qpos);
 }

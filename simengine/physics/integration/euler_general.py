@@ -1,4 +1,4 @@
-"""Semi-implicit Euler integration with dampers of any order."""
+"""Semi-implicit Euler integration with linear or polynomial dampers."""
 
 from simengine.physics.stage import Form, Stage
 

@@ -1,4 +1,4 @@
-"""Semi-implicit Euler step in JAX, for one world, with dampers of any order taken implicitly. As mj_Euler."""
+"""Semi-implicit Euler step in JAX, for one world; linear or polynomial dampers are implicit. As mj_Euler."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def euler_general(
     """
     dt = float(m.opt_timestep)
 
-    # (1) damping at the end of the step: (M + dt B) a = all forces, -B the dampers' derivative
+    # (1) damping at the end of the step: (M + dt B) a = all forces, where -B is the dampers' derivative
     if m.opt_eulerdamp:
         damped = qM + jnp.diag(dt * damper_slope(m.dof_damping, m.dof_dampingpoly, qvel))
-        qacc = jnp.linalg.solve(damped, qfrc_smooth + qfrc_constraint)  # where it amplifies, B may be negative
+        qacc = jnp.linalg.solve(damped, qfrc_smooth + qfrc_constraint)  # no Cholesky: a polynomial may make B negative
 
-    # (2) velocity, then position with it
+    # (2) velocity, then position with the new velocity
     qvel = qvel + qacc * dt
     return advance(m, qpos, qvel, dt), qvel

@@ -33,6 +33,6 @@ def euler(
         factor = jax.lax.linalg.cholesky(damped, symmetrize_input=False)
         qacc = jax.scipy.linalg.cho_solve((factor, True), qfrc_smooth + qfrc_constraint)
 
-    # (2) velocity, then position with it
+    # (2) velocity, then position with the new velocity
     qvel = qvel + qacc * dt
     return advance(m, qpos, qvel, dt), qvel

@@ -1,6 +1,6 @@
-// Implicit integration: what the velocity changes in the smooth forces is taken at the end of the step. That is all of
-// it (`implicit`, WHOLE), or all but Coriolis and centrifugal forces, which only free bodies by themselves keep
-// (`implicitfast`). MuJoCo documentation, "Computation", "Numerical integration".
+// Implicit integration: the smooth forces are linearised in the velocity and taken at the end of the step. With WHOLE
+// (`implicit`) the derivative is complete. Without it (`implicitfast`) it leaves out Coriolis and centrifugal forces,
+// except those of a tree with a free joint only. MuJoCo documentation, "Computation", "Numerical integration".
 
 template <bool WHOLE>
 DEVICE void implicit(const Model& m, const real* qM, const real* qfrc_smooth, const real* qacc_smooth,
@@ -16,14 +16,14 @@ DEVICE void implicit(const Model& m, const real* qM, const real* qfrc_smooth, co
                          ten_J, ctrl, act, act_dot, actuator_length, actuator_velocity, actuator_moment,
                          actuator_force, qfrc_actuator};
   if (!may_advance(m, qacc_smooth, qacc, world_status)) return;
-  // (1) M - h D, D the derivative of the smooth forces by the velocity
+  // (1) M - h D, where D is the derivative of the smooth forces with respect to the velocity
   implicit_matrix(m, moving, qM, WHOLE, slope, maps, drift, matrix);
   // (2) acceleration with the forces at the end of the step: (M - h D) a = all forces
   LANE_FOR(i, m.nq()) next_qpos[i] = qpos[i];
   DOF_FOR(v, m.nv()) next_qvel[v] = qfrc_smooth[v] + qfrc_constraint[v];
   lane_sync();
   implicit_solve(m, next_qvel, matrix);
-  // (3) velocity, then position with it
+  // (3) velocity, then position with the new velocity
   const real h = m.opt_timestep()[0];
   semi_implicit(m, h, qacc, qpos, qvel, qacc_warmstart, nstep, world_status, next_qvel, next_qpos);
 }

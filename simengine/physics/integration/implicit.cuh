@@ -1,13 +1,13 @@
-// Implicit integration: the derivative of the smooth forces by the velocity, and the step it gives. MuJoCo
-// documentation, "Computation", "Numerical integration"; derivatives couple dofs of one branch only.
+// Implicit integration: the derivative of the smooth forces with respect to the velocity, and the step it gives. MuJoCo
+// documentation, "Computation", "Numerical integration". As in MuJoCo, the derivative couples dofs of one branch only.
 //
-// Forces on bodies are linear maps of their velocities near the current one, 6 x 6 matrices from com-based motion to
-// com-based force; those of a subtree add up, like composite inertias. The derivative of the Coriolis and centrifugal
-// forces in this form: S. Echeandia and P. Wensing, Numerical methods to compute the Coriolis matrix and Christoffel
-// symbols for rigid-body systems, J. Comput. Nonlinear Dyn. 16 (2021), algorithm 1.
+// The force on each body is linearised in the body's velocity: a 6 x 6 matrix maps com-based motion to com-based force.
+// The matrices of a subtree add up, like composite inertias. Source of this form for Coriolis and centrifugal forces:
+// S. Echeandia and P. Wensing, Numerical methods to compute the Coriolis matrix and Christoffel symbols for rigid-body
+// systems, J. Comput. Nonlinear Dyn. 16 (2021), algorithm 1.
 #pragma once
 
-// Fields that the derivatives are made of.
+// The fields from which the derivatives are computed.
 struct Moving {
   const real *qvel, *xipos, *ximat, *geom_xpos, *geom_xmat, *subtree_com, *cinert, *crb, *cdof, *cvel, *cdof_dot;
   const real *ten_J, *ctrl, *act, *act_dot, *actuator_length, *actuator_velocity, *actuator_moment;
@@ -16,7 +16,7 @@ struct Moving {
 
 DEVICE bool at_bound(real x, const real* range, real slack) { return x <= range[0] + slack || x >= range[1] - slack; }
 
-// Derivative of the force of actuator u by its velocity; none where a limit holds the force.
+// Derivative of actuator u's force with respect to its velocity; zero where the force is clamped.
 DEVICE real actuator_slope(const Model& m, int u, const Moving& f) {
   const int type = m.actuator_trntype()[u], id = m.actuator_trnid()[2 * u];
   if (m.actuator_disabled()[u]) return 0;
@@ -27,7 +27,7 @@ DEVICE real actuator_slope(const Model& m, int u, const Moving& f) {
   }
   if (type == TRN_TENDON && m.tendon_actfrclimited()[id]) {
     const real* range = m.tendon_actfrcrange() + 2 * id;
-    real total = 0;  // forces that were scaled to the bound add up to it but for rounding
+    real total = 0;  // if the forces were scaled to the bound, their sum differs from it by rounding alone
     ROLLED for (int w = 0; w < m.nu(); ++w) {
       if (m.actuator_trntype()[w] == TRN_TENDON && m.actuator_trnid()[2 * w] == id) total += f.actuator_force[w];
     }
@@ -37,8 +37,8 @@ DEVICE real actuator_slope(const Model& m, int u, const Moving& f) {
   return force_of(m, u, input, f.actuator_length[u], f.actuator_velocity[u]).slope;
 }
 
-// Change of the inertial force on a body under a change x of its velocity, but for what its inertia times the rate of
-// the motion axis adds; subtracted from out.
+// Subtract from `out` the change of the inertial force on a body under a change x of its velocity, without the product
+// of the inertia and the rate of the motion axis, which force_derivative adds.
 DEVICE void coriolis_change(const real* inertia, const real* vel, const real* x, real* out) {
   real turned[6], a[6], momentum[6], c[6];
   cross_motion(turned, x, vel);
@@ -51,7 +51,7 @@ DEVICE void coriolis_change(const real* inertia, const real* vel, const real* x,
   for (int i = 0; i < 6; ++i) out[i] -= a[i] + c[i];
 }
 
-// Whether the tree of body b has no other joint than a free one: implicitfast knows the Coriolis forces of such.
+// Whether the tree of body b has one joint, which is free: implicitfast includes the Coriolis forces of such trees.
 DEVICE bool free_alone(const Model& m, int b) {
   const int root = m.body_rootid()[b];
   if (m.body_dofnum()[root] != 6 || m.jnt_type()[m.body_jntadr()[root]] != JNT_FREE) return false;
@@ -61,7 +61,7 @@ DEVICE bool free_alone(const Model& m, int b) {
   return true;
 }
 
-// maps[b] becomes the derivative of the forces on the subtree of body b by its motion, 6 x 6 row-major.
+// maps[b] becomes the derivative of the force on the subtree of body b with respect to its motion, 6 x 6 row-major.
 DEVICE void subtree_maps(const Model& m, const Moving& f, bool coriolis, bool has_fluid, real* maps) {
   LANE_FOR(e, 6 * m.nbody()) {
     const int b = e / 6, k = e % 6;
@@ -80,11 +80,11 @@ DEVICE void subtree_maps(const Model& m, const Moving& f, bool coriolis, bool ha
   sum_subtrees(m, maps, 36);
 }
 
-// drift[v] = rate of the motion axis of dof v as the bodies beyond it see it: cdof_dot - cdof x (velocity after v).
+// drift[v] = rate of the motion axis of dof v relative to the bodies it moves: cdof_dot - cdof x (velocity after v).
 DEVICE void axis_drifts(const Model& m, const Moving& f, real* drift) {
   DOF_FOR(v, m.nv()) {
     const int j = m.dof_jntid()[v], b = m.dof_bodyid()[v], adr = m.jnt_dofadr()[j], type = m.jnt_type()[j];
-    // rotations about the body's axes turn together, and so do translations of a free joint
+    // the rotations of a ball or free joint count as one dof here, and so do the translations of a free joint
     const int until = type == JNT_FREE ? (v < adr + 3 ? adr + 3 : adr + 6) : type == JNT_BALL ? adr + 3 : v + 1;
     real vel[6], turned[6];
     for (int i = 0; i < 6; ++i) vel[i] = f.cvel[6 * m.body_parentid()[b] + i];
@@ -97,14 +97,14 @@ DEVICE void axis_drifts(const Model& m, const Moving& f, real* drift) {
   lane_sync();
 }
 
-// Power along motion axis a of the force that the motion x causes on the subtree of body b.
+// Dot product of motion axis a with the force that the motion x causes on a subtree, whose derivative is `map`.
 DEVICE real subtree_power(const real* map, const real* a, const real* x) {
   real sum = 0;
   for (int i = 0; i < 6; ++i) sum = fma_(a[i], dot6(map + 6 * i, x), sum);
   return sum;
 }
 
-// Minus the derivative of the force of tendon t's damper by its velocity.
+// Minus the derivative of the force of tendon t's damper with respect to its velocity.
 DEVICE real tendon_slope(const Model& m, int t, const Moving& f) {
   const real* poly = m.tendon_dampingpoly() + 2 * t;
   if (poly[0] == 0 && poly[1] == 0) return m.tendon_damping()[t];
@@ -113,7 +113,7 @@ DEVICE real tendon_slope(const Model& m, int t, const Moving& f) {
   return damper_slope(m.tendon_damping()[t], poly, velocity);
 }
 
-// Derivative of the smooth force on dof i by the velocity of dof j, both on one branch.
+// Derivative of the smooth force on dof i with respect to the velocity of dof j, where both are on one branch.
 DEVICE real force_derivative(const Model& m, int i, int j, const Moving& f, const real* slope, const real* maps,
                              const real* drift, bool coriolis, bool has_fluid) {
   const int nv = m.nv(), deeper = m.dof_bodyid()[i > j ? i : j];
@@ -128,7 +128,7 @@ DEVICE real force_derivative(const Model& m, int i, int j, const Moving& f, cons
   if (!turns && !has_fluid) return sum;
   const real power = subtree_power(maps + 36 * deeper, f.cdof + 6 * i, f.cdof + 6 * j);
   if (!turns) {
-    // the matrix is kept symmetric
+    // implicitfast: the symmetric part
     return sum + R(0.5) * (power + subtree_power(maps + 36 * deeper, f.cdof + 6 * j, f.cdof + 6 * i));
   }
   real pulled[6];
@@ -141,8 +141,8 @@ DEVICE bool on_one_branch(const Model& m, int i, int j) {
   return upper <= lower && lower <= m.body_last()[upper];
 }
 
-// matrix = qM - h times the derivative of the smooth forces by the velocity, block after block like qM; most models
-// have one block of all dofs.
+// matrix = qM - h times the derivative of the smooth forces with respect to the velocity, in the blocks of qM. Most
+// models have one block of all dofs.
 DEVICE void implicit_matrix(const Model& m, const Moving& f, const real* qM, bool coriolis, real* slope, real* maps,
                             real* drift, real* matrix) {
   const real h = m.opt_timestep()[0];
@@ -163,7 +163,7 @@ DEVICE void implicit_matrix(const Model& m, const Moving& f, const real* qM, boo
   lane_sync();
 }
 
-// In place: x becomes the solution of the blocks of such a matrix, which is used up.
+// In place: x becomes the solution of matrix x = x, block by block; `matrix` is overwritten.
 DEVICE void implicit_solve(const Model& m, real* x, real* matrix) {
   ROLLED for (int b = 0; b < m.nblock(); ++b) {
     const Block block = block_of(m, b);

@@ -1,4 +1,4 @@
-"""Integration with the velocity's part in the smooth forces taken implicitly, in full or all but Coriolis forces."""
+"""Integration implicit in velocity: `implicit`, and `implicitfast` without the derivative of Coriolis forces."""
 
 from simengine.physics.stage import Stage
 

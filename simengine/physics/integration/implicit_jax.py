@@ -1,6 +1,6 @@
 """Implicit integration in JAX, for one world: velocity-dependent smooth forces at the end of the step. As mj_implicit.
 
-Derivatives couple dofs of one branch only, as in MuJoCo.
+As in MuJoCo, the derivative couples dofs of one branch only.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ def implicit(
 ) -> tuple[jax.Array, jax.Array]:
     """State one time step later.
 
-    Args: qM (nv, nv), qfrc_smooth, qfrc_constraint (nv,); what the derivatives of the smooth forces are made of:
-        xipos (nbody, 3), ximat (nbody, 9), geom_xpos (ngeom, 3), geom_xmat (ngeom, 9), subtree_com (nbody, 3), cinert
+    Args: qM (nv, nv), qfrc_smooth, qfrc_constraint (nv,); the fields from which the derivative is computed: xipos
+        (nbody, 3), ximat (nbody, 9), geom_xpos (ngeom, 3), geom_xmat (ngeom, 9), subtree_com (nbody, 3), cinert
         (nbody, 10), cdof (nv, 6), ten_J (ntendon, nv), ctrl (nu,), act, act_dot (na,), actuator_length,
         actuator_velocity, actuator_force (nu,), actuator_moment (nu, nv), qfrc_actuator (nv,); updates qpos (nq,),
         qvel (nv,).
     Returns: qpos (nq,), qvel (nv,).
     """
-    # (1) D, the derivative of the smooth forces by the velocity
+    # (1) D, the derivative of the smooth forces with respect to the velocity
     actuators = (ctrl, act, act_dot, actuator_length, actuator_velocity, actuator_force, qfrc_actuator)
     slope = actuator_slopes(m, *actuators)
     D = linear_derivative(m, qvel, ten_J.reshape(m.ntendon, m.nv), actuator_moment.reshape(m.nu, m.nv), slope)
@@ -75,20 +75,20 @@ def implicit(
 def end_of_step(
     m: Any, qM: jax.Array, D: jax.Array, force: jax.Array, qpos: jax.Array, qvel: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """qpos (nq,), qvel (nv,) after a step under `force` (nv,), which changes with the velocity by D (nv, nv)."""
+    """qpos (nq,), qvel (nv,) after a step under `force` (nv,), whose derivative by the velocity is D (nv, nv)."""
     dt = float(m.opt_timestep)
     above = tree.dof_ancestors(m)
 
     # (2) acceleration with the forces at the end of the step: (M - dt D) a = all forces
     qacc = jnp.linalg.solve(qM - D * const(dt * (above | above.T), D), force)
 
-    # (3) velocity, then position with it
+    # (3) velocity, then position with the new velocity
     qvel = qvel + qacc * dt
     return advance(m, qpos, qvel, dt), qvel
 
 
 def linear_derivative(m: Any, qvel: jax.Array, ten_J: jax.Array, moment: jax.Array, slope: jax.Array) -> jax.Array:
-    """D (nv, nv) of dampers of joints and tendons and of actuators, whose forces change with their velocities.
+    """D (nv, nv) of dampers of joints and tendons, and of actuators.
 
     Args: qvel (nv,), ten_J (ntendon, nv), moment (nu, nv), slope (nu,).
     """
@@ -110,7 +110,7 @@ def fluid_derivative(
     cdof: jax.Array,
     qvel: jax.Array,
 ) -> jax.Array:
-    """D (nv, nv) of the forces of the fluid."""
+    """D (nv, nv) of the fluid forces."""
     zero = jnp.zeros_like(qvel)
     if not m.has_fluid:
         return jnp.zeros((m.nv, m.nv), qvel.dtype)
@@ -132,7 +132,7 @@ def actuator_slopes(
     force: jax.Array,
     qfrc_actuator: jax.Array,
 ) -> jax.Array:
-    """Derivatives (nu,) of the actuators' forces by their velocities; none where a limit holds the force."""
+    """Derivatives (nu,) of the actuators' forces with respect to their velocities; zero where a force is clamped."""
     if not m.nu:
         return velocity
     signal = actuator_input(m, clamped(ctrl, m.actuator_ctrllimited, m.actuator_ctrlrange), act, act_dot)
@@ -152,7 +152,7 @@ def actuator_slopes(
     if on_tendon.size:
         pulls = np.zeros((m.ntendon, m.nu))
         pulls[target[on_tendon], on_tendon] = 1.0
-        total = matmul(const(pulls, force), force)  # forces that were scaled to the bound add up to it but for rounding
+        total = matmul(const(pulls, force), force)  # forces scaled to the bound sum to it, up to rounding
         slack = 1e-6 * np.abs(m.tendon_actfrcrange).max(axis=1)
         bound = _at_bound(total, m.tendon_actfrclimited, m.tendon_actfrcrange, slack)
         held = held.at[on_tendon].set(held[on_tendon] | bound[target[on_tendon]])

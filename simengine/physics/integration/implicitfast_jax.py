@@ -1,4 +1,4 @@
-"""Implicit integration but for most Coriolis and centrifugal forces, in JAX, for one world. As mj_implicit."""
+"""Implicit integration without most Coriolis and centrifugal forces, in JAX, for one world. As mj_implicit."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def implicitfast(
     qpos: jax.Array,
     qvel: jax.Array,
 ) -> tuple[jax.Array, jax.Array]:
-    """State one time step later; arguments and results as of `implicit`."""
-    # (1) D, the symmetric part of the derivative of the smooth forces by the velocity
+    """State one time step later; arguments and results are those of `implicit`."""
+    # (1) D, the symmetric part of the derivative of the smooth forces with respect to the velocity
     actuators = (ctrl, act, act_dot, actuator_length, actuator_velocity, actuator_force, qfrc_actuator)
     slope = actuator_slopes(m, *actuators)
     D = linear_derivative(m, qvel, ten_J.reshape(m.ntendon, m.nv), actuator_moment.reshape(m.nu, m.nv), slope)
@@ -48,18 +48,18 @@ def implicitfast(
     D = D + 0.5 * (drag + drag.T)
     alone = free_alone(m)
     if alone.any():
-        # free bodies by themselves keep all of the derivative, Coriolis forces included
+        # a tree with a free joint only has the complete derivative, Coriolis forces included
         whole = drag - 0.5 * (drag + drag.T)
         whole = whole - jax.jacfwd(lambda v: rne(m, v, cinert, cdof, *com_vel(m, v, cdof))[0])(qvel)
         D = D + whole * const(alone[:, None] & alone[None, :], D)
 
     # (2) acceleration with the forces at the end of the step
-    # (3) velocity, then position with it
+    # (3) velocity, then position with the new velocity
     return end_of_step(m, qM, D, qfrc_smooth + qfrc_constraint, qpos, qvel)
 
 
 def free_alone(m: Any) -> np.ndarray:
-    """(nv,) bool: dofs of trees that have no other joint than a free one."""
+    """(nv,) bool: dofs of trees with a free joint only."""
     root = np.asarray(m.body_rootid)[m.dof_bodyid]
     dofs = np.bincount(root, minlength=m.nbody)[root]
     return (dofs == 6) & (np.asarray(m.jnt_type)[m.dof_jntid] == tree.FREE)

@@ -1,4 +1,4 @@
-// What every integrator does: judge the acceleration, move the coordinates, judge the new state.
+// What every integrator does: check the acceleration, advance the coordinates, check the new state.
 #pragma once
 
 // Why an acceleration cannot be used, as a code of STATUS; zero if it can.
@@ -12,7 +12,7 @@ DEVICE int acceleration_status(const Model& m, const real* qacc_smooth, const re
   return found & 2 ? STATUS_ACCELERATION : found ? STATUS_SOLVE : STATUS_HEALTHY;
 }
 
-// qpos moved by a time h with velocity v, joint by joint.
+// Advance qpos by velocity v over a time h, joint by joint.
 DEVICE void integrate_pos(const Model& m, real* qpos, const real* v, real h) {
   LANE_FOR(j, m.njnt()) {
     real* q = qpos + m.jnt_qposadr()[j];
@@ -41,7 +41,7 @@ DEVICE void flag_world(int* world_status, int status) {
   lane_sync();
 }
 
-// Whether a world may be integrated: it is healthy, and so is its acceleration; otherwise the world is flagged.
+// Whether a world may be integrated, which needs a healthy world and a usable acceleration; if not, flag the world.
 DEVICE bool may_advance(const Model& m, const real* qacc_smooth, const real* qacc, int* world_status) {
   if (world_status[0] != STATUS_HEALTHY) return false;
   const int status = acceleration_status(m, qacc_smooth, qacc);
@@ -49,8 +49,8 @@ DEVICE bool may_advance(const Model& m, const real* qacc_smooth, const real* qac
   return status == STATUS_HEALTHY;
 }
 
-// The end of an Euler step of length h: next_qvel holds the acceleration to be integrated and next_qpos the
-// coordinates; a world whose new state is not finite stays as it is.
+// End of an Euler step of length h. On entry next_qvel holds the acceleration to be integrated, and next_qpos the
+// coordinates. A world whose new state would not be finite keeps its old state and is flagged.
 DEVICE void semi_implicit(const Model& m, real h, const real* qacc, real* qpos, real* qvel, real* qacc_warmstart,
                           int* nstep, int* world_status, real* next_qvel, real* next_qpos) {
   const int nv = m.nv();

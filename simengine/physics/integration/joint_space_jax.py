@@ -13,7 +13,7 @@ from simengine.physics.math import tree_jax as tree
 
 
 def advance(m: Any, qpos: jax.Array, qvel: jax.Array, dt: jax.Array | float) -> jax.Array:
-    """qpos (nq,) after moving with qvel (nv,) held for dt [s]; quaternions turn on their sphere.
+    """qpos (nq,) after moving with constant qvel (nv,) for dt [s]; quaternions keep length 1.
 
     Quantities as after mj_integratePos.
     """

@@ -1,21 +1,21 @@
 // One evaluation of the classical fourth-order Runge-Kutta step: MuJoCo documentation, "Computation", "Numerical
-// integration". Evaluation rk_stage 0..3 stands at a fraction of the step reached along the derivative of the one
-// before; the last one ends the step:
+// integration". Evaluation rk_stage 0..3 is at a fraction of the step ("reach"), reached along the derivative of the
+// evaluation before it. The last one ends the step:
 //
 //   rk_stage   0     1     2     3
 //   reach      0    1/2   1/2    1
 //   weight    1/6   1/3   1/3   1/6
 //
-// The orientation of a free or ball joint moves as q exp(u), and what is averaged is the rate of u, not the angular
-// velocity, which keeps the order on the sphere of quaternions: H. Munthe-Kaas, BIT 38 (1998); A. Iserles et al.,
-// Lie-group methods, Acta Numerica 9 (2000), (2.44).
+// The orientation of a free or ball joint is q exp(u). The method averages the rate of u, not the angular velocity, and
+// so is of fourth order for quaternions too: H. Munthe-Kaas, BIT 38 (1998); A. Iserles et al., Lie-group methods, Acta
+// Numerica 9 (2000), (2.44).
 
 // Rate of u in q exp(u) under the local angular velocity w: w + u x w / 2 + c u x (u x w), c = (1 - a/2 cot a/2) / a^2.
 DEVICE void rotation_rate(real* out, const real* u, const real* w) {
   real once[3], twice[3], s, cosine;
   const real square = dot3(u, u);
   real c = fma_(square, fma_(square, R(1.0) / R(30240.0), R(1.0) / R(720.0)), R(1.0) / R(12.0));
-  // as far as its next term is below rounding, the series beats the closed form, whose terms cancel
+  // where the series' next term is below rounding, it is more accurate than the closed form, whose terms cancel
   if (square >= (REAL_IS_FLOAT ? R(0.25) : R(1e-4))) {
     const real angle = sqrt_(square);
     sincos_(R(0.5) * angle, &s, &cosine);
@@ -26,7 +26,7 @@ DEVICE void rotation_rate(real* out, const real* u, const real* w) {
   for (int i = 0; i < 3; ++i) out[i] = w[i] + R(0.5) * once[i] + c * twice[i];
 }
 
-// (1) rk_rate becomes the rate at this evaluation, which was reached along the old one for a time `reached`.
+// (1) rk_rate becomes the rate at this evaluation, which was reached along the old rate over a time `reached`.
 DEVICE void displacement_rate(const Model& m, const real* qvel, real reached, real* rk_rate) {
   LANE_FOR(j, m.njnt()) {
     const int v = m.jnt_dofadr()[j];
@@ -54,7 +54,7 @@ DEVICE void rk4(const Model& m, const real* qacc_smooth, real* qacc, real* qpos,
   const real reach = rk_stage == 0 ? R(0.0) : rk_stage == 3 ? R(1.0) : R(0.5);
   const real ahead = rk_stage == 2 ? R(1.0) : R(0.5);
   if (world_status[0] != STATUS_HEALTHY) return;
-  // the start of the step is kept
+  // save the state at the start of the step
   if (rk_stage == 0) {
     LANE_FOR(i, m.nq()) rk_qpos[i] = qpos[i];
     DOF_FOR(v, m.nv()) {
@@ -67,16 +67,17 @@ DEVICE void rk4(const Model& m, const real* qacc_smooth, real* qacc, real* qpos,
   }
   int status = acceleration_status(m, qacc_smooth, qacc);
   displacement_rate(m, qvel, reach * h, rk_rate);
-  // weighted derivatives
+  // weighted sum of the derivatives
   DOF_FOR(v, m.nv()) {
     rk_dqpos[v] = fma_(weight, rk_rate[v], rk_dqpos[v]);
     rk_dqvel[v] = fma_(weight, qacc[v], rk_dqvel[v]);
   }
   LANE_FOR(i, m.nq()) qpos[i] = rk_qpos[i];
   lane_sync();
-  // a solver that converges does so sooner from the latest evaluation; MuJoCo starts all from the last step's
+  // Newton and CG converge sooner from the latest evaluation. PGS seldom converges, so its results depend on the start:
+  // as in MuJoCo, it starts from the last step's acceleration.
   const bool warm = status == STATUS_HEALTHY && (rk_stage == 3 || m.opt_solver() != SOLVER_PGS);
-  // (2) to the next evaluation, or to the end of the step
+  // (2) advance to the next evaluation, or to the end of the step
   integrate_pos(m, qpos, rk_stage < 3 ? rk_rate : rk_dqpos, rk_stage < 3 ? ahead * h : h);
   DOF_FOR(v, m.nv()) {
     const real slope = rk_stage < 3 ? ahead * qacc[v] : rk_dqvel[v];
@@ -87,7 +88,7 @@ DEVICE void rk4(const Model& m, const real* qacc_smooth, real* qacc, real* qpos,
   lane_sync();
   if (status == STATUS_HEALTHY && !state_finite(m, qpos, qvel)) status = STATUS_INTEGRATE;
   if (status != STATUS_HEALTHY) {
-    // a world that fails stays at the start of its step
+    // a world that fails returns to the start of its step
     LANE_FOR(i, m.nq()) qpos[i] = rk_qpos[i];
     DOF_FOR(v, m.nv()) qvel[v] = rk_qvel[v];
     flag_world(world_status, status);

@@ -1,6 +1,6 @@
-"""Stages on block-diagonal inertia, for worlds that are solved island by island.
+"""Stages with block-diagonal inertia, for worlds that are solved island by island.
 
-In JAX, which sees dense matrices only, their forms are those of `crb_general`, `factor_m`, `acceleration` and `euler`.
+JAX uses dense matrices only; there `crb_general`, `factor_m`, `acceleration` and `euler` take the place of these.
 """
 
 from dataclasses import replace
@@ -40,7 +40,7 @@ ACCELERATION_BLOCKS = replace(
 
 
 def _reading_blocks(stage: Stage) -> Stage:
-    """A stage whose body works block by block, however many there are."""
+    """The stage with qM_blocks in place of qM, for a body that works block by block and so can read either."""
     reads = tuple("qM_blocks" if name == "qM" else name for name in stage.reads)
     return replace(stage, form=Form.BLOCKS, of=(stage.name,), reads=reads)
 

@@ -1,7 +1,7 @@
-// The problem of every island of a world, contiguous, as a solver would find it: dense for most, with blocks and the
-// rows of two blocks as they are for large ones.
+// Copy the problem of every island of a world to contiguous memory, as a solver reads it. Most islands become dense
+// problems. A large island keeps its blocks, and its rows over the dofs of two blocks.
 
-// (1) records, class by class in the order of the world's islands, and where the matrices of each start
+// (1) the record of each island, sorted by size class, and the addresses of its matrices
 DEVICE void make_records(const Model& m, int islands, const int* island_size, const int* island_first,
                          const int* island_adr, const int* island_totals, int con_adr, int efc_adr, int world,
                          int shard_size, int* island_index, int* island_record) {
@@ -42,7 +42,7 @@ DEVICE void make_records(const Model& m, int islands, const int* island_size, co
   lane_sync();
 }
 
-// (2) dense matrices of the islands: zero but for the blocks, dof by dof. What holds of inertia holds of its factor.
+// (2) dense matrices of the islands, which are zero outside the blocks. Used for the inertia and for its factor.
 DEVICE void gather_matrices(const Model& m, const int* block_island, const int* block_place, const int* island_size,
                             const int* island_index, const int* island_record, const real* blocks, real* matrices) {
   LANE_FOR(v, m.nv()) {
@@ -57,8 +57,8 @@ DEVICE void gather_matrices(const Model& m, const int* block_island, const int* 
   }
 }
 
-// (3) row r in its island, of which it is row `place`: zero but for the blocks it touches, or of large islands those
-// blocks' part alone.
+// (3) row r of the world becomes row `place` of its island: over all dofs of the island or, for a large island, over
+// the dofs of its two blocks.
 DEVICE void gather_row(const Model& m, int r, int place, const int* efc_block, const int* block_place,
                        const int* block_index, int n, const int* record, const real* efc_J_blocks,
                        real* island_efc_J, int* row_block) {
@@ -80,7 +80,7 @@ DEVICE void gather_row(const Model& m, int r, int place, const int* efc_block, c
   ROLLED for (int k = 0; k < blocks.n2; ++k) row[place2 + k] = J[blocks.n1 + k];
 }
 
-// (4) blocks in the order of the islands
+// (4) blocks, sorted by island
 DEVICE void gather_blocks(const Model& m, const int* block_island, const int* block_place, const int* block_index,
                           const int* island_first, int* island_blocks) {
   LANE_FOR(b, m.nblock()) {

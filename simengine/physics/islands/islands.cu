@@ -1,9 +1,10 @@
-// Which blocks of dofs are connected by constraint rows: the islands of MuJoCo documentation, "Computation", "Islands".
-// They are numbered by their first block. A lane alone follows the rows one by one; several find the same labels in
-// rounds (Y. Shiloach and U. Vishkin, J. Algorithms 3 (1982)), whose number grows with the logarithm of the blocks'.
+// Islands: blocks of dofs that constraint rows connect (MuJoCo documentation, "Computation", "Constraint islands").
+// They are numbered in the order of their first blocks. A single lane uses union-find, row by row. Several lanes find
+// the same labels in rounds (Y. Shiloach and U. Vishkin, J. Algorithms 3 (1982)), whose number grows with the logarithm
+// of the number of blocks.
 
 #if LANES == 1
-// The first block of what block b is connected to so far, shortening the way there.
+// The first block that block b is connected to so far; shortens the path to it (path halving).
 DEVICE int find_root(int* root, int b) {
   while (root[b] != b) {
     root[b] = root[root[b]];
@@ -12,7 +13,7 @@ DEVICE int find_root(int* root, int b) {
   return b;
 }
 
-// root[b] = first of the blocks that rows connect with b.
+// root[b] becomes the first of the blocks that rows connect with b.
 DEVICE void connect(const Model& m, int nefc, const int* efc_block, int* root, int* label) {
   for (int b = 0; b < m.nblock(); ++b) root[b] = b;
   for (int r = 0; r < nefc; ++r) {
@@ -29,7 +30,7 @@ DEVICE void connect(const Model& m, int nefc, const int* efc_block, int* root, i
   lane_sync();
   int changed = 1;
   while (changed) {
-    // every root learns of the lowest root beside it, and all blocks then follow their roots to the end
+    // every root takes the lowest root connected to it as label; then all blocks follow the labels to the end
     LANE_FOR(b, m.nblock()) label[b] = root[b];
     lane_sync();
     changed = 0;
@@ -53,7 +54,7 @@ DEVICE void connect(const Model& m, int nefc, const int* efc_block, int* root, i
 }
 #endif
 
-// (1) number the islands by their first blocks; returns how many there are.
+// (1) number the islands in the order of their first blocks; returns the number of islands.
 DEVICE int number_islands(const Model& m, int nefc, const int* efc_block, const int* root, int* label,
                           int* block_island) {
   LANE_FOR(b, m.nblock()) label[b] = 1;
@@ -73,7 +74,7 @@ DEVICE int number_islands(const Model& m, int nefc, const int* efc_block, const 
   return count;
 }
 
-// (2) sizes of the islands, and where their blocks and rows come in them: in the order of the world's.
+// (2) sizes of the islands, and the index of each block and row in its island, in the order of the world.
 DEVICE void measure_islands(const Model& m, int nefc, const int* efc_block, const int* block_island, int* efc_place,
                             int* block_place, int* block_index, int* island_size) {
   const int* adr = m.block_dofadr();
@@ -92,7 +93,7 @@ DEVICE void measure_islands(const Model& m, int nefc, const int* efc_block, cons
       [&](int i) -> int& { return island_size[4 * i + 1]; }, [&](int r, int before) { efc_place[r] = before; });
 }
 
-// (3) room for the Hessian of each large island, whose words large.cuh explains.
+// (3) size of the Hessian of each large island; large.cuh describes its layout.
 DEVICE void measure_hessians(const Model& m, int nefc, const int* efc_block, const int* block_island,
                              int* island_size) {
   const int* adr = m.block_dofadr();
@@ -116,7 +117,7 @@ DEVICE void measure_hessians(const Model& m, int nefc, const int* efc_block, con
   lane_sync();
 }
 
-// (5) what the solver will need: islands of each class, and pieces of four words of matrices.
+// (5) what the solver needs: number of islands of each size class, and size of their matrices in pieces of four words.
 DEVICE void count_islands(const Model& m, int islands, const int* island_size, int* island_counts, int shard_size) {
   ROLLED for (int column = 0; column < NUM_ISLAND_COLUMNS; ++column) {
     int sum = 0;
@@ -137,7 +138,7 @@ DEVICE void islands(const Model& m, const int* nefc, const int* efc_block, int* 
   const int count = number_islands(m, nefc[0], efc_block, block_root, block_label, block_island);
   measure_islands(m, nefc[0], efc_block, block_island, efc_place, block_place, block_index, island_size);
   measure_hessians(m, nefc[0], efc_block, block_island, island_size);
-  // (4) where dofs, rows and blocks of each island begin
+  // (4) index of the first dof, row and block of each island
   for (int what = 0; what < 3; ++what) {
     sums_before(
         m.nblock(), [&](int i) { return island_size[4 * i + what]; },

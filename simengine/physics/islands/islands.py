@@ -1,4 +1,4 @@
-"""Islands: what constraint rows connect, gathered into small dense problems and scattered back."""
+"""Islands: dofs that constraint rows connect, gathered into small problems whose solutions are scattered back."""
 
 from simengine.physics.constraints.constraint_general import CONSTRAINT_GENERAL
 from simengine.physics.stage import Form, Stage

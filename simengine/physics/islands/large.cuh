@@ -1,16 +1,17 @@
-// Large islands: what the solver of islands with many blocks shares. Rows touch one or two blocks of dofs, inertia is
-// block diagonal, and neither is ever written out over all dofs.
+// Large islands: functions shared by the solvers of islands with many blocks. Rows touch one or two blocks of dofs, and
+// the inertia is block-diagonal; neither is ever stored over all dofs.
 //
-// A run is rows of the same blocks, one after another. The Hessian M + J' W J (W: second derivatives of the rows' cost)
-// has a block on the diagonal for each block of dofs, and beside it a block for each run of two blocks; two runs of the
-// same blocks have one each, and their sum is what counts. Words of the Hessian of an island:
+// A run is a maximal sequence of consecutive rows that touch the same blocks. The Hessian M + J' W J, where W are the
+// second derivatives of the rows' cost, has a diagonal block for each block of dofs, and an off-diagonal block for each
+// run that touches two blocks. Two runs that touch the same two blocks have one each, and the Hessian contains their
+// sum. Layout of the Hessian of an island, in words:
 //
-//   for each block of n dofs:         n x n words, n x n of its Cholesky factor, n x n of its inverse
-//   for each run of blocks n1 and n2: n1 x n2 words, none with one block only
+//   for each block of n dofs             n x n, then n x n of its Cholesky factor, then n x n of its inverse
+//   for each run of n1 and n2 dofs       n1 x n2; none if the run touches one block only
 #pragma once
 
-// A run as one of its blocks sees it: 2 run + side, the word in H of the block beside the diagonal, and where the dofs
-// of the other block are, of which there may be none.
+// A run from the side of one of its blocks: 2 run + side, the first word of its off-diagonal block in H, and the dofs
+// of the other block, if there is one.
 struct alignas(16) Link {
   int end, at, dof, n;
 };
@@ -18,17 +19,17 @@ struct alignas(16) Link {
 struct LargeIsland {
   int n, nblock, nrow, nrun, stride;
   const real *M, *J;  // qM_blocks of the world; rows of `stride` words
-  int* blocks;        // BLOCK_WORDS words a block
+  int* blocks;        // BLOCK_WORDS words per block
   const int *dof_block, *row_block;
-  int* run;           // RUN_WORDS words a run
-  Link* link;         // the runs of each block, side by side
+  int* run;           // RUN_WORDS words per run
+  Link* link;         // the runs of each block, contiguous
   real* H;
 };
 
 enum RunWord { RUN_ROW, RUN_END, RUN_AT, RUN_DOF1, RUN_SIZE1, RUN_DOF2, RUN_SIZE2, RUN_WORDS };
 enum BlockWord { BLOCK_NUMBER, BLOCK_DOF, BLOCK_SIZE, BLOCK_AT, BLOCK_BEGIN, BLOCK_END, BLOCK_WORDS };
 
-// Where the two parts of a row lie among the island's dofs; a row of one block has n2 = 0.
+// Which dofs of the island the two parts of a row belong to; a row that touches one block has n2 = 0.
 struct RowParts {
   int dof1, n1, dof2, n2;
 };
@@ -45,7 +46,7 @@ DEVICE RowParts parts_of_run(const LargeIsland& s, int k) {
   return {run[RUN_DOF1], run[RUN_SIZE1], run[RUN_DOF2], run[RUN_SIZE2]};
 }
 
-// The island of a kernel's record, before its runs are found.
+// The island of a kernel's record, without its runs.
 DEVICE LargeIsland large_island(const Model& m, const int* nefc, const real* qM_blocks, const real* efc_J,
                                 int* island_blocks, const int* island_dof_block, const int* island_row_block,
                                 int* island_runs, int* island_links, real* island_hessian_blocks) {
@@ -66,7 +67,7 @@ DEVICE LargeIsland large_island(const Model& m, const int* nefc, const real* qM_
   return s;
 }
 
-// The runs of rows, those of each block, and the places of all matrices in H.
+// Find the runs of rows, the runs of each block, and the addresses of all matrices in H.
 DEVICE void find_runs(LargeIsland& s) {
   const auto size = [&](int b) { return s.blocks[BLOCK_WORDS * b + BLOCK_SIZE]; };
   const int words = sums_before(
@@ -88,7 +89,7 @@ DEVICE void find_runs(LargeIsland& s) {
         return parts.n1 * parts.n2;
       },
       [&](int k, int before) { s.run[RUN_WORDS * k + RUN_AT] = words + before; });
-  // the place of each run among those of its blocks is found before there is anything else in two of its words
+  // the rank of each run among those of its blocks; two words of the run hold it until their final values are written
   const auto block = [&](int e) { return s.row_block[2 * s.run[RUN_WORDS * (e >> 1) + RUN_ROW] + (e & 1)]; };
   const auto rank = [&](int e) -> int& { return s.run[RUN_WORDS * (e >> 1) + RUN_DOF1 + (e & 1)]; };
   sums_before(
@@ -117,7 +118,7 @@ DEVICE void find_runs(LargeIsland& s) {
   lane_sync();
 }
 
-// Sums over the entries of a row of a small matrix or of the Jacobian; free bodies' have six.
+// Dot product of two short rows; most have six entries, those of a free body.
 DEVICE real short_dot(const real* a, const real* b, int n) {
   real sum = 0;
   if (n == 6) {
@@ -136,7 +137,7 @@ DEVICE void short_add(real* out, real factor, const real* a, int n) {
   ROLLED for (int i = 0; i < n; ++i) out[i] = fma_(factor, a[i], out[i]);
 }
 
-// The lanes' sum of a[i] b[i]; a lane alone adds up four sums side by side.
+// Dot product of a and b over all lanes; a single lane adds up four partial sums in parallel.
 DEVICE real lanes_dot(const real* a, const real* b, int n) {
 #if LANES == 1
   real sum[4] = {0, 0, 0, 0};
@@ -169,7 +170,7 @@ DEVICE void large_inertia(const Model& m, const LargeIsland& s, const real* x, r
   }
 }
 
-// out = J' f + y; without y, J' f. J may be any matrix with the island's rows.
+// out = J' f + y, or J' f if y is null. J may be any matrix whose rows have the layout of the island's rows.
 DEVICE void large_forces(const LargeIsland& s, const real* J, const real* f, const real* y, real* out) {
 #if LANES == 1
   for (int v = 0; v < s.n; ++v) out[v] = y ? y[v] : R(0.0);

@@ -1,5 +1,5 @@
-// The Hessian M + J' W J of a large island by blocks, and conjugate gradients with it, preconditioned by the inverses
-// of its blocks on the diagonal (Y. Saad, "Iterative Methods for Sparse Linear Systems", algorithm 9.1).
+// The Hessian M + J' W J of a large island, stored by blocks, and conjugate gradients with it, preconditioned by the
+// inverses of its diagonal blocks (Y. Saad, "Iterative Methods for Sparse Linear Systems", algorithm 9.1).
 #pragma once
 
 // Column c of W J at row r.
@@ -34,8 +34,8 @@ DEVICE void add_rows(const Model& m, const LargeIsland& s, const Rows& rows, con
   }
 }
 #else
-// Add to row i of a block on the diagonal, and of what is beside it, what run e / 2 gives: e % 2 says on which side of
-// the run the block is. Blocks beside the diagonal belong to the first block of the run.
+// Add the contribution of run e / 2 to row i of a diagonal block and, if the block is the first of the run (e % 2 is
+// 0), to row i of the run's off-diagonal block.
 DEVICE void add_run(const Model& m, const LargeIsland& s, const Rows& rows, const real* weight, int e, int i, int n,
                     real* H) {
   const int* run = s.run + RUN_WORDS * (e >> 1);
@@ -72,7 +72,7 @@ DEVICE void large_hessian(const Model& m, const LargeIsland& s, const Rows& rows
   lane_sync();
 }
 
-// Column c of the inverse of L L', from L with its diagonal inverted; the entries before c are those of other columns.
+// Entries from c on of column c of the inverse of L L', from L with inverted diagonal; the others follow by symmetry.
 DEVICE void inverse_column(const real* L, int n, int c, real* inverse) {
   real* x = inverse + c * n;
   x[c] = L[c * n + c];
@@ -84,8 +84,7 @@ DEVICE void inverse_column(const real* L, int n, int c, real* inverse) {
   }
 }
 
-// The Cholesky factor, with its diagonal inverted, and the inverse of each block on the diagonal; small blocks are
-// factored by one lane each.
+// Cholesky factor, with inverted diagonal, and inverse of each diagonal block; one lane factors each small block.
 DEVICE void invert_blocks(const Model& m, const LargeIsland& s) {
   LANE_FOR(v, s.n) {
     const int *words = s.blocks + BLOCK_WORDS * s.dof_block[v], n = words[BLOCK_SIZE], i = v - words[BLOCK_DOF];
@@ -116,7 +115,7 @@ DEVICE void invert_blocks(const Model& m, const LargeIsland& s) {
   lane_sync();
 }
 
-// Sum over n entries of a, `stride` words apart, and of b.
+// Dot product of n entries of a, which are `stride` words apart, and n contiguous entries of b.
 DEVICE real strided_dot(const real* a, int stride, const real* b, int n) {
   real sum = 0;
   if (n == 6) {
@@ -139,7 +138,8 @@ DEVICE void beside_times(const real* B, int n1, int n2, const real* x1, const re
   }
 }
 
-// The same for two free bodies, by numbers of their own: the compiler cannot know that the pointers' are apart.
+// The same for two free bodies. It uses local variables, because the compiler cannot know that the pointers do not
+// alias.
 DEVICE void beside_times_6(const real* B, const real* x1, const real* x2, real* out1, real* out2) {
   real other[6], sum2[6] = {0, 0, 0, 0, 0, 0}, sum1[6];
   for (int j = 0; j < 6; ++j) other[j] = x2[j];
@@ -187,7 +187,7 @@ DEVICE void hessian_times(const LargeIsland& s, const real* x, real* out) {
 #endif
 }
 
-// out = inverses of the blocks on the diagonal times x
+// out = inverses of the diagonal blocks times x
 DEVICE void precondition(const LargeIsland& s, const real* x, real* out) {
   LANE_FOR(v, s.n) {
     const int *words = s.blocks + BLOCK_WORDS * s.dof_block[v], n = words[BLOCK_SIZE];
@@ -195,8 +195,8 @@ DEVICE void precondition(const LargeIsland& s, const real* x, real* out) {
   }
 }
 
-// x = inv(H) b until the residual's length is below `enough` or `most` iterations are done, whose number is returned;
-// `work` has four vectors.
+// x = inv(H) b; stops when the norm of the residual is below `enough`, or after `most` iterations. Returns the number
+// of iterations; `work` has four vectors.
 DEVICE int conjugate_gradients(const Model& m, const LargeIsland& s, const real* b, real enough, int most, real* x,
                                real* work) {
   real *rest = work, *scaled = work + s.n, *along = work + 2 * s.n, *image = work + 3 * s.n;

@@ -1,5 +1,5 @@
-// Projected Gauss-Seidel (pgs.cuh) on the rows of a large island, each of the dofs of one or two blocks: a sweep takes
-// as long as there are rows. What is solved with the inertia is solved block by block.
+// Projected Gauss-Seidel (pgs.cuh) on the rows of a large island, each over the dofs of one or two blocks, so that the
+// time of a sweep is proportional to the number of rows. Systems with the inertia are solved block by block.
 #pragma once
 
 struct BlockColumns {
@@ -17,7 +17,7 @@ struct BlockColumns {
     return {p.n1 + p.n2, p.n1, p.dof1, p.dof2};
   }
 
-  // All rows are in the list, if in another order.
+  // The list contains all rows, in any order.
   DEVICE_METHOD void whitened_force(const Model& m, const Rows& rows, const real* Y, const real* force, int listed,
                                     const int* list, real* z) const {
     large_forces(s, Y, force, (const real*)0, z);
@@ -37,12 +37,12 @@ DEVICE real whiten_part(const real* L, const real* x, int n, real* y) {
   return norm;
 }
 
-// The factor of the inertia of a block.
+// The Cholesky factor of the inertia of block b.
 DEVICE const real* factor_of(const Model& m, const LargeIsland& s, const real* qLD_blocks, int b) {
   return qLD_blocks + m.block_adr()[s.blocks[BLOCK_WORDS * b + BLOCK_NUMBER]];
 }
 
-// Whitened Jacobian, residual without forces and diagonal; a lane takes whole rows.
+// Whitened Jacobian, residual without forces, and diagonal; each lane computes whole rows.
 DEVICE void whiten_large(const Model& m, const LargeIsland& s, const Rows& rows, const real* qLD_blocks,
                          const real* qacc_smooth, real* efc_Y, real* efc_b, real* efc_diagAR, real* efc_weight) {
   LANE_FOR(r, s.nrow) {
@@ -61,7 +61,7 @@ DEVICE void whiten_large(const Model& m, const LargeIsland& s, const Rows& rows,
   cone_blocks(m, rows, efc_Y, s.stride, efc_diagAR, efc_weight);
 }
 
-// Acceleration of the forces.
+// Acceleration due to the forces.
 DEVICE void accelerate_large(const Model& m, const LargeIsland& s, const real* force, const real* qLD_blocks,
                              const real* qacc_smooth, real* qacc, real* qfrc_constraint) {
   large_forces(s, s.J, force, (const real*)0, qfrc_constraint);

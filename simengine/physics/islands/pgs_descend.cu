@@ -20,7 +20,7 @@ DEVICE void pgs_descend(const Model& m, const int* nefc, const real* qM, const r
   lane_sync();
   // (1) sweeps over the rows
   const int number = descend(m, d, opening, efc_order, lane_sum(trace), reinterpret_cast<int*>(draw));
-  // (2) acceleration of the forces
+  // (2) acceleration due to the forces
   accelerate(m, d, qLD, qacc_smooth, qacc, qfrc_constraint);
   LANE_FOR(i, 1) solver_niter[0] = number;
   lane_sync();

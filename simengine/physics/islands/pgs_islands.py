@@ -1,7 +1,7 @@
-"""Projected Gauss-Seidel island by island: what `solve_pgs` does with the islands of one world.
+"""Projected Gauss-Seidel island by island; `solve_pgs` does the same for all islands of a world in one stage.
 
-Whether the forces of the last acceleration are taken up is decided for a world as a whole, between two calls over its
-islands.
+As in MuJoCo, a whole world uses its warm start or does not, so `pgs_warm` decides that between two stages that run over
+its islands.
 """
 
 from simengine.physics.stage import Form, Stage

@@ -1,4 +1,4 @@
-// The dual problem of a large island, and the forces of its last acceleration; see large_pgs.cuh.
+// The dual problem of a large island, and its warm start; see large_pgs.cuh.
 
 DEVICE void pgs_start_large(const Model& m, const int* nefc, const real* qacc_smooth, const real* qacc_warmstart,
                             const real* efc_J, const real* efc_aref, const real* efc_D, const int* efc_type,
@@ -15,9 +15,9 @@ DEVICE void pgs_start_large(const Model& m, const int* nefc, const real* qacc_sm
                        island_vectors};
   find_runs(s);
   in_order(m, rows, efc_order);
-  // (1) whitened Jacobian and residual without forces
+  // (1) whitened Jacobian, and residual without forces
   whiten_large(m, s, rows, qLD_blocks, qacc_smooth, efc_Y, efc_b, efc_diagAR, efc_weight);
-  // (2) forces of the last acceleration, and what each row's costs; the first row's with what they cost together
+  // (2) forces at the last acceleration, and the cost of each row's force; the first row's includes the common term
   const real together = lane_sum(warm_force(m, d, efc_order, n, qacc_warmstart));
   LANE_FOR(r, n) efc_before[r] = force_cost(d, r) + (r == 0 ? together : R(0.0));
   lane_sync();

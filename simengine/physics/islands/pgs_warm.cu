@@ -1,4 +1,4 @@
-// The forces of the last acceleration are taken up by all islands of a world, or by none if those cost less.
+// Drop the warm start in all islands of a world if zero forces cost less.
 
 DEVICE void pgs_warm(const Model& m, const int* nefc, const int* efc_place, const real* island_efc_before,
                      real* island_efc_force) {

@@ -1,6 +1,6 @@
-"""Islands of constraint rows for the methods on the dual problem, in JAX for one world.
+"""Islands of constraint rows for the solvers of the dual problem, in JAX, for one world.
 
-Rows that share a kinematic tree, directly or through others, are of one island.
+Rows that share a kinematic tree, directly or through other rows, belong to one island.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from simengine.physics.math.vector_jax import const, matmul
 def row_islands(
     law: RowLaw, tree: tuple[int, ...], qM: jax.Array, J: jax.Array, active: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Island (n,) of each row, named by its lowest kinematic tree, and the trace (n,) of the island's inertia."""
+    """Island (n,) of each row, numbered by its lowest kinematic tree, and the trace (n,) of the island's inertia."""
     member = np.asarray(tree)[:, None] == np.arange(max(tree) + 1)
     if member.shape[1] == 1:
         return jnp.zeros(active.shape, jnp.int32), jnp.broadcast_to(jnp.trace(qM), active.shape)

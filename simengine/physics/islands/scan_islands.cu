@@ -1,5 +1,5 @@
-// Add up one column of island counts over the worlds of a shard. The unit is a column, worked on by a whole block on
-// the GPU.
+// Prefix sum of one column of island counts over the worlds of a shard. The unit of work is a column; on the GPU a
+// whole block of threads shares it.
 
 DEVICE void scan_islands(int column, const int* island_counts, int* island_adr, int* island_totals,
                          int* island_totals_host, int begin, int shard_size) {

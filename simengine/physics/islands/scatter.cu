@@ -1,4 +1,4 @@
-// The islands' solutions back in the order of the world; blocks without rows accelerate as their smooth forces say.
+// Copy the islands' solutions back to the world. Blocks without rows have the acceleration of their smooth forces.
 
 DEVICE void scatter(const Model& m, const int* nefc, const real* qacc_smooth, const int* efc_place,
                     const int* block_island, const int* block_place, const int* nisland, const int* island_first,

@@ -1,13 +1,13 @@
-// Newton's method on the primal problem (primal.cuh) of a large island. Its directions come from conjugate gradients
-// (large_hessian.cuh), as exactly as they pay: further than the gradient's latest decrease promises, or than the
-// tolerance asks for, a direction is not worth following (S. Eisenstat and H. Walker, SIAM J. Sci. Comput. 17 (1996),
-// choice 2). The optimum is that of the other solvers; only the number of iterations differs.
+// Inexact Newton method on the primal problem (primal.cuh) of a large island. The directions come from conjugate
+// gradients (large_hessian.cuh), which stop at a residual that follows from the latest decrease of the gradient and
+// from the tolerance (S. Eisenstat and H. Walker, SIAM J. Sci. Comput. 17 (1996), choice 2). The optimum is that of the
+// other solvers; only the number of iterations differs.
 
 #define LOOSEST R(0.1)
 #define TIGHTEST R(0.001)
-#define MOST_DIRECTIONS 500  // iterations of the conjugate gradients within one of Newton's
+#define MOST_DIRECTIONS 500  // most iterations of conjugate gradients in one Newton iteration
 
-// Start from the better of the last acceleration and the smooth one; `other` and `other_jar` are scratch.
+// Start from qacc_warmstart or qacc_smooth, whichever costs less; `other` and `other_jar` are scratch.
 DEVICE void large_start(const Model& m, const LargeIsland& s, const Rows& rows, const real* qfrc_smooth,
                         const real* qacc_smooth, const real* qacc_warmstart, const Point& p, real* other_jar) {
   real inertial = 0;
@@ -49,19 +49,19 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
   real *Ma = island_vectors, *descent = Ma + n, *search = Ma + 2 * n, *Mv = Ma + 3 * n, *work = Ma + 4 * n;
   const Point p = {qacc, Ma, efc_jar, efc_force};
   const real smallest = max_(m.opt_tolerance()[0], REAL_EPS) * m.stat_meaninertia()[0] * n;
-  // (1) the pattern of the rows
+  // (1) the runs of rows
   find_runs(s);
   LANE_FOR(i, MAX_CONE_ROWS * nrow) efc_weight[i] = 0;
-  // (2) start from the better of the last acceleration and the smooth one
+  // (2) start from qacc_warmstart or qacc_smooth, whichever costs less
   large_start(m, s, rows, qfrc_smooth, qacc_smooth, qacc_warmstart, p, efc_jv);
   LANE_FOR(r, nrow) efc_jv[r] = 0;
   int iteration = 0;
   bool done = false;
   real before2 = 0, share = LOOSEST;
-  // (7) until done
+  // (7) stop at the optimum, or after the most iterations
   while (!done && iteration < m.opt_iterations()) {
     lane_sync();
-    // (3) forces and minus the gradient
+    // (3) constraint forces, and minus the gradient
     rows_cost(m, rows, efc_jar, efc_force, efc_weight);
     LANE_FOR(v, n) Mv[v] = qfrc_smooth[v] - Ma[v];
     lane_sync();
@@ -76,12 +76,12 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
     conjugate_gradients(m, s, descent, max_(share * sqrt_(norm2), R(0.5) * smallest), MOST_DIRECTIONS, search, work);
     const real decrement = lanes_dot(descent, search, n);
     const real noise = primal_noise(m, p, qfrc_smooth);
-    // (5) exact step along it
+    // (5) exact line search
     LANE_FOR(r, nrow) efc_jv[r] = large_row_dot(s, r, search);
     large_inertia(m, s, search, Mv);
     const real moved2 = primal_move(m, rows, qfrc_smooth, p, search, Mv, efc_jv, smallest);
     ++iteration;
-    // (6) at the optimum, or as near as rounding allows
+    // (6) is the point as near to the optimum as rounding allows?
     done = decrement <= noise || moved2 <= REAL_EPS * REAL_EPS;
   }
   lane_sync();

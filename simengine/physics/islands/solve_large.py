@@ -1,6 +1,6 @@
-"""Newton's method for the constraint forces of large islands, without dense matrices: see large.cuh.
+"""Newton's method for the constraint forces of large islands, without dense matrices; see large.cuh.
 
-Models whose solver is Newton or CG have large islands solved by it; both seek the same optimum.
+It solves the large islands of models whose solver is Newton or CG, since both have the same optimum.
 """
 
 from simengine.physics.solvers.solve_newton_general import PRIMAL_READS

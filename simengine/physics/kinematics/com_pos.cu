@@ -1,9 +1,9 @@
-// Quantities about the centre of mass of each tree: MuJoCo documentation, "Computation", "Forward kinematics"; the
-// com-based spatial algebra is Featherstone's, about one point per tree.
+// Quantities about the centre of mass (com) of each tree: MuJoCo's mj_comPos. The spatial algebra is Featherstone's,
+// with one reference point per tree.
 
 DEVICE void com_pos(const Model& m, const real* xmat, const real* xipos, const real* ximat, const real* xanchor,
                     const real* xaxis, real* subtree_com, real* cinert, real* cdof) {
-  // (1) centres of mass of the subtrees; a massless one keeps its body's own
+  // (1) centres of mass of the subtrees; a subtree without mass takes that of its root body
   LANE_FOR(e, 3 * m.nbody()) subtree_com[e] = m.body_mass()[e / 3] * xipos[e];
   lane_sync();
   sum_subtrees(m, subtree_com, 3);
@@ -25,7 +25,7 @@ DEVICE void com_pos(const Model& m, const real* xmat, const real* xipos, const r
     subtree_com[e] = mass < MJMINVAL ? xipos[e] : divide_(subtree_com[e], mass);
   }
   lane_sync();
-  // (2) body inertias about the com of their tree, in the world's orientation
+  // (2) body inertias about the com of their tree, in world axes
   LANE_FOR(b, m.nbody()) {
     const real* mat = ximat + 9 * b;
     const real* inertia = m.body_inertia() + 3 * b;

@@ -27,7 +27,7 @@ def com_pos(
         cinert (nbody, 10): spatial inertia of each body about its tree's com.
         cdof (nv, 6): motion of the bodies per unit velocity of each dof, about its tree's com.
     """
-    # (1) subtree centres of mass: weights do not depend on the state
+    # (1) subtree centres of mass; the weights do not depend on the state
     subtree_com = matmul(const(_com_weights(m), xipos), xipos)
 
     # (2) inertias about the com of the tree
@@ -54,7 +54,7 @@ def _com_weights(m: Any) -> Any:
 
 
 def _dof_axes(m: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Row (nv,) of each dof's axis in [xaxis; world axes; body axes], and whether (nv,) the dof is a rotation."""
+    """Row (nv,) of each dof's axis in the stack [xaxis; world axes; body axes], and whether (nv,) it is a rotation."""
     row, turns = np.zeros(m.nv, int), np.zeros(m.nv, bool)
     for j in range(m.njnt):
         adr = m.jnt_dofadr[j]

@@ -1,14 +1,14 @@
 // Body velocities and the rates of the motion axes: MuJoCo's mj_comVel.
 
 DEVICE void com_vel(const Model& m, const real* qvel, const real* cdof, real* cvel, real* cdof_dot) {
-  // (1) velocity of the parent, plus what each dof adds; the world does not move
+  // (1) velocity of the parent plus that of each dof; the world body does not move
   const real still[3] = {0, 0, 0};
   sum_branches(m, cdof, qvel, still, cvel);
-  // (2) an axis turns with the frame it is fixed in
+  // (2) a motion axis turns with the frame in which it is fixed
   DOF_FOR(v, m.nv()) {
     const int j = m.dof_jntid()[v], b = m.dof_bodyid()[v], adr = m.jnt_dofadr()[j];
     const bool free = m.jnt_type()[j] == JNT_FREE;
-    // the translations of a free joint are fixed in the world; rotations about the body's axes turn together
+    // a free joint's translation axes are fixed in the world; its rotation axes, and a ball joint's, turn with the body
     const int until = free ? adr + 3 : m.jnt_type()[j] == JNT_BALL ? adr : v;
     if (free && v < until) {
       for (int i = 0; i < 6; ++i) cdof_dot[6 * v + i] = 0;

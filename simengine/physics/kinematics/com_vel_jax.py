@@ -18,13 +18,13 @@ def com_vel(m: Any, qvel: jax.Array, cdof: jax.Array) -> tuple[jax.Array, jax.Ar
     Args: qvel (nv,) [m/s, rad/s], cdof (nv, 6).
     Returns: cvel (nbody, 6), cdof_dot (nv, 6).
     """
-    # (1) velocity each dof contributes; sums along the branches for bodies and for the frames of the dof axes
+    # (1) velocity that each dof contributes, summed along the branches for bodies and for the frames of the dof axes
     moving = cdof * qvel[:, None]
     masks = np.concatenate([tree.body_dofs(m), tree.dofs_before(m)])
     velocity = matmul(const(masks, qvel), moving)
     cvel, carrier = velocity[: m.nbody], velocity[m.nbody :]
 
-    # (2) an axis turns with the frame it is fixed in; the translations of a free joint are fixed in the world
+    # (2) an axis turns with the frame in which it is fixed; a free joint's translation axes are fixed in the world
     turns = np.ones(m.nv)
     for adr in tree.free_dofs(m):
         turns[adr : adr + 3] = 0.0

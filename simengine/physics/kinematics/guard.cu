@@ -1,4 +1,4 @@
-// Flag a world whose state or input is not a number, before anything is computed from it.
+// Flag a world whose state or input is not finite, before anything is computed from it.
 
 DEVICE void guard(const Model& m, const real* qpos, const real* qvel, const real* ctrl, const real* qfrc_applied,
                   const real* xfrc_applied, const real* mocap_pos, const real* mocap_quat, int* world_status) {

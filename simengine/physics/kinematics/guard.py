@@ -1,4 +1,4 @@
-"""Flag worlds whose state or input is not a number."""
+"""Flag worlds whose state or input is not finite."""
 
 from simengine.physics.stage import Stage
 

@@ -1,10 +1,10 @@
-// Forward kinematics: MuJoCo documentation, "Computation", "Forward kinematics".
+// Forward kinematics: MuJoCo's mj_kinematics; MuJoCo documentation, "Computation", "Simulation pipeline".
 
-// Frame of one body in the world from its parent's, through its joints.
+// World frame of one body, from its parent's frame and its joints.
 DEVICE void kinematics_body(const Model& m, int body, const real* qpos, const real* mocap_pos, const real* mocap_quat,
                             real* xpos, real* xquat, real* xanchor, real* xaxis) {
   const int parent = m.body_parentid()[body], jntadr = m.body_jntadr()[body], jntnum = m.body_jntnum()[body];
-  // (1) pose in the parent, moved by the joints one after another
+  // (1) pose in the parent, moved by the joints in their order
   real pos[3], quat[4];
   if (jntnum && m.jnt_type()[jntadr] == JNT_FREE) {
     const real* q = qpos + m.jnt_qposadr()[jntadr];
@@ -16,7 +16,7 @@ DEVICE void kinematics_body(const Model& m, int body, const real* qpos, const re
       xaxis[3 * jntadr + i] = m.jnt_axis()[3 * jntadr + i];
     }
   } else if (m.nmocap() && m.body_mocapid()[body] >= 0) {
-    // placed from outside; its parent is the world
+    // a mocap body: the caller gives its pose, and its parent is the world
     const int id = m.body_mocapid()[body];
     for (int i = 0; i < 3; ++i) pos[i] = mocap_pos[3 * id + i];
     for (int i = 0; i < 4; ++i) quat[i] = mocap_quat[4 * id + i];
@@ -61,7 +61,7 @@ DEVICE void kinematics_body(const Model& m, int body, const real* qpos, const re
 DEVICE void kinematics(const Model& m, const real* qpos, const real* mocap_pos, const real* mocap_quat, real* xpos,
                        real* xquat, real* xmat, real* xipos, real* ximat, real* xanchor, real* xaxis, real* geom_xpos,
                        real* geom_xmat) {
-  // the world's frame
+  // frame of the world body
   LANE_FOR(i, 4) {
     if (i < 3) xpos[i] = 0;
     xquat[i] = i == 0;

@@ -35,7 +35,7 @@ def kinematics(m: Any, qpos: jax.Array, mocap_pos: jax.Array, mocap_quat: jax.Ar
     # (2) world poses, level by level down the trees
     xpos, xquat = _compose(m, pos, quat)
 
-    # (3) joints: turned and shifted with the parent body
+    # (3) joint anchors and axes in the world, from those in the parent's frame
     parent = np.asarray(m.body_parentid)[m.jnt_bodyid]
     xanchor = xpos[parent] + quaternion.rotate(xquat[parent], anchor)
     xaxis = quaternion.rotate(xquat[parent], axis)
@@ -56,7 +56,7 @@ def _local_poses(
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
     """Pose of each body in its parent's frame after its joints, and each joint's anchor and axis in that frame.
 
-    Joints of one body act one after another; the k-th joints of all bodies are taken together.
+    The joints of one body act in their order, so the k-th joints of all bodies are handled together.
     Returns: pos (nbody, 3), quat (nbody, 4), anchor (njnt, 3), axis (njnt, 3).
     """
     pos, quat = const(m.body_pos, qpos), const(m.body_quat, qpos)
@@ -64,7 +64,7 @@ def _local_poses(
     jnt_type = np.asarray(m.jnt_type)
     rank = np.arange(m.njnt) - np.asarray(m.body_jntadr)[m.jnt_bodyid]
 
-    if m.nmocap:  # children of the world, placed from outside
+    if m.nmocap:  # mocap bodies are children of the world, and the caller gives their poses
         body = np.argsort(m.body_mocapid)[-m.nmocap :]
         pos, quat = pos.at[body].set(mocap_pos), quat.at[body].set(quaternion.renormalize(mocap_quat))
 

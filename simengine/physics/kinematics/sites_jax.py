@@ -1,4 +1,4 @@
-"""Frames of the sites in JAX, for one world: fixed in their bodies. Quantities as after mj_kinematics."""
+"""Frames of the sites, which are fixed in their bodies, in JAX, for one world. Quantities as after mj_kinematics."""
 
 from __future__ import annotations
 

@@ -1,1 +1,10 @@
-"""Mathematics that several topics share: vectors, quaternions, spatial algebra, trees, linear algebra, random order."""
+"""Mathematics that several topics share; there are no stages here.
+
+    spatial, vector, quaternion     three-vectors, quaternions, com-based spatial vectors and inertias
+    tree                            sums along branches and over subtrees of kinematic trees
+    linalg, registers, dense        dense symmetric matrices: in registers, or by loops over memory
+    envelope, blocks                large sparse matrices, and block-diagonal ones
+    sorting, random, dual           radix sort, pseudo-random order, dual numbers
+
+Conventions are those of MuJoCo's documentation, chapter "Computation", section "General framework".
+"""

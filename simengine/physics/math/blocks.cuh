@@ -1,11 +1,12 @@
-// Block-diagonal matrices: one dense symmetric matrix a block of dofs, row-major, one after another from block_adr on.
-// A small block is one lane's work, so that many are done side by side; the lanes share each of the others.
+// Block-diagonal matrices: for each block of dofs one dense symmetric matrix, row-major; block b starts at
+// block_adr[b]. One lane does a small block alone, so that many are done in parallel. The lanes share the work on each
+// larger block.
 #pragma once
 
 #define SMALL_BLOCK 8
 
 struct Block {
-  int dof, n, at;  // first dof, number of dofs, first word of its matrix
+  int dof, n, at;  // first dof, number of dofs, index of the first word of its matrix
 };
 
 DEVICE Block block_of(const Model& m, int b) {
@@ -13,7 +14,7 @@ DEVICE Block block_of(const Model& m, int b) {
   return {dof, m.block_dofadr()[b + 1] - dof, m.block_adr()[b]};
 }
 
-// mem_factor by one lane.
+// mem_factor, done by one lane.
 DEVICE void lane_factor(real* H, int n) {
   ROLLED for (int k = 0; k < n; ++k) {
     real d = H[k * n + k];
@@ -29,7 +30,7 @@ DEVICE void lane_factor(real* H, int n) {
   }
 }
 
-// mem_solve by one lane.
+// mem_solve, done by one lane.
 DEVICE void lane_solve(real* x, const real* L, int n) {
   ROLLED for (int k = 0; k < n; ++k) {
     x[k] = x[k] / L[k * n + k];
@@ -84,8 +85,8 @@ DEVICE int island_class(const Model& m, int n) {
   return index;
 }
 
-// Pieces of four words that an island takes in the arena of a column, for its inertia, its Jacobian or its Hessian by
-// blocks, given its entry of island_size.
+// How many pieces of four words an island takes in an arena: that of its inertia, of its Jacobian, or of its Hessian by
+// blocks, as `column` says. `size` is its entry of island_size.
 DEVICE int island_pieces(const Model& m, int column, const int* size) {
   const int n = size[0], rows = size[1];
   const bool large = is_large(m, n);
@@ -94,8 +95,8 @@ DEVICE int island_pieces(const Model& m, int column, const int* size) {
   return large ? size[3] : 0;
 }
 
-// For each i below n with a key that is not negative, out(i, sum of the weights of what comes before it with the same
-// key); total(key) must start as zero and receives the sum of all.
+// For each i < n with key(i) >= 0, call out(i, sum of the weights of all earlier entries with the same key). total(key)
+// must start as zero and receives the sum of the weights of all entries with that key.
 template <class Key, class Weight, class Total, class Out>
 DEVICE void sums_before(int n, Key key, Weight weight, Total total, Out out) {
   ROLLED for (int base = 0; base < n; base += LANES) {
@@ -110,7 +111,7 @@ DEVICE void sums_before(int n, Key key, Weight weight, Total total, Out out) {
   }
 }
 
-// out(i, sum of the weights of all before i) for each i below n; returns the sum of all.
+// For each i < n, call out(i, sum of the weights of all entries before i); returns the sum of all weights.
 template <class Weight, class Out>
 DEVICE int sums_before(int n, Weight weight, Out out) {
   int sum = 0;
@@ -124,8 +125,7 @@ DEVICE int sums_before(int n, Weight weight, Out out) {
   return sum;
 }
 
-// Does row r touch other blocks than the row before it? Rows of one pair of blocks come together, most of them in one
-// run.
+// Does row r touch other blocks than the row before it? Rows of one pair of blocks are mostly consecutive.
 DEVICE bool starts_run(const int* row_block, int r) {
   return r == 0 || row_block[2 * r] != row_block[2 * r - 2] || row_block[2 * r + 1] != row_block[2 * r - 1];
 }

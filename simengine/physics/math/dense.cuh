@@ -1,11 +1,12 @@
-// Symmetric positive definite matrices of one world by loops over memory: on the host, and on the GPU where they have
-// more rows than there are lanes. Most of their entries may be zero, as for many bodies.
+// Symmetric positive definite matrices of one world, handled by loops over memory: on the host, and on the GPU where
+// they have more rows than there are lanes. Most of their entries may be zero, as in worlds with many bodies.
 #pragma once
 
 #define FEW_ROWS 32
 
-// Takes finished column k of L, which also stands in row k above the diagonal, out of the lower triangle of the rest.
-// Rows without an entry in the column are passed over, and neighbouring lanes have neighbouring entries.
+// Subtract the contribution of column k of L, which is final, from the rest of the lower triangle. Row k above the
+// diagonal holds a copy of the column, so that consecutive lanes read consecutive words. Rows whose entry in the column
+// is zero are skipped.
 DEVICE void remove_column(real* H, int n, int k) {
 #if SIMENGINE_GPU && LANES <= 32
   ROLLED for (int base = k + 1; base < n; base += LANES) {
@@ -15,7 +16,7 @@ DEVICE void remove_column(real* H, int n, int k) {
       const real entry = first + lane() < n ? H[k * n + first + lane()] : R(0.0);
       unsigned rows = lane_ballot(entry != 0);
       while (rows) {
-        // four rows at a time, so that their loads overlap
+        // four rows at a time, so that the latencies of their loads overlap
         int row[4];
         real factor[4], h[4];
 #pragma unroll
@@ -60,7 +61,7 @@ DEVICE void factor_by_columns(real* H, int n) {
 }
 
 #if !SIMENGINE_GPU
-// The same, with the same rounding, in less time for small matrices without many zeros.
+// The same as factor_by_columns, with the same rounding; faster for small matrices with few zeros.
 DEVICE void factor_by_dots(real* H, int n) {
   for (int k = 0; k < n; ++k) {
     if (lane() == k % LANES) {
@@ -83,8 +84,8 @@ DEVICE void factor_by_dots(real* H, int n) {
 }
 #endif
 
-// In place: the lower triangle of H becomes L, and what is above the diagonal zero; pivots without anything left as in
-// reg_solve.
+// In place: the lower triangle of H becomes L, and the part above the diagonal becomes zero. A pivot that rounding has
+// left not positive takes its dof out of the solution, as in reg_solve.
 DEVICE void mem_factor(real* H, int n) {
   if (n > MOST_DENSE) {
     envelope_factor(H, n);
@@ -100,8 +101,7 @@ DEVICE void mem_factor(real* H, int n) {
 }
 
 #if SIMENGINE_GPU && LANES <= 32
-// Four entries of row i of L before the diagonal, from column k on, and of its column i below the diagonal, from row k
-// on; zero elsewhere.
+// Entries k to k + 3 of row i of L left of the diagonal, or of its column i below the diagonal; zero elsewhere.
 DEVICE void four_before(real* l, const real* L, int n, int i, int k) {
 #pragma unroll
   for (int e = 0; e < 4; ++e) l[e] = k + e < i && i < n ? L[i * n + k + e] : R(0.0);
@@ -113,8 +113,8 @@ DEVICE void four_below(real* l, const real* L, int n, int i, int k) {
 #endif
 
 #if SIMENGINE_GPU && LANES == 32
-// mem_solve with one or two unknowns a lane in registers; four entries of each row are on their way while the four
-// before are used.
+// mem_solve with one or two unknowns per lane in registers. While four entries of a row are used, the next four are
+// being loaded.
 DEVICE void solve_in_two(real* x, const real* L, int n) {
   real y[2], inverse[2], l[2][4], next[2][4];
 #pragma unroll
@@ -193,14 +193,14 @@ DEVICE void mem_solve(real* x, const real* L, int n) {
 #if SIMENGINE_GPU && LANES <= 32
 // ----------------------------------------------------------------------------- sums of rank one, by loops over memory
 //
-// H += c v' for vectors of which few entries are not zero: lanes first gather those, in order, in the group's shared
-// words, and then share the pairs of them that are in the lower triangle.
+// H += c v' for vectors with few entries that are not zero: the lanes gather these in order into shared memory, and
+// then divide among themselves the pairs that lie in the lower triangle.
 
 #define MOST_GATHERED (COLUMN_WORDS / 3)
 #define PAIRS_AT_ONCE 4
 
-// Entries of c and v that are not both zero, and their places; where `count` is more than MOST_GATHERED they are not
-// all there.
+// The entries of c and v that are not both zero, and their indices. If `count` exceeds MOST_GATHERED, the arrays hold
+// only the first MOST_GATHERED of them.
 struct Gathered {
   int count;
   real *c, *v, *place;
@@ -210,7 +210,7 @@ DEVICE Gathered gather_nothing(real* column) {
   return {0, column, column + MOST_GATHERED, column + 2 * MOST_GATHERED};
 }
 
-// Adds what the lanes have at places first, first + 1 and so on.
+// Add the entries of the lanes, which have the indices first, first + 1 and so on.
 DEVICE void gather_more(Gathered* rows, int first, real c, real v) {
   const unsigned there = lane_ballot(c != 0 || v != 0);
   const int at = rows->count + __popc(there & ((1u << lane()) - 1u));
@@ -222,7 +222,7 @@ DEVICE void gather_more(Gathered* rows, int first, real c, real v) {
   rows->count += __popc(there);
 }
 
-// The pair of places p of a lower triangle, counted row by row.
+// Row a and column b of entry p of a lower triangle, counted row by row.
 DEVICE void pair_of(int p, int* a, int* b) {
   int row = int((sqrtf(8.0f * p + 1.0f) - 1.0f) * 0.5f);
   if ((row + 1) * (row + 2) / 2 <= p) ++row;
@@ -231,7 +231,7 @@ DEVICE void pair_of(int p, int* a, int* b) {
   *b = p - row * (row + 1) / 2;
 }
 
-// H += c v' of what was gathered; the first pairs of each lane are known.
+// H += c v' of the gathered entries; `a` and `b` are the first PAIRS_AT_ONCE pairs of each lane.
 DEVICE void add_gathered(real* H, int n, const Gathered& rows, const int* a, const int* b) {
   const int pairs = rows.count * (rows.count + 1) / 2;
   real h[PAIRS_AT_ONCE];
@@ -255,7 +255,7 @@ DEVICE void add_gathered(real* H, int n, const Gathered& rows, const int* a, con
   }
 }
 
-// H += c v' row by row, for entries of c that the lanes have at places first, first + 1 and so on.
+// H += c v' row by row, for the entries of c that the lanes have, with the indices first, first + 1 and so on.
 DEVICE void add_ungathered(real* H, int n, int first, real c, const real* v) {
   unsigned there = lane_ballot(c != 0);
   while (there) {
@@ -266,8 +266,8 @@ DEVICE void add_ungathered(real* H, int n, int first, real c, const real* v) {
   }
 }
 
-// H_ij += the sum over rows r of c(r, i) J[r][j], in the lower triangle. `taken(r)` says whether row r has a part in
-// it, `coefficient(r, i, J[r][i])` is c(r, i), and `each(r, i, c)` is called where that is not zero.
+// H_ij += the sum of c(r, i) J[r][j] over the rows r for which taken(r) is true, in the lower triangle. c(r, i) is
+// coefficient(r, i, J[r][i]), and each(r, i, c) is called where it is not zero.
 template <typename Taken, typename Coefficient, typename Each>
 DEVICE void add_rows(real* column, real* H, int n, int nrow, const real* J, int stride, Taken taken,
                      Coefficient coefficient, Each each) {

@@ -1,4 +1,4 @@
-// Dual numbers: a value and its derivative in one direction, for derivatives of long formulas.
+// Dual numbers: a value and its derivative in one direction, for forward-mode derivatives of long formulas.
 #pragma once
 
 struct Dual {
@@ -16,7 +16,7 @@ DEVICE Dual divide_(Dual a, Dual b) {
   return {x, divide_(a.d - x * b.d, b.x)};
 }
 
-// The derivative at zero counts as zero.
+// The derivative at zero is set to zero.
 DEVICE Dual sqrt_(Dual a) {
   const real root = sqrt_(a.x);
   return {root, root > 0 ? divide_(R(0.5) * a.d, root) : R(0.0)};

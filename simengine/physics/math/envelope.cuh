@@ -1,15 +1,15 @@
-// Large matrices and Jacobians most of whose entries are zero, by loops over memory.
+// Large matrices and Jacobians with mostly zero entries, handled by loops over memory.
 #pragma once
 
-// Matrices of more rows are those of many bodies, most of whose entries are zero. On the GPU, kernels of worlds do
-// without the code for them: so large a world with many bodies is solved island by island.
+// Matrices with more rows than this belong to many bodies, and most of their entries are zero. On the GPU, kernels
+// whose unit is a world do not contain this code, because so large a world with many bodies is solved island by island.
 #if !SIMENGINE_GPU || defined(UNIT_ISLAND)
 #define MOST_DENSE 64
 #else
 #define MOST_DENSE 0x7fffffff
 #endif
 
-// x - a . b from `begin` to `end`.
+// x minus the dot product of a and b from `begin` to `end`.
 DEVICE real minus_dot(real x, const real* a, const real* b, int begin, int end) {
   real sum[4] = {0, 0, 0, 0};
   int j = begin;
@@ -20,9 +20,9 @@ DEVICE real minus_dot(real x, const real* a, const real* b, int begin, int end) 
   return x - ((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
-// Cholesky factor of a large sparse matrix, in place of its lower triangle: what lies before the first entry of a row
-// stays zero in L (A. George and J. Liu, "Computer Solution of Large Sparse Positive Definite Systems", chapter 4).
-// Row 0 holds these places meanwhile.
+// Cholesky factor of a large sparse matrix, in place of its lower triangle. The zeros before the first entry of a row
+// stay zero in L (A. George and J. Liu, "Computer Solution of Large Sparse Positive Definite Systems", chapter 4). Row
+// 0 above the diagonal holds the column of each row's first entry while the factor is computed.
 DEVICE void envelope_factor(real* H, int n) {
   LANE_FOR(e, n - 1) {
     const int i = e + 1;
@@ -50,7 +50,7 @@ DEVICE void envelope_factor(real* H, int n) {
   lane_sync();
 }
 
-// In place: x becomes the solution of L L' x = x, along rows, which are contiguous.
+// In place: x becomes the solution of L L' x = x. The loops run along rows, which are contiguous in memory.
 DEVICE void row_solve(real* x, const real* L, int n) {
   ROLLED for (int k = 0; k < n; ++k) {
     real sum = 0;
@@ -67,8 +67,7 @@ DEVICE void row_solve(real* x, const real* L, int n) {
   }
 }
 
-// H += D[r] J[r]' J[r] and x -= D[r] residual[r] J[r]' over the rows with residual[r] < 0, most of whose entries are
-// zero.
+// H += D[r] J[r]' J[r] and x -= D[r] residual[r] J[r]' over the rows with residual[r] < 0. The rows are sparse.
 DEVICE void add_sparse_rows(real* H, real* x, int n, int nrow, const real* J, int stride, const real* D,
                             const real* residual) {
   ROLLED for (int r = 0; r < nrow; ++r) {

@@ -1,14 +1,15 @@
 // Small dense linear algebra of one world: symmetric positive definite matrices of the size of nv.
 //
-// On the GPU lane i holds row i in registers while n fits in the group; factor and solves go through shuffles.
-// Elsewhere (the host, or more dofs than lanes) the lanes share loops over memory, see dense.cuh. The choice depends on
-// the model's nv alone.
+// On the GPU, if n is at most LANES, lane i holds row i in registers, and the lanes exchange entries through shared
+// memory and shuffles. Otherwise (on the host, or with more dofs than lanes) the lanes share loops over memory, see
+// dense.cuh. The choice depends on the model's nv alone.
 #pragma once
 
 // L = lower Cholesky factor of A (n x n, row-major), zero above the diagonal; L may be A itself.
 //
-// In registers the loop goes by four columns: unrolled it would take a thousand instructions and more, which a warp
-// that runs alone waits for. The row moves by four words at a time, so that the columns in turn are its first.
+// In registers, the loop takes four columns at a time. Unrolled, it would have more than a thousand instructions, and a
+// warp that runs alone would wait for their fetch. Each round rotates the row by four words, so that the current
+// columns are its first words and all register indices are constants.
 DEVICE void chol_factor(const Model& m, real* L, const real* A, int n) {
 #if SIMENGINE_GPU && LANES <= 32
   if (REGISTERS_FIT(n)) {
@@ -20,7 +21,7 @@ DEVICE void chol_factor(const Model& m, real* L, const real* A, int n) {
 #pragma unroll
       for (int c = 0; c < 4; ++c) {
         if (k + c >= n) break;
-        // in turn two columns, so that one is read while the next is written
+        // two columns alternate, so that one is read while the next is written
         real* column = m.column + c % 2 * LANES;
         column[i] = h[c];
         const real inverse = reciprocal_sqrt_(lane_get(h[c], k + c));
@@ -60,7 +61,7 @@ DEVICE void chol_solve(real* x, const real* L, int n) {
   if (REGISTERS_FIT(n)) {
     const int i = lane();
     const real inverse = i < n ? reciprocal_(L[i * n + i]) : R(0.0);
-    // four entries are on their way while the four before are used
+    // while four entries are used, the next four are being loaded
     real y = i < n ? x[i] : R(0.0), l[4], next[4];
     four_before(next, L, n, i, 0);
     ROLLED for (int k = 0; k < n; k += 4) {
@@ -94,7 +95,8 @@ DEVICE void chol_solve(real* x, const real* L, int n) {
   mem_solve(x, L, n);
 }
 
-// In place: x becomes the solution of A x = x by elimination without pivots; A (n x n, any matrix) is used up.
+// In place: x becomes the solution of A x = x, by elimination without pivoting. A (n x n, need not be symmetric) is
+// overwritten.
 DEVICE void lu_solve(real* x, real* A, int n) {
   ROLLED for (int k = 0; k < n - 1; ++k) {
     const real inverse = reciprocal_(A[k * n + k]);
@@ -133,7 +135,7 @@ DEVICE void sym_mul(const SymRows& A, const real* x, real* out, int n) {
   }
 #endif
   DOF_FOR(i, n) {
-    // neighbouring lanes read neighbouring words, and so does one lane alone
+    // consecutive lanes read consecutive words; a single lane reads along the row, which is the same by symmetry
     const real* entry = A.memory + (LANES > 1 ? i : i * n);
     real sum = 0;
     for (int j = 0; j < n; ++j) sum = fma_(entry[LANES > 1 ? j * n : j], x[j], sum);
@@ -141,7 +143,7 @@ DEVICE void sym_mul(const SymRows& A, const real* x, real* out, int n) {
   }
 }
 
-// Product of row r of J (stride a multiple of four, padded with zeros) and x (padded alike).
+// Product of row r of J (stride a multiple of four, padded with zeros) and x (padded in the same way).
 DEVICE real row_dot(const real* J, int r, int stride, const real* x) {
   const Vec4* row = reinterpret_cast<const Vec4*>(J + r * stride);
   const Vec4* v = reinterpret_cast<const Vec4*>(x);
@@ -153,7 +155,7 @@ DEVICE real row_dot(const real* J, int r, int stride, const real* x) {
   return sum;
 }
 
-// solve_with_rows where a matrix is in memory.
+// solve_with_rows for a matrix in memory.
 DEVICE_CALL real solve_by_loops(real* column, real* x, const real* A, const real* d, real scale, int nrow,
                                 const real* J, int stride, const real* D, const real* residual, const real* b,
                                 real* gradient, real floor, real* H, int n) {
@@ -203,11 +205,11 @@ DEVICE_CALL real solve_by_loops(real* column, real* x, const real* A, const real
   return norm;
 }
 
-// x = (A + scale diag(d) + sum over rows r with residual[r] < 0 of D[r] J[r]' J[r])^-1 b, and b is left as it is.
+// x = (A + scale diag(d) + sum over rows r with residual[r] < 0 of D[r] J[r]' J[r])^-1 b; b is not changed.
 //
-// J has nrow rows of `stride` words. H is n x n scratch for the form that loops over memory. With `gradient` not null,
-// b is first completed to b - sum over the same rows of D[r] residual[r] J[r]', written to `gradient`; the solution is
-// skipped, and x not written, if the squared norm of that is below `floor`. Returns the squared norm.
+// J has nrow rows of `stride` words. H is n x n scratch for matrices in memory. If `gradient` is not null, it receives
+// b - sum over the same rows of D[r] residual[r] J[r]', which takes the place of b; if its squared norm is below
+// `floor`, the solution is skipped and x is not written. Returns the squared norm.
 DEVICE real solve_with_rows(const Model& m, real* x, const SymRows& A, const real* d, real scale, int nrow,
                             const real* J, int stride, const real* D, const real* residual, const real* b,
                             real* gradient, real floor, real* H, int n) {
@@ -219,8 +221,8 @@ DEVICE real solve_with_rows(const Model& m, real* x, const SymRows& A, const rea
     real right = i < n ? b[i] : R(0.0);
 #pragma unroll
     for (int j = 0; j < LANES; ++j) h[j] = A.row[j] + (i == j ? extra : R(0.0));
-    // Each lane looks at a row of its own, and all go through the active ones. What the next one is weighted by is
-    // loaded before the entries are changed.
+    // Each lane checks one row, and then all lanes go through the active rows together. The weight of the next active
+    // row is loaded before the entries of the current one are changed.
     ROLLED for (int first = 0; first < nrow; first += LANES) {
       unsigned active = lane_ballot(first + i < nrow && residual[first + i] < 0);
       if (!active) continue;

@@ -1,4 +1,4 @@
-"""Unit quaternions (w, x, y, z) on the last axis, MuJoCo's convention: rotate(q, v) takes local to parent frame."""
+"""Unit quaternions (w, x, y, z) on the last axis. As in MuJoCo, rotate(q, v) takes v from local to parent frame."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simengine.physics.math.vector_jax import const, cross, dot, normalize, safe
 
 
 def mul(p: jax.Array, q: jax.Array) -> jax.Array:
-    """Hamilton product p q, shape (..., 4): first rotate by q, then by p."""
+    """Hamilton product p q, shape (..., 4): the rotation by q, then by p."""
     pw, px, py, pz = p[..., 0], p[..., 1], p[..., 2], p[..., 3]
     qw, qx, qy, qz = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
     return jnp.stack(
@@ -70,8 +70,8 @@ def renormalize(q: jax.Array) -> jax.Array:
 def exp(rotation: jax.Array) -> jax.Array:
     """Quaternion of a rotation vector (..., 3) [rad]; smooth through zero.
 
-    sin(a/2)/a is replaced by its Taylor series for small a, so that the derivative at zero is that of the map and not
-    that of a norm.
+    For small angles a, sin(a/2)/a is replaced by its Taylor series: the derivative of the norm a is not defined at
+    zero.
     """
     square = dot(rotation, rotation)
     small = square < 1e-6
@@ -84,7 +84,7 @@ def exp(rotation: jax.Array) -> jax.Array:
 
 
 def log(q: jax.Array) -> jax.Array:
-    """Rotation vector (..., 3) of unit quaternions, of length pi at most [rad]; smooth through zero."""
+    """Rotation vector (..., 3) [rad] of unit quaternions, of length at most pi; smooth through zero."""
     q = jnp.where(q[..., :1] < 0, -q, q)
     w, u = q[..., 0], q[..., 1:]
     square = dot(u, u)

@@ -1,5 +1,5 @@
-// Pseudo-random numbers, and the order in which the dual solver takes the rows: M. O'Neill, PCG, Harvey Mudd College
-// HMC-CS-2014-0905 (2014), the generator XSH-RR with 64 bits of state and 32 of output.
+// Pseudo-random numbers for the order in which the PGS solver visits the rows. The generator is PCG XSH-RR with 64 bits
+// of state and 32 bits of output: M. O'Neill, PCG, Harvey Mudd College HMC-CS-2014-0905 (2014).
 #pragma once
 
 typedef unsigned long long uint64;
@@ -13,7 +13,7 @@ DEVICE PcgStep pcg_after(const PcgStep& first, const PcgStep& second) {
   return {second.factor * first.factor, second.factor * first.shift + second.shift};
 }
 
-// n steps at once: F. Brown, Random number generation with arbitrary strides, Trans. Am. Nucl. Soc. (1994).
+// n steps in one: F. Brown, Random number generation with arbitrary strides, Trans. Am. Nucl. Soc. (1994).
 DEVICE PcgStep pcg_steps(unsigned n) {
   PcgStep power = {6364136223846793005ull, 1}, all = {1, 0};
   ROLLED for (; n; n >>= 1) {
@@ -30,8 +30,9 @@ DEVICE unsigned pcg_output(uint64 state) {
   return (mixed >> turn) | (mixed << ((32 - turn) & 31));
 }
 
-// Shuffle n numbers as Fisher and Yates do, from the last place down. `state` is that of the generator at this lane's
-// first number, number lane() of the shuffle; `draw` is LANES words of scratch. Lanes draw side by side, one swaps.
+// Fisher-Yates shuffle of n numbers, from the last index down. The lanes draw random numbers in parallel, and one lane
+// swaps. `state` is the generator's state for this lane's first number, which is number lane() of the shuffle; `draw`
+// is LANES words of scratch.
 DEVICE void shuffle(int* order, int n, uint64 state, const PcgStep& by_lanes, int* draw) {
   ROLLED for (int last = n - 1; last > 0; last -= LANES) {
     const int place = last - lane();

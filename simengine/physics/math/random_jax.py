@@ -15,14 +15,14 @@ State = tuple[jax.Array, jax.Array]
 
 
 def first_state() -> State:
-    """The state with the value 1."""
+    """The state whose value is 1."""
     return jnp.uint32(0), jnp.uint32(1)
 
 
 def following(state: State) -> State:
     """The next state: factor * state + 1 modulo 2^64."""
     high, low = state
-    # the product of the low halves has 64 bits; halves of halves keep every part in 32
+    # the product of the low halves has 64 bits, so it is computed from parts of 16 bits each
     a1, a0 = low >> 16, low & 0xFFFF
     b1, b0 = jnp.uint32(_LOW >> 16), jnp.uint32(_LOW & 0xFFFF)
     middle = (a0 * b0 >> 16) + (a0 * b1 & 0xFFFF) + (a1 * b0 & 0xFFFF)
@@ -33,7 +33,7 @@ def following(state: State) -> State:
 
 
 def output(state: State) -> jax.Array:
-    """The number () uint32 that a state gives."""
+    """The random number () uint32 of a state."""
     high, low = state
     mixed_high, mixed_low = high ^ high >> 18, low ^ (low >> 18 | high << 14)
     mixed, turn = mixed_low >> 27 | mixed_high << 5, high >> 27
@@ -41,7 +41,7 @@ def output(state: State) -> jax.Array:
 
 
 def shuffle(order: jax.Array, begin: jax.Array, count: jax.Array, state: State) -> tuple[jax.Array, State]:
-    """Shuffle `count` () entries of `order` (n,) from `begin` () on as Fisher and Yates do from the last down."""
+    """Fisher-Yates shuffle of `count` () entries of `order` (n,), which start at `begin` (), from the last one down."""
 
     def swap(k: jax.Array, carry: tuple[jax.Array, State]) -> tuple[jax.Array, State]:
         order, state = carry

@@ -1,19 +1,19 @@
-// Symmetric matrices of one world in the registers of its lanes, and how they are solved there.
+// Symmetric matrices of one world in the registers of its lanes, and the solution of linear systems there.
 #pragma once
 
-// Four neighbouring numbers, read at once; the address is a multiple of their size.
+// Four consecutive numbers, loaded by one instruction; the address must be a multiple of their size.
 struct alignas(16) Vec4 {
   real x, y, z, w;
 };
 
 // ------------------------------------------------------------------------------------------- symmetric matrices
 //
-// SymRows is a symmetric matrix as the group holds it: on the GPU lane i has row i to itself while n fits in the group;
-// elsewhere it is a pointer to n x n numbers.
+// SymRows is a symmetric matrix of a group of lanes. On the GPU, if n is at most LANES, lane i holds row i in
+// registers; otherwise it is a pointer to n x n numbers.
 
 #if SIMENGINE_GPU && LANES <= 32
 #if LANES < 32 || defined(AS_STEP)
-#define REGISTERS_FIT(n) 1  // lanes are chosen so
+#define REGISTERS_FIT(n) 1  // the number of lanes is chosen so that n always fits
 #else
 #define REGISTERS_FIT(n) ((n) <= LANES)
 #endif
@@ -31,18 +31,18 @@ DEVICE void sym_load(SymRows* rows, const real* A, int n) {
   for (int j = 0; j < LANES; ++j) rows->row[j] = i < n && j < n ? A[i * n + j] : R(0.0);
 }
 
-// Keep the rows in each lane's own memory from here on, where they have 32 words: two rows in registers would leave too
-// few to have several loads of the elimination under way. What has its address taken stays in memory.
+// Move the rows from registers to local memory, if they have 32 words: two rows in registers would leave too few
+// registers to overlap the loads of the elimination. The compiler stores in memory whatever has its address taken.
 DEVICE void sym_set_aside(SymRows* rows) {
 #if LANES == 32
   asm volatile("" : : "l"(rows->row) : "memory");
 #endif
 }
 
-// Four words that every lane reads.
+// Four words at one address for all lanes, which the hardware broadcasts.
 DEVICE Vec4 broadcast4(const real* p) { return *reinterpret_cast<const Vec4*>(p); }
 
-// The row moves by four words, those at its front to its end.
+// Rotate the row by four words: the first four become the last.
 DEVICE void reg_turn(real* h) {
   const real first[4] = {h[0], h[1], h[2], h[3]};
 #pragma unroll
@@ -50,7 +50,7 @@ DEVICE void reg_turn(real* h) {
 #pragma unroll
   for (int e = 0; e < 4; ++e) h[LANES - 4 + e] = first[e];
 }
-// Back.
+// The inverse of reg_turn.
 DEVICE void reg_turn_back(real* h) {
   const real last[4] = {h[LANES - 4], h[LANES - 3], h[LANES - 2], h[LANES - 1]};
 #pragma unroll
@@ -59,21 +59,22 @@ DEVICE void reg_turn_back(real* h) {
   for (int e = 0; e < 4; ++e) h[e] = last[e];
 }
 
-// Solve A x = y by Gaussian elimination without pivots, A symmetric positive definite with row i in h of lane i; lane i
-// gives y_i and receives x_i. Rows and columns from n on must be those of the identity (reg_pad).
+// Solve A x = y by Gaussian elimination without pivoting. A is symmetric positive definite, with row i in h of lane i;
+// lane i gives y_i and receives x_i. Rows and columns from n on must be those of the identity (reg_pad).
 //
-// A warp waits for the chain from pivot to pivot, so columns go four at a time. Every lane follows the block on the
-// diagonal by itself: between its pivots it needs nothing from other lanes. Then each lane spreads its four finished
-// entries through `column`, COLUMN_WORDS of shared memory that all lanes read as broadcasts, and takes the four columns
-// out of the rest of its row, four entries of it at a time: in one long stretch the compiler waits for each load in
-// turn.
+// The latency of the chain from pivot to pivot bounds the speed of a warp, so columns are eliminated four at a time.
+// Every lane computes the 4 x 4 block on the diagonal by itself and so needs nothing from other lanes between its
+// pivots. Then each lane writes its four final entries to `column`, COLUMN_WORDS of shared memory that all lanes read
+// as broadcasts, and subtracts the four columns from the rest of its row. It does so four entries at a time; in one
+// long sequence, the compiler would wait for each load.
 //
-// A warp also waits for instructions, so blocks of columns are a loop, in which the row turns: the block's entries are
-// its first words in each round.
+// Instruction fetch also bounds the speed of a warp, so the blocks of columns are a loop, not unrolled. Each round
+// rotates the row, so that the block's entries are always its first words.
 //
-// Each entry sees the same operations in the same order as if columns went one by one. Lanes i <= k take part with a
-// multiplier of zero, so no step branches; by symmetry row k's own upper part is what the backward solve needs. A pivot
-// of which rounding has left nothing, as stiff rows may do, takes its dof out of the solution.
+// Each entry sees the same operations in the same order as if columns were eliminated one by one. Lanes i <= k take
+// part with a multiplier of zero, so that no step branches. By symmetry, the backward solve needs only the upper part
+// of row k, which lane k holds. A pivot that rounding has left not positive, as stiff rows may do, takes its dof out of
+// the solution.
 DEVICE real reg_solve(real* h, real y, int n, real* column) {
   const int i = lane();
   const real none = reciprocal_(REAL_MAX);
@@ -132,7 +133,7 @@ DEVICE real reg_solve(real* h, real y, int n, real* column) {
       a[c] = i < k + c ? -(h[c] * inverse) : R(0.0);
       x[c] = lane_get(y, k + c);
     }
-    // again every lane follows the block by itself, here its four unknowns
+    // again every lane computes the block by itself, here its four unknowns
 #pragma unroll
     for (int c = 3; c >= 0; --c) {
       y = fma_(a[c], x[c], y);
@@ -143,7 +144,7 @@ DEVICE real reg_solve(real* h, real y, int n, real* column) {
   return y;
 }
 
-// Make the rows from n on those of the identity.
+// Set the rows from n on to those of the identity.
 DEVICE void reg_pad(real* h, int n) {
   const int i = lane();
 #pragma unroll

@@ -1,26 +1,26 @@
-// Sorting of entries of two integers by lanes: a radix sort that keeps the order of equal keys, without atomics. Each
-// worker takes neighbouring entries, so that the result depends neither on the number of workers nor on timing.
+// Stable radix sort of entries of two integers, shared by the lanes, without atomics. Each worker takes consecutive
+// entries, so that the result depends neither on the number of workers nor on timing.
 #pragma once
 
 #define RADIX_BITS 6
 #define RADIX 64
 
-// Entries a worker takes at least; `counter` has room for four numbers of each entry and of PAIR_SPARE more.
+// Fewest entries per worker; `counter` has a capacity of four numbers for each entry and for PAIR_SPARE more.
 #define ENTRIES_A_WORKER 16
 
-// One pass: entries by the digit of their keys from bit `shift` on.
+// One pass: sort by the digit of the keys that starts at bit `shift`.
 template <class Key>
 DEVICE void radix_pass(const int* from, int* to, int* counter, int n, int shift, const Key& key) {
   const int most = (n + ENTRIES_A_WORKER - 1) / ENTRIES_A_WORKER, workers = most < LANES ? most : LANES;
   const int share = (n + workers - 1) / workers, own = lane();
   const int begin = own * share < n ? own * share : n, end = begin + share < n ? begin + share : n;
-  // (1) digits of the own entries
+  // (1) each worker counts the digits of its entries
   if (own < workers) {
     ROLLED for (int digit = 0; digit < RADIX; ++digit) counter[digit * workers + own] = 0;
     ROLLED for (int i = begin; i < end; ++i) ++counter[(key(from + 2 * i) >> shift & (RADIX - 1)) * workers + own];
   }
   lane_sync();
-  // (2) where those of each worker go: digit by digit, worker by worker
+  // (2) prefix sums: the first output index of each digit of each worker
   const int numbers = RADIX * workers, part = (numbers + LANES - 1) / LANES;
   int sum = 0, total;
   ROLLED for (int i = own * part; i < (own + 1) * part && i < numbers; ++i) sum += counter[i];
@@ -31,7 +31,7 @@ DEVICE void radix_pass(const int* from, int* to, int* counter, int n, int shift,
     before += number;
   }
   lane_sync();
-  // (3) the own entries, in their order
+  // (3) each worker writes its entries, in their order
   if (own < workers) {
     ROLLED for (int i = begin; i < end; ++i) {
       const int place = counter[(key(from + 2 * i) >> shift & (RADIX - 1)) * workers + own]++;
@@ -42,7 +42,7 @@ DEVICE void radix_pass(const int* from, int* to, int* counter, int n, int shift,
   lane_sync();
 }
 
-// Sorts by keys of so many bits; the result is in one of the two arrays, which is returned.
+// Sort by keys of `bits` bits; returns which of the two arrays holds the result.
 template <class Key>
 DEVICE int* radix_sort(int* entries, int* others, int* counter, int n, int bits, const Key& key) {
   if (n < 2) return entries;

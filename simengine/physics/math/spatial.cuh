@@ -57,7 +57,7 @@ DEVICE void quat_mul(real* out, const real* a, const real* b) {
   out[3] = z;
 }
 
-// v rotated by q: v + 2 w (u x v) + 2 u x (u x v), u the vector part.
+// v rotated by q = (w, u): v + 2 w (u x v) + 2 u x (u x v).
 DEVICE void quat_rotate(real* out, const real* q, const real* v) {
   real t[3], c[3];
   cross3(t, q + 1, v);
@@ -89,7 +89,7 @@ DEVICE void quat_to_mat(real* m, const real* q) {
   m[7] = R(2.0) * (yz + wx);
 }
 
-// q turned by the angular velocity w [rad/s], given in the body frame, for a time h [s].
+// Advance q by the angular velocity w [rad/s] in the body frame over a time h [s].
 DEVICE void quat_integrate(real* q, const real* w, real h) {
   real axis[3] = {w[0], w[1], w[2]}, turn[4];
   real angle = h * normalize3(axis);
@@ -98,14 +98,15 @@ DEVICE void quat_integrate(real* q, const real* w, real h) {
   normalize4(q);
 }
 
-// Axis and angle of the rotation by the unit quaternion q, the angle from 0 to pi; no rotation is about the x axis.
+// Angle, from 0 to pi, of the rotation by the unit quaternion q; `axis` receives its axis, the x axis if the angle is
+// 0.
 DEVICE real quat_axis(real* axis, const real* q) {
   for (int i = 0; i < 3; ++i) axis[i] = q[0] < 0 ? -q[1 + i] : q[1 + i];
   const real sine = normalize3(axis);
   return R(2.0) * atan2_(sine, abs_(q[0]));
 }
 
-// Rotation vector that takes the orientation `from` to the orientation `to`, in the frame of either; unit quaternions.
+// Rotation vector from the orientation `from` to `to`, both unit quaternions; it is the same in either's frame.
 DEVICE void quat_difference(real* out, const real* from, const real* to) {
   const real back[4] = {from[0], -from[1], -from[2], -from[3]};
   real turn[4];
@@ -130,7 +131,7 @@ DEVICE void inert_mul(real* out, const real* i, const real* v) {
   out[5] = i[7] * v[0] - i[6] * v[1] + i[9] * v[5];
 }
 
-// Rate of change of the motion vector m carried by velocity v.
+// Rate of change of the motion vector m fixed in a frame that moves with velocity v.
 DEVICE void cross_motion(real* out, const real* v, const real* m) {
   real a[3], b[3];
   cross3(out, v, m);
@@ -139,7 +140,7 @@ DEVICE void cross_motion(real* out, const real* v, const real* m) {
   for (int i = 0; i < 3; ++i) out[3 + i] = a[i] + b[i];
 }
 
-// Rate of change of the force vector f carried by velocity v.
+// Rate of change of the force vector f fixed in a frame that moves with velocity v.
 DEVICE void cross_force(real* out, const real* v, const real* f) {
   real a[3], b[3];
   cross3(a, v, f);
@@ -148,7 +149,7 @@ DEVICE void cross_force(real* out, const real* v, const real* f) {
   cross3(out + 3, v, f + 3);
 }
 
-// Force and torque at a point as a com-based force vector: torque moved by the arm from the com, force unchanged.
+// Com-based force vector of a force and a torque at a point: the torque gains (point - com) x force.
 DEVICE void force_at(real* out, const real* force, const real* torque, const real* point, const real* com) {
   real arm[3] = {point[0] - com[0], point[1] - com[1], point[2] - com[2]};
   cross3(out, arm, force);

@@ -19,19 +19,19 @@ from simengine.physics.math.vector_jax import cross
 
 
 def motion_cross(v: jax.Array, m: jax.Array) -> jax.Array:
-    """Rate of change of a motion vector m carried by velocity v: (w x mw, w x mv + v x mw)."""
+    """Rate of a motion vector m fixed in a frame that moves with velocity v: (w x mw, w x mv + v x mw)."""
     w, lin = v[..., :3], v[..., 3:]
     return jnp.concatenate([cross(w, m[..., :3]), cross(w, m[..., 3:]) + cross(lin, m[..., :3])], axis=-1)
 
 
 def force_cross(v: jax.Array, f: jax.Array) -> jax.Array:
-    """Rate of change of a force vector f carried by velocity v: (w x n + v x f, w x f)."""
+    """Rate of a force vector f fixed in a frame that moves with velocity v: (w x n + v x f, w x f)."""
     w, lin = v[..., :3], v[..., 3:]
     return jnp.concatenate([cross(w, f[..., :3]) + cross(lin, f[..., 3:]), cross(w, f[..., 3:])], axis=-1)
 
 
 def inertia(mass: jax.Array, moments: jax.Array, axes: jax.Array, offset: jax.Array) -> jax.Array:
-    """Spatial inertias (..., 10) about a point from which the bodies' centres lie at `offset`.
+    """Spatial inertias (..., 10) about a point; `offset` leads from it to the bodies' centres of mass.
 
     Args: mass (...) [kg]; moments (..., 3) about the principal axes [kg m^2]; axes (..., 9) those axes as the columns
     of a row-major matrix; offset (..., 3) [m].

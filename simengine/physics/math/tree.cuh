@@ -1,8 +1,8 @@
-// Sums along kinematic trees, one lane per tree and component, or per dof. The bodies of a tree are a range, parents
-// before children, so a lane that walks them needs no other lane's results and no barrier.
+// Sums along kinematic trees, with one lane per tree and component, or per dof. The bodies of a tree are consecutive,
+// parents before children, so a lane that walks them needs no results of other lanes and no barrier.
 #pragma once
 
-// x[body][width] becomes the sum over the body's subtree; the world's entry is not touched.
+// x[body][width] becomes the sum over the body's subtree; the entry of the world body is not changed.
 DEVICE void sum_subtrees(const Model& m, real* x, int width) {
   LANE_FOR(e, width * m.nroot()) {
     const int root = m.root_body()[e / width], i = e % width;
@@ -13,7 +13,8 @@ DEVICE void sum_subtrees(const Model& m, real* x, int width) {
   lane_sync();
 }
 
-// x[body] = x[parent] + sum over the body's dofs of axis[dof] qvel[dof], spatial vectors; the world's is (0, lift).
+// x[body] = x[parent] + sum over the body's dofs of axis[dof] qvel[dof], all spatial vectors; x of the world body is
+// (0, lift).
 DEVICE void sum_branches(const Model& m, const real* axis, const real* qvel, const real* lift, real* x) {
   LANE_FOR(i, 6) x[i] = i < 3 ? R(0.0) : lift[i - 3];
   LANE_FOR(e, 6 * m.nroot()) {
@@ -30,8 +31,8 @@ DEVICE void sum_branches(const Model& m, const real* axis, const real* qvel, con
 
 // Momentum of the subtree of a dof's body per unit velocity of the dof, about the body's own centre of mass.
 //
-// About the centre of mass of the whole tree, as in crb.cu, small bodies far out are the difference of large numbers:
-// their inertia is mostly that of the distance, which the axis of the dof then takes away again.
+// About the centre of mass of the whole tree, as in crb.cu, the result for a small distant body would be a difference
+// of large numbers: its inertia about that point comes mostly from the distance, and the dof's axis cancels that part.
 DEVICE void subtree_momentum(const Model& m, int v, const real* xipos, const real* ximat, const real* xanchor,
                              const real* cdof, real* angular, real* linear) {
   const int b = m.dof_bodyid()[v];
@@ -60,7 +61,7 @@ DEVICE void subtree_momentum(const Model& m, int v, const real* xipos, const rea
   }
 }
 
-// What a dof sees of a momentum about the point: its generalised inertia with the dof that causes the momentum.
+// Projection of a momentum about the point on a dof: its inertia coupling with the dof that causes the momentum.
 DEVICE real along_dof(const Model& m, int v, const real* point, const real* xanchor, const real* cdof,
                       const real* angular, const real* linear) {
   const real *axis = cdof + 6 * v, *anchor = xanchor + 3 * m.dof_jntid()[v];

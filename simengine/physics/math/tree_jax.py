@@ -1,7 +1,7 @@
-"""Constant masks of a model's kinematic trees, as NumPy arrays: who is whose ancestor.
+"""Constant masks of a model's kinematic trees, as NumPy arrays: which body or dof is an ancestor of which.
 
-Sums along a branch or over a subtree are then one matrix product with a constant, which keeps the graph of a step
-small however deep the tree is.
+With them, a sum along a branch or over a subtree is one matrix product with a constant, which keeps the graph of a step
+small for trees of any depth.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FREE, BALL, SLIDE, HINGE = 0, 1, 2, 3
 
 
 def subtree(m: Any) -> np.ndarray:
-    """(nbody, nbody) bool: [i, j] is true where body j lies in the subtree of body i, i itself included."""
+    """(nbody, nbody) bool: [i, j] is true where body j is in the subtree of body i, which includes i."""
     inside = np.eye(m.nbody, dtype=bool)
     for j in range(1, m.nbody):
         inside[:, j] |= inside[:, m.body_parentid[j]]
@@ -40,8 +40,8 @@ def dof_ancestors(m: Any) -> np.ndarray:
 def dofs_before(m: Any) -> np.ndarray:
     """(nv, nv) bool: [i, j] is true where dof j moves the frame in which the axis of dof i is fixed.
 
-    These are i's strict ancestors; for the three rotations of a free or ball joint, whose axes are those of the body
-    and turn together, only the ancestors of the first of them.
+    These are the strict ancestors of i. The three rotations of a free or ball joint turn with the body as one, so each
+    of them has the strict ancestors of the first.
     """
     before = dof_ancestors(m) & ~np.eye(m.nv, dtype=bool)
     for first in quaternions(m)[1]:
@@ -50,7 +50,7 @@ def dofs_before(m: Any) -> np.ndarray:
 
 
 def rotations(m: Any) -> np.ndarray:
-    """(nv,) bool: the dof is a rotation."""
+    """(nv,) bool: whether the dof is a rotation."""
     joint = np.asarray(m.dof_jntid)
     kind = np.asarray(m.jnt_type)[joint]
     shifts = (kind == SLIDE) | ((kind == FREE) & (np.arange(m.nv) - np.asarray(m.jnt_dofadr)[joint] < 3))
@@ -71,7 +71,7 @@ def quaternions(m: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def plain_coordinates(m: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Addresses in qpos and in qvel of plain coordinates: hinges, slides and the positions of free joints."""
+    """Addresses in qpos and in qvel of scalar coordinates: hinges, slides and the positions of free joints."""
     kind = np.asarray(m.jnt_type)
     joint = np.repeat(np.arange(m.njnt), np.select([kind == FREE, kind == BALL], [3, 0], 1))
     number = np.arange(joint.size) - np.searchsorted(joint, joint)

@@ -1,9 +1,9 @@
 """Three-vectors and tables for the JAX stages.
 
-Vectors lie on the last axis. `const` brings a model's NumPy table into a graph in the dtype of the data beside it, so
-that strict dtype promotion never sees a float64 table next to float32 data. Where a world has parameters of its own, a
-table is a JAX array whose values are not known while the graph is built: `own`, `present`, `tables` and `joined` let
-the same lines compute with either, with the model's in NumPy and float64.
+Vectors lie on the last axis. `const` puts a model's NumPy table into a graph in the dtype of the data it meets, so that
+strict dtype promotion never sees a float64 table next to float32 data. A table that holds per-world parameters is a
+traced JAX array instead. `own`, `present`, `tables` and `joined` let the same lines compute with either; a model's
+table is computed in NumPy and float64.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ MINVAL = 1e-15
 
 
 def const(table: Any, like: jax.Array) -> jax.Array:
-    """A table in `like`'s dtype: a model's as a constant, a world's own as it is."""
+    """A table in the dtype of `like`: a model's table as a constant, a per-world table as it is."""
     if own(table):
         return jnp.asarray(table, like.dtype)
     return jnp.asarray(np.asarray(table, dtype=np.float64), dtype=like.dtype)
 
 
 def own(table: Any) -> bool:
-    """Whether a table is a world's own."""
+    """Whether a table holds per-world parameters."""
     return isinstance(table, jax.Array)
 
 
 def present(table: Any) -> np.ndarray:
-    """Which entries of a table may differ from zero: of a world's own, all."""
+    """Which entries of a table may differ from zero; all of them in a per-world table."""
     return np.ones(table.shape, bool) if own(table) else np.asarray(table) != 0
 
 
 def tables(*values: Any) -> tuple[Any, ...]:
-    """A module to compute with tables in, then the tables.
+    """The module to compute with, then the tables.
 
-    That is NumPy, and they are in float64, unless one is a world's own; then it is jax.numpy, in the widest type of
-    those.
+    The module is NumPy and the tables are in float64, unless a table is per-world. Then the module is jax.numpy, and
+    the tables have the widest dtype of the per-world ones.
     """
     types = [value.dtype for value in values if own(value)]
     if not types:
@@ -49,7 +49,7 @@ def tables(*values: Any) -> tuple[Any, ...]:
 
 
 def joined(*parts: Any) -> Any:
-    """Tables one after another."""
+    """Concatenated tables."""
     xp, *arrays = tables(*parts)
     return xp.concatenate(arrays)
 
@@ -72,7 +72,7 @@ def cross(a: jax.Array, b: jax.Array) -> jax.Array:
 
 
 def safe_sqrt(x: jax.Array) -> jax.Array:
-    """sqrt(x), with derivative 0 where x is 0 (the usual one is infinite and turns a chain rule's 0 into NaN)."""
+    """sqrt(x), with derivative 0 at x = 0, where the true one is infinite and a chain rule would make it NaN."""
     positive = x > 0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, x, jnp.ones_like(x))), jnp.zeros_like(x))
 

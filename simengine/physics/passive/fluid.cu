@@ -1,10 +1,10 @@
 // Viscous resistance and quadratic drag on boxes that have the bodies' mass and inertia: MuJoCo documentation,
-// "Computation", "Passive forces", "Inertia model".
+// "Computation", "Fluid forces", "Inertia model".
 
 DEVICE void fluid(const Model& m, const real* xipos, const real* ximat, const real* subtree_com, const real* cdof,
                   const real* cvel, real* qfrc_fluid, real* qfrc_passive, real* cfrc_fluid) {
   // (1) velocities of the centres of mass through the fluid, in the frames of the principal axes
-  // (2) Stokes' law for spheres of the boxes' mean side, and drag on the boxes' faces
+  // (2) Stokes drag on spheres whose diameter is the boxes' mean side, and drag on the boxes' faces
   LANE_FOR(b, m.nbody()) {
     const real* com = subtree_com + 3 * m.body_rootid()[b];
     real force[3], torque[3];

@@ -1,7 +1,7 @@
-// Forces of a fluid on bodies: MuJoCo documentation, "Computation", "Passive forces".
+// Forces of a fluid on bodies: MuJoCo documentation, "Computation", "Fluid forces".
 #pragma once
 
-// Velocity of a point of a body through the fluid, and the body's angular velocity, in a frame with the axes `mat`.
+// Velocity of a body's point relative to the fluid, and the body's angular velocity, in the frame with the axes `mat`.
 DEVICE void motion_through_fluid(const Model& m, const real* point, const real* mat, const real* com, const real* cvel,
                                  real* w, real* v) {
   real arm[3], lever[3], relative[3], axis[3];
@@ -15,8 +15,8 @@ DEVICE void motion_through_fluid(const Model& m, const real* point, const real* 
   }
 }
 
-// Coefficients of the resistance to each velocity and each rotation, (linear + quadratic |v|) v: Stokes' law for a
-// sphere of the mean side of the body's box, and drag on the faces of the box.
+// Coefficients of the resistance (linear + quadratic |v|) v to the velocity along and about each axis: Stokes drag on a
+// sphere whose diameter is the mean side of the body's box, and drag on the faces of the box.
 struct BoxDrag {
   real move, spin, face[3], stir[3];
 };
@@ -50,8 +50,7 @@ DEVICE void body_drag(const Model& m, int b, const real* xipos, const real* xima
   }
 }
 
-// Change of the com-based force of the fluid on the box of body b under a change x of its com-based motion, added to
-// out.
+// Add to `out` the change of the com-based fluid force on the box of body b under a change x of its com-based motion.
 DEVICE void box_change(const Model& m, int b, const real* xipos, const real* ximat, const real* com,
                          const real* cvel, const real* x, real* out) {
   const BoxDrag drag = box_drag(m, b);
@@ -75,12 +74,12 @@ DEVICE void box_change(const Model& m, int b, const real* xipos, const real* xim
 
 // ------------------------------------------------------------------------------------------------- ellipsoid model
 
-// Force and torque of the fluid on geom g, taken as an ellipsoid, for its angular velocity w and its velocity v through
-// the fluid, all in the geom's frame: added mass, Magnus' and Kutta's lift, drag, and Stokes' law.
+// Force and torque of the fluid on geom g, taken as an ellipsoid, from its angular velocity w and its velocity v
+// relative to the fluid, all in the geom's frame: added mass, Magnus and Kutta lift, viscous drag and Stokes drag.
 //
-// With the direction u of v, the areas a_i of the ellipsoid's sections squared and n = a u, the area that meets the
-// fluid is pi sqrt(n n / n u), and n is along the normal at the stagnation point. All is scaled so that neither small
-// bodies nor small velocities underflow.
+// Let u be the direction of v, a the squared areas of the ellipsoid's sections, and n = a u. The area projected along
+// the flow is pi sqrt(n n / n u), and n lies along the normal at the stagnation point. The formulas are scaled so that
+// neither small bodies nor small velocities underflow.
 template <typename T>
 DEVICE void ellipsoid_force(const Model& m, int g, const T* w, const T* v, T* force, T* torque) {
   const real pi = R(3.14159265358979323846), density = m.opt_density()[0], viscosity = m.opt_viscosity()[0];
@@ -89,7 +88,7 @@ DEVICE void ellipsoid_force(const Model& m, int g, const T* w, const T* v, T* fo
   const real longest = max_(axes[0], max_(axes[1], axes[2]));
   const real middle = max_(min_(axes[0], axes[1]), min_(max_(axes[0], axes[1]), axes[2])), widest = longest * middle;
   T momentum[3], spin[3], turned[3], lift[3], u[3], n[3], stirred[3];
-  // added mass, and Magnus' lift of a body that spins
+  // added mass, and the Magnus lift of a spinning body
   for (int i = 0; i < 3; ++i) {
     momentum[i] = (density * coef[6 + i]) * v[i];
     spin[i] = (density * coef[9 + i]) * w[i];
@@ -103,7 +102,7 @@ DEVICE void ellipsoid_force(const Model& m, int g, const T* w, const T* v, T* fo
     force[i] = force[i] + displaced * lift[i];
     torque[i] = torque[i] + turned[i];
   }
-  // Stokes' law, and drag that grows with the spin
+  // Stokes drag, and drag that grows with the angular velocity
   const real radius = (axes[0] + axes[1] + axes[2]) / R(3.0), eighth = R(8.0) * pi / R(15.0);
   const real long4 = longest * longest * longest * longest;
   for (int i = 0; i < 3; ++i) {
@@ -115,7 +114,7 @@ DEVICE void ellipsoid_force(const Model& m, int g, const T* w, const T* v, T* fo
     force[i] = force[i] - (R(6.0) * pi * radius * viscosity) * v[i];
     torque[i] = torque[i] - brake * w[i];
   }
-  // drag by the area that meets the fluid, and Kutta's lift of a body askew
+  // drag by the area projected along the flow, and the Kutta lift of a body oblique to it
   const T speed = sqrt_(dot_of(v, v));
   if (value_of(speed) == 0) return;
   for (int i = 0; i < 3; ++i) {
@@ -131,7 +130,7 @@ DEVICE void ellipsoid_force(const Model& m, int g, const T* w, const T* v, T* fo
   for (int i = 0; i < 3; ++i) force[i] = force[i] + raised * lift[i] - drag * v[i];
 }
 
-// Com-based force of the fluid on the ellipsoids of body b, added to out.
+// Add to `out` the com-based force of the fluid on the ellipsoids of body b.
 DEVICE void ellipsoid_wrench(const Model& m, int b, const real* geom_xpos, const real* geom_xmat, const real* com,
                              const real* cvel, real* out) {
   ROLLED for (int g = m.body_geomadr()[b]; g < m.body_geomadr()[b] + m.body_geomnum()[b]; ++g) {
@@ -149,7 +148,7 @@ DEVICE void ellipsoid_wrench(const Model& m, int b, const real* geom_xpos, const
   }
 }
 
-// Its change under a change x of the body's com-based motion, added to out.
+// Add to `out` the change of that force under a change x of the body's com-based motion.
 DEVICE void ellipsoid_change(const Model& m, int b, const real* geom_xpos, const real* geom_xmat, const real* com,
                              const real* cvel, const real* x, real* out) {
   ROLLED for (int g = m.body_geomadr()[b]; g < m.body_geomadr()[b] + m.body_geomnum()[b]; ++g) {

@@ -1,4 +1,4 @@
-"""Drag of a fluid on the bodies, each taken as a box of its mass and inertia."""
+"""Drag of a fluid on bodies, each of which counts as a box of its mass and inertia."""
 
 from simengine.physics.stage import Stage
 

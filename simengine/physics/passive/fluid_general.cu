@@ -1,5 +1,5 @@
-// Forces of a fluid on bodies: MuJoCo documentation, "Computation", "Passive forces", "Inertia model" and "Ellipsoid
-// model"; a body with a geom of the latter is not a box as well.
+// Forces of a fluid on bodies: MuJoCo documentation, "Computation", "Fluid forces", "Inertia model" and "Ellipsoid
+// model". A body with an ellipsoid geom has no box.
 
 DEVICE void fluid_general(const Model& m, const real* xipos, const real* ximat, const real* geom_xpos,
                       const real* geom_xmat, const real* subtree_com, const real* cdof, const real* cvel,
@@ -9,8 +9,8 @@ DEVICE void fluid_general(const Model& m, const real* xipos, const real* ximat, 
     lane_sync();
     return;
   }
-  // (1) boxes: Stokes' law and drag on their faces
-  // (2) ellipsoids: added mass, lift, Stokes' law and drag
+  // (1) boxes: Stokes drag, and drag on their faces
+  // (2) ellipsoids: added mass, lift, Stokes drag and viscous drag
   LANE_FOR(b, m.nbody()) {
     const real* com = subtree_com + 3 * m.body_rootid()[b];
     real* wrench = cfrc_fluid + 6 * b;

@@ -1,4 +1,4 @@
-"""Forces of a fluid on bodies of either model: a box of the body's mass and inertia, or geoms as ellipsoids."""
+"""Forces of a fluid on bodies, by either model: the body as a box of its mass and inertia, or geoms as ellipsoids."""
 
 from simengine.physics.stage import Form, Stage
 

@@ -1,6 +1,6 @@
-"""Fluid forces in JAX, for one world, of both of MuJoCo's models. Quantities as after mj_passive.
+"""Fluid forces in JAX, for one world, by both of MuJoCo's models. Quantities as after mj_passive.
 
-Source: MuJoCo documentation, chapter "Computation", section "Passive forces", inertia and ellipsoid models.
+Source: MuJoCo documentation, chapter "Computation", section "Fluid forces".
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def fluid_general(
         (nbody, 3) [m], cdof (nv, 6), cvel (nbody, 6), qfrc_passive (nv,) without the fluid [N, N m].
     Returns: qfrc_fluid (nv,), and qfrc_passive (nv,) with it [N, N m].
     """
-    # (1) boxes: Stokes' law and drag on their faces; bodies with ellipsoids have none
+    # (1) boxes: Stokes drag, and drag on their faces; a body with ellipsoid geoms has no box
     qfrc_fluid, _ = fluid(m, xipos, ximat, subtree_com, cdof, cvel, jnp.zeros_like(qfrc_passive))
     geom = np.flatnonzero(np.asarray(m.geom_fluid)[:, 0])
     if not m.has_fluid or not geom.size:
         return qfrc_fluid, qfrc_passive + qfrc_fluid
 
-    # (2) ellipsoids: added mass, lift, Stokes' law and drag, in the geoms' frames
+    # (2) ellipsoids: added mass, lift, Stokes drag and viscous drag, in the geoms' frames
     body = np.asarray(m.geom_bodyid)[geom]
     axes = geom_xmat[geom].reshape(-1, 3, 3)
     arm = geom_xpos[geom] - subtree_com[np.asarray(m.body_rootid)[body]]

@@ -1,6 +1,6 @@
-"""Fluid forces in JAX, for one world: each body a box of its mass and inertia. Quantities as after mj_passive.
+"""Fluid forces in JAX, for one world: each body counts as a box of its mass and inertia. As after mj_passive.
 
-Source: MuJoCo documentation, chapter "Computation", section "Passive forces", inertia model.
+Source: MuJoCo documentation, chapter "Computation", section "Fluid forces", "Inertia model".
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def fluid(
     relative = cvel[:, 3:] + cross(spin, arm) - const(m.opt_wind, cvel)[None, :]
     w, v = (jnp.sum(axes * vector[:, :, None], axis=1) for vector in (spin, relative))
 
-    # (2) Stokes' law for spheres of the boxes' mean side, and drag on the boxes' faces
+    # (2) Stokes drag on spheres whose diameter is the boxes' mean side, and drag on the boxes' faces
     xp, density, viscosity, box = tables(m.opt_density, m.opt_viscosity, m.body_box)
-    box = xp.where(np.asarray(m.body_fluid)[:, None] != 0, 0.0, box)  # no boxes where geoms are ellipsoids
+    box = xp.where(np.asarray(m.body_fluid)[:, None] != 0, 0.0, box)  # a body with ellipsoid geoms has no box
     diameter = box.mean(axis=1, keepdims=True)
     first, second = xp.roll(box, -1, axis=1), xp.roll(box, -2, axis=1)
     face = 0.5 * density * first * second

@@ -22,7 +22,7 @@ DEVICE void gravcomp(const Model& m, const real* xipos, const real* subtree_com,
     real sum = 0;
     ROLLED for (int c = b; c <= last; ++c) sum += dot6(cdof + 6 * v, cfrc_up + 6 * c);
     qfrc_gravcomp[v] = sum;
-    // (3) a passive force, or one of the actuators, within the joint's range
+    // (3) add to the passive force, or to the actuator force within the joint's range
     if (to == GRAVCOMP_PASSIVE) qfrc_passive[v] += sum;
     if (to == GRAVCOMP_ACTUATOR) qfrc_actuator[v] += sum;
     if (to == GRAVCOMP_LIMITED) {

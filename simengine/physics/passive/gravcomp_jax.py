@@ -23,7 +23,7 @@ def gravcomp(
     qfrc_passive: jax.Array,
     qfrc_actuator: jax.Array,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Forces against the weight of bodies, and where they go.
+    """Forces against the weight of bodies, added to the passive forces or to those of the actuators.
 
     Args: xipos (nbody, 3), subtree_com (nbody, 3) [m], cdof (nv, 6); qfrc_passive, qfrc_actuator (nv,) without them.
     Returns: qfrc_gravcomp (nv,); qfrc_passive and qfrc_actuator (nv,) with it [N, N m].
@@ -40,7 +40,7 @@ def gravcomp(
     # (2) sums over the bodies that each dof carries
     qfrc_gravcomp = dot(cdof, matmul(const(tree.body_dofs(m).T, cdof), wrench))
 
-    # (3) passive forces, or ones of the actuators, within the joints' ranges
+    # (3) add to the passive forces, or to the actuator forces within the joints' ranges
     joint = np.asarray(m.dof_jntid)
     to = np.asarray(m.jnt_gravcomp)[joint]
     low, high = const(np.asarray(m.jnt_actfrcrange)[joint].T, xipos)

@@ -1,6 +1,6 @@
-// Springs and dampers of joints and tendons: MuJoCo documentation, "Computation", "Passive forces".
+// Linear springs and dampers of joints and fixed tendons: MuJoCo documentation, "Computation", "Passive forces".
 
-// Force along tendon t; its spring rests within a range of lengths.
+// Force along tendon t. Its spring has no force within a range of lengths.
 DEVICE real tendon_force(const Model& m, int t, const real* qpos, const real* qvel) {
   const real length = tendon_length(m, t, qpos), *rest = m.tendon_lengthspring() + 2 * t;
   const real stretch = length - clamp_(length, rest[0], rest[1]);
@@ -19,7 +19,7 @@ DEVICE void passive(const Model& m, const real* qpos, const real* qvel, real* qf
   }
   lane_sync();
   if (m.ntendon() == 0) return;
-  // (3) tendons: force of each, then their share along each dof
+  // (3) tendons: force along each, then its projection on each dof
   LANE_FOR(t, m.ntendon()) ten_force[t] = tendon_force(m, t, qpos, qvel);
   lane_sync();
   add_tendon_forces(m, ten_force, qfrc_passive);

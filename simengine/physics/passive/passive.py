@@ -1,4 +1,4 @@
-"""Springs and dampers."""
+"""Linear springs and dampers of joints and fixed tendons."""
 
 from simengine.physics.stage import Stage
 

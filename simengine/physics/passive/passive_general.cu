@@ -1,4 +1,4 @@
-// Springs and dampers of joints and fixed tendons, of any order: MuJoCo documentation, "Computation", "Passive
+// Springs and dampers of joints and fixed tendons, linear or polynomial: MuJoCo documentation, "Computation", "Passive
 // forces"; see springs.cuh.
 
 DEVICE void passive_general(const Model& m, const real* qpos, const real* qvel, real* qfrc_passive, real* ten_force) {
@@ -15,7 +15,7 @@ DEVICE void passive_general(const Model& m, const real* qpos, const real* qvel, 
   }
   lane_sync();
   if (m.ntendon() == 0) return;
-  // (3) tendons: force of each, then their share along each dof
+  // (3) tendons: force along each, then its projection on each dof
   LANE_FOR(t, m.ntendon()) {
     ten_force[t] = tendon_pull(m, t, tendon_length(m, t, qpos), tendon_velocity(m, t, qvel));
   }

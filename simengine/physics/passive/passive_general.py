@@ -1,4 +1,4 @@
-"""Springs and dampers of any order."""
+"""Springs and dampers of joints and fixed tendons, linear or polynomial."""
 
 from simengine.physics.stage import Form, Stage
 

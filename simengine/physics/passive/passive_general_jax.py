@@ -1,5 +1,4 @@
-"""Passive forces of any order in JAX, for one world: springs and dampers of joints and fixed tendons, as after
-mj_passive."""
+"""Springs and dampers of joints and fixed tendons, linear or polynomial, in JAX, for one world; as after mj_passive."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ def passive_general(m: Any, qpos: jax.Array, qvel: jax.Array) -> tuple[jax.Array
         pull = rate_at(stiffness[s.joint], poly[s.joint], s.size) * s.along
         force = force - matmul(const(np.arange(m.nv)[:, None] == s.dof, qpos), pull)
 
-    # (3) tendons: force of each, then their share along each dof
+    # (3) tendons: force along each, then its projection on each dof
     if m.ntendon:
         by_qpos, by_qvel = (rows[m.njnt :] for rows in length_rows(m))
         length, velocity = matmul(const(by_qpos, qpos), qpos), matmul(const(by_qvel, qvel), qvel)

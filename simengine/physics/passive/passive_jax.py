@@ -22,7 +22,7 @@ def passive(m: Any, qpos: jax.Array, qvel: jax.Array) -> tuple[jax.Array]:
     # (1) dampers
     force = -const(m.dof_damping, qvel) * qvel
 
-    # (2) springs: of plain coordinates, and of rotations by the vector of their difference
+    # (2) springs: of scalar coordinates, and of rotations by the rotation vector of their difference
     adr, dof = tree.plain_coordinates(m)
     stiffness = m.jnt_stiffness[np.asarray(m.dof_jntid)[dof]]
     sprung = np.flatnonzero(present(stiffness))
@@ -39,7 +39,7 @@ def passive(m: Any, qpos: jax.Array, qvel: jax.Array) -> tuple[jax.Array]:
         turned = quaternion.difference(rest, stands) * const(stiffness, qpos)[:, None]
         force = force.at[dof[:, None] + np.arange(3)].add(-turned)
 
-    # (3) tendons: force of each, then their share along each dof; a spring rests within a range of lengths
+    # (3) tendons: force along each, then its projection on each dof; no spring force within a range of lengths
     if m.ntendon:
         by_qpos, by_qvel = (rows[m.njnt :] for rows in length_rows(m))
         length, velocity = matmul(const(by_qpos, qpos), qpos), matmul(const(by_qvel, qvel), qvel)

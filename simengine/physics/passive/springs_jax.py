@@ -1,7 +1,7 @@
 """Springs and dampers whose stiffness and damping may be polynomials; see `springs.cuh`.
 
-Parameters are tables, one entry a spring or damper. Coefficients of polynomials are NumPy arrays, so that nothing is
-computed for those that are linear.
+Parameters are tables with one entry per spring or damper. Polynomial coefficients are NumPy arrays, so that the graph
+holds nothing for linear springs and dampers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def damper_force(damping: Any, poly: Any, velocity: jax.Array) -> jax.Array:
 
 
 def damper_slope(damping: Any, poly: Any, velocity: jax.Array) -> jax.Array:
-    """Minus the derivative (n,) of the dampers' force by the velocity (n,)."""
+    """Minus the derivative (n,) of the dampers' force with respect to the velocity (n,)."""
     return rate_at(damping, np.asarray(poly) * (2.0, 3.0), jnp.abs(velocity))
 
 
@@ -41,7 +41,7 @@ def spring_energy(stiffness: Any, poly: Any, x: jax.Array) -> jax.Array:
 
 
 def tendon_pull(m: Any, chosen: np.ndarray, length: jax.Array, velocity: jax.Array) -> jax.Array:
-    """Force (n,) along the chosen tendons from springs, which rest within a range of lengths, and dampers."""
+    """Force (n,) along the chosen tendons: dampers, and springs, which have no force within a range of lengths."""
     low, high = const(np.asarray(m.tendon_lengthspring)[chosen], length).T
     stretch = length - jnp.clip(length, low, high)
     stiffness, damping = m.tendon_stiffness[chosen], m.tendon_damping[chosen]
@@ -50,14 +50,14 @@ def tendon_pull(m: Any, chosen: np.ndarray, length: jax.Array, velocity: jax.Arr
 
 
 class Stretch(NamedTuple):
-    """What the springs of joints are stretched by.
+    """How far the springs of joints are stretched; see `springs.cuh`.
 
     Attributes:
         dof: (n,) dofs on which the springs act.
         joint: (n,) their joints.
-        along: (n,) stretch, or a component of its vector.
-        size: (n,) the same, or the length of the vector.
-        first: (n,) bool, the first component of a vector, or all there is.
+        along: (n,) the stretch, or one component of a stretch vector.
+        size: (n,) the same stretch, or the length of the vector.
+        first: (n,) bool, true for a scalar stretch and for the first component of a vector.
     """
 
     dof: np.ndarray
@@ -68,7 +68,7 @@ class Stretch(NamedTuple):
 
 
 def joint_stretch(m: Any, qpos: jax.Array) -> Stretch:
-    """How far qpos (nq,) is from where the springs of joints rest."""
+    """How far qpos (nq,) is from the rest positions of the joints' springs."""
     adr, dof = tree.plain_coordinates(m)
     quat_adr, quat_dof = tree.quaternions(m)
     along = qpos[adr] - const(m.qpos_spring[adr], qpos)

@@ -1,4 +1,4 @@
-"""Accelerations of bodies at zero joint acceleration."""
+"""Accelerations of bodies at zero qacc."""
 
 from simengine.physics.stage import Stage
 

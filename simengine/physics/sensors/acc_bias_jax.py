@@ -1,4 +1,4 @@
-"""Accelerations of bodies at zero joint acceleration in JAX, for one world."""
+"""Accelerations of bodies at zero qacc in JAX, for one world."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from simengine.physics.math.vector_jax import const, joined, matmul
 
 
 def acc_bias(m: Any, qvel: jax.Array, cdof_dot: jax.Array) -> tuple[jax.Array]:
-    """cacc_bias (nbody, 6): what the velocities and gravity add to the com-based accelerations of bodies.
+    """cacc_bias (nbody, 6): com-based accelerations of bodies due to velocities and gravity.
 
     Args: qvel (nv,), cdof_dot (nv, 6).
     """
-    # (1) gravity is an acceleration of the world, upwards
+    # (1) gravity enters as an upward acceleration of the world body
     lift = const(joined(np.zeros(3), -m.opt_gravity), qvel)
     moving = matmul(const(tree.body_dofs(m), qvel), cdof_dot * qvel[:, None])
     return (moving + jnp.broadcast_to(lift, moving.shape),)

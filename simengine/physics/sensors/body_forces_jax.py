@@ -26,13 +26,13 @@ def body_forces(
     Args: cinert (nbody, 10), cdof (nv, 6), cvel (nbody, 6), cacc_bias (nbody, 6), qacc (nv,), cfrc_ext (nbody, 6).
     Returns: cacc (nbody, 6), cfrc_int (nbody, 6) torque [N m] about the com of the tree, then force [N].
     """
-    # (1) what qacc adds along the branches
+    # (1) accelerations due to qacc, summed along the branches
     cacc = cacc_bias + matmul(const(tree.body_dofs(m), qacc), cdof * qacc[:, None])
 
-    # (2) the force that each body needs beyond what comes from outside: I a + v x I v
+    # (2) the force that each body needs, I a + v x I v, minus the external forces
     moving = spatial.force_cross(cvel, spatial.inertia_mul(cinert, cvel))
     need = spatial.inertia_mul(cinert, cacc) + moving - cfrc_ext
 
-    # (3) through the joint of a body passes what its subtree needs; the world's entry adds up those of its children
+    # (3) the joint of a body transmits the sum over its subtree; the world body's entry is the sum of its children's
     inside = tree.subtree(m) & (np.arange(m.nbody) > 0)
     return cacc, matmul(const(inside, need), need)

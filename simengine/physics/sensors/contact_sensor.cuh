@@ -1,7 +1,7 @@
 // Sensors of contacts: MuJoCo documentation, "XML Reference", "sensor/contact".
 #pragma once
 
-// The contacts of a world, and what of its sensors' frames is needed.
+// The contacts of a world, and the fields from which the frames of its sensors follow.
 struct Contacts {
   int number;
   const real *dist, *pos, *frame;
@@ -9,14 +9,14 @@ struct Contacts {
   const real *force, *xpos, *xquat, *cvel, *subtree_com;
 };
 
-// Does geom g meet criterion `side` of sensor i: to be one geom, or of a body in a range of bodies?
+// Does geom g meet criterion `side` of sensor i, which is either a geom or a range of bodies?
 DEVICE bool meets(const Model& m, int i, int side, int g) {
   const int* match = m.sensor_match() + 6 * i + 3 * side;
   const int number = match[0] ? g : m.geom_bodyid()[g];
   return match[1] <= number && number <= match[2];
 }
 
-// 1 if the contact is one of those that sensor i looks for, -1 if its geoms are so the other way round, else 0.
+// 1 if contact k matches sensor i, -1 if it matches with its geoms in reverse order, else 0.
 DEVICE int matched(const Model& m, int i, const Contacts& c, int k) {
   if (m.sensor_site()[i] >= 0) {
     const SensorFrame site = sensor_frame(m, i, 0, c.xpos, c.xquat);
@@ -48,7 +48,8 @@ DEVICE void force_in_frame(const Model& m, const Contacts& c, int k, real* out) 
   }
 }
 
-// Velocity of the second geom against the first at contact k, in its frame: along the axes, then about them.
+// Velocity of the second geom relative to the first at contact k, in the contact frame: along the axes, then about
+// them.
 DEVICE void slip_in_frame(const Model& m, const Contacts& c, int k, real* out) {
   real v1[6], v2[6];
   const int b1 = m.geom_bodyid()[m.cand_geom1()[c.cand[k]]], b2 = m.geom_bodyid()[m.cand_geom2()[c.cand[k]]];
@@ -61,10 +62,10 @@ DEVICE void slip_in_frame(const Model& m, const Contacts& c, int k, real* out) {
   }
 }
 
-// What a contact says: found, force, torque, dist, pos, normal, tangent, velocity, angular velocity.
+// Entries of the data of a contact: found, force, torque, dist, pos, normal, tangent, velocity, angular velocity.
 #define CONTACT_DATA 23
 
-// Writes those that are asked for, from `at` on; returns where they end.
+// Write the entries that sensor i asks for, from index `at` on; returns the index after the last.
 DEVICE int put_contact(const Model& m, int i, const real* data, int at, real* sensordata) {
   int from = 0;
   for (int field = 0; field < 9; ++field) {
@@ -77,8 +78,8 @@ DEVICE int put_contact(const Model& m, int i, const real* data, int at, real* se
   return at;
 }
 
-// All that contact k says. Seen the other way round the normal and the first tangent are reversed, so that of a force
-// on the other geom only the part along the second tangent changes its sign.
+// All data of contact k. With the geoms in reverse order, the normal and the first tangent are reversed. The force is
+// then that on the other geom, and only its component along the second tangent changes sign.
 DEVICE void contact_data(const Model& m, const Contacts& c, int k, int found, int side, real* data) {
   const real sign = R(1.0) * side;
   data[0] = R(1.0) * found;
@@ -96,7 +97,7 @@ DEVICE void contact_data(const Model& m, const Contacts& c, int k, int found, in
   data[22] *= sign;
 }
 
-// The force of all contacts in the world's orientation, its centre, and the torque about that.
+// The net force of all contacts in the world frame, its centre of application, and the torque about that point.
 DEVICE void net_data(const Model& m, int i, const Contacts& c, int found, real* data) {
   real local[6], force[3], torque[3], arm[3], lever[3], weight = 0;
   for (int e = 0; e < CONTACT_DATA; ++e) data[e] = 0;
@@ -130,7 +131,7 @@ DEVICE void net_data(const Model& m, int i, const Contacts& c, int found, real* 
   }
 }
 
-// Order among the contacts of a sensor: less comes first, and of equals the one that is listed first.
+// Sort key of a sensor's contacts: the lowest comes first, and among equals the one that is listed first.
 DEVICE real contact_rank(const Model& m, int reduce, const Contacts& c, int k) {
   if (reduce == REDUCE_MINDIST) return c.dist[k];
   if (reduce != REDUCE_MAXFORCE) return 0;
@@ -139,7 +140,7 @@ DEVICE real contact_rank(const Model& m, int reduce, const Contacts& c, int k) {
   return -dot3(local, local);
 }
 
-// Reading of sensor i, straight into the data: it may have many entries.
+// Reading of sensor i, written to sensordata directly because it may have many entries.
 DEVICE void read_contacts(const Model& m, int i, const Contacts& c, real* sensordata) {
   const int reduce = m.sensor_prm()[3 * i + 1], places = m.sensor_prm()[3 * i + 2];
   int found = 0, at = m.sensor_adr()[i], last = -1;

@@ -1,4 +1,4 @@
-// Energies of a world: those that MuJoCo has in mjData.energy where the flag "energy" is enabled.
+// Energies of a world, as in mjData.energy when MuJoCo's flag "energy" is enabled.
 
 DEVICE void energy(const Model& m, const real* qpos, const real* qvel, const real* xipos, const real* ten_length,
                    const real* qM, real* energy) {

@@ -1,7 +1,7 @@
 // Energies: MuJoCo documentation, "XML Reference", "option/flag", "energy".
 #pragma once
 
-// Energy of the weights and of the springs of joints and tendons [J].
+// Energy of gravity and of the springs of joints and tendons [J].
 DEVICE real potential_energy(const Model& m, const real* qpos, const real* xipos, const real* ten_length) {
   real energy = 0;
   ROLLED for (int b = 1; b < m.nbody(); ++b) {
@@ -28,7 +28,7 @@ DEVICE real potential_energy(const Model& m, const real* qpos, const real* xipos
   return energy;
 }
 
-// Half of qvel' M qvel [J], block by block: most models have one block of all dofs.
+// Half of qvel' M qvel [J], summed over the blocks of M; most models have one block of all dofs.
 DEVICE real kinetic_energy(const Model& m, const real* qvel, const real* qM) {
   real energy = 0;
   ROLLED for (int b = 0; b < m.nblock(); ++b) {

@@ -1,4 +1,4 @@
-"""Energies in JAX, for one world; as after mj_energyPos and mj_energyVel."""
+"""Energies in JAX, for one world. Quantities as after mj_energyPos and mj_energyVel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def energy(
 
 
 def potential_energy(m: Any, qpos: jax.Array, xipos: jax.Array, ten_length: jax.Array) -> jax.Array:
-    """Energy () of the weights and of the springs of joints and tendons [J]."""
+    """Energy () of gravity and of the springs of joints and tendons [J]."""
     energy = -dot(const(m.body_mass, qpos), matmul(xipos, const(m.opt_gravity, qpos)))
     stiffness, poly = m.jnt_stiffness, np.asarray(m.jnt_stiffnesspoly)
     if present(stiffness).any() or poly.any():

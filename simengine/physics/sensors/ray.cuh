@@ -1,13 +1,14 @@
-// Rays against geoms: how far along a ray the nearest surface is.
+// Intersection of rays with geoms: the distance along a ray to the nearest surface. Rays p + x v are given in the
+// geom's frame, unless the comment says otherwise.
 #pragma once
 
 #define NO_HIT R(-1.0)
 
-// The smaller of two distances that are hits; a miss is negative.
+// The smaller of two distances, where a negative one is a miss.
 DEVICE real nearer(real x, real y) { return x < 0 || (y >= 0 && y < x) ? y : x; }
 
 struct Roots {
-  real x[2];  // in ascending order; both NO_HIT where there are none
+  real x[2];  // in ascending order; both NO_HIT if there are none
 };
 
 // Roots of a x^2 + 2 b x + c.
@@ -15,18 +16,18 @@ DEVICE Roots ray_roots(real a, real b, real c) {
   const real square = b * b - a * c;
   if (square < MJMINVAL || a < MJMINVAL) return {{NO_HIT, NO_HIT}};
   const real root = sqrt_(square);
-  // the root without cancellation, and the other from their product
+  // one root without cancellation, and the other from the product of both
   const real q = b > 0 ? -b - root : -b + root, first = divide_(q, a), second = divide_(c, q);
   return first < second ? Roots{{first, second}} : Roots{{second, first}};
 }
 
-// p + x v within half lengths along two axes, where x is a hit.
+// x if the point p + x v is within the half lengths along axes i and j, else NO_HIT.
 DEVICE real ray_face(real x, const real* p, const real* v, int i, int j, real half_i, real half_j) {
   const bool inside = abs_(fma_(x, v[i], p[i])) <= half_i && abs_(fma_(x, v[j], p[j])) <= half_j;
   return x >= 0 && inside ? x : NO_HIT;
 }
 
-// A plane seen from the front, endless where its size is zero.
+// A plane, from the front only; infinite along an axis whose size is zero.
 DEVICE real ray_plane(const real* p, const real* v, const real* size) {
   if (v[2] > -MJMINVAL) return NO_HIT;
   const real x = -divide_(p[2], v[2]);
@@ -38,7 +39,7 @@ DEVICE real ray_sphere(const real* p, const real* v, real radius) {
   return found.x[0] >= 0 ? found.x[0] : found.x[1] >= 0 ? found.x[1] : NO_HIT;
 }
 
-// The wall of an upright cylinder between two heights.
+// The wall of a cylinder along z, between the heights -half and half.
 DEVICE real ray_wall(const real* p, const real* v, real radius, real half) {
   const Roots found = ray_roots(v[0] * v[0] + v[1] * v[1], v[0] * p[0] + v[1] * p[1],
                                 p[0] * p[0] + p[1] * p[1] - radius * radius);
@@ -50,7 +51,7 @@ DEVICE real ray_wall(const real* p, const real* v, real radius, real half) {
   return best;
 }
 
-// A capsule's wall, and its caps beyond the ends of the axis.
+// A capsule: its wall, and the caps beyond the ends of its axis.
 DEVICE real ray_capsule(const real* p, const real* v, const real* size) {
   real best = ray_wall(p, v, size[0], size[1]);
   for (int end = -1; end <= 1; end += 2) {
@@ -64,7 +65,7 @@ DEVICE real ray_capsule(const real* p, const real* v, const real* size) {
   return best;
 }
 
-// A cylinder's wall and its flat ends.
+// A cylinder: its wall and its flat ends.
 DEVICE real ray_cylinder(const real* p, const real* v, const real* size) {
   real best = ray_wall(p, v, size[0], size[1]);
   if (abs_(v[2]) > MJMINVAL) {
@@ -77,7 +78,7 @@ DEVICE real ray_cylinder(const real* p, const real* v, const real* size) {
   return best;
 }
 
-// An ellipsoid is a sphere in scaled coordinates.
+// An ellipsoid, which is a sphere in scaled coordinates.
 DEVICE real ray_ellipsoid(const real* p, const real* v, const real* size) {
   real q[3], w[3];
   for (int i = 0; i < 3; ++i) {
@@ -87,7 +88,7 @@ DEVICE real ray_ellipsoid(const real* p, const real* v, const real* size) {
   return ray_sphere(q, w, R(1.0));
 }
 
-// A box's faces.
+// A box: its six faces.
 DEVICE real ray_box(const real* p, const real* v, const real* size) {
   real best = NO_HIT;
   for (int i = 0; i < 3; ++i) {
@@ -101,7 +102,7 @@ DEVICE real ray_box(const real* p, const real* v, const real* size) {
   return best;
 }
 
-// A ray given in the world in the frame of a geom at pos with orientation mat (row-major).
+// Transform a ray from the world frame to that of a geom at pos with orientation mat (row-major).
 DEVICE void into_geom(const real* pos, const real* mat, const real* point, const real* direction, real* p, real* v) {
   real away[3], axis[3];
   for (int k = 0; k < 3; ++k) away[k] = point[k] - pos[k];
@@ -112,8 +113,8 @@ DEVICE void into_geom(const real* pos, const real* mat, const real* point, const
   }
 }
 
-// Distance to a geom at pos with orientation mat (row-major) from a point along a direction, in units of the
-// direction's length; negative where the ray misses it.
+// Distance from a point along a direction, both in the world frame, to a geom at pos with orientation mat (row-major).
+// The unit is the length of the direction; negative if the ray misses the geom.
 DEVICE real ray_geom(int type, const real* pos, const real* mat, const real* size, const real* point,
                      const real* direction) {
   real p[3], v[3];
@@ -129,7 +130,7 @@ DEVICE real ray_geom(int type, const real* pos, const real* mat, const real* siz
   return NO_HIT;
 }
 
-// Whether a point lies in a geom of one of these shapes; a plane's inside is below it.
+// Whether a point is inside a geom of one of these types; the inside of a plane is below it.
 DEVICE bool inside_geom(int type, const real* pos, const real* mat, const real* size, const real* point) {
   real away[3], axis[3], p[3];
   for (int k = 0; k < 3; ++k) away[k] = point[k] - pos[k];

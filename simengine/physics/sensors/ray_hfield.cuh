@@ -1,25 +1,26 @@
-// Rays against height fields: the surface of two triangles a cell, the walls below its edges, and the box of the base.
+// Intersection of rays with height fields: the surface with two triangles per cell, the walls below its edges, and the
+// box of the base.
 #pragma once
 
-// A ray over a field in units of cells: where it starts and how fast it goes along columns and rows.
+// A ray over a field, in units of cells: its start, and its speed along columns and rows.
 struct CellRay {
   const real* data;
   int cells[2], ncol;
   real at[2], speed[2];
 };
 
-// Height as a share of the field's, along row (axis 0) or column (axis 1) `line`, where the other coordinate is `at`.
+// Height of the surface, from 0 to 1, along row (axis 0) or column (axis 1) `line`, where the other coordinate is `at`.
 DEVICE real edge_height(const CellRay& r, int axis, int line, real at) {
   const int k = int(clamp_(floor_(at), R(0.0), real(r.cells[axis] - 1)));
   const real* first = r.data + (axis ? k * r.ncol + line : line * r.ncol + k);
   return fma_(at - k, first[axis ? r.ncol : 1] - first[0], first[0]);
 }
 
-// A cell's two triangles, which meet along its diagonal; the nearer hit.
+// The nearer hit among a cell's two triangles, which share its diagonal.
 DEVICE real ray_cell(const CellRay& r, int column, int row, real height, real p, real v) {
   const real* corner = r.data + row * r.ncol + column;
   const real h00 = corner[0], h10 = corner[1], h01 = corner[r.ncol], h11 = corner[r.ncol + 1];
-  const real slack = 4 * REAL_EPS * r.ncol;  // so that no ray slips through between cells
+  const real slack = 4 * REAL_EPS * r.ncol;  // so that no ray passes between two cells
   real best = NO_HIT;
   for (int upper = 0; upper < 2; ++upper) {
     const real along_x = upper ? h11 - h01 : h10 - h00, along_y = upper ? h01 - h00 : h11 - h10;
@@ -34,10 +35,10 @@ DEVICE real ray_cell(const CellRay& r, int column, int row, real height, real p,
   return best;
 }
 
-// The surface: cells in the order in which the ray crosses them (Amanatides and Woo, "A fast voxel traversal algorithm
-// for ray tracing", 1987).
+// The surface. The cells are visited in the order in which the ray crosses them (Amanatides and Woo, "A fast voxel
+// traversal algorithm for ray tracing", 1987).
 DEVICE real ray_surface(const CellRay& r, real height, real p, real v) {
-  // (1) the part of the ray over the field, and between the lowest and the highest surface there can be
+  // (1) the part of the ray over the field, between the lowest and the highest possible surface
   const real start[3] = {r.at[0], r.at[1], p}, speed[3] = {r.speed[0], r.speed[1], v};
   const real end[3] = {real(r.cells[0]), real(r.cells[1]), height};
   real from = 0, to = REAL_MAX;
@@ -73,7 +74,7 @@ DEVICE real ray_surface(const CellRay& r, real height, real p, real v) {
   return NO_HIT;
 }
 
-// The walls between the height 0 and the surface's edges.
+// The walls between height 0 and the edges of the surface.
 DEVICE real ray_walls(const CellRay& r, const real* size, const real* p, const real* v) {
   real best = NO_HIT;
   for (int i = 0; i < 2; ++i) {
@@ -88,7 +89,7 @@ DEVICE real ray_walls(const CellRay& r, const real* size, const real* p, const r
   return best;
 }
 
-// A ray in the frame of a field's geom.
+// A ray against a whole height field, in the frame of its geom.
 DEVICE real ray_hfield(const Model& m, int field, const real* p, const real* v) {
   const real* size = m.hfield_size() + 4 * field;
   CellRay r;

@@ -1,5 +1,8 @@
-"""Rays against height fields in JAX: the surface of two triangles a cell, the walls below its edges, and the box of the
-base. Rays come in the fields' frames, as in `simengine.physics.sensors.ray_jax`; one field at a time."""
+"""Intersection of rays with one height field in JAX.
+
+The field has a surface with two triangles per cell, walls below its edges, and the box of the base. Rays are given in
+the field's frame, as in `simengine.physics.sensors.ray_jax`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ class Field(NamedTuple):
 
     Attributes:
         data: (rows, columns) heights from 0 to 1.
-        size: (4,) half lengths along x and y, greatest height, depth of the base [m].
+        size: (4,) half lengths along x and y, maximum height, depth of the base [m].
     """
 
     data: np.ndarray
@@ -41,7 +44,7 @@ def hfield(p: jax.Array, v: jax.Array, field: Field) -> jax.Array:
 
 
 def _walls(p: jax.Array, v: jax.Array, at: jax.Array, speed: jax.Array, field: Field) -> list[jax.Array]:
-    """The walls between the height 0 and the surface's edges."""
+    """The walls between height 0 and the edges of the surface."""
     hits = []
     for i in range(2):
         cells = field.cells[1 - i]
@@ -57,9 +60,9 @@ def _walls(p: jax.Array, v: jax.Array, at: jax.Array, speed: jax.Array, field: F
 
 
 def _surface(p: jax.Array, v: jax.Array, at: jax.Array, speed: jax.Array, field: Field) -> jax.Array:
-    """The triangles of the cells that the rays cross, of which there are no more than rows and columns."""
+    """The triangles of the cells that the rays cross; a ray crosses at most as many as there are rows and columns."""
     still = jax.lax.stop_gradient
-    # (1) where the rays cross the lines between cells, and the cells between the crossings
+    # (1) the points where the rays cross the lines between cells, and the cells between these points
     lines = [
         crossing(still(at[:, i, None]), still(speed[:, i, None]), jnp.arange(n + 1, dtype=p.dtype)[None])
         for i, n in enumerate(field.cells)
@@ -69,7 +72,7 @@ def _surface(p: jax.Array, v: jax.Array, at: jax.Array, speed: jax.Array, field:
     most = np.array(field.cells, np.int32)[None, None] - 1
     inner = jnp.floor(still(at[:, None] + middle[..., None] * speed[:, None]))
     cell = jnp.clip(inner, 0.0, const(most, p)).astype(jnp.int32)
-    # (2) both triangles of each
+    # (2) both triangles of each cell
     column, row = cell[..., 0], cell[..., 1]
     data, height = const(field.data, p), float(field.size[2])
     h00, h10, h01, h11 = data[row, column], data[row, column + 1], data[row + 1, column], data[row + 1, column + 1]

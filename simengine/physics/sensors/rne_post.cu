@@ -1,4 +1,4 @@
-// External forces on each body after the constraints: the cfrc_ext of MuJoCo's mj_rnePostConstraint.
+// External forces on each body, with constraint forces: the cfrc_ext of MuJoCo's mj_rnePostConstraint.
 
 // (2) force of contact k on the body of its second geom, in the world frame.
 DEVICE void contact_force(const Model& m, int k, int c, const real* contact_frame, int first, const real* efc_force,
@@ -23,7 +23,8 @@ DEVICE void rne_post(const Model& m, const real* xfrc_applied, const real* xipos
     real sum[6] = {0, 0, 0, 0, 0, 0}, part[6], force[3];
     // (1) applied forces
     if (b) force_at(sum, xfrc_applied + 6 * b, xfrc_applied + 6 * b + 3, xipos + 3 * b, com);
-    // (3) contacts, in their order: against the first geom's body, on the second's, the world left out
+    // (3) contacts, in their order: the force acts on the second geom's body, its reaction on the first's; the world
+    // body gets none
     for (int k = 0; k < (b ? ncon[0] : 0); ++k) {
       const int c = contact_cand[k], first = contact_efc_address[k];
       const int b1 = m.geom_bodyid()[m.cand_geom1()[c]], b2 = m.geom_bodyid()[m.cand_geom2()[c]];

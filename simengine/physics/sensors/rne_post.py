@@ -1,6 +1,6 @@
-"""External and contact forces on bodies, after the constraints.
+"""External forces on bodies, with constraint forces.
 
-Two stages of the same work: `rne_post` knows contacts of the lean `constraint` only, `rne_post_general` all rows.
+`rne_post` handles the contacts of the stage `constraint`, and `rne_post_general` rows of every type.
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-// External forces on each body after the constraints, for rows of every type: the cfrc_ext of MuJoCo's
+// External forces on each body, with constraint forces of rows of every type: the cfrc_ext of MuJoCo's
 // mj_rnePostConstraint.
 
 // (2) force and torque of contact k on the body of its second geom, in the world frame.
@@ -24,8 +24,8 @@ DEVICE void contact_force(const Model& m, int k, int c, const real* contact_fram
   }
 }
 
-// (2), (3) force and torque of connects and welds on body b, about com: on the first body as they are, on the second
-// reversed.
+// (2), (3) force and torque of connects and welds on body b, about com. They act on the first body, and their reaction
+// on the second.
 DEVICE void equality_forces(const Model& m, int b, const int* eq_active, const real* xpos, const real* xquat,
                             const real* xmat, const real* com, const real* efc_force, real* sum) {
   int row = 0;
@@ -56,7 +56,8 @@ DEVICE void rne_post_general(const Model& m, const real* xfrc_applied, const int
     real sum[6] = {0, 0, 0, 0, 0, 0}, part[6], force[3], torque[3];
     // (1) applied forces
     if (b) force_at(sum, xfrc_applied + 6 * b, xfrc_applied + 6 * b + 3, xipos + 3 * b, com);
-    // (3) contacts, in their order: against the first geom's body, on the second's, the world left out
+    // (3) contacts, in their order: the force acts on the second geom's body, its reaction on the first's; the world
+    // body gets none
     for (int k = 0; k < (b ? ncon[0] : 0); ++k) {
       const int c = contact_cand[k], first = contact_efc_address[k];
       const int b1 = m.geom_bodyid()[m.cand_geom1()[c]], b2 = m.geom_bodyid()[m.cand_geom2()[c]];

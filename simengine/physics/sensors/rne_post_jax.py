@@ -1,6 +1,6 @@
 """External force on every body in JAX, for one world; `cfrc_ext` as after mj_rnePostConstraint.
 
-The form of `rne_post_general` and, for the rows that it knows, of `rne_post`.
+This is the JAX form of `rne_post_general`, and of `rne_post` for the rows that it handles.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def rne_post(
     efc_active: jax.Array,
     efc_force: jax.Array,
 ) -> tuple[jax.Array]:
-    """cfrc_ext (nbody, 6): torque [N m] about the com of the body's tree and force [N], in the world's orientation.
+    """cfrc_ext (nbody, 6): torque [N m] about the com of the body's tree, and force [N], in world axes.
 
     Args: xfrc_applied (nbody, 6) force then torque, xpos (nbody, 3), xquat (nbody, 4), xmat (nbody, 9), xipos
         (nbody, 3), subtree_com (nbody, 3), contact_pos (nslot, 3), contact_frame (nslot, 9), contact_active (nslot,)
@@ -44,18 +44,18 @@ def rne_post(
     cfrc_ext = cfrc_ext * const(np.arange(m.nbody) > 0, cfrc_ext)[:, None]
     efc_force = jnp.where(efc_active, efc_force, 0.0)
     if m.nslot:
-        # (2) force and torque of every contact row in the world
+        # (2) force and torque of every contact row, in the world frame
         layout = row_layout(m)
         row_force = jnp.where(per_row(layout, contact_active), efc_force[layout.first_contact :], 0.0)[:, None]
         force, torque = row_directions(layout, contact_frame)
         force, torque = force * row_force, None if torque is None else torque * row_force
 
-        # (3) on the second body as it is, on the first reversed, the world left out
+        # (3) the force acts on the second body, its reaction on the first; the world body gets none
         for body, sign in zip(layout.contact_body.T, (-1.0, 1.0), strict=True):
             wrench = wrench_about(root_com[body], per_row(layout, contact_pos), force, torque)
             cfrc_ext = _add(m, cfrc_ext, body, sign, wrench)
     if ((np.asarray(m.eq_rows) > 0) & (np.asarray(m.eq_type) <= 1)).any():
-        # (2), (3) connects and welds, on the first body as they are, on the second reversed
+        # (2), (3) connects and welds: the force acts on the first body, its reaction on the second
         at, force, torque = wrenches(m, xpos, xquat, xmat, efc_force)
         for side, sign in enumerate((1.0, -1.0)):
             body = at.body[:, side]
@@ -65,7 +65,7 @@ def rne_post(
 
 
 def _add(m: Any, cfrc_ext: jax.Array, body: np.ndarray, sign: float, wrench: jax.Array) -> jax.Array:
-    """cfrc_ext with wrenches (n, 6) times a sign added to the bodies (n,); the world's stays as it is."""
+    """cfrc_ext with `sign` times wrenches (n, 6) added to the bodies (n,), except to the world body."""
     if not body.any():
         return cfrc_ext
     spread = sign * (np.arange(1, m.nbody)[:, None] == body[None, :])

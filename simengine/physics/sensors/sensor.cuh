@@ -1,12 +1,12 @@
-// Sensors: the frames they sit in, what moves there, and how a reading becomes data.
+// Functions shared by the sensors: their frames, the motion of these, and how a reading becomes sensordata.
 #pragma once
 
 struct SensorFrame {
-  int body;  // -1 where there is no frame
+  int body;  // -1 if there is no frame
   real pos[3], quat[4];
 };
 
-// Frame number `side` of sensor i in the world: 0 the one measured, 1 the reference.
+// Frame of sensor i in the world: the measured one for `side` 0, the reference for `side` 1.
 DEVICE SensorFrame sensor_frame(const Model& m, int i, int side, const real* xpos, const real* xquat) {
   const int at = 2 * i + side;
   SensorFrame frame = {m.sensor_bodyid()[at], {0, 0, 0}, {1, 0, 0, 0}};
@@ -18,13 +18,13 @@ DEVICE SensorFrame sensor_frame(const Model& m, int i, int side, const real* xpo
   return frame;
 }
 
-// v, given in the world, in a frame of orientation q.
+// Rotate v from world axes to those of a frame with orientation q.
 DEVICE void into_frame(real* out, const real* q, const real* v) {
   const real back[4] = {q[0], -q[1], -q[2], -q[3]};
   quat_rotate(out, back, v);
 }
 
-// The com-based motion vector of a body (velocity or acceleration) at a point: rotation then translation.
+// Rotational, then translational part at a point of a body's com-based motion vector (velocity or acceleration).
 DEVICE void motion_at(const Model& m, int body, const real* motion, const real* subtree_com, const real* point,
                       real* out) {
   const real *com = subtree_com + 3 * m.body_rootid()[body], *own = motion + 6 * body;
@@ -37,12 +37,12 @@ DEVICE void motion_at(const Model& m, int body, const real* motion, const real* 
   }
 }
 
-// Sensor i reads `value`: axes and quaternions as they are, numbers within the cutoff.
+// Store the reading `value` of sensor i: numbers are clamped to the cutoff, axes and quaternions are not.
 DEVICE void put_sensor(const Model& m, int i, const real* value, real* sensordata) {
   const real cutoff = m.sensor_cutoff()[i];
   const int kind = m.sensor_datatype()[i], adr = m.sensor_adr()[i], dim = m.sensor_dim()[i];
   for (int k = 0; k < dim; ++k) {
-    real x = k < MAX_SENSOR_DIM ? value[k] : R(0.0);  // sensors of contacts are longer, and zero until they read
+    real x = k < MAX_SENSOR_DIM ? value[k] : R(0.0);  // contact sensors are longer, and zero until they are read
     if (cutoff > 0 && kind == DATATYPE_REAL) x = clamp_(x, -cutoff, cutoff);
     if (cutoff > 0 && kind == DATATYPE_POSITIVE) x = min_(x, cutoff);
     sensordata[adr + k] = x;

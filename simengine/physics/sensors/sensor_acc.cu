@@ -1,6 +1,6 @@
 // Sensors of accelerations and forces: MuJoCo documentation, "XML Reference", "sensor".
 
-// What acts on a world.
+// Fields on accelerations, forces and contacts that the sensors read.
 struct Forces {
   const real *actuator_force, *qfrc_actuator;
   int ncon, nefc;
@@ -9,14 +9,14 @@ struct Forces {
   const real* efc_force;
 };
 
-// (1) acceleration of a frame, its own orientation for an accelerometer and the world's for others
+// (1) acceleration of a frame: in its own axes for an accelerometer, in world axes otherwise
 DEVICE void frame_acceleration(const Model& m, int i, int type, const real* xpos, const real* xquat,
                                const real* subtree_com, const real* cvel, const real* cacc, real* value) {
   const SensorFrame own = sensor_frame(m, i, 0, xpos, xquat);
   real v[6], a[6], turned[3];
   motion_at(m, own.body, cvel, subtree_com, own.pos, v);
   motion_at(m, own.body, cacc, subtree_com, own.pos, a);
-  // spatial acceleration is that of the point passing by, which turns with the body
+  // the spatial acceleration is that at a fixed point in space; w x v turns it into that of the body's point
   cross3(turned, v, v + 3);
   for (int k = 0; k < 3; ++k) a[3 + k] += turned[k];
   if (type == SENS_ACCELEROMETER) {
@@ -26,7 +26,7 @@ DEVICE void frame_acceleration(const Model& m, int i, int type, const real* xpos
   }
 }
 
-// (2) force or torque that the parent exerts on the frame's body, at the frame's origin and in its orientation
+// (2) force or torque of the parent on the frame's body, at the frame's origin and in its axes
 DEVICE void frame_force(const Model& m, int i, int type, const real* xpos, const real* xquat, const real* subtree_com,
                         const real* cfrc_int, real* value) {
   const SensorFrame own = sensor_frame(m, i, 0, xpos, xquat);
@@ -38,7 +38,7 @@ DEVICE void frame_force(const Model& m, int i, int type, const real* xpos, const
   into_frame(value, own.quat, type == SENS_FORCE ? own_force + 3 : torque);
 }
 
-// (4) normal forces of the contacts of the frame's body whose normal, from the contact on, meets the site's surface
+// (4) sum of the normal forces of those contacts of the frame's body whose normal, as a ray, hits the site
 DEVICE real touch(const Model& m, int i, const real* xpos, const real* xquat, const Forces& f) {
   const SensorFrame site = sensor_frame(m, i, 0, xpos, xquat);
   real mat[9], sum = 0;
@@ -68,7 +68,7 @@ DEVICE real limit_force(int row_type, int id, const Forces& f) {
   return 0;
 }
 
-// Reading of one sensor; false if it is no sensor of accelerations and forces.
+// Reading of one sensor; returns false if it is not a sensor of accelerations or forces.
 DEVICE bool read_acceleration(const Model& m, int i, const real* xpos, const real* xquat, const real* subtree_com,
                               const real* cvel, const real* cacc, const real* cfrc_int, const Forces& f, real* value) {
   const int type = m.sensor_type()[i], id = m.sensor_objid()[i];

@@ -1,4 +1,4 @@
-"""Sensors of accelerations and forces in JAX, for one world. As the acceleration part of MuJoCo's sensordata."""
+"""Sensors of accelerations and forces in JAX, for one world; sensordata as after mj_sensorAcc."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ def sensor_acc(
     if not m.nsensor:
         return (sensordata,)
 
-    # (1) acceleration of a frame, its own orientation for an accelerometer and the world's for others
+    # (1) acceleration of a frame: in its own axes for an accelerometer, in world axes otherwise
     def linear(ids: np.ndarray) -> jax.Array:
         pos, body = frames(m, ids, 0, xpos, xquat)[0], m.sensor_bodyid[ids, 0]
         turning, moving = motion_at(m, body, cvel, subtree_com, pos)
-        # spatial acceleration is that of the point passing by, which turns with the body
+        # the spatial acceleration is that at a fixed point in space; w x v turns it into that of the body's point
         return motion_at(m, body, cacc, subtree_com, pos)[1] + cross(turning, moving)
 
     def proper(ids: np.ndarray) -> jax.Array:
         return into_frame(frames(m, ids, 0, xpos, xquat)[1], linear(ids))
 
-    # (2) force or torque that the parent exerts on the frame's body, at the frame's origin and in its orientation
+    # (2) force or torque of the parent on the frame's body, at the frame's origin and in its axes
     def wrench(is_force: bool) -> Reading:
         def read(ids: np.ndarray) -> jax.Array:
             pos, quat = frames(m, ids, 0, xpos, xquat)
@@ -72,7 +72,7 @@ def sensor_acc(
         acts = tendon[None, :] == m.sensor_objid[ids][:, None]
         return matmul(const(acts, actuator_force), actuator_force)[:, None]
 
-    # (4) normal forces of the contacts of the frame's body whose normal, from the contact on, meets the site's surface
+    # (4) sum of the normal forces of those contacts of the frame's body whose normal, as a ray, hits the site
     def touched(ids: np.ndarray) -> jax.Array:
         pos, quat = frames(m, ids, 0, xpos, xquat)
         normal = normal_force(m, contact_active, efc_active, efc_force)
@@ -123,7 +123,7 @@ def sensor_acc(
 
 
 def normal_force(m: Any, contact_active: jax.Array, efc_active: jax.Array, efc_force: jax.Array) -> jax.Array:
-    """Force (nslot,) along the normal of every contact slot [N], zero of those that are not active."""
+    """Force (nslot,) [N] along the normal of every contact slot, zero for inactive ones."""
     layout = row_layout(m)
     along = jnp.where(efc_active, efc_force, 0.0)[layout.first_contact :] * const(layout.contact_lean[:, 0], efc_force)
     along = jnp.where(per_row(layout, contact_active), along, 0.0)

@@ -1,4 +1,4 @@
-"""Sensors of contacts in JAX, for one world. Source: MuJoCo, chapter "XML Reference", sensor/contact."""
+"""Contact sensors in JAX, for one world. Source: MuJoCo documentation, chapter "XML Reference", "sensor/contact"."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from simengine.physics.sensors import ray_jax as ray
 from simengine.physics.sensors.sensor_jax import frames, motion_at
 
 NONE, MINDIST, MAXFORCE, NETFORCE = range(4)
-"""What a sensor keeps of the contacts it finds: the first ones, the nearest, the strongest, the sum of all."""
+"""How a sensor reduces the contacts it finds: the first ones, the nearest, the strongest, or the net force of all."""
 
 _WIDTHS = (1, 3, 3, 1, 3, 3, 3, 3, 3)
-"""Entries of what a contact says: found, force, torque, dist, pos, normal, tangent, velocity, angular velocity."""
+"""Entries of the data of a contact: found, force, torque, dist, pos, normal, tangent, velocity, angular velocity."""
 
 
 class Contacts(NamedTuple):
     """The contact slots: which exist (nslot,), dist (nslot,), pos (nslot, 3), frame (nslot, 9), force and torque on the
-    second geom and velocity against the first, both in the frame (nslot, 6)."""
+    second geom, and its velocity relative to the first, both in the contact frame (nslot, 6)."""
 
     active: jax.Array
     dist: jax.Array
@@ -44,7 +44,7 @@ def gather_contacts(
     efc_active: jax.Array,
     efc_force: jax.Array,
 ) -> Contacts:
-    """What contact sensors know of the contact slots; arguments as those of `sensor_acc`."""
+    """The contact slots as contact sensors need them; arguments are those of `sensor_acc`."""
     layout = row_layout(m)
     rows = jnp.where(efc_active, efc_force, 0.0)[layout.first_contact :]
     rows = jnp.where(per_row(layout, contact_active), rows, 0.0)[:, None] * const(layout.contact_lean, efc_force)
@@ -57,7 +57,7 @@ def gather_contacts(
 
 
 def put_contacts(m: Any, sensordata: jax.Array, xpos: jax.Array, xquat: jax.Array, contacts: Contacts) -> jax.Array:
-    """sensordata (nsensordata,) with the readings of all contact sensors, which know no cutoff."""
+    """sensordata (nsensordata,) with the readings of all contact sensors, which have no cutoff."""
     ids = np.flatnonzero(m.sensor_names == "CONTACT")
     places = [np.arange(m.sensor_adr[i], m.sensor_adr[i] + m.sensor_dim[i]) for i in ids]
     values = [_read(m, int(i), xpos, xquat, contacts) for i in ids]
@@ -85,7 +85,7 @@ def _read(m: Any, i: int, xpos: jax.Array, xquat: jax.Array, contacts: Contacts)
 
 
 def _matched(m: Any, i: int, xpos: jax.Array, xquat: jax.Array, contacts: Contacts) -> jax.Array:
-    """(nslot,) 1 where the contact is looked for, -1 where its geoms are the other way round, else 0."""
+    """(nslot,) 1 where the contact matches sensor i, -1 where it matches with its geoms in reverse order, else 0."""
     geoms = [np.asarray(part)[m.slot_cand] for part in (m.cand_geom1, m.cand_geom2)]
 
     def meets(side: int, geom: np.ndarray) -> np.ndarray:
@@ -105,10 +105,10 @@ def _matched(m: Any, i: int, xpos: jax.Array, xquat: jax.Array, contacts: Contac
 
 
 def _each(contacts: Contacts, side: jax.Array, found: jax.Array) -> jax.Array:
-    """All that each contact says (nslot, 23).
+    """All data of each contact (nslot, 23).
 
-    Seen the other way round the normal and the first tangent are reversed, so that of a force on the other geom only
-    the part along the second tangent changes its sign.
+    With the geoms in reverse order, the normal and the first tangent are reversed. The force is then that on the other
+    geom, and only its component along the second tangent changes sign.
     """
     sign = side[:, None]
     flip = jnp.concatenate([jnp.ones_like(sign), jnp.ones_like(sign), sign] * 2, axis=1)
@@ -120,7 +120,7 @@ def _each(contacts: Contacts, side: jax.Array, found: jax.Array) -> jax.Array:
 
 
 def _net(contacts: Contacts, side: jax.Array, found: jax.Array) -> jax.Array:
-    """The force of all contacts in the world's orientation, its centre, and the torque about that (23,)."""
+    """The net force of all contacts in the world frame, its centre of application, and the torque about it (23,)."""
     own = jnp.where((side != 0)[:, None], contacts.force, 0.0)
     size = safe_sqrt(dot(own[:, :3], own[:, :3]))
     centre = matmul(size, contacts.pos) / jnp.maximum(size.sum(), MINVAL)

@@ -1,4 +1,4 @@
-"""Sensors in JAX: which there are of a type, the frames they sit in, and how readings become data."""
+"""Functions shared by the sensors in JAX: their frames, the motion of these, and how readings become sensordata."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from simengine.physics.math import quaternion_jax as quaternion
 from simengine.physics.math.vector_jax import const, cross
 
 REAL, POSITIVE = 0, 1
-"""sensor_datatype of MuJoCo, as far as a cutoff matters."""
+"""The values of MuJoCo's sensor_datatype to which a cutoff applies."""
 
 Reading = Callable[[np.ndarray], jax.Array]
 """Readings (k, dim) of sensors of one type, given their numbers (k,)."""
 
 
 def frames(m: Any, ids: np.ndarray, side: int, xpos: jax.Array, xquat: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Positions (k, 3) [m] and orientations (k, 4) in the world of sensors' frames; the world's where there is none.
+    """World positions (k, 3) [m] and orientations (k, 4) of sensors' frames; those of the world where there is none.
 
     Args: ids (k,); side: 0 for the frames measured, 1 for the references; xpos (nbody, 3), xquat (nbody, 4).
     """
@@ -30,7 +30,7 @@ def frames(m: Any, ids: np.ndarray, side: int, xpos: jax.Array, xquat: jax.Array
 
 
 def into_frame(quat: jax.Array, v: jax.Array) -> jax.Array:
-    """Vectors (k, 3), given in the world, in frames of orientation quat (k, 4)."""
+    """Vectors (k, 3), rotated from world axes to those of frames with orientation quat (k, 4)."""
     return quaternion.rotate(conjugate(quat), v)
 
 
@@ -52,7 +52,7 @@ def motion_at(
 
 
 def put_sensors(m: Any, sensordata: jax.Array, readings: dict[str, Reading]) -> jax.Array:
-    """sensordata (nsensordata,) with the readings of the sensors of the named types, within their cutoffs."""
+    """sensordata (nsensordata,) with the readings of the sensors of the named types, clamped to their cutoffs."""
     values, places = [], []
     for name, read in readings.items():
         ids = np.flatnonzero(m.sensor_names == name)
@@ -69,7 +69,7 @@ def put_sensors(m: Any, sensordata: jax.Array, readings: dict[str, Reading]) -> 
 
 
 def _bounds(m: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of every entry of the data: the cutoff holds for real and positive values."""
+    """Bounds of every entry of sensordata; the cutoff applies to real and positive values."""
     kind = np.repeat(m.sensor_datatype, m.sensor_dim)
     cutoff = np.repeat(m.sensor_cutoff, m.sensor_dim)
     high = np.where((cutoff > 0) & np.isin(kind, (REAL, POSITIVE)), cutoff, np.inf)

@@ -1,6 +1,6 @@
-// Sensors of the configuration: MuJoCo documentation, "XML Reference", "sensor".
+// Sensors of positions: MuJoCo documentation, "XML Reference", "sensor".
 
-// (1) where the measured frame is, seen from the reference
+// (1) pose of the measured frame relative to the reference
 DEVICE void frame_position(const Model& m, int i, int type, const real* xpos, const real* xquat, real* value) {
   const SensorFrame own = sensor_frame(m, i, 0, xpos, xquat), from = sensor_frame(m, i, 1, xpos, xquat);
   if (type == SENS_FRAMEPOS) {
@@ -20,7 +20,7 @@ DEVICE void frame_position(const Model& m, int i, int type, const real* xpos, co
   }
 }
 
-// (1) pixel at which the measured frame's origin is seen by the reference, a camera that looks along its -z axis
+// (1) pixel of the measured frame's origin in the image of the reference, a camera that looks along its -z axis
 DEVICE void projection(const Model& m, int i, const real* xpos, const real* xquat, real* value) {
   const real* lens = m.sensor_lens() + 4 * i;
   real seen[3];
@@ -51,7 +51,7 @@ DEVICE real range(const Model& m, int i, const real* xpos, const real* xquat, co
   return best;
 }
 
-// (4) whether the measured frame's origin lies in the volume of a site, which is the reference
+// (4) whether the measured frame's origin is inside a site, which is the reference
 DEVICE real inside_site(const Model& m, int i, const real* xpos, const real* xquat) {
   const SensorFrame own = sensor_frame(m, i, 0, xpos, xquat), site = sensor_frame(m, i, 1, xpos, xquat);
   real mat[9];
@@ -59,7 +59,7 @@ DEVICE real inside_site(const Model& m, int i, const real* xpos, const real* xqu
   return real(inside_geom(m.sensor_site()[i], site.pos, mat, m.sensor_size() + 3 * i, own.pos));
 }
 
-// Reading of one sensor; zero if it is no sensor of the configuration.
+// Reading of one sensor; zero if it is not a sensor of positions.
 DEVICE void read_position(const Model& m, int i, const real* qpos, int nstep, const real* xpos, const real* xquat,
                           const real* xipos, const real* subtree_com, const real* geom_xpos, const real* geom_xmat,
                           const real* ten_length, const real* actuator_length, real* value) {

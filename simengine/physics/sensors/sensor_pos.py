@@ -1,4 +1,4 @@
-"""Sensors of the configuration; every other entry of the data becomes zero."""
+"""Sensors of positions; every other entry of sensordata becomes zero."""
 
 from simengine.physics.stage import Stage
 

@@ -1,4 +1,4 @@
-"""Sensors of the configuration in JAX, for one world. As the position part of MuJoCo's sensordata."""
+"""Sensors of positions in JAX, for one world; sensordata as after mj_sensorPos."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sensor_pos(
     ten_length: jax.Array,
     actuator_length: jax.Array,
 ) -> tuple[jax.Array]:
-    """sensordata (nsensordata,) with the sensors of the configuration, zero elsewhere.
+    """sensordata (nsensordata,) with the readings of the sensors of positions, zero elsewhere.
 
     Args: qpos (nq,) [m, rad], time () [s], xpos (nbody, 3) [m], xquat (nbody, 4), xipos (nbody, 3) [m],
         subtree_com (nbody, 3) [m], geom_xpos (ngeom, 3) [m], geom_xmat (ngeom, 9), ten_length (ntendon,),
@@ -39,7 +39,7 @@ def sensor_pos(
     if not m.nsensor:
         return (jnp.zeros(0, qpos.dtype),)
 
-    # (1) where the measured frame is, seen from the reference
+    # (1) pose of the measured frame relative to the reference
     def position(ids: np.ndarray) -> jax.Array:
         (own, _), (origin, quat) = (frames(m, ids, side, xpos, xquat) for side in (0, 1))
         return into_frame(quat, own - origin)
@@ -86,7 +86,7 @@ def sensor_pos(
             hits.append(jnp.where(m.geom_bodyid[geom] != m.sensor_bodyid[ids, 0], found, ray.NO_HIT))
         return ray.nearest(hits)[:, None]
 
-    # (4) whether the measured frame's origin lies in the volume of a site, which is the reference
+    # (4) whether the measured frame's origin is inside a site, which is the reference
     def inside_site(ids: np.ndarray) -> jax.Array:
         here = position(ids)
         return jnp.stack([_inside(m, i, point) for i, point in zip(ids, here, strict=True)]).astype(qpos.dtype)[:, None]
@@ -129,9 +129,9 @@ def _inside(m: Any, i: int, point: jax.Array) -> jax.Array:
 def nearest_limit(
     m: Any, kind: str, ids: np.ndarray, qpos: jax.Array, ten_length: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Distance less margin (k,) of the limit that sensors show, and whether (k,) it is the lower one.
+    """Distance minus margin (k,) of the limit that a sensor reads, and whether (k,) it is the lower limit.
 
-    The lower one has the word where both are within the margin. A ball joint's angle has but an upper one.
+    If both limits are within the margin, it is the lower one. The angle of a ball joint has an upper limit only.
     """
     measured = m.sensor_objid[ids]
     if kind == "joint":
@@ -150,7 +150,7 @@ def nearest_limit(
 
 
 def balls(m: Any, kind: str, ids: np.ndarray) -> np.ndarray:
-    """Which of the sensors are of ball joints."""
+    """Which of the sensors measure ball joints."""
     return np.flatnonzero(m.jnt_type[m.sensor_objid[ids]] == tree.BALL) if kind == "joint" else np.zeros(0, int)
 
 

@@ -1,6 +1,6 @@
 // Sensors of velocities: MuJoCo documentation, "XML Reference", "sensor".
 
-// (1) velocity of the measured frame, in its own orientation or seen from the reference as it moves and turns
+// (1) velocity of the measured frame: in its own axes, or relative to the reference, which may move and rotate
 DEVICE void frame_velocity(const Model& m, int i, int type, const real* xpos, const real* xquat,
                            const real* subtree_com, const real* cvel, real* value) {
   const SensorFrame own = sensor_frame(m, i, 0, xpos, xquat), from = sensor_frame(m, i, 1, xpos, xquat);
@@ -21,7 +21,7 @@ DEVICE void frame_velocity(const Model& m, int i, int type, const real* xpos, co
   into_frame(value, local ? own.quat : from.quat, turning ? v : v + 3);
 }
 
-// Rate of the distance of joint j from its lower bound; a ball joint's angle has an upper one only.
+// Rate of the distance of joint j from its lower bound; a ball joint's angle has an upper bound only.
 DEVICE real limited_velocity(const Model& m, int j, const real* qpos, const real* qvel) {
   if (m.jnt_type()[j] != JNT_BALL) return qvel[m.jnt_dofadr()[j]];
   real axis[3];
@@ -29,7 +29,7 @@ DEVICE real limited_velocity(const Model& m, int j, const real* qpos, const real
   return -dot3(axis, qvel + m.jnt_dofadr()[j]);
 }
 
-// Reading of one sensor; false if it is no sensor of velocities.
+// Reading of one sensor; returns false if it is not a sensor of velocities.
 DEVICE bool read_velocity(const Model& m, int i, const real* qpos, const real* qvel, const real* xpos,
                           const real* xquat, const real* subtree_com, const real* cvel, const real* qM,
                           const real* subtree_linvel, const real* subtree_angmom, const real* ten_length,

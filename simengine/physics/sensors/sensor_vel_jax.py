@@ -1,4 +1,4 @@
-"""Sensors of velocities in JAX, for one world. As the velocity part of MuJoCo's sensordata."""
+"""Sensors of velocities in JAX, for one world; sensordata as after mj_sensorVel."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def sensor_vel(
     if not m.nsensor:
         return (sensordata,)
 
-    # (1) velocity of the measured frame, in its own orientation or seen from the reference as it moves and turns
+    # (1) velocity of the measured frame: in its own axes, or relative to the reference, which may move and rotate
     def local(turning: bool) -> Reading:
         def read(ids: np.ndarray) -> jax.Array:
             pos, quat = frames(m, ids, 0, xpos, xquat)
@@ -52,7 +52,7 @@ def sensor_vel(
         def read(ids: np.ndarray) -> jax.Array:
             (pos, _), (origin, quat) = (frames(m, ids, side, xpos, xquat) for side in (0, 1))
             own = motion_at(m, m.sensor_bodyid[ids, 0], cvel, subtree_com, pos)
-            # the world, whose velocity is zero, stands in where there is no reference
+            # without a reference, the world body takes its place, whose velocity is zero
             of = motion_at(m, np.maximum(m.sensor_bodyid[ids, 1], 0), cvel, subtree_com, origin)
             relative = own[0] - of[0] if turning else own[1] - of[1] - cross(of[0], pos - origin)
             return into_frame(quat, relative)

@@ -1,7 +1,8 @@
-// Velocity of the centre of mass of every subtree, and angular momentum about it: MuJoCo's mj_subtreeVel. Bodies are
-// summed about their own centres and without the common velocity: about the com of the tree much of it would cancel.
+// Velocity of the centre of mass of every subtree, and angular momentum about it: MuJoCo's mj_subtreeVel. The sums use
+// the bodies' own centres and leave out the common velocity, because sums about the com of the tree would largely
+// cancel.
 
-// Velocity of the centre of body b, and its momentum of rotation about it.
+// Velocity of the centre of mass of body b, and angular momentum about it.
 DEVICE void centre_motion(const Model& m, int b, const real* xipos, const real* ximat, const real* root,
                           const real* cvel, real* linear, real* spin) {
   const real *mat = ximat + 9 * b, *v = cvel + 6 * b, *inertia = m.body_inertia() + 3 * b;
@@ -21,7 +22,7 @@ DEVICE void centre_motion(const Model& m, int b, const real* xipos, const real* 
 
 DEVICE void subtree_vel(const Model& m, const real* xipos, const real* ximat, const real* subtree_com,
                         const real* cvel, real* subtree_linvel, real* subtree_angmom, real* motion) {
-  // (1) each body's own motion; the world's body has none
+  // (1) motion of each body; the world body has none
   LANE_FOR(b, m.nbody()) {
     if (b == 0) {
       for (int i = 0; i < 6; ++i) motion[i] = R(0.0);

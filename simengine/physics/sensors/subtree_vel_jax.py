@@ -16,19 +16,19 @@ def subtree_vel(
 ) -> tuple[jax.Array, jax.Array]:
     """Velocity of the centre of mass of every subtree, and angular momentum about it.
 
-    Bodies are summed about their own centres and without the common velocity: about the com of the tree much of it
-    would cancel.
+    The sums use the bodies' own centres and leave out the common velocity, because sums about the com of the tree would
+    largely cancel.
 
     Args: xipos (nbody, 3) [m], ximat (nbody, 9), subtree_com (nbody, 3) [m], cvel (nbody, 6).
     Returns: subtree_linvel (nbody, 3) [m/s], subtree_angmom (nbody, 3) [kg m^2/s].
     """
-    # (1) each body's own motion: velocity of its centre, momentum of rotation about it
+    # (1) motion of each body: velocity of its centre of mass, and angular momentum about it
     turning, axes = cvel[:, :3], ximat.reshape(-1, 3, 3)
     linear = cvel[:, 3:] + cross(turning, xipos - subtree_com[m.body_rootid])
     local = const(m.body_inertia, cvel) * jnp.einsum("bij,bi->bj", axes, turning)
     spin = jnp.einsum("bij,bj->bi", axes, local)
 
-    # (2) sums over subtrees, (subtree, body); the world's body does not move
+    # (2) sums over subtrees, (subtree, body); the world body does not move
     inside = tree.subtree(m).astype(float)
     inside[:, 0] = 0.0
     xp, inside, mass, total = tables(inside, m.body_mass, m.body_subtreemass)

@@ -1,10 +1,12 @@
-// The best force of one elliptic contact while all others stay: MuJoCo documentation, "Computation", "Algorithms", PGS.
-// First along the ray from the cone's tip through the force, then within the slice of the cone at that normal force.
+// The optimal force of one elliptic contact while all other forces stay fixed: MuJoCo documentation, "Computation",
+// "Constraint solver", "Algorithms", PGS. The force is first scaled along the ray from the tip of the cone; then the
+// friction forces are optimised at that normal force.
 #pragma once
 
-// minimise 1/2 x' A x + x' b over sum (x_i / friction_i)^2 <= radius^2; n <= MAX_CONE_ROWS - 1, A has rows of
-// MAX_CONE_ROWS words. With x_i = friction_i y_i the optimum is (A + lambda) y = -b, and lambda >= 0 is the root of
-// |y| = radius, found from below by Newton on 1 / |y| (J. More and D. Sorensen, SIAM J. Sci. Stat. Comput. 4 (1983)).
+// Minimise 1/2 x' A x + x' b over sum (x_i / friction_i)^2 <= radius^2. n is at most MAX_CONE_ROWS - 1, and the rows of
+// A have MAX_CONE_ROWS words. With x_i = friction_i y_i and A and b scaled to match, the optimum solves
+// (A + lambda) y = -b. lambda >= 0 is the root of |y| = radius, which Newton's method on 1 / |y| finds from below (J.
+// More and D. Sorensen, SIAM J. Sci. Stat. Comput. 4 (1983)).
 DEVICE void best_in_ellipsoid(int n, const real* A, const real* b, const real* friction, real radius, real* x) {
   real L[MAX_CONE_ROWS * MAX_CONE_ROWS], w[MAX_CONE_ROWS], lambda = 0;
   ROLLED for (int iteration = 0; iteration < 30; ++iteration) {
@@ -41,8 +43,8 @@ DEVICE void best_in_ellipsoid(int n, const real* A, const real* b, const real* f
   ROLLED for (int i = 0; i < n; ++i) x[i] *= shrink * friction[i];
 }
 
-// The best force of a contact of dimension dim with quadratic cost of matrix A, from the force `old` with the given
-// derivative of the cost.
+// The optimal force of a contact of dimension `dim` for a quadratic cost with the matrix A; `residual` is the
+// derivative of the cost at the force `old`.
 DEVICE void best_in_cone(int dim, const real* A, const real* residual, const real* old, const real* friction,
                          real* force) {
   real linear[MAX_CONE_ROWS], ray = 0, curve = 0;
@@ -57,7 +59,7 @@ DEVICE void best_in_cone(int dim, const real* A, const real* residual, const rea
     if (curve >= MJMINVAL) force[0] = max_(R(0.0), old[0] - divide_(ray, curve) * old[0]);
   }
   if (force[0] < MJMINVAL) return;
-  // the cost of the tangents at this normal force
+  // the derivative of the cost with respect to the friction forces at this normal force
   for (int i = 1; i < dim; ++i) {
     linear[i] = fma_(A[MAX_CONE_ROWS * i], force[0] - old[0], residual[i]);
     for (int j = 1; j < dim; ++j) linear[i] = fma_(-A[MAX_CONE_ROWS * i + j], old[j], linear[i]);
@@ -65,7 +67,7 @@ DEVICE void best_in_cone(int dim, const real* A, const real* residual, const rea
   best_in_ellipsoid(dim - 1, A + MAX_CONE_ROWS + 1, linear + 1, friction, force[0], force + 1);
 }
 
-// Move a force into its cone, along the slice at its normal force.
+// Project a force into its cone at unchanged normal force.
 DEVICE void into_cone(int dim, const real* friction, real* force) {
   real square = 0;
   for (int i = 1; i < dim; ++i) {

@@ -1,7 +1,7 @@
-"""The best force of one elliptic contact while all others stay, in JAX.
+"""The optimal force of one elliptic contact while all other forces stay fixed, in JAX.
 
-Source: MuJoCo, chapter "Computation", section "Algorithms", PGS: first along the ray from the cone's tip through the
-force, then within the slice of the cone at that normal force.
+Source: MuJoCo documentation, chapter "Computation", section "Constraint solver", "Algorithms", PGS. The force is first
+scaled along the ray from the tip of the cone; then the friction forces are optimised at that normal force.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from simengine.physics.math.vector_jax import MINVAL, dot, matmul
 
 
 def best_in_cone(A: jax.Array, residual: jax.Array, old: jax.Array, friction: jax.Array) -> jax.Array:
-    """Force (dim,) that minimises a quadratic cost of matrix A (dim, dim) in the cone of friction (dim - 1,).
+    """Force (dim,) that minimises a quadratic cost with the matrix A (dim, dim) in the cone of friction (dim - 1,).
 
     Args: residual (dim,): derivative of the cost at the force `old` (dim,) in the cone.
     """
@@ -22,7 +22,7 @@ def best_in_cone(A: jax.Array, residual: jax.Array, old: jax.Array, friction: ja
     alone = old[0] - residual[0] / A[0, 0]
     normal = jnp.maximum(jnp.where(old[0] < MINVAL, alone, along), 0.0)
     start = jnp.where(old[0] < MINVAL, 0.0, old[1:])
-    # the cost of the tangents at this normal force
+    # the derivative of the cost with respect to the friction forces at this normal force
     linear = residual[1:] + A[1:, 0] * (normal - old[0]) - matmul(A[1:, 1:], start)
     pressed = normal >= MINVAL
     tangent = _best_in_ellipsoid(A[1:, 1:], linear, friction, jnp.where(pressed, normal, 1.0))
@@ -32,8 +32,9 @@ def best_in_cone(A: jax.Array, residual: jax.Array, old: jax.Array, friction: ja
 def _best_in_ellipsoid(A: jax.Array, b: jax.Array, friction: jax.Array, radius: jax.Array) -> jax.Array:
     """Minimiser (n,) of 1/2 x' A x + x' b over sum (x_i / friction_i)^2 <= radius^2.
 
-    With x_i = friction_i y_i it is (A + lambda) y = -b, and lambda >= 0 is the root of |y| = radius, found from below
-    by Newton on 1 / |y| (J. More and D. Sorensen, SIAM J. Sci. Stat. Comput. 4 (1983)).
+    With x_i = friction_i y_i and A and b scaled to match, it solves (A + lambda) y = -b. lambda >= 0 is the root of
+    |y| = radius, which Newton's method on 1 / |y| finds from below (J. More and D. Sorensen, SIAM J. Sci. Stat. Comput.
+    4 (1983)).
     """
     A, b = A * friction[:, None] * friction[None, :], b * friction
     one, eps = jnp.eye(b.size, dtype=b.dtype), float(jnp.finfo(b.dtype).eps)

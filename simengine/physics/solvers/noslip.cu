@@ -1,11 +1,11 @@
-// Friction without slip: MuJoCo documentation, "Computation", "Constraint solver", "Noslip". After the solver, the
-// forces of dry friction and of friction at contacts are improved one after another as if their rows had no
-// regularisation, in sweeps like those of solve_pgs without its momentum and random order. Normal forces stay, and of
-// a pyramid the sum of every two opposite edges. All is in terms of what the sweeps change: where large forces cancel,
-// the solver's acceleration is known better than that of its forces.
+// Friction without slip: MuJoCo documentation, "Computation", "Constraint solver", "Algorithms", NoSlip. After the
+// solver, friction forces (friction loss, and friction at contacts) are updated one after another as if their rows had
+// no regularisation. The sweeps are like those of solve_pgs, without momentum and random order. Normal forces do not
+// change, nor does the sum of two opposite edges of a pyramid. The sweeps work with changes of forces: where large
+// forces cancel, the solver's acceleration is more accurate than one computed from its forces.
 
-// Rows that are improved together, r being the first: dry friction alone, two opposite edges of a pyramid, an elliptic
-// contact; 0 for other rows.
+// Number of rows that are updated together and whose first row is r: a friction loss alone, two opposite edges of a
+// pyramid, or the rows of an elliptic contact; 0 for other rows.
 DEVICE int rows_improved(const Model& m, const Rows& rows, int r) {
   const int type = rows.type[r];
   if (type == ROW_FRICTION_DOF || type == ROW_FRICTION_TENDON) return 1;
@@ -13,7 +13,7 @@ DEVICE int rows_improved(const Model& m, const Rows& rows, int r) {
   return type == ROW_CONTACT_ELLIPTIC ? rows_together(m, rows, r) : 0;
 }
 
-// (2) blocks of A, without the regularisation.
+// (2) diagonal blocks of A, without the regularisation.
 DEVICE void bare_blocks(const Model& m, const DenseDual& d, real* efc_weight) {
   const int stride = m.nvp();
   LANE_FOR(r, d.rows.n) {
@@ -26,16 +26,16 @@ DEVICE void bare_blocks(const Model& m, const DenseDual& d, real* efc_weight) {
   lane_sync();
 }
 
-// Tangential force of a cone that is best for a quadratic cost: minimise
+// Optimal friction forces of a cone for a quadratic cost: minimise
 // 1/2 (x - old)' A (x - old) + (x - old)' slip over sum (x_i / friction_i)^2 <= radius^2.
-// With x_i = friction_i y_i it is (A + lambda) (y - old) = -slip - lambda old, where lambda >= 0 is the root of
-// |y| = radius. As in MuJoCo, Newton on |y|^2 has 20 iterations, which are too few where friction about the tangents is
-// small, and a matrix with small pivots, or with pivots that are rounding alone, gives no force.
+// With x_i = friction_i y_i and A, slip and old scaled to match, (A + lambda) (y - old) = -slip - lambda old, where
+// lambda >= 0 is the root of |y| = radius. As in MuJoCo, Newton's method on |y|^2 has 20 iterations, which are too few
+// where a friction coefficient is small. A matrix whose pivots are small or mere rounding gives no force.
 #define TANGENT_ITERATIONS 20
 #define LEAST_PIVOT R(1e-10)
 
-// y = old - inv(A + lambda) (slip + lambda old), scaled; L receives the Cholesky factor. False if the matrix counts as
-// singular.
+// y = old - inv(A + lambda) (slip + lambda old), scaled; L receives the Cholesky factor. Returns false if the matrix
+// counts as singular.
 DEVICE bool tangents_at(int n, const real* A, const real* slip, const real* old, const real* friction, real lambda,
                         real* L, real* y) {
   real least = 1, product = 1;
@@ -91,7 +91,8 @@ DEVICE void best_tangents(int n, const real* A, const real* slip, const real* ol
   ROLLED for (int i = 0; i < n; ++i) x[i] = shrink * friction[i] * y[i];
 }
 
-// Cost of moving forces, given the derivative of the cost before; `noise` receives what rounding may make of none.
+// Change of the cost when forces change from `old`, where its derivative is `slip`; `noise` receives the change that
+// rounding alone may cause.
 DEVICE real cost_of(int n, const real* A, const real* slip, const real* old, const real* force, real* noise) {
   real cost = 0;
   *noise = R(1e-10);
@@ -104,8 +105,9 @@ DEVICE real cost_of(int n, const real* A, const real* slip, const real* old, con
   return cost;
 }
 
-// (4) the best forces of two opposite edges, r being the first, that keep their sum while the others stay; returns how
-// much the cost falls. All is in terms of the difference of their rows, which cancels what they have in common.
+// (4) optimise the forces of two opposite edges, the first of which is r, at constant sum while the others stay fixed;
+// returns the decrease of the cost. The code works with the difference of the two rows, in which their common part
+// cancels.
 DEVICE real improve_edges(const Model& m, const DenseDual& d, int r) {
   const int nv = m.nv(), stride = m.nvp();
   const real *plus = d.Y + r * stride, *minus = plus + stride, *A = d.block + MAX_CONE_ROWS * r;
@@ -131,7 +133,7 @@ DEVICE real improve_edges(const Model& m, const DenseDual& d, int r) {
   return -cost;
 }
 
-// (4) the same for dry friction and for the tangents of a cone.
+// (4) the same for a friction loss, and for the friction forces of a cone.
 DEVICE real improve_row(const Model& m, const DenseDual& d, int r) {
   const Rows& rows = d.rows;
   const int nv = m.nv(), stride = m.nvp(), together = rows_improved(m, rows, r);
@@ -155,7 +157,7 @@ DEVICE real improve_row(const Model& m, const DenseDual& d, int r) {
   }
   real noise;
   const real cost = cost_of(n, A, slip, old, force, &noise);
-  if (cost > noise) return 0;  // the tangents of a cone may not be the best
+  if (cost > noise) return 0;  // the friction forces of a cone may not be optimal
   ROLLED for (int i = 0; i < n; ++i) {
     const real change = force[i] - old[i];
     DOF_FOR(v, nv) d.z[v] = fma_(change, d.Y[(first + i) * stride + v], d.z[v]);
@@ -167,10 +169,10 @@ DEVICE real improve_row(const Model& m, const DenseDual& d, int r) {
   return -cost;
 }
 
-// Sweeps over the rows of one island, whose inertia has the given trace.
+// Sweeps over the rows of one island; `trace` is the trace of its inertia matrix.
 DEVICE void improve_island(const Model& m, const DenseDual& d, int n, const int* list, real trace) {
   real improvement = 0;
-  // (3) the first sweep also saves the cost of the regularisation
+  // (3) the first sweep also counts the cost of the regularisation as improvement
   LANE_FOR(k, n) {
     const int r = list[k], dim = rows_together(m, d.rows, r);
     for (int i = r; i < r + dim; ++i) {
@@ -181,14 +183,14 @@ DEVICE void improve_island(const Model& m, const DenseDual& d, int n, const int*
   ROLLED for (int sweep = 0; sweep < m.opt_noslip_iterations(); ++sweep) {
     ROLLED for (int k = 0; k < n; ++k) improvement += improve_row(m, d, list[k]);
     lane_sync();
-    // (5) until the cost hardly falls
+    // (5) stop when the decrease of the cost is below the tolerance
     if (improvement < m.opt_noslip_tolerance()[0] * trace) break;
     improvement = 0;
   }
 }
 
-// (1) the acceleration of the solver's forces: its own, unless it stopped so early that more than rounding is between
-// them; `rest` is scratch.
+// (1) make qacc the acceleration of the solver's forces. The solver's own is used unless it stopped so early that the
+// two differ by more than rounding. `rest` is scratch.
 DEVICE void settle_acceleration(const Model& m, const Rows& rows, const real* qM, const real* qLD,
                                 const real* qacc_smooth, const real* force, real* qacc, real* rest) {
   const int nv = m.nv(), stride = m.nvp();
@@ -216,7 +218,7 @@ DEVICE void settle_acceleration(const Model& m, const Rows& rows, const real* qM
   lane_sync();
 }
 
-// (6) acceleration and force of what changed: z = Y' times the changes of the forces, Y' = inv(L) J'.
+// (6) acceleration and generalised force of the changes of forces: z = Y' times the changes, Y' = inv(L) J'.
 DEVICE void add_changes(const Model& m, const real* qLD, const real* z, real* qacc, real* qfrc_constraint,
                         real* change) {
   const int nv = m.nv();
@@ -245,7 +247,7 @@ DEVICE void noslip(const Model& m, const int* nefc, const real* qM, const real* 
   int* island_of = reinterpret_cast<int*>(tree);
   settle_acceleration(m, rows, qM, qLD, qacc_smooth, efc_force, qacc, change);
   LANE_FOR(v, m.nvp()) z[v] = 0;
-  // (2) rows by island, and their slip
+  // (2) rows sorted by island, and the slip velocity of each
   find_islands(m, rows, efc_island, efc_order, island_of);
   whiten(m, rows, qLD, qacc, efc_Y, efc_b, efc_diagAR, efc_weight);
   bare_blocks(m, d, efc_weight);

@@ -1,4 +1,4 @@
-"""Friction without slip: sweeps after the solver that take no account of the regularisation of friction."""
+"""Friction without slip: sweeps after the solver that ignore the regularisation of friction."""
 
 from simengine.physics.stage import Stage
 

@@ -1,10 +1,10 @@
 """Friction without slip in JAX, for one world.
 
-Source: MuJoCo, chapter "Computation", section "Constraint solver", noslip. After the solver, the forces of dry friction
-and of friction at contacts are improved one after another as if their rows had no regularisation: with M = L L' and
-Y = J inv(L') the cost of changing the forces by f is 1/2 |Y' f|^2 + f' b, b = J qacc - aref. Normal forces stay, and of
-a pyramid the sum of every two opposite edges. All is in terms of the changes: where large forces cancel, the solver's
-acceleration is known better than that of its forces.
+Source: MuJoCo documentation, chapter "Computation", section "Constraint solver", "Algorithms", NoSlip. After the
+solver, friction forces (friction loss, and friction at contacts) are updated one after another as if their rows had no
+regularisation: with M = L L' and Y = J inv(L'), a change f of the forces costs 1/2 |Y' f|^2 + f' b, b = J qacc - aref.
+Normal forces do not change, nor does the sum of two opposite edges of a pyramid. The sweeps work with changes of
+forces: where large forces cancel, the solver's acceleration is more accurate than one computed from its forces.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ from simengine.physics.solvers.tangents_jax import best_tangents
 
 
 class _Together(NamedTuple):
-    """Rows (k, n) that are improved together, in order; the row (k,) that presses them, friction (k, n) of a cone.
+    """Rows (k, n) that are updated together, in order; their normal row (k,), and friction (k, n) of a cone.
 
-    `loss` (k,) bounds dry friction. Rows and friction of cones of lower dimension are filled up: `live` (k, n) says
-    which are real.
+    `loss` (k,) bounds friction loss. Cones of lower dimension are padded to n rows; `live` (k, n) marks the real ones.
     """
 
     kind: str
@@ -62,7 +61,8 @@ def noslip(
     """Constrained acceleration and constraint forces after the sweeps.
 
     Args: qM, qLD (nv, nv) the inertia matrix and its lower Cholesky factor, qacc_smooth (nv,), efc_active (nefc_max,)
-        bool, efc_J (nefc_max, nv), efc_D, efc_aref, efc_force (nefc_max,), qacc, qfrc_constraint (nv,): the solver's.
+        bool, efc_J (nefc_max, nv), efc_D, efc_aref (nefc_max,); the solver's results efc_force (nefc_max,), qacc,
+        qfrc_constraint (nv,).
     Returns: qacc (nv,) [m/s^2, rad/s^2], efc_force (nefc_max,) [N, N m], qfrc_constraint (nv,) [N, N m].
     """
     law = RowLaw(m)
@@ -70,13 +70,13 @@ def noslip(
     if not m.opt_noslip_iterations or not groups:
         return qacc, efc_force, qfrc_constraint
     active = efc_active & (efc_D > 0)
-    # (1) the acceleration of the solver's forces: its own, unless it stopped so early that more is between them
+    # (1) the solver's acceleration, corrected if it differs from that of the solver's forces by more than rounding
     qacc = qacc + _rest(qM, qLD, qacc - qacc_smooth, efc_J, jnp.where(active, efc_force, 0.0))
-    # (2) rows by island; blocks of A, without the regularisation, come from the whitened Jacobian
+    # (2) rows sorted by island; diagonal blocks of A, without the regularisation, come from the whitened Jacobian
     island, trace = row_islands(law, tuple(m.dof_treeid.tolist()), qM, efc_J, active)
     Y = jax.lax.linalg.triangular_solve(qLD, efc_J.T, left_side=True, lower=True).T
     dual = _Dual(Y, matmul(efc_J, qacc) - efc_aref, island, active)
-    # (3) the first sweep also saves the cost of the regularisation
+    # (3) the first sweep also counts the cost of the regularisation as improvement
     first = 0.5 * efc_force * efc_force * jnp.where(active, 1.0 / jnp.where(active, efc_D, 1.0), 0.0)
     size = int(np.max(m.dof_treeid, initial=0)) + 2
     least = jnp.zeros(size, qacc.dtype).at[island].max(jnp.where(active, float(m.opt_noslip_tolerance) * trace, 0.0))
@@ -86,18 +86,18 @@ def noslip(
         force, z, done, saved = carry
         for group in groups:
             force, z, saved = _improved(group, dual, done, force, z, saved)
-        # (5) until the cost hardly falls
+        # (5) stop when the decrease of the cost is below the tolerance
         return force, z, done | (saved < least), jnp.zeros_like(saved)
 
     start = (jnp.where(active, efc_force, 0.0), jnp.zeros_like(qacc), jnp.zeros(size, bool), saved)
     force, z = jax.lax.fori_loop(0, int(m.opt_noslip_iterations), sweep, start)[:2]
-    # (6) acceleration and force of what changed
+    # (6) acceleration and generalised force of the changes of forces
     change = matmul(qLD, z)
     return qacc + jax.scipy.linalg.cho_solve((qLD, True), change), force, qfrc_constraint + change
 
 
 def _rest(qM: jax.Array, qLD: jax.Array, due: jax.Array, J: jax.Array, force: jax.Array) -> jax.Array:
-    """What is missing from an acceleration (nv,) that is due to forces, or zero where that is rounding alone."""
+    """What an acceleration (nv,) lacks of that due to forces, or zero where the difference is rounding alone."""
     missing = matmul(force, J) - matmul(qM, due)
     size = matmul(jnp.abs(force), jnp.abs(J)) + matmul(jnp.abs(qM), jnp.abs(due))
     early = (jnp.abs(missing) > 64.0 * float(jnp.finfo(due.dtype).eps) * size).any()
@@ -105,7 +105,7 @@ def _rest(qM: jax.Array, qLD: jax.Array, due: jax.Array, J: jax.Array, force: ja
 
 
 def _groups(m: Any, law: RowLaw) -> list[_Together]:
-    """Rows that are improved together: of dry friction, of pyramids, of elliptic cones."""
+    """Rows that are updated together: of friction loss, of pyramids, of elliptic cones."""
     kind = row_layout(m).type
     dry = np.flatnonzero(np.isin(kind, (FRICTION_DOF, FRICTION_TENDON)))
     edges = np.flatnonzero(kind == PYRAMIDAL).reshape(-1, 2)
@@ -127,11 +127,11 @@ def _groups(m: Any, law: RowLaw) -> list[_Together]:
 def _improved(
     group: _Together, dual: _Dual, done: jax.Array, force: jax.Array, z: jax.Array, saved: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Forces (n,), z = Y' f of their changes and what each island's cost has fallen, after a sweep over a group."""
+    """Forces (n,), z = Y' f of their changes, and the decrease of each island's cost, after a sweep over a group."""
     rows, live, presses = (jnp.asarray(part) for part in (group.rows, group.live, group.presses))
     friction, loss = const(group.friction, force), const(group.loss, force)
 
-    # (4) the best force of rows that are improved together while the others stay
+    # (4) the optimal forces of rows that are updated together, while the others stay fixed
     def visit(k: jax.Array, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         force, z, saved = carry
         at, on, island = rows[k], live[k].astype(force.dtype), dual.island[presses[k]]
@@ -152,7 +152,7 @@ def _improved(
                 best = jnp.where(pressed, tangent, 0.0)
             change = (best - old) * on
             fallen = -dot(change, slip + 0.5 * matmul(A, change))
-        # the tangents of a cone may not be the best
+        # the friction forces of a cone may not be optimal
         moved = jnp.abs(old) + jnp.abs(old + change)
         noise = 1e-10 + 4.0 * float(jnp.finfo(force.dtype).eps) * dot(jnp.abs(slip), moved)
         change = jnp.where(visited & (fallen >= -noise), change, 0.0)
@@ -163,10 +163,10 @@ def _improved(
 
 
 def _edges_change(Y: jax.Array, old: jax.Array, slope: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Change (2,) of two opposite edges' forces that keeps their sum and is best, and how much the cost falls ().
+    """Optimal change (2,) of two opposite edges' forces at constant sum, and the decrease () of the cost.
 
-    All is in terms of the difference of their rows, which cancels what they have in common; `slope` () is the
-    derivative of the cost along it.
+    The code works with the difference of the two rows, in which their common part cancels; `slope` () is the derivative
+    of the cost along it.
     """
     across, middle, half = Y[0] - Y[1], 0.5 * (old[0] + old[1]), 0.5 * (old[0] - old[1])
     curve, noise = dot(across, across), 16.0 * float(jnp.finfo(Y.dtype).eps)

@@ -3,21 +3,22 @@
 //
 //   minimise over f   1/2 f' (A + R) f + f' b        A = J inv(M) J'   R = 1 / D   b = J qacc_smooth - aref
 //
-// with f free for equalities, within the loss for friction, in its cone for an elliptic contact, and not negative
-// otherwise. An elliptic contact counts as one row in what follows, as the first of its rows.
+// where f is free for equalities, bounded by the loss for friction loss, in its cone for an elliptic contact, and not
+// negative otherwise. Below, an elliptic contact counts as one row: the first of its rows.
 //
-// A is never formed: with qM = L L' and Y = J inv(L') it is Y Y', and z = Y' f is carried along, so that a row costs
-// one product of nv terms and one update of z. Row order, momentum and termination are MuJoCo's, since its iterations
-// seldom converge: every sweep takes the rows in another random order, from a point extrapolated along the latest
-// change (Y. Nesterov, Soviet Math. Dokl. 27 (1983)), until the extrapolation turns out to have gone against the
-// descent (B. O'Donoghue and E. Candes, Found. Comput. Math. 15 (2015), gradient restart).
+// A is never formed. With qM = L L' and Y = J inv(L') it is Y Y', and z = Y' f is updated with every change of f, so
+// that a row costs one product of nv terms and one update of z. The iterations seldom converge, so their result depends
+// on the row order, the momentum and the termination, all of which are MuJoCo's. Every sweep visits the rows in another
+// random order, from a point extrapolated along the latest change (Y. Nesterov, Soviet Math. Dokl. 27 (1983)). The
+// momentum restarts when the extrapolation has gone against the descent (B. O'Donoghue and E. Candes, Found. Comput.
+// Math. 15 (2015), gradient restart).
 #pragma once
 
-// Columns of the rows of J and Y: of all dofs here; see large_pgs.cuh for others. All rows have `stride` words.
+// Columns of the rows of J and Y, here of all dofs; large_pgs.cuh has others. All rows have `stride` words.
 struct AllColumns {
   int n, stride;
 
-  // How many columns a row has, and the dof of column c.
+  // Number of columns of a row, and the dof of column c.
   struct Row {
     int width;
 
@@ -26,7 +27,7 @@ struct AllColumns {
 
   DEVICE_METHOD Row row(int r) const { return {n}; }
 
-  // z = Y' f over the rows of a list and those of their cones.
+  // z = Y' f over the rows in a list, and over the other rows of their cones.
   DEVICE_METHOD void whitened_force(const Model& m, const Rows& rows, const real* Y, const real* force, int listed,
                                     const int* list, real* z) const {
     DOF_FOR(v, n) {
@@ -40,12 +41,12 @@ struct AllColumns {
   }
 };
 
-// The dual problem: its rows, and what is known of each.
+// The dual problem: its rows, and the arrays that whiten() computes from them.
 template <class Columns>
 struct DualProblem {
   Columns columns;
   Rows rows;
-  const real *Y, *b, *diagonal, *block;  // efc_Y, efc_b, efc_diagAR and efc_weight, made by `whiten`
+  const real *Y, *b, *diagonal, *block;  // efc_Y, efc_b, efc_diagAR and efc_weight, written by `whiten`
   real *before, *force, *z;
 };
 
@@ -53,7 +54,7 @@ DEVICE const real* friction_of(const Model& m, const Rows& rows, int r) {
   return m.cand_friction() + 5 * rows.cand[rows.id[r]];
 }
 
-// Move a force of row r, or of the cone that it opens, to the nearest that it may be.
+// Clamp the force of row r to its bounds, or project that of the cone whose first row is r into the cone.
 DEVICE void confine(const Model& m, const Rows& rows, int r, int dim, real* force) {
   const int type = rows.type[r];
   if (type == ROW_CONTACT_ELLIPTIC) {
@@ -67,7 +68,7 @@ DEVICE void confine(const Model& m, const Rows& rows, int r, int dim, real* forc
 
 typedef DualProblem<AllColumns> DenseDual;
 
-// Within each cone the block of A + R.
+// The diagonal block of A + R of each row, or of each cone.
 DEVICE void cone_blocks(const Model& m, const Rows& rows, const real* Y, int stride, const real* efc_diagAR,
                         real* efc_weight) {
   LANE_FOR(r, rows.n) {
@@ -81,7 +82,7 @@ DEVICE void cone_blocks(const Model& m, const Rows& rows, const real* Y, int str
   lane_sync();
 }
 
-// (2) whitened Jacobian, residual without forces and diagonal; a lane takes whole rows.
+// (2) whitened Jacobian Y, residual b without forces, and diagonal of A + R; each lane computes whole rows.
 DEVICE void whiten(const Model& m, const Rows& rows, const real* qLD, const real* qacc_smooth, real* efc_Y, real* efc_b,
                    real* efc_diagAR, real* efc_weight) {
   const int nv = m.nv(), stride = m.nvp();
@@ -104,7 +105,8 @@ DEVICE void whiten(const Model& m, const Rows& rows, const real* qLD, const real
   cone_blocks(m, rows, efc_Y, stride, efc_diagAR, efc_weight);
 }
 
-// (3) forces of the last acceleration. Lanes return their parts of what z costs; the rest is by rows.
+// (3) warm start: the forces at the last acceleration. Each lane returns its part of 1/2 z' z; force_cost gives the
+// rest of the cost, row by row.
 template <class Columns>
 DEVICE real warm_force(const Model& m, const DualProblem<Columns>& d, const int* list, int listed,
                        const real* qacc_warmstart) {
@@ -131,13 +133,13 @@ DEVICE real warm_force(const Model& m, const DualProblem<Columns>& d, const int*
   return cost;
 }
 
-// What the force of row r costs by itself.
+// The part of the cost that depends on the force of row r alone: f b + 1/2 R f^2.
 template <class Columns>
 DEVICE real force_cost(const DualProblem<Columns>& d, int r) {
   return d.force[r] * (d.b[r] + R(0.5) * divide_(d.force[r], d.rows.D[r]));
 }
 
-// Rows that open a cone or stand alone, in their order; then those behind the first of a cone.
+// Initial order: rows outside cones and first rows of cones, in their order; then the other rows of cones.
 DEVICE void in_order(const Model& m, const Rows& rows, int* efc_order) {
   const auto opens = [&](int r) { return int(rows_together(m, rows, r) > 0); };
   const int opening = sums_before(rows.n, opens, [&](int r, int before) {
@@ -153,7 +155,7 @@ struct Sweep {
   real improvement, against;  // decrease of the cost; positive if the extrapolation went against the descent
 };
 
-// The best force of row r, or of the cone that it opens, while the others stay; z follows it.
+// Set the force of row r, or of the cone whose first row is r, to its optimum while the others stay fixed; update z.
 template <class Columns>
 DEVICE void visit(const Model& m, const DualProblem<Columns>& d, int r, Sweep* sweep) {
   const Rows& rows = d.rows;
@@ -191,7 +193,7 @@ DEVICE void visit(const Model& m, const DualProblem<Columns>& d, int r, Sweep* s
   }
 }
 
-// Iterations over the rows of one island, whose inertia has the given trace; returns their number.
+// Iterate over the rows of one island, whose inertia matrix has the given trace; returns the number of iterations.
 template <class Columns>
 DEVICE int descend(const Model& m, const DualProblem<Columns>& d, int n, int* list, real trace, int* draw) {
   const PcgStep by_lanes = pcg_steps(LANES), by_sweep = pcg_steps(n - 1);
@@ -201,7 +203,7 @@ DEVICE int descend(const Model& m, const DualProblem<Columns>& d, int n, int* li
   while (iteration < m.opt_iterations()) {
     shuffle(list, n, state, by_lanes, draw);
     state = pcg_apply(by_sweep, state);
-    // (4) extrapolate, within the bounds
+    // (4) extrapolate, and clamp to the bounds
     const real momentum = since_restart > 1 ? divide_(R(1.0) * (since_restart - 1), R(1.0) * (since_restart + 2)) : 0;
     LANE_FOR(k, n) {
       const int r = list[k], dim = rows_together(m, d.rows, r);
@@ -219,9 +221,9 @@ DEVICE int descend(const Model& m, const DualProblem<Columns>& d, int n, int* li
     ROLLED for (int k = 0; k < n; ++k) visit(m, d, list[k], &sweep);
     lane_sync();
     ++iteration;
-    // (6) momentum grows until it hurts
+    // (6) the momentum grows until the extrapolation goes against the descent
     since_restart = sweep.against > 0 ? 0 : since_restart + 1;
-    // (7) until the cost hardly falls, or falls by rounding alone
+    // (7) stop when the decrease of the cost is below the tolerance, or is rounding alone
     total += abs_(sweep.improvement);
     const real least = max_(m.opt_tolerance()[0] * trace, 16 * REAL_EPS * REAL_EPS * total);
     if (sweep.improvement < least) break;
@@ -229,7 +231,7 @@ DEVICE int descend(const Model& m, const DualProblem<Columns>& d, int n, int* li
   return iteration;
 }
 
-// (8) acceleration of the forces
+// (8) acceleration due to the forces
 DEVICE void accelerate(const Model& m, const DenseDual& d, const real* qLD, const real* qacc_smooth, real* qacc,
                        real* qfrc_constraint) {
   const int nv = m.nv(), stride = m.nvp();

@@ -1,15 +1,15 @@
-// What the primal solvers share: they minimise the convex cost of MuJoCo documentation, "Computation", "Constraint
-// solver", over accelerations a, with the cost s of the rows from row_law.cuh:
+// Functions shared by the primal solvers. These minimise a convex cost over accelerations a, where s is the cost of the
+// rows from row_law.cuh (MuJoCo documentation, "Computation", "Constraint solver", "Primal problem"):
 //
 //   1/2 (a - a0)' M (a - a0) + s(J a - aref)        a0  qacc_smooth    M  qM    J, aref  efc_J, efc_aref
 #pragma once
 
-// The point of a primal solver: acceleration, M times it, residual and force of each row.
+// The current point of a primal solver: acceleration, M times it, and the residual and force of each row.
 struct Point {
   real *a, *Ma, *jar, *force;
 };
 
-// Cost of the rows at residuals jar; force and weight as in row_law.
+// Cost of the rows at residuals jar; `force` and `weight` as in row_law.
 DEVICE real rows_cost(const Model& m, const Rows& rows, const real* jar, real* force, real* weight) {
   real cost = 0;
   LANE_FOR(r, rows.n) {
@@ -33,7 +33,7 @@ DEVICE void add_row_forces(const Model& m, const Rows& rows, const real* force, 
   }
 }
 
-// Start from the better of the last acceleration and the smooth one; `other` and `other_jar` are scratch.
+// Start from qacc_warmstart or qacc_smooth, whichever costs less; `other` and `other_jar` are scratch.
 DEVICE void primal_start(const Model& m, const Rows& rows, const SymRows& M, const real* qfrc_smooth,
                          const real* qacc_smooth, const real* qacc_warmstart, const Point& p, real* other,
                          real* other_jar) {
@@ -65,8 +65,9 @@ DEVICE void primal_start(const Model& m, const Rows& rows, const SymRows& M, con
   lane_sync();
 }
 
-// Exact minimiser along the line from a point: Newton on the increasing derivative, kept inside a bracket. `linear` and
-// `quadratic` are the derivatives of the inertial cost at the point; tolerance is of the derivative.
+// Exact minimiser along a line: Newton's method on the derivative, which is increasing, safeguarded by a bracket.
+// `linear` and `quadratic` are the derivatives of the inertial cost at the start of the line; `tolerance` bounds the
+// derivative.
 DEVICE real primal_line_search(const Model& m, const Rows& rows, const real* jar, const real* jv, real linear,
                                real quadratic, real tolerance) {
   real low = 0, high = -1, alpha = 1;
@@ -95,8 +96,8 @@ DEVICE real primal_line_search(const Model& m, const Rows& rows, const real* jar
   return alpha;
 }
 
-// One step along `search`, exact, given M times it and its residuals' rate jv. Returns the square of the step's length
-// relative to that of the acceleration.
+// One step along `search` to the exact minimum, given Mv = M search and jv = J search. Returns the squared length of
+// the step relative to that of the acceleration.
 DEVICE real primal_move(const Model& m, const Rows& rows, const real* qfrc_smooth, const Point& p, const real* search,
                         const real* Mv, const real* jv, real smallest) {
   const int nv = m.nv();
@@ -124,7 +125,7 @@ DEVICE real primal_move(const Model& m, const Rows& rows, const real* qfrc_smoot
   return divide_(alpha * alpha * length2, max_(size2, MJMINVAL));
 }
 
-// One step along `search`; Mv and jv receive what primal_move needs.
+// One step along `search`; computes Mv and jv for primal_move.
 DEVICE real primal_step(const Model& m, const Rows& rows, const SymRows& M, const real* qfrc_smooth, const Point& p,
                         const real* search, real* Mv, real* jv, real smallest) {
   LANE_FOR(r, rows.n) jv[r] = row_dot(rows.J, r, m.nvp(), search);
@@ -132,7 +133,7 @@ DEVICE real primal_step(const Model& m, const Rows& rows, const SymRows& M, cons
   return primal_move(m, rows, qfrc_smooth, p, search, Mv, jv, smallest);
 }
 
-// Size of the cost below which a decrease of it is rounding.
+// A decrease of the cost below this is rounding.
 DEVICE real primal_noise(const Model& m, const Point& p, const real* qfrc_smooth) {
   real inertial = 0, smooth = 0;
   DOF_FOR(i, m.nv()) {

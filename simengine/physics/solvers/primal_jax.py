@@ -1,7 +1,8 @@
-"""What the primal solvers share in JAX: start, exact line search, and derivatives of the optimum, for one world.
+"""Functions shared by the primal solvers in JAX: start, exact line search, derivatives of the optimum, for one world.
 
-They minimise 1/2 (a - a_s)' M (a - a_s) + s(J a - aref), a_s = qacc_smooth, with the cost s of the rows from
-`simengine.physics.constraints.row_law_jax` (MuJoCo, chapter "Computation", section "Primal problem").
+The solvers minimise 1/2 (a - a_s)' M (a - a_s) + s(J a - aref), where a_s = qacc_smooth and s is the cost of the rows
+from `simengine.physics.constraints.row_law_jax` (MuJoCo documentation, chapter "Computation", section "Constraint
+solver", "Primal problem").
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from simengine.physics.math.vector_jax import const, dot, matmul, own
 
 
 class Problem(NamedTuple):
-    """The problem: qM (nv, nv), qfrc_smooth (nv,), efc_J (n, nv), efc_D, efc_aref (n,); D is zero off the rows."""
+    """The problem: qM (nv, nv), qfrc_smooth (nv,), efc_J (n, nv), efc_D, efc_aref (n,); absent rows have D = 0."""
 
     M: jax.Array
     smooth: jax.Array
@@ -28,7 +29,7 @@ class Problem(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """When to stop: least norm of the gradient, of the derivative along a line per unit of length, most iterations."""
+    """When to stop: norm of the gradient, derivative along a line per unit of length, and most iterations."""
 
     smallest: Any
     flat: Any
@@ -36,20 +37,20 @@ class Limits(NamedTuple):
     ls_iterations: int
 
     def times(self, inertia: jax.Array | None) -> Limits:
-        """These for a world's own mean inertia (), which is missing from them; as they are for the model's."""
+        """The limits multiplied by a per-world mean inertia (), or unchanged if `inertia` is None."""
         if inertia is None:
             return self
         return self._replace(smallest=self.smallest * inertia, flat=self.flat * inertia)
 
 
 def limits_of(m: Any, eps: float) -> Limits:
-    """Limits from the options of a model, for numbers with rounding unit `eps`."""
+    """Limits from the options of a model; `eps` is the rounding unit of the numbers."""
     smallest = max(float(m.opt_tolerance), eps) * mean_inertia(m)[0] * max(1, m.nv)
     return Limits(smallest, smallest * float(m.opt_ls_tolerance), int(m.opt_iterations), int(m.opt_ls_iterations))
 
 
 def mean_inertia(m: Any) -> tuple[float, jax.Array | None]:
-    """The model's mean inertia, or 1 where the world's own is the second; it has no derivative."""
+    """The model's mean inertia and None, or 1 and a per-world mean inertia () without derivative."""
     if own(m.stat_meaninertia):
         return 1.0, jax.lax.stop_gradient(m.stat_meaninertia)
     return float(m.stat_meaninertia), None
@@ -64,7 +65,7 @@ def solved_by(
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Acceleration, row forces and constraint forces by a primal method.
 
-    Differentiable in all but the warm start and qLD, through the optimality condition.
+    Differentiable in all arguments except the warm start and qLD, through the optimality condition.
     """
     if problem.D.shape[0] == 0:
         return qacc_smooth, problem.D, jnp.zeros_like(qacc_smooth)
@@ -133,7 +134,7 @@ def hessian_factor(law: RowLaw, problem: Problem, a: jax.Array) -> jax.Array:
 
 
 def noise(problem: Problem, a: jax.Array) -> jax.Array:
-    """Size of the cost below which a decrease of it is rounding."""
+    """A decrease of the cost below this is rounding."""
     eps = float(jnp.finfo(a.dtype).eps)
     return 100.0 * eps**2 * (jnp.abs(dot(a, matmul(problem.M, a))) + jnp.abs(dot(a, problem.smooth)))
 
@@ -147,7 +148,7 @@ class _Search(NamedTuple):
 
 
 def step_length(law: RowLaw, limits: Limits, problem: Problem, a: jax.Array, step: jax.Array) -> jax.Array:
-    """Exact minimiser alpha () of the cost at a + alpha step: Newton on the increasing derivative, in a bracket."""
+    """Exact minimiser alpha () of the cost at a + alpha step: Newton on the derivative, safeguarded by a bracket."""
     eps = float(jnp.finfo(a.dtype).eps)
     slope = dot(step, matmul(problem.M, a) - problem.smooth)
     curvature = dot(step, matmul(problem.M, step))

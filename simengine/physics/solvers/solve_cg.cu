@@ -1,7 +1,8 @@
-// Non-linear conjugate gradients on the primal problem (primal.cuh) with rows of every type, preconditioned by inv(M):
-// W. Hager and H. Zhang, SIAM J. Optim. 16 (2005), (1.6), with g the gradient, P = inv(M) and d the search direction,
+// Non-linear conjugate gradients on the primal problem (primal.cuh) with rows of every type, preconditioned by inv(M).
+// The direction is that of W. Hager and H. Zhang, SIAM J. Optim. 16 (2005), (1.6), with the gradient g, P = inv(M) and
+// the previous search direction d:
 //
-//   beta = (y' P g - 2 (y' P y) (d' g) / (d' y)) / (d' y)        y = g - g before
+//   beta = (y' P g - 2 (y' P y) (d' g) / (d' y)) / (d' y)        y = g - previous g
 
 DEVICE void solve_cg(const Model& m, const int* nefc, const real* qM, const real* qfrc_smooth,
                      const real* qacc_smooth, const real* qacc_warmstart, const real* efc_J, const real* efc_D,
@@ -21,14 +22,14 @@ DEVICE void solve_cg(const Model& m, const int* nefc, const real* qM, const real
   const real smallest = divide_(max_(m.opt_tolerance()[0], REAL_EPS), scale);
   SymRows M;
   sym_load(&M, qM, nv);
-  // (1) start from the better of the last acceleration and the smooth one
+  // (1) start from qacc_warmstart or qacc_smooth, whichever costs less
   primal_start(m, rows, M, qfrc_smooth, qacc_smooth, qacc_warmstart, p, search, efc_jv);
   LANE_FOR(i, m.nvp()) search[i] = 0;
   LANE_FOR(r, rows.n) efc_jv[r] = 0;
   DOF_FOR(i, nv) gradient[i] = 0;
   int iteration = 0;
   bool done = false;
-  // (6) until done
+  // (6) stop at the optimum, or after the most iterations
   while (!done) {
     lane_sync();
     // (2) forces, gradient, and its change
@@ -47,7 +48,7 @@ DEVICE void solve_cg(const Model& m, const int* nefc, const real* qM, const real
     if (lane_sum(norm2) < smallest * smallest || iteration == m.opt_iterations()) break;
     lane_sync();
     chol_solve(scaled, qLD, nv);
-    // (3) direction: steepest descent first, and again where the conjugate one climbs
+    // (3) direction: steepest descent at first, and wherever the conjugate direction is not one of descent
     real yPg = 0, yPy = 0, dg = 0, dy = 0, gPg = 0;
     DOF_FOR(i, nv) {
       yPg = fma_(change[i], scaled[i], yPg);
@@ -67,10 +68,10 @@ DEVICE void solve_cg(const Model& m, const int* nefc, const real* qM, const real
     DOF_FOR(i, nv) search[i] = fma_(beta, search[i], -scaled[i]);
     lane_sync();
     const real noise = primal_noise(m, p, qfrc_smooth);
-    // (4) exact step along it
+    // (4) exact line search
     const real moved2 = primal_step(m, rows, M, qfrc_smooth, p, search, Mv, efc_jv, smallest);
     ++iteration;
-    // (5) as near to the optimum as rounding allows
+    // (5) is the point as near to the optimum as rounding allows?
     done = gPg <= noise || moved2 <= REAL_EPS * REAL_EPS;
   }
   lane_sync();

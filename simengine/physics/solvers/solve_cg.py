@@ -1,4 +1,4 @@
-"""Conjugate gradients for the constraint forces of rows of every type."""
+"""Non-linear conjugate gradients for the constraint forces, with rows of every type."""
 
 from simengine.physics.solvers.solve_newton_general import PRIMAL_READS
 from simengine.physics.stage import Stage

@@ -1,7 +1,7 @@
 """Non-linear conjugate gradients for the constrained acceleration in JAX, for one world and rows of every type.
 
-The problem is that of `primal_jax.py`, preconditioned by P = inv(M); the direction is that of W. Hager and H.
-Zhang, SIAM J. Optim. 16 (2005), (1.6), with g the gradient, y its change and d the direction before:
+The problem is that of `primal_jax.py`, preconditioned by P = inv(M). The direction is that of W. Hager and H. Zhang,
+SIAM J. Optim. 16 (2005), (1.6), with the gradient g, its change y and the previous direction d:
 beta = (y' P g - 2 (y' P y) (d' g) / (d' y)) / (d' y).
 """
 
@@ -29,9 +29,9 @@ def solve_cg(
     efc_D: jax.Array,
     efc_aref: jax.Array,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Constrained acceleration and constraint forces; arguments and results as of `solve_newton_general`."""
+    """Constrained acceleration and constraint forces; arguments and results are those of `solve_newton_general`."""
     problem = Problem(qM, qfrc_smooth, efc_J, jnp.where(efc_active, efc_D, 0.0), efc_aref)
-    # (1) start from the better of the last acceleration and the smooth one; (7) forces
+    # (1) start from qacc_warmstart or qacc_smooth, whichever costs less; (7) forces
     return solved_by(_minimize, m, problem, qLD, qacc_smooth, qacc_warmstart)
 
 
@@ -53,22 +53,22 @@ def _minimize(law: RowLaw, limits: Limits, problem: Problem, qLD: jax.Array, sta
         gradient = -descent(law, problem, a)
         scaled = jax.scipy.linalg.cho_solve((qLD, True), gradient)
         y, Py = gradient - state.gradient, scaled - state.scaled
-        # (3) direction: steepest descent first, and again where the conjugate one climbs
+        # (3) direction: steepest descent at first, and wherever the conjugate direction is not one of descent
         dy, dg, gPg = dot(d, y), dot(d, gradient), dot(gradient, scaled)
         usable = (state.iteration > 0) & (dy > 0)
         safe = jnp.where(usable, dy, 1.0)
         beta = jnp.maximum(0.0, (dot(y, scaled) - 2.0 * dot(y, Py) * dg / safe) / safe)
         beta = jnp.where(usable & (beta * dg < gPg), beta, 0.0)
         search = beta * d - scaled
-        # (4) exact step along it
+        # (4) exact line search
         moved = step_length(law, limits, problem, a, search) * search
-        # (5) as near to the optimum as rounding allows
+        # (5) is the point as near to the optimum as rounding allows?
         there = dot(gradient, gradient) < limits.smallest**2
         near = (gPg <= noise(problem, a)) | (dot(moved, moved) <= eps**2 * dot(a, a))
         following = jnp.where(there, a, a + moved)
         return _State(following, gradient, scaled, search, state.iteration + 1, there | near)
 
-    # (6) until done
+    # (6) stop at the optimum, or after the most iterations
     zero = jnp.zeros_like(start)
     first = _State(start, zero, zero, zero, jnp.zeros((), jnp.int32), jnp.zeros((), bool))
     return jax.lax.while_loop(lambda s: ~s.done & (s.iteration < limits.iterations), iterate, first).qacc

@@ -1,5 +1,5 @@
-// Newton's method on the primal problem (primal.cuh) with rows of every type. The Hessian is M + J' W J, W the second
-// derivatives of the rows' cost: a diagonal but for the blocks of elliptic cones.
+// Newton's method on the primal problem (primal.cuh) with rows of every type. The Hessian is M + J' W J, where W are
+// the second derivatives of the rows' cost: a diagonal matrix, except for the blocks of elliptic cones.
 
 // Column i of W J at row r.
 DEVICE real weighted_entry(const Model& m, const Rows& rows, int r, const real* weight, int i) {
@@ -12,7 +12,8 @@ DEVICE real weighted_entry(const Model& m, const Rows& rows, int r, const real* 
   return sum;
 }
 
-// solve_weighted where M is in memory. Structures come by value: those whose address is given away stay in memory.
+// solve_weighted for M in memory. It takes structures by value, because the compiler does not put a structure in
+// registers whose address is taken.
 DEVICE_CALL void solve_weighted_by_loops(const Model m, const Rows rows, real* x, const real* M, const real* weight,
                                          const real* b, real* H) {
   const int n = m.nv(), stride = m.nvp();
@@ -40,7 +41,7 @@ DEVICE_CALL void solve_weighted_by_loops(const Model m, const Rows rows, real* x
   mem_solve(x, H, n);
 }
 
-// x = (M + J' W J)^-1 b; H is n x n scratch for the form that loops over memory.
+// x = (M + J' W J)^-1 b; H is n x n scratch for matrices in memory.
 DEVICE void solve_weighted(const Model& m, const Rows& rows, real* x, const SymRows& M, const real* weight,
                            const real* b, real* H) {
 #if SIMENGINE_GPU && LANES <= 32
@@ -95,16 +96,16 @@ DEVICE void solve_newton_general(const Model& m, const int* nefc, const real* qM
   sym_load(&M, qM, nv);
   sym_set_aside(&M);
   LANE_FOR(i, MAX_CONE_ROWS * rows.n) efc_weight[i] = 0;
-  // (1) start from the better of the last acceleration and the smooth one
+  // (1) start from qacc_warmstart or qacc_smooth, whichever costs less
   primal_start(m, rows, M, qfrc_smooth, qacc_smooth, qacc_warmstart, p, search, efc_jv);
   LANE_FOR(i, m.nvp()) search[i] = 0;
   LANE_FOR(r, rows.n) efc_jv[r] = 0;
   int iteration = 0;
   bool done = false;
-  // (6) until done
+  // (6) stop at the optimum, or after the most iterations
   while (!done && iteration < m.opt_iterations()) {
     lane_sync();
-    // (2) forces and minus the gradient
+    // (2) constraint forces, and minus the gradient
     rows_cost(m, rows, efc_jar, efc_force, efc_weight);
     DOF_FOR(i, nv) Mv[i] = qfrc_smooth[i] - Ma[i];
     lane_sync();
@@ -117,10 +118,10 @@ DEVICE void solve_newton_general(const Model& m, const int* nefc, const real* qM
     solve_weighted(m, rows, search, M, efc_weight, descent, hessian);
     DOF_FOR(i, nv) decrement = fma_(descent[i], search[i], decrement);
     const real noise = primal_noise(m, p, qfrc_smooth);
-    // (4) exact step along it
+    // (4) exact line search
     const real moved2 = primal_step(m, rows, M, qfrc_smooth, p, search, Mv, efc_jv, smallest);
     ++iteration;
-    // (5) at the optimum, or as near as rounding allows
+    // (5) is the point as near to the optimum as rounding allows?
     done = lane_sum(decrement) <= noise || moved2 <= REAL_EPS * REAL_EPS;
   }
   lane_sync();

@@ -1,4 +1,4 @@
-"""Newton's method for the constraint forces of rows of every type."""
+"""Newton's method for the constraint forces, with rows of every type."""
 
 from simengine.physics.stage import Form, Stage
 
@@ -6,7 +6,7 @@ PRIMAL_READS = (
     *("nefc", "qM", "qfrc_smooth", "qacc_smooth", "qacc_warmstart", "efc_J", "efc_D", "efc_aref"),
     *("efc_type", "efc_id", "efc_frictionloss", "contact_efc_address", "contact_cand"),
 )
-"""What a primal solver needs of rows of every type."""
+"""Fields that a primal solver reads of rows of every type."""
 
 SOLVE_NEWTON_GENERAL = Stage(
     name="solve_newton_general",

@@ -1,6 +1,6 @@
 """Newton's method for the constrained acceleration in JAX, for one world and rows of every type.
 
-The problem is that of `primal_jax.py`; its Hessian is M + J' W J, W the second derivatives of the rows' cost.
+The problem is that of `primal_jax.py`. Its Hessian is M + J' W J, where W are the second derivatives of the rows' cost.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def solve_newton_general(
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Constrained acceleration and constraint forces.
 
-    Differentiable in every argument but qLD and the warm start, through the optimality condition.
+    Differentiable in all arguments except qLD and the warm start, through the optimality condition.
 
     Args: qM, qLD (nv, nv) the inertia matrix and its lower Cholesky factor, qfrc_smooth, qacc_smooth, qacc_warmstart
         (nv,), efc_active (nefc_max,) bool, efc_J (nefc_max, nv), efc_D, efc_aref (nefc_max,).
     Returns: qacc (nv,) [m/s^2, rad/s^2], efc_force (nefc_max,) [N, N m], qfrc_constraint (nv,) [N, N m].
     """
     problem = Problem(qM, qfrc_smooth, efc_J, jnp.where(efc_active, efc_D, 0.0), efc_aref)
-    # (1) start from the better of the last acceleration and the smooth one; (7) forces
+    # (1) start from qacc_warmstart or qacc_smooth, whichever costs less; (7) forces
     return solved_by(_minimize, m, problem, qLD, qacc_smooth, qacc_warmstart)
 
 
@@ -53,16 +53,16 @@ def _minimize(law: RowLaw, limits: Limits, problem: Problem, qLD: jax.Array, sta
         a = state.qacc
         # (2) minus the gradient
         down = descent(law, problem, a)
-        # (3) Newton direction; rounding may leave stiff rows no Hessian that can be factored
+        # (3) Newton direction; with stiff rows, rounding may make the Hessian impossible to factor
         step = jax.scipy.linalg.cho_solve((hessian_factor(law, problem, a), True), down)
         step = jnp.where(jnp.isfinite(step).all(), step, jax.scipy.linalg.cho_solve((qLD, True), down))
-        # (4) exact step along it
+        # (4) exact line search
         moved = step_length(law, limits, problem, a, step) * step
-        # (5) at the optimum, or as near as rounding allows
+        # (5) is the point as near to the optimum as rounding allows?
         there = dot(down, down) < limits.smallest**2
         near = (dot(down, step) <= noise(problem, a)) | (dot(moved, moved) <= eps**2 * dot(a, a))
         return _State(jnp.where(there, a, a + moved), state.iteration + 1, there | near)
 
-    # (6) until done
+    # (6) stop at the optimum, or after the most iterations
     first = _State(start, jnp.zeros((), jnp.int32), jnp.zeros((), bool))
     return jax.lax.while_loop(lambda s: ~s.done & (s.iteration < limits.iterations), iterate, first).qacc

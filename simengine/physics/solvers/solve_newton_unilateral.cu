@@ -1,16 +1,17 @@
-// Newton's method on the convex problem of MuJoCo documentation, "Computation", "Constraint solver":
+// Newton's method for unilateral rows, which only push (MuJoCo documentation, "Computation", "Constraint solver",
+// "Primal problem"):
 //
 //   minimise over a   1/2 (a - a0)' M (a - a0) + sum over rows of 1/2 D (J a - aref)^2 where J a < aref
 //
 //   a  qacc          a0  qacc_smooth      M  qM        J, D, aref  efc_J, efc_D, efc_aref
 //
-// The cost is piecewise quadratic, so a full step that leaves the set of active rows as it was ends at the optimum.
+// The cost is piecewise quadratic, so a full step that does not change the set of active rows ends at the optimum.
 
 struct LineDerivative {
   real first, second;
 };
 
-// Derivatives of the cost along the search direction at step alpha.
+// Derivatives of the cost along the search direction, at step length alpha.
 DEVICE LineDerivative line_derivative(int nefc, const real* D, const real* jar, const real* jv, real linear,
                                       real quadratic, real alpha) {
   LineDerivative d = {0, 0};
@@ -27,14 +28,15 @@ DEVICE LineDerivative line_derivative(int nefc, const real* D, const real* jar, 
   return d;
 }
 
-// Does a full step leave every row as active or idle as it was?
+// Does a full step leave the set of active rows unchanged?
 DEVICE bool same_rows(int nefc, const real* jar, const real* jv) {
   int flips = 0;
   LANE_FOR(r, nefc) flips |= (jar[r] + jv[r] < 0) != (jar[r] < 0);
   return !lane_any(flips);
 }
 
-// Exact minimiser along a line: Newton on the increasing piecewise linear derivative, kept inside a bracket.
+// Exact minimiser along a line: Newton's method on the derivative, which is increasing and piecewise linear,
+// safeguarded by a bracket.
 DEVICE real line_search(const Model& m, int nefc, const real* D, const real* jar, const real* jv, real linear,
                         real quadratic, real tolerance) {
   real low = 0, high = -1, alpha = 1;
@@ -59,7 +61,7 @@ DEVICE void residual(const Model& m, int nefc, const real* J, const real* aref, 
   LANE_FOR(r, nefc) out[r] = row_dot(J, r, m.nvp(), a) - aref[r];
 }
 
-// Twice the cost of a point, given M a and its residual.
+// Twice the cost of a point, given M a and the residual of each row.
 DEVICE real twice_cost(int nv, int nefc, const real* Ma, const real* qfrc_smooth, const real* a, const real* a0,
                        const real* D, const real* jar) {
   real x = 0;
@@ -68,8 +70,7 @@ DEVICE real twice_cost(int nv, int nefc, const real* Ma, const real* qfrc_smooth
   return lane_sum(x);
 }
 
-// (1) start from the better of the last acceleration and the smooth one; leaves the point, M times it, and its
-// residual.
+// (1) start from qacc_warmstart or qacc_smooth, whichever costs less; sets the point, M times it, and the residuals.
 DEVICE void warm_start(const Model& m, int nefc, const SymRows& M, const real* qfrc_smooth, const real* qacc_smooth,
                        const real* qacc_warmstart, const real* efc_J, const real* efc_D, const real* efc_aref,
                        real* point, real* Ma, real* jar, real* other, real* other_jar) {
@@ -120,7 +121,7 @@ DEVICE void solve_newton_unilateral(const Model& m, const int* nefc, const real*
   lane_sync();
   int iteration = 0;
   bool done = false;
-  // (6) until done
+  // (6) stop at the optimum, or after the most iterations
   while (!done && iteration < m.opt_iterations()) {
     // (2) minus the gradient, and (3) the Newton direction
     DOF_FOR(i, nv) Mv[i] = qfrc_smooth[i] - Ma[i];
@@ -131,7 +132,7 @@ DEVICE void solve_newton_unilateral(const Model& m, const int* nefc, const real*
     LANE_FOR(r, n) efc_jv[r] = row_dot(efc_J, r, stride, search);
     sym_mul(M, search, Mv, nv);
     lane_sync();
-    // (4) exact step along it; a full one wherever the rows stay as they are
+    // (4) exact line search; a full step if it does not change the set of active rows
     real linear = 0, quadratic = 0, length2 = 0, size2 = 0;
     DOF_FOR(i, nv) {
       linear = fma_(search[i], Ma[i] - qfrc_smooth[i], linear);
@@ -156,7 +157,7 @@ DEVICE void solve_newton_unilateral(const Model& m, const int* nefc, const real*
     LANE_FOR(r, n) efc_jar[r] = fma_(alpha, efc_jv[r], efc_jar[r]);
     lane_sync();
     ++iteration;
-    // (5) at the optimum, or as near as rounding allows
+    // (5) is the point as near to the optimum as rounding allows?
     done = done || alpha * alpha * length2 <= REAL_EPS * REAL_EPS * size2;
   }
   // (7) forces

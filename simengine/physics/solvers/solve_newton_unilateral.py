@@ -1,4 +1,4 @@
-"""Newton's method for rows that only push: limits, frictionless contacts and small pyramidal friction cones."""
+"""Newton's method for rows that only push: limits, frictionless contacts, and pyramids of dimension 3."""
 
 from simengine.physics.stage import Stage
 

@@ -4,12 +4,13 @@ qacc is the minimiser of the strictly convex, piecewise quadratic
 
     c(a) = 1/2 (a - a_s)' M (a - a_s) + 1/2 sum_i D_i min(0, J_i a - aref_i)^2        a_s = qacc_smooth
 
-(MuJoCo, chapter "Computation", section "Primal problem", with pyramidal cones and limits only). Its derivatives are
+(MuJoCo documentation, chapter "Computation", section "Constraint solver", "Primal problem", with pyramidal cones and
+limits only). Its derivatives are
 
     g(a) = M a - qfrc_smooth - J' f      f = -D min(0, J a - aref)      H(a) = M + J_on' D_on J_on
 
-where "on" are the rows with J a < aref. As long as a step changes no row's side it is exact, so the iteration ends at
-the optimum, to rounding, once the set of rows that are on repeats.
+where "on" are the active rows, those with J a < aref. A step that does not change the set of active rows is exact, so
+the iteration ends at the optimum, up to rounding, once that set repeats.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from simengine.physics.solvers.primal_jax import mean_inertia
 class Limits(NamedTuple):
     """When to stop: MuJoCo's opt.tolerance and scale 1 / (meaninertia nv), and the most iterations of both loops.
 
-    A world's own mean inertia is missing from the scale.
+    The scale does not contain the mean inertia if that is a per-world parameter.
     """
 
     tolerance: float
@@ -49,7 +50,7 @@ def solve_newton_unilateral(
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Constrained acceleration and constraint forces.
 
-    Differentiable in every argument but the warm start, through the optimality condition.
+    Differentiable in all arguments except the warm start, through the optimality condition.
 
     Args: qM (nv, nv), qfrc_smooth, qacc_smooth, qacc_warmstart (nv,), efc_active (nefc_max,) bool, efc_J
         (nefc_max, nv), efc_D, efc_aref (nefc_max,).
@@ -59,7 +60,7 @@ def solve_newton_unilateral(
         return qacc_smooth, efc_D, jnp.zeros_like(qfrc_smooth)
     efc_D = jnp.where(efc_active, efc_D, 0.0)
 
-    # (1) start from the better of the warm start and the unconstrained acceleration
+    # (1) start from qacc_warmstart or qacc_smooth, whichever costs less
     start = qacc_smooth
     if m.opt_warmstart:
         cost = partial(_cost, qM, qfrc_smooth, qacc_smooth, efc_J, efc_D, efc_aref)
@@ -78,7 +79,7 @@ def solve_newton_unilateral(
 
 
 def row_force(D: jax.Array, jar: jax.Array) -> jax.Array:
-    """Forces (nefc_max,) of rows at J qacc - aref (nefc_max,)."""
+    """Forces (nefc_max,) of the rows at residuals jar = J qacc - aref (nefc_max,)."""
     return D * jnp.maximum(-jar, 0.0)
 
 
@@ -111,13 +112,13 @@ def _minimize(
     start: jax.Array,
     inertia: jax.Array | None,
 ) -> jax.Array:
-    """Minimiser (nv,) of the cost, from `start` (nv,); `inertia` () is the mean one of a world that has its own."""
+    """Minimiser (nv,) of the cost, from `start` (nv,); `inertia` () is the mean inertia if that is per-world."""
     eps = float(jnp.finfo(qM.dtype).eps)
     scale = limits.scale if inertia is None else limits.scale / inertia
 
     def iterate(state: _State) -> _State:
         a = state.qacc
-        # (2) rows that are on, their forces, the gradient
+        # (2) active rows, their forces, and the gradient
         jar = matmul(J, a) - aref
         on = jar < 0
         weight = jnp.where(on, D, 0.0)
@@ -128,19 +129,19 @@ def _minimize(
         # (3) Newton direction
         step = -jax.scipy.linalg.cho_solve((_factor(qM, J, weight), True), grad)
 
-        # (4) exact line search along it
+        # (4) exact line search
         jstep = matmul(J, step)
         alpha, repeats = _line_search(limits, dot(step, residual), dot(step, matmul(qM, step)), D, jar, jstep)
 
-        # (5) done when the set of rows repeats, or when the step or the gradient was within tolerance;
-        # decrements below the rounding of the gradient mean nothing
+        # (5) done when the set of active rows repeats, or when the step or the gradient is within tolerance; a
+        # decrement below the rounding of the gradient counts as zero
         decrement = -dot(grad, step)
         noise = (10.0 * eps) ** 2 * (jnp.abs(dot(a, inertial)) + jnp.abs(dot(a, qfrc_smooth)))
         small = 0.5 * scale * decrement < limits.tolerance
         flat = scale**2 * dot(grad, grad) < limits.tolerance**2
         return _State(a + alpha * step, state.iteration + 1, repeats | small | flat | (decrement < noise))
 
-    # (6) until done
+    # (6) stop at the optimum, or after the most iterations
     first = _State(start, jnp.zeros((), jnp.int32), jnp.zeros((), bool))
     return jax.lax.while_loop(lambda s: ~s.done & (s.iteration < limits.iterations), iterate, first).qacc
 
@@ -157,12 +158,12 @@ class _Search(NamedTuple):
 def _line_search(
     limits: Limits, slope: jax.Array, curvature: jax.Array, D: jax.Array, jar: jax.Array, jstep: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Exact minimiser alpha of the cost along the step, and whether the full step changes no row's side.
+    """Exact minimiser alpha of the cost along the step, and whether the full step leaves the active rows unchanged.
 
-    The derivative in alpha is increasing and piecewise linear; Newton's method on it ends when two iterates lie on one
-    piece, and a bracket guards it. The full step is the first iterate.
+    The derivative with respect to alpha is increasing and piecewise linear. Newton's method on it ends when two
+    iterates lie on one piece, and a bracket safeguards it. The full step is the first iterate.
 
-    Args: slope, curvature: of the inertial part at alpha = 0; jar, jstep (nefc_max,): J a - aref and its rate.
+    Args: slope, curvature: of the inertial cost at alpha = 0; jar, jstep (nefc_max,): J a - aref, and J times the step.
     """
     eps = float(jnp.finfo(jar.dtype).eps)
 

@@ -1,9 +1,9 @@
-// Projected Gauss-Seidel for a whole world, its islands one after another; see pgs.cuh.
+// Projected Gauss-Seidel for a whole world, one island after another; see pgs.cuh.
 
 DEVICE int lower(int a, int b) { return a < b ? a : b; }
 
-// (1) rows by island: rows that share a kinematic tree, directly or through others, are solved together and apart from
-// the rest, as MuJoCo does. `tree` receives each tree's island.
+// (1) sort the rows by island. As in MuJoCo, rows that share a kinematic tree, directly or through other rows, form an
+// island and are solved separately from the rest. `tree` receives each tree's island.
 DEVICE void find_islands(const Model& m, const Rows& rows, int* efc_island, int* efc_order, int* tree) {
   const int nv = m.nv(), n = rows.n, stride = m.nvp();
   LANE_FOR(t, m.ntree()) tree[t] = t;
@@ -63,9 +63,9 @@ DEVICE void solve_pgs(const Model& m, const int* nefc, const real* qM, const rea
   const DenseDual d = {{nv, m.nvp()}, rows, efc_Y, efc_b, efc_diagAR, efc_weight, efc_before, efc_force, z};
   int* island_of = reinterpret_cast<int*>(tree);
   find_islands(m, rows, efc_island, efc_order, island_of);
-  // (2) whitened Jacobian and residual without forces
+  // (2) whitened Jacobian, and residual without forces
   whiten(m, rows, qLD, qacc_smooth, efc_Y, efc_b, efc_diagAR, efc_weight);
-  // (3) forces of the last acceleration, or none if those cost less
+  // (3) warm start: the forces at the last acceleration, or zero if that costs less
   real cost = warm_force(m, d, efc_order, n, qacc_warmstart);
   LANE_FOR(r, n) cost += force_cost(d, r);
   const bool none = lane_sum(cost) > 0;
@@ -75,7 +75,7 @@ DEVICE void solve_pgs(const Model& m, const int* nefc, const real* qM, const rea
     efc_before[r] = efc_force[r];
   }
   lane_sync();
-  // the iterations: (4) extrapolation, (5) a sweep, (6) momentum, (7) termination
+  // each iteration: (4) extrapolation, (5) a sweep, (6) momentum, (7) termination
   int most = 0;
   ROLLED for (int begin = 0, end; begin < n; begin = end) {
     const int island = efc_island[efc_order[begin]];
@@ -86,7 +86,7 @@ DEVICE void solve_pgs(const Model& m, const int* nefc, const real* qM, const rea
     const int number = descend(m, d, end - begin, efc_order + begin, lane_sum(trace), reinterpret_cast<int*>(draw));
     most = number > most ? number : most;
   }
-  // (8) acceleration of the forces
+  // (8) acceleration due to the forces
   accelerate(m, d, qLD, qacc_smooth, qacc, qfrc_constraint);
   LANE_FOR(i, 1) solver_niter[0] = most;
   lane_sync();

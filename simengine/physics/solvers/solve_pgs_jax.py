@@ -1,12 +1,13 @@
 """Projected Gauss-Seidel for the constraint forces in JAX, for one world.
 
-The forces minimise 1/2 f' (A + R) f + f' b, with A = J inv(M) J', R = 1 / D and b = J qacc_smooth - aref (MuJoCo,
-chapter "Computation", section "Dual problem"): free for equalities, within the loss for friction, in its cone for an
-elliptic contact, else not negative. Such a contact counts as one row in what follows, as the first of its rows.
-With M = L L' and Y = J inv(L') it is A = Y Y', and z = Y' f is carried along. Row order, momentum and termination are
-MuJoCo's, since its iterations seldom converge: every sweep takes the rows in another random order, from a point
-extrapolated along the latest change, until the extrapolation turns out to have gone against the descent (B. O'Donoghue
-and E. Candes, Found. Comput. Math. 15 (2015), gradient restart).
+The forces minimise 1/2 f' (A + R) f + f' b, with A = J inv(M) J', R = 1 / D and b = J qacc_smooth - aref (MuJoCo
+documentation, chapter "Computation", section "Constraint solver", "Dual problem"). f is free for equalities, bounded by
+the loss for friction loss, in its cone for an elliptic contact, and not negative otherwise. Below, an elliptic contact
+counts as one row: the first of its rows. With M = L L' and Y = J inv(L'), A is Y Y', and z = Y' f is updated with every
+change of f. The iterations seldom converge, so their result depends on the row order, the momentum and the termination,
+all of which are MuJoCo's. Every sweep visits the rows in another random order, from a point extrapolated along the
+latest change; the momentum restarts when the extrapolation has gone against the descent (B. O'Donoghue and E. Candes,
+Found. Comput. Math. 15 (2015), gradient restart).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class _Limits(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """The dual problem: rows (n, ...), the trace of the inertia of each one's island (n,)."""
+    """The dual problem: rows (n, ...), and for each row the trace (n,) of its island's inertia matrix."""
 
     Y: jax.Array
     b: jax.Array
@@ -56,7 +57,7 @@ def solve_pgs(
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Constrained acceleration and constraint forces.
 
-    Differentiable in every argument but the warm start: derivatives are those of the problem's optimum, which the
+    Differentiable in all arguments except the warm start. The derivatives are those of the problem's optimum, which the
     iterations approach.
 
     Args: qM, qLD (nv, nv) the inertia matrix and its lower Cholesky factor, qfrc_smooth, qacc_smooth, qacc_warmstart
@@ -72,7 +73,7 @@ def solve_pgs(
     warm = jax.lax.stop_gradient(warm)
     efc_force = _solution(limits, law, qM, qfrc_smooth, efc_J, efc_D, efc_aref, qLD, qacc_smooth, warm)
 
-    # (8) acceleration of the forces
+    # (8) acceleration due to the forces
     qfrc_constraint = matmul(efc_force, efc_J)
     return qacc_smooth + jax.scipy.linalg.cho_solve((qLD, True), qfrc_constraint), efc_force, qfrc_constraint
 
@@ -92,20 +93,20 @@ def _solution(
 ) -> jax.Array:
     """Forces (nefc_max,) after the iterations from `warm` (nefc_max,)."""
     active = D > 0
-    # (1) rows that share a kinematic tree, directly or through others, are solved together and apart from the rest
+    # (1) rows that share a kinematic tree, directly or through other rows, form an island
     island, trace = row_islands(law, limits.tree, qM, J, active)
 
-    # (2) whitened Jacobian and residual without forces
+    # (2) whitened Jacobian, and residual without forces
     R = jnp.where(active, 1.0 / jnp.where(active, D, 1.0), 0.0)
     Y = jax.lax.linalg.triangular_solve(qLD, J.T, left_side=True, lower=True).T
     rows = _Rows(Y, matmul(J, qacc_smooth) - aref, R, trace)
 
-    # (3) forces of the last acceleration, or none if those cost less
+    # (3) warm start: the forces at the last acceleration, or zero if that costs less
     z = matmul(warm, Y)
     cost = dot(warm, rows.b + 0.5 * R * warm) + 0.5 * dot(z, z)
     force = jnp.where(cost > 0, 0.0, warm)
 
-    # islands one after another, rows that do not exist behind all others
+    # one island after another; rows that do not exist come last
     taken = active & (law.dim > 0)
     order = jnp.lexsort([island, ~taken]).astype(jnp.int32)
     number = taken.sum(dtype=jnp.int32)
@@ -140,14 +141,14 @@ def _descend(
 
     def iterate(state: _Descent) -> _Descent:
         order, random = pcg.shuffle(state.order, begin, count, state.random)
-        # (4) extrapolate, within the bounds; only rows of this island differ from their force before
+        # (4) extrapolate, and clamp to the bounds; only rows of this island have changed since the last sweep
         k = jnp.maximum(state.since_restart - 1, 0).astype(force.dtype)
         ahead = law.confined(state.force + k / (k + 3.0) * (state.force - state.before))
         ahead = jnp.where(k > 0, ahead, state.force)
         after, improvement, against = _sweep(law, rows, order, begin, count, ahead, state.force)
-        # (6) momentum grows until it hurts
+        # (6) the momentum grows until the extrapolation goes against the descent
         since_restart = jnp.where(against > 0, 0, state.since_restart + 1)
-        # (7) until the cost hardly falls, or falls by rounding alone
+        # (7) stop when the decrease of the cost is below the tolerance, or is rounding alone
         total = state.total + jnp.abs(improvement)
         done = improvement < jnp.maximum(tolerance, noise * total)
         return _Descent(after, state.force, order, random, since_restart, state.iteration + 1, total, done)
@@ -167,9 +168,10 @@ def _sweep(
     force: jax.Array,
     before: jax.Array,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """One sweep from `force` (n,), itself extrapolated from `before`.
+    """One sweep from `force` (n,), which was extrapolated from `before` (n,).
 
-    Returns: forces (n,), the decrease of the cost, and how much the extrapolation went against the descent.
+    Returns: forces (n,), the decrease of the cost, and a product that is positive if the extrapolation went against the
+        descent.
     """
     low, high = (const(bound, force) for bound in law.bounds)
     friction, dim, place = (
@@ -178,7 +180,7 @@ def _sweep(
         jnp.arange(law.most, dtype=jnp.int32),
     )
 
-    # (5) each force becomes the best one while the others stay
+    # (5) each force becomes its optimum while the others stay fixed
     def visit(k: jax.Array, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         force, z, improvement, against = carry
         r = order[k]
@@ -202,7 +204,7 @@ def _sweep(
 
 @_solution.defjvp
 def _solution_jvp(limits: _Limits, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[jax.Array, jax.Array]:
-    """Implicit differentiation at the acceleration that the forces give, as if it were the optimum's."""
+    """Implicit differentiation at the acceleration due to the forces, as if it were the optimum."""
     force = _solution(limits, *primals)
     law, _, _, J, D, aref, qLD, qacc_smooth, _ = primals
     qacc = qacc_smooth + jax.scipy.linalg.cho_solve((qLD, True), matmul(force, J))

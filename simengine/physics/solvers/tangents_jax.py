@@ -1,4 +1,4 @@
-"""The tangential force of an elliptic contact that is best for a quadratic cost, as MuJoCo finds it, in JAX."""
+"""The optimal friction forces of an elliptic contact for a quadratic cost, by MuJoCo's iteration, in JAX."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ITERATIONS = 20
 LEAST_PIVOT = 1e-10
 
 _Before = tuple[jax.Array, jax.Array]
-"""Slip and force (n,) before, scaled by friction."""
+"""Slip and previous force (n,), scaled by friction."""
 
 
 def best_tangents(
@@ -19,13 +19,13 @@ def best_tangents(
 ) -> jax.Array:
     """Force x (n,) that minimises 1/2 (x - old)' A (x - old) + (x - old)' slip over a cone of radius > 0.
 
-    The cone is sum (x_i / friction_i)^2 <= radius^2. With x_i = friction_i y_i it is
-    (A + lambda) (y - old) = -slip - lambda old, where lambda >= 0 is the root of |y| = radius. As in MuJoCo, Newton on
-    |y|^2 has 20 iterations, which are too few where friction about the tangents is small, and a matrix with small
-    pivots, or with pivots that are rounding alone, gives no force. Differentiable where 20 iterations suffice.
+    The cone is sum (x_i / friction_i)^2 <= radius^2. With x_i = friction_i y_i and A, slip and old scaled to match,
+    (A + lambda) (y - old) = -slip - lambda old, where lambda >= 0 is the root of |y| = radius. As in MuJoCo, Newton's
+    method on |y|^2 has 20 iterations, which are too few where a friction coefficient is small. A matrix whose pivots
+    are small or mere rounding gives no force. Differentiable where 20 iterations suffice.
 
-    Args: A (n, n), slip, old, friction (n,); `number` () of the first rows are real, the others of A are those of the
-        identity.
+    Args: A (n, n), slip, old, friction (n,). The first `number` () rows are real; the others are padding, whose rows of
+        A are those of the identity.
     """
     scale = jnp.where(_real(slip.size, number), friction, 1.0)
     known = scale > 0
@@ -35,9 +35,9 @@ def best_tangents(
     )
     fixed = jax.lax.stop_gradient
     shift, singular = _multiplier(fixed(A), fixed(b), fixed(radius), number)
-    shift = jnp.where(singular, 1.0, shift)  # any at which all is finite
+    shift = jnp.where(singular, 1.0, shift)  # any value that makes everything finite
     touches = shift > 0
-    # a step of Newton at the root changes no value but carries the derivatives
+    # one Newton step at the root leaves the value unchanged and gives it the derivatives
     factor, y = _shifted(A, b, shift)
     excess = dot(y, y) - radius * radius
     moved = (excess - fixed(excess)) / jnp.where(touches, 2.0 * _curve(fixed(factor), fixed(y)), 1.0)
@@ -58,7 +58,7 @@ def _shifted(A: jax.Array, b: _Before, shift: jax.Array) -> tuple[jax.Array, jax
 
 
 def _curve(factor: jax.Array, y: jax.Array) -> jax.Array:
-    """y' inv(A) y of the matrix with this factor."""
+    """y' inv(A) y, where `factor` is the Cholesky factor of A."""
     w = jax.scipy.linalg.solve_triangular(factor, y, lower=True)
     return dot(w, w)
 

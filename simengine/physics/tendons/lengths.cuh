@@ -1,5 +1,5 @@
-// Lengths: the coordinate of a hinge or slide joint, or the length of a fixed tendon, a weighted sum of such
-// coordinates. Limits and actuators act on either; their number is that of the joint, or njnt plus that of the tendon.
+// Lengths that limits and actuators act on: the coordinate of a hinge or slide joint, or the length of a fixed tendon,
+// which is a weighted sum of such coordinates. Length number `id` is that of joint id, or of tendon id - njnt.
 #pragma once
 
 struct Length {
@@ -43,7 +43,7 @@ DEVICE Length length_of(const Model& m, int id, const real* qpos, const real* qv
   return {tendon_length(m, id - m.njnt(), qpos), tendon_velocity(m, id - m.njnt(), qvel)};
 }
 
-// Axis in the body frame and angle by which ball joint j is turned.
+// Angle by which ball joint j is rotated; `axis` receives the axis in the body frame.
 DEVICE real ball_angle(const Model& m, int j, const real* qpos, real* axis) {
   real quat[4];
   for (int i = 0; i < 4; ++i) quat[i] = qpos[m.jnt_qposadr()[j] + i];
@@ -51,11 +51,11 @@ DEVICE real ball_angle(const Model& m, int j, const real* qpos, real* axis) {
   return quat_axis(axis, quat);
 }
 
-// How far dof k of joint j is from where its spring rests; of rotations a component of the vector of their difference.
+// Stretch of the spring of dof k of joint j; for a rotation, a component of the rotation vector from its rest.
 DEVICE real joint_stretch(const Model& m, int j, int k, const real* qpos) {
   const int adr = m.jnt_qposadr()[j], type = m.jnt_type()[j];
   const real *q = qpos + adr, *rest = m.qpos_spring() + adr;
-  const int turning = type == JNT_FREE ? 3 : type == JNT_BALL ? 0 : 6;  // first of the three rotations
+  const int turning = type == JNT_FREE ? 3 : type == JNT_BALL ? 0 : 6;  // first of the three rotational dofs
   if (k < turning) return q[k] - rest[k];
   real quat[4], turned[3];
   for (int i = 0; i < 4; ++i) quat[i] = q[turning + i];
@@ -65,17 +65,17 @@ DEVICE real joint_stretch(const Model& m, int j, int k, const real* qpos) {
 }
 
 struct Limit {
-  // how far the length lies above the lower bound and below the upper one; a ball joint's angle has but one bound,
-  // whose distance comes first
+  // distance above the lower bound, and below the upper one; a ball joint's angle has one bound, whose distance comes
+  // first
   real dist[2], margin;
 };
 
-// Length of any tendon; that of a spatial one is not known from qpos and must be given.
+// Length of any tendon. That of a spatial tendon does not follow from qpos alone and must be given.
 DEVICE real length_of_tendon(const Model& m, int t, const real* qpos, const real* ten_length) {
   return ten_length && m.tendon_pathnum()[t] ? ten_length[t] : tendon_length(m, t, qpos);
 }
 
-// Limit number `id`; without `ten_length` no tendon may be spatial.
+// Limit on length number `id`. Without `ten_length`, no tendon may be spatial.
 DEVICE Limit limit_of(const Model& m, int id, const real* qpos, const real* ten_length = 0) {
   const bool joint = id < m.njnt();
   if (joint && m.jnt_type()[id] == JNT_BALL) {

@@ -1,6 +1,6 @@
-"""Lengths in JAX: coordinates of hinge and slide joints, and fixed tendons, which are weighted sums of such.
+"""Lengths that limits and actuators act on, in JAX: coordinates of hinge and slide joints, and lengths of tendons.
 
-Limits and actuators act on either; their number is that of the joint, or njnt plus that of the tendon.
+Length number i is that of joint i, or of tendon i - njnt. A fixed tendon's is a weighted sum of joint coordinates.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from simengine.physics.math.vector_jax import const, matmul
 
 
 def lengths(m: Any, qpos: jax.Array, ten_length: jax.Array, ten_J: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Every length (njnt + ntendon,) and its derivative by the velocities (njnt + ntendon, nv).
+    """Every length (njnt + ntendon,) and its derivative with respect to the velocities (njnt + ntendon, nv).
 
     Args: qpos (nq,), ten_length (ntendon,), ten_J (ntendon, nv). Ball and free joints have no length here.
     """
@@ -26,9 +26,10 @@ def lengths(m: Any, qpos: jax.Array, ten_length: jax.Array, ten_J: jax.Array) ->
 
 
 def length_rows(m: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Derivatives of every length by the coordinates (njnt + ntendon, nq) and by the velocities (njnt + ntendon, nv).
+    """Jacobians of every length: by coordinates (njnt + ntendon, nq) and by velocities (njnt + ntendon, nv).
 
-    Rows of free joints are zero: they have no length. Lengths are linear: rows times qpos, and rows times qvel.
+    The lengths are linear, so they and their rates are these rows times qpos and times qvel. Rows of free joints, which
+    have no length, are zero.
     """
     by_qpos, by_qvel = np.zeros((m.njnt + m.ntendon, m.nq)), np.zeros((m.njnt + m.ntendon, m.nv))
     scalar = np.flatnonzero(np.asarray(m.jnt_type) >= tree.SLIDE)

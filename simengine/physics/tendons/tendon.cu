@@ -1,16 +1,17 @@
-// Lengths of the tendons and their Jacobians: MuJoCo documentation, "Computation", "Actuation model", "Tendon". A
-// spatial tendon is a row of pieces, each from one site to another, perhaps past a geom. Pulling at its length, a piece
-// exerts force vectors on two or three bodies; its derivative by a dof is the power of the dof's axis against those.
+// Lengths of the tendons and their Jacobians: MuJoCo documentation, "XML Reference", "tendon/spatial" and
+// "tendon/fixed". A spatial tendon is a sequence of pieces, each from one site to the next, some past a geom. The
+// gradient of a piece's length is a force vector on each of two or three bodies. The derivative of the length with
+// respect to a dof is the dot product of the dof's motion axis with the force vectors on the bodies that the dof moves.
 
 #define PIECE_WORDS 19  // length, then the force vectors on the bodies of the first site, the second, and the geom
 
-// Unit vector from a to b; returns the distance.
+// `out` becomes the unit vector from a to b; returns the distance.
 DEVICE real towards(const real* a, const real* b, real* out) {
   for (int i = 0; i < 3; ++i) out[i] = b[i] - a[i];
   return normalize3(out);
 }
 
-// Force vector of the force `sign` * direction on body b at a point, added to `out`.
+// Add to `out` the com-based force vector of the force sign * direction on body b at a point.
 DEVICE void add_pull(const Model& m, int b, real sign, const real* direction, const real* point,
                      const real* subtree_com, real* out) {
   const real force[3] = {sign * direction[0], sign * direction[1], sign * direction[2]}, none[3] = {0, 0, 0};
@@ -46,13 +47,13 @@ DEVICE void tendon_piece(const Model& m, int p, const real* subtree_com, const r
   piece[0] = before + on_geom + after;
 }
 
-// Derivative of a piece's length by dof v.
+// Derivative of a piece's length with respect to dof v.
 DEVICE real piece_slope(const Model& m, int p, int v, const real* cdof, const real* piece) {
   const int g = m.path_geom()[p];
   const bool first = moves(m, v, m.site_bodyid()[m.path_site()[2 * p]]);
   const bool second = moves(m, v, m.site_bodyid()[m.path_site()[2 * p + 1]]);
   const bool third = g >= 0 ? moves(m, v, m.geom_bodyid()[g]) : first;
-  if (first == second && second == third) return 0;  // moves with nothing or with all of it
+  if (first == second && second == third) return 0;  // the dof moves none of the piece's bodies, or all of them
   real slope = 0;
   if (first) slope += dot6(cdof + 6 * v, piece + 1);
   if (second) slope += dot6(cdof + 6 * v, piece + 7);
@@ -62,7 +63,7 @@ DEVICE real piece_slope(const Model& m, int p, int v, const real* cdof, const re
 
 DEVICE void tendon(const Model& m, const real* qpos, const real* subtree_com, const real* cdof, const real* geom_xpos,
                    const real* geom_xmat, const real* site_xpos, real* ten_length, real* ten_J, real* pieces) {
-  // (1) pieces of paths through space
+  // (1) pieces of spatial tendons
   LANE_FOR(p, m.npath()) {
     tendon_piece(m, p, subtree_com, geom_xpos, geom_xmat, site_xpos, pieces + PIECE_WORDS * p);
   }
@@ -74,7 +75,7 @@ DEVICE void tendon(const Model& m, const real* qpos, const real* subtree_com, co
     ROLLED for (int p = begin; p < end; ++p) length = fma_(m.path_scale()[p], pieces[PIECE_WORDS * p], length);
     ten_length[t] = length;
   }
-  // (3) derivatives by the velocities
+  // (3) Jacobians: derivatives with respect to the velocities
   LANE_FOR(e, m.ntendon() * m.nv()) {
     const int t = e / m.nv(), v = e % m.nv(), wraps = m.tendon_adr()[t] + m.tendon_num()[t];
     const int begin = m.tendon_pathadr()[t], end = begin + m.tendon_pathnum()[t];

@@ -1,4 +1,4 @@
-"""Lengths of the tendons and their derivatives by the velocities."""
+"""Lengths of the tendons and their Jacobians."""
 
 from simengine.physics.stage import Stage
 

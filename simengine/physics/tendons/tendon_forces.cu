@@ -1,14 +1,14 @@
-// Spatial tendons pull on the bodies along their paths; MuJoCo counts that among the external forces on bodies, whether
-// it comes from springs and dampers, from actuators or from constraint rows.
+// Forces of spatial tendons on the bodies along their paths. MuJoCo counts them among the external forces on bodies,
+// whether they come from springs and dampers, from actuators or from constraint rows.
 
-// Force along tendon t that row r stands for.
+// Force along tendon t that constraint row r exerts.
 DEVICE real row_pull(const Model& m, int t, int r, const real* ten_length, const real* efc_pos, const int* efc_type,
                      const int* efc_id, const real* efc_force) {
   const int type = efc_type[r], id = efc_id[r];
   if (type == ROW_FRICTION_TENDON) return id == t ? efc_force[r] : R(0.0);
   if (type == ROW_LIMIT_TENDON) {
     if (id != t) return 0;
-    // the upper side's row comes second, or its position tells
+    // is it the upper side's row? it comes second, or efc_pos matches the distance to the upper bound
     const real* range = m.tendon_range() + 2 * t;
     const real lower = abs_(efc_pos[r] - (ten_length[t] - range[0]));
     const real upper = abs_(efc_pos[r] - (range[1] - ten_length[t]));
@@ -26,11 +26,11 @@ DEVICE void tendon_forces(const Model& m, const real* subtree_com, const real* g
                           const real* site_xpos, const real* ten_length, const real* ten_velocity,
                           const real* actuator_force, const int* nefc, const real* efc_pos, const int* efc_type,
                           const int* efc_id, const real* efc_force, real* cfrc_ext, real* pieces, real* pull) {
-  // (1) pieces of paths through space
+  // (1) pieces of spatial tendons
   LANE_FOR(p, m.npath()) {
     tendon_piece(m, p, subtree_com, geom_xpos, geom_xmat, site_xpos, pieces + PIECE_WORDS * p);
   }
-  // (2) force along each tendon, from springs and dampers, actuators and rows
+  // (2) force along each tendon, from springs and dampers, actuators and constraint rows
   LANE_FOR(t, m.ntendon()) {
     if (!m.tendon_pathnum()[t]) continue;
     real force = tendon_pull(m, t, ten_length[t], ten_velocity[t]);
@@ -44,7 +44,7 @@ DEVICE void tendon_forces(const Model& m, const real* subtree_com, const real* g
     pull[t] = force;
   }
   lane_sync();
-  // (3) on the bodies, the world left out
+  // (3) force vectors on all bodies except the world body
   LANE_FOR(e, 6 * m.nbody()) {
     const int b = e / 6, i = e % 6;
     if (b == 0) continue;

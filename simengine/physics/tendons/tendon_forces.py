@@ -1,4 +1,4 @@
-"""Forces of spatial tendons among the external forces on bodies."""
+"""Forces of spatial tendons on bodies, added to the external forces."""
 
 from simengine.physics.stage import Stage
 

@@ -41,17 +41,17 @@ def tendon_forces(
     """
     if not m.npath:
         return (cfrc_ext,)
-    # (1) pieces of paths through space
+    # (1) pieces of spatial tendons
     _, pulls, bodies = pieces(m, subtree_com, geom_xpos, geom_xmat, site_xpos)
 
-    # (2) force along each tendon, from springs and dampers, actuators and rows
+    # (2) force along each tendon, from springs and dampers, actuators and constraint rows
     force = tendon_pull(m, np.arange(m.ntendon), ten_length, ten_velocity)
     number = np.arange(m.ntendon)[:, None]
     on = np.where(np.asarray(m.actuator_trntype) == TRN_TENDON, np.asarray(m.actuator_trnid)[:, 0], -1)
     force = force + matmul(const((number == on) * np.asarray(m.actuator_gear)[:, 0], force), actuator_force)
     force = force + matmul(_row_shares(m, ten_length), jnp.where(efc_active, efc_force, 0.0))
 
-    # (3) on the bodies, the world left out
+    # (3) force vectors on all bodies except the world body
     scaled = pulls * (force[m.path_tenid] * const(m.path_scale, force))[None, :, None]
     spread = (np.arange(m.nbody)[:, None] == bodies.ravel()) & (bodies.ravel() > 0)
     return (cfrc_ext + matmul(const(spread, force), scaled.reshape(-1, 6)),)

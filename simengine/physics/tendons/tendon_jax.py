@@ -1,7 +1,8 @@
 """Tendons in JAX, for one world: lengths and Jacobians. Quantities as after mj_tendon.
 
-A spatial tendon is a row of pieces, each from one site to another, perhaps past a geom. Pulling at its length, a piece
-exerts force vectors on two or three bodies; its derivative by a dof is the power of the dof's axis against those.
+A spatial tendon is a sequence of pieces, each from one site to the next, some past a geom. The gradient of a piece's
+length is a force vector on each of two or three bodies. The derivative of the length with respect to a dof is the dot
+product of the dof's motion axis with the force vectors on the bodies that the dof moves.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def tendon(
     geom_xmat: jax.Array,
     site_xpos: jax.Array,
 ) -> tuple[jax.Array, jax.Array]:
-    """Length of every tendon and its derivatives.
+    """Length of every tendon and its Jacobian.
 
     Args: qpos (nq,) [m, rad], subtree_com (nbody, 3), cdof (nv, 6), geom_xpos (ngeom, 3), geom_xmat (ngeom, 9),
         site_xpos (nsite, 3).
@@ -40,15 +41,15 @@ def tendon(
     length, slope = matmul(const(by_qpos, qpos), qpos), const(by_qvel, qpos)
     if not m.npath:
         return length, slope
-    # (1) pieces of paths through space
+    # (1) pieces of spatial tendons
     piece_length, pulls, bodies = pieces(m, subtree_com, geom_xpos, geom_xmat, site_xpos)
     spread = np.zeros((m.ntendon, m.npath))
     spread[m.path_tenid, np.arange(m.npath)] = m.path_scale
     # (2) lengths: weighted sums of joint coordinates, or of pieces
     length = length + matmul(const(spread, length), piece_length)
-    # (3) derivatives by the velocities
+    # (3) Jacobians: derivatives with respect to the velocities
     moves = tree.body_dofs(m)[bodies]
-    mixed = moves.any(axis=0) & ~moves.all(axis=0)  # other pieces move with nothing or with all of it
+    mixed = moves.any(axis=0) & ~moves.all(axis=0)  # others move none of a piece's bodies, or all
     piece_slope = (matmul(pulls, cdof.T) * const(mixed & moves, cdof)).sum(axis=0)
     return length, slope + matmul(const(spread, slope), piece_slope)
 
@@ -56,7 +57,7 @@ def tendon(
 def pieces(
     m: Any, subtree_com: jax.Array, geom_xpos: jax.Array, geom_xmat: jax.Array, site_xpos: jax.Array
 ) -> tuple[jax.Array, jax.Array, np.ndarray]:
-    """Pieces of the paths: lengths (npath,), force vectors (3, npath, 6), and the bodies (3, npath) they act on.
+    """Pieces of spatial tendons: lengths (npath,), force vectors (3, npath, 6) and the bodies (3, npath) they act on.
 
     The bodies are those of the first site, the second, and the geom; where there is none, the force on it is zero.
     """
@@ -79,7 +80,7 @@ def pieces(
         enter = enter.at[past].set(jnp.where(met, found.enter, x2[past]))
         leave = leave.at[past].set(jnp.where(met, found.leave, x1[past]))
 
-    # straight pieces end at the second site, and begin there what wraps has after the geom
+    # a straight piece counts as one segment from the first site to the second; its segment after the geom is not used
     x_axis = jnp.broadcast_to(jnp.asarray([1.0, 0.0, 0.0], x1.dtype), x1.shape)
     first, before = normalize(enter - x1, x_axis)
     last, after = normalize(x2 - leave, x_axis)

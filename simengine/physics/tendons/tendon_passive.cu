@@ -1,5 +1,5 @@
 // Springs and dampers of spatial tendons: MuJoCo documentation, "Computation", "Passive forces". Those of fixed tendons
-// are the stage `passive`'s.
+// belong to the stage `passive`.
 
 DEVICE void tendon_passive(const Model& m, const real* ten_length, const real* ten_velocity, const real* ten_J,
                            real* qfrc_passive, real* force) {
@@ -8,7 +8,7 @@ DEVICE void tendon_passive(const Model& m, const real* ten_length, const real* t
     force[t] = m.tendon_pathnum()[t] ? tendon_pull(m, t, ten_length[t], ten_velocity[t]) : R(0.0);
   }
   lane_sync();
-  // (2) its share along each dof
+  // (2) its projection on each dof
   DOF_FOR(v, m.nv()) {
     real sum = qfrc_passive[v];
     ROLLED for (int t = 0; t < m.ntendon(); ++t) sum = fma_(ten_J[t * m.nv() + v], force[t], sum);

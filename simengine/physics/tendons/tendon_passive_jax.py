@@ -1,4 +1,4 @@
-"""Springs and dampers of spatial tendons in JAX, for one world; those of fixed tendons are the stage `passive`'s."""
+"""Springs and dampers of spatial tendons in JAX, for one world; those of fixed tendons belong to `passive`."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def tendon_passive(
         return (qfrc_passive,)
     # (1) force along each tendon
     force = tendon_pull(m, spatial, ten_length[spatial], ten_velocity[spatial])
-    # (2) its share along each dof
+    # (2) its projection on each dof
     return (qfrc_passive + matmul(force, ten_J[spatial]),)

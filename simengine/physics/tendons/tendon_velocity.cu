@@ -1,4 +1,4 @@
-// Velocities of the tendons' lengths.
+// Rates of the tendons' lengths.
 
 DEVICE void tendon_velocity(const Model& m, const real* qvel, const real* ten_J, real* ten_velocity) {
   // (1) rate of each length

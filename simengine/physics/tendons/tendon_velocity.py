@@ -1,4 +1,4 @@
-"""Velocities of the tendons' lengths."""
+"""Rates of the tendons' lengths."""
 
 from simengine.physics.stage import Stage
 

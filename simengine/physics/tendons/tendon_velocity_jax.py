@@ -1,4 +1,4 @@
-"""Velocities of the tendons' lengths in JAX, for one world. Quantities as after mj_fwdVelocity."""
+"""Rates of the tendons' lengths in JAX, for one world. Quantities as after mj_fwdVelocity."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-// Tendons wrapping around spheres and cylinders: MuJoCo documentation, "Computation", "Actuation model", "Tendon". The
-// shortest path from one point to another around a circle in the plane of both, or through it; around a cylinder the
-// path climbs evenly.
+// Tendons that wrap around spheres and cylinders: MuJoCo documentation, "XML Reference", "spatial/geom". The problem is
+// reduced to a plane: the shortest path from one point to another around a circle, or through it. Around a cylinder the
+// path is a helix, which rises evenly along the axis.
 #pragma once
 
 DEVICE real cross2(const real* a, const real* b) { return a[0] * b[1] - a[1] * b[0]; }
 DEVICE real dot2(const real* a, const real* b) { return fma_(a[1], b[1], a[0] * b[0]); }
 
-// Square of the distance of the segment from d0 to d1 from the origin; `inside` says whether its nearest point lies
-// between the ends.
+// Squared distance from the origin to the segment from d0 to d1. `inside` says whether the nearest point of the segment
+// lies between its ends.
 DEVICE real segment_distance2(const real* d0, const real* d1, bool* inside) {
   const real along[2] = {d1[0] - d0[0], d1[1] - d0[1]}, square = dot2(along, along);
   const real share = square < MJMINVAL ? R(0.0) : -divide_(dot2(along, d0), square);
@@ -17,15 +17,16 @@ DEVICE real segment_distance2(const real* d0, const real* d1, bool* inside) {
   return dot2(nearest, nearest);
 }
 
-// Point where a tangent from d, at distance sqrt(square) of the centre, touches the circle; turn = +1 is to its left.
+// Point where a tangent from d touches the circle. `square` is the squared distance of d from the centre, and turn is
+// +1 for the tangent on the left as seen from the centre.
 DEVICE void tangent_point(const real* d, real square, real r, real turn, real* out) {
   const real inverse = reciprocal_(square), ahead = r * r * inverse, aside = turn * r * sqrt_(square - r * r) * inverse;
   out[0] = ahead * d[0] - aside * d[1];
   out[1] = ahead * d[1] + aside * d[0];
 }
 
-// Around the circle: the length on it and where the path touches it; negative if the path is straight. With a point on
-// a side, the path goes the far way where that point lies opposite to both ends.
+// Path around the circle: returns its length on the circle, negative if the path is straight, and sets the points t0
+// and t1 where it touches. The path takes the longer way round if its sidesite lies opposite to both ends.
 DEVICE real wrap_around(const real* d0, const real* d1, const real* side, real r, real* t0, real* t1) {
   const real square0 = dot2(d0, d0), square1 = dot2(d1, d1), across = cross2(d0, d1);
   if (square0 < r * r || square1 < r * r) return -1;
@@ -40,9 +41,10 @@ DEVICE real wrap_around(const real* d0, const real* d1, const real* side, real r
   return r * max_(R(0.0), (far ? 2 * pi - between : between) - tangents);
 }
 
-// Through the circle: the point of it that makes the path shortest; negative if the path is straight. In the angle
-// phi of incidence, asin(A sin phi) + asin(B sin phi) - 2 phi + G = 0 with A, B = r over the distances of the ends and
-// G the angle between them; Newton's method from phi = pi/2, ended as MuJoCo ends it.
+// Path through the circle: t becomes the point of the circle that makes the path shortest; returns a negative number if
+// the path is straight. The angle of incidence phi solves asin(A sin phi) + asin(B sin phi) - 2 phi + G = 0, where A
+// and B are r divided by the distances of the ends, and G is the angle between the ends. Newton's method starts from
+// phi = pi/2 and has MuJoCo's termination.
 DEVICE real wrap_through(const real* d0, const real* d1, real r, real* t) {
   const real length0 = sqrt_(dot2(d0, d0)), length1 = sqrt_(dot2(d1, d1)), across = cross2(d0, d1);
   if (length0 <= r || length1 <= r) return -1;
@@ -57,7 +59,7 @@ DEVICE real wrap_through(const real* d0, const real* d1, real r, real* t) {
     phi -= divide_(value, slope - R(2.0));
     sincos_(phi, &s, &c);
   }
-  // turned from the end from which the other lies to the left
+  // rotate from the end that has the other end on its left
   const bool first = across > 0;
   const real *from = first ? d0 : d1, scale = divide_(r, first ? length0 : length1);
   sincos_(phi - asin_((first ? A : B) * s), &s, &c);
@@ -66,7 +68,8 @@ DEVICE real wrap_through(const real* d0, const real* d1, real r, real* t) {
   return 0;
 }
 
-// Axes of the plane in which points x0 and x1, from the centre, wrap: a sphere's through both, a cylinder's its own.
+// Axes of the plane of wrapping. For a sphere it contains the points x0 and x1, both relative to the centre; for a
+// cylinder it is normal to the axis.
 DEVICE void wrap_axes(bool cylinder, const real* mat, const real* x0, const real* x1, real* axis0, real* axis1) {
   if (cylinder) {
     mat_col(axis0, mat, 0);
@@ -86,8 +89,8 @@ DEVICE void wrap_axes(bool cylinder, const real* mat, const real* x0, const real
   cross3(axis1, normal, axis0);
 }
 
-// Path from point x0 to x1 past geom g, on the side of site `side` if that is not -1: its length on the geom, which is
-// negative if the path is straight, and where it meets the geom and leaves it.
+// Path from point x0 to x1 past geom g, on the side of site `side` if that is not -1. Returns its length on the geom,
+// which is negative if the path is straight, and sets the points where it meets the geom and leaves it.
 DEVICE real wrap_geom(const Model& m, int g, int side, const real* x0, const real* x1, const real* geom_xpos,
                       const real* geom_xmat, const real* site_xpos, real* point0, real* point1) {
   const bool cylinder = m.geom_type()[g] == GEOM_CYLINDER;

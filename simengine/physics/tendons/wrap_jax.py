@@ -1,7 +1,8 @@
-"""Tendons wrapping around spheres and cylinders, in JAX, for many at once.
+"""Tendons that wrap around spheres and cylinders, in JAX, for many paths at once.
 
-The shortest path from one point to another around a circle in the plane of both, or through it; around a cylinder the
-path climbs evenly. Source: MuJoCo, chapter "Computation", section "Actuation model", "Tendon".
+The problem is reduced to a plane: the shortest path from one point to another around a circle, or through it. Around a
+cylinder the path is a helix, which rises evenly along the axis. Source: MuJoCo documentation, "XML Reference",
+"spatial/geom".
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ class Wrapped(NamedTuple):
     """Paths past n geoms.
 
     Attributes:
-        wraps (n,) bool: the path meets the geom; all else means something only where it does.
+
+        wraps (n,) bool: whether the path meets the geom; the other attributes are valid only where it does.
         length (n,): length on the geom [m].
         enter, leave (n, 3): where the path meets the geom and leaves it [m].
     """
@@ -43,7 +45,7 @@ def wrap(
     """Paths from x0 (n, 3) to x1 (n, 3) past geoms.
 
     Args: cylinder (n,) bool, else a sphere; centre (n, 3), mat (n, 9), radius (n,) of the geoms; has_side (n,) bool:
-        the path keeps to the side of the point side (n, 3), or goes through the geom if that lies inside.
+        whether there is a sidesite side (n, 3); the path stays on its side, or goes through the geom if it lies inside.
     """
     p0, p1, s = x0 - centre, x1 - centre, side - centre
     r = const(radius, centre)
@@ -78,7 +80,7 @@ def wrap(
 
 
 def _axes(cylinder: np.ndarray, mat: jax.Array, p0: jax.Array, p1: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Axes (n, 3) of the planes: a sphere's through both points, a cylinder's its own."""
+    """Axes (n, 3) of the planes of wrapping: through both points for a sphere, normal to the axis for a cylinder."""
     x_axis = jnp.broadcast_to(jnp.asarray([1.0, 0.0, 0.0], p0.dtype), p0.shape)
     along, _ = normalize(p0, x_axis)
     normal = cross(p0, p1)
@@ -94,7 +96,7 @@ def _cross2(a: jax.Array, b: jax.Array) -> jax.Array:
 
 
 def _segment(d0: jax.Array, d1: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Square of the distance (n,) of segments from the origin, and whether the nearest point is between the ends."""
+    """Squared distance (n,) of segments from the origin, and whether the nearest point is between the ends."""
     along = d1 - d0
     square = dot(along, along)
     ok = square >= MINVAL
@@ -104,12 +106,12 @@ def _segment(d0: jax.Array, d1: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def _between(matters: jax.Array, d0: jax.Array, d1: jax.Array, across: jax.Array) -> jax.Array:
-    """Angles (n,) between d0 and d1, of cross product `across`; 0 where they do not matter, since ends may be zero."""
+    """Angles (n,) between d0 and d1, whose cross product is `across`; 0 where not `matters`, since ends may be zero."""
     return jnp.arctan2(jnp.where(matters, jnp.abs(across), 0.0), jnp.where(matters, dot(d0, d1), 1.0))
 
 
 def _tangent(d: jax.Array, square: jax.Array, r: jax.Array, turn: jax.Array) -> jax.Array:
-    """Points (n, 2) where tangents from d touch the circle; turn = +1 is to its left."""
+    """Points (n, 2) where tangents from d touch the circle; turn = +1 is on the left as seen from the centre."""
     aside = turn * r * safe_sqrt(square - r * r)
     left = jnp.stack([-d[:, 1], d[:, 0]], axis=-1)
     return ((r * r)[:, None] * d + aside[:, None] * left) / square[:, None]
@@ -118,9 +120,9 @@ def _tangent(d: jax.Array, square: jax.Array, r: jax.Array, turn: jax.Array) -> 
 def _around(
     d0: jax.Array, d1: jax.Array, flank: jax.Array, has_side: np.ndarray, r: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-    """Around the circle: whether (n,), length on it (n,), tangent points (n, 2).
+    """Paths around the circle: whether they touch it (n,), their length on it (n,), and the tangent points (n, 2).
 
-    The path goes the far way where the point on a side lies opposite to both ends.
+    A path takes the longer way round if its sidesite lies opposite to both ends.
     """
     square0, square1, across = dot(d0, d0), dot(d1, d1), _cross2(d0, d1)
     outside = (square0 >= r * r) & (square1 >= r * r)
@@ -135,10 +137,11 @@ def _around(
 
 
 def _through(d0: jax.Array, d1: jax.Array, r: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Through the circle: whether (n,), and the points (n, 2) of it that make the paths shortest.
+    """Paths through the circle: whether they touch it (n,), and the points (n, 2) of it that make them shortest.
 
-    In the angle phi of incidence, asin(A sin phi) + asin(B sin phi) - 2 phi + G = 0 with A, B = r over the distances of
-    the ends and G the angle between them; Newton's method from phi = pi/2, ended as MuJoCo ends it.
+    The angle of incidence phi solves asin(A sin phi) + asin(B sin phi) - 2 phi + G = 0, where A and B are r divided by
+    the distances of the ends, and G is the angle between the ends. Newton's method starts from phi = pi/2 and has
+    MuJoCo's termination.
     """
     length0, length1, across = norm(d0), norm(d1), _cross2(d0, d1)
     distance2, inside = _segment(d0, d1)
@@ -161,10 +164,10 @@ def _through(d0: jax.Array, d1: jax.Array, r: jax.Array) -> tuple[jax.Array, jax
 
     start = jnp.full_like(r, 0.5 * np.pi)
     phi = jax.lax.stop_gradient(jax.lax.fori_loop(0, 20, refine, start))
-    # the same number, with the derivative of the root
+    # one more Newton step leaves the number unchanged and gives it the derivative of the root
     residual = value(phi)
     phi = phi - (residual - jax.lax.stop_gradient(residual)) / jax.lax.stop_gradient(slope(phi))
-    # turned from the end from which the other lies to the left
+    # rotate from the end that has the other end on its left
     first = across > 0
     turn = phi - jnp.arcsin(jnp.where(first, a, b) * jnp.sin(phi))
     begin = jnp.where(first[:, None], d0, d1) * (r / jnp.maximum(jnp.where(first, length0, length1), MINVAL))[:, None]

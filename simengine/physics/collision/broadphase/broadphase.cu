@@ -1,7 +1,7 @@
-// Geoms of a world sorted into a grid, and how many pairs and contact slots their neighbourhoods will need; see
+// Sort the geoms of a world into a grid, and count the pairs that it finds and the contact slots that these need; see
 // broadphase.cuh.
 
-// Adds up pairs and the most contacts they may have, and keeps the first others of a geom.
+// Counts pairs and the most contacts they may have, and stores the first partners of a geom.
 struct CountNear {
   const Model& m;
   int pairs, slots, own, g;
@@ -20,7 +20,7 @@ struct CellKey {
   DEVICE_METHOD int operator()(const int* entry) const { return entry[0]; }
 };
 
-// (3) first place of each cell, and boxes in the order of the places
+// (3) index of the first geom of each cell, and boxes in sorted order
 DEVICE void index_cells(const Model& m, const real* geom_box, const int* grid_sorted, int* grid_start, real* grid_box) {
   const int n = m.ngeom(), last = idle_geoms(m);
   LANE_FOR(i, n) {
@@ -39,7 +39,7 @@ DEVICE void broadphase(const Model& m, const real* geom_xpos, const real* geom_x
                        real* grid_box, int* grid_found, int* grid_near, int* pair_counts, int shard_size) {
   const int n = world_status[0] == STATUS_HEALTHY ? m.ngeom() : 0;
   CountNear sum = {m, 0, 0, 0, 0, 0};
-  // (1) boxes and cells
+  // (1) box and cell of each geom
   LANE_FOR(g, n) {
     bound_geom(m, g, geom_xpos, geom_xmat, geom_box + 6 * g);
     grid_entry[2 * g] = cell_of(m, g, geom_box + 6 * g);
@@ -47,7 +47,7 @@ DEVICE void broadphase(const Model& m, const real* geom_xpos, const real* geom_x
   }
   lane_sync();
   if (n) {
-    // (2) geoms by cell
+    // (2) geoms sorted by cell
     int bits = 1;
     while (m.ngrid() >> bits) ++bits;
     const int* sorted = radix_sort(grid_entry, grid_sorted, grid_counter, n, bits, CellKey());
@@ -56,7 +56,7 @@ DEVICE void broadphase(const Model& m, const real* geom_xpos, const real* geom_x
       lane_sync();
     }
     index_cells(m, geom_box, grid_sorted, grid_start, grid_box);
-    // (4) pairs of each geom in the grid
+    // (4) pairs of each geom with others in the grid
     const Grid grid = {grid_sorted, grid_start, grid_box};
     const int small = grid_start[large_geoms(m)], end = grid_start[idle_geoms(m)];
     LANE_FOR(i, small) {
@@ -67,7 +67,7 @@ DEVICE void broadphase(const Model& m, const real* geom_xpos, const real* geom_x
       grid_found[i] = sum.own;
     }
     sum.near = 0;
-    // (5) of large geoms, and those that the model lists
+    // (5) pairs of large geoms, and explicit pairs
     ROLLED for (int l = small; l < end; ++l) {
       LANE_FOR(i, l) {
         int low, high;
@@ -82,7 +82,7 @@ DEVICE void broadphase(const Model& m, const real* geom_xpos, const real* geom_x
       }
     }
   }
-  // (6) the world's entries in the columns
+  // (6) the world's entry in each column of counts
   int pairs, slots;
   lane_scan(sum.pairs, &pairs);
   lane_scan(sum.slots, &slots);

@@ -1,13 +1,13 @@
-// Which pairs of geoms MuJoCo lets collide, and a grid that finds those whose bounding boxes overlap. Geoms lie in the
-// cell of their box's lower corner; none is wider than a cell but the large ones, which are tried against all others.
-// Cells are numbered by a sum that wraps around, so that a cell holds geoms of others too: their boxes tell them apart,
-// and no two of the 27 cells around a geom have the same number.
+// MuJoCo's filters for pairs of geoms, and a grid that finds pairs whose bounding boxes overlap. A geom is in the cell
+// of its box's lower corner. Geoms wider than a cell are "large" and are tested against all others. Cells are numbered
+// by a sum that wraps around, so that distant cells share a number; the test of the boxes rejects their geoms. No two
+// of the 27 cells around a geom share a number.
 #pragma once
 
-// Entries of a geom in `collider` and `collider_prm`.
+// Entries per geom in `collider` and `collider_prm`.
 enum Collider { CONTYPE, CONAFFINITY, WELD, PARENT, MOVES, CONDIM, PRIORITY, LASTDOF, COLLIDER_INTS };
 enum ColliderParameter { MARGIN, GAP, SOLMIX, SOLREF, SOLIMP = SOLREF + 2, COLLIDER_REALS = SOLIMP + 5 };
-// Entries of an explicit pair in `explicit_prm`.
+// Entries per explicit pair in `explicit_prm`.
 enum ExplicitParameter {
   EXPLICIT_FRICTION,
   EXPLICIT_SOLREF = 5,
@@ -18,33 +18,33 @@ enum ExplicitParameter {
   EXPLICIT_REALS
 };
 
-// MuJoCo's mjMINMU: the least friction.
+// MuJoCo's mjMINMU: the smallest friction coefficient.
 #define MJMINMU R(1e-5)
 
-// The most cells that a box can lie away from the origin: beyond them all share the last one.
+// Largest distance of a cell from the origin, in cells; boxes farther away are put into the last one.
 #define FARTHEST_CELL R(1.0e8)
 
-// What large geoms and those that meet nothing have in place of a cell.
+// Numbers that large geoms, and geoms that collide with nothing, have in place of a cell.
 DEVICE int large_geoms(const Model& m) { return m.ngrid(); }
 DEVICE int idle_geoms(const Model& m) { return m.ngrid() + 1; }
 
 DEVICE const int* collider(const Model& m, int g) { return m.collider() + COLLIDER_INTS * g; }
 DEVICE const real* collider_prm(const Model& m, int g) { return m.collider_prm() + COLLIDER_REALS * g; }
 
-// Distance at which forces begin of a pair of geoms, or of the explicit pair with a number from 0 on.
+// Margin of a pair of geoms, or of explicit pair `number` if that is not negative: the distance at which forces begin.
 DEVICE real margin_of(const Model& m, int g1, int g2, int number) {
   if (number >= 0) return m.explicit_prm()[EXPLICIT_REALS * number + EXPLICIT_MARGIN];
   return collider_prm(m, g1)[MARGIN] + collider_prm(m, g2)[MARGIN];
 }
 
-// Distance from which contacts are listed.
+// Distance below which a contact is listed: margin + gap.
 DEVICE real reach_of(const Model& m, int g1, int g2, int number) {
   const real margin = margin_of(m, g1, g2, number);
   if (number >= 0) return margin + m.explicit_prm()[EXPLICIT_REALS * number + EXPLICIT_GAP];
   return margin + (collider_prm(m, g1)[GAP] + collider_prm(m, g2)[GAP]);
 }
 
-// Dimension of the contacts: that of the geom with the higher priority, or the larger one.
+// Dimension of the contacts: that of the geom with the higher priority or, at equal priority, the larger one.
 DEVICE int dim_of(const Model& m, int g1, int g2, int number) {
   if (number >= 0) return m.explicit_pair()[3 * number + 2];
   const int *a = collider(m, g1), *b = collider(m, g2);
@@ -52,13 +52,13 @@ DEVICE int dim_of(const Model& m, int g1, int g2, int number) {
   return a[CONDIM] > b[CONDIM] ? a[CONDIM] : b[CONDIM];
 }
 
-// Constraint rows of a contact of two geoms; those that nothing moves against each other have none.
+// Number of constraint rows per contact of two geoms; zero if no dof moves one relative to the other.
 DEVICE int rows_between(const Model& m, int g1, int g2, int dim) {
   if (collider(m, g1)[LASTDOF] == collider(m, g2)[LASTDOF]) return 0;
   return m.opt_cone() == CONE_ELLIPTIC || dim == 1 ? dim : 2 * (dim - 1);
 }
 
-// Place of a pair of numbers in a sorted list of them, or -1.
+// Index of a pair of numbers in a sorted list of pairs, or -1.
 DEVICE int find_two(const int* sorted, int n, int first, int second) {
   int low = 0, high = n;
   while (low < high) {
@@ -87,7 +87,8 @@ DEVICE bool is_excluded(const Model& m, int body1, int body2) {
   return low < m.nexcluded() && m.exclude_signature()[low] == signature;
 }
 
-// MuJoCo's filters of geoms, of which `low` has the lower number; explicit pairs are listed elsewhere.
+// Whether MuJoCo's filters let two geoms collide, of which `low` has the lower id. Explicit pairs are handled
+// elsewhere.
 DEVICE bool may_collide(const Model& m, int low, int high) {
   const int *a = collider(m, low), *b = collider(m, high);
   if (a[WELD] == b[WELD] || !(a[MOVES] | b[MOVES])) return false;
@@ -97,7 +98,7 @@ DEVICE bool may_collide(const Model& m, int low, int high) {
   return find_two(m.explicit_geoms(), m.nexplicit(), low, high) < 0;
 }
 
-// Bounding box of a geom with its margin, and a little more for what rounding may do to it or to the narrowphase.
+// Bounding box of a geom, enlarged by its margin and by a bound on the rounding errors of the box and the narrowphase.
 DEVICE void bound_geom(const Model& m, int g, const real* geom_xpos, const real* geom_xmat, real* box) {
   const real *pos = geom_xpos + 3 * g, *mat = geom_xmat + 9 * g, *own = m.geom_aabb() + 6 * g;
   const real *size = m.geom_size() + 3 * g, *prm = collider_prm(m, g);
@@ -135,7 +136,7 @@ DEVICE int cell_at(const Model& m, int x, int y, int z) {
   return int((unsigned(x) + along_y * unsigned(y) + along_z * unsigned(z)) & unsigned(m.ngrid() - 1));
 }
 
-// The cell of a geom by its box.
+// The cell of a geom, from its box.
 DEVICE int cell_of(const Model& m, int g, const real* box) {
   const int* own = collider(m, g);
   if (!own[CONTYPE] && !own[CONAFFINITY]) return idle_geoms(m);
@@ -145,14 +146,14 @@ DEVICE int cell_of(const Model& m, int g, const real* box) {
   return cell_at(m, cell_along(m, box[0]), cell_along(m, box[1]), cell_along(m, box[2]));
 }
 
-// Sorted geoms of a world.
+// The geoms of a world, sorted by cell.
 struct Grid {
   const int *sorted, *start;
   const real* box;
 };
 
-// Gives the pairs of the geom at place i with geoms at other places to `take`. Of two geoms that are both in the grid
-// the one whose cell comes first in the order z, y, x finds the other.
+// Call take(low, high) for each pair of the geom at index i of the sorted geoms with another geom in the grid. Of the
+// two geoms of a pair, the one whose cell comes first in the order z, y, x finds the other.
 template <class Take>
 DEVICE void each_near(const Model& m, const Grid& grid, int i, Take& take) {
   const real* box = grid.box + 6 * i;
@@ -162,7 +163,7 @@ DEVICE void each_near(const Model& m, const Grid& grid, int i, Take& take) {
     cell[k] = cell_along(m, box[k]);
     beyond[k] = cell_along(m, box[3 + k]) > cell[k];
   }
-  // rows of neighbouring cells along x, whose numbers follow each other
+  // rows of neighbouring cells along x, which have consecutive numbers
   for (int row = 0; row < 5; ++row) {
     const int y = row == 0 ? 0 : row == 1 ? 1 : row - 3, z = row >= 2;
     if ((y > 0 && !beyond[1]) || (z && !beyond[2])) continue;
@@ -182,7 +183,7 @@ DEVICE void each_near(const Model& m, const Grid& grid, int i, Take& take) {
   }
 }
 
-// Whether the geoms at places i and l, of which l has a large one, may touch: geoms before l only.
+// Whether the geoms at indices i < l of the sorted geoms may touch, where that at l is a large one.
 DEVICE bool near_large(const Model& m, const Grid& grid, int i, int l, const real* geom_xpos, const real* geom_xmat,
                        int* low, int* high) {
   const int one = grid.sorted[2 * i + 1], other = grid.sorted[2 * l + 1];
@@ -209,12 +210,12 @@ DEVICE bool near_large(const Model& m, const Grid& grid, int i, int l, const rea
   return may_collide(m, *low, *high);
 }
 
-// Index into PAIR_TYPES of two geoms, of which the type of the first is the lower one, and the most contacts they have.
+// Index into PAIR_TYPES, and the most contacts, of two geoms whose first has the lower type.
 DEVICE const int* kind_of(const Model& m, int g1, int g2) {
   return m.kind() + 2 * (8 * m.geom_type()[g1] + m.geom_type()[g2]);
 }
 
-// Two geoms, the lower type first; of equal types as given.
+// Two geoms, sorted by type; geoms of equal type stay in the given order.
 DEVICE void order_by_type(const Model& m, int a, int b, int* g1, int* g2) {
   const bool swap = m.geom_type()[a] > m.geom_type()[b];
   *g1 = swap ? b : a;

@@ -1,9 +1,10 @@
-"""Pairs of geoms found anew in every step: broadphase, pairs in MuJoCo's order, narrowphase of slices of them.
+"""Stages that find the pairs of geoms in every step: broadphase, pairs in MuJoCo's order, and their narrowphase.
 
     broadphase ── scan_pairs ── counts ── find_pairs ── collide, per slice ── count_pairs ── (scan) ── place_contacts
 
-Models of many geoms have no table of candidates; see `simengine.model.colliders`. Contacts are those of the table, bit
-for bit, and in its order. Worlds are sorted by whole blocks of threads, slices of pairs spread over all of the GPU.
+Models with many geoms have no table of candidate pairs; see `simengine.model.colliders`. The contacts have the same
+bits and the same order as with a table. On the GPU a block of threads sorts the geoms of a world, while the narrowphase
+processes slices of the pairs, which spread over the whole GPU.
 """
 
 from simengine.physics.stage import Stage

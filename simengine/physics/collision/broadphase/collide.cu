@@ -1,7 +1,6 @@
-// Contacts of a slice of the pairs that the broadphase found: distance, position and frame of each, in the slots of its
-// pair.
+// Contacts of a slice of the pairs that the broadphase found: distance, position and frame, in the slots of the pair.
 
-// Puts contacts in the slots of a pair, and counts those that exert a force.
+// Stores contacts in the slots of a pair, and counts those that are closer than the margin and so exert a force.
 struct FillSlots {
   real *dist, *pos, *frame, margin;
   int acting;
@@ -17,7 +16,7 @@ DEVICE FillSlots slots_of(const Model& m, int g1, int g2, int number, int first,
   return {dist + first, pos + 3 * first, frame + 9 * first, margin_of(m, g1, g2, number), 0};
 }
 
-// By bounding spheres, and by boxes where the narrowphase takes long.
+// Whether bounding spheres separate a pair, or bounding boxes if its type has an expensive narrowphase.
 DEVICE bool apart(const Model& m, int g1, int g2, int number, int type, const real* geom_xpos, const real* geom_xmat) {
   const real reach = reach_of(m, g1, g2, number);
   if (spheres_apart(m, g1, g2, reach, geom_xpos, geom_xmat)) return true;
@@ -27,7 +26,7 @@ DEVICE bool apart(const Model& m, int g1, int g2, int number, int type, const re
 DEVICE void collide(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* pair_geom,
                     const int* pair_number, const int* pair_slot, int* pair_ncon, int* pair_nrow, real* slot_dist,
                     real* slot_pos, real* slot_frame) {
-  // (1) pairs that a lane works on alone
+  // (1) pairs that one lane handles alone
   LANE_FOR(s, m.slice_number) {
     const int p = m.slice_first + s, g1 = pair_geom[2 * p], g2 = pair_geom[2 * p + 1], number = pair_number[p];
     const int type = kind_of(m, g1, g2)[0];
@@ -43,7 +42,7 @@ DEVICE void collide(const Model& m, const real* geom_xpos, const real* geom_xmat
     pair_ncon[p] = found;
     pair_nrow[p] = fill.acting * rows_between(m, g1, g2, dim_of(m, g1, g2, number));
   }
-  // (2) those of a height field, whose prisms the lanes share
+  // (2) pairs with a height field, whose prisms the lanes share
   ROLLED for (int s = 0; m.nhfield() && s < m.slice_number; ++s) {
     const int p = m.slice_first + s, g1 = pair_geom[2 * p], g2 = pair_geom[2 * p + 1], number = pair_number[p];
     if (kind_of(m, g1, g2)[0] != TYPE_HFIELD) continue;

@@ -4,7 +4,7 @@ DEVICE void count_pairs(const Model& m, const real* qpos, const int* eq_active, 
                         const int* pair_nrow, int* pair_first, int* ncon, int* nefc, int* counts, int shard_size) {
   const bool healthy = world_status[0] == STATUS_HEALTHY;
   int contacts = 0, rows = healthy ? standing_rows(m, eq_active) : 0, types = 0;
-  // (1) contacts and where they go
+  // (1) contacts of each pair, and the index of the first
   ROLLED for (int base = 0; base < npair[0]; base += LANES) {
     const int p = base + lane();
     int number = 0, total;

@@ -1,7 +1,7 @@
-// The pairs of geoms that may touch, in the order in which MuJoCo lists their contacts: by bodies, of two bodies first
-// the explicit pairs, then by geoms. See broadphase.cuh.
+// The pairs of geoms that may touch, in the order in which MuJoCo lists their contacts: by bodies; for the same bodies,
+// explicit pairs first, and then by geoms. See broadphase.cuh.
 
-// Writes pairs one after another.
+// Appends pairs to a list.
 struct PutNear {
   int* entry;
   DEVICE_METHOD void operator()(int low, int high) {
@@ -11,7 +11,8 @@ struct PutNear {
   }
 };
 
-// The two geoms of an entry, which is two geoms or the number of an explicit pair below zero.
+// The two geoms of an entry, which holds either two geoms or the number of an explicit pair, stored as a negative
+// number.
 DEVICE void geoms_of(const Model& m, const int* entry, int* g1, int* g2) {
   if (entry[0] < 0) {
     const int* own = m.explicit_pair() + 3 * (-1 - entry[0]);
@@ -22,7 +23,7 @@ DEVICE void geoms_of(const Model& m, const int* entry, int* g1, int* g2) {
   }
 }
 
-// Lower or higher body of an entry; geoms are numbered body by body.
+// Sort key: lower or higher body of an entry. Geom ids increase with the body.
 struct BodyKey {
   const Model& m;
   bool higher;
@@ -34,7 +35,7 @@ struct BodyKey {
   }
 };
 
-// Whether entry a comes before entry b of the same bodies.
+// Whether entry a comes before entry b, where both have the same bodies.
 DEVICE bool comes_before(const Model& m, const int* a, const int* b) {
   if (a[0] < 0 || b[0] < 0) return a[0] < 0 && (b[0] >= 0 || a[0] > b[0]);
   int a1 = a[0], a2 = a[1], b1 = b[0], b2 = b[1];
@@ -45,7 +46,7 @@ DEVICE bool comes_before(const Model& m, const int* a, const int* b) {
   return a1 < b1 || (a1 == b1 && a2 < b2);
 }
 
-// (4) place of entry i among those of the same bodies, which follow each other
+// (4) final index of entry i, among the entries of the same bodies, which are consecutive
 DEVICE int place_of(const Model& m, const int* sorted, int n, int i) {
   const BodyKey low = {m, false}, high = {m, true};
   const int *own = sorted + 2 * i, body1 = low(own), body2 = high(own);
@@ -59,7 +60,7 @@ DEVICE int place_of(const Model& m, const int* sorted, int n, int i) {
   return begin + place;
 }
 
-// (1) every pair of the world, in the order in which they are found; returns their number
+// (1) all pairs of the world, in the order in which they are found; returns their number
 DEVICE int put_pairs(const Model& m, const Grid& grid, const real* geom_xpos, const real* geom_xmat,
                      const int* grid_found, const int* grid_near, int* pair_entry) {
   const int small = grid.start[large_geoms(m)], end = grid.start[idle_geoms(m)];
@@ -109,20 +110,20 @@ DEVICE void find_pairs(const Model& m, const real* geom_xpos, const real* geom_x
     pairs = put_pairs(m, Grid{grid_sorted, grid_start, grid_box}, geom_xpos, geom_xmat, grid_found, grid_near,
                       pair_entry);
   }
-  // (2) by the higher body, then by the lower one
+  // (2) stable sort by the higher body, then by the lower one
   int bits = 1;
   while (m.nbody() >> bits) ++bits;
   int* sorted = radix_sort(pair_entry, pair_sorted, pair_counter, pairs, bits, BodyKey{m, true});
   int* other = sorted == pair_entry ? pair_sorted : pair_entry;
   sorted = radix_sort(sorted, other, pair_counter, pairs, bits, BodyKey{m, false});
-  // (3) by geoms, the lower type first
+  // (3) sort by geoms within the same bodies; the geom of the lower type becomes the first of its pair
   LANE_FOR(i, pairs) {
     const int place = place_of(m, sorted, pairs, i), first = sorted[2 * i];
     geoms_of(m, sorted + 2 * i, &pair_geom[2 * place], &pair_geom[2 * place + 1]);
     pair_number[place] = first < 0 ? -1 - first : -1;
   }
   lane_sync();
-  // (5) slots, and slices of the pairs
+  // (5) address of each pair's slots
   ROLLED for (int base = 0; base < pairs; base += LANES) {
     const int p = base + lane();
     const int most = p < pairs ? kind_of(m, pair_geom[2 * p], pair_geom[2 * p + 1])[1] : 0;

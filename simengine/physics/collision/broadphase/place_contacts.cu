@@ -1,7 +1,8 @@
-// Contacts of a slice of pairs from their slots to the world's places, each with the parameters that MuJoCo mixes of
-// its geoms' or takes from an explicit pair: documentation, "Modeling", "Contact parameters".
+// Copy the contacts of a slice of pairs from their slots to the world's part of the contact arena. Each gets its
+// parameters, which MuJoCo mixes from those of both geoms or takes from an explicit pair: MuJoCo documentation,
+// "Modeling", "Contact parameters".
 
-// Share of the first geom in the mixture of solver parameters.
+// Weight of the first geom in the mixed solver parameters.
 DEVICE real share_of(real mix1, real mix2) {
   if (mix1 >= MJMINVAL && mix2 >= MJMINVAL) return divide_(mix1, mix1 + mix2);
   if (mix1 < MJMINVAL && mix2 < MJMINVAL) return R(0.5);
@@ -20,7 +21,7 @@ DEVICE void explicit_parameters(const Model& m, int number, Parameters& out) {
   for (int i = 0; i < 2; ++i) out.solreffriction[i] = prm[EXPLICIT_SOLREFFRICTION + i];
 }
 
-// Those of two geoms: of the one with the higher priority, or mixed.
+// Parameters of two geoms: those of the geom with the higher priority or, at equal priority, mixed.
 DEVICE void mixed_parameters(const Model& m, int g1, int g2, Parameters& out) {
   const int lead = collider(m, g1)[PRIORITY] - collider(m, g2)[PRIORITY];
   const int a = lead < 0 ? g2 : g1, b = lead > 0 ? g1 : g2;
@@ -59,7 +60,7 @@ DEVICE void place_contacts(const Model& m, const int* pair_geom, const int* pair
     } else {
       mixed_parameters(m, g1, g2, prm);
     }
-    // (2) the pair's contacts, each a candidate of its own
+    // (2) the contacts of the pair; each has its own entry of parameters, as a candidate pair has in the table
     ROLLED for (int k = 0; k < contacts; ++k) {
       const int from = pair_slot[p] + k, to = pair_first[p] + k;
       contact_dist[to] = slot_dist[from];

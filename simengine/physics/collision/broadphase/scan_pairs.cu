@@ -1,5 +1,5 @@
-// Add up one column of counts of pairs over the worlds of a shard: sums are addresses. The unit is a column, worked on
-// by a whole block on the GPU.
+// Prefix sum of one column of pair counts over the worlds of a shard, which gives addresses. The unit of work is a
+// column; on the GPU a whole block of threads shares it.
 
 DEVICE void scan_pairs(int column, const int* pair_counts, int* pair_adr, int* slot_adr, int* slice_adr,
                        int* pair_totals, int* pair_totals_host, int begin, int shard_size) {

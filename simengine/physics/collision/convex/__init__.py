@@ -1,1 +1,13 @@
-"""Convex shapes: distance by GJK, penetration by EPA, and several contacts of flat features."""
+"""Convex shapes: distance and penetration of two shapes, and several contacts where they touch with flat features.
+
+In the order in which a contact is computed:
+
+    shape                  support functions of all convex geoms
+    gjk                    distance of two shapes that are apart
+    epa                    penetration of two shapes that overlap
+    polish                 the exact normal, and the nearest points
+    solid                  the faces and edges at the contact
+    manifold, polygon      up to four contacts of faces and edges that lie flat on each other
+
+Source: MuJoCo documentation, chapter "Computation", section "Collision detection", "Convex collisions".
+"""

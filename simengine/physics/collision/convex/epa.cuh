@@ -1,17 +1,17 @@
 // Penetration of two convex cores: the expanding polytope algorithm (van den Bergen, "Proximity queries and penetration
 // depth computation on 3D game objects", 2001).
 //
-// The polytope starts as a fat tetrahedron of support points, wherever the origin is: a face has a signed distance, the
-// face of least distance is expanded, and the origin is inside as soon as none is negative. Faces too thin to have a
-// normal stay in the mesh but are never expanded. The faces taken away are a connected patch around the expanded
-// one, whatever rounding makes of the visibility of others.
+// The polytope starts as a large tetrahedron of support points, which need not contain the origin. Faces have signed
+// distances, and the face with the smallest one is expanded, so that the origin is inside once none is negative. Faces
+// too thin to have a normal stay in the mesh but are never expanded. The faces removed by an expansion are a connected
+// patch around the expanded face, even if rounding makes other faces visible.
 #pragma once
 
 #define EPA_VERTICES 48
 #define EPA_FACES 96
-#define EPA_RIM 40  // edges of a hole
+#define EPA_RIM 40  // most edges of a hole
 #if REAL_IS_FLOAT
-#define EPA_TOLERANCE R(1e-7)  // of the scale
+#define EPA_TOLERANCE R(1e-7)  // relative to the scale
 #define EPA_VISIBLE R(3e-8)
 #else
 #define EPA_TOLERANCE R(1e-8)
@@ -52,7 +52,7 @@ DEVICE_CALL int add_vertex(const Difference& d, Polytope& p, const real* dir) {
   return v;
 }
 
-// Adds the support point along or against `dir` that is farther from the first vertex, measured along dir.
+// Add the support point along dir or along -dir, whichever is farther from the first vertex in that direction.
 DEVICE void add_farther(const Difference& d, Polytope& p, const real* dir) {
   const real opposite[3] = {-dir[0], -dir[1], -dir[2]};
   const real up = reach(d, dir) - dot3(dir, p.w[0]), down = reach(d, opposite) + dot3(dir, p.w[0]);
@@ -71,7 +71,7 @@ DEVICE void first_polytope(const Difference& d, Polytope& p) {
   for (int i = 0; i < 3; ++i) dir[i] = -dir[i];
   add_vertex(d, p, dir);
   for (int i = 0; i < 3; ++i) ab[i] = p.w[1][i] - p.w[0][i];
-  // an axis far from ab gives a direction across it
+  // the coordinate axis farthest from ab gives a direction perpendicular to it
   const real x = abs_(ab[0]), y = abs_(ab[1]), z = abs_(ab[2]);
   real axis[3] = {R(0.0), R(0.0), R(0.0)};
   axis[x <= y && x <= z ? 0 : y <= z ? 1 : 2] = 1;
@@ -84,7 +84,7 @@ DEVICE void first_polytope(const Difference& d, Polytope& p) {
   add_farther(d, p, dir);
   real ad[3];
   for (int i = 0; i < 3; ++i) ad[i] = p.w[3][i] - p.w[0][i];
-  const bool above = dot3(ad, dir) > 0;  // the fourth lies on the side from which 0, 1, 2 run anticlockwise
+  const bool above = dot3(ad, dir) > 0;  // vertex 3 is on the side from which 0, 1, 2 run anticlockwise
   const int b = above ? 2 : 1, c = above ? 1 : 2;
   put_face(p, 0, 0, b, c);
   put_face(p, 1, 0, 3, b);
@@ -104,7 +104,7 @@ DEVICE int least_face(const Polytope& p) {
   return best;
 }
 
-// The face beyond the directed edge from a to b.
+// The face on the other side of the directed edge from a to b.
 DEVICE_CALL int neighbour(const Polytope& p, int a, int b) {
   ROLLED for (int f = 0; f < EPA_FACES; ++f) {
     const unsigned char* c = p.corner[f];
@@ -113,13 +113,13 @@ DEVICE_CALL int neighbour(const Polytope& p, int a, int b) {
   return -1;
 }
 
-// Whether vertex v lies above a face by more than rounding can lift it; the normal of a thin face is known the worse.
+// Whether vertex v is above a face by more than rounding errors, which are larger for the normal of a thin face.
 DEVICE bool sees(const Polytope& p, int face, int v, real slack) {
   return dot3(p.normal[face], p.w[v]) - p.dist[face] > slack * p.doubt[face];
 }
 
-// (2) takes away the faces around `face` that vertex v sees, and joins the rim of the hole to it. False if there is no
-// room.
+// (2) remove the faces around `face` that are visible from vertex v, and connect the rim of the hole to v. Returns
+// false if the capacity is too small.
 DEVICE bool expand(Polytope& p, int v, int face, real slack) {
   unsigned char rim[EPA_RIM][2], hole[EPA_RIM];
   int edges = 0, holes = 1;
@@ -150,8 +150,8 @@ DEVICE bool expand(Polytope& p, int v, int face, real slack) {
   return true;
 }
 
-// The corners of the face that has the point of its plane nearest to the origin farthest inside, if those given do not
-// surround it: among the faces with this normal that are no farther away than `most`.
+// The plane's point nearest to the origin may lie outside the given triangle. Then replace `corner` by the triangle
+// that contains it best, among the faces with this normal whose distance is at most `most`.
 DEVICE_CALL void face_around(const Polytope& p, real most, const real* normal, int* corner) {
   real weight[3], square;
   if (!triangle_weights(p.w[corner[0]], p.w[corner[1]], p.w[corner[2]], weight, &square)) return;
@@ -168,18 +168,18 @@ DEVICE_CALL void face_around(const Polytope& p, real most, const real* normal, i
   }
 }
 
-// The direction of least penetration, and the three support directions around it with their weights.
+// The direction of least penetration; the simplex receives the three support points around it, with their weights.
 DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal) {
   first_polytope(d, p);
   int corner[3] = {0, 1, 2};
-  for (int i = 0; i < 3; ++i) normal[i] = p.dir[0][i];  // stays where every face is thin
-  real depth = REAL_MAX;  // the least found so far, along the normal of the face with these corners
+  for (int i = 0; i < 3; ++i) normal[i] = p.dir[0][i];  // the result if every face is thin
+  real depth = REAL_MAX;  // the smallest depth so far, along the normal of the face with these corners
   ROLLED while (p.vertices < EPA_VERTICES) {
     const int face = least_face(p);
     if (!(p.dist[face] < REAL_MAX)) break;
     const int v = add_vertex(d, p, p.normal[face]);
     const real h = dot3(p.w[v], p.normal[face]);
-    // a normal found before may be as good, by chance, but not the corners that it came from
+    // an earlier normal may be as good by chance, but its corners may not be
     const bool reached = h - p.dist[face] <= EPA_TOLERANCE * d.scale;
     if (h < depth || reached) {
       depth = h;
@@ -190,8 +190,8 @@ DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal)
     }
     if (reached || !expand(p, v, face, EPA_VISIBLE * d.scale)) break;
   }
-  // (3) weights of the corners of the face at its plane's point nearest to the origin; of several triangles in this
-  // plane, those of the one around the point
+  // (3) weights of the face's corners for its plane's point nearest to the origin; if the plane has several triangles,
+  // those of the triangle around that point
   face_around(p, depth + EPA_TOLERANCE * d.scale, normal, corner);
   for (int k = 0; k < 4; ++k) {
     const int c = corner[k < 3 ? k : 2];

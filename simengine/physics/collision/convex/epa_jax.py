@@ -1,5 +1,4 @@
-"""Penetration of two convex cores by EPA; see `epa.cuh` for the method. One pair; nothing here is for
-differentiation."""
+"""Penetration of two convex cores by EPA, for one pair; see `epa.cuh` for the method. Not differentiable."""
 
 from __future__ import annotations
 
@@ -13,18 +12,18 @@ from simengine.physics.collision.convex.shape_jax import Pair, across, reach, su
 from simengine.physics.math.vector_jax import cross, dot
 
 VERTICES, FACES, RIM = 48, 96, 40
-_FLOOD = 12  # steps in which a hole is found
-_ROOM = FACES  # a place beyond the faces, where what must not be written goes
+_FLOOD = 12  # iterations that find a hole
+_ROOM = FACES  # index after the last face, the target of writes that must have no effect
 
 
 class Polytope(NamedTuple):
     """A growing polytope.
 
     Attributes:
-        vertex: (VERTICES, 6) points [m] and the directions whose support they are.
-        plane: (FACES, 5) normal, signed distance [m], and how thin the face is.
-        corner: (FACES, 4) vertices, anticlockwise from outside, and 1 for a face that is there.
-        beyond: (VERTICES, VERTICES) face that has the directed edge.
+        vertex: (VERTICES, 6) support points [m], and the directions that they belong to.
+        plane: (FACES, 5) normal, signed distance [m], and a measure of how thin the face is.
+        corner: (FACES, 4) vertices, anticlockwise from outside, and 1 for a face that exists.
+        beyond: (VERTICES, VERTICES) the face that has the directed edge.
     """
 
     vertex: jax.Array
@@ -39,7 +38,7 @@ class Polytope(NamedTuple):
 
 
 def _put_faces(p: Polytope, place: jax.Array, corner: jax.Array, scale: jax.Array) -> Polytope:
-    """Faces with corners (n, 3) at places (n,); those at _ROOM are left out."""
+    """Write faces with corners (n, 3) at indices `place` (n,); those at index _ROOM are dropped."""
     a, b, c = (p.vertex[corner[:, k], :3] for k in range(3))
     ab, ac = b - a, c - a
     n = cross(ab, ac)
@@ -91,14 +90,14 @@ def _first(pair: Pair) -> Polytope:
 
 
 def _first_true(mask: jax.Array, count: int) -> jax.Array:
-    """Places of the first `count` true entries, then those of false ones."""
+    """Indices of the first `count` true entries, followed by those of false ones."""
     return jnp.argsort(~mask, stable=True)[:count].astype(jnp.int32)
 
 
 def _expand(
     p: Polytope, v: jax.Array, face: jax.Array, slack: jax.Array, scale: jax.Array
 ) -> tuple[Polytope, jax.Array]:
-    """(2) takes away the faces around `face` that vertex v sees and joins the hole's rim to it; whether that fits."""
+    """(2) remove the faces around `face` visible from v, and connect the rim of the hole to v; whether that fits."""
     alive, corner = p.corner[:, 3] > 0, p.corner[:, :3]
     seen = alive & (dot(p.plane[:, :3], p.vertex[v, :3][None]) - p.plane[:, 3] > slack * p.plane[:, 4])
     following = jnp.roll(corner, -1, axis=1)
@@ -120,8 +119,11 @@ def _expand(
 
 
 def _face_around(p: Polytope, most: jax.Array, normal: jax.Array, corner: jax.Array) -> jax.Array:
-    """Corners (4,) of the face that has the point of its plane nearest to the origin farthest inside, if those given do
-    not surround it: among the faces with this normal (3,) that are no farther away than `most` ()."""
+    """Corners (4,) of the triangle that contains the plane's point nearest to the origin.
+
+    If the given triangle does not contain it, that is the best among the faces with this normal (3,) whose distance is
+    at most `most` ().
+    """
     corners = jnp.concatenate([corner[None], p.corner])
     weight, _, wide = triangle_weights(p.vertex[corners[:, :3], :3])
     there = wide.at[1:].set(wide[1:] & (p.dist <= most) & (p.plane[:, :3] @ normal >= 0.9999))
@@ -142,7 +144,7 @@ def epa(pair: Pair, wanted: jax.Array) -> tuple[Simplex, jax.Array]:
         direction = p.plane[face, :3]
         w = support(pair, direction)
         h = dot(w, direction)
-        # a normal found before may be as good, by chance, but not the corners that it came from
+        # an earlier normal may be as good by chance, but its corners may not be
         there = jnp.isfinite(dist[face])
         reached = h - dist[face] <= tolerance * pair.scale
         better = there & (reached | (h < depth))
@@ -158,8 +160,8 @@ def epa(pair: Pair, wanted: jax.Array) -> tuple[Simplex, jax.Array]:
     big = jnp.full((), jnp.inf, dtype)
     carry = (p, jnp.asarray(4, jnp.int32), big, p.corner[0], p.vertex[0, 3:], wanted)
     p, _, depth, corner, normal, _ = jax.lax.while_loop(go_on, body, carry)
-    # (3) weights of the corners of the face at its plane's point nearest to the origin; of several triangles in this
-    # plane, those of the one around the point
+    # (3) weights of the face's corners for its plane's point nearest to the origin; if the plane has several triangles,
+    # those of the triangle around that point
     corner = _face_around(p, depth + tolerance * pair.scale, normal, corner)
     vertex = p.vertex[jnp.stack([corner[0], corner[1], corner[2], corner[2]])]
     weight, _, ok = triangle_weights(vertex[:3, :3])

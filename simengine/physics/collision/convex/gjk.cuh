@@ -1,13 +1,13 @@
 // Distance of two convex cores: Gilbert, Johnson and Keerthi, "A fast procedure for computing the distance between
 // complex objects in three-dimensional space", 1988.
 //
-// The simplex always has four points, some of weight zero; the point of it nearest to the origin is the best of its
-// four triangles' and six edges', which needs no case distinctions and stands degenerate simplices.
+// The simplex always has four points, some of weight zero. Its point nearest to the origin is the best among those of
+// its four triangles and six edges. This needs no case distinctions and works for degenerate simplices.
 #pragma once
 
 #if REAL_IS_FLOAT
-#define GJK_TOLERANCE R(1e-6)  // of the squared distance
-#define TOUCH_TOLERANCE R(1e-5)  // of the scale: nearer cores count as touching
+#define GJK_TOLERANCE R(1e-6)  // relative to the squared distance
+#define TOUCH_TOLERANCE R(1e-5)  // relative to the scale: cores closer than this count as touching
 #else
 #define GJK_TOLERANCE R(1e-13)
 #define TOUCH_TOLERANCE R(1e-9)
@@ -15,13 +15,13 @@
 #define GJK_ITERATIONS 64
 
 struct Simplex {
-  real w[4][3], dir[4][3];  // points and the directions whose support they are
+  real w[4][3], dir[4][3];  // support points, and the directions that they belong to
   real weight[4];
   bool used[4];
 };
 
-// Weights of a triangle's corners at its plane's point nearest to the origin, and the squared distance of that. False
-// where the triangle is too thin.
+// Weights of a triangle's corners for its plane's point nearest to the origin, and the squared distance of that point.
+// Returns false if the triangle is too thin.
 DEVICE_CALL bool triangle_weights(const real* a, const real* b, const real* c, real* weight, real* square) {
   real ab[3], ac[3], n[3], part[3];
   for (int i = 0; i < 3; ++i) {
@@ -41,7 +41,7 @@ DEVICE_CALL bool triangle_weights(const real* a, const real* b, const real* c, r
   return true;
 }
 
-// Weight of b of the point of segment ab nearest to the origin.
+// Weight of b for the point of segment ab nearest to the origin.
 DEVICE real segment_weight(const real* a, const real* b) {
   real ab[3];
   for (int i = 0; i < 3; ++i) ab[i] = b[i] - a[i];
@@ -49,7 +49,7 @@ DEVICE real segment_weight(const real* a, const real* b) {
   return length > 0 ? clamp_(-dot3(a, ab) / length, R(0.0), R(1.0)) : R(0.0);
 }
 
-// Whether the tetrahedron contains the origin: it lies on the inner side of all four faces.
+// Whether the tetrahedron contains the origin, which is then on the inner side of all four faces.
 DEVICE_CALL bool holds_origin(const Simplex& s) {
   ROLLED for (int k = 0; k < 4; ++k) {
     const real *a = s.w[k], *b = s.w[(k + 1) & 3], *c = s.w[(k + 2) & 3], *apex = s.w[(k + 3) & 3];
@@ -66,7 +66,7 @@ DEVICE_CALL bool holds_origin(const Simplex& s) {
   return true;
 }
 
-// Weights of the simplex's point nearest to the origin; the point itself to v.
+// Weights of the simplex's point nearest to the origin; v receives the point.
 DEVICE_CALL void nearest(Simplex& s, real* v) {
   real least = REAL_MAX;
   ROLLED for (int k = 0; k < 4; ++k) {  // triangle without corner k
@@ -98,8 +98,8 @@ DEVICE_CALL void nearest(Simplex& s, real* v) {
   }
 }
 
-// Runs GJK from the direction between the centres. Returns the distance of the cores; 0 if they touch or overlap, or
-// once it is certain that the distance is above `most`, in which case `*apart` is set.
+// GJK, started from the direction between the centres. Returns the distance of the cores, or 0 if they touch or
+// overlap. It also returns 0, and sets `*apart`, once it is certain that the distance is above `most`.
 DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, bool* apart) {
   real v[3], dir[3];
   for (int i = 0; i < 3; ++i) dir[i] = d.b.pos[i] - d.a.pos[i];
@@ -117,18 +117,18 @@ DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, b
   ROLLED for (int iteration = 0; iteration < GJK_ITERATIONS; ++iteration) {
     const real distance = sqrt_(square);
     if (distance <= TOUCH_TOLERANCE * d.scale) return 0;
-    // (1) the farthest point towards the origin
+    // (1) the support point towards the origin
     real w[3];
     for (int i = 0; i < 3; ++i) dir[i] = -v[i] / distance;
     support(d, dir, w);
-    const real bound = -dot3(w, dir);  // no point of the set is nearer to the origin
+    const real bound = -dot3(w, dir);  // no point of the difference is nearer to the origin than this
     if (bound > most) {
       *apart = true;
       return 0;
     }
     for (int i = 0; i < 3; ++i) normal[i] = dir[i];
     if (distance - bound <= GJK_TOLERANCE * distance) break;
-    // (2) it replaces a point that has no weight
+    // (2) it replaces a point of weight zero
     Simplex next = s;
     int place = 0;
     for (int k = 1; k < 4; ++k) place = next.weight[k] < next.weight[place] ? k : place;

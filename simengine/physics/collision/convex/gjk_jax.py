@@ -1,5 +1,4 @@
-"""Distance of two convex cores by GJK; see `gjk.cuh` for the method. One pair; nothing here is for
-differentiation."""
+"""Distance of two convex cores by GJK, for one pair; see `gjk.cuh` for the method. Not differentiable."""
 
 from __future__ import annotations
 
@@ -21,10 +20,10 @@ class Simplex(NamedTuple):
     """Four support points, some of weight zero.
 
     Attributes:
-        w: (4, 3) points [m].
-        dir: (4, 3) directions whose support they are.
-        weight: (4,) of the point nearest to the origin.
-        used: (4,) bool, which of them count.
+        w: (4, 3) support points [m].
+        dir: (4, 3) directions that they belong to.
+        weight: (4,) weights of the point nearest to the origin.
+        used: (4,) bool, which of the points have weight.
     """
 
     w: jax.Array
@@ -34,8 +33,10 @@ class Simplex(NamedTuple):
 
 
 def triangle_weights(w: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Weights (..., 3) of the corners of triangles (..., 3, 3) at their planes' points nearest to the origin, the
-    squared distance (...) of these, and whether the triangles are wide enough (...)."""
+    """Weights (..., 3) of the corners of triangles (..., 3, 3) for their planes' points nearest to the origin.
+
+    Also returns the squared distance (...) of these points, and whether the triangles are wide enough (...).
+    """
     a, b, c = w[..., 0, :], w[..., 1, :], w[..., 2, :]
     ab, ac = b - a, c - a
     n = cross(ab, ac)
@@ -76,7 +77,7 @@ def _holds_origin(w: jax.Array) -> jax.Array:
 def gjk(p: Pair, most: jax.Array) -> tuple[Simplex, jax.Array, jax.Array, jax.Array]:
     """Nearest points of two cores.
 
-    Args: the pair; most () distance [m] beyond which it does not matter.
+    Args: the pair; most () distance [m] beyond which the result does not matter.
     Returns: the simplex, the direction (3,) from a to b, whether they touch (), whether they are beyond `most` ().
     """
     dtype = p.offset.dtype
@@ -91,14 +92,14 @@ def gjk(p: Pair, most: jax.Array) -> tuple[Simplex, jax.Array, jax.Array, jax.Ar
         simplex, v, normal, touching, apart, _, count = carry
         distance = jnp.sqrt(dot(v, v))
         touching = distance <= touch * p.scale
-        # (1) the farthest point towards the origin
+        # (1) the support point towards the origin
         direction = -v / jnp.where(touching, 1.0, distance)
         w = support(p, direction)
         bound = -dot(w, direction)
         apart = ~touching & (bound > most)
         normal = jnp.where(touching | apart, normal, direction)
         done = touching | apart | (distance - bound <= tolerance * distance)
-        # (2) it replaces a point that has no weight
+        # (2) it replaces a point of weight zero
         place = jnp.argmin(simplex.weight)
         points, dirs = simplex.w.at[place].set(w), simplex.dir.at[place].set(direction)
         inside = ~done & _holds_origin(points)

@@ -1,28 +1,30 @@
-// Several contacts of flat features. MuJoCo's rules, found by experiment:
+// Several contacts of flat features: MuJoCo documentation, "Computation", "Collision detection", "Multiple contacts".
+// The documentation does not give the rules; the following were found by experiments with MuJoCo.
 //
-// Of the faces at what touches, the pair that looks at each other most lies flat if the cosine between them is above
-// FACES. The second face is clipped against the first, along whose normal it is seen; what is left of it within the
-// margin of the first face are the contacts, four of them at most, which span as much of it as can be found. Their
-// normal is the second face's.
+// Faces: among the faces at the touching corners of both shapes, take the pair whose normals are most opposite. If
+// their cosine is above FACES, the faces lie flat on each other. The second face is projected along the normal of the
+// first and clipped against it. The corners that are left within the margin of the first face become contacts, at most
+// four of them, which span as large an area as the search finds. They have the normal of the second face.
 //
-// Otherwise the first edge whose angle to a face that looks at it has a sine below EDGE lies on it: edges of the first
-// shape on faces of the second, then the other way round, or first so if it is the second that touches with fewer
-// corners. It is clipped against the face, as a polygon that goes there and back, so that an end made by clipping is
-// there twice. Two corners within the margin, the farthest apart, become contacts with the face's normal; where the
-// polygon begins and ends with the same end, rounding decides in MuJoCo which of its contacts comes first.
+// Edges: otherwise, take the first edge whose angle to a face that looks at it has a sine below EDGE. Edges of the
+// first shape on faces of the second come first, and then edges of the second on faces of the first; the other way
+// round if the second shape touches with fewer corners. The edge is clipped against the face as a polygon that runs to
+// the other end and back, so that an end made by clipping occurs twice. Two corners within the margin, the farthest
+// apart, become contacts with the face's normal. If the polygon begins and ends with the same end, rounding decides in
+// MuJoCo which contact comes first.
 #pragma once
 
 #define FACES R(0.996)
 #define EDGE R(0.0888)
-#define POLYGON 192  // corners of both faces
-#define THERE_AND_BACK 8  // corners of an edge, each end twice but for rounding
+#define POLYGON 192  // most corners of both faces together
+#define THERE_AND_BACK 8  // most corners of a clipped edge: each end twice, and more through rounding
 #if REAL_IS_FLOAT
-#define LARGER R(1.00001)  // by what share an area must be larger: equal ones are common
+#define LARGER R(1.00001)  // factor by which an area must be larger, because equal areas are common
 #else
 #define LARGER R(1.000000001)
 #endif
 
-// What lies on what: two faces, or an edge and a face.
+// Features that lie flat on each other: two faces, or an edge and a face.
 struct Lying {
   int first, second;
 };
@@ -67,7 +69,7 @@ DEVICE_CALL bool edge_lying(const Solid& edges, const Solid& faces, Lying* out) 
   return false;
 }
 
-// A face's plane as a frame: heights above it and places in it.
+// The plane of a face as a frame for heights above it and coordinates in it.
 struct Plane {
   real origin[3], x[3], y[3], normal[3];
 };
@@ -89,7 +91,7 @@ DEVICE Plane plane_of(const Solid& s, int face) {
   return p;
 }
 
-// A point by its place and height.
+// A point by its coordinates in a plane and its height above it.
 struct Spot {
   real x, y, height;
 };
@@ -100,7 +102,7 @@ DEVICE Spot above(const Plane& p, const real* point) {
   return {dot3(p.x, offset), dot3(p.y, offset), dot3(p.normal, offset)};
 }
 
-// Side number k of a face as a half plane, outward positive: MuJoCo goes round a face clockwise.
+// Side k of a face as a half plane, positive outside; MuJoCo's order around a face is clockwise.
 struct HalfPlane {
   real nx, ny, dist;
 };
@@ -119,9 +121,9 @@ DEVICE HalfPlane side_of(const Solid& s, int face, int k, const Plane& p) {
 
 DEVICE real beyond(const HalfPlane& h, const Spot& c) { return fma_(h.nx, c.x, fma_(h.ny, c.y, -h.dist)); }
 
-// (1) clips a polygon in place (Sutherland and Hodgman, Reentrant polygon clipping, 1974); an edge adds its end, after
-// where it comes in. A corner is read before what comes of it is written. There is room for so many corners; returns
-// how many are left.
+// (1) clip a polygon in place (Sutherland and Hodgman, Reentrant polygon clipping, 1974). Each edge adds the point
+// where it crosses the half plane, and its end if that is inside. A corner is read before its results are written.
+// `room` is the capacity in corners; returns the number of corners left.
 DEVICE_CALL int clip(Spot* polygon, int number, const HalfPlane& h, int room) {
   if (number == 0) return 0;
   const Spot start = polygon[0];
@@ -148,7 +150,7 @@ DEVICE real area(const Spot* p, int number, const int* quad) {
   return abs_((c.x - a.x) * (d.y - b.y) - (c.y - a.y) * (d.x - b.x));
 }
 
-// Moves one corner of a quadrilateral on once if its area grows.
+// Advance one corner of a quadrilateral by one if that makes the area larger.
 DEVICE_CALL bool move_on(const Spot* p, int number, int corner, int* quad, real* most) {
   ++quad[corner];
   const real next = area(p, number, quad);
@@ -160,8 +162,8 @@ DEVICE_CALL bool move_on(const Spot* p, int number, int corner, int* quad, real*
   return false;
 }
 
-// (2) four corners that span much of a polygon: the first goes round it, and the others go ahead as long as the area
-// grows, the third and the second after each step of the fourth. Corners may coincide.
+// (2) four corners that span a large area of a polygon. The first corner goes once round the polygon, and the others
+// advance while the area grows: the third and the second after each step of the fourth. Corners may coincide.
 DEVICE_CALL void span(const Spot* p, int number, int* best) {
   int quad[4] = {0, 1, 2, 3};
   real most = area(p, number, quad);
@@ -174,7 +176,7 @@ DEVICE_CALL void span(const Spot* p, int number, int* best) {
       }
       for (int k = 0; k < 4; ++k) best[k] = quad[k] % number;
     }
-    // a corner that the first one has reached goes ahead of it
+    // a corner that the first one has reached advances past it
     if (quad[1] > quad[0]) continue;
     ++quad[1];
     if (quad[2] == quad[1]) {
@@ -218,7 +220,7 @@ DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying
   if (near > 4) span(polygon, near, chosen);
   const real cosine = -dot3(plane.normal, other.normal);
   for (int k = 0; k < 4 && k < near; ++k) {
-    // half-way between the first face and the second, along the second's normal
+    // midway between the two faces, along the normal of the second
     const Spot& c = polygon[chosen[k]];
     const real dist = c.height * cosine;
     real point[3];
@@ -230,7 +232,7 @@ DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying
   return near < 4 ? near : 4;
 }
 
-// (4) contacts of an edge on a face; `sign` turns the face's normal into the contact's.
+// (4) contacts of an edge on a face; `sign` is +1 or -1 and turns the face's normal into the contact's.
 DEVICE_CALL int edge_contacts(const Solid& edges, const Solid& faces, const Lying& lying, real sign,
                               const real* origin, real margin, Contact* out) {
   if (edges.astray) return 0;
@@ -239,7 +241,7 @@ DEVICE_CALL int edge_contacts(const Solid& edges, const Solid& faces, const Lyin
   real end[2][3];
   edge_of(edges, lying.first, end[0], end[1]);
   const Spot from = above(plane, end[0]), to = above(plane, end[1]);
-  // the part of it over the face, as parameters in [0, 1]: a polygon of two corners, there and back
+  // the part of the edge over the face, as parameters in [0, 1]: a polygon of two corners
   Spot part[THERE_AND_BACK] = {{R(0.0), R(0.0), from.height}, {R(1.0), R(0.0), to.height}};
   int corners = 2, near = 0;
   ROLLED for (int k = 0; k < adr[face + 1] - adr[face]; ++k) {
@@ -251,7 +253,7 @@ DEVICE_CALL int edge_contacts(const Solid& edges, const Solid& faces, const Lyin
   ROLLED for (int k = 0; k < corners; ++k) {
     if (part[k].height + edges.thick <= margin) part[near++] = part[k];
   }
-  // an end that clipping made is there twice; the first, and what is farthest from it
+  // an end made by clipping occurs twice, so take the first corner and the one farthest from it
   int last = near > 1 ? 1 : 0;
   ROLLED for (int k = 2; k < near; ++k) {
     if (abs_(part[k].x - part[0].x) > abs_(part[last].x - part[0].x)) last = k;
@@ -268,7 +270,7 @@ DEVICE_CALL int edge_contacts(const Solid& edges, const Solid& faces, const Lyin
   return near < 2 ? near : 2;
 }
 
-// Contacts of two shapes that lie flat on each other, four at most; 0 where they do not.
+// Contacts of two shapes that lie flat on each other; returns their number, at most four, or 0 if the shapes do not.
 DEVICE_CALL int lying_contacts(const Solid& a, const Solid& b, const real* origin, real margin, Contact* out) {
   Lying lying;
   if (faces_lying(a, b, &lying)) return face_contacts(a, b, lying, origin, margin, out);

@@ -1,4 +1,4 @@
-"""Several contacts of flat features; see `manifold.cuh` for the rules. One pair."""
+"""Several contacts of flat features, for one pair; see `manifold.cuh` for the rules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simengine.physics.math.vector_jax import dot, safe_sqrt
 
 SLOTS = 4
 FACES, EDGE = 0.996, 0.0888
-_THERE_AND_BACK = 8  # corners of an edge as a polygon, each end twice but for rounding
+_THERE_AND_BACK = 8  # most corners of a clipped edge: each end twice, and more through rounding
 _still = jax.lax.stop_gradient
 
 
@@ -26,7 +26,7 @@ class Lying(NamedTuple):
         dist: (SLOTS,) [m].
         pos: (SLOTS, 3) from the first shape's centre [m].
         normal: (3,) from the first to the second.
-        number: () how many there are, 0 where nothing lies flat.
+        number: () of contacts, 0 if nothing lies flat.
     """
 
     dist: jax.Array
@@ -40,7 +40,7 @@ class _Plane(NamedTuple):
     frame: jax.Array  # rows x, y, normal
 
     def above(self, points: jax.Array) -> jax.Array:
-        """Places and heights (n, 3) of points (n, 3)."""
+        """Coordinates in the plane, and heights above it, (n, 3) of points (n, 3)."""
         return (points - self.origin[None]) @ self.frame.T
 
 
@@ -50,7 +50,7 @@ def _plane(around: jax.Array, sides: jax.Array, normal: jax.Array) -> _Plane:
 
 
 def lying_contacts(p: Pair, solids: tuple[Solid, Solid], found: tuple[Features, Features], margin: jax.Array) -> Lying:
-    """Contacts of a pair, given what of each shape may lie flat."""
+    """Contacts of a pair, given the features of each shape that may lie flat."""
     (a, b), (first, second) = solids, found
     cosine = -_still(first.normal) @ _still(second.normal).T
     cosine = jnp.where(first.is_face[:, None] & second.is_face[None], cosine, -1.0)
@@ -73,14 +73,14 @@ def _face_contacts(p: Pair, a: Solid, b: Solid, faces: tuple[jax.Array, jax.Arra
     plane = _plane(around, number, p.mat_a @ a.normal[faces[0]])
     spots = plane.above(corners(b, p.mat_b, p.offset, faces[1]))
     back = (other - 1 - jnp.arange(len(spots), dtype=jnp.int32)) % other
-    # (1) what is left of the second over the first
+    # (1) the part of the second face over the first
     room = jnp.zeros((len(around), 3), spots.dtype)
     polygon, left = clip(jnp.concatenate([spots[back], room]), other, half_planes(plane.above(around), number), number)
-    # (2) four corners of what is near
+    # (2) four of the corners within the margin
     near = (jnp.arange(len(polygon), dtype=jnp.int32) < left) & (polygon[:, 2] <= margin)
     polygon, left = polygon[jnp.argsort(~near, stable=True)], near.sum().astype(jnp.int32)
     chosen = polygon[span(_still(polygon[:, :2]), left)]
-    # (3) contacts half-way
+    # (3) contacts midway between the faces
     dist = -chosen[:, 2] * dot(plane.frame[2], normal)
     pos = plane.origin[None] + chosen[:, :2] @ plane.frame[:2] - 0.5 * dist[:, None] * normal[None]
     return Lying(dist, pos, -normal, jnp.minimum(left, SLOTS))
@@ -95,8 +95,10 @@ def _edge_contacts(
     sign: float,
     margin: jax.Array,
 ) -> tuple[Lying, jax.Array]:
-    """Contacts of the first edge that lies on a face, and whether there is one. `solid`, `mat` and `pos` are those of
-    the face's shape; `sign` turns its normal into the contact's."""
+    """Contacts of the first edge that lies on a face, and whether there is one.
+
+    `solid`, `mat` and `pos` are those of the face's shape; `sign` turns its normal into the contact's.
+    """
     along = _still(edges.end - edges.begin)
     length = safe_sqrt(dot(along, along))
     lies = jnp.abs(along @ _still(faces.normal).T) < EDGE * length[:, None]
@@ -107,7 +109,7 @@ def _edge_contacts(
     plane = _plane(around, sides, normal)
     ends = jnp.stack([edges.begin[edge], edges.end[edge]])
     spots = plane.above(ends)
-    # (1) the part of it over the face, as parameters in [0, 1]: a polygon of two corners, there and back
+    # (1) the part of the edge over the face, as parameters in [0, 1]: a polygon of two corners
     planes = half_planes(plane.above(around), sides)
     beyond = planes[:, :2] @ spots[:, :2].T - planes[:, 2:]
     outside = (beyond > 0).all(axis=1) & (jnp.arange(len(planes), dtype=jnp.int32) < sides)
@@ -116,7 +118,7 @@ def _edge_contacts(
     whole = jnp.stack([jnp.arange(2, dtype=height.dtype), jnp.zeros_like(height), height], axis=1)
     room = jnp.zeros((_THERE_AND_BACK - 2, 3), height.dtype)
     part, left = clip(jnp.concatenate([whole, room]), jnp.asarray(2, jnp.int32), across, sides)
-    # (2) an end that clipping made is there twice; the first, and what is farthest from it
+    # (2) an end made by clipping occurs twice, so take the first corner and the one farthest from it
     dist = part[:, 2] + edges.thick
     near = (jnp.arange(_THERE_AND_BACK, dtype=jnp.int32) < left) & (dist <= margin)
     begin = jnp.argmax(near).astype(jnp.int32)

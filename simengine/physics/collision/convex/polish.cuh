@@ -1,18 +1,18 @@
 // From the direction that GJK or EPA found to the contact's exact normal and witness points.
 //
-// The signed distance of two cores is -h(n), h the reach of their difference, least over all unit n. h is a sum of
-// |n.e| over the edges e of flat parts, which have a kink at n.e = 0, and of smooth terms. The support points around
-// the direction show which kinks are active: then n is across these edges, and otherwise Newton's method finds it:
-// with T a basis of the directions left free,
+// Let h(n) be the support function of the Minkowski difference of the cores, at unit vectors n. Minus its minimum is
+// the signed distance of the cores. h is a sum of smooth terms and of terms |n.e| over the edges e of flat parts, which
+// have a kink at n.e = 0. The support points around the direction show which kinks are active, and n is perpendicular
+// to these edges. Newton's method finds n in the directions that are left free. With a basis T of these,
 //
 //     gradient T'w(n)     Hessian T' (sum of h'' of the ellipsoids) T - h I
 //
-// Two kinks determine n alone (a face, or two edges). h is compared with what there was before: nothing gets worse.
+// Two active kinks determine n (a face, or two edges). A new n is taken only if h does not grow.
 #pragma once
 
 #define POLISH_STEPS 8
 #if REAL_IS_FLOAT
-#define TOUCHING R(1e-5)  // of the scale: how far below the farthest vertex another one counts as touching too
+#define TOUCHING R(1e-5)  // relative to the scale: a vertex this close to the farthest one counts as touching too
 #else
 #define TOUCHING R(1e-6)
 #endif
@@ -20,7 +20,7 @@
 struct Kinks {
   int number;
   real edge[2][3];  // unit vectors
-  int body[2];      // whose edge it is: 0 or 1
+  int body[2];      // the body that each edge belongs to: 0 or 1
 };
 
 DEVICE_CALL void add_kink(Kinks& k, const real* edge, int body) {
@@ -35,7 +35,7 @@ DEVICE_CALL void add_kink(Kinks& k, const real* edge, int body) {
   k.body[k.number++] = body;
 }
 
-// Edges of a body that the weighted support directions straddle.
+// Edges e of a body for which n.e changes sign among the support directions that have weight.
 DEVICE_CALL void find_kinks(const Shape& s, const Simplex& simplex, real sign, int body, Kinks& kinks) {
   int first = -1;
   ROLLED for (int k = 0; k < 4; ++k) {
@@ -63,7 +63,7 @@ DEVICE_CALL void find_kinks(const Shape& s, const Simplex& simplex, real sign, i
   }
 }
 
-// u' h'' v of a body's ellipsoid, for tangents u and v.
+// u' h'' v of a body's ellipsoid part, for tangents u and v.
 DEVICE_CALL real curvature(const Shape& s, const real* n, const real* u, const real* v) {
   real nl[3], ul[3], vl[3], q[3];
   to_local(nl, s.mat, n);
@@ -76,7 +76,8 @@ DEVICE_CALL real curvature(const Shape& s, const real* n, const real* u, const r
   return (sum - dot3(q, ul) * dot3(q, vl)) / height;
 }
 
-// One step of Newton's method; false if it was the last. Directions across n and the kink, if there is one, are free.
+// One step of Newton's method; returns false if it was the last. The directions perpendicular to n, and to the kink if
+// there is one, are free.
 DEVICE_CALL bool newton_step(const Difference& d, const Kinks& kinks, real* n) {
   real t[2][3], w[3];
   const int tangents = 2 - kinks.number;
@@ -98,7 +99,7 @@ DEVICE_CALL bool newton_step(const Difference& d, const Kinks& kinks, real* n) {
     const real *u = t[i == 2], *v = t[i > 0];
     H[i] = curvature(d.a, n, u, v) + curvature(d.b, n, u, v) - (i == 1 ? R(0.0) : h);
   }
-  // H holds the entries 00, 01, 11
+  // H holds the entries 00, 01 and 11 of the Hessian
   if (!(H[0] > 0)) return false;
   if (tangents == 1) {
     step[0] = -g[0] / H[0];
@@ -114,7 +115,7 @@ DEVICE_CALL bool newton_step(const Difference& d, const Kinks& kinks, real* n) {
   return abs_(step[0]) + abs_(step[1]) > 4 * REAL_EPS;
 }
 
-// Whether `trial` is at least as good a direction as n; takes it if so.
+// Replace n by `trial` if that is at least as good a direction; returns whether it is.
 DEVICE bool improve(const Difference& d, const real* trial, real slack, real* h, real* n) {
   const real other = reach(d, trial);
   if (!(other <= *h + slack)) return false;
@@ -123,7 +124,7 @@ DEVICE bool improve(const Difference& d, const real* trial, real slack, real* h,
   return true;
 }
 
-// Whether the other shape's farthest point against a cap's normal lies over the cap.
+// Whether the other shape's support point against a cap's normal lies over the cap.
 DEVICE bool over_cap(const Shape& s, const Shape& other, const real* axis, int body) {
   real against[3], point[3], local[3];
   for (int i = 0; i < 3; ++i) against[i] = body ? axis[i] : -axis[i];
@@ -133,9 +134,9 @@ DEVICE bool over_cap(const Shape& s, const Shape& other, const real* axis, int b
   return local[0] * local[0] + local[1] * local[1] <= s.round[0] * s.round[0];
 }
 
-// A cylinder's cap whose normal is near n is a kink by itself. An ellipsoid touches it only with its farthest point. So
-// is a side of a box, if it is better: support points next to each other may straddle one of its edges only, and of
-// cores that almost touch none may be the right one.
+// Replace n by the normal of a cylinder's cap, or of a side of a box, if that is near n and at least as good; the face
+// then counts as two kinks. It is tried for a box, because neighbouring support points may show one of its kinks only,
+// and those of cores that almost touch may show none. An ellipsoid touches a cap only with its farthest point.
 DEVICE_CALL void snap_to_face(const Difference& d, int body, real slack, real* h, real* n, Kinks& kinks) {
   const Shape &s = body ? d.b : d.a, &other = body ? d.a : d.b;
   const bool cap = s.round[0] > 0 && !(s.round[2] > 0);
@@ -156,7 +157,7 @@ DEVICE_CALL void snap_to_face(const Difference& d, int body, real slack, real* h
   }
 }
 
-// The best direction that a choice of kinks leaves, from n.
+// The best direction for a choice of active kinks, found from n.
 DEVICE void best_direction(const Difference& d, const Kinks& kinks, const real* n, real* trial) {
   if (kinks.number == 2) {
     cross3(trial, kinks.edge[0], kinks.edge[1]);
@@ -172,7 +173,7 @@ DEVICE void best_direction(const Difference& d, const Kinks& kinks, const real* 
   }
 }
 
-// Improves the normal n; returns h(n), minus the signed distance of the cores.
+// Improve the normal n; returns h(n), which is minus the signed distance of the cores.
 DEVICE_CALL real polish(const Difference& d, const Simplex& s, real* n, Kinks& kinks) {
   const real slack = 8 * REAL_EPS * d.scale, start[3] = {n[0], n[1], n[2]};
   real h = reach(d, n), trial[3];
@@ -182,7 +183,7 @@ DEVICE_CALL real polish(const Difference& d, const Simplex& s, real* n, Kinks& k
   find_kinks(d.a, s, R(1.0), 0, all);
   find_kinks(d.b, s, R(-1.0), 1, all);
   kinks = all;
-  // (2) all of them, or some if that is better: the support points may straddle an edge that is only near
+  // (2) all of them, or only some if that is better, because a kink that the support points show may only be near
   ROLLED for (int choice = (1 << all.number) - 1; choice >= 0; --choice) {
     Kinks some;
     some.number = 0;
@@ -199,7 +200,7 @@ DEVICE_CALL real polish(const Difference& d, const Simplex& s, real* n, Kinks& k
   return h;
 }
 
-// Whether the contact lies along the axis of a body, on a cylinder's side.
+// Whether the contact is a line along the axis of a body: on the side of a cylinder.
 DEVICE bool lies_along(const Shape& s, const Kinks& kinks, int body) {
   real axis[3];
   mat_col(axis, s.mat, 2);
@@ -210,7 +211,7 @@ DEVICE bool lies_along(const Shape& s, const Kinks& kinks, int body) {
   return along;
 }
 
-// Whether two flat support points are one: where a side is zero, both signs give the same.
+// Whether two support points of the flat part are the same point; a side of length zero has both signs there.
 DEVICE bool same_point(const Shape& s, int vertex, int other) {
   if (s.nvert) return vertex == other;
   bool same = true;
@@ -218,9 +219,10 @@ DEVICE bool same_point(const Shape& s, int vertex, int other) {
   return same;
 }
 
-// Weighted mean of the flat support points and the smooth one at n: a point of the core near the contact. True if it is
-// certain: if there is one flat support point only, and the smooth one is not that of a cap. A flat support point that
-// does not touch gives way to one that does: the simplex may stand on another edge, parallel to the one that touches.
+// A point of the core near the contact: the weighted mean of the support points of the flat part, plus the support
+// point of the smooth part at n. Returns whether the point is unique, which needs a single support point of the flat
+// part and a smooth part without a cap. A support point that does not touch is replaced by one that does, because the
+// simplex may contain another edge, parallel to the one that touches.
 DEVICE_CALL bool witness(const Shape& s, const Simplex& simplex, real sign, const real* n, real slack, real* point) {
   real local[3], along[3], curved[3], flat[3], sum[3] = {R(0.0), R(0.0), R(0.0)};
   int first = -1;
@@ -253,20 +255,21 @@ DEVICE_CALL bool witness(const Shape& s, const Simplex& simplex, real sign, cons
   return certain && !(disc && 1 - abs_(along[2]) < R(1e-4));
 }
 
-// Whether a core has one point only that is farthest along any direction: a point or an ellipsoid.
+// Whether a core is strictly convex, with a unique support point in every direction: a point or an ellipsoid.
 DEVICE bool is_strict(const Shape& s) {
   bool flat = s.nvert > 0;
   for (int i = 0; i < 3; ++i) flat |= s.box[i] > 0 || (s.round[i] > 0) != (s.round[0] > 0);
   return !flat;
 }
 
-// Witness points of both cores: p1 - p2 = h n. What is left across n is taken up by the edges of the active kinks.
+// Witness points of both cores, with p1 - p2 = h n. The points move along the edges of the active kinks until no
+// difference perpendicular to n is left.
 DEVICE void witnesses(const Difference& d, const Simplex& s, const real* n, real h, const Kinks& kinks, real* p1,
                       real* p2) {
   const real slack = TOUCHING * d.scale;
   const bool certain1 = witness(d.a, s, R(1.0), n, slack, p1), certain2 = witness(d.b, s, R(-1.0), n, slack, p2);
   const bool strict1 = is_strict(d.a) || (certain1 && !certain2), strict2 = is_strict(d.b) || (certain2 && !certain1);
-  if (strict1 || strict2) {  // its point is certain, and says where the other's is
+  if (strict1 || strict2) {  // its support point is unique and determines the other's
     for (int i = 0; i < 3; ++i) {
       if (strict2) p1[i] = fma_(h, n[i], p2[i]);
       else p2[i] = fma_(-h, n[i], p1[i]);
@@ -282,7 +285,7 @@ DEVICE void witnesses(const Difference& d, const Simplex& s, const real* n, real
   const real c = kinks.number == 2 ? dot3(kinks.edge[0], kinks.edge[1]) : R(0.0), det = 1 - c * c;
   share[0] = (r0 - c * r1) / det;
   share[1] = (r1 - c * r0) / det;
-  // edges of both that are almost parallel meet nowhere for certain: then both points move by half
+  // the crossing of almost parallel edges of both cores is not well defined: then each point moves by half
   const real most = fma_(R(4.0), sqrt_(dot3(rest, rest)), R(0.01) * d.scale);
   if (kinks.number == 2 && kinks.body[0] != kinks.body[1] && abs_(share[0]) + abs_(share[1]) > most) {
     for (int i = 0; i < 3; ++i) {

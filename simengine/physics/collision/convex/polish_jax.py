@@ -1,7 +1,7 @@
-"""From the direction that GJK or EPA found to the exact normal and witness points; see `polish.cuh`.
+"""From the direction that GJK or EPA found to the exact normal and witness points, for one pair; see `polish.cuh`.
 
-One pair. What is found here differentiates: which features touch is taken as given, and the last step of Newton's
-method is taken with derivatives, so the normal moves with the shapes as the implicit function theorem says.
+The results are differentiable. The derivatives take the touching features as constant, and the last step of Newton's
+method has derivatives, so that those of the normal follow the implicit function theorem.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _still = jax.lax.stop_gradient
 
 
 class Kinks(NamedTuple):
-    """Edges of flat parts that the contact straddles.
+    """Edges of flat parts whose kinks are active at the contact.
 
     Attributes:
         number: () 0, 1 or 2.
         edge: (2, 3) unit vectors.
-        body: (2,) whose: 0 or 1.
+        body: (2,) the body that each edge belongs to: 0 or 1.
     """
 
     number: jax.Array
@@ -45,8 +45,8 @@ class Kinks(NamedTuple):
 
 
 def _candidates(s: Shape, mat: jax.Array, dirs: jax.Array, used: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Edges (16, 3) of a body, in its support directions dirs (4, 3) (already its own way round), and whether the used
-    ones straddle them (16,)."""
+    """Edges (16, 3) of a body, and whether their kinks are active (16,): whether the sign changes among the used ones
+    of the support directions dirs (4, 3), which point outward from this body."""
     codes = jax.vmap(lambda d: flat_code(s, d @ mat))(dirs)
     first = jnp.argmax(used)
     signs, number = codes
@@ -61,7 +61,7 @@ def _candidates(s: Shape, mat: jax.Array, dirs: jax.Array, used: jax.Array) -> t
 
 
 def _kinks(p: Pair, s: Simplex) -> Kinks:
-    """(1) active kinks: the first edge, and the first that is not along it."""
+    """(1) active kinks: the first edge, and the first that is not parallel to it."""
     edge1, valid1 = _candidates(p.a, p.mat_a, s.dir, s.used)
     edge2, valid2 = _candidates(p.b, p.mat_b, -s.dir, s.used)
     edge, valid = jnp.concatenate([edge1, edge2]), jnp.concatenate([valid1, valid2])
@@ -74,7 +74,7 @@ def _kinks(p: Pair, s: Simplex) -> Kinks:
 
 
 def _curvature(s: Shape, mat: jax.Array, n: jax.Array, t: jax.Array) -> jax.Array:
-    """t h'' t' (2, 2) of a body's ellipsoid for tangents t (2, 3)."""
+    """t h'' t' (2, 2) of a body's ellipsoid part, for tangents t (2, 3)."""
     local, tangent = n @ mat, t @ mat
     q, height = round_point(s, local)
     scaled, along = tangent * s.round[None], tangent @ q
@@ -103,8 +103,8 @@ def _newton_step(p: Pair, kinks: Kinks, n: jax.Array) -> tuple[jax.Array, jax.Ar
 
 
 def _over_cap(p: Pair, axis: jax.Array, body: int) -> jax.Array:
-    """Whether the other shape's farthest point against a cap's normal lies over the cap; of ellipsoids, which touch it
-    with no other."""
+    """Whether the other shape's support point against a cap's normal lies over the cap. Only tested for ellipsoids,
+    which touch a cap with no other point."""
     s, other = (p.b, p.a) if body else (p.a, p.b)
     mat, mat_other = (p.mat_b, p.mat_a) if body else (p.mat_a, p.mat_b)
     sign = 1 if body else -1
@@ -114,8 +114,8 @@ def _over_cap(p: Pair, axis: jax.Array, body: int) -> jax.Array:
 
 
 def _face(s: Shape, mat: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Normal (3,) of a cylinder's cap, or of the side of a box, that faces along n or against it; two edges (2, 3) that
-    span it; and whether there is one, and n near it."""
+    """Normal (3,) of the cylinder's cap, or of the side of a box, that is nearest to n or to -n; two edges (2, 3) that
+    span it; and whether there is one near n."""
     local = _still(n @ mat)
     up = jnp.where(s.disc, 2, jnp.argmax(jnp.abs(local)))
     column = (up + jnp.arange(3, dtype=up.dtype)) % 3
@@ -125,7 +125,7 @@ def _face(s: Shape, mat: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array,
 
 
 def _choices(kinks: Kinks) -> tuple[Kinks, jax.Array]:
-    """All kinks, the second, the first, none: (4, ...); and which of these there are (4,)."""
+    """The choices of kinks (4, ...): all, the second, the first, none; and which of these choices exist (4,)."""
     first, second = kinks.edge
     edges = jnp.stack([kinks.edge, jnp.stack([second, first]), kinks.edge, kinks.edge])
     bodies = jnp.stack([kinks.body, kinks.body[::-1], kinks.body, kinks.body])
@@ -135,7 +135,7 @@ def _choices(kinks: Kinks) -> tuple[Kinks, jax.Array]:
 
 
 def _best_direction(p: Pair, kinks: Kinks, n: jax.Array) -> jax.Array:
-    """The best direction (3,) that a choice of kinks leaves, from n."""
+    """The best direction (3,) for a choice of active kinks, found from n."""
 
     def step(_: int, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         following, ok = _newton_step(p, kinks, carry[0])
@@ -162,7 +162,7 @@ def polish(p: Pair, s: Simplex, n: jax.Array) -> tuple[jax.Array, Kinks]:
     slack = 8 * jnp.finfo(n.dtype).eps * still.scale
     # (1) kinks that may be active
     kinks = _kinks(p, s)
-    # (2) all of them, or some if that is better: the support points may straddle an edge that is only near
+    # (2) all of them, or only some if that is better, because a kink that the support points show may only be near
     choices, there = _choices(kinks)
     trials = jax.vmap(_best_direction, (None, 0, None))(still, jax.tree.map(_still, choices), n)
     heights = jax.vmap(reach, (None, 0))(still, trials)
@@ -191,25 +191,24 @@ def polish(p: Pair, s: Simplex, n: jax.Array) -> tuple[jax.Array, Kinks]:
 
 
 def lies_along(p: Pair, kinks: Kinks, body: int) -> jax.Array:
-    """Whether the contact lies along the axis of a body, on a cylinder's side."""
+    """Whether the contact is a line along the axis of a body: on the side of a cylinder."""
     along = jnp.abs(kinks.edge @ (p.mat_b if body else p.mat_a)[:, 2]) > 0.5
     on_side = (along & (kinks.body == body) & (jnp.arange(2, dtype=jnp.int32) < kinks.number)).any()
     return (p.b if body else p.a).disc & on_side
 
 
 def touching(like: jax.Array) -> float:
-    """By what share of the scale a vertex may be nearer than the farthest one, and touch too."""
+    """Relative to the scale: a vertex less than this below the farthest one counts as touching too."""
     return 1e-5 if like.dtype == jnp.float32 else 1e-6
 
 
 def _witness(
     s: Shape, mat: jax.Array, simplex: Simplex, dirs: jax.Array, n: jax.Array, scale: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """A point (3,) of a core near the contact, in the world frame from the shape's centre, and whether it is certain:
-    whether there is one flat support point only, and the smooth one is not that of a cap.
+    """A point (3,) of a core near the contact, in world axes from the shape's centre, and whether it is unique.
 
-    A flat support point that does not touch gives way to one that does: the simplex may stand on another edge, parallel
-    to the one that touches.
+    It is unique if the flat part has a single support point and the smooth part no cap. A support point that does not
+    touch is replaced by one that does, because the simplex may contain another edge, parallel to the one that touches.
     """
 
     def parts(direction: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -230,14 +229,14 @@ def _witness(
 
 
 def _is_strict(s: Shape) -> jax.Array:
-    """Whether a core has one point only that is farthest along any direction: a point or an ellipsoid."""
+    """Whether a core is strictly convex, with a unique support point in every direction: a point or an ellipsoid."""
     box, curved = _still(s.box), _still(s.round) > 0
     return (box == 0).all() & (_still(s.vert) == 0).all() & (curved == curved[0]).all()
 
 
 def witnesses(p: Pair, s: Simplex, n: jax.Array, h: jax.Array, kinks: Kinks) -> tuple[jax.Array, jax.Array]:
-    """Witness points (3,), (3,) of both cores, from a's centre: they differ by h along n only. What is left across
-    it is taken up by the edges of the active kinks."""
+    """Witness points (3,), (3,) of both cores, from a's centre, whose difference is h n. The points move along the
+    edges of the active kinks until no difference perpendicular to n is left."""
     p1, certain1 = _witness(p.a, p.mat_a, s, s.dir, n, p.scale)
     p2, certain2 = _witness(p.b, p.mat_b, s, -s.dir, -n, p.scale)
     p2 = p2 + p.offset
@@ -251,11 +250,11 @@ def witnesses(p: Pair, s: Simplex, n: jax.Array, h: jax.Array, kinks: Kinks) -> 
     share = jnp.where(jnp.arange(2, dtype=jnp.int32) < kinks.number, share, 0.0)
     first = kinks.body == 0
     move1, move2 = jnp.where(first, share, 0.0) @ kinks.edge, jnp.where(first, 0.0, share) @ kinks.edge
-    # edges of both that are almost parallel meet nowhere for certain: then both points move by half
+    # the crossing of almost parallel edges of both cores is not well defined: then each point moves by half
     most = 4.0 * jnp.linalg.norm(_still(rest)) + 0.01 * _still(p.scale)
     half = two & (kinks.body[0] != kinks.body[1]) & (jnp.abs(_still(share)).sum() > most)
     end1, end2 = p1 - jnp.where(half, 0.5 * rest, move1), p2 + jnp.where(half, 0.5 * rest, move2)
-    # the point of one that has no other is certain, and says where the other's is
+    # the support point of a strictly convex core is unique and determines the other's
     strict1 = _is_strict(p.a) | (certain1 & ~certain2)
     strict2 = _is_strict(p.b) | (certain2 & ~certain1)
     return (

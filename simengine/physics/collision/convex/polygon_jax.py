@@ -1,4 +1,4 @@
-"""Convex polygons: clipping, and four corners that span much of one; see `manifold.cuh`."""
+"""Convex polygons: clipping, and four corners that span a large area; see `manifold.cuh`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import jax
 import jax.numpy as jnp
 
 _Search = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
-"""Four corners (4,), the most area so far, the best corners (4,), and which corner moves."""
+"""Four corners (4,), the largest area so far, the best corners (4,), and which corner moves."""
 
 
 def half_planes(corner: jax.Array, sides: jax.Array) -> jax.Array:
-    """(C, 3) the sides of a polygon as half planes: outward normal x, y, and distance. They come in MuJoCo's order,
-    clockwise, from the last corner on.
+    """(C, 3) the sides of a polygon as half planes: outward normal x, y, and distance.
 
-    Args: corner (C, 2 or more) anticlockwise, sides () number of them that count.
+    They are in MuJoCo's order: clockwise, from the last corner on.
+
+    Args: corner (C, 2 or more) anticlockwise, of which the first `sides` () are real.
     """
     k = jnp.arange(len(corner), dtype=jnp.int32)
     here = corner[(sides - 1 - k) % sides]
@@ -25,8 +26,9 @@ def half_planes(corner: jax.Array, sides: jax.Array) -> jax.Array:
 def clip(polygon: jax.Array, number: jax.Array, planes: jax.Array, sides: jax.Array) -> tuple[jax.Array, jax.Array]:
     """A polygon clipped against half planes one after the other (Sutherland and Hodgman, 1974).
 
-    Args: polygon (n, 3) corners, with room for more; number () of them; planes (m, 3), sides () how many of them count.
-    Returns: polygon (n, 3) and number (); the corners begin with what comes of the edge from the first to the second.
+    Args: polygon (n, 3), whose first `number` () corners are real; planes (m, 3), of which the first `sides` () are
+    real.
+    Returns: polygon (n, 3) and number (); the corners begin with those of the edge from the first to the second.
     """
     size = len(polygon)
     k = jnp.arange(size, dtype=jnp.int32)
@@ -57,11 +59,12 @@ def clip(polygon: jax.Array, number: jax.Array, planes: jax.Array, sides: jax.Ar
 
 
 def span(spot: jax.Array, number: jax.Array) -> jax.Array:
-    """Four corners (4,) of a polygon that span much of it: the first goes round it, and the others go ahead as long as
-    the area grows, the third and the second after each step of the fourth. The first ones where there are no more than
-    four.
+    """Four corners (4,) of a polygon that span a large area of it; the first four if there are no more.
 
-    Args: spot (n, 2) corners, number () of them. Nothing here is for differentiation.
+    The first corner goes once round the polygon, and the others advance while the area grows: the third and the second
+    after each step of the fourth. Not differentiable.
+
+    Args: spot (n, 2) corners, of which the first `number` () are real.
     """
     larger = 1.00001 if spot.dtype == jnp.float32 else 1.000000001
     modulus = jnp.maximum(number, 1)
@@ -76,7 +79,7 @@ def span(spot: jax.Array, number: jax.Array) -> jax.Array:
         reached = area(trial)
         grows = reached > most * larger
         most = jnp.where(grows, reached, most)
-        # the first one goes on; a corner that it has reached goes ahead of it, and so does one that this one reaches
+        # the first corner advances; a corner that it has reached advances past it, and so does the next in turn
         a, b, c, d = quad
         second = b == a
         third = second & (c == b + 1)

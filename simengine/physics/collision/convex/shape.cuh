@@ -1,9 +1,9 @@
 // Convex shapes by their support functions.
 //
-// Every primitive is a Minkowski sum: a box (of which a segment is the flattest case), an ellipsoid (or a disc), and a
-// ball. Sphere: ball. Capsule: segment + ball. Cylinder: segment + disc. Ellipsoid and box: themselves. A mesh is the
-// hull of its vertices. The ball stays out of the support function: GJK and EPA work on the core, and the radius is
-// added to what they find, which makes shallow contacts of rounded shapes exact.
+// Every primitive is the Minkowski sum of a flat part (a box, or a segment as a special case), a smooth part (an
+// ellipsoid, or a disc) and a ball. Sphere: ball. Capsule: segment + ball. Cylinder: segment + disc. Ellipsoid and box:
+// themselves. The flat part of a mesh is the hull of its vertices. The sum without the ball is the core. GJK and EPA
+// work on the core, and the radius is added to their result, which makes shallow contacts of rounded shapes exact.
 #pragma once
 
 struct Shape {
@@ -31,7 +31,7 @@ DEVICE Shape shape_of(const Model& m, int geom, const real* size, const real* po
   return s;
 }
 
-// A length of the size of the core [m].
+// The size of the core as a length [m], for tolerances.
 DEVICE real extent(const Shape& s) {
   real most = s.radius;
   for (int i = 0; i < 3; ++i) most = max_(most, max_(s.box[i], s.round[i]));
@@ -48,7 +48,7 @@ DEVICE void to_world(real* out, const real* mat, const real* v) {
   for (int i = 0; i < 3; ++i) out[i] = dot3(mat + 3 * i, v);
 }
 
-// Vertex of the flat part (box or mesh) that lies farthest along `local`: sign bits of a box, number of a mesh vertex.
+// Vertex of the flat part (box or mesh) farthest along `local`: sign bits for a box, the number of a mesh vertex.
 DEVICE int flat_vertex(const Shape& s, const real* local) {
   if (!s.nvert) return (local[0] >= 0) | (local[1] >= 0) << 1 | (local[2] >= 0) << 2;
   int best = 0;
@@ -88,10 +88,10 @@ DEVICE void support(const Shape& s, const real* dir, real* out) {
   for (int i = 0; i < 3; ++i) out[i] += s.pos[i];
 }
 
-// Two cores as one set, the Minkowski difference A - B: they are as far apart as the origin is from it.
+// The Minkowski difference A - B of two cores. The distance of the cores is its distance from the origin.
 struct Difference {
   Shape a, b;
-  real scale;  // a length of the size of both [m], for tolerances
+  real scale;  // the size of both cores as a length [m], for tolerances
 };
 
 DEVICE Difference difference_of(const Pair& p) {
@@ -108,7 +108,7 @@ DEVICE_CALL void support(const Difference& d, const real* dir, real* out) {
   for (int i = 0; i < 3; ++i) out[i] -= other[i];
 }
 
-// How far the difference reaches along a unit vector: the depth of penetration along it.
+// Support function of the difference along a unit vector: the penetration depth along it.
 DEVICE_CALL real reach(const Difference& d, const real* dir) {
   real point[3];
   support(d, dir, point);

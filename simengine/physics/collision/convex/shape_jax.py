@@ -1,7 +1,8 @@
 """Convex shapes by their support functions, for one pair.
 
-Every primitive is a Minkowski sum of a box (of which a segment is the flattest case), an ellipsoid (or a disc), and a
-ball; a mesh is the hull of its vertices. The ball stays out of the support function: GJK and EPA work on the core.
+Every primitive is the Minkowski sum of a flat part (a box, or a segment as a special case), a smooth part (an
+ellipsoid, or a disc) and a ball. The flat part of a mesh is the hull of its vertices. The sum without the ball is the
+core, on which GJK and EPA work.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import jax.numpy as jnp
 from simengine.physics.math.vector_jax import cross, dot, safe_sqrt
 
 Code = tuple[jax.Array, jax.Array]
-"""Vertex of a flat part: sides of the box (3,) bool, number of the mesh vertex ()."""
+"""Vertex of a flat part: signs for a box (3,) bool, and the number of the mesh vertex ()."""
 
 
 class Shape(NamedTuple):
@@ -25,8 +26,8 @@ class Shape(NamedTuple):
         round: (..., 3) half axes of the ellipsoid [m].
         radius: (...) radius of the ball [m].
         vert: (..., k, 3) vertices of a mesh [m], one at the origin for other shapes.
-        disc: (...) bool, the ellipsoid is a disc, whose flat sides face along z.
-        line: (...) bool, a capsule.
+        disc: (...) bool, whether the ellipsoid is a disc, whose flat sides face along z.
+        line: (...) bool, whether the shape is a capsule.
     """
 
     box: jax.Array
@@ -44,7 +45,7 @@ class Pair(NamedTuple):
         a, b: the shapes.
         mat_a, mat_b: (3, 3) orientations.
         offset: (3,) from a to b [m].
-        scale: () a length of the size of both cores [m].
+        scale: () the size of both cores as a length [m], for tolerances.
     """
 
     a: Shape
@@ -56,18 +57,18 @@ class Pair(NamedTuple):
 
 
 def extent(s: Shape) -> jax.Array:
-    """() a length of the size of a shape [m]."""
+    """() the size of a shape as a length [m], for tolerances."""
     sizes = jnp.concatenate([s.box, s.round, s.radius[None], safe_sqrt(dot(s.vert, s.vert))])
     return jnp.max(sizes)
 
 
 def flat_code(s: Shape, local: jax.Array) -> Code:
-    """Vertex of the flat part that lies farthest along `local` (3,)."""
+    """Vertex of the flat part farthest along `local` (3,)."""
     return local >= 0, jnp.argmax(s.vert @ local)
 
 
 def flat_point(s: Shape, code: Code) -> jax.Array:
-    """(3,) in the shape's frame."""
+    """Position (3,) of a vertex of the flat part, in the shape's frame."""
     return jnp.where(code[0], s.box, -s.box) + s.vert[code[1]]
 
 
@@ -92,12 +93,12 @@ def support(p: Pair, direction: jax.Array) -> jax.Array:
 
 
 def reach(p: Pair, direction: jax.Array) -> jax.Array:
-    """() how far the difference reaches along a unit vector: the depth of penetration along it."""
+    """() support function of the difference along a unit vector: the penetration depth along it."""
     return dot(support(p, direction), direction)
 
 
 def unit(v: jax.Array) -> jax.Array:
-    """(3,) unit vector along v; the x axis for a vanishing one."""
+    """(3,) unit vector along v; the x axis if v is zero."""
     square = dot(v, v)
     ok = square > 1e-30
     length = jnp.sqrt(jnp.where(ok, square, 1.0))
@@ -105,6 +106,6 @@ def unit(v: jax.Array) -> jax.Array:
 
 
 def across(v: jax.Array) -> jax.Array:
-    """(3,) unit vector across v: v times the axis it is farthest from."""
+    """(3,) unit vector perpendicular to v: the cross product with the coordinate axis farthest from v."""
     axis = jnp.eye(3, dtype=v.dtype)[jnp.argmin(jnp.abs(v))]
     return unit(cross(v, axis))

@@ -1,11 +1,11 @@
-// Flat features of two shapes that touch: the faces and edges at the vertices that touch, with which one shape may lie
-// on the other. Boxes and cylinders' caps are hulls like those of meshes, scaled (simengine/model/meshes.py); the line
-// of a capsule or of a cylinder's side that touches is an edge.
+// Flat features of two shapes that touch: the faces and edges at the touching vertices, with which one shape may lie on
+// the other. Boxes and the caps of cylinders are scaled hulls like those of meshes (simengine/model/meshes.py). The
+// touching line of a capsule, or of the side of a cylinder, is an edge.
 #pragma once
 
 #define CAP_SIDES 16
 #if REAL_IS_FLOAT
-#define UPRIGHT R(1e-4)   // sine of the angle to the axis, or to a cap, below which a normal shows no side, or no cap
+#define UPRIGHT R(1e-4)   // sine of the angle to axis or cap below which a normal does not belong to side or cap
 #else
 #define UPRIGHT R(1e-7)
 #endif
@@ -14,16 +14,16 @@ struct Solid {
   const Shape* shape;
   const Model* model;
   real outward[3];  // the contact's normal, away from the shape
-  real scale[3];   // of the corners in hull_vert
-  int first;       // corner number 0 in hull_vert
-  int touch[3], touches;  // corners that touch
-  bool line;       // the edge is a line, and the only one
-  bool astray;     // but it is not known where it lies
-  real end[2][3];  // its ends, in the frame of the difference
-  real thick;      // by how much it lies too far out
+  real scale[3];   // scale of the corners in hull_vert
+  int first;       // index of corner 0 in hull_vert
+  int touch[3], touches;  // touching corners, and their number
+  bool line;       // the only edge is the line of a capsule or a cylinder
+  bool astray;     // the position of that line is not known
+  real end[2][3];  // ends of the line, in the frame of the difference
+  real thick;      // by how much the line is too far out [m]
 };
 
-// Adds a corner unless it is there already or lies too low.
+// Add a touching corner unless it is present already or too low.
 DEVICE void add_touch(Solid& s, int corner, real below) {
   if (s.touches == 3 || below > 0) return;
   for (int k = 0; k < s.touches; ++k) {
@@ -32,7 +32,7 @@ DEVICE void add_touch(Solid& s, int corner, real below) {
   s.touch[s.touches++] = corner;
 }
 
-// Corners of a box or a mesh that touch: the farthest along the normal, and those of the simplex that are as far.
+// Touching corners of a box or a mesh: the farthest along the normal, and those of the simplex that are as far.
 DEVICE_CALL void touching_corners(Solid& s, const Simplex& simplex, real sign, const real* local, real slack) {
   real point[3];
   const int low = flat_vertex(*s.shape, local);
@@ -51,8 +51,8 @@ DEVICE_CALL void touching_corners(Solid& s, const Simplex& simplex, real sign, c
   }
 }
 
-// The simplex may stand on another edge of the shape, parallel to the one that touches: of one corner, the other end of
-// the edge that the contact straddles.
+// If there is one touching corner: add the other end of an edge whose kink is active. The simplex may contain another
+// edge of the shape, parallel to the one that touches.
 DEVICE_CALL void other_end(Solid& s, const Kinks& kinks, int body, const real* local, real slack) {
   real point[3], edge[3], dir[3];
   flat_point(*s.shape, s.touch[0], point);
@@ -67,9 +67,9 @@ DEVICE_CALL void other_end(Solid& s, const Kinks& kinks, int body, const real* l
   }
 }
 
-// A capsule's line nearest to the other shape, half the margin farther out; nearer to the axis where the normal is not
-// across it. A cylinder's is on its surface, and begins with the end that touches. `outward` is the contact's normal,
-// away from the shape.
+// Touching line of a capsule or of a cylinder's side. A capsule's line is half the margin outside its surface, or
+// nearer to the axis where the normal is not perpendicular to it. A cylinder's line is on its surface and begins with
+// the end that touches. `outward` is the contact's normal, away from the shape.
 DEVICE void line_of(Solid& s, const real* size, const real* outward, real margin) {
   const bool disc = s.shape->round[0] > 0;
   real axis[3], aside[3];
@@ -89,7 +89,8 @@ DEVICE void line_of(Solid& s, const real* size, const real* outward, real margin
   }
 }
 
-// The solid of geom `geom`, number `body` of the difference; `outward` is the contact's normal, away from it.
+// The solid of a geom, which is shape `body` (0 or 1) of the difference; `outward` is the contact's normal, away from
+// it.
 DEVICE_CALL Solid solid_of(const Model& m, int geom, const Shape& shape, const real* size, const Simplex& simplex,
                            const Kinks& kinks, const real* outward, int body, real margin, real scale) {
   const int type = m.geom_type()[geom];
@@ -116,11 +117,11 @@ DEVICE_CALL Solid solid_of(const Model& m, int geom, const Shape& shape, const r
   return s;
 }
 
-// Faces around the first corner that touches: entries of vert_face.
+// First and last face around the first touching corner, as entries of vert_face.
 DEVICE int first_face(const Solid& s) { return s.touches ? s.model->vert_adr()[s.first + s.touch[0]] : 0; }
 DEVICE int last_face(const Solid& s) { return s.touches ? s.model->vert_adr()[s.first + s.touch[0] + 1] : 0; }
 
-// Whether a face holds all corners that touch.
+// Whether a face contains all touching corners.
 DEVICE_CALL bool face_touches(const Solid& s, int face) {
   const int begin = s.model->face_adr()[face], end = s.model->face_adr()[face + 1];
   int held = 1;
@@ -130,8 +131,8 @@ DEVICE_CALL bool face_touches(const Solid& s, int face) {
   return held >= s.touches;
 }
 
-// Whether a face, an entry of vert_face, may lie flat. Three corners have one face and two have two; where faces of a
-// hull overlap, as MuJoCo's do now and then, they have more, of which the first ones count.
+// Whether a face, given as an entry of vert_face, may lie flat. Three touching corners have one face in common, and two
+// have two. Where faces of a hull overlap, which happens in MuJoCo's hulls, they have more, and the first ones count.
 DEVICE_CALL bool face_counts(const Solid& s, int entry) {
   const int* faces = s.model->vert_face();
   if (!face_touches(s, faces[entry])) return false;
@@ -153,7 +154,7 @@ DEVICE void corner_of(const Solid& s, int corner, real* out) {
   for (int i = 0; i < 3; ++i) out[i] += s.shape->pos[i];
 }
 
-// Number of edges at what touches: those at a corner, the one between two.
+// Number of edges at the touching corners: all edges at a single corner, or the edge between two.
 DEVICE int edges_of(const Solid& s) {
   return s.line || s.touches == 2 ? 1 : s.touches == 1 ? last_face(s) - first_face(s) : 0;
 }
@@ -166,7 +167,7 @@ DEVICE void edge_of(const Solid& s, int edge, real* from, real* to) {
     }
     return;
   }
-  // of two corners that touch rounding says which is farther
+  // of two touching corners, rounding decides which is the first, so the order is fixed by their numbers
   const bool turned = s.touches == 2 && s.touch[1] < s.touch[0];
   const int other = s.touches == 2 ? s.touch[1] : s.model->vert_edge()[first_face(s) + edge];
   corner_of(s, turned ? other : s.touch[0], from);

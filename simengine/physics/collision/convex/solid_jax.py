@@ -1,4 +1,4 @@
-"""Flat features of a shape that touches another; see `solid.cuh`. One shape of one pair."""
+"""Flat features of a shape that touches another, for one shape of one pair; see `solid.cuh`."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _still = jax.lax.stop_gradient
 
 
 class Solid(NamedTuple):
-    """The hull of a shape as far as it can lie flat, or of several shapes along a leading axis.
+    """The part of a shape's hull that can lie flat, or of several shapes along a leading axis.
 
     Attributes:
         vert: (..., V, 3) corners in the shape's frame [m].
         corner: (..., F, C) corners around each face.
-        sides: (..., F) number of them.
+        sides: (..., F) number of corners of each face.
         normal: (..., F, 3) outward, in the shape's frame.
-        ring: (..., V, D) faces around each corner, -1 where there are no more.
-        spoke: (..., V, D) other ends of the edges at it.
+        ring: (..., V, D) faces around each corner, padded with -1.
+        spoke: (..., V, D) other ends of the edges at each corner.
     """
 
     vert: jax.Array
@@ -37,19 +37,19 @@ class Solid(NamedTuple):
 
 
 class Features(NamedTuple):
-    """Faces and edges at what touches, in the frame of the pair.
+    """Faces and edges at the touching corners, in the frame of the pair.
 
     Attributes:
         face: (D,) numbers of faces.
-        is_face: (D,) which of them there are.
+        is_face: (D,) which of these exist.
         normal: (D, 3) outward.
-        looks: (D,) do they look to where the other shape is.
+        looks: (D,) whether the normals point towards the other shape.
         begin, end: (D, 3) ends of edges [m].
-        is_edge: (D,) which of them there are.
-        touches: () number of corners that touch.
-        line: () bool, the edge is a capsule's or cylinder's line.
-        astray: () bool, of which it is not known where it lies.
-        thick: () by how much it lies too far out [m].
+        is_edge: (D,) which of these exist.
+        touches: () number of touching corners.
+        line: () bool, whether the edge is the line of a capsule or a cylinder.
+        astray: () bool, whether the position of that line is not known.
+        thick: () by how much the line is too far out [m].
     """
 
     face: jax.Array
@@ -83,25 +83,25 @@ def features(
     margin: jax.Array,
     scale: jax.Array,
 ) -> Features:
-    """What of a shape may lie flat.
+    """The features of a shape that may lie flat.
 
-    Args: its solid, shape, orientation (3, 3) and position (3,); the simplex, and the kinks that the contact straddles;
-    body 0 for the pair's first shape, 1 for the second; the contact's normal (3,); on_side () whether it lies along a
-    cylinder's side; margin, scale () [m].
+    Args: its solid, shape, orientation (3, 3) and position (3,); the simplex and the active kinks; body 0 for the
+        pair's first shape, 1 for the second; the contact's normal (3,); on_side () whether the contact is a line along
+        a cylinder's side; margin, scale () [m].
     """
     outward = -normal if body else normal
     touch = _touching(shape, mat, simplex, kinks, body, _still(outward), scale)
     low, number = touch[0], _distinct(touch)
     face = solid.ring[low]
     held = (solid.corner[face][:, :, None] == touch[None, None]).any(axis=1).all(axis=1)
-    # three corners have one face and two have two; where faces of a hull overlap, as MuJoCo's do now and then, they
-    # have more, of which the first ones count
+    # three touching corners have one face in common, and two have two; where faces of a hull overlap, which happens in
+    # MuJoCo's hulls, they have more, and the first ones count
     held &= (number == 1) | (jnp.cumsum(held & (face >= 0)) + jnp.minimum(number, 3) <= 4)
     on_side = on_side | (shape.disc & (jnp.abs(dot(outward, mat[:, 2])) <= _upright(outward)))
     is_face = (face >= 0) & (held | shape.disc) & ~on_side & ~shape.line
     begin, end, line, astray, thick = _line(shape, mat, pos, outward, margin)
     other = touch[jnp.argmax(touch != low)]
-    # of two corners that touch rounding says which is farther
+    # of two touching corners, rounding decides which is the first, so the order is fixed by their numbers
     hub = jnp.where(number == 2, jnp.minimum(low, other), low)
     spoke = jnp.where(number == 2, jnp.maximum(low, other), solid.spoke[low])
     face_normal = solid.normal[face] @ mat.T
@@ -126,11 +126,11 @@ def features(
 def _touching(
     shape: Shape, mat: jax.Array, simplex: Simplex, kinks: Kinks, body: int, outward: jax.Array, scale: jax.Array
 ) -> jax.Array:
-    """(9,) corners that touch: the farthest along the normal, then those of the simplex that are as far, or the first
-    again. Of a cylinder the first corner of a cap.
+    """Touching corners (9,): the farthest along the normal, then those of the simplex that are as far; padded with the
+    first. For a cylinder, the first corner of a cap.
 
-    The simplex may stand on another edge of the shape, parallel to the one that touches: where it shows one corner, the
-    other end of the edge that the contact straddles.
+    If the simplex gives one corner, the other ends of edges whose kinks are active are added: the simplex may contain
+    another edge of the shape, parallel to the one that touches.
     """
     slack = touching(outward) * scale
     tilt = touching(outward) * _still(kinks.edge)
@@ -153,12 +153,12 @@ def _touching(
 
 
 def _upright(like: jax.Array) -> float:
-    """Sine of the angle to the axis, or to a cap, below which a normal shows no side of a cylinder, or no cap."""
+    """Sine of the angle to the axis, or to a cap, below which a normal does not belong to the side, or to a cap."""
     return 1e-4 if like.dtype == jnp.float32 else 1e-7
 
 
 def _distinct(touch: jax.Array) -> jax.Array:
-    """() how many different numbers there are."""
+    """() the number of distinct entries."""
     before = jnp.tril(touch[:, None] == touch[None], -1).any(axis=1)
     return (~before).sum().astype(jnp.int32)
 
@@ -166,8 +166,8 @@ def _distinct(touch: jax.Array) -> jax.Array:
 def _line(
     shape: Shape, mat: jax.Array, pos: jax.Array, outward: jax.Array, margin: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]:
-    """Ends (3,) of the line of a capsule, half the margin out, or of a cylinder's side, which begins with the end that
-    touches; whether there is one, whether it is not known where, and by how much it lies too far out."""
+    """Ends (3,) of the touching line: of a capsule, half the margin outside; of a cylinder's side, from the end that
+    touches. Also whether there is a line, whether its position is not known, and by how much it is too far out [m]."""
     axis = mat[:, 2]
     aside = outward - dot(outward, axis) * axis
     sine = safe_sqrt(dot(aside, aside))

@@ -1,4 +1,4 @@
-"""Solids of a model's geoms from its table, for the JAX forms."""
+"""Solids of a model's geoms, built from the model table, for the JAX forms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CORNERS = {_CYLINDER: 2 * CAP_SIDES, _BOX: 8}
 
 
 def solids_of(m: Any, geoms: np.ndarray, size: jax.Array) -> Solid:
-    """The solids of n geoms of convex types; those of round ones have no face.
+    """The solids of n geoms of convex types; those of spheres and ellipsoids have no face.
 
     Args: m a model; geoms (n,); size (n, 3) MuJoCo's sizes [m].
     """
@@ -38,7 +38,7 @@ def solids_of(m: Any, geoms: np.ndarray, size: jax.Array) -> Solid:
 
 
 def _hull(m: Any, first: int, number: int) -> tuple[np.ndarray, ...]:
-    """The arrays of one solid, with `number` corners from `first` on; without any it has one and no face."""
+    """The arrays of one solid, with `number` corners from `first` on; if that is zero, one corner and no face."""
     if not number:
         nothing = np.zeros((1, 1), int)
         return np.zeros((1, 3)), nothing, np.ones(1, int), np.zeros((1, 3)), nothing - 1, nothing
@@ -53,7 +53,7 @@ def _hull(m: Any, first: int, number: int) -> tuple[np.ndarray, ...]:
 
 
 def _rows(rows: list[np.ndarray], fill: int | None = None) -> np.ndarray:
-    """Rows of different lengths as a matrix; what is left holds `fill`, or the row's first entry."""
+    """Rows of different lengths as a matrix, padded with `fill` or with the row's first entry."""
     out = np.empty((len(rows), max(len(row) for row in rows)), int)
     for entry, row in zip(out, rows, strict=True):
         entry[: len(row)] = row
@@ -62,7 +62,7 @@ def _rows(rows: list[np.ndarray], fill: int | None = None) -> np.ndarray:
 
 
 def _stack(arrays: tuple[np.ndarray, ...]) -> np.ndarray:
-    """Arrays of different shapes as one, what is left with -1 in it."""
+    """Arrays of different shapes, stacked into one and padded with -1."""
     shape = np.max([a.shape for a in arrays], axis=0)
     out = np.full((len(arrays), *shape), -1, dtype=arrays[0].dtype)
     for place, array in zip(out, arrays, strict=True):

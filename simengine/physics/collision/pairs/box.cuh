@@ -1,8 +1,8 @@
-// Boxes: what several pair types need of them.
+// Boxes: functions that several pair types share.
 #pragma once
 
-// Sphere and box: from the sphere's centre to the box's nearest point, or, from within the box, out of the nearest
-// face.
+// Contact of a sphere and a box. The normal points from the sphere's centre to the nearest point of the box or, if the
+// box contains the centre, out of the nearest face.
 DEVICE int sphere_against_box(const real* centre, real radius, const Pair& p, real margin, Contact* out) {
   real offset[3], local[3], nearest[3], normal[3];
   for (int i = 0; i < 3; ++i) offset[i] = centre[i] - p.pos2[i];
@@ -14,7 +14,7 @@ DEVICE int sphere_against_box(const real* centre, real radius, const Pair& p, re
   real dist = normalize3(normal);
   if (dist - radius > margin) return 0;
   if (dist < MJMINVAL) {
-    // the face with the least way out: x before y before z, the lower of two
+    // the nearest face; among equals x before y before z, and the lower of two
     int face = 0;
     real depth = R(2.0) * (p.size2[0] + p.size2[1] + p.size2[2]);
     for (int i = 0; i < 6; ++i) {
@@ -28,7 +28,7 @@ DEVICE int sphere_against_box(const real* centre, real radius, const Pair& p, re
     for (int i = 0; i < 3; ++i) nearest[i] = fma_(-depth, normal[i], local[i]);
     dist = -depth;
   }
-  // the middle between the surfaces
+  // midway between the surfaces
   for (int i = 0; i < 3; ++i) offset[i] = R(0.5) * (nearest[i] + fma_(radius, normal[i], local[i]));
   out->dist = dist - radius;
   for (int i = 0; i < 3; ++i) {

@@ -1,21 +1,22 @@
 // Two boxes: a polygon of contacts where a face of one touches a face of the other, one contact where two edges cross.
 //
-// The boxes overlap along 15 axes that may separate them: the normals of either's faces and the vector products of
-// their edges (Gottschalk, Lin and Manocha, OBBTree, 1996). The least overlap decides how they touch; an edge axis that
-// is almost the normal of the best face must beat it by a twentieth, lest flat contacts flicker. A negative overlap is
-// a gap, which does not count beyond the margin.
+// There are 15 axes that may separate the boxes: the normals of the faces of both, and the cross products of their
+// edges (Gottschalk, Lin and Manocha, OBBTree, 1996). The axis with the least overlap decides how the boxes touch. An
+// edge axis that is almost the normal of the best face must have an overlap smaller by a twentieth; otherwise flat
+// contacts would alternate between both kinds. A negative overlap is a gap, and there is no contact beyond the margin.
 
-// Cosine of the angle within which an edge axis counts as the normal of a face, and by what share of the face's overlap
-// it must then be better.
+// Cosine of the angle within which an edge axis counts as the normal of a face, and the fraction of the face's overlap
+// by which it must then be better.
 #define NEARLY_PARALLEL R(0.99)
 #define TWENTIETH R(0.05)
 // Squared sine of the angle below which edges count as parallel.
 #define BARELY_CROSSED max_(R(1e-16), 64 * REAL_EPS * REAL_EPS)
-// How far beyond a side, as a share of its distance, a corner still is on it: of flush boxes whole edges are.
+// A corner this far outside a side, relative to the side's distance, still counts as inside: in flush boxes whole edges
+// lie on a side.
 #define FLUSH (16 * REAL_EPS)
-// Corners nearer to each other than this share of the half diagonal of the face that decides are one: the first.
+// Corners closer than this fraction of the deciding face's half diagonal count as one, and the first is used.
 #define ONE_CORNER R(1e-7)
-// Four clips of a quadrangle give eight corners at most; one to spare for rounding.
+// Four clips of a quadrangle give at most eight corners; rounding may add one.
 #define POLYGON 9
 
 // Both boxes in the frame of the first.
@@ -29,7 +30,7 @@ struct Boxes {
 struct Axis {
   real overlap;
   real normal[3];  // in the frame of the first box, from the first to the second
-  int index;       // of the face; for edges three times that of the first box's edge, plus that of the second's
+  int index;       // number of the face; for edges three times the first box's edge, plus the second's
 };
 
 DEVICE Boxes boxes_of(const Pair& p) {
@@ -72,7 +73,7 @@ DEVICE Axis best_face(const Boxes& b) {
   return best;
 }
 
-// (2) the pair of edges with the least overlap, along the vector product of their directions.
+// (2) the pair of edges with the least overlap, along the cross product of their directions.
 DEVICE Axis best_edges(const Boxes& b) {
   Axis best = {REAL_MAX, {0, 0, 0}, -1};
   for (int i = 0; i < 3; ++i) {
@@ -103,7 +104,7 @@ DEVICE Axis best_edges(const Boxes& b) {
   return best;
 }
 
-// (3) the part of the other box's face that is over the face that decides, by clipping its polygon at four sides
+// (3) the part of the other box's face over the deciding face, by clipping its polygon against four sides
 // (Sutherland and Hodgman, Reentrant polygon clipping, 1974).
 struct Corner {
   real at[2];   // along the two other axes of the deciding face, in cyclic order
@@ -126,7 +127,7 @@ DEVICE int clip_side(const Corner* in, int number, int axis, real sign, real siz
   return kept;
 }
 
-// Is a corner one of those before it?
+// Does a corner coincide with an earlier one?
 DEVICE bool is_repeated(const Corner* polygon, int corner, real near2) {
   for (int k = 0; k < corner; ++k) {
     const real dx = polygon[corner].at[0] - polygon[k].at[0], dy = polygon[corner].at[1] - polygon[k].at[1];
@@ -142,7 +143,7 @@ DEVICE int face_contacts(const Pair& p, const Boxes& b, const Axis& face, real m
   const real *other = first ? b.size2 : b.size1, sign = offset[up] >= 0 ? R(1.0) : R(-1.0);
   real turn[9];
   for (int i = 0; i < 9; ++i) turn[i] = first ? b.turn[i] : b.turn[3 * (i % 3) + i / 3];
-  // the other box's face that looks at this one most
+  // the face of the other box whose normal is most opposite
   int facing = 0;
   for (int k = 1; k < 3; ++k) {
     if (abs_(turn[3 * up + k]) > abs_(turn[3 * up + facing])) facing = k;
@@ -162,7 +163,7 @@ DEVICE int face_contacts(const Pair& p, const Boxes& b, const Axis& face, real m
   number = clip_side(clipped, number, 0, R(-1.0), size[x], polygon);
   number = clip_side(polygon, number, 1, R(1.0), size[y], clipped);
   number = clip_side(clipped, number, 1, R(-1.0), size[y], polygon);
-  // contacts half-way between its corners and the face
+  // contacts midway between its corners and the face
   const real *pos = first ? p.pos1 : p.pos2, *mat = first ? p.mat1 : p.mat2;
   const real near2 = ONE_CORNER * ONE_CORNER * fma_(size[x], size[x], size[y] * size[y]);
   int contacts = 0;
@@ -184,7 +185,7 @@ DEVICE int face_contacts(const Pair& p, const Boxes& b, const Axis& face, real m
   return contacts;
 }
 
-// (4) the middle between the nearest points of the two edges that look at each other.
+// (4) contact midway between the nearest points of the two edges, each of which is on the side of the other box.
 DEVICE void edge_contact(const Pair& p, const Boxes& b, const Axis& edges, Contact* out) {
   const int i = edges.index / 3, j = edges.index % 3;
   real point1[3], point2[3], apart[3], direction[3];

@@ -1,8 +1,9 @@
 """Box against box in JAX.
 
-The boxes overlap along 15 axes that may separate them: the normals of either's faces and the vector products of their
-edges (Gottschalk, Lin and Manocha, OBBTree, 1996). The least overlap decides how they touch; an edge axis that is
-almost the normal of the best face must beat it by a twentieth, lest flat contacts flicker. A negative overlap is a gap.
+There are 15 axes that may separate the boxes: the normals of the faces of both, and the cross products of their edges
+(Gottschalk, Lin and Manocha, OBBTree, 1996). The axis with the least overlap decides how the boxes touch. An edge axis
+that is almost the normal of the best face must have an overlap smaller by a twentieth; otherwise flat contacts would
+alternate between both kinds. A negative overlap is a gap.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from simengine.physics.collision.contact_jax import NO_CONTACT, make_frame
 from simengine.physics.math.vector_jax import const, dot, matmul, normalize
 
 FLAT, TWENTIETH = 0.99, 0.05
-"""Cosine of the angle within which an edge axis counts as the normal of a face, and by what share of the face's overlap
-it must then be better."""
+"""Cosine of the angle within which an edge axis counts as the normal of a face, and the fraction of the face's overlap
+by which it must then be better."""
 
 ONE_CORNER = 1e-7
-"""Corners nearer to each other than this share of the half diagonal of the face that decides are one: the first."""
+"""Corners closer than this fraction of the deciding face's half diagonal count as one, and the first is used."""
 
 SLOTS = 8
-"""Corners of a quadrangle clipped at four sides."""
+"""Most corners of a quadrangle clipped against four sides."""
 
 
 class Boxes(NamedTuple):
@@ -39,8 +40,8 @@ class Boxes(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """The best of some axes: overlap (n,) [m], direction (n, 3) in the frame of the first box, from the first to the
-    second, and its number (n,)."""
+    """The best of several axes: its overlap (n,) [m], its direction (n, 3) in the frame of the first box, from the
+    first to the second, and its number (n,)."""
 
     overlap: jax.Array
     normal: jax.Array
@@ -79,7 +80,7 @@ def _into(turn: jax.Array, vector: jax.Array) -> jax.Array:
 
 
 def _pick(values: jax.Array, index: jax.Array) -> jax.Array:
-    """Of values (n, k, ...) the entry of each row's index (n,)."""
+    """The entry of values (n, k, ...) at each row's index (n,)."""
     return jnp.take_along_axis(values, index.reshape(-1, *(1,) * (values.ndim - 1)), axis=1)[:, 0]
 
 
@@ -100,7 +101,7 @@ def _best_face(b: Boxes) -> Axis:
 
 def _best_edges(b: Boxes) -> Axis:
     """The pair of edges with the least overlap: three times the edge of the first box, plus that of the second."""
-    # (2) overlaps along the vector products; parallel edges have none
+    # (2) overlaps along the cross products; parallel edges have none
     i, j = np.repeat(np.arange(3), 3), np.tile(np.arange(3), 3)
     unit = const(np.eye(3)[i], b.turn)[None]
     edge = b.turn.swapaxes(1, 2)[:, j]
@@ -111,7 +112,7 @@ def _best_edges(b: Boxes) -> Axis:
     across, _ = normalize(across, jnp.broadcast_to(unit, across.shape))
     along = dot(across, b.offset1[:, None])
     reach1 = matmul(jnp.abs(across), b.size1[..., None])[..., 0]
-    # along the edges themselves a product of rounding errors
+    # the components along the edges themselves are products of rounding errors
     others = const(1 - np.eye(3)[j], b.turn)[None]
     reach2 = matmul(jnp.abs(matmul(across, b.turn)) * others, b.size2[..., None])[..., 0]
     overlap = jnp.where(crossed, reach1 + reach2 - jnp.abs(along), jnp.inf)
@@ -121,7 +122,7 @@ def _best_edges(b: Boxes) -> Axis:
 
 
 def _face_contacts(b: Boxes, face: Axis) -> tuple[jax.Array, jax.Array]:
-    """Contacts (n, 8) and (n, 8, 3), in the frame of the first box, of the boxes that touch with faces."""
+    """dist (n, 8) and pos (n, 8, 3) in the frame of the first box, for boxes that touch with faces."""
     first = face.number < 3
     up = face.number % 3
     x, y = (up + 1) % 3, (up + 2) % 3
@@ -130,7 +131,7 @@ def _face_contacts(b: Boxes, face: Axis) -> tuple[jax.Array, jax.Array]:
     other = jnp.where(first[:, None], b.size2, b.size1)
     turn = jnp.where(first[:, None, None], b.turn, b.turn.swapaxes(1, 2))
     sign = jnp.where(_pick(offset, up) >= 0, 1.0, -1.0)
-    # (3) the other box's face that looks at this one most, clipped at this one's four sides
+    # (3) the face of the other box whose normal is most opposite, clipped against this face's four sides
     facing = jnp.argmax(jnp.abs(_pick(turn, up)), axis=1)
     s, t = (facing + 1) % 3, (facing + 2) % 3
     axis, along_s, along_t = (_pick(turn.swapaxes(1, 2), k) for k in (facing, s, t))
@@ -145,7 +146,7 @@ def _face_contacts(b: Boxes, face: Axis) -> tuple[jax.Array, jax.Array]:
     number = jnp.full(up.shape, 4)
     for k, side in ((0, 1.0), (0, -1.0), (1, 1.0), (1, -1.0)):
         polygon, number = _clip(polygon, number, k, side, _pick(size, (x, y)[k]))
-    # contacts half-way between its corners and the face
+    # contacts midway between its corners and the face
     counts = jnp.arange(SLOTS)[None] < number[:, None]
     apart2 = ((polygon[:, :, None, :2] - polygon[:, None, :, :2]) ** 2).sum(axis=-1)
     near2 = ONE_CORNER**2 * (_pick(size, x) ** 2 + _pick(size, y) ** 2)
@@ -163,13 +164,13 @@ def _face_contacts(b: Boxes, face: Axis) -> tuple[jax.Array, jax.Array]:
 def _clip(
     polygon: jax.Array, number: jax.Array, axis: int, sign: float, size: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Polygons (n, k, 3) of which the first `number` (n,) corners count, cut off where sign times a coordinate exceeds
-    `size` (n,): Sutherland and Hodgman, Reentrant polygon clipping, 1974. A corner more, eight at most."""
+    """Polygons (n, k, 3), whose first `number` (n,) corners are real, cut off where sign times a coordinate exceeds
+    `size` (n,): Sutherland and Hodgman, Reentrant polygon clipping, 1974. Adds at most one corner, up to eight."""
     k = polygon.shape[1]
     counts = jnp.arange(k)[None] < number[:, None]
     following = jnp.where(jnp.arange(k)[None] + 1 < number[:, None], jnp.arange(k)[None] + 1, 0)
     beyond = sign * polygon[..., axis] - size[:, None]
-    inside = beyond <= 16 * jnp.finfo(size.dtype).eps * size[:, None]  # of flush boxes whole edges are
+    inside = beyond <= 16 * jnp.finfo(size.dtype).eps * size[:, None]  # in flush boxes whole edges lie on a side
     to, beyond_to = (
         jnp.take_along_axis(polygon, following[..., None], axis=1),
         jnp.take_along_axis(beyond, following, axis=1),
@@ -184,8 +185,8 @@ def _clip(
 
 
 def _edge_contact(b: Boxes, edges: Axis) -> tuple[jax.Array, jax.Array]:
-    """Contacts (n, 8) and (n, 8, 3), in the frame of the first box, of the boxes that touch with edges."""
-    # (4) the middle between the nearest points of the two edges that look at each other
+    """dist (n, 8) and pos (n, 8, 3) in the frame of the first box, for boxes that touch with edges."""
+    # (4) contact midway between the nearest points of the two edges, each of which is on the side of the other box
     i, j = edges.number // 3, edges.number % 3
     unit, none = const(np.eye(3), b.turn)[i], const(1 - np.eye(3), b.turn)
     point1 = jnp.where(edges.normal > 0, b.size1, -b.size1) * none[i]

@@ -1,4 +1,4 @@
-"""Spheres against boxes, which the pair functions of spheres and of capsules share."""
+"""Spheres against boxes: shared by the pair functions of spheres and of capsules."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from simengine.physics.collision.contact_jax import make_frame
 from simengine.physics.math.vector_jax import const, matmul, normalize
 
 FACES = np.array([[-sign if axis == i else 0 for i in range(3)] for axis in range(3) for sign in (-1, 1)])
-"""Inward normals (6, 3) of a box's faces: of x before y before z, the lower of two first."""
+"""Inward normals (6, 3) of a box's faces: x before y before z, the lower of two first."""
 
 
 def sphere_against_box(
     centre: jax.Array, radius: jax.Array, pos: jax.Array, mat: jax.Array, size: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Contacts of n spheres and n boxes, the normal from sphere to box: out of the nearest face if the box holds the
-    centre.
+    """Contacts of n spheres and n boxes. The normal points from sphere to box or, if the box contains the centre, out
+    of the nearest face.
 
     Args: centre (n, 3) and radius (n,) [m] of the sphere; pos (n, 3), mat (n, 9), size (n, 3) [m] of the box.
     Returns: dist (n,) [m], position (n, 3) [m], frame (n, 9).
@@ -34,7 +34,7 @@ def sphere_against_box(
     depth = jnp.take_along_axis(way, face[:, None], axis=1)
     nearest = jnp.where(inside[:, None], local - depth * normal, nearest)
     dist = jnp.where(inside, -depth[:, 0], away) - radius
-    # the middle between the surfaces
+    # midway between the surfaces
     middle = 0.5 * (nearest + local + normal * radius[:, None])
     position = pos + matmul(turn, middle[..., None])[..., 0]
     return dist, position, make_frame(matmul(turn, normal[..., None])[..., 0])

@@ -1,21 +1,22 @@
-// Capsule and box: the sphere at the point of the capsule's segment nearest to the box, and one more where the capsule
-// lies along a face or an edge. In the box's frame; a point of the segment is middle + x half with x in [-1, 1].
+// Capsule and box: contact of the sphere at the point of the capsule's segment nearest to the box, and of a second
+// sphere where the capsule lies along a face or an edge. All in the box's frame; a point of the segment is middle + x
+// half with x in [-1, 1].
 
-// Where the segment is nearest to the box.
+// The points at which the segment and the box are nearest to each other.
 struct Nearest {
   real square;  // of the distance
   real x;       // point of the segment
   real along;   // point of the edge in [-1, 1]
-  int face;     // axis of the face that the end is over, 3 for an end inside, -1 for an edge or corner
+  int face;     // axis of the face that an end is over, 3 for an end inside the box, -1 for an edge or corner
   int edge;     // the edge's axis
-  int corner;   // the edge's, or the corner's, signs of coordinates as bits
-  bool inner;   // an inner point of the edge, not a corner
+  int corner;   // signs of the edge's or corner's coordinates, as bits
+  bool inner;   // is the point inside the edge, not at a corner?
 };
 
-// Squared sine of the angle below which rounding makes a segment parallel to an edge.
+// Squared sine of the angle below which a segment counts as parallel to an edge, because of rounding.
 #define ALONG_EDGE (64 * REAL_EPS * REAL_EPS)
 
-// (1) ends of the segment over a face or inside the box.
+// (1) an end of the segment, over a face or inside the box.
 DEVICE void nearest_end(const real* middle, const real* half, const real* size, Nearest* best) {
   for (int end = -1; end <= 1; end += 2) {
     int outside = 0, face = 3;
@@ -36,7 +37,7 @@ DEVICE void nearest_end(const real* middle, const real* half, const real* size, 
   }
 }
 
-// (2) the twelve edges: nearest points of two lines, seen along the edge, then clamped one after the other.
+// (2) the twelve edges: nearest points of two lines, projected along the edge, then clamped one after the other.
 DEVICE void nearest_edge(const real* middle, const real* half, const real* size, Nearest* best) {
   for (int axis = 0; axis < 3; ++axis) {
     const int b = (axis + 1) % 3, c = (axis + 2) % 3;
@@ -49,7 +50,7 @@ DEVICE void nearest_edge(const real* middle, const real* half, const real* size,
         const real side = i == axis ? R(0.0) : corner >> i & 1 ? size[i] : -size[i];
         offset[i] = side - middle[i];
       }
-      // a point is nearest at a corner once the edge's parameter had to be clamped, even if the last word is inside
+      // the nearest point counts as a corner once the edge's parameter was clamped, even if its final value is inside
       real x2 = fma_(offset[b], half[b], offset[c] * half[c]) / across, x1 = fma_(x2, half[axis], -offset[axis]) / edge;
       int end = 0;
       if (x1 > 1 || x1 < -1) {
@@ -73,12 +74,12 @@ DEVICE void nearest_edge(const real* middle, const real* half, const real* size,
   }
 }
 
-// (3) how far along the segment from its nearest point the second sphere lies: a rule each for a face, an edge and a
-// corner. It may be no way at all, where MuJoCo lists one contact twice.
+// (3) distance along the segment from its nearest point to the second sphere. There is one rule each for a face, an
+// edge and a corner. The distance may be zero; then MuJoCo lists the same contact twice.
 #define NO_SECOND R(4.0)
 
 DEVICE real beyond_face(const Nearest& best, const real* middle, const real* half, const real* size) {
-  // from the end over the face to where the segment leaves the face, or to its other end
+  // from the end over the face to the point where the segment leaves the face, or to its other end
   if (best.face == 3) return NO_SECOND;
   real step = 2;
   for (int i = 0; i < 3; ++i) {
@@ -93,8 +94,8 @@ DEVICE real beyond_face(const Nearest& best, const real* middle, const real* hal
 }
 
 DEVICE real beyond_edge(const Nearest& best, int inward, const real* half, const real* size) {
-  // only where the segment goes inward along one of the axes across the edge and outward along the other: over the face
-  // along which it lies, as far as that face and the edge reach
+  // only if the segment goes inward along one of the axes perpendicular to the edge and outward along the other: over
+  // the face along which it lies, as far as that face and the edge reach
   const int a = best.edge, b = (a + 1) % 3, c = 3 - a - b;
   if ((inward >> b & 1) == (inward >> c & 1)) return NO_SECOND;
   const bool first = abs_(half[b]) > abs_(half[c]) || (abs_(half[b]) == abs_(half[c]) && b > c);
@@ -108,7 +109,8 @@ DEVICE real beyond_edge(const Nearest& best, int inward, const real* half, const
 }
 
 DEVICE real beyond_corner(const Nearest& best, int inward, const real* half, const real* size) {
-  // one axis points the other way than the two others: along its edge, or over the face of the two others
+  // the segment goes one way along one axis and the other way along the two others: along the edge of that axis, or
+  // over the face of the two others
   if (inward == 0 || inward == 7) return NO_SECOND;
   const bool single = inward == 1 || inward == 2 || inward == 4;
   const int odd = single ? inward : 7 - inward, a = odd >> 1, b = (a + 1) % 3, c = (a + 2) % 3;
@@ -128,7 +130,7 @@ DEVICE int collide_capsule_box(const Pair& p, real margin, Contact* out) {
     mat_col(side, p.mat2, i);
     middle[i] = dot3(side, offset);
     half[i] = p.size1[1] * dot3(side, axis);
-    // a face of the box separates them, as for most of those whose bounding spheres meet
+    // a face of the box separates most pairs whose bounding spheres overlap
     if (abs_(middle[i]) - abs_(half[i]) - p.size2[i] > margin + p.size1[0]) return 0;
   }
   Nearest best = {REAL_MAX, 0, 0, 3, 0, 0, false};

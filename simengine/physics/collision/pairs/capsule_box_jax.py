@@ -17,16 +17,16 @@ EDGES = [(axis, corner) for axis in range(3) for corner in range(8) if not corne
 
 
 class Nearest(NamedTuple):
-    """Where segments are nearest to their boxes, over ends (n, 2) or edges (n, 12), or the best of them (n,).
+    """The nearest points of segments and boxes, for ends (n, 2) or edges (n, 12), or the best of them (n,).
 
     Attributes:
         square: of the distance [m^2].
         x: point of the segment.
         along: point of the edge in [-1, 1].
-        face: axis of the face an end is over, 3 for an end inside, -1 for an edge or corner.
+        face: axis of the face that an end is over, 3 for an end inside the box, -1 for an edge or corner.
         edge: axis of the edge.
-        corner: signs of the edge's coordinates, or the corner's, as bits.
-        inner: an inner point of the edge, not a corner.
+        corner: signs of the edge's or corner's coordinates, as bits.
+        inner: whether the point is inside the edge, not at a corner.
     """
 
     square: jax.Array
@@ -41,8 +41,8 @@ class Nearest(NamedTuple):
 def capsule_box(
     pos1: jax.Array, mat1: jax.Array, size1: jax.Array, pos2: jax.Array, mat2: jax.Array, size2: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Contacts of n capsules and n boxes: slot 0 the sphere at the point of the capsule's segment nearest to the box,
-    slot 1 another where the capsule lies along a face or an edge.
+    """Contacts of n capsules and n boxes. Slot 0 is that of the sphere at the point of the capsule's segment nearest to
+    the box; slot 1 is that of another sphere, where the capsule lies along a face or an edge.
 
     Args: positions (n, 3) [m], rotation matrices (n, 9), sizes (n, 3) [m]; geom 1 the capsule.
     Returns: dist (n, 2) [m], NO_CONTACT in an unused slot; pos (n, 2, 3) [m]; frame (n, 2, 9).
@@ -52,7 +52,7 @@ def capsule_box(
     half = matmul(axis[:, None], turn)[:, 0] * size1[:, 1:2]
     groups = zip(_nearest_end(middle, half, size2), _nearest_edge(middle, half, size2), strict=True)
     every = Nearest(*(jnp.concatenate(pair, axis=1) for pair in groups))
-    # the first of those that are nearest to rounding
+    # the first of those that are nearest up to rounding
     least = every.square.min(axis=1, keepdims=True)
     near = every.square <= least + jnp.maximum(MINVAL, 16 * jnp.finfo(least.dtype).eps * least)
     chosen = jnp.argmax(near, axis=1)[:, None]
@@ -86,7 +86,7 @@ def _nearest_end(middle: jax.Array, half: jax.Array, size: jax.Array) -> Nearest
 
 def _nearest_edge(middle: jax.Array, half: jax.Array, size: jax.Array) -> Nearest:
     """The twelve edges of each box."""
-    # (2) nearest points of two lines, seen along the edge, then clamped one after the other
+    # (2) nearest points of two lines, projected along the edge, then clamped one after the other
     axis, corner = (np.array(column) for column in zip(*EDGES, strict=True))
     b, c = (axis + 1) % 3, (axis + 2) % 3
     signs = np.array([[0 if i == a else 1 if k >> i & 1 else -1 for i in range(3)] for a, k in EDGES])
@@ -102,7 +102,7 @@ def _nearest_edge(middle: jax.Array, half: jax.Array, size: jax.Array) -> Neares
     ahead = offset[:, each, axis]
     x2 = lateral / jnp.where(usable, across, 1.0)
     x1 = (x2 * half[:, axis] - ahead) / edge
-    # a point is nearest at a corner once the edge's parameter had to be clamped, even if the last word is inside
+    # the nearest point counts as a corner once the edge's parameter was clamped, even if its final value is inside
     end = jnp.where(jnp.abs(x1) > 1, jnp.sign(x1), jnp.zeros_like(x1))
     x2 = jnp.where(end != 0, (end * edge * half[:, axis] + dot(offset, half[:, None])) / squared, x2)
     x1 = jnp.where(end != 0, end, x1)
@@ -119,11 +119,11 @@ def _nearest_edge(middle: jax.Array, half: jax.Array, size: jax.Array) -> Neares
 
 
 def _second(best: Nearest, middle: jax.Array, half: jax.Array, size: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """How far along the segment from its nearest point the second sphere lies (n,), and whether there is one (n,).
+    """Distance (n,) along the segment from its nearest point to the second sphere, and whether there is one (n,).
 
-    It may be no way at all, where MuJoCo lists one contact twice.
+    The distance may be zero; then MuJoCo lists the same contact twice.
     """
-    # (3) a rule each for a face, an edge and a corner
+    # (3) one rule each for a face, an edge and a corner
     weights = jnp.asarray(np.array([[1, 2, 4]]))
     inward = ((best.corner[:, None] & weights) != 0) != (half > 0)
     slope = jnp.where(half == 0, 1e-30, jnp.abs(half))
@@ -135,7 +135,7 @@ def _second(best: Nearest, middle: jax.Array, half: jax.Array, size: jax.Array) 
 
 
 def _beyond_face(best: Nearest, middle: jax.Array, half: jax.Array, size: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """From the end over the face to where the segment leaves the face, or to its other end."""
+    """From the end over the face to the point where the segment leaves the face, or to its other end."""
     start, slope = middle + best.x[:, None] * half, -best.x[:, None] * half
     slope = jnp.where(slope == 0, 1e-30, slope)
     leave = jnp.stack([(-size - start) / slope, (size - start) / slope], axis=-1)
@@ -151,8 +151,8 @@ def _pick(values: jax.Array, axis: jax.Array) -> jax.Array:
 def _beyond_edge(
     best: Nearest, inward: jax.Array, half: jax.Array, slope: jax.Array, size: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Only where the segment goes inward along one of the axes across the edge and outward along the other: over the
-    face along which it lies, as far as that face and the edge reach."""
+    """Over the face along which the segment lies, as far as that face and the edge reach; only if the segment goes
+    inward along one of the axes perpendicular to the edge and outward along the other."""
     a = best.edge
     b = (a + 1) % 3
     c = 3 - a - b
@@ -169,7 +169,7 @@ def _beyond_edge(
 def _beyond_corner(
     best: Nearest, inward: jax.Array, half: jax.Array, slope: jax.Array, size: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """One axis points the other way than the two others: along its edge, or over the face of the two others."""
+    """Along the edge of the axis along which the segment goes the other way, or over the face of the two others."""
     number = inward.sum(axis=1)
     single = number == 1
     a = jnp.argmax(inward == single[:, None], axis=1)

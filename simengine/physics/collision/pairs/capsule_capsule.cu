@@ -1,5 +1,5 @@
-// Two capsules: the nearest spheres inside them, or, if their axes are parallel, one contact at each end of the stretch
-// of the first that lies beside the second: one and the same twice where there is no such stretch.
+// Two capsules: contact of the nearest spheres inside them or, if their axes are parallel, a contact at each end of the
+// part of the first segment that lies beside the second; the same contact twice if there is no such part.
 
 // Squared sine of the angle below which two axes count as parallel.
 #define PARALLEL R(1e-8)
@@ -34,8 +34,9 @@ DEVICE int collide_capsule_capsule(const Pair& p, real margin, Contact* out) {
   const real ma = dot3(half1, half1), mb = -dot3(half1, half2), mc = dot3(half2, half2);
   const real u = -dot3(half1, offset), v = dot3(half2, offset);
   if (dot3(across, across) >= PARALLEL) {
-    // (2) nearest points: the unconstrained optimum, clamped one parameter after the other. The determinant comes from
-    // the matrix itself, whose rounding cancels in the solution; it stays positive even if rounding eats it up
+    // (2) nearest points: the unconstrained optimum, clamped one parameter after the other. The determinant is computed
+    // from the matrix itself, because their rounding errors then cancel in the solution; a lower bound keeps it
+    // positive
     const real det = max_(ma * mc - mb * mb, REAL_EPS * ma * mc);
     real x1 = (mc * u - mb * v) / det, x2 = (ma * v - mb * u) / det;
     if (x1 > 1 || x1 < -1) {
@@ -48,7 +49,7 @@ DEVICE int collide_capsule_capsule(const Pair& p, real margin, Contact* out) {
     }
     return capsule_points(p, half1, half2, x1, x2, true, margin, out);
   }
-  // or, if parallel, the ends of the overlap with the points of the second capsule beside them
+  // or, if parallel, the ends of the overlap, and the points of the second capsule beside them
   int number = 0;
   for (int end = 0; end < 2; ++end) {
     const real reach = end == 0 ? -abs_(mb) : abs_(mb);

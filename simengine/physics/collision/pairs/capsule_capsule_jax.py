@@ -6,8 +6,8 @@ is smallest where
     [ m11 m12 ] [x1]   [u]      m11 = a1.a1   m12 = -a1.a2   m22 = a2.a2
     [ m12 m22 ] [x2] = [v]      u = a1.(p2 - p1)   v = a2.(p1 - p2)
 
-Axes within 1e-4 rad of each other count as parallel: the contacts are then at both ends of the stretch of the first
-segment that lies beside the second, and one and the same twice where there is none.
+Axes within 1e-4 rad of each other count as parallel. The contacts are then at both ends of the part of the first
+segment that lies beside the second; if there is no such part, both are the same.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def capsule_capsule(
     u, v = dot(a1, pos2 - pos1), dot(a2, pos1 - pos2)
     across = cross(axis1, axis2)
     parallel = dot(across, across) < PARALLEL
-    # the determinant from the matrix itself, whose rounding cancels in the solution; positive even if that eats it up
+    # the determinant of the matrix itself, so that rounding errors cancel in the solution; bounded below to be positive
     det = jnp.maximum(m11 * m22 - m12 * m12, jnp.finfo(u.dtype).eps * m11 * m22)
 
-    # (2) nearest points of the segments, or the ends of the overlap with the points of segment 2 beside them
+    # (2) nearest points of the segments, or the ends of the overlap, and the points of segment 2 beside them
     x1, x2 = _nearest(m11, m12, m22, u, v, det)
     reach = jnp.abs(m12)
     low, high = _unit_clip((u - reach) / m11), _unit_clip((u + reach) / m11)
@@ -71,7 +71,7 @@ def _nearest(
     m11: jax.Array, m12: jax.Array, m22: jax.Array, u: jax.Array, v: jax.Array, det: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """Parameters (n,), (n,) of the nearest points of two segments that are not parallel; det of the equations."""
-    # the lines' nearest points; then x1 clamped with the best x2 for it, then x2 clamped with the best x1
+    # nearest points of the lines; then clamp x1 and find the best x2 for it, clamp x2 and find the best x1 for it
     x1 = (m22 * u - m12 * v) / det
     x2 = (m11 * v - m12 * u) / det
     inside1 = (x1 >= -1.0) & (x1 <= 1.0)

@@ -1,24 +1,24 @@
-// Two convex shapes of any kind: GJK where their cores are apart, EPA where they overlap; see gjk.cuh and epa.cuh.
+// Two convex shapes of any type: GJK if their cores are apart, EPA if they overlap; see gjk.cuh and epa.cuh.
 
-// The one contact at the nearest points, or at the least penetration; the simplex and the kinks it comes from. False
-// beyond the margin.
+// The contact at the nearest points, or at the least penetration, and the simplex and kinks that belong to it. Returns
+// false if the distance is beyond the margin.
 DEVICE_CALL bool convex_contact(const Difference& d, const real* origin, real margin, Simplex& simplex, Kinks& kinks,
                                 Contact* out) {
   bool apart;
   real normal[3], p1[3], p2[3];
   const real radii = d.a.radius + d.b.radius;
-  // (1) the normal: towards the nearest point, or along the least penetration
+  // (1) the normal: towards the nearest point, or in the direction of least penetration
   if (gjk(d, margin + radii, simplex, normal, &apart) == 0) {
     if (apart) return false;
     Polytope polytope;
     epa(d, polytope, simplex, normal);
   }
-  // (2) made exact
+  // (2) the exact normal
   const real h = polish(d, simplex, normal, kinks);
   const real dist = -h - radii;
   if (dist > margin) return false;
   witnesses(d, simplex, normal, h, kinks, p1, p2);
-  // (3) contact half-way between the surfaces
+  // (3) contact midway between the surfaces
   out->dist = dist;
   for (int i = 0; i < 3; ++i) {
     const real surface1 = fma_(d.a.radius, normal[i], p1[i]), surface2 = fma_(-d.b.radius, normal[i], p2[i]);

@@ -1,4 +1,4 @@
-"""Two convex shapes of any kind in JAX: GJK where their cores are apart, EPA where they overlap."""
+"""Two convex shapes of any type in JAX: GJK if their cores are apart, EPA if they overlap."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def convex(
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Contacts of n pairs of convex shapes.
 
-    Args: positions (n, 3) [m], rotation matrices (n, 9), shapes of n geoms, margin (n,) [m]; solids of n geoms where
-    flat features give several contacts.
-    Returns: dist (n, slots) [m], NO_CONTACT in an unused slot; pos (n, slots, 3) [m]; frame (n, slots, 9). There is one
-    slot without solids and SLOTS with them.
+    Args: positions (n, 3) [m], rotation matrices (n, 9), shapes of n geoms, margin (n,) [m]; solids of n geoms, if flat
+        features give several contacts.
+    Returns: dist (n, slots) [m], NO_CONTACT in an unused slot; pos (n, slots, 3) [m]; frame (n, slots, 9). There are
+        SLOTS slots with solids, and one without.
     """
 
     with jax.default_matmul_precision("highest"):
@@ -78,16 +78,16 @@ def _contacts(
     p = Pair(shape1, shape2, mat1.reshape(3, 3), mat2.reshape(3, 3), pos2 - pos1, scale)
     still = jax.tree.map(jax.lax.stop_gradient, p)
     radii = shape1.radius + shape2.radius
-    # (1) the normal: towards the nearest point, or along the least penetration
+    # (1) the normal: towards the nearest point, or in the direction of least penetration
     apart_simplex, apart_normal, touching, apart = gjk(still, jax.lax.stop_gradient(margin + radii))
     deep_simplex, deep_normal = epa(still, touching)
     simplex = jax.tree.map(lambda a, b: jnp.where(touching, a, b), deep_simplex, apart_simplex)
-    # (2) made exact
+    # (2) the exact normal
     normal, kinks = polish(p, simplex, jnp.where(touching, deep_normal, apart_normal))
     h = reach(p, normal)
     p1, p2 = witnesses(p, simplex, normal, h, kinks)
     dist = jnp.where(apart, NO_CONTACT, -h - radii)
-    # (3) contact half-way between the surfaces
+    # (3) contact midway between the surfaces
     middle = 0.5 * (p1 + shape1.radius * normal + p2 - shape2.radius * normal)
     if solids is None:
         return dist[None], pos1[None] + middle[None], normal[None]

@@ -1,20 +1,20 @@
-// A geom on a height field. MuJoCo takes the cells under the geom's bounding box, row after row, and collides the geom
-// with the two prisms of each, which reach from a triangle of the surface down to the base. Neighbouring prisms share
-// two corners:
+// A geom on a height field. As in MuJoCo, the cells under the geom's bounding box are visited row by row, and the geom
+// collides with the two prisms of each. A prism reaches from a triangle of the surface down to the base, and
+// neighbouring prisms share two corners of the surface:
 //
 //     row + 1   0---2---4      strip of a row: prism k has the vertices k, k + 1, k + 2
 //               | / | / |
 //     row       1---3---5
 
-// A geom and the part of a field under it. Lengths are in the field's frame, from the geom's centre [m].
+// A geom and the part of a field under it, in the field's frame, relative to the geom's centre [m].
 struct Patch {
   const real* data;            // heights of the whole field
   int ncol;                    // of the whole field
   int first[2], number[2];     // cells under the geom along x and y
   real corner[2], step[2];     // the field's first vertex, and the sides of a cell
-  real ground, scale, base;    // height of 0, of 1 above it, and of the base
-  real low;                    // surfaces below this are out of reach
-  Difference d;                // a prism and the geom; the prism's part changes from one to the next
+  real ground, scale, base;    // height of data 0, height difference of data 1, and height of the base
+  real low;                    // surfaces below this height are too far from the geom
+  Difference d;                // a prism and the geom; the prism changes from call to call
   real geom_scale;
 };
 
@@ -28,7 +28,7 @@ DEVICE void ends_along(const Shape& s, const real* dir, real* low, real* high) {
   *low = dot3(point, dir) - s.radius;
 }
 
-// The part of the field under the geom; false where there is none.
+// The part of the field under the geom; returns false if there is none.
 DEVICE_CALL bool patch_of(const Pair& p, real margin, Patch& f) {
   const Model& m = *p.model;
   const int field = m.geom_hfieldid()[p.geom1];
@@ -45,7 +45,7 @@ DEVICE_CALL bool patch_of(const Pair& p, real margin, Patch& f) {
     centre[i] = dot3(axis, offset);
     ends_along(f.d.b, axis, &low[i], &high[i]);
   }
-  // (1) nothing where the boxes of both are apart
+  // (1) no contact if the bounding boxes are apart
   for (int i = 0; i < 3; ++i) {
     const real below = i < 2 ? size[i] : size[3];
     if (centre[i] + low[i] - margin > size[i] || centre[i] + high[i] + margin < -below) return false;
@@ -67,7 +67,7 @@ DEVICE_CALL bool patch_of(const Pair& p, real margin, Patch& f) {
   return f.number[0] > 0 && f.number[1] > 0;
 }
 
-// Contact of the geom with a prism of the patch; false where there is none.
+// Contact of the geom with a prism of the patch; returns false if there is none.
 DEVICE_CALL bool prism_contact(const Pair& p, Patch& f, int prism, real margin, Contact* out) {
   const int strip = 2 * f.number[0], row = f.first[1] + prism / strip;
   real vert[18], centre[3] = {R(0.0), R(0.0), R(0.0)};
@@ -88,7 +88,7 @@ DEVICE_CALL bool prism_contact(const Pair& p, Patch& f, int prism, real margin, 
   for (int v = 0; v < 6; ++v) {
     for (int i = 0; i < 3; ++i) vert[3 * v + i] -= centre[i];
   }
-  // (4) as any two convex shapes
+  // (4) collide the prism and the geom as two convex shapes
   Shape& a = f.d.a;
   a.mat = p.mat1;
   to_world(a.pos, p.mat1, centre);
@@ -102,8 +102,8 @@ DEVICE_CALL bool prism_contact(const Pair& p, Patch& f, int prism, real margin, 
   return convex_contact(f.d, p.pos2, margin, simplex, kinks, out);
 }
 
-// Gives the contacts of a pair to `take`, with their numbers, in MuJoCo's order and no more than it lists; returns how
-// many there are. Lanes share the prisms.
+// Call `take` for the contacts of a pair, with their numbers, in MuJoCo's order and up to MuJoCo's limit; returns how
+// many there are. The lanes share the prisms.
 template <typename Take>
 DEVICE int each_prism(const Pair& p, real margin, Take& take) {
   Patch f;
@@ -122,14 +122,14 @@ DEVICE int each_prism(const Pair& p, real margin, Take& take) {
   return found < MAX_HFIELD ? found : MAX_HFIELD;
 }
 
-// Contacts that exert a force, among those of a lane.
+// Counts a lane's contacts that are closer than the margin and so exert a force.
 struct CountActing {
   real margin;
   int number;
   DEVICE_METHOD void operator()(int, const Contact& contact) { number += contact.dist < margin; }
 };
 
-// Puts contacts where counting made room for them.
+// Stores contacts at the addresses from counting.
 struct StoreContacts {
   real *dist, *pos, *frame;
   int *cand, c;
@@ -141,7 +141,7 @@ struct StoreContacts {
   }
 };
 
-// Contacts of a pair, counted by all lanes; rows receives the lane's share of the constraint rows they add.
+// Number of contacts of a pair, counted by all lanes; `rows` receives the lane's share of their constraint rows.
 DEVICE_CALL int count_hfield(const Model& m, int c, const real* geom_xpos, const real* geom_xmat, int* rows) {
   CountActing acting = {m.cand_margin()[c], 0};
   const int number = each_prism(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), acting);
@@ -154,7 +154,7 @@ DEVICE void hfield(const Model& m, const real* geom_xpos, const real* geom_xmat,
   ROLLED for (int c = 0; c < m.ncand(); ++c) {
     const int first = cand_adr[c];
     if (m.cand_type()[c] != TYPE_HFIELD || cand_adr[c + 1] == first) continue;
-    // (5) at the places of the contacts within the world
+    // (5) store them at the addresses of the world's contacts
     StoreContacts store = {contact_dist + first, contact_pos + 3 * first, contact_frame + 9 * first,
                            contact_cand + first, c};
     each_prism(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), store);

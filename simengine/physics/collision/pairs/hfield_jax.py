@@ -1,4 +1,4 @@
-"""A geom on a height field in JAX: the prisms of the field under it, each against a convex shape."""
+"""A geom on a height field in JAX: the prisms of the field under the geom, each against a convex shape."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Terrain(NamedTuple):
     """Height fields of n pairs.
 
     Attributes:
-        data: (k,) heights of all fields, from 0 to 1, row after row.
-        adr: (n,) first height of the pair's field.
-        grid: (n, 2) its columns and rows, along x and y.
-        size: (n, 4) half lengths along x and y, greatest height, depth of the base [m].
-        cells: (n, 2) the most columns and rows of cells under the geom.
-        slots: (n,) the most contacts.
+        data: (k,) heights of all fields, from 0 to 1, row by row.
+        adr: (n,) index of the first height of the pair's field.
+        grid: (n, 2) number of columns and rows, along x and y.
+        size: (n, 4) half lengths along x and y, maximum height, depth of the base [m].
+        cells: (n, 2) most columns and rows of cells under the geom.
+        slots: (n,) most contacts.
     """
 
     data: np.ndarray
@@ -35,8 +35,8 @@ class Terrain(NamedTuple):
 
 
 class _Prisms(NamedTuple):
-    """Every prism that can be under its geom, pair after pair, in MuJoCo's order; of each its pair, its column and row
-    from the first cell under the geom, and which of the cell's two it is, (n,)."""
+    """All prisms that can be under a geom, pair by pair, in MuJoCo's order. Of each: its pair, its column and row from
+    the first cell under the geom, and which of the cell's two prisms it is, (n,)."""
 
     pair: np.ndarray
     column: np.ndarray
@@ -51,8 +51,8 @@ def _prisms(cells: np.ndarray) -> _Prisms:
 
 
 def _ends(pose: jax.Array, shape: Shape) -> tuple[jax.Array, jax.Array]:
-    """Lower and upper corner (3,) of a geom's bounding box from its centre, in the frame in which its orientation is
-    `pose` (3, 3)."""
+    """Lower and upper corner (3,) of a geom's bounding box relative to its centre, in the frame in which the geom has
+    the orientation `pose` (3, 3)."""
 
     def reach(direction: jax.Array) -> jax.Array:
         return dot(support_local(shape, direction), direction) + shape.radius
@@ -83,7 +83,7 @@ def hfield(
         box = jax.vmap(_ends)(jax.lax.stop_gradient(turn @ axes2), jax.tree.map(jax.lax.stop_gradient, shape2))
     vert, there = _corners(terrain, prisms, centre, *box, margin)
 
-    # (4) as any two convex shapes
+    # (4) collide prisms and geoms as convex shapes
     middle = vert.mean(axis=1)
     number, zero = len(prisms.pair), jnp.zeros_like(middle)
     no = np.zeros(number, bool)
@@ -95,7 +95,7 @@ def hfield(
     dist, pos, frame = (x[:, 0] for x in found)
     dist = jnp.where(there & (dist <= reach), dist, NO_CONTACT)
 
-    # (5) at the places of the contacts within the pair
+    # (5) store them in the slots of the pair
     listed = jnp.cumsum((dist < NO_CONTACT).astype(jnp.int32))
     first = np.searchsorted(prisms.pair, prisms.pair)
     place = listed - jnp.where(first > 0, listed[first - 1], 0) - 1
@@ -111,14 +111,15 @@ def hfield(
 def _corners(
     terrain: Terrain, prisms: _Prisms, centre: jax.Array, low: jax.Array, high: jax.Array, margin: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Corners (prisms, 6, 3) in the fields' frames from the centres of the geoms [m], and whether the prisms count.
+    """Corners (prisms, 6, 3) in the fields' frames relative to the geoms' centres [m], and whether the prisms count.
 
-    Args: centre of the geoms, and lower and upper end from there (n, 3) in the fields' frames; margin (n,) [m].
+    Args: centres of the geoms, and lower and upper corners of their boxes relative to them (n, 3), in the fields'
+        frames; margin (n,) [m].
     """
     size, last = const(terrain.size, centre), np.asarray(terrain.grid - 1, np.int32)
     still = jax.lax.stop_gradient(centre)
     reach = margin[:, None]
-    # (1) nothing where the boxes of both are apart
+    # (1) no contact if the bounding boxes are apart
     below = const(terrain.size[:, [0, 1, 3]], centre)
     near = ((still + low - reach <= size[:, :3]) & (still + high + reach >= -below)).all(axis=1)
     # (2) cells that the geom's box covers

@@ -1,4 +1,4 @@
-// Plane and box: the first four corners within the margin, of those that lie below the box's centre.
+// Plane and box: contacts at the first four corners that are within the margin and below the box's centre.
 DEVICE int collide_plane_box(const Pair& p, real margin, Contact* out) {
   real normal[3], offset[3], along[3];
   mat_col(normal, p.mat1, 2);
@@ -12,7 +12,7 @@ DEVICE int collide_plane_box(const Pair& p, real margin, Contact* out) {
   }
   int number = 0;
   for (int corner = 0; corner < 8 && number < 4; ++corner) {
-    // (2) corners by the signs of their coordinates, x fastest
+    // (2) the corners, by the signs of their coordinates; x changes fastest
     real sign[3], local[3];
     for (int i = 0; i < 3; ++i) {
       sign[i] = corner >> i & 1 ? R(1.0) : R(-1.0);
@@ -20,7 +20,7 @@ DEVICE int collide_plane_box(const Pair& p, real margin, Contact* out) {
     }
     const real below = dot3(sign, along), dist = height + below;
     if (below > 0 || dist > margin) continue;
-    // (3) contact half-way between the corner and the plane
+    // (3) contact midway between the corner and the plane
     real point[3];
     for (int i = 0; i < 3; ++i) point[i] = p.pos2[i] + dot3(p.mat2 + 3 * i, local);
     plane_contact(normal, point, dist, out + number++);

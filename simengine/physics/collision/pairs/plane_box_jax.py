@@ -10,7 +10,7 @@ from simengine.physics.collision.contact_jax import NO_CONTACT, make_frame, z_ax
 from simengine.physics.math.vector_jax import const, dot, matmul
 
 CORNERS = np.array([[1 if corner >> i & 1 else -1 for i in range(3)] for corner in range(8)])
-"""Signs (8, 3) of the corners' coordinates, x fastest."""
+"""Signs (8, 3) of the corners' coordinates; x changes fastest."""
 
 
 def plane_box(
@@ -18,8 +18,8 @@ def plane_box(
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Contacts of n planes and n boxes: the four lowest corners, in the order of their numbers.
 
-    MuJoCo takes the first four corners below the box's centre that are within the margin. These are others only where
-    a diagonal of a face is exactly level and the centre itself is within the margin.
+    MuJoCo takes the first four corners that are below the box's centre and within the margin. The result differs only
+    if a diagonal of a face is exactly level and the centre itself is within the margin.
 
     Args: positions (n, 3) [m], rotation matrices (n, 9), sizes (n, 3) half lengths [m]; geom 1 the plane.
     Returns: dist (n, 4) [m], NO_CONTACT in an unused slot; pos (n, 4, 3) [m]; frame (n, 4, 9).
@@ -28,7 +28,7 @@ def plane_box(
     normal = z_axis(mat1)
     height = dot(pos2 - pos1, normal)
 
-    # (2) corners from the centre, and how far below it they are
+    # (2) corners relative to the centre, and how far below it they are
     local = const(CORNERS, pos1)[None] * size2[:, None]
     corners = matmul(local, mat2.reshape(-1, 3, 3).swapaxes(1, 2))
     below = dot(corners, normal[:, None])

@@ -14,7 +14,7 @@ DEVICE int collide_plane_capsule(const Pair& p, real margin, Contact* out) {
     }
     const real dist = dot3(from_plane, normal) - p.size2[0];
     if (dist > margin) continue;
-    // (2) contact half-way between the surfaces
+    // (2) contact midway between the surfaces
     Contact* contact = out + number++;
     contact->dist = dist;
     for (int i = 0; i < 3; ++i) {

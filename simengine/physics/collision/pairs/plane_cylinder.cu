@@ -1,16 +1,17 @@
-// Plane and cylinder: the lowest point of the lower rim, the point of the upper rim above it, and two more points of
-// the lower rim, which make an even triangle with the first.
+// Plane and cylinder: contacts at the lowest point of the lower rim, at the point of the upper rim above it, and at two
+// more points of the lower rim, which form an equilateral triangle with the first.
 DEVICE int collide_plane_cylinder(const Pair& p, real margin, Contact* out) {
   const real radius = p.size2[0];
   real normal[3], axis[3], offset[3], down[3];
   mat_col(normal, p.mat1, 2);
   mat_col(axis, p.mat2, 2);
   for (int i = 0; i < 3; ++i) offset[i] = p.pos2[i] - p.pos1[i];
-  // (1) half-axis that points to the plane, and the radius that descends most: any, if the axis is upright
+  // (1) the half-axis that points to the plane, and the radius that descends most steeply; any radius if the axis is
+  // upright
   real slope = dot3(normal, axis);
   const real half = slope > 0 ? -p.size2[1] : p.size2[1];
   for (int i = 0; i < 3; ++i) down[i] = fma_(slope, axis[i], -normal[i]);
-  // where the axis is almost upright, rounding alone would turn this small vector along the axis
+  // if the axis is almost upright, this vector is so short that rounding could turn it along the axis
   const real along = dot3(down, axis);
   for (int i = 0; i < 3; ++i) {
     down[i] = fma_(-along, axis[i], down[i]);

@@ -12,17 +12,17 @@ from simengine.physics.math.vector_jax import cross, dot, normalize
 def plane_cylinder(
     pos1: jax.Array, mat1: jax.Array, size1: jax.Array, pos2: jax.Array, mat2: jax.Array, size2: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Contacts of n planes and n cylinders: lowest point of the lower rim, the point of the upper rim above it, and two
-    more points of the lower rim, which make an even triangle with the first.
+    """Contacts of n planes and n cylinders: at the lowest point of the lower rim, at the point of the upper rim above
+    it, and at two more points of the lower rim, which form an equilateral triangle with the first.
 
     Args: positions (n, 3) [m], rotation matrices (n, 9), sizes (n, 3) radius and half length [m]; geom 1 the plane.
     Returns: dist (n, 4) [m], pos (n, 4, 3) [m], frame (n, 4, 9).
     """
-    # (1) half-axis that points to the plane, and the radius that descends most: any, if the axis is upright
+    # (1) the half-axis that points to the plane, and the radius that descends most steeply; any radius if it is upright
     normal, axis, radius = z_axis(mat1), z_axis(mat2), size2[:, :1]
     slope = dot(normal, axis)
     down = axis * slope[:, None] - normal
-    # where the axis is almost upright, rounding alone would turn this small vector along the axis
+    # if the axis is almost upright, this vector is so short that rounding could turn it along the axis
     down = down - axis * dot(down, axis)[:, None]
     down, _ = normalize(down, mat2[:, 0::3], 8.0 * float(jnp.finfo(normal.dtype).eps))
     down = down * radius

@@ -10,7 +10,7 @@ DEVICE int collide_plane_ellipsoid(const Pair& p, real margin, Contact* out) {
     scaled[i] = p.size2[i] * dot3(axis, normal);
   }
   const real reach = sqrt_(dot3(scaled, scaled));
-  // (2) contact half-way between that point and the plane
+  // (2) contact midway between that point and the plane
   const real dist = dot3(offset, normal) - reach;
   if (dist > margin) return 0;
   real local[3], point[3];

@@ -1,4 +1,4 @@
-// Plane and mesh: the corners of the face that the mesh's lowest vertex shows to the plane, four of them at most.
+// Plane and mesh: contacts at up to four corners of the face at the mesh's lowest vertex that looks down most.
 
 DEVICE_CALL int collide_plane_mesh(const Pair& p, real margin, Contact* out) {
   const Model& m = *p.model;
@@ -22,7 +22,7 @@ DEVICE_CALL int collide_plane_mesh(const Pair& p, real margin, Contact* out) {
     }
   }
   if (height - most > margin) return 0;
-  // (2) the face at it that looks down most
+  // (2) the face at this vertex whose normal points down most
   int face = -1, entry = 0;
   real best = -REAL_MAX;
   ROLLED for (int f = first_face; f < first_face + m.geom_facenum()[g]; ++f) {
@@ -35,10 +35,10 @@ DEVICE_CALL int collide_plane_mesh(const Pair& p, real margin, Contact* out) {
       entry = k;
     }
   }
-  // (3) its corners, from the lowest on, or four that span it
+  // (3) its corners, starting with the lowest, or four that span it
   const int* corners = face < 0 ? &low : m.face_span() + 4 * entry;
   const int number = face < 0 ? 1 : m.face_adr()[face + 1] - m.face_adr()[face];
-  // (4) contacts half-way between them and the plane, of those that lie lower than the geom's centre
+  // (4) contacts midway between the plane and those corners that are lower than the geom's centre
   int contacts = 0;
   for (int k = 0; k < 4 && k < number; ++k) {
     const real* local = vert + 3 * corners[k];

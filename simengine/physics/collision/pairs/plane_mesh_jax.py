@@ -19,10 +19,10 @@ class Faces(NamedTuple):
 
     Attributes:
         corner: (n, faces, most) vertices around each face.
-        sides: (n, faces) number of them, 0 where there is no face.
+        sides: (n, faces) number of vertices of each face, 0 for padding.
         normal: (n, faces, 3) outward, in the mesh's frame.
-        first: (n, faces) place of the face in `span`.
-        span: (all corners of all faces, 4) vertices that span a face, from each of its corners on.
+        first: (n, faces) index of the face's first row in `span`.
+        span: (all corners of all faces, 4) four vertices that span a face, starting with each of its corners.
     """
 
     corner: Array
@@ -35,7 +35,7 @@ class Faces(NamedTuple):
 def plane_mesh(
     pos1: jax.Array, mat1: jax.Array, pos2: jax.Array, mat2: jax.Array, vert: np.ndarray, faces: Faces
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Contacts of n planes and n meshes, at corners of the face that a mesh's lowest vertex shows to the plane.
+    """Contacts of n planes and n meshes, at corners of the face at the mesh's lowest vertex that looks down most.
 
     Args: positions (n, 3) [m], rotation matrices (n, 9); geom 1 the plane; vert (n, k, 3) hull vertices [m]; faces.
     Returns: dist (n, 4) [m], NO_CONTACT in an unused slot; pos (n, 4, 3) [m]; frame (n, 4, 9).
@@ -55,20 +55,20 @@ def plane_mesh(
 
 
 def _corners(normal: jax.Array, offset: jax.Array, mat: jax.Array, vert: jax.Array, faces: Faces) -> _Corners:
-    """dist (4,) and pos (4, 3) of one mesh, from the plane's origin."""
+    """dist (4,) and pos (4, 3) of one mesh, relative to the plane's origin."""
     down = jax.lax.stop_gradient(-(normal @ mat))
     # (1) the lowest vertex
     low = jnp.argmax(vert @ down).astype(jnp.int32)
-    # (2) the face at it that looks down most
+    # (2) the face at this vertex whose normal points down most
     inside = jnp.arange(faces.corner.shape[1], dtype=jnp.int32)[None] < faces.sides[:, None]
     has_low = (faces.corner == low) & inside
     face = jnp.argmax(jnp.where(has_low.any(axis=1), faces.normal @ down, -jnp.inf))
     there = has_low.any()
     start = jnp.argmax(has_low[face]).astype(jnp.int32)
     number = jnp.where(there, faces.sides[face], 1)
-    # (3) its corners, from the lowest on, or four that span it
+    # (3) its corners, starting with the lowest, or four that span it
     local = vert[jnp.where(there, faces.span[faces.first[face] + start], low)]
-    # (4) contacts half-way between them and the plane, of those that lie lower than the geom's centre
+    # (4) contacts midway between the plane and those corners that are lower than the geom's centre
     points = offset[None] + local @ mat.T
     there = (jnp.arange(4, dtype=jnp.int32) < number) & (local @ down > 0)
     dist = jnp.where(there, points @ normal, NO_CONTACT)

@@ -1,4 +1,4 @@
-// Plane and sphere: one contact, normal the z axis of the plane.
+// Plane and sphere: one contact, whose normal is the z axis of the plane.
 DEVICE int collide_plane_sphere(const Pair& p, real margin, Contact* out) {
   real normal[3], from_plane[3];
   mat_col(normal, p.mat1, 2);
@@ -6,7 +6,7 @@ DEVICE int collide_plane_sphere(const Pair& p, real margin, Contact* out) {
   // (1) distance of the lowest point
   const real dist = dot3(from_plane, normal) - p.size2[0];
   if (dist > margin) return 0;
-  // (2) contact half-way between the surfaces
+  // (2) contact midway between the surfaces
   out->dist = dist;
   for (int i = 0; i < 3; ++i) {
     out->frame[i] = normal[i];

@@ -1,6 +1,6 @@
 // Sphere and box: one contact, at the box's point nearest to the sphere's centre.
 DEVICE int collide_sphere_box(const Pair& p, real margin, Contact* out) {
-  // (1) the nearest point, or the nearest face where the box holds the centre
+  // (1) the nearest point, or the nearest face if the box contains the centre
   return sphere_against_box(p.pos1, p.size1[0], p, margin, out);
 }
 

@@ -15,6 +15,6 @@ def sphere_box(
     Args: positions (n, 3) [m], rotation matrices (n, 9), sizes (n, 3) [m]; geom 1 the sphere.
     Returns: dist (n, 1) [m], pos (n, 1, 3) [m], frame (n, 1, 9).
     """
-    # (1) the nearest point, or the nearest face where the box holds the centre
+    # (1) the nearest point, or the nearest face if the box contains the centre
     dist, pos, frame = sphere_against_box(pos1, size1[:, 0], pos2, mat2, size2)
     return dist[:, None], pos[:, None], frame[:, None]

@@ -1,4 +1,4 @@
-// Sphere and capsule: one contact, with the nearest sphere inside the capsule.
+// Sphere and capsule: one contact, with the nearest of the spheres that make up the capsule.
 DEVICE int collide_sphere_capsule(const Pair& p, real margin, Contact* out) {
   real axis1[3], axis2[3], offset[3], nearest[3];
   mat_col(axis1, p.mat1, 2);

@@ -1,21 +1,21 @@
-// Sphere and cylinder: against the side, a cap or a rim, whichever is nearest to the centre of the sphere.
+// Sphere and cylinder: one contact with the side, a cap or a rim, whichever is nearest to the centre of the sphere.
 DEVICE int collide_sphere_cylinder(const Pair& p, real margin, Contact* out) {
   const real radius = p.size2[0], half = p.size2[1];
   real axis[3], sphere_axis[3], aside[3], nearest[3];
   mat_col(axis, p.mat2, 2);
   mat_col(sphere_axis, p.mat1, 2);
-  // (1) the centre along the axis and beside it
+  // (1) the components of the sphere's centre along the axis and perpendicular to it
   for (int i = 0; i < 3; ++i) aside[i] = p.pos1[i] - p.pos2[i];
   const real along = dot3(axis, aside);
   for (int i = 0; i < 3; ++i) aside[i] = fma_(-along, axis[i], aside[i]);
   const real away = sqrt_(dot3(aside, aside));
   bool side = abs_(along) < half, cap = away < radius;
   if (side && cap) {
-    // inside: the way out that is shorter
+    // centre inside the cylinder: the shorter way out
     side = half - abs_(along) >= radius - away;
     cap = !side;
   }
-  // (2) the side: the sphere of the cylinder's radius at that height; a rim: the point of it that is nearest
+  // (2) the side: contact with the sphere of the cylinder's radius at that height; a rim: with its nearest point
   if (!cap) {
     const real end = along > 0 ? half : -half, scale = divide_(radius, away);
     for (int i = 0; i < 3; ++i) {
@@ -24,7 +24,7 @@ DEVICE int collide_sphere_cylinder(const Pair& p, real margin, Contact* out) {
     return sphere_contact(p.pos1, p.size1[0], nearest, side ? radius : R(0.0), sphere_axis, axis, false, side, margin,
                           out);
   }
-  // (3) a cap: the plane through it
+  // (3) a cap: contact with its plane
   const real up = along > 0 ? R(1.0) : R(-1.0), dist = abs_(along) - half - p.size1[0];
   if (dist > margin) return 0;
   out->dist = dist;

@@ -17,7 +17,7 @@ def sphere_cylinder(
     Args: positions (n, 3) [m], rotation matrices (n, 9), sizes (n, 3) radius and half length [m]; geom 1 the sphere.
     Returns: dist (n, 1) [m], pos (n, 1, 3) [m], frame (n, 1, 9).
     """
-    # (1) the centre along the axis and beside it
+    # (1) the components of the sphere's centre along the axis and perpendicular to it
     axis, radius, half = z_axis(mat2), size2[:, 0], size2[:, 1]
     along = dot(axis, pos1 - pos2)
     outward, away = normalize(pos1 - pos2 - axis * along[:, None], mat2[:, 0::3])
@@ -27,13 +27,13 @@ def sphere_cylinder(
     side = jnp.where(inside, half - height >= radius - away, height < half)
     cap = jnp.where(inside, ~side, away < radius)
 
-    # (2) the side: the sphere of the cylinder's radius at that height; a rim: the point of it that is nearest
+    # (2) the side: contact with the sphere of the cylinder's radius at that height; a rim: with its nearest point
     level = pos2 + axis * along[:, None]
     rim = pos2 + up * half[:, None] + outward * radius[:, None]
     nearest = jnp.where(side[:, None], level, rim)
     of_rim = spheres(pos1, size1[:, 0], z_axis(mat1), nearest, jnp.where(side, radius, 0.0), axis, inner2=side)
 
-    # (3) a cap: the plane through it
+    # (3) a cap: contact with its plane
     dist = height - half - size1[:, 0]
     of_cap = dist, pos1 - up * (size1[:, 0] + 0.5 * dist)[:, None], -up
     dist = jnp.where(cap, of_cap[0], of_rim[0])
