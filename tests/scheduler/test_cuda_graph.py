@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -122,3 +123,61 @@ def test_what_the_driver_refuses_leaves_nothing_behind(monkeypatch: pytest.Monke
     with pytest.raises(RuntimeError, match="CUDA reports CUDA_ERROR_INVALID_VALUE while a graph is built"):
         cuda_graph.build([Launch(1)], [()])
     assert not stand_in.alive
+
+
+class Capturing(StandIn):
+    """Captures a stream; a wait for the device meanwhile ends the capture, as it does on a GPU."""
+
+    CUstream_flags = SimpleNamespace(CU_STREAM_NON_BLOCKING=1)
+    CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL=1)
+    CUlaunchConfig = CUlaunchAttribute = staticmethod(lambda: SimpleNamespace(value=SimpleNamespace()))
+    CUlaunchAttributeID = SimpleNamespace(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION=1)
+    capturing = False
+    invalid = False
+
+    def cuStreamCreate(self, flags: int) -> tuple[Status, int]:
+        return self._make("stream")
+
+    def cuStreamDestroy(self, stream: int) -> tuple[Status]:
+        return (Status(0),)
+
+    def cuStreamBeginCapture(self, stream: int, mode: int) -> tuple[Status]:
+        self.capturing = True
+        return (Status(0),)
+
+    def cuLaunchKernelEx(self, config: Any, function: int, table: int, extra: int) -> tuple[Status]:
+        return (Status(self.invalid),)
+
+    def cuStreamEndCapture(self, stream: int) -> tuple[Status, int]:
+        self.capturing = False
+        return (Status(1), 0) if self.invalid else self.cuGraphCreate(0)
+
+    def wait_for_device(self) -> None:
+        self.invalid |= self.capturing
+
+
+def test_garbage_that_waits_for_the_device_does_not_end_a_capture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closed simulations do: they wait for their work before their memory goes back."""
+    driver = Capturing()
+    monkeypatch.setitem(sys.modules, "cuda.bindings", SimpleNamespace(driver=driver))
+
+    class Waiting:
+        def __init__(self) -> None:
+            self.itself = self  # only the collector finds it
+
+        def __del__(self) -> None:
+            driver.wait_for_device()
+
+    class Littering(Launch):
+        def node(self) -> tuple[int, tuple[int, int, int], tuple[int, int, int], int, int]:
+            Waiting()
+            return super().node()
+
+    thresholds = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        graph = cuda_graph.build_overlapping([Littering(table) for table in range(50)], ordered=2)
+    finally:
+        gc.set_threshold(*thresholds)
+    assert driver.alive == {graph}
+    assert gc.isenabled()

@@ -5,7 +5,9 @@ They are built through `cuda-bindings`, because CuPy can only capture graphs fro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 
@@ -84,20 +86,33 @@ def build_overlapping(launches: Sequence[Any], ordered: int) -> int:
     stream = _checked(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
     try:
         mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-        _checked(driver.cuStreamBeginCapture(stream, mode))
-        try:
-            for i, launch in enumerate(launches):
-                config = _configuration(driver, launch, stream, overlapping=i >= ordered)
-                function, *_, table = launch.node()
-                _checked(driver.cuLaunchKernelEx(config, driver.CUfunction(function), table, 0))
-        finally:
-            graph = _checked(driver.cuStreamEndCapture(stream))
+        with _without_collection():
+            _checked(driver.cuStreamBeginCapture(stream, mode))
+            try:
+                for i, launch in enumerate(launches):
+                    config = _configuration(driver, launch, stream, overlapping=i >= ordered)
+                    function, *_, table = launch.node()
+                    _checked(driver.cuLaunchKernelEx(config, driver.CUfunction(function), table, 0))
+            finally:
+                graph = _checked(driver.cuStreamEndCapture(stream))
         try:
             return int(_checked(driver.cuGraphInstantiate(graph, 0)))
         finally:
             driver.cuGraphDestroy(graph)
     finally:
         driver.cuStreamDestroy(stream)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Let Python collect no garbage meanwhile: what it finalises may wait for the device, which ends a capture."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _configuration(driver: Any, launch: Any, stream: Any, overlapping: bool) -> Any:
