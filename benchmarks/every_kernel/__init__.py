@@ -1,0 +1,1 @@
+"""Every kernel of the engine, launched at least once: `python -m benchmarks.every_kernel`."""
