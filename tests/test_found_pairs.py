@@ -10,7 +10,7 @@ from typing import Any
 import mujoco
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.piles import settled
@@ -25,6 +25,7 @@ from simengine.plan.issue import Issue, Issuing
 from simengine.plan.memory import footprint
 from simengine.plan.step_plan import plan_step
 from simengine.zoo import pile_xml
+from tests.drawing import QUICK
 from tests.generated import models
 from tests.medley import medley
 from tests.models import OWN
@@ -88,14 +89,7 @@ def test_the_body_has_the_declared_signature(stage: Stage) -> None:
 def test_generated_models_have_the_contacts_of_their_tables() -> None:
     count = [0, 0]
 
-    @settings(
-        max_examples=15,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
-    )
+    @settings(QUICK, max_examples=24)
     @given(models(), st.integers(0, 3))
     def each(text: str, seed: int) -> None:
         try:

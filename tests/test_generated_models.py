@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simengine import Model, UnsupportedModelError, load_model
@@ -18,16 +18,9 @@ from simengine.check.report import FieldResult
 from simengine.check.search import targets
 from simengine.check.states import Sampler, State
 from simengine.check.trajectory import follow
+from tests.drawing import QUICK
 from tests.generated import models
 
-QUICK = settings(
-    max_examples=30,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    phases=(Phase.generate, Phase.shrink),
-    suppress_health_check=list(HealthCheck),
-)
 CG_SLACK = 20.0
 """Conjugate gradients stop where the cost falls no more, which is at half the digits of the solution."""
 

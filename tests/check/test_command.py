@@ -13,6 +13,7 @@ from simengine import available_backends
 from simengine.check import compare
 from simengine.check.fields import FORWARD, STEPPED
 from simengine.cli.main import main
+from tests.cli.refusals import assert_refused
 from tests.model.features import FEATURES, TOGETHER, model_with
 
 SMALL = ["--states", "30", "--steps", "20"]
@@ -135,11 +136,4 @@ def test_a_model_that_does_not_compile_exits_with_1(tmp_path: Path, capsys: pyte
     ],
 )
 def test_wrong_calls_exit_with_2(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    try:
-        code: object = main(arguments)
-    except SystemExit as left:  # argparse leaves by itself
-        code = left.code
-    streams = capsys.readouterr()
-    assert code == 2
-    assert message in streams.err
-    assert streams.out == ""
+    assert_refused(arguments, message, capsys)

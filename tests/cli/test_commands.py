@@ -12,6 +12,7 @@ from simengine import Simulation
 from simengine.backends.select import available_backends
 from simengine.cli import oracle
 from simengine.cli.main import main
+from tests.cli.refusals import assert_refused
 
 BACKENDS = [name for name in ("host", "jax") if not available_backends()[name]]
 SMALL = ["--worlds", "4", "--steps", "5"]
@@ -166,14 +167,7 @@ def test_info_prints_every_backend(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_wrong_calls_exit_with_2(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    try:
-        code: object = main(arguments)
-    except SystemExit as left:  # argparse leaves by itself
-        code = left.code
-    streams = capsys.readouterr()
-    assert code == 2
-    assert message in streams.err
-    assert streams.out == ""
+    assert_refused(arguments, message, capsys)
 
 
 def test_refused_model_fails_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

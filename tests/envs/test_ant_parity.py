@@ -74,20 +74,16 @@ def assert_covers(result: Comparison) -> None:
     assert result.moved > 0.5, result
 
 
-def test_equals_gymnasium_in_float64() -> None:
-    result = follow("float64")
-    assert_covers(result)
-    assert result.observation < 1e-6, result
-    assert result.reward < 1e-6, result
-    assert result.info < 1e-6, result
+PRECISIONS = pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-6), ("float32", 1e-3)])
 
 
-def test_equals_gymnasium_in_float32() -> None:
-    result = follow("float32")
+@PRECISIONS
+def test_equals_gymnasium(dtype: str, tolerance: float) -> None:
+    result = follow(dtype)
     assert_covers(result)
-    assert result.observation < 1e-3, result
-    assert result.reward < 1e-3, result
-    assert result.info < 1e-3, result
+    assert result.observation < tolerance, result
+    assert result.reward < tolerance, result
+    assert result.info < tolerance, result
 
 
 @pytest.mark.slow
@@ -98,7 +94,7 @@ def test_equals_gymnasium_on_jax() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-6), ("float32", 1e-3)])
+@PRECISIONS
 def test_equals_gymnasium_on_cuda(dtype: str, tolerance: float) -> None:
     result = follow(dtype, backend="cuda")
     assert_covers(result)

@@ -34,6 +34,7 @@ from tests.stages.harness_chain import (
 )
 from tests.stages.harness_expected import Fields, expected, owner
 from tests.stages.harness_mujoco import mujoco_expected, sensor_entries, stepped
+from tests.stages.special_positions import SPECIAL
 
 CASES = [(stage, 0) for stage in catalogue.STAGES] + [
     (s, k) for s in (catalogue.RK4, catalogue.ACTIVATION) for k in (1, 2, 3)
@@ -288,24 +289,6 @@ def test_a_step_of_single_stages_agrees_with_mj_step(name: str, dtype: str, inte
         scale = np.maximum(1.0, np.abs(theirs).max(axis=1, initial=0.0))
         error = (np.abs(memory.own(field) - theirs).max(axis=1, initial=0.0) / scale).max()
         assert error <= (1e-6 if dtype == "float64" else 1e-3), f"{field}: {error}"
-
-
-BALL, ROD = '<geom size="0.1"/>', '<geom type="capsule" size="0.05 0.2"/>'
-SIDEWAYS = (0.7071067811865476, 0.7071067811865476, 0.0, 0.0)
-SPECIAL = [
-    (BALL, BALL, (0, 0, 0), (1, 0, 0, 0)),
-    (BALL, BALL, (0, 0, 0), SIDEWAYS),
-    (BALL, ROD, (0, 0, 0), SIDEWAYS),
-    (BALL, ROD, (0, 0, 0.25), (1, 0, 0, 0)),
-    (ROD, ROD, (0, 0, 0), SIDEWAYS),
-    (ROD, ROD, (0.08, 0, 0.1), (1, 0, 0, 0)),
-    (ROD, ROD, (0.08, 0, -0.1), (0, 1, 0, 0)),
-    (ROD, ROD, (0.08, 0, 0.41), (1, 0, 0, 0)),
-    (ROD, ROD, (0.08, 0, 0.1), (1, 2e-5, 0, 0)),
-    (ROD, ROD, (0.08, 0, 0.1), (1, 2e-4, 0, 0)),
-    (ROD, ROD, (0, 0, 0.45), (1, 0, 0, 0)),
-]
-"""Coincident centres, parallel, collinear, nearly parallel and crossing axes, where the answer needs a rule."""
 
 
 @pytest.mark.parametrize(("first", "second", "pos", "quat"), SPECIAL)

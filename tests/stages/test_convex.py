@@ -23,10 +23,8 @@ from simengine.physics.collision.narrowphase_jax import narrowphase
 from simengine.physics.kinematics.kinematics_jax import kinematics
 from tests.models import compile_model, gymnasium_path
 from tests.oracle import quick_jit
+from tests.stages.contacts import Found, by_host, by_mujoco
 from tests.stages.convex_pairs import PAIRS, SHAPES, drawn, model, poses
-
-Contacts = list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
-"""Geom pairs (ncon, 2), dist (ncon,), pos (ncon, 3) and frame (ncon, 9) of each state."""
 
 COUNT = 105
 JAX_CASES = (("float64", 0.01), ("float32", 0.0))
@@ -37,28 +35,6 @@ apart; all but a few states are as exact as TYPICAL."""
 TYPICAL = (5e-7, 1e-5, 1e-4)
 
 
-def by_mujoco(margin: float, qpos: np.ndarray) -> Contacts:
-    mj = model(margin)
-    data = mujoco.MjData(mj)
-    out = []
-    for q in qpos:
-        data.qpos[:] = q
-        mujoco.mj_forward(mj, data)
-        c = data.contact
-        out.append((c.geom.copy(), c.dist.copy(), c.pos.copy(), c.frame.copy()))
-    return out
-
-
-def by_host(mj: mujoco.MjModel, qpos: np.ndarray, dtype: str) -> Contacts:
-    sim = Simulation(load_model(mj), num_worlds=len(qpos), backend="host", dtype=dtype)
-    sim.set_state(qpos=qpos)
-    sim.forward()
-    found = [sim.contacts(world) for world in range(len(qpos))]
-    out = [(np.column_stack((c.geom1, c.geom2)), c.dist, c.pos, c.frame.reshape(-1, 9)) for c in found]
-    sim.close()
-    return out
-
-
 @cache
 def jax_function(margin: float, dtype: str, count: int) -> tuple[ModelTable, Any]:
     """The table, and the contacts of `count` states by the JAX form, compiled."""
@@ -67,11 +43,11 @@ def jax_function(margin: float, dtype: str, count: int) -> tuple[ModelTable, Any
     return table, quick_jit(jax.vmap(lambda q: contacts_of(table, q))).lower(blank).compile()
 
 
-def by_jax(margin: float, qpos: np.ndarray, dtype: str) -> Contacts:
+def by_jax(margin: float, qpos: np.ndarray, dtype: str) -> list[Found]:
     table, function = jax_function(margin, dtype, len(qpos))
     dist, pos, frame, active = (np.asarray(v) for v in function(jnp.asarray(qpos, dtype)))
     geoms = np.column_stack((table.cand_geom1, table.cand_geom2))[table.slot_cand]
-    return [(geoms[a], d[a], p[a], f[a]) for d, p, f, a in zip(dist, pos, frame, active, strict=True)]
+    return [Found(geoms[a], d[a], p[a], f[a]) for d, p, f, a in zip(dist, pos, frame, active, strict=True)]
 
 
 def contacts_of(table: ModelTable, qpos: jax.Array) -> tuple[jax.Array, ...]:
@@ -79,7 +55,7 @@ def contacts_of(table: ModelTable, qpos: jax.Array) -> tuple[jax.Array, ...]:
     return narrowphase(table, geom_xpos, geom_xmat)
 
 
-def compare(ours: Contacts, theirs: Contacts, dtype: str) -> None:
+def compare(ours: list[Found], theirs: list[Found], dtype: str) -> None:
     errors = []
     for state, ((geoms, *values), (wanted_geoms, *wanted)) in enumerate(zip(ours, theirs, strict=True)):
         np.testing.assert_array_equal(geoms, wanted_geoms, err_msg=f"contacts of state {state}")
@@ -96,7 +72,7 @@ def compare(ours: Contacts, theirs: Contacts, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_host_agrees_with_mujoco(dtype: str, margin: float) -> None:
     qpos = poses(COUNT)
-    compare(by_host(model(margin), qpos, dtype), by_mujoco(margin, qpos), dtype)
+    compare(by_host(model(margin), qpos, dtype), by_mujoco(model(margin), qpos), dtype)
 
 
 def test_single_contacts_are_half_way_between_the_surfaces() -> None:
@@ -143,7 +119,7 @@ def test_the_contacts_of_a_capsule_come_in_mujocos_order() -> None:
     several = 0
     for margin in (0.0, 0.01):
         qpos = poses(COUNT)
-        for ours, theirs in zip(by_host(model(margin), qpos, "float64"), by_mujoco(margin, qpos), strict=True):
+        for ours, theirs in zip(by_host(model(margin), qpos, "float64"), by_mujoco(model(margin), qpos), strict=True):
             pairs = theirs[0][:, 0] % len(PAIRS)
             chosen = np.isin(pairs, list(lines))
             np.testing.assert_allclose(ours[2][chosen], theirs[2][chosen], atol=1e-4)
@@ -157,12 +133,12 @@ def test_the_contacts_of_a_capsule_come_in_mujocos_order() -> None:
 )
 def test_jax_agrees_with_mujoco(dtype: str, margin: float, count: int) -> None:
     qpos = poses(count)
-    compare(by_jax(margin, qpos, dtype), by_mujoco(margin, qpos), dtype)
+    compare(by_jax(margin, qpos, dtype), by_mujoco(model(margin), qpos), dtype)
 
 
 def test_the_poses_cover_every_pair_deep_shallow_and_apart() -> None:
     deep, apart, several = Counter[int](), Counter[int](), Counter[int]()
-    for geoms, dist, *_ in by_mujoco(0.01, poses(COUNT)):
+    for geoms, dist, *_ in by_mujoco(model(0.01), poses(COUNT)):
         pairs = geoms[:, 0] % len(PAIRS)
         deep.update(pairs[dist < -0.03].tolist())
         apart.update(pairs[dist > 0].tolist())

@@ -10,13 +10,14 @@ import mujoco
 import numpy as np
 import pytest
 
-from simengine import Simulation, check_model, load_model
+from simengine import check_model, load_model
 from simengine.model import load_table
 from simengine.model.table import PAIRS
 from simengine.physics.collision.narrowphase_jax import narrowphase
 from simengine.physics.kinematics.kinematics_jax import kinematics
 from tests.models import compile_model
 from tests.oracle import quick_jit
+from tests.stages.contacts import Found, by_host, by_mujoco
 
 SHAPES = (
     *('type="sphere" size="0.12"', 'type="capsule" size="0.07 0.1"', 'type="ellipsoid" size="0.15 0.1 0.08"'),
@@ -29,9 +30,6 @@ TOLERANCE = {"float64": (1e-9, 1e-6, 1e-5), "float32": (1e-4, 1e-4, 1e-3)}
 TYPICAL = (1e-6, 1e-6, 2e-5)
 
 JAX_STATES = 12
-
-Contacts = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""Number of the second geom (n,), dist (n,), pos (n, 3) and frame (n, 9)."""
 
 
 def field_model(shapes: tuple[str, ...], rows: int, columns: int, margin: float = 1e-3) -> mujoco.MjModel:
@@ -59,27 +57,7 @@ def poses(mj: mujoco.MjModel, count: int, seed: int = 0) -> np.ndarray:
     return out.reshape(count, -1).astype(np.float32).astype(np.float64)
 
 
-def by_mujoco(mj: mujoco.MjModel, qpos: np.ndarray) -> list[Contacts]:
-    data = mujoco.MjData(mj)
-    out = []
-    for q in qpos:
-        data.qpos[:] = q
-        mujoco.mj_forward(mj, data)
-        c = data.contact
-        out.append((c.geom[:, 1].copy(), c.dist.copy(), c.pos.copy(), c.frame.copy()))
-    return out
-
-
-def by_host(mj: mujoco.MjModel, qpos: np.ndarray, dtype: str) -> list[Contacts]:
-    sim = Simulation(load_model(mj), num_worlds=len(qpos), backend="host", dtype=dtype)
-    sim.set_state(qpos=qpos)
-    sim.forward()
-    found = [sim.contacts(world) for world in range(len(qpos))]
-    sim.close()
-    return [(c.geom2, c.dist, c.pos, c.frame.reshape(-1, 9)) for c in found]
-
-
-def compare(ours: list[Contacts], theirs: list[Contacts], dtype: str) -> None:
+def compare(ours: list[Found], theirs: list[Found], dtype: str) -> None:
     errors = []
     for state, (found, wanted) in enumerate(zip(ours, theirs, strict=True)):
         np.testing.assert_array_equal(found[0], wanted[0], err_msg=f"contacts of state {state}")
@@ -93,7 +71,7 @@ def compare(ours: list[Contacts], theirs: list[Contacts], dtype: str) -> None:
 
 
 @cache
-def rough(shapes: tuple[str, ...] = SHAPES) -> tuple[mujoco.MjModel, np.ndarray, list[Contacts]]:
+def rough(shapes: tuple[str, ...] = SHAPES) -> tuple[mujoco.MjModel, np.ndarray, list[Found]]:
     """A body of every shape on a rough field, states, and MuJoCo's contacts in them."""
     mj = field_model(shapes, 7, 9)
     qpos = poses(mj, 60)
@@ -102,14 +80,14 @@ def rough(shapes: tuple[str, ...] = SHAPES) -> tuple[mujoco.MjModel, np.ndarray,
 
 def test_the_states_cover_every_shape_in_many_ways() -> None:
     _, _, wanted = rough()
-    geoms = np.concatenate([c[0] for c in wanted])
-    dist = np.concatenate([c[1] for c in wanted])
+    geoms = np.concatenate([c.geoms[:, 1] for c in wanted])
+    dist = np.concatenate([c.dist for c in wanted])
     for geom in range(1, 1 + len(SHAPES)):
         mine = dist[geoms == geom]
         assert len(mine) > 60
         assert (mine < -0.02).any()
-        assert max(np.count_nonzero(c[0] == geom) for c in wanted) > 3
-        assert any(np.count_nonzero(c[0] == geom) == 0 for c in wanted)
+        assert max(np.count_nonzero(c.geoms[:, 1] == geom) for c in wanted) > 3
+        assert any(np.count_nonzero(c.geoms[:, 1] == geom) == 0 for c in wanted)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -136,13 +114,14 @@ def test_jax_agrees_with_mujoco_and_has_gradients(shapes: tuple[str, ...]) -> No
 
     with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
         gradient, found = quick_jit(jax.vmap(jax.grad(depth, has_aux=True)))(qpos)
-    geom2 = table.cand_geom2[table.slot_cand]
+    geoms = np.column_stack((table.cand_geom1, table.cand_geom2))[table.slot_cand]
     each = zip(*map(np.asarray, found), strict=True)
-    compare([(geom2[a], d[a], p[a], f[a]) for d, p, f, a in each], wanted, "float64")
+    compare([Found(geoms[a], d[a], p[a], f[a]) for d, p, f, a in each], wanted, "float64")
     # the derivative by a geom's position is the sum of its normals
     positions = np.asarray(gradient).reshape(len(qpos), -1, 7)[..., :3]
-    for slope, (geoms, _, _, frame) in zip(positions, wanted, strict=True):
-        sums = [frame[geoms == 1 + i, :3].sum(axis=0) for i in range(len(shapes))]
+    for slope, contacts_of_state in zip(positions, wanted, strict=True):
+        second, frame = contacts_of_state.geoms[:, 1], contacts_of_state.frame
+        sums = [frame[second == 1 + i, :3].sum(axis=0) for i in range(len(shapes))]
         np.testing.assert_allclose(slope, sums, atol=1e-4)
 
 

@@ -18,6 +18,7 @@ from simengine.physics.constraints.row_layout_jax import row_layout
 from simengine.physics.kinematics.kinematics_jax import kinematics
 from tests.models import ALL, ALL_IN_DOUBLE_SOME_IN_SINGLE, NAMES
 from tests.oracle import COMMON_PAIRS, check, coverage, jax_fields, oracle_model, quick_jit
+from tests.stages.special_positions import SPECIAL
 
 FIELDS = ("contact_dist", "contact_pos", "contact_frame")
 
@@ -55,8 +56,6 @@ def test_frames_are_right_handed_and_orthonormal() -> None:
 
 
 TWO = """<mujoco><worldbody><body><freejoint/>{}</body><body><freejoint/>{}</body></worldbody></mujoco>"""
-BALL, ROD = '<geom size="0.1"/>', '<geom type="capsule" size="0.05 0.2"/>'
-SIDEWAYS = (0.7071067811865476, 0.7071067811865476, 0.0, 0.0)
 SLAB, CUBE = '<geom type="box" size="0.3 0.4 0.1"/>', '<geom type="box" size="0.1 0.1 0.1"/>'
 TURNED = (0.9238795325112867, 0.0, 0.0, 0.3826834323650898)  # an eighth about z
 OVER = 0.3 - 0.1 * 2**0.5  # from which one corner of the cube is beyond the slab
@@ -77,17 +76,7 @@ def contacts_of(first: str, second: str) -> tuple[mujoco.MjModel, Callable[[jax.
 @pytest.mark.parametrize(
     ("first", "second", "pos", "quat"),
     [
-        (BALL, BALL, (0, 0, 0), (1, 0, 0, 0)),
-        (BALL, BALL, (0, 0, 0), SIDEWAYS),
-        (BALL, ROD, (0, 0, 0), (1, 0, 0, 0)),
-        (BALL, ROD, (0, 0, 0.25), (1, 0, 0, 0)),
-        (ROD, ROD, (0, 0, 0), SIDEWAYS),
-        (ROD, ROD, (0.08, 0, 0.1), (1, 0, 0, 0)),
-        (ROD, ROD, (0.08, 0, -0.1), (0, 1, 0, 0)),
-        (ROD, ROD, (0.08, 0, 0.41), (1, 0, 0, 0)),
-        (ROD, ROD, (0.08, 0, 0.1), (1, 2e-5, 0, 0)),
-        (ROD, ROD, (0.08, 0, 0.1), (1, 2e-4, 0, 0)),
-        (ROD, ROD, (0, 0, 0.45), (1, 0, 0, 0)),
+        *SPECIAL,
         (SLAB, CUBE, (OVER + 1e-8, 0.2, 0.19), TURNED),
         (SLAB, CUBE, (OVER + 1e-6, 0.2, 0.19), TURNED),
     ],
