@@ -22,10 +22,10 @@ _COLUMNS = {"totals_host": COLUMNS, "pair_totals_host": PAIR_COLUMNS, "island_to
 
 
 def plan_facts(plan: StepPlan, wanted: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """The plan as plain values: how steps are split and issued, and the launches of each evaluation.
+    """The plan as plain values, ready for JSON: shards, how calls are issued, and the launches of each evaluation.
 
     Args:
-        plan: of a group.
+        plan: the plan of a group.
         wanted: derived fields that must be valid after a step.
     """
     by_step_kernel = plan.step_kernel is not None
@@ -67,7 +67,7 @@ def _row(item: Launch | Await) -> dict[str, Any]:
 
 
 def _over(launch: Launch) -> str:
-    """What a launch is over."""
+    """Names the units of a launch."""
     kernel = launch.kernel
     if kernel.unit == "column":
         return f"{len(COLUMNS_OF[FIELD[kernel.reads[0]].space])} columns of counts"
@@ -86,7 +86,12 @@ def _stages(kernel: Kernel) -> list[str]:
 
 
 def plan_text(plan: StepPlan, wanted: frozenset[str] = frozenset()) -> str:
-    """The plan as text, a line for each launch."""
+    """The plan as text, with a line for each launch.
+
+    Args:
+        plan: the plan of a group.
+        wanted: derived fields that must be valid after a step.
+    """
     facts = plan_facts(plan, wanted)
     sizes = sorted(set(facts["shards"]), reverse=True)
     lines = [
