@@ -1,23 +1,23 @@
-"""Launch every kernel of the engine at least once, with few worlds: `python -m benchmarks.every_kernel --worlds 12`.
+"""Launches every kernel at least once, with few worlds: `python -m benchmarks.every_kernel --worlds 12`.
 
-Meant to be run under a checker that slows kernels down a hundred times:
+It is meant for checkers of memory, which slow kernels down a hundred times:
 
     compute-sanitizer --tool memcheck  python -m benchmarks.every_kernel
     compute-sanitizer --tool racecheck python -m benchmarks.every_kernel
     compute-sanitizer --tool synccheck python -m benchmarks.every_kernel
     compute-sanitizer --tool initcheck python -m benchmarks.every_kernel --raw
 
-Run it once without a checker first, so that the kernels are compiled and cached. Arrays are allocations of their own,
-so that a checker sees what lies beside them. With `--part 1/4` it takes a quarter of the models, for several processes
-side by side, and does not ask whether every kernel ran.
+Run it once without a checker first, so that the kernels are compiled and cached. Each array is an allocation of its
+own, so that a checker notices an access beyond its end. With `--part 1/4` the program runs a quarter of the models, for
+several processes at a time, and does not check whether every kernel ran.
 
-The first models are combs: a free body with teeth of different lengths, so that its height says how many contacts and
-constraint rows a world has, beside as many other free bodies as fill groups of 8, 16 and 32 lanes and more. Every size
-class of the solver, light pair types, the fused integrators, evaluations, and each stage alone run for each of them;
-on the GPU kernels of whole steps too, in and out of a fluid, with shapes of light types and of plain ones.
-Then come the models that the tests share, with other solvers and integrators where that means other kernels, and a
-heap that is solved island by island. The exit status is 1 if a kernel never ran, or if a world that is healthy holds a
-number that is none.
+The first models are combs: free bodies with teeth of different lengths. The height of a comb sets the number of
+contacts and constraint rows of its world. Other free bodies make the numbers of dofs that need 8, 16 and 32 lanes, and
+more dofs than lanes. Each comb runs every size class of the solver, light pair types, the fused integrators,
+evaluations, and each stage alone. On a GPU it also runs kernels of whole steps, with and without a fluid, and with
+geoms of light and of plain pair types. The next models are those that the tests share, with other solvers and
+integrators if these use other kernels, and a heap that is solved island by island. The exit code is 1 if a kernel never
+ran, or if a healthy world has a value that is not finite.
 """
 
 from __future__ import annotations
@@ -54,26 +54,26 @@ from simengine.state.fields import FIELDS, ROW_CLASSES
 from simengine_scheduler.calls import Item
 
 BODIES = (0, 1, 3, 5)
-"""Free bodies beside the comb: nv is 7, 13, 25 and 37."""
+"""Number of free bodies beside the comb: nv is 7, 13, 25 and 37."""
 
 TEETH, TOOTH, STEP = 40, 0.02, 0.002
-"""Teeth, their radius [m], and how much higher each stands than the one before it [m]."""
+"""Number of teeth, their radius [m], and how much higher each tooth ends than the one before it [m]."""
 
 TOUCHING = (0, 1, 3, 6, 12, 25, 40)
-"""Teeth on the floor in the first worlds, one world for each size class; at the end lie worlds of other kinds."""
+"""Number of teeth on the floor in the first worlds, one world for each size class. Other kinds of worlds follow."""
 
 PEGS = (3.0, 0.0, 1.0)
-"""Where a ball and a capsule stand that the comb's handle can touch [m]."""
+"""Position of a ball and a capsule that the comb's handle can touch [m]."""
 
 Runs = Counter[tuple[str, str]]
-"""How often a call ran, by its name and the kind of model."""
+"""How often each call ran, by its name and the kind of model."""
 
 
 def comb_xml(bodies: int, integrator: str, option: str = "", in_fluid: bool | None = None, knob: str = "") -> str:
-    """A comb with a handle, a knob and a hinged tail, over a floor, beside two pegs and so many free bodies.
+    """MJCF of a comb with a handle, a knob and a hinged tail over a floor, beside two pegs and free bodies.
 
-    With Euler it stands in a fluid, unless told otherwise, so that both kernels of the smooth forces run. Its other
-    knob, if it has one, meets the floor only.
+    Without `in_fluid` there is a fluid only with Euler, so that both kernels of smooth forces run. `knob` has the
+    attributes of a second knob, which only touches the floor.
     """
     in_fluid = integrator == "Euler" if in_fluid is None else in_fluid
     fluid = 'density="1.2" viscosity="0.1" wind="1 0 0"' if in_fluid else ""
@@ -110,7 +110,7 @@ def comb_xml(bodies: int, integrator: str, option: str = "", in_fluid: bool | No
 
 
 def states(model: simengine.Model, worlds: int) -> np.ndarray:
-    """(worlds, nq): worlds of each size class, one at the pegs, and others thrown at random."""
+    """`qpos` (worlds, nq): a world for each size class, one at the pegs, and others at random."""
     rng = np.random.default_rng(0)
     bodies = (model.nq - 8) // 7
     qpos = np.tile(model.qpos0, (worlds, 1))
@@ -123,7 +123,7 @@ def states(model: simengine.Model, worlds: int) -> np.ndarray:
             if role <= len(TOUCHING):
                 place[:3] = 10 + body, 0, 1
         if role < len(TOUCHING):
-            # the tooth that touches last lies half a step deep
+            # the last tooth that touches penetrates the floor by half a step
             state[2] = TOOTH - STEP * (TOUCHING[role] - 0.5)
             state[7] = 0.6 * (role % 2)
         elif role == len(TOUCHING):
@@ -136,7 +136,7 @@ def states(model: simengine.Model, worlds: int) -> np.ndarray:
 
 
 def worlds_of(stage: Stage) -> tuple[Listed | None, ...]:
-    """The lists of worlds that a stage works on in a step, as the step itself would give them; None is all worlds."""
+    """The lists of worlds with which a step launches a stage; None stands for all worlds."""
     columns = (*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more")
     classes = tuple(Listed(column, "size class", number) for number, column in enumerate(columns))
     if stage.name in PAIR_TYPES:
@@ -149,7 +149,7 @@ def worlds_of(stage: Stage) -> tuple[Listed | None, ...]:
 
 
 def single_stages(emitter: ShardEmitter, log: list[str]) -> Iterator[Item]:
-    """Emit every stage alone, in the order of a step, after an evaluation that stored every field."""
+    """Emit each stage as a kernel of its own, in the order of a step. Every field must be stored."""
     stored = frozenset(f.name for f in FIELDS)
     model = emitter._store.model
     evaluation = plan_evaluation(Selection(model, 1, model.opt_integrator, stored, ahead=False), 0)
@@ -163,20 +163,20 @@ def single_stages(emitter: ShardEmitter, log: list[str]) -> Iterator[Item]:
 
 
 def variant(model: simengine.Model) -> str:
-    """The kind of group that works on a world of a model."""
+    """The kind of a model, by the lanes that work on a world."""
     lanes = lanes_for(model.nv)
     return f"{lanes} lanes" if model.nv <= lanes else f"{lanes} lanes, nv > {lanes}"
 
 
 def run_model(bodies: int, integrator: str, args: argparse.Namespace, runs: Runs, option: str = "") -> list[str]:
-    """Steps, an evaluation and single stages of one model; returns what is wrong with the worlds."""
+    """Run steps, an evaluation and single stages of one comb. Returns the problems found."""
     model = simengine.load_model(comb_xml(bodies, integrator, option))
     hows = HOW[:1] if model.has_islands else HOW
     return [problem for how in hows for problem in run_comb(model, how, args, runs)]
 
 
 def made(model: simengine.Model, keep: tuple[str, ...], emission: str, args: argparse.Namespace) -> Any:
-    """A simulation with an emission, by the executor that suits it."""
+    """A simulation with a way of emission, and an executor that supports it."""
     executor = ("streams" if emission == "counted" else "graph-cached") if args.backend == "cuda" else "auto"
     return simengine.Simulation(
         model,
@@ -193,7 +193,7 @@ def made(model: simengine.Model, keep: tuple[str, ...], emission: str, args: arg
 def run_whole(
     bodies: int, integrator: str, in_fluid: bool, knob: str, args: argparse.Namespace, runs: Runs
 ) -> list[str]:
-    """Whole steps of one model; returns what is wrong with the worlds, or with what ran."""
+    """Run whole steps of one comb. Returns the problems found."""
     model = simengine.load_model(comb_xml(bodies, integrator, "", in_fluid, knob))
     expected = step_kernel(integrator.lower(), in_fluid, bool(knob)).name
     wrong = run_comb(model, "whole", args, runs)
@@ -201,7 +201,7 @@ def run_whole(
 
 
 def run_comb(model: simengine.Model, emission: str, args: argparse.Namespace, runs: Runs) -> list[str]:
-    """The same with one emission; whole steps keep nothing."""
+    """Run a comb with one way of emission. Whole steps store no derived fields. Returns the problems found."""
     sim = made(model, () if emission == "whole" else ("cfrc_ext",), emission, args)
     sim.set_state(qpos=states(model, args.worlds), ctrl=np.full(model.nu, 0.5))
     bad = args.worlds - 1
@@ -225,7 +225,7 @@ def run_comb(model: simengine.Model, emission: str, args: argparse.Namespace, ru
 
 
 def run_single(sim: simengine.Simulation, kind: str, runs: Runs) -> None:
-    """Each stage of a model's steps alone, after an evaluation; worlds of many trees have them in their steps."""
+    """Run each stage of a model alone, after an evaluation. Models with islands are left out: they do so in steps."""
     engine = sim._engine
     assert isinstance(engine, ListEngine), "single stages need a backend with kernel lists: host or cuda"
     if engine.stores[0].model.has_islands:
@@ -238,7 +238,7 @@ def run_single(sim: simengine.Simulation, kind: str, runs: Runs) -> None:
 
 
 def shared_models() -> Iterator[tuple[str, mujoco.MjModel]]:
-    """Models of the tests, each row and pair type among them, with every solver and integrator."""
+    """Models of the tests with every solver and integrator. They cover each type of constraint row and geom pair."""
     from tests import islands, medley, models
 
     solvers, integrators = mujoco.mjtSolver, mujoco.mjtIntegrator
@@ -267,16 +267,16 @@ def shared_models() -> Iterator[tuple[str, mujoco.MjModel]]:
 
 
 def run_shared(name: str, mj: mujoco.MjModel, args: argparse.Namespace, runs: Runs) -> list[str]:
-    """An evaluation that stores every field and steps that keep sensors, from settled states."""
+    """Run a shared model with each way of emission. Returns the problems found."""
     model = simengine.load_model(mj)
-    if name.startswith("tower"):  # a large world, whose islands shall be large ones though the states are of its ruins
+    if name.startswith("tower"):  # the tower has fallen into small islands, which are to count as large ones
         model.solve_dense_up_to(8)
     hows = HOW[:1] if model.has_islands else HOW  # islands are always counted
     return [problem for how in hows for problem in run_states(name, model, how, args, runs)]
 
 
 def run_states(name: str, model: simengine.Model, emission: str, args: argparse.Namespace, runs: Runs) -> list[str]:
-    """The same with one emission."""
+    """Run an evaluation and steps of a shared model with one way of emission. Returns the problems found."""
     mj = model.mj
     sim = made(model, ("cfrc_ext", "site_xpos", "sensordata", "ten_length", "actuator_moment"), emission, args)
     sampler = Sampler(mj, 0)
@@ -299,10 +299,7 @@ def run_states(name: str, model: simengine.Model, emission: str, args: argparse.
 
 
 def expected() -> list[str]:
-    """Names of the calls that must have run: every kernel of the catalogue.
-
-    A lean `finish` must run once for each size class of the solver; the others in one.
-    """
+    """Names of the calls that must have run: every kernel, and each simple `finish` once for each size class."""
     names = []
     for kernel in all_kernels():
         if kernel.name.startswith("finish") and not kernel.name.endswith("_arena") and kernel.name in LEAN:
@@ -319,25 +316,25 @@ LEAN = frozenset(
 
 
 def report(runs: Runs) -> list[str]:
-    """Print how often each call ran for each kind of group; returns those that never ran."""
+    """Print how often each call ran for each kind of model. Returns the kernels that never ran."""
     kinds = list(dict.fromkeys(kind for _, kind in runs))
     print(f"{'kernel':28s}" + "".join(f"{kind:>20s}" for kind in kinds))
     names = {name for name, _ in runs}
     for name in sorted(names):
         print(f"{name:28s}" + "".join(f"{runs[name, kind]:20d}" for kind in kinds))
-    # a kernel with rows in scratch has the bound of their number in its calls' names
+    # if a kernel has rows in scratch, the names of its calls end with the bound on their number
     return [f"{n} never ran" for n in expected() if not any(name == n or name.startswith(f"{n}_") for name in names)]
 
 
 def own_allocations() -> None:
-    """Let CuPy allocate each array by itself instead of from a pool."""
+    """Let CuPy allocate each array separately, not from a pool."""
     import cupy
 
     cupy.cuda.set_allocator(None)
 
 
 def start_raw() -> None:
-    """Let fields and arenas start without a value: on the GPU as they are allocated, on the host as NaN and -1."""
+    """Leave fields and arenas uninitialised: on a GPU as they are allocated, on the host filled with NaN and -1."""
 
     def on_gpu(self: CudaBackend, shape: tuple[int, ...], dtype: str) -> object:
         return self._cupy.empty(shape, dtype=dtype)
@@ -354,7 +351,7 @@ def start_raw() -> None:
 
 
 def everything(args: argparse.Namespace, runs: Runs) -> Iterator[Callable[[], list[str]]]:
-    """What runs each model and returns what is wrong with its worlds."""
+    """A function for each model, which runs it and returns the problems found."""
     for bodies in BODIES:
         for integrator in ("Euler", "RK4"):
             yield partial(run_model, bodies, integrator, args, runs)
@@ -371,15 +368,15 @@ def everything(args: argparse.Namespace, runs: Runs) -> Iterator[Callable[[], li
 
 
 def part(text: str) -> tuple[int, int]:
-    """K and N of "K/N"."""
+    """An argument "K/N", as K and N."""
     number, _, parts = text.partition("/")
     if not (number.isdigit() and parts.isdigit() and 1 <= int(number) <= int(parts)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no part; write K/N with K from 1 to N")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a part; write K/N with K from 1 to N")
     return int(number), int(parts)
 
 
 def main() -> int:
-    """Run all models; returns the exit status."""
+    """Run all models, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--backend", default="cuda", choices=["cuda", "host"])
     parser.add_argument("--worlds", type=int, default=len(TOUCHING) + 5, help="at least 12, for every kind of world")

@@ -6,4 +6,6 @@
       ├── paper ── the ratios that the ACS paper published
       ├── whatif ── other windows, GPUs and launch costs
       └── report ── tables and a picture
+
+`python -m benchmarks.gpu_model` runs them.
 """
