@@ -17,7 +17,7 @@ from simengine.kernels.step_kernel import MOST_WARPS, TEAMS, WARP
 from simengine.model.model import Model
 from simengine_scheduler import BufferSet, CudaLaunch, DeviceTask
 
-_BLOCKS_A_MULTIPROCESSOR = 16  # up to so many blocks a multiprocessor, each world has a block of its own
+_BLOCKS_A_MULTIPROCESSOR = 16  # up to this number of blocks, each world has a block of its own
 
 # Rounds of blocks up to which kernels of whole steps are faster than lists. Lists of many groups slow each other down.
 _STEP_ROUNDS, _STEP_ROUNDS_OF_MANY, _MANY_GROUPS = 1, 2, 5
