@@ -1,14 +1,14 @@
 """Several processes on one processor: `python -m benchmarks.clients [--device cuda] --json out.json`.
 
-Every process has the same work: lists of small calls, `--width` chains side by side. It is done
+Every process has the same work: lists of small calls in `--width` independent chains. The work is done in three ways:
 
-    alone     by processes with a scheduler of their own, one process after another
-    at once   by the same processes at the same time: on a GPU their contexts take turns
-    owner     by clients of one owner, which runs the calls of all of them side by side
+    alone     each process has its own scheduler, and the processes run one after another
+    at once   the same processes run at the same time; on a GPU their contexts take turns
+    owner     the processes are clients of one owner, which runs the calls of all clients at the same time
 
-A process is given the processor until its lists have ended; it submits a list while the one before runs. Starting up
-is not measured. Times are from the first start to the last end, the median of `--repeats`. `round_trip_us` is the time
-of an empty list from submission to its end seen, with an idle owner.
+Each process submits a list while the one before it runs. Starting up is not measured. A time is from the first start to
+the last end, as the median over `--repeats`. `round_trip_us` is the time from the submission of an empty list until its
+client sees its end, while the owner is idle.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _PATIENCE = 300.0  # seconds that a process may take from its start
 
 @dataclass(frozen=True)
 class Work:
-    """What each process does. `work` counts the multiply-adds of a thread, `blocks` the blocks of a CUDA call."""
+    """The work of each process. `work` is the number of multiply-adds of a thread, `blocks` that of a call's blocks."""
 
     device: str
     executor: str
@@ -74,7 +74,7 @@ class Work:
 
     @property
     def size(self) -> int:
-        """Elements of a chain's array."""
+        """Number of elements of a chain's array."""
         return self.blocks * BLOCK if self.device == "cuda" else 8
 
 
@@ -83,7 +83,7 @@ Outcome = tuple[float, float, float, bytes]  # begin, end [monotonic seconds], r
 
 
 def own(work: Work, start: Start) -> Outcome:
-    """A process with a scheduler of its own."""
+    """Do the work with a scheduler of this process."""
     table = simengine_scheduler.Segments()
     on_gpu = work.device == "cuda"
     arrays, launches = _own_launches(work)
@@ -161,19 +161,19 @@ def client(work: Work, address: str, start: Start) -> Outcome:
 
 
 def _process(function: Callable[..., Outcome], arguments: tuple[Any, ...], barrier: Any, results: Any) -> None:
-    faulthandler.dump_traceback_later(_PATIENCE, exit=True)  # a process that hangs says where
+    faulthandler.dump_traceback_later(_PATIENCE, exit=True)  # a process that hangs prints where
     try:
         results.put(function(*arguments, barrier.wait))
     except BaseException:
         barrier.abort()
-        results.put(traceback.format_exc())  # as text: not every exception can be sent
+        results.put(traceback.format_exc())  # as text, since some exceptions cannot be pickled
         raise
 
 
 def together(function: Callable[..., Outcome], arguments: tuple[Any, ...], count: int) -> list[Outcome]:
-    """Run a function in so many new processes that start their work at the same time.
+    """Run a function in `count` new processes that start their work at the same time.
 
-    Raises RuntimeError for one that fails, hangs or dies.
+    Raises RuntimeError if a process failed, hung or died.
     """
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(count), context.Queue()
@@ -202,7 +202,7 @@ def together(function: Callable[..., Outcome], arguments: tuple[Any, ...], count
 
 @contextmanager
 def owner_process(work: Work, folder: str) -> Iterator[str]:
-    """An owner in a process of its own; yields its address."""
+    """Run an owner in a new process, and yield its address."""
     address = os.path.join(folder, "owner")
     command = [sys.executable, "-m", "simengine_scheduler.service", "--address", address, "--executor", work.executor]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -226,7 +226,7 @@ def span(outcomes: list[Outcome]) -> float:
 
 
 def measure(work: Work, count: int, repeats: int, folder: str) -> dict[str, Any]:
-    """One row: so many processes."""
+    """Measure `count` processes, and return a row of results."""
     alone, at_once, shared, trips, contents = [], [], [], [], set()
     for _ in range(repeats):
         outcomes = [together(own, (work,), 1)[0] for _ in range(count)]
@@ -265,7 +265,7 @@ def _compile(folder: str) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Measure and print; 1 if results differ."""
+    """Measure and print. The exit code is 1 if the ways of running give different results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=("host", "cuda"), default="host")
     parser.add_argument("--executor", help="default: threads, or streams on a GPU")

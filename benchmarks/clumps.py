@@ -1,8 +1,8 @@
 """Time of a step against the number of free bodies in a world: `python -m benchmarks.clumps --bodies 10 30 100 300`.
 
-The bodies are spheres and capsules that have come to rest in separate clumps, or with `--clump` as large as the number
-of bodies in one heap. One world on the host backend, one thread, beside MuJoCo's C on one thread from the same states;
-`--dense` also solves each world as one problem, whose time grows with the cube of the number of bodies.
+The bodies are spheres and capsules that have come to rest in clumps of `--clump` bodies, which may be all bodies. The
+program steps one world on one thread of the host backend, and with MuJoCo's C on one thread from the same states. With
+`--dense` it also solves each world as one problem, whose time grows with the cube of the number of bodies.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy as np
 import simengine
 
 SETTLE, LEAST = 200, 0.5
-"""Steps before the measurement, and its least duration [s]."""
+"""Number of steps before the measurement, and least duration of the measurement [s]."""
 
 
 def clumps_xml(bodies: int, clump: int) -> str:
-    """Stacks of bodies on a floor, `clump` neighbours close enough to touch."""
+    """MJCF of stacks of three bodies on a floor. The stacks of each `clump` bodies are close enough to touch."""
     rng = np.random.default_rng(bodies)
     parts = []
     for i in range(bodies):
@@ -42,7 +42,7 @@ def clumps_xml(bodies: int, clump: int) -> str:
 
 
 def duration(step: Callable[[int], None], steps: int = 20) -> float:
-    """Seconds a step takes, over at least LEAST seconds."""
+    """Duration of a step [s], measured over at least `LEAST` seconds."""
     taken, begin = 0, time.perf_counter()
     while (now := time.perf_counter() - begin) < LEAST:
         step(steps)
@@ -51,7 +51,7 @@ def duration(step: Callable[[int], None], steps: int = 20) -> float:
 
 
 def measure(bodies: int, args: argparse.Namespace) -> None:
-    """Print the times of one model."""
+    """Measure one number of bodies, and print the times."""
     begin = time.perf_counter()
     mj = mujoco.MjModel.from_xml_string(clumps_xml(bodies, args.clump or bodies))
     model = simengine.load_model(mj)

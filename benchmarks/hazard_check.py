@@ -1,18 +1,18 @@
-"""Time the window's hazard check: insertion, check and completion of one call, in nanoseconds of processor time.
+"""Measures the window's hazard check: insertion, check and completion of one call, in processor time [ns].
 
     python benchmarks/hazard_check.py [--window 32] [--segments-per-call 10] [--json FILE]
 
-The window is kept full: each measured call starts and completes the oldest call of the window, and inserts the next.
-Calls are built beforehand on interned segments. Four lists are measured:
+The window stays full: for each measured call, the oldest call of the window is started and completed, and the next call
+is inserted. Calls are built beforehand on interned segments. Four lists are measured:
 
-    worlds    shards in turn, each a pipeline of stages over its own buffers, step after step: a batched simulation
-    readers   all read the same buffers and write their own
-    random    200 combinations of segments drawn from 64, again and again: as many hazards as can be
-    fresh     no combination of segments ever comes twice: what the first sight of a combination costs
+    worlds    a batched simulation: shards in turn, each a pipeline of stages over its own buffers, for many steps
+    readers   all calls read the same buffers, and each writes its own
+    random    200 random combinations out of 64 segments, repeated, which give very many hazards
+    fresh     every call has a new combination of segments, as when a list comes for the first time
 
-Starting a call (taking it off the ready list) is not part of the check; it is measured apart and subtracted. The
-target, from Python, at a window of 32 and 10 segments a call, is at most 1500 ns on `worlds`; `random` and `fresh` show
-how far other lists are from it.
+Starting a call, which takes it off the ready list, is not part of the check. Its time is measured separately and
+subtracted. The target is at most 1500 ns for `worlds`, in Python, with a window of 32 and 10 segments for each call.
+`random` and `fresh` show how much longer other lists take.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from simengine.cli.machine import result_header
 from simengine.cli.result_file import write_json
 from simengine_scheduler import KernelCall, PythonLaunch, Segments, Window
 
-CALLS = 2000  # a list; measured as one batch
+CALLS = 2000  # calls of a list, which are timed together
 LISTS = ("worlds", "readers", "random", "fresh")
 LAUNCH = PythonLaunch(lambda: None)
 
 
 def make_call(name: str, segments: list[int]) -> KernelCall:
-    """Share segments out as a stage does: about two thirds read, the rest written, the last updated."""
+    """Make a call that uses segments like a stage: it reads about two thirds, writes the rest, and updates the last."""
     written = max(1, len(segments) // 3)
     return KernelCall(name, LAUNCH, tuple(segments[:-written]), tuple(segments[-written:-1]), tuple(segments[-1:]))
 
 
 def build(kind: str, per_call: int, table: Segments) -> list[KernelCall]:
-    """Build one list of calls."""
+    """Build a list of one kind."""
     draw = random.Random(0)
     several = [[table.intern(f"field{i}") for i in draw.sample(range(max(64, per_call)), per_call)] for _ in range(200)]
     calls = []
@@ -61,7 +61,7 @@ def build(kind: str, per_call: int, table: Segments) -> list[KernelCall]:
 
 
 def batch_nanoseconds(calls: list[KernelCall], window: Window) -> float:
-    """Run the list through a window in program order; return the mean nanoseconds a call."""
+    """Run a list through a window in program order, and return the mean time of a call [ns]."""
     insert, start, complete = window.insert, window.start, window.complete
     for call in calls[: window.capacity]:
         insert(call)
@@ -78,7 +78,7 @@ def batch_nanoseconds(calls: list[KernelCall], window: Window) -> float:
 
 
 def start_nanoseconds(capacity: int, repeats: int) -> float:
-    """Return the median nanoseconds of starting a call in a full window."""
+    """The median time of starting a call in a full window [ns]."""
     table = Segments()
     window = Window(table, capacity)
     calls = [make_call(f"k{i}", [table.intern(f"b{i}")]) for i in range(capacity)]
@@ -96,21 +96,21 @@ def start_nanoseconds(capacity: int, repeats: int) -> float:
 
 
 def measure(kind: str, per_call: int, capacity: int, repeats: int, start: float) -> dict[str, float | str]:
-    """Return median and best of several batches of one list, without the cost of starting."""
+    """Median and best time of a call [ns] over several runs of one list, without the time of starting calls."""
     table = Segments()
     calls = build(kind, per_call, table)
     window = Window(table, capacity)
     samples = []
     for _ in range(repeats):
         if kind == "fresh":
-            window = Window(table, capacity)  # and so every combination is seen for the first time again
+            window = Window(table, capacity)  # a new window knows no combinations
         samples.append(batch_nanoseconds(calls, window) - start)
-    timed = samples[5:] if kind != "fresh" else samples  # the first batches learn the combinations
+    timed = samples[5:] if kind != "fresh" else samples  # in the first runs the window learns the combinations
     return {"list": kind, "median_ns": round(statistics.median(timed)), "best_ns": round(min(timed))}
 
 
 def main() -> None:
-    """Read the command line, measure, print."""
+    """Measure all lists, and print or write the times."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--window", type=int, default=32, help="calls in the window")
     parser.add_argument("--segments-per-call", type=int, default=10, help="segments that each call touches")

@@ -1,9 +1,10 @@
-"""What launching costs on this GPU, by empty kernels: `python -m benchmarks.launch_costs`. Seconds, medians.
+"""Measures the costs of launches on this GPU with empty kernels: `python -m benchmarks.launch_costs`. Medians.
 
-On the host: a launch, the record of an event, a wait and a query, the building of a graph a node and its launch. On the
-device: from one kernel to the next of a stream, of a graph's chain and of a graph eight wide, from a kernel to one of
-another stream that waits for its event, and from the launch of a kernel or graph to the host's seeing its end.
-Device figures are taken behind a kernel that lasts until the host has issued everything, so that they are not its.
+Times of the host are those of a launch, of recording an event, of a wait, of a query, and of building a graph (for each
+node) and launching it. Times of the device are those from one kernel to the next in a stream, in a chain of a graph and
+in eight chains of a graph; from a kernel to one of another stream that waits for its event; and from the launch of a
+kernel or a graph until the host sees its end. For times of the device, a first kernel lasts until the host has issued
+all others, so that the time of the host is not part of them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ extern "C" __global__ void pause(long long nanoseconds) {
 
 
 def launches(pause: float) -> tuple[CudaLaunch, CudaLaunch]:
-    """An empty kernel, and one that lasts so many seconds."""
+    """An empty kernel, and a kernel that lasts `pause` seconds."""
     import cupy
     import numpy as np
 
@@ -44,7 +45,7 @@ def launches(pause: float) -> tuple[CudaLaunch, CudaLaunch]:
 
 
 class Costs:
-    """The measurements; each returns seconds."""
+    """The measurements. Each returns seconds."""
 
     def __init__(self) -> None:
         self.driver = CudaDriver()
@@ -54,7 +55,7 @@ class Costs:
         self.empty, self.pause = launches(4e-3)
 
     def host(self, action: Callable[[int], Any]) -> float:
-        """Host seconds of an action."""
+        """Median time that an action takes the host [s]."""
         found = []
         for _ in range(REPEATS):
             begin = time.perf_counter()
@@ -66,7 +67,7 @@ class Costs:
         return statistics.median(found)
 
     def device(self, issue: Callable[[], None], kernels: int) -> float:
-        """Device seconds a kernel of what `issue` puts on the first stream, behind a pause."""
+        """Median time of the device for one of the `kernels` that `issue` puts on the first stream [s]."""
         found = []
         for _ in range(REPEATS):
             self.pause.issue(self.streams[0])
@@ -78,7 +79,7 @@ class Costs:
         return statistics.median(found)
 
     def turnaround(self, issue: Callable[[], None]) -> float:
-        """Host seconds from before a launch on an idle device to after the query that sees its end."""
+        """Median time from a launch on an idle device until a query of the host sees its end [s]."""
         found = []
         for _ in range(COUNT):
             begin = time.perf_counter()
@@ -90,19 +91,19 @@ class Costs:
         return statistics.median(found)
 
     def chain(self) -> None:
-        """Empty kernels on one stream."""
+        """Issue empty kernels on one stream."""
         for _ in range(COUNT):
             self.empty.issue(self.streams[0])
 
     def marked(self) -> None:
-        """Empty kernels between events, as a recorder of times puts them."""
+        """Issue empty kernels between events, like a recorder of times."""
         for _ in range(COUNT // 2):
             self.driver.record(self.events[0], self.streams[0])
             self.empty.issue(self.streams[0])
             self.driver.record(self.events[1], self.streams[0])
 
     def crossing(self) -> None:
-        """Empty kernels on two streams in turn, each behind the one before."""
+        """Issue empty kernels on two streams in turn, each of which waits for the one before it."""
         for i in range(COUNT):
             here, there = self.streams[i % 2], self.streams[(i + 1) % 2]
             self.empty.issue(here)
@@ -110,9 +111,9 @@ class Costs:
             self.driver.wait(there, self.events[i])
 
     def graph(self, width: int) -> tuple[float, float, float]:
-        """Seconds of building, of launching on the host, and on the device a node, of chains side by side."""
+        """Building and launching a graph of `width` chains on the host, and a node on the device [s]."""
         waits = [[i - width] if i >= width else [] for i in range(COUNT)]
-        self.driver.destroy_graph(self.driver.build_graph([self.empty], [[]], None))  # the first one loads the bindings
+        self.driver.destroy_graph(self.driver.build_graph([self.empty], [[]], None))  # the first graph loads bindings
         begin = time.perf_counter()
         graph = self.driver.build_graph([self.empty] * COUNT, waits, None)
         built = (time.perf_counter() - begin) / COUNT
@@ -129,7 +130,7 @@ class Costs:
         return built, statistics.median(found), running
 
     def single_node(self) -> float:
-        """The turnaround of a graph of one node."""
+        """Turnaround of a graph with one node [s]."""
         graph = self.driver.build_graph([self.empty], [[]], None)
         seconds = self.turnaround(lambda: self.driver.launch_graph(graph, self.streams[0]))
         self.driver.destroy_graph(graph)
@@ -156,13 +157,13 @@ def measured() -> dict[str, float]:
         _, _, wide = costs.graph(WIDTH)
         found |= {"graph_build": build, "graph_launch": launch, "graph_chain": chain, "graph_wide": wide}
         found["graph_turnaround"] = costs.single_node()
-    except RuntimeError as error:  # no cuda-bindings
+    except RuntimeError as error:  # cuda-bindings is not installed
         print(error, file=sys.stderr)
     return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the costs in microseconds as JSON."""
+    """Measure the costs, and print them in microseconds as JSON."""
     print(json.dumps({name: round(1e6 * seconds, 3) for name, seconds in measured().items()}))
     return 0
 

@@ -1,9 +1,9 @@
-"""Several models in one batch, by executor: `python -m benchmarks.mixed --worlds 64 --json out.json`.
+"""Speed of several models in one batch, by executor: `python -m benchmarks.mixed --worlds 64 --json out.json`.
 
-An executor may be given with an emission of its own: `graph-cached:emission=ahead`. Every group takes ten random
-control sets in turn. Beside the mixed batch stand the same models stepped one after another, by this engine and, from
-the result file of `benchmarks.peer_mujoco_warp`, by MuJoCo Warp. The worst error of `qacc` against MuJoCo C over the
-groups is that of the very states that were timed.
+An executor may have a way of emission: `graph-cached:emission=ahead`. Every group uses ten random control sets in turn.
+The program also gives the time of the same models one after another, in simengine and, from the result file of
+`benchmarks.peer_mujoco_warp`, in MuJoCo Warp. Each row has the largest error of `qacc` against MuJoCo C over all
+groups, in the states that were timed.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ SIX = ("ant", "half_cheetah", "hopper", "walker2d_v5", "humanoid", "humanoidstan
 
 
 def started(models: Sequence[simengine.Model], worlds: int, executor: str, args: argparse.Namespace) -> Any:
-    """A simulation of the models in scattered states, and the controls of each group, ten sets of them.
+    """A simulation of the models in scattered states, and ten control sets for each group.
 
-    `executor` is a name, or a name and an emission.
+    `executor` is a name, or a name with a way of emission.
     """
     name, _, emission = executor.partition(":emission=")
     sim = simengine.Simulation(
@@ -55,7 +55,7 @@ def started(models: Sequence[simengine.Model], worlds: int, executor: str, args:
 
 
 def duration(sim: simengine.Simulation, controls: list[Any], args: argparse.Namespace) -> float:
-    """Seconds a step takes."""
+    """Duration of a step [s]."""
     ctrl = controls if len(controls) > 1 else controls[0]
     for _ in range(args.warmup // CONTROL_SETS):
         sim.step(CONTROL_SETS, ctrl=ctrl)
@@ -71,7 +71,7 @@ def duration(sim: simengine.Simulation, controls: list[Any], args: argparse.Name
 def mixed_row(
     models: Sequence[simengine.Model], worlds: int, executor: str, args: argparse.Namespace
 ) -> dict[str, Any]:
-    """One executor on the mixed batch."""
+    """Measure one executor on the mixed batch, and return a row of results."""
     sim, controls = started(models, worlds, executor, args)
     seconds = duration(sim, controls, args)
     row: dict[str, Any] = {
@@ -97,7 +97,7 @@ def mixed_row(
 def attempted(
     models: Sequence[simengine.Model], worlds: int, executor: str, args: argparse.Namespace
 ) -> dict[str, Any]:
-    """One executor on the mixed batch, or why it has no row: the others are measured all the same."""
+    """The same, or a row with the reason of a failure, so that the other executors are measured."""
     try:
         return mixed_row(models, worlds, executor, args)
     except (RuntimeError, ValueError) as error:
@@ -105,7 +105,7 @@ def attempted(
 
 
 def alone_us(models: Sequence[simengine.Model], worlds: int, executor: str, args: argparse.Namespace) -> list[float]:
-    """Microseconds a step of each model takes by itself."""
+    """Duration of a step of each model in a simulation of its own [us]."""
     found = []
     for model in models:
         sim, controls = started([model], worlds, executor, args)
@@ -115,7 +115,7 @@ def alone_us(models: Sequence[simengine.Model], worlds: int, executor: str, args
 
 
 def peer_us(path: Path | None, names: Sequence[str], worlds: int) -> float | None:
-    """Microseconds MuJoCo Warp takes for a step of all models one after another, if it has timed each."""
+    """Time of MuJoCo Warp for a step of all models one after another [us]; None if it has not timed each of them."""
     if path is None:
         return None
     timed = (row for row in json.loads(path.read_text())["rows"] if "error" not in row)
@@ -131,7 +131,7 @@ def beside(
     executor: str,
     args: argparse.Namespace,
 ) -> dict[str, Any]:
-    """What stands beside a row: the models one after another, by this engine and by MuJoCo Warp."""
+    """Columns of a row for the models one after another, in simengine and in MuJoCo Warp."""
     found: dict[str, Any] = {}
     worlds, own = row["worlds_each"], row["us_per_step"]
     if not args.no_alone:
@@ -145,7 +145,7 @@ def beside(
 
 
 def main() -> int:
-    """Run the cases and print or write them."""
+    """Run the cases, and print and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", nargs="+", default=list(SIX), help="names or paths; robot:SEED for random ones")
     parser.add_argument("--robots", type=int, help="so many random robots instead")
@@ -172,7 +172,7 @@ def main() -> int:
             row: dict[str, Any] = {"models": shown, **attempted(models, worlds, executor, args)}
             rows.append(row | ({} if "error" in row else beside(row, names, models, executor, args)))
             print(json.dumps(rows[-1]), flush=True)
-            write_json(document("benchmarks.mixed", rows), args.json)  # what is measured stays, whatever comes next
+            write_json(document("benchmarks.mixed", rows), args.json)  # a later failure loses nothing
     return 0
 
 

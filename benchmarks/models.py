@@ -13,7 +13,7 @@ ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 
 
 def compiled(name: str) -> mujoco.MjModel:
-    """The model, with Newton where it says PGS: MuJoCo Warp has no PGS, and both are given the same."""
+    """Compile a model. PGS is replaced by Newton, since MuJoCo Warp has no PGS and must solve the same problem."""
     if name.startswith("robot:"):
         mj = mujoco.MjModel.from_xml_string(random_robot(int(name.removeprefix("robot:"))))
     elif name.startswith("pile:"):
@@ -28,6 +28,6 @@ def compiled(name: str) -> mujoco.MjModel:
 
 
 def short(name: str) -> str:
-    """A name for tables: a file outside Gymnasium under its folder's and its own name, not where it lies."""
+    """A name for tables. A file that is not Gymnasium's has the names of its folder and file, without the path."""
     path = Path(name)
     return f"{path.parent.name}/{path.stem}" if name.endswith(".xml") else name

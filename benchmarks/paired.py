@@ -1,10 +1,10 @@
-"""Speeds of two checkouts, paired: `python -m benchmarks.paired --before PATH --after PATH --backend host`.
+"""Compares the speeds of two checkouts: `python -m benchmarks.paired --before PATH --after PATH --backend host`.
 
-Processes of both checkouts (`benchmarks/timed_checkout.py`) take turns, in another order every round, so that what
-slows the machine for a while slows both. A ratio is the duration of a step before over that after, of one round: above
-one the later checkout is faster. The program prints the median ratio of each case with an interval that holds the true
-median with the stated confidence, whatever the distribution (a sign test). It exits with 1 where this whole interval
-lies below LEAST.
+Processes of both checkouts (`benchmarks/timed_checkout.py`) take turns, whose order is reversed in every other round,
+so that a change of the machine's speed affects both. A ratio is the duration of a step before, divided by that after,
+in one round: above one, the later checkout is faster. For each case the program prints the median ratio, and an
+interval that holds the true median with the stated confidence, whatever the distribution (a sign test). The exit code
+is 1 if this interval lies entirely below `LEAST` in some case.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from benchmarks.stepping import document
 from benchmarks.timed_checkout import CONTROL_SETS
 
 LEAST = 0.97
-"""The smallest ratio that is no loss."""
+"""The smallest ratio that does not count as a loss of speed."""
 
 CONFIDENCE = 0.95
 MODELS: dict[str, tuple[str, ...]] = {"ant": ("ant",), "humanoid": ("humanoid",), "six models": SIX}
 WORLDS = {"host": (64, 1024), "cuda": (64, 8192)}
-"""Worlds of each model."""
+"""Numbers of worlds of each model, by backend."""
 
 WARMUP = {"host": 50, "cuda": 200}
-"""Steps before those that are timed: robots land, and on a GPU executors are tried."""
+"""Steps before the timed ones, by backend: robots fall to the floor, and executors are tried on a GPU."""
 
 SIDES = ("before", "after")
 
 
 class Interval(NamedTuple):
-    """Bounds of a median, and the confidence that it lies between them."""
+    """Bounds of a median, and the confidence that they hold it."""
 
     low: float
     high: float
@@ -50,9 +50,9 @@ class Interval(NamedTuple):
 
 
 def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """The narrowest interval of order statistics that holds the median with a confidence, or else the widest.
+    """The narrowest interval between order statistics that holds the median with `confidence`, or else the widest.
 
-    The k + 1 values at each end lie on one side of the median with probability sum_{i <= k} C(n, i) / 2^n.
+    With probability sum_{i <= k} C(n, i) / 2^n, the k + 1 smallest values are all below the median.
     """
     ordered, n = sorted(values), len(values)
     found = Interval(ordered[0], ordered[-1], 1 - 2 ** (1 - n))
@@ -65,7 +65,7 @@ def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> 
 
 
 def summary(before: Sequence[float], after: Sequence[float]) -> dict[str, Any]:
-    """Medians, spreads and the ratio of durations of a step [us], of the same round at the same place."""
+    """Medians, spreads and ratio of durations of a step [us]. Both sequences have one entry for each round."""
     ratios = [b / a for b, a in zip(before, after, strict=True)]
     interval = median_interval(ratios)
     row: dict[str, Any] = {}
@@ -80,11 +80,15 @@ def summary(before: Sequence[float], after: Sequence[float]) -> dict[str, Any]:
 
 
 def timed(checkout: Path, models: Sequence[str], worlds: int, steps: int, args: argparse.Namespace) -> float:
-    """Duration of a step [us] in a process of its own. Raises RuntimeError where it failed."""
+    """Duration of a step [us] in a new process.
+
+    Raises:
+        RuntimeError: the process failed.
+    """
     program = Path(__file__).with_name("timed_checkout.py")
     numbers = {"worlds": worlds, "steps": steps, "warmup": args.warmup, "backend": args.backend, "dtype": args.dtype}
     options = [text for name, value in numbers.items() for text in (f"--{name}", str(value))]
-    # -P and no PYTHONPATH: nothing of this checkout comes before what the program puts first
+    # with -P and without PYTHONPATH, the process cannot import modules of this checkout
     command = [sys.executable, "-P", str(program), "--checkout", str(checkout), "--model", *models, *options]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     answer = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=checkout)
@@ -95,12 +99,12 @@ def timed(checkout: Path, models: Sequence[str], worlds: int, steps: int, args: 
 
 
 def steps_within(us_per_step: float, seconds: float) -> int:
-    """Steps that take about so long, a multiple of the number of control sets."""
+    """The number of steps that take about `seconds`, as a multiple of the number of control sets."""
     return max(1, round(1e6 * seconds / us_per_step / CONTROL_SETS)) * CONTROL_SETS
 
 
 def paired_row(name: str, worlds: int, progress: Progress, args: argparse.Namespace) -> dict[str, Any]:
-    """One case: a run of each checkout that fills the cache of kernels and says how many steps to time, then pairs."""
+    """Measure one case. A first run of each checkout fills the cache of kernels and sets the number of timed steps."""
     checkouts = {"before": args.before, "after": args.after}
     shown = f"{name}, {worlds} worlds" + (" of each" if len(MODELS[name]) > 1 else "")
     task = progress.add_task(shown, total=2 * (args.rounds + 1))
@@ -117,7 +121,7 @@ def paired_row(name: str, worlds: int, progress: Progress, args: argparse.Namesp
 
 
 def printed(row: dict[str, Any]) -> str:
-    """A line about a case."""
+    """A line of text for a case."""
     low, high = row["ratio_interval"]
     sides = [f"{row[f'{side}_us']} us ({'-'.join(map(str, row[f'{side}_us_spread']))})" for side in SIDES]
     verdict = "SLOWER" if row["slower"] else "ok"
@@ -137,7 +141,7 @@ def revision(checkout: Path) -> str:
 
 
 def result_file(rows: list[dict[str, Any]], args: argparse.Namespace) -> dict[str, Any]:
-    """The rows and what was compared, without the places of the checkouts."""
+    """The rows, and the revisions that were compared, without the paths of the checkouts."""
     revisions = {side: revision(getattr(args, side)) for side in SIDES}
     settings = {name: getattr(args, name) for name in ("backend", "dtype", "rounds", "seconds", "warmup")}
     words = [word for name, value in settings.items() for word in (f"--{name}", str(value))]
@@ -147,7 +151,7 @@ def result_file(rows: list[dict[str, Any]], args: argparse.Namespace) -> dict[st
 
 
 def checkout(text: str) -> Path:
-    """An argument that is the root of a checkout."""
+    """An argument that names the root of a checkout."""
     path = Path(text).resolve()
     if not (path / "simengine" / "__init__.py").is_file():
         raise argparse.ArgumentTypeError(f"{text} holds no package simengine; give the root of a checkout")
@@ -162,7 +166,7 @@ def rounds(text: str) -> int:
 
 
 def main() -> int:
-    """Compare the checkouts; 1 where the later one is slower in some case.
+    """Compare the checkouts. The exit code is 1 if the later one is slower in some case.
 
     Raises:
         RuntimeError: a checkout could not be timed.

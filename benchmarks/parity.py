@@ -1,11 +1,12 @@
-"""Worst error against MuJoCo per field, and speed, of many models: `python -m benchmarks.parity run --json out.json`.
+"""Errors against MuJoCo by field, and speeds, of many models: `python -m benchmarks.parity run --json out.json`.
 
-For each (model, backend, precision): `simengine.check_model` (random, settled and thrown states, and single steps along
-a MuJoCo trajectory), its worst relative error by field, what the states covered, and steps/s with random controls.
-Models are the assets of the installed Gymnasium, and those that the tests share, each exercising a group of features.
-`python -m benchmarks.parity table` writes `docs/parity.md` from the committed results.
+For each model, backend and dtype the program runs `simengine.check_model` on random, settled and thrown states, and on
+single steps along a MuJoCo trajectory. It gives the largest relative error of each field, the features that the states
+covered, and steps/s with random controls. The models are those of the installed Gymnasium and those that the tests
+share, each of which has a group of features. `python -m benchmarks.parity table` writes `docs/parity.md` from the
+committed results.
 
-The exit status of `run` is 1 if a model disagrees with MuJoCo.
+The exit code of `run` is 1 if a model disagrees with MuJoCo.
 """
 
 from __future__ import annotations
@@ -42,16 +43,16 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "solution": ("solve", "rne_post"),
     "one step": ("step",),
 }
-"""Columns of the page, and the stages whose fields they sum up; other stages are listed under "more"."""
+"""Columns of the page, and the stages whose fields each summarises. Other stages are in the column "more"."""
 
 
 def gymnasium_models() -> dict[str, Path]:
-    """Every model that Gymnasium brings, by name."""
+    """Every model file of Gymnasium, by name."""
     return {path.stem: path for path in sorted(ASSETS.glob("*.xml"))}
 
 
 def feature_models() -> dict[str, str]:
-    """MJCF of the zoo's models, and of those that the tests share."""
+    """MJCF of the models of the zoo, and of those that the tests share, by name."""
     from tests import models
 
     of_zoo = {f"zoo: {name}": zoo.model_path(name).read_text() for name in zoo.MODELS}
@@ -59,7 +60,7 @@ def feature_models() -> dict[str, str]:
 
 
 def speed(model: simengine.Model, worlds: int, backend: str, dtype: str, seconds: float) -> dict[str, Any]:
-    """Steps/s from rest with random controls; worlds that blow up start anew."""
+    """Steps/s from rest with random controls. Worlds whose state is not finite are reset."""
     sim = simengine.Simulation(model, worlds, backend=backend, dtype=dtype, on_nonfinite="reset")
     controls = group_controls(sim, sim.groups[0], 1)
     for i in range(10):
@@ -77,7 +78,7 @@ def speed(model: simengine.Model, worlds: int, backend: str, dtype: str, seconds
 
 
 def row_of(name: str, source: Any, backend: str, dtype: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Errors and speed of one model on one backend in one precision."""
+    """A row with the errors and the speed of one model, on one backend and with one dtype."""
     row: dict[str, Any] = {"model": name, "dtype": dtype}
     try:
         model = simengine.load_model(source)
@@ -93,7 +94,7 @@ def row_of(name: str, source: Any, backend: str, dtype: str, args: argparse.Name
 
 
 def measured(task: tuple[str, Any, str, str, argparse.Namespace]) -> dict[str, Any]:
-    """`row_of`, in a process of its own where several run side by side."""
+    """Call `row_of`, in a new process if several run at a time."""
     if task[2] == "jax":
         import jax
 
@@ -102,7 +103,7 @@ def measured(task: tuple[str, Any, str, str, argparse.Namespace]) -> dict[str, A
 
 
 def rows_of(tasks: list[tuple[str, Any, str, str, argparse.Namespace]], jobs: int) -> Iterator[dict[str, Any]]:
-    """Rows in the order of the tasks, as they become known."""
+    """Yield the rows in the order of the tasks, as soon as they are measured."""
     if jobs == 1:
         yield from map(measured, tasks)
         return
@@ -111,7 +112,7 @@ def rows_of(tasks: list[tuple[str, Any, str, str, argparse.Namespace]], jobs: in
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure and write; the exit code."""
+    """Measure all models and write the rows. Returns the exit code."""
     sources: dict[str, Any] = {**gymnasium_models(), **feature_models()}
     chosen = [name for name in sources if not args.model or name in args.model]
     tasks = [(name, sources[name], b, d, args) for name in chosen for b in args.backend for d in args.dtype]
@@ -144,7 +145,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def page() -> str:
-    """The page's text, from every committed result of `run`."""
+    """The text of the page, from every committed result of `run`."""
     lines = [
         "# Errors against MuJoCo, and speed",
         "",
@@ -172,7 +173,7 @@ def page() -> str:
 
 
 def main() -> int:
-    """Entry point."""
+    """Run the command, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="what", required=True)
     measure = commands.add_parser("run", help="compare and measure")

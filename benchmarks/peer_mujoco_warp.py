@@ -1,9 +1,9 @@
-"""MuJoCo Warp on the same problem as `benchmarks.stepping`: same model file, integrator, solver settings and controls.
+"""Speed of MuJoCo Warp on the problem of `benchmarks.stepping`: same model file, integrator, solver and controls.
 
-`python -m benchmarks.peer_mujoco_warp --worlds 64 --json out.json`. Steps run as a CUDA graph of ten steps, or of
-`--steps` if these are fewer, each with its own control set, as its users run it; states and controls come from the same
-generators as the engine's. The worst error of `qacc` against MuJoCo C over 64 worlds is printed beside the speed (over
-one, where all start from the same state), and a run that overflowed its contact or constraint buffers is refused.
+`python -m benchmarks.peer_mujoco_warp --worlds 64 --json out.json` runs a CUDA graph of ten steps, or of `--steps` if
+that is less, like users of MuJoCo Warp do. Each step has its own control set. States and controls come from the same
+generators as simengine's. The program also gives the largest error of `qacc` against MuJoCo C over 64 worlds, or over
+one world if all start from the same state. A run that overflows its contact or constraint buffers is an error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from simengine.cli.result_file import write_json
 
 
 def first_states(model: str, mj: mujoco.MjModel, worlds: int, settle: int) -> tuple[np.ndarray, np.ndarray]:
-    """The scattered states from which `benchmarks.stepping` starts, or those at rest of `benchmarks.piles`."""
+    """The scattered first states of `benchmarks.stepping`, or the states at rest of `benchmarks.piles`."""
     if settle:
         _, kind, bodies = model.split(":")
         state = settled(int(bodies), kind, settle).state
@@ -50,7 +50,7 @@ def controls(mj: mujoco.MjModel, worlds: int) -> list[np.ndarray]:
 def qacc_error(
     mj: mujoco.MjModel, qpos: np.ndarray, qvel: np.ndarray, ctrl: np.ndarray, qacc: np.ndarray, most: int
 ) -> float:
-    """Worst relative error of qacc against MuJoCo C over so many worlds at most."""
+    """Largest relative error of `qacc` against MuJoCo C, over at most `most` worlds."""
     data = mujoco.MjData(mj)
     worst = 0.0
     for world in np.linspace(0, len(qpos) - 1, min(most, len(qpos))).astype(int):
@@ -62,7 +62,11 @@ def qacc_error(
 
 
 def run_case(model: str, worlds: int, args: argparse.Namespace) -> dict[str, Any]:
-    """One row of the results."""
+    """Measure one case, and return a row of results.
+
+    Raises:
+        RuntimeError: a buffer overflowed, or a state is not finite.
+    """
     import mujoco_warp as mjw  # type: ignore[import-not-found]
     import warp as wp  # type: ignore[import-not-found]
 
@@ -115,7 +119,7 @@ def run_case(model: str, worlds: int, args: argparse.Namespace) -> dict[str, Any
 
 
 def attempted(model: str, worlds: int, args: argparse.Namespace) -> dict[str, Any]:
-    """One row of the results, or why there is none: what does not fit in memory is a result too."""
+    """The same, or a row with the reason of a failure, since a lack of memory is a result, too."""
     try:
         return run_case(model, worlds, args)
     except RuntimeError as error:
@@ -123,7 +127,7 @@ def attempted(model: str, worlds: int, args: argparse.Namespace) -> dict[str, An
 
 
 def document(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """A result file: the rows, and what they were taken on and with."""
+    """The contents of a result file: the rows, the hardware and the versions."""
     import mujoco_warp
     import warp
 
@@ -143,7 +147,7 @@ def document(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Run the cases and print or write them."""
+    """Run the cases, and print and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", nargs="+", default=["ant"])
     parser.add_argument("--worlds", nargs="+", type=int, default=[64, 512, 4096, 8192, 32768])
@@ -159,7 +163,7 @@ def main() -> int:
         for worlds in args.worlds:
             rows.append(attempted(model, worlds, args))
             print(json.dumps(rows[-1]), flush=True)
-            write_json(document(rows), args.json)  # what is measured stays, whatever comes next
+            write_json(document(rows), args.json)  # after each case, so that a later failure loses nothing
     return 0
 
 

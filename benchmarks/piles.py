@@ -1,11 +1,11 @@
-"""Time of a step of piles against their bodies, by phase: `python -m benchmarks.piles --bodies 10 100 1000`.
+"""Time of a step of piles against their number of bodies, by phase: `python -m benchmarks.piles --bodies 10 100 1000`.
 
 Spheres, capsules, boxes or a mixture of them fall into a bin and come to rest on each other, so that a world is one
-large island. Phases are sums over the kernels of one traced step; beside them stands MuJoCo's C on one thread of the
-host, from the same states, with the times of its own functions for the same phases.
+large island. The time of a phase is the sum over its kernels in a traced step. MuJoCo's C runs on one thread of the
+host from the same states, and the times of its functions are given for the same phases.
 
-Cells, such as `--cells 1000x256 2000x1` (bodies and worlds), are measured in their order, each within `--limit`
-seconds, kernels to be compiled aside. Where one fails its row says why. The file of results is written after each.
+Cells, such as `--cells 1000x256 2000x1` (bodies and worlds), are measured in their order. Each has `--limit` seconds,
+without the time to compile kernels. If a cell fails, its row says why. The file of results is written after each cell.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from simengine.cli.result_file import write_json
 from simengine.zoo import PILES, pile_xml
 
 SETTLING = 8
-"""Iterations of the solver while a pile falls."""
+"""Number of solver iterations while a pile falls."""
 
 STATE = ("qpos", "qvel", "qacc_warmstart")
 
@@ -46,7 +46,7 @@ _SMOOTH = (
 
 
 class Pile(NamedTuple):
-    """A pile and where it stands in time: arrays of one world, after so many steps."""
+    """The state of a pile: arrays of one world, after a number of steps."""
 
     mj: mujoco.MjModel
     state: dict[str, np.ndarray]
@@ -54,7 +54,7 @@ class Pile(NamedTuple):
 
 
 def settled(bodies: int, kind: str, steps: int) -> Pile:
-    """A pile after MuJoCo let it fall for some steps, with few iterations of a cheap solver."""
+    """Let a pile fall in MuJoCo for a number of steps, with few iterations of a cheap solver."""
     mj = mujoco.MjModel.from_xml_string(pile_xml(bodies, kind))
     data = mujoco.MjData(mj)
     solver, iterations = mj.opt.solver, mj.opt.iterations
@@ -66,10 +66,10 @@ def settled(bodies: int, kind: str, steps: int) -> Pile:
 
 @cache
 def settled_by_engine(bodies: int, kind: str, steps: int, seconds: float, backend: str, dtype: str) -> Pile:
-    """A pile after the engine let it fall for some steps, or for as many as it took in some seconds."""
+    """Let a pile fall in simengine, for at most `steps` steps and `seconds` seconds."""
     mj = mujoco.MjModel.from_xml_string(pile_xml(bodies, kind))
     sim = simengine.Simulation(mj, 1, backend=backend, dtype=dtype)
-    sim.step()  # the first one compiles
+    sim.step()  # the first step compiles kernels
     begin, done = time.perf_counter(), 1
     while done < steps and time.perf_counter() - begin < seconds:
         number = min(10, steps - done)
@@ -83,7 +83,7 @@ def settled_by_engine(bodies: int, kind: str, steps: int, seconds: float, backen
 
 
 def phase_of(kernel: str) -> str:
-    """The phase that a kernel belongs to."""
+    """The phase to which a kernel belongs."""
     if kernel.startswith(("solve", "pgs", "finish", "large")):
         return "solver"
     for phase, names in (("rows", _ROWS), ("broadphase", _BROAD)):
@@ -100,7 +100,7 @@ def phase_of(kernel: str) -> str:
 
 
 def phases(sim: simengine.Simulation, repeats: int) -> dict[str, float]:
-    """Seconds of each phase in a step, the median over some traced steps."""
+    """Duration of each phase in a step [s], the median over `repeats` traced steps."""
     found: dict[str, list[float]] = {phase: [] for phase in PHASES}
     for _ in range(repeats):
         total = dict.fromkeys(PHASES, 0.0)
@@ -112,7 +112,7 @@ def phases(sim: simengine.Simulation, repeats: int) -> dict[str, float]:
 
 
 def timed(call: Callable[[], None], least: float) -> float:
-    """Seconds a call takes, over at least so many seconds."""
+    """Duration of a call [s], measured over at least `least` seconds."""
     number, begin = 0, time.perf_counter()
     while number == 0 or time.perf_counter() - begin < least:
         call()
@@ -121,7 +121,7 @@ def timed(call: Callable[[], None], least: float) -> float:
 
 
 def mujoco_times(pile: Pile, least: float, limit: float) -> dict[str, float]:
-    """Seconds of MuJoCo's functions on the pile, and of a step; only the latter where there is no time for more."""
+    """Durations of MuJoCo's functions on the pile and of a step [s]; only of a step if `limit` is too short for all."""
     mj, data = pile.mj, mujoco.MjData(pile.mj)
 
     def restore() -> None:
@@ -152,7 +152,7 @@ def mujoco_times(pile: Pile, least: float, limit: float) -> dict[str, float]:
 
 
 def measure(bodies: int, worlds: int, kind: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Times of one pile, in seconds."""
+    """Measure one pile, and return a row of results [s]."""
     if args.settle_by == "mujoco":
         pile = settled(bodies, kind, args.settle)
     else:
@@ -184,7 +184,7 @@ def measure(bodies: int, worlds: int, kind: str, args: argparse.Namespace) -> di
 
 
 def attempted(bodies: int, worlds: int, kind: str, args: argparse.Namespace) -> dict[str, Any]:
-    """A row of results, or why there is none."""
+    """The same, or a row with the reason of a failure."""
     try:
         return measure(bodies, worlds, kind, args)
     except (simengine.BackendError, simengine.NonFiniteError, MemoryError) as error:
@@ -192,7 +192,7 @@ def attempted(bodies: int, worlds: int, kind: str, args: argparse.Namespace) -> 
 
 
 def shown(result: dict[str, Any]) -> Iterator[str]:
-    """Lines that tell of a measurement, in milliseconds of all worlds."""
+    """Lines of text for a measurement, in milliseconds for all worlds."""
     head = f"{result['kind']:8s}{result['bodies']:6d} bodies x {result['worlds']:4d}"
     if "error" in result:
         yield f"{head}  {result['error']}"
@@ -206,7 +206,11 @@ def shown(result: dict[str, Any]) -> Iterator[str]:
 
 
 def cell(text: str) -> tuple[int, int]:
-    """Bodies and worlds of a cell, such as 1000x256; raises ValueError."""
+    """An argument such as 1000x256, as numbers of bodies and worlds.
+
+    Raises:
+        ValueError: the text is something else.
+    """
     bodies, worlds = map(int, text.split("x"))
     if bodies < 1 or worlds < 1:
         raise ValueError(text)
@@ -236,7 +240,7 @@ def main() -> None:
     for kind, (bodies, worlds) in product(args.kinds, cells):
         rows.append(attempted(bodies, worlds, kind, args))
         print("\n".join(shown(rows[-1])), flush=True)
-        write_json({**header, "rows": rows}, args.json)  # what is measured stays, whatever comes next
+        write_json({**header, "rows": rows}, args.json)  # a later failure loses nothing
 
 
 if __name__ == "__main__":

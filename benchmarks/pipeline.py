@@ -1,8 +1,8 @@
-"""Jobs of unequal length through CUDA executors: `python -m benchmarks.pipeline --json out.json`. Needs a GPU.
+"""Runs jobs of unequal length with CUDA executors: `python -m benchmarks.pipeline --json out.json`. Needs a GPU.
 
-A job is a chain of small kernels from its own input to its own output through working memory of whoever runs it, as in
-SET (arXiv 2606.05495): independent jobs, many in flight. `serial` runs them one after another on one stream, `streams`
-spreads them over streams call by call, `pipeline` has a graph ready on each worker and puts the job's arguments in.
+A job is a chain of small kernels from its own input to its own output, through working memory of the worker that runs
+it. As in SET (arXiv 2606.05495), jobs are independent and many run at once. `serial` runs them one after another on one
+stream, `streams` spreads their calls over streams, and `pipeline` has a graph on each worker and updates its arguments.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CONFIGURATIONS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def make_jobs(cupy: Any, table: Segments, jobs: int, calls: tuple[int, ...], microseconds: float) -> list[KernelCall]:
-    """Independent jobs, of the kinds with so many calls in turns."""
+    """Make independent jobs, whose numbers of calls are those of `calls` in turn."""
     kernel = cupy.RawKernel(_SOURCE, "link")
     cycles = np.int64(microseconds * cupy.cuda.Device().attributes["ClockRate"] * 1e-3)
     shape = (_BLOCKS * _WIDTH,)
@@ -67,7 +67,7 @@ def make_jobs(cupy: Any, table: Segments, jobs: int, calls: tuple[int, ...], mic
 
 
 def measure(cupy: Any, executor: Executor, jobs: list[KernelCall], repeats: int) -> dict[str, float]:
-    """Median seconds a job from the first issue to the end on the device, and the host's share of them."""
+    """Median time of a job [s], from the first issue to the end on the device, and the host's part of it."""
     stream = cupy.cuda.get_current_stream()
     whole, host = [], []
     for _ in range(repeats + 2):
@@ -86,7 +86,7 @@ def measure(cupy: Any, executor: Executor, jobs: list[KernelCall], repeats: int)
 
 
 def main() -> None:
-    """Measure and print a table."""
+    """Measure all executors, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--jobs", type=int, default=128, help="jobs a run")
     parser.add_argument("--calls", type=int, nargs="+", default=[4, 16, 32], help="kernels of a job, by kind in turns")

@@ -1,10 +1,10 @@
-"""Kernel lists as data, and their times under each executor: `python -m benchmarks.record_lists --json lists.json.gz`.
+"""Records kernel lists and their times under each executor: `python -m benchmarks.record_lists --json lists.json.gz`.
 
-Of each workload the list by counts and, where there is one, the list ahead of them, with durations of the kernels alone
-on the device (how: `simengine_scheduler/gpu_model/list_recorder.py`), and the time of a step under each executor from
-the same states in the same process. Executors are written as for `simengine bench scheduler`: a name, then options.
-`benchmarks.gpu_model` fits and checks the GPU model on the result. On the host it runs as well, with that host's
-durations.
+For each workload the program records the counted list and, if there is one, the list ahead of counts, with the duration
+of each kernel while it is alone on the device (`ListRecorder`). It also measures a step under
+each executor, from the same states and in the same process. Executors are written as for `simengine bench scheduler`:
+a name, then options. `benchmarks.gpu_model` fits and checks the GPU model on the result. On a CPU the program records
+durations of the CPU.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ CUDA = (
 HOST = ("serial", "threads")
 _SETTLING_STEPS = 300
 _HOST_SECONDS_A_CALL = 30e-6
-"""More than the host takes to issue a call between two events."""
+"""An upper bound on the time the host takes to issue a call between two events [s]."""
 
 
 def options_of(text: str) -> tuple[str, dict[str, Any]]:
@@ -58,17 +58,17 @@ def options_of(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def _settled(name: str) -> dict[str, np.ndarray]:
-    """The state of a pile that has come to rest."""
+    """The state of a pile at rest, by field."""
     _, kind, bodies = name.split(":")
     return settled(int(bodies), kind, _SETTLING_STEPS).state
 
 
 class Workload:
-    """A simulation whose executor and way of emission are changed between measurements.
+    """A simulation whose executor and way of emission change between measurements.
 
     Args:
-        text: models joined by +, @, worlds of each.
-        backend: of the simulation.
+        text: names of models joined by "+", then "@" and the number of worlds of each.
+        backend: backend of the simulation.
     """
 
     def __init__(self, text: str, backend: str) -> None:
@@ -84,7 +84,7 @@ class Workload:
         self.emissions = ["counted", "ahead"] if self._goes_ahead() else ["counted"]
 
     def start(self) -> None:
-        """Scattered states under random controls; piles lie."""
+        """Set scattered states and random controls. Piles start at rest."""
         for number, (group, pile) in enumerate(zip(self.sim.groups, self._piles, strict=True)):
             group.reset()
             if pile is None:
@@ -97,17 +97,17 @@ class Workload:
         return all(emitter.can_go_ahead for shards in self.engine.emitters.values() for emitter in shards)
 
     def executor(self, text: str, **more: Any) -> Any:
-        """An executor on the simulation's segments and device."""
+        """Make an executor for the simulation's segments and device."""
         name, options = options_of(text)
         usual = self.engine.backend.executor_options(name, len(self.sim.groups))
         return make_executor(name, **{**usual, "segments": self.engine.segments, **options, **more})
 
     def issue_by(self, emission: str) -> None:
-        """Have steps issued "counted" or "ahead" from here on."""
+        """Choose the emission of the following steps, "counted" or "ahead"."""
         self.engine.issuing = self.engine.issuing._replace(emission=emission, issue=Issue(emission))
 
     def seconds(self, text: str, emission: str, steps: int, rounds: int) -> float:
-        """Seconds a step takes under an executor, the median over rounds, from the same states every time."""
+        """Duration of a step under an executor [s], the median over rounds that start from the same states."""
         self.start()
         self.issue_by(emission)
         self.engine.executor = self.executor(text)
@@ -127,7 +127,7 @@ class Workload:
         return float(np.median(found))
 
     def recorded(self, emission: str, steps: int, repeats: int) -> dict[str, Any]:
-        """The list of a step, as data, with durations over so many repeats after so many steps."""
+        """Record the list of a step after `steps` steps, with durations over `repeats` repeats."""
         self.start()
         self.issue_by(emission)
         self.sim.step(steps)
@@ -143,7 +143,7 @@ class Workload:
         return result.to_data()
 
     def _pause(self, calls: int) -> tuple[KernelCall, float]:
-        """A kernel for as long as a list takes to issue, and what the recorder shows around an empty kernel."""
+        """A kernel that lasts while a list is issued, and the time that the recorder shows for an empty kernel [s]."""
         from benchmarks.launch_costs import launches
 
         empty, waiting = launches(min(5e-3, calls * _HOST_SECONDS_A_CALL))
@@ -157,12 +157,12 @@ class Workload:
 
 
 def record(text: str, args: argparse.Namespace, note: Callable[[dict[str, Any]], None]) -> None:
-    """Record a workload's lists, and its times under each executor; one that fails says so in its row.
+    """Record the lists of a workload, and its times under each executor. A failure is recorded in place of a time.
 
-    `note` is given the result, which grows, after each executor: one that never returns loses no others.
+    `note` gets the result so far after each executor, so that an executor that never returns loses no other results.
     """
     workload = Workload(text, args.backend)
-    middle = args.steps + max(0, args.steps * args.rounds - args.repeats) // 2  # of the steps that are timed
+    middle = args.steps + max(0, args.steps * args.rounds - args.repeats) // 2  # the middle of the timed steps
     lists = {emission: workload.recorded(emission, middle, args.repeats) for emission in workload.emissions}
     measured: list[dict[str, Any]] = []
     row = {"models": workload.models, "worlds": workload.worlds, "lists": lists, "measured": measured}
@@ -183,7 +183,7 @@ def record(text: str, args: argparse.Namespace, note: Callable[[dict[str, Any]],
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Record the workloads, and write what there is after each."""
+    """Record the workloads, and write the results so far after each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workloads", nargs="+", default=list(WORKLOADS), metavar="MODEL+MODEL@WORLDS")
     parser.add_argument("--executors", nargs="+", metavar="NAME:OPTION=VALUE", help="default: all but device")

@@ -1,9 +1,10 @@
-"""Stepping speed of the engine, with what explains it: `python -m benchmarks.stepping --worlds 64 --json out.json`.
+"""Stepping speed of single models: `python -m benchmarks.stepping --worlds 64 --json out.json`.
 
-For each (model, worlds, executor): steps/s over timed steps with random controls (ten control sets in turn), kernels
-a step, median duration of each kernel, host time to issue a step, mean number of kernels running, idle share,
-contacts and rows, and the worst error of `qacc` against MuJoCo C over sampled worlds of the very states that were
-timed. Models whose file says PGS are given Newton, as MuJoCo Warp must be.
+For each model, number of worlds and executor the program measures steps/s with random controls (ten control sets in
+turn). To explain the speed, a row has the number of kernels of a step, the median duration of each kernel, the time the
+host takes to issue a step, the mean number of kernels that run at once, the idle share, and the numbers of contacts and
+rows. It also has the largest error of `qacc` against MuJoCo C over sampled worlds, in the states that were timed.
+PGS is replaced by Newton, since MuJoCo Warp has no PGS.
 """
 
 from __future__ import annotations
@@ -32,22 +33,22 @@ CONTROL_SETS = 10
 
 
 def steps_of_all_sets(text: str) -> int:
-    """An argument that says how many steps, in which every set of controls is used equally often."""
+    """An argument that gives a number of steps in which every control set is used equally often."""
     steps = int(text)
     if steps % CONTROL_SETS or steps < 0:
-        raise argparse.ArgumentTypeError(f"{steps} is no multiple of {CONTROL_SETS}, the number of control sets")
+        raise argparse.ArgumentTypeError(f"{steps} is not a multiple of {CONTROL_SETS}, the number of control sets")
     return steps
 
 
 def timed_steps(text: str) -> int:
-    """The same, at least one of each set."""
+    """The same, with each control set at least once."""
     if steps := steps_of_all_sets(text):
         return steps
     raise argparse.ArgumentTypeError("no time can be taken of 0 steps")
 
 
 def group_controls(sim: simengine.Simulation, group: simengine.Group, seed: int) -> Any:
-    """Ten random control sets of a group in the backend's memory, (10, num_worlds, nu)."""
+    """Ten random control sets of a group, (10, num_worlds, nu), in the backend's memory."""
     rng = np.random.default_rng(seed)
     model = group.model
     low, high = np.full(model.nu, -1.0), np.full(model.nu, 1.0)
@@ -62,7 +63,7 @@ def group_controls(sim: simengine.Simulation, group: simengine.Group, seed: int)
 
 
 def scatter_group(group: simengine.Group, seed: int) -> None:
-    """Small random differences between the first states of a group's worlds."""
+    """Set the states of a group's worlds to the reference state with small random differences."""
     rng = np.random.default_rng(seed)
     model = group.model
     qpos = model.qpos0 + rng.uniform(-0.02, 0.02, (group.num_worlds, model.nq))
@@ -70,7 +71,7 @@ def scatter_group(group: simengine.Group, seed: int) -> None:
 
 
 def group_error(group: simengine.Group, samples: int) -> float:
-    """Worst relative error of qacc, after `forward`, against MuJoCo C over sampled worlds of a group."""
+    """Largest relative error of `qacc` against MuJoCo C over sampled worlds of a group. `forward` must come before."""
     mj = group.model.mj
     qpos, qvel, ctrl, qacc = (group.to_host(group.field(n)) for n in ("qpos", "qvel", "ctrl", "qacc"))
     data = mujoco.MjData(mj)
@@ -84,7 +85,7 @@ def group_error(group: simengine.Group, samples: int) -> float:
 
 
 def kernel_times(sim: simengine.Simulation, traces: int) -> dict[str, Any]:
-    """Durations by kernel name, concurrency and idle share, from recorded steps."""
+    """Durations by kernel name, mean number of kernels that run at once, and idle share, from recorded steps."""
     durations = defaultdict(list)
     concurrency, idle = [], []
     for _ in range(traces):
@@ -101,7 +102,7 @@ def kernel_times(sim: simengine.Simulation, traces: int) -> dict[str, Any]:
 
 
 def measure(sim: simengine.Simulation, warmup: int, steps: int) -> dict[str, Any]:
-    """Steps/s and host issue time over timed steps."""
+    """Steps/s, and the time the host takes to issue a step."""
     controls = group_controls(sim, sim.groups[0], 1)
     scatter_group(sim.groups[0], 2)
     for _ in range(warmup // CONTROL_SETS):
@@ -129,7 +130,7 @@ def measure(sim: simengine.Simulation, warmup: int, steps: int) -> dict[str, Any
 
 
 def run_case(model: str, worlds: int, backend: str, executor: str, args: argparse.Namespace) -> dict[str, Any]:
-    """One row of the results."""
+    """Measure one case, and return a row of results."""
     loaded = simengine.load_model(compiled(model))
     begin = time.perf_counter()
     sim = simengine.Simulation(loaded, worlds, backend=backend, executor=executor, dtype=args.dtype, shards=args.shards)
@@ -152,7 +153,7 @@ def run_case(model: str, worlds: int, backend: str, executor: str, args: argpars
 
 
 def attempted(model: str, worlds: int, backend: str, executor: str, args: argparse.Namespace) -> dict[str, Any]:
-    """One row of the results, or why there is none: worlds may go where no state is finite, in any engine."""
+    """The same, or a row with the reason of a failure, such as a state that is not finite."""
     try:
         return run_case(model, worlds, backend, executor, args)
     except simengine.NonFiniteError as error:
@@ -161,14 +162,14 @@ def attempted(model: str, worlds: int, backend: str, executor: str, args: argpar
 
 
 def peer_rows(path: Path) -> dict[tuple[str, int], dict[str, Any]]:
-    """What a peer's result file says of each (model, worlds), as columns beside the engine's own."""
+    """Columns for each (model, worlds) from the result file of a peer."""
     names = {"executor": "peer", "steps_per_s": "peer_steps_per_s", "qacc_error": "peer_qacc_error"}
     rows = [row for row in json.loads(path.read_text())["rows"] if "error" not in row]
     return {(row["model"], row["worlds"]): {new: row[old] for old, new in names.items()} for row in rows}
 
 
 def hardware() -> dict[str, Any]:
-    """What the figures were taken on."""
+    """The CPU and the GPU of this machine."""
     info: dict[str, Any] = {"machine": platform.machine(), "cpu": platform.processor() or platform.machine()}
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -180,7 +181,7 @@ def hardware() -> dict[str, Any]:
 
         info["gpu"] = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
         info["cuda_driver"] = cupy.cuda.runtime.driverGetVersion()
-    except Exception:  # no CuPy or no GPU: the figures are the CPU's
+    except Exception:  # without CuPy or a GPU, the figures are those of the CPU
         pass
     return info
 
@@ -195,7 +196,7 @@ def package_versions() -> dict[str, str]:
 
 
 def document(module: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """A result file: the rows, and what they were taken on and with."""
+    """The contents of a result file: the rows, the hardware and the versions."""
     versions = {
         **package_versions(),
         "simengine": simengine.__version__,
@@ -212,7 +213,7 @@ def document(module: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Run the cases and print or write them."""
+    """Run the cases, and print and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", nargs="+", default=["ant"])
     parser.add_argument("--worlds", nargs="+", type=int, default=[64, 512, 4096, 8192, 32768])

@@ -1,6 +1,6 @@
-"""Time one checkout of simengine, for `benchmarks.paired`, which runs this file as a program of its own.
+"""Times one checkout of simengine. `benchmarks.paired` runs this file as a separate program.
 
-It knows only public names that every compared checkout has. Prints one JSON object: microseconds a step.
+It uses only public names that every compared checkout has. It prints a JSON object with the duration of a step [us].
 """
 
 from __future__ import annotations
@@ -17,13 +17,17 @@ CONTROL_SETS = 10
 
 
 def import_folders(checkout: Path) -> list[str]:
-    """What goes first on `sys.path`: the checkout, and those of its folders that hold packages and are none."""
+    """First entries for `sys.path`: the checkout, and its folders that hold packages but are not packages."""
     folders = [checkout / name for name in FOLDERS]
     return [str(checkout), *(str(f) for f in folders if f.is_dir() and not (f / "__init__.py").exists())]
 
 
 def engine_of(checkout: Path) -> Any:
-    """The module `simengine` of a checkout. Raises ImportError where Python finds another one."""
+    """Import the module `simengine` of a checkout.
+
+    Raises:
+        ImportError: Python finds another one.
+    """
     sys.path[:0] = import_folders(checkout)
     import simengine
 
@@ -33,7 +37,7 @@ def engine_of(checkout: Path) -> Any:
 
 
 def compiled(name: str) -> Any:
-    """One of Gymnasium's models, with Newton as in the other benchmarks."""
+    """Compile one of Gymnasium's models, with Newton like in the other benchmarks."""
     import gymnasium
     import mujoco
 
@@ -44,7 +48,7 @@ def compiled(name: str) -> Any:
 
 
 def prepared(simengine: Any, args: argparse.Namespace) -> tuple[Any, Any]:
-    """A simulation of all models in scattered states, and ten random control sets, (10, worlds, nu) for each model."""
+    """A simulation of all models in scattered states, and ten random control sets (10, worlds, nu) for each model."""
     import numpy as np
 
     models = [compiled(name) for name in args.model]
@@ -64,7 +68,7 @@ def prepared(simengine: Any, args: argparse.Namespace) -> tuple[Any, Any]:
 
 
 def us_per_step(sim: Any, controls: Any, args: argparse.Namespace) -> float:
-    """Mean duration of a timed step [us], after steps that are not timed."""
+    """Mean duration of a step [us], after steps that are not timed."""
 
     def finish() -> None:
         if args.backend == "cuda":
@@ -84,7 +88,7 @@ def us_per_step(sim: Any, controls: Any, args: argparse.Namespace) -> float:
 
 
 def main() -> int:
-    """Time the checkout and print how long a step takes."""
+    """Time the checkout, and print the duration of a step."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkout", type=Path, required=True, help="root of the checkout")
     parser.add_argument("--model", nargs="+", required=True, help="names of Gymnasium's MJCF files")

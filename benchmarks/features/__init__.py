@@ -1,1 +1,4 @@
-"""Which features each engine's loader accepts: probes, the engines, and the table in `docs/features.md`."""
+"""Finds the features that the loader of each engine accepts.
+
+`probes` has a model for each feature, `engines` the loaders, and `table` writes `docs/features.md` from the answers.
+"""

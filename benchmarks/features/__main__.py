@@ -1,4 +1,4 @@
-"""Feature table: `python -m benchmarks.features peers` asks the installed peers, `... table` writes the page."""
+"""The table of features: `python -m benchmarks.features peers` asks installed peers, `... table` writes the page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simengine.cli.result_file import write_json
 
 
 def ask_peers(out: Path) -> int:
-    """Ask every peer about every probe and write the answers; returns the exit code."""
+    """Let every peer load every probe, and write the answers. Returns the exit code."""
     answers: dict[str, dict[str, str]] = {}
     versions = {"mujoco": mujoco.__version__}
     for name, (distribution, make) in PEERS.items():
@@ -42,7 +42,7 @@ def ask_peers(out: Path) -> int:
 
 
 def main() -> int:
-    """Entry point."""
+    """Run the command, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.features", description=__doc__)
     parser.add_argument("what", choices=("peers", "table"))
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What each engine's own loader says to a model; an engine that is not installed says nothing."""
+"""The loaders of the engines, and whether they accept a model. Engines that are not installed are left out."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Loader = Callable[[mujoco.MjModel], object]
 
 
 def simengine_loader() -> Loader:
-    """This engine's support gate."""
+    """simengine: the check of supported features."""
     import simengine
 
     return simengine.load_model
 
 
 def mjx_loader() -> Loader:
-    """MJX: `mjx.put_model`, which checks what its JAX implementation has."""
+    """MJX: `mjx.put_model`, which checks for features that its JAX implementation lacks."""
     from mujoco import mjx
 
     return lambda mj: mjx.put_model(mj, impl="jax")
@@ -47,15 +47,19 @@ PEERS: dict[str, tuple[str, Callable[[], Loader]]] = {
 
 
 def version(distribution: str) -> str:
-    """Installed version; raises PackageNotFoundError if there is none."""
+    """Installed version of a distribution.
+
+    Raises:
+        PackageNotFoundError: it is not installed.
+    """
     return importlib.metadata.version(distribution)
 
 
 def refusal(load: Loader, mjcf: str) -> str:
-    """Why a loader refuses a model, in one line, or "" if it takes it; MuJoCo itself must compile it."""
+    """Why a loader refuses a model, in one line, or "" if it accepts the model. MuJoCo must be able to compile it."""
     mj = mujoco.MjModel.from_xml_string(mjcf)
     try:
         load(mj)
-    except Exception as error:  # whatever a foreign loader raises is its answer
+    except Exception as error:  # a loader of a peer may raise anything, which counts as its answer
         return " ".join(f"{type(error).__name__}: {error}".split())[:200]
     return ""

@@ -1,4 +1,4 @@
-"""One small MJCF model per feature, named as users of MuJoCo name it."""
+"""One small MJCF model for each feature, under the name that MuJoCo's users know."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _WHOLE = """
 
 
 def model(**places: str) -> str:
-    """The base model with text put into its places: option, flag, joint, rod, hand, world, sections."""
+    """The base model with text inserted at: option, flag, joint, rod, hand, world, sections."""
     names = ("option", "flag", "joint", "rod", "hand", "world", "sections")
     unknown = set(places) - set(names)
     if unknown:

@@ -1,4 +1,4 @@
-"""The page `docs/features.md`: this engine's support gate beside MuJoCo and the peers' loaders."""
+"""The page `docs/features.md`: the features that simengine, MuJoCo and the loaders of peers accept."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ The loaders asked were those of {versions}, on {date}.
 
 
 def page() -> str:
-    """The page's text."""
+    """The text of the page."""
     peers = json.loads(RESULTS.read_text())
     load = simengine_loader()
     names = ["mujoco", *PEERS]

@@ -1,8 +1,8 @@
 """The GPU model: `python -m benchmarks.gpu_model fit LISTS`, then `python -m benchmarks.gpu_model report LISTS`.
 
-LISTS is what `python -m benchmarks.record_lists` wrote on the GPU. `fit` prints a preset, to be committed by hand in
-simengine_scheduler/gpu_model/presets.py. `report` checks the preset against every workload, asks for the ratios of the
-ACS paper, and answers what-if questions. Both take results of `simengine bench scheduler` for executor `device`.
+LISTS is the file that `python -m benchmarks.record_lists` wrote on the GPU. `fit` prints a preset, to be committed by
+hand in simengine_scheduler/gpu_model/presets.py. `report` checks the preset on every workload, computes the ratios of
+the ACS paper, and answers what-if questions. For executor `device` both read results of `simengine bench scheduler`.
 """
 
 from __future__ import annotations
@@ -24,14 +24,18 @@ from simengine.cli.result_file import write_json
 from simengine_scheduler.gpu_model import gpu_named
 
 FITTED = ("ant x 64", "6 models x 64")
-"""A list that is a chain for the most part, and a wide one that the host issues more slowly than the device runs it."""
+"""A list that is mostly one chain, and a list with so many independent calls that issuing it takes the longest."""
 
 ASKED = ("ant x 2048",)
 BESIDE = ("ant x 64", "humanoid x 64", "half_cheetah x 64", "walker2d_v5 x 64")
 
 
 def chosen(workloads: list[Workload], names: list[str]) -> list[Workload]:
-    """The workloads of these names. Raises SystemExit for one that is not there."""
+    """The workloads with these names.
+
+    Raises:
+        SystemExit: there is no workload of such a name.
+    """
     by_name = {workload.name: workload for workload in workloads}
     for name in names:
         if name not in by_name:
@@ -40,7 +44,7 @@ def chosen(workloads: list[Workload], names: list[str]) -> list[Workload]:
 
 
 def fitting(args: argparse.Namespace) -> int:
-    """Print the machine that fits."""
+    """Fit the constants of the machine, and print them."""
     workloads, costs, _ = load(args.lists)
     gpu = from_costs(gpu_named(args.gpu), costs)
     found = fit(gpu, chosen(workloads, args.fitted), progress=lambda text: print(text, file=sys.stderr, flush=True))
@@ -50,7 +54,7 @@ def fitting(args: argparse.Namespace) -> int:
 
 
 def reporting(args: argparse.Namespace) -> int:
-    """Check the preset, ask, and print or write what was found."""
+    """Check the preset, answer the questions, and print or write the result."""
     workloads, _, about = load(args.lists)
     gpu = gpu_named(args.gpu)
     result: dict[str, Any] = {"measured": about, "gpu": asdict(gpu)}
@@ -72,7 +76,7 @@ def reporting(args: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    """Run the command."""
+    """Run the command, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
     for name, run in (("fit", fitting), ("report", reporting)):

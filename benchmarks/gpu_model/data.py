@@ -1,4 +1,4 @@
-"""Measured workloads, as `benchmarks.record_lists` writes them, and what the model predicts for each measurement."""
+"""Reads workloads that `benchmarks.record_lists` measured, and predicts each measurement with the GPU model."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from simengine_scheduler.gpu_model.recording import RecordedCall, read_json
 from simengine_scheduler.gpu_model.simulated import MODELS
 
 REPEATS = 25
-"""Steps that a prediction is taken over, as many as are measured; one wait for the device follows them, as there."""
+"""Number of steps in a prediction, which ends with one wait for the device. A measurement does the same."""
 
 
 KEPT = ("graph-cached", "pipeline", "device")
-"""What these do of a list by counts depends on whether it has come before: one recorded step does not tell."""
+"""Executors whose time for a counted list depends on earlier lists, so that one recorded step cannot predict it."""
 
 
 class Measurement(NamedTuple):
-    """A step of a workload under an executor: the list's name, the executor as text, and microseconds a step."""
+    """The time of a step under an executor: name of the list, executor as text, and duration of a step [us]."""
 
     emission: str
     executor: str
@@ -31,7 +31,7 @@ class Measurement(NamedTuple):
 
 @dataclass(frozen=True)
 class Workload:
-    """Lists of one simulation by emission, and what was measured of them."""
+    """The kernel lists of one simulation by emission, and the measurements of them."""
 
     name: str
     lists: dict[str, RecordedList]
@@ -39,12 +39,12 @@ class Workload:
 
 
 def short_name(models: Sequence[str], worlds: int) -> str:
-    """A name for tables: the model, or how many there are, and the worlds of each."""
+    """A name for tables: the model, or the number of models, and the worlds of each."""
     return f"{models[0].replace('/', ' ') if len(models) == 1 else f'{len(models)} models'} x {worlds}"
 
 
 def load(path: Path) -> tuple[list[Workload], dict[str, float], dict[str, Any]]:
-    """The workloads of a file, the costs [s] measured beside them, and what they were measured on."""
+    """Read a file: its workloads, the costs of launches measured with them [s], and the hardware."""
     data = read_json(path)
     workloads = []
     for row in data["rows"]:
@@ -60,7 +60,7 @@ def load(path: Path) -> tuple[list[Workload], dict[str, float], dict[str, Any]]:
 
 
 def together(workloads: Sequence[Workload]) -> Workload:
-    """A batch of several simulations side by side, by their lists ahead of counts; nothing was measured of it."""
+    """A batch that joins several simulations, made from their lists ahead of counts. It has no measurements."""
     pieces: list[dict[str, Any]] = []
     calls: list[RecordedCall] = []
     items: list[tuple[int, ...]] = []
@@ -88,11 +88,11 @@ def _can_be_predicted(emission: str, executor: str) -> bool:
 
 
 def predicted(recorded: RecordedList, executor: str, gpu: GpuSpec, repeats: int = REPEATS) -> float:
-    """Microseconds a step of a list takes under an executor, after one that is not counted."""
+    """Predict the duration of a step of a list under an executor [us], after a first step that is not included."""
     name, options = options_of(executor)
     simulated: Any = make_executor("simulated", segments=recorded.segments, model=name, gpu=gpu, **options)
     lists: Any = recorded.emitters()
-    at_once = simulated.rounds if all(recorded.fixed) else 1  # steps issued as one list, as the engine does
+    at_once = simulated.rounds if all(recorded.fixed) else 1  # steps issued as one list, like in the engine
     if at_once > 1:
         lists = [FixedList(at_once * tuple(fixed)) for fixed in lists]
     simulated.run(lists)
@@ -111,5 +111,5 @@ def predicted(recorded: RecordedList, executor: str, gpu: GpuSpec, repeats: int 
 
 
 def with_host(gpu: GpuSpec, **costs: Any) -> GpuSpec:
-    """The same GPU with other costs on the host."""
+    """The same GPU with other costs of the host."""
     return replace(gpu, host=replace(gpu.host, **costs))

@@ -1,9 +1,9 @@
-"""The constants of a machine: some are taken from what empty kernels show, the others fitted to two workloads.
+"""Finds the constants of a machine: some are measured with empty kernels, the others are fitted to two workloads.
 
-What is fitted: the host's Python for each call (`emit`, `keep`, `track`, `plan`), and for each graph that is built and
-its nodes (`build`, `build_node`); on the device, `crossing`, of which empty kernels show too little. `resolve` is not:
-in a list that has come before, no combination of segments is unknown. The measure is the root mean square of the
-logarithms of predicted over measured times of a step, over every executor and emission of the two workloads.
+The fitted constants are the times of Python on the host for each call (`emit`, `keep`, `track`, `plan`) and for each
+graph and its nodes (`build`, `build_node`), and `crossing` on the device, which empty kernels underestimate. `resolve`
+is not fitted, since a list that comes again has no new combinations of segments. The error is the root mean square of
+log(predicted / measured time of a step), over every executor and emission of the two workloads.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ FREE = ("emit", "keep", "track", "plan", "build", "build_node", "crossing")
 FIRST = (3e-6, 1e-6, 4e-6, 12e-6, 50e-6, 10e-6, 2e-6)
 LARGEST = (20e-6, 10e-6, 20e-6, 50e-6, 1e-3, 50e-6, 20e-6)
 PULL = 0.02
-"""Towards the first values, so that a constant on which no measurement depends stays there."""
+"""Weight of a pull towards the first values, so that a constant on which no measurement depends stays there."""
 
 VISIBLE = 1e-6
-"""Of the turnaround of an empty kernel, what is said to lie behind its end [s]; the rest lies before its start."""
+"""Assumed part of an empty kernel's turnaround that follows its end [s]. The rest precedes its start."""
 
 
 def from_costs(gpu: GpuSpec, costs: Mapping[str, float]) -> GpuSpec:
-    """A machine with what `benchmarks.launch_costs` measured, where it did."""
+    """The machine with the constants that `benchmarks.launch_costs` measured."""
     host = {name: costs[name] for name in ("launch", "record", "wait", "query") if name in costs}
     device: dict[str, Any] = {"chain": costs["chain"]} if "chain" in costs else {}
     if "marked_chain" in costs:
         device["mark"] = max(0.0, costs["marked_chain"] - costs["chain"]) / 2
     if "turnaround" in costs:
-        seen = VISIBLE + costs["query"] / 2  # on average, half a query passes before one can tell
+        seen = VISIBLE + costs["query"] / 2  # on average, the end falls in the middle of a query
         device |= {"visible": VISIBLE, "dispatch": max(0.0, costs["turnaround"] - costs["launch"] - seen)}
     if "graph_chain" in costs:
         host["launch_graph"] = costs["launch"]
@@ -45,13 +45,13 @@ def from_costs(gpu: GpuSpec, costs: Mapping[str, float]) -> GpuSpec:
 
 
 def with_free(gpu: GpuSpec, values: Sequence[float]) -> GpuSpec:
-    """The machine with other values of what is fitted, in the order of `FREE`."""
+    """The machine with other values of the fitted constants, in the order of `FREE`."""
     *host, crossing = map(float, values)
     return with_host(replace(gpu, crossing=crossing), **dict(zip(FREE, host, strict=False)))
 
 
 def residuals(gpu: GpuSpec, workloads: Sequence[Workload], repeats: int) -> list[float]:
-    """Logarithms of predicted over measured time, of every measurement."""
+    """log(predicted / measured time) of every measurement."""
     return [
         math.log(predicted(workload.lists[m.emission], m.executor, gpu, repeats) / m.us)
         for workload in workloads
@@ -65,7 +65,14 @@ def fit(
     repeats: int = REPEATS,
     progress: Callable[[str], None] = lambda text: None,
 ) -> GpuSpec:
-    """The machine whose free constants come closest to what was measured of some workloads."""
+    """Fit the free constants of a machine to the measurements of some workloads.
+
+    Args:
+        gpu: the machine with first values.
+        workloads: workloads with measurements.
+        repeats: number of steps in a prediction.
+        progress: called with a line of text now and then.
+    """
     from scipy.optimize import least_squares
 
     scale = np.array(FIRST)

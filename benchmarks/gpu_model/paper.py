@@ -1,13 +1,14 @@
-"""The ratios of the ACS paper (arXiv 2401.12377), from its GPUs' limits and lists of the kind it ran.
+"""Computes the ratios of the ACS paper (arXiv 2401.12377) with the GPU model, from lists like those of the paper.
 
-Published for RL simulation, over serial launch: ACS-SW 1.73 to 1.87 on a real GPU, ACS-HW 2.00 on average and 2.19 at
-best in simulation, CUDA graphs rebuilt each step 0.85, with 44 to 58 % of their time spent on building. What is not
-published as numbers: the durations of its kernels, how many of them could run at once, and the cost of building a node.
-So lists are made here, stages of some chains of kernels that a last kernel joins, for several widths. For each, and
-for synchronising and launching at the ends and in the middle of its published 5 to 20 us, the duration of a kernel is
-sought at which ACS-SW comes out as published. ACS-HW then follows, and so does the graph, for costs of building at
-which that takes its published share. Where they come out as published as well, the figures agree with each other and
-with the model. Beside them stand the engine's own lists, their kernels slowed down to some durations.
+The paper gives speeds of RL simulation relative to serial launch: ACS-SW 1.73 to 1.87 on a real GPU, ACS-HW 2.00 on
+average and at most 2.19 in simulation, and CUDA graphs that are rebuilt in each step 0.85, with 44 to 58 % of their
+time for building. It does not give the durations of its kernels, how many of them could run at once, or the time to
+build a node. The lists here therefore consist of stages, each with some chains of kernels that a last kernel joins.
+
+For several widths of the lists, and for synchronisation and launch at 5, 10 and 20 us (the paper gives 5 to 20 us), the
+program searches for the duration of a kernel at which ACS-SW has its published ratio. It then computes the ratios of
+ACS-HW, and of graphs whose building takes its published share. If these agree with the paper, too, its figures agree
+with each other and with the model. The same ratios are computed for lists of the engine, whose kernels are slowed down.
 """
 
 from __future__ import annotations
@@ -25,25 +26,25 @@ from simengine_scheduler.gpu_model.recording import RecordedCall
 
 CHAINS = ((6, 4), (6, 6), (6, 6, 1), (6, 5, 3), (6, 5, 5), (6, 6, 6), (6, 6, 6, 6), (6,) * 8)
 SYNC = (5.0, 10.0, 20.0)
-"""Synchronising and launching [us]."""
+"""Time of a synchronisation and a launch [us]."""
 
 DURATIONS = (10.0, 20.0, 40.0)
 LONGEST = 1000.0
 STAGES = 6
 BLOCKS = 16
 BUILDING = (0.44, 0.58)
-"""Share of a graph's time."""
+"""Share of building in the time of a graph: low and high."""
 
 SOUGHT = 1.80
 ACS_SW = (1.73, 1.87)
 ACS_HW = (1.81, 2.19)
-"""As far below the published mean as the best is above it."""
+"""Accepted ratios: the published best, and a value as far below the published mean as the best is above it."""
 
 GRAPH = 0.85
 
 
 class Ratios(NamedTuple):
-    """Time of serial launch over that of each system; of graphs, for the larger and the smaller share of building."""
+    """Time of serial launch divided by that of each system; for graphs, with the large and the small building share."""
 
     acs_sw: float
     acs_hw: float
@@ -51,7 +52,7 @@ class Ratios(NamedTuple):
     graph_high: float
 
     def inside(self) -> list[str]:
-        """Which ratios agree with what was published."""
+        """Names of the ratios that agree with the paper."""
         agree = {
             "acs_sw": ACS_SW[0] <= self.acs_sw <= ACS_SW[1],
             "acs_hw": ACS_HW[0] <= self.acs_hw <= ACS_HW[1],
@@ -61,7 +62,7 @@ class Ratios(NamedTuple):
 
 
 def braided(depths: Sequence[int], us: float) -> RecordedList:
-    """Stages of chains with so many kernels each; a stage's last kernel joins them, as a solver does."""
+    """A list of stages. Each has chains of `depths` kernels and a last kernel that joins them, like a solver."""
     table = Segments()
     whole = table.intern("state")
     parts = [table.intern("state", 0, ("chain", n)) for n in range(len(depths))]
@@ -76,25 +77,25 @@ def braided(depths: Sequence[int], us: float) -> RecordedList:
 
 
 def parallelism(depths: Sequence[int]) -> float:
-    """Kernels of a stage over those of its longest path."""
+    """Number of kernels of a stage divided by the number of kernels on its longest path."""
     return (sum(depths) + 1) / (max(depths) + 1)
 
 
 def slowed(recorded: RecordedList, us: float) -> RecordedList:
-    """The list with its durations scaled so that their median, of those that do anything, is `us`."""
+    """The list with its durations scaled so that their median is `us`. Kernels without work do not count for it."""
     usual = median(call.seconds for call in recorded.calls if call.seconds > 0.2e-6)
     factor = 1e-6 * us / usual
     return replace(recorded, calls=tuple(call._replace(seconds=factor * call.seconds) for call in recorded.calls))
 
 
 def synchronising(gpu: GpuSpec, us: float) -> GpuSpec:
-    """A machine on which a launch and the wait for it take so long, but for the kernel."""
+    """The machine with launches that take `us` together with the wait for their end, without the kernel itself."""
     part = 1e-6 * us / 10
     return with_host(replace(gpu, dispatch=3 * part, visible=1 * part), launch=3 * part, notify=3 * part)
 
 
 def ratios(recorded: RecordedList, real: GpuSpec, simulated: GpuSpec) -> Ratios:
-    """The paper's figures for a list, on its real GPU, and for ACS-HW on its simulated one."""
+    """The ratios of a list on the paper's real GPU, with ACS-HW on the paper's simulated GPU."""
     serial = predicted(recorded, "serial", real, 1)
     hw = predicted(recorded, "serial", simulated, 1) / predicted(recorded, "acs-hw", simulated, 1)
     running = predicted(recorded, "graph", with_host(real, build=0.0, build_node=0.0, resolve=0.0), 1)
@@ -103,7 +104,7 @@ def ratios(recorded: RecordedList, real: GpuSpec, simulated: GpuSpec) -> Ratios:
 
 
 def sought(depths: Sequence[int], real: GpuSpec) -> float | None:
-    """The duration of a kernel [us] at which ACS-SW comes out as published; None where it never does."""
+    """The duration of a kernel [us] at which ACS-SW has its published ratio; None if there is none."""
 
     def gain(us: float) -> float:
         recorded = braided(depths, us)
@@ -119,7 +120,7 @@ def sought(depths: Sequence[int], real: GpuSpec) -> float | None:
 
 
 def rows(workloads: Sequence[Workload]) -> Iterator[dict[str, Any]]:
-    """Ratios of made lists, and of recorded ones."""
+    """Rows with the ratios of the lists made here, and of recorded lists."""
     for depths in CHAINS:
         for sync in SYNC:
             real = synchronising(GPUS["rtx3060"], sync)

@@ -1,4 +1,4 @@
-"""The result as text for a terminal or a page, and as a picture."""
+"""Prints the results as Markdown tables, and draws a picture of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Rows as a Markdown table, with the columns of the first."""
+    """Rows as a Markdown table, with the columns of the first row."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(_shown(row.get(key)) for key in columns) + " |" for row in rows]
@@ -22,7 +22,7 @@ def _shown(value: Any) -> str:
 
 
 def validation_table(validated: Sequence[dict[str, Any]]) -> str:
-    """A row for each workload: how far times are off, and the order."""
+    """A table with a row for each workload: errors of the times, and of the order of executors."""
     rows = [
         {
             "workload": found["workload"],
@@ -40,7 +40,7 @@ def validation_table(validated: Sequence[dict[str, Any]]) -> str:
 
 
 def plot(validated: Sequence[dict[str, Any]], path: Path) -> None:
-    """Predicted over measured time of a step, every measurement, a colour for each executor."""
+    """Draw predicted against measured time of a step for each measurement, with a colour for each executor."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 6.2), layout="constrained")

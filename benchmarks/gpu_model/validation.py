@@ -1,4 +1,4 @@
-"""Predicted against measured: times of a step, and the order of the executors."""
+"""Compares predictions with measurements: the times of a step, and the order of the executors."""
 
 from __future__ import annotations
 
@@ -12,11 +12,19 @@ from benchmarks.gpu_model.fit import rms
 from simengine_scheduler.gpu_model import GpuSpec
 
 APART = 1.05
-"""Times by less than this factor apart are no order to be reproduced: they change places from run to run."""
+"""Least ratio of two measured times whose order the model must reproduce. Closer times change order between runs."""
 
 
 def order_reproduced(pairs: Sequence[tuple[float, float]], apart: float = APART) -> tuple[int, int]:
-    """Of (measured, predicted): pairs in the order measured, and pairs whose measured times are apart."""
+    """Count pairs of executors whose order the model reproduces.
+
+    Args:
+        pairs: measured and predicted time of each executor.
+        apart: least ratio of two measured times that counts as an order.
+
+    Returns:
+        The number of pairs in the measured order, and the number of pairs whose measured times have an order.
+    """
     right = every = 0
     for (a, b), (c, d) in combinations(pairs, 2):
         if max(a, c) >= apart * min(a, c):
@@ -26,12 +34,12 @@ def order_reproduced(pairs: Sequence[tuple[float, float]], apart: float = APART)
 
 
 def kendall(right: int, every: int) -> float:
-    """Kendall's tau over the pairs that are apart: 1 all in order, -1 all reversed."""
+    """Kendall's tau over the pairs that have an order: 1 if all are reproduced, -1 if all are reversed."""
     return 2 * right / every - 1 if every else 1.0
 
 
 def validate_workload(workload: Workload, gpu: GpuSpec, fitted: bool) -> dict[str, Any]:
-    """Times of each measurement of a workload, how far they are off, and the order."""
+    """Times, errors and order of the measurements of a workload."""
     rows = []
     for m in workload.measured:
         us = predicted(workload.lists[m.emission], m.executor, gpu)
@@ -52,6 +60,6 @@ def validate_workload(workload: Workload, gpu: GpuSpec, fitted: bool) -> dict[st
 
 
 def fastest(times: Sequence[tuple[str, float]]) -> str:
-    """The executor with the least time, and those that are not apart from it, in the order of their names."""
+    """The fastest executor and those within a factor of `APART` of it, sorted by name."""
     least = min(us for _, us in times)
     return ", ".join(sorted({name for name, us in times if us < APART * least}))

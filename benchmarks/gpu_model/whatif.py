@@ -1,4 +1,4 @@
-"""What if: other windows, numbers of streams, sizes of the GPU and costs of a launch. Microseconds a step."""
+"""What-if questions: the duration of a step [us] with other windows, streams, GPU sizes and launch costs."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ MODELS = ("serial", "streams", "graph-cached", "acs-sw", "acs-hw", "device")
 
 
 def larger(gpu: GpuSpec, factor: float) -> GpuSpec:
-    """A GPU of more (or fewer) multiprocessors of the same kind."""
+    """The same GPU with `factor` times as many multiprocessors."""
     return replace(gpu, multiprocessors=max(1, round(factor * gpu.multiprocessors)), reference=gpu)
 
 
 def faster_launches(gpu: GpuSpec, us: float) -> GpuSpec:
-    """A host whose launches take so many microseconds, of kernels and of graphs, and whose queues a sixth of it."""
+    """The machine with launches of kernels and graphs that take `us`, and queues that take a sixth of that."""
     return with_host(gpu, launch=1e-6 * us, launch_graph=1e-6 * us, launch_workers=3e-6 * us, send=1e-6 * us / 6)
 
 
 def questions(gpu: GpuSpec) -> Iterator[tuple[str, float, GpuSpec, str]]:
-    """What is asked: name of the table, value, machine, options of the executor."""
+    """The questions: name of the table, value, machine, and options of the executor."""
     for window in WINDOWS:
         yield "window", window, gpu, f"window={window}"
     for streams in STREAMS:

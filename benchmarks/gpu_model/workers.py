@@ -1,7 +1,7 @@
-"""Executor `device`: predicted over graphs, against what `simengine bench scheduler` measured of the same models.
+"""Compares predictions of executor `device` with results of `simengine bench scheduler` for the same models.
 
-That bench steps from other states than those of the recorded lists, so what is compared is how many times as long as
-kept graphs (`graph-cached`) it takes. `worker` of a machine is fitted so that it comes out for the fitted workloads.
+That benchmark starts from other states than the recorded lists do. Both sides are therefore taken relative to kept
+graphs (`graph-cached`). The constant `worker` of a machine is fitted to some of the workloads.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ BENCHED: dict[str, tuple[str, ...]] = {
     "walker2d": ("walker2d_v5 x 64",),
     "grasp": ("zoo grasp x 64",),
 }
-"""Names of the bench, and the workloads that make up each."""
+"""Names of lists in the benchmark, and the workloads that make up each."""
 
 BENCHED["mixed"] = tuple(name for names in BENCHED.values() for name in names)
 LARGEST = 4.0
 
 
 def measured(paths: Sequence[Path]) -> dict[str, tuple[float, float]]:
-    """Microseconds a step under `device` and `graph-cached` by name of the bench, ahead of counts, of result files."""
+    """Read durations of a step ahead of counts [us] under `device` and `graph-cached`, by name of the list."""
     rows = [row for path in paths for row in json.loads(path.read_text())["rows"]]
     times = {(row["workload"], row["executor"]): row.get("us_per_step") for row in rows}
     found = {}
@@ -44,7 +44,7 @@ def measured(paths: Sequence[Path]) -> dict[str, tuple[float, float]]:
 def compared(
     workloads: Sequence[Workload], gpu: GpuSpec, times: dict[str, tuple[float, float]], fitted: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """A row for each name that was measured and whose lists there are."""
+    """A row for each list that was measured and whose workloads were recorded."""
     by_name = {workload.name: workload for workload in workloads}
     rows = []
     for name, (device, graph) in times.items():
@@ -69,7 +69,7 @@ def compared(
 def fit_worker(
     workloads: Sequence[Workload], gpu: GpuSpec, times: dict[str, tuple[float, float]], fitted: Sequence[str]
 ) -> GpuSpec:
-    """The machine whose workers come closest to what was measured of the fitted workloads; the same without any."""
+    """Fit `worker` to the measurements of some workloads. Without measurements the machine is returned as it is."""
     from scipy.optimize import minimize_scalar
 
     own = {name: pair for name, pair in times.items() if all(part in fitted for part in BENCHED[name])}

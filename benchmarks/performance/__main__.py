@@ -1,4 +1,4 @@
-"""Write `docs/performance.md` and its chart from the committed results, or check that they are current.
+"""Writes `docs/performance.md` and its chart from the committed results, or checks that they are up to date.
 
 python -m benchmarks.performance            # write both
 python -m benchmarks.performance --check    # exit code 1 if one of them is out of date
@@ -14,7 +14,7 @@ from .page import PAGE, page
 
 
 def stale() -> list[str]:
-    """Names of what is out of date: the page by its text, the chart by the figures that it says it shows."""
+    """Names of the files that are out of date. The page is compared by its text, the chart by its fingerprint."""
     found = []
     if not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != page():
         found.append(PAGE.name)
@@ -25,7 +25,7 @@ def stale() -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write or check; the exit code."""
+    """Write or check the files. Returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if anything is out of date")
     if parser.parse_args(arguments).check:

@@ -1,4 +1,4 @@
-"""The chart of speeds beside the peers: a row for each model, a dot for each number of worlds, a line at a tie."""
+"""The chart of speeds relative to peers: a row for each model, a dot for each number of worlds, a line at 1."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FONT_SIZE = 9.0
 
 
 class Point(NamedTuple):
-    """One case: how many times the peer's speed, or None where the peer had no result."""
+    """One case: the speed divided by the peer's, or None if the peer has no result."""
 
     panel: str
     row: str
@@ -55,12 +55,12 @@ def points() -> list[Point]:
 
 
 def fingerprint(of: Sequence[Point]) -> str:
-    """What the chart's file says of the figures in it, so that a stale chart is noticed."""
+    """A hash of the figures, which the file of the chart contains so that an outdated chart is noticed."""
     return hashlib.sha256(json.dumps(of).encode()).hexdigest()[:16]
 
 
 def svg(of: Sequence[Point]) -> str:
-    """The chart as SVG; the same text for the same points and the same matplotlib."""
+    """The chart as SVG. The same points give the same text with the same version of matplotlib."""
     import matplotlib
 
     with matplotlib.rc_context({"svg.hashsalt": "speed", "svg.fonttype": "path"}):
@@ -71,7 +71,7 @@ def svg(of: Sequence[Point]) -> str:
 
 
 def figure(of: Sequence[Point]) -> Any:
-    """The chart as a matplotlib figure: a panel for each peer, with one logarithmic axis of ratios for all."""
+    """The chart as a matplotlib figure: a panel for each peer, with the same logarithmic axis of ratios."""
     from matplotlib.figure import Figure
 
     panels = list(dict.fromkeys(point.panel for point in of))
@@ -94,7 +94,7 @@ def figure(of: Sequence[Point]) -> Any:
 
 
 def _limits(ratios: Sequence[float]) -> tuple[float, float]:
-    """Ends of the axis: somewhat beyond the least and the largest ratio."""
+    """Ends of the axis, somewhat beyond the smallest and the largest ratio."""
     return min(ratios) / 1.5, max(ratios) * 1.5
 
 
@@ -127,7 +127,7 @@ def _color(worlds: int) -> Any:
 
 
 def _below(of: Sequence[Point]) -> str:
-    """What stands under the axis: how to read it, and the cases without a dot."""
+    """The text below the axis: how to read it, and the cases without a dot."""
     lines = ["times the peer's speed; in the shaded part, left of 1x, the peer is faster"]
     missing = (f"{point.row} with {point.worlds:,} worlds" for point in of if point.ratio is None)
     lines += [f"the peer has no result for {case}" for case in missing]

@@ -1,4 +1,4 @@
-"""What the scheduler itself costs: hazard checks, and lists of several processes."""
+"""Tables of the scheduler's own costs: hazard checks, and lists of several processes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _LISTS = {
 
 
 def hazards_table(result: Result) -> str:
-    """Microseconds a call takes on its way through the window."""
+    """Time of a call on its way through the window [us]."""
     rows = {row["list"]: row for row in result["lists"]}
     lines = [[text, _us(rows[name]["median_ns"]), _us(rows[name]["best_ns"])] for name, text in _LISTS.items()]
     return table(["list", "median, us a call", "least"], lines)
 
 
 def clients_table(calls: Result, graphs: Result) -> str:
-    """Milliseconds until all clients' lists have run, by one owner of the GPU and by processes of their own."""
+    """Time until the lists of all clients have run [ms], with one owner of the GPU and with separate processes."""
     lines = []
     for name, result in (("calls on streams", calls), ("lists as graphs", graphs)):
         for row in result["rows"]:

@@ -1,4 +1,4 @@
-"""Heaps of bodies at rest, beside MuJoCo Warp and MuJoCo's C."""
+"""The table of heaps of bodies at rest: simengine, MuJoCo Warp and MuJoCo's C."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from .markdown import NONE, table, three_digits
 from .results import Result, Row
 
 Cell = tuple[int, int]
-"""Bodies of a heap, and worlds."""
+"""Number of bodies of a heap, and number of worlds."""
 
 
 def ours(results: Sequence[Result]) -> dict[Cell, list[Row]]:
-    """Rows by cell; several where runs were repeated."""
+    """Rows by cell. A cell has several rows if it was measured several times."""
     found: dict[Cell, list[Row]] = {}
     for result in results:
         for row in result["rows"]:
@@ -26,7 +26,7 @@ def theirs(peer: Result) -> dict[Cell, Row]:
 
 
 def heaps_table(results: Sequence[Result], peer: Result) -> str:
-    """Milliseconds a step of all worlds, and contacts of a world when they were taken."""
+    """Duration of a step of all worlds [ms], and number of contacts of a world at that time."""
     here, there = ours(results), theirs(peer)
     lines = []
     for (bodies, worlds), rows in here.items():
@@ -42,7 +42,7 @@ def heaps_table(results: Sequence[Result], peer: Result) -> str:
 
 
 def ratios(results: Sequence[Result], peer: Result) -> dict[tuple[str, Cell], float | None]:
-    """Times of MuJoCo Warp and MuJoCo C over this engine's, by peer and cell; None where the peer failed."""
+    """Times of MuJoCo Warp and MuJoCo C divided by simengine's, by peer and cell; None if the peer failed."""
     found: dict[tuple[str, Cell], float | None] = {}
     there = theirs(peer)
     for cell, rows in ours(results).items():
@@ -54,7 +54,7 @@ def ratios(results: Sequence[Result], peer: Result) -> dict[tuple[str, Cell], fl
 
 
 def failure(peer: Result) -> str:
-    """What MuJoCo Warp said where it could not run a cell."""
+    """The message of MuJoCo Warp for a cell that it could not run."""
     (error,) = (row["error"] for row in peer["rows"] if "error" in row)
     return str(error)
 

@@ -1,4 +1,4 @@
-"""Kernel lists under every executor: microseconds a step, with the spread of the repeats."""
+"""Tables of kernel lists under every executor: duration of a step [us], with the range of the repeats."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .markdown import NONE, percent, table
 from .results import Row
 
 NAMES = {"counted": "waits for counts", "ahead": "fixed", "whole": "whole steps"}
-"""Kinds of lists, by what the engine calls them in `emission`."""
+"""Names of the kinds of lists in tables, by their emission."""
 
 EXECUTORS = (
     "serial",
@@ -35,11 +35,11 @@ WHOLE = {name: f"{name}:emission=whole" for name in (*FIVE, "mixed")}
 
 
 def executors_table(rows: Sequence[Row], workloads: Mapping[str, str]) -> str:
-    """A line for each executor that ran one of the lists, a column for each list; the fastest of a column is bold.
+    """A line for each executor that ran some list, and a column for each list. The fastest of a column is bold.
 
     Args:
-        rows: of `simengine bench scheduler`.
-        workloads: what the rows call a list, by the column's name.
+        rows: rows of `simengine bench scheduler`.
+        workloads: name of a list in the rows, by the name of its column.
     """
     found = by_case(rows)
     best = {name: min(row["us_per_step"] for row in rows if row["workload"] == name) for name in workloads.values()}
@@ -52,7 +52,7 @@ def executors_table(rows: Sequence[Row], workloads: Mapping[str, str]) -> str:
 
 
 def whole_table(rows: Sequence[Row]) -> str:
-    """Whole steps beside the fixed list of the same worlds, both as kept graphs and on one stream."""
+    """Whole steps and the fixed list of the same worlds, both as kept graphs and on one stream."""
     found = by_case(rows)
     names = [name for name in WHOLE if not same_list(rows, name)]
     lines = []
@@ -65,7 +65,7 @@ def whole_table(rows: Sequence[Row]) -> str:
 
 
 def shards_table(rows: Sequence[Row]) -> str:
-    """Lists that wait for counts, in one shard and in four: what splitting costs `serial`, and what `auto` gains."""
+    """Lists that wait for counts, in one shard and in four: the cost of splitting, and the gain of `auto`."""
     found = by_case(rows)
     lines = []
     for name in FIVE:
@@ -89,7 +89,7 @@ def shards_table(rows: Sequence[Row]) -> str:
 
 
 def kept_graphs_table(rows: Sequence[Row]) -> str:
-    """What `auto` takes on lists that wait for counts, beside kept graphs of the same list and of the fixed list."""
+    """`auto` on lists that wait for counts, with kept graphs of the same list and of the fixed list."""
     found = by_case(rows)
     lines = []
     for name in COUNTED:
@@ -114,24 +114,24 @@ def by_case(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
 
 
 def over(slow: Row, fast: Row) -> float:
-    """How many times as fast the second row is as the first."""
+    """The speed of the second row divided by that of the first."""
     return float(slow["us_per_step"] / fast["us_per_step"])
 
 
 def chosen(auto: Row) -> str:
-    """The executor that `auto` settled on, which stands first in its reason."""
+    """The executor that `auto` chose, which is the first word of its reason."""
     return str(auto["reason"].split()[0])
 
 
 def same_list(rows: Sequence[Row], name: str) -> bool:
-    """Whether a model has no whole steps, so that what is called so is the fixed list."""
+    """Whether a model has no whole steps, so that the rows for whole steps ran the fixed list."""
     found = by_case(rows)
     kernels = [found[workloads[name], "graph-cached"]["kernels_per_step"] for workloads in (WHOLE, FIXED)]
     return bool(kernels[0] == kernels[1])
 
 
 def coverage(rows: Sequence[Row]) -> dict[str, int]:
-    """How many lists there are, and how many of them each executor ran."""
+    """The number of lists, and the number of lists that each executor ran."""
     counts = {executor: sum(row["executor"] == executor for row in rows) for executor in EXECUTORS}
     return {"lists": len({row["workload"] for row in rows}), **counts}
 

@@ -1,4 +1,4 @@
-"""Different models in one batch, by executor and list."""
+"""Tables of different models in one batch, by executor and list."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ORDER = ("graph-cached", "device", "pipeline", "streams", "serial", "graph")
 
 
 def six_table(result: Result, again: Result) -> str:
-    """Microseconds a step of all worlds; two figures where a later run holds the case too."""
+    """Duration of a step of all worlds [us], with two figures if a later run has the case, too."""
     sizes = sorted({row["worlds_each"] for row in result["rows"]})
     columns = ["executor", "list", "kernels a step", *(f"{size:,} worlds of each" for size in sizes)]
     lines = []
@@ -29,7 +29,7 @@ def six_table(result: Result, again: Result) -> str:
 
 
 def robots_table(result: Result) -> str:
-    """Microseconds a step, and steps of single worlds a second."""
+    """Duration of a step [us], and steps of single worlds per second."""
     columns = ["executor", "list", "kernels a step", "us a step", "world steps a second"]
     lines = []
     for executor, emission in _kinds(result):
@@ -58,7 +58,7 @@ def _list(executor: str, emission: str) -> str:
 
 
 def _row(result: Result, size: int, executor: str, emission: str) -> Row:
-    """The row of a case, empty if there is none."""
+    """The row of a case; empty if there is none."""
     wanted = (size, executor, emission)
     rows = (row for row in result["rows"] if (row["worlds_each"], row["executor"], row["emission"]) == wanted)
     return next(rows, {})

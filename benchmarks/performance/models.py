@@ -1,4 +1,4 @@
-"""Speeds of single models: on a GPU beside MuJoCo Warp, on a CPU beside `mujoco.rollout`."""
+"""Tables of the speeds of single models, with MuJoCo Warp on a GPU and with `mujoco.rollout` on a CPU."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .results import Result, Row
 
 
 def gpu_table(ours: Result, peer: Result) -> str:
-    """Steps a second by model and number of worlds, and how many times MuJoCo Warp's they are."""
+    """Steps per second by model and number of worlds, and their ratios to MuJoCo Warp's."""
     sizes = sorted({row["worlds"] for row in ours["rows"]})
     columns = ["model", *(f"{size:,} worlds" for size in sizes), "kernels a step", "error", "error of MuJoCo Warp"]
     lines = []
@@ -21,7 +21,7 @@ def gpu_table(ours: Result, peer: Result) -> str:
 
 
 def without_result(ours: Result, peer: Result) -> str:
-    """A list of the cases that an engine did not finish, with its own words."""
+    """A list of the cases that an engine did not finish, with its messages."""
     sizes = {row["worlds"] for row in ours["rows"]}
     failed = [(engine, row) for engine, of in (("simengine", ours), ("MuJoCo Warp", peer)) for row in of["rows"]]
     return "\n".join(
@@ -32,7 +32,7 @@ def without_result(ours: Result, peer: Result) -> str:
 
 
 def drift(runs: Iterable[dict[tuple[str, int], float]]) -> float:
-    """By how much, at most, times of the same case differ between runs: largest over least, less one."""
+    """The largest difference between runs of the same case: largest time divided by smallest, minus one."""
     cases: dict[tuple[str, int], list[float]] = {}
     for run in runs:
         for case, time in run.items():
@@ -41,12 +41,12 @@ def drift(runs: Iterable[dict[tuple[str, int], float]]) -> float:
 
 
 def times(result: Result) -> dict[tuple[str, int], float]:
-    """Microseconds a step, by model and number of worlds."""
+    """Duration of a step [us], by model and number of worlds."""
     return {(row["model"], row["worlds"]): row["us_per_step"] for row in result["rows"] if "us_per_step" in row}
 
 
 def cpu_table(result: Result) -> str:
-    """Steps a second here and by MuJoCo, and ratios: of the medians, and of the repeats that followed each other."""
+    """Steps per second of simengine and of MuJoCo, ratio of the medians, and range of the ratios of paired repeats."""
     columns = [
         "model",
         "worlds",
@@ -72,13 +72,17 @@ def cpu_table(result: Result) -> str:
 
 
 def repeats(result: Result) -> int:
-    """How often every row of a result was repeated. Raises ValueError if not all as often."""
+    """The number of repeats of each row of a result.
+
+    Raises:
+        ValueError: the rows have different numbers of repeats.
+    """
     (count,) = {row["repeats"] for row in result["rows"]}
     return int(count)
 
 
 def lost(result: Result) -> str:
-    """Cases in which the peer's median is the higher one: "humanoid at 64 worlds, ..."."""
+    """The cases in which the median speed of the peer is higher, such as "humanoid at 64 worlds, ..."."""
     return ", ".join(f"{row['model']} at {row['worlds']:,} worlds" for row in result["rows"] if row["ratio"] < 1)
 
 

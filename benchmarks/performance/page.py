@@ -1,4 +1,4 @@
-"""The page `docs/performance.md`: the template, with the tables and figures of the result files in place."""
+"""The page `docs/performance.md`: the template, filled with tables and figures from the result files."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _PEER_RUNS = ("peers/six_mujoco_warp_h200", "peers/mixed_mujoco_warp_h200", "pee
 
 
 def page() -> str:
-    """The page's text."""
+    """The text of the page."""
     return fill(TEMPLATE.read_text(encoding="utf-8"), _values())
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """The template with `{{name}}` replaced by values.
+    """Replace each `{{name}}` in a template by its value.
 
     Raises:
-        ValueError: a name has no value, or a value no place.
+        ValueError: a name has no value, or a value has no name in the template.
     """
     names = set(re.findall(r"\{\{(\w+)\}\}", template))
     if names != set(values):

@@ -1,4 +1,4 @@
-"""Result files: how they are read, and how the page says where a table comes from."""
+"""Reads result files, and states the origin of a table."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _PACKAGES = ("mujoco", "mujoco_warp", "warp", "simengine", "cupy-cuda13x", "jax"
 
 @cache
 def load(name: str) -> Result:
-    """The result file of this name, without its suffix, under `benchmarks/results`."""
+    """Read the result file of this name under `benchmarks/results`. The name has no suffix."""
     result: Result = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
     return result
 
 
 def scheduler_rows() -> list[Row]:
-    """Rows of all kernel lists that were run by executors."""
+    """Rows of all kernel lists under all executors."""
     return [row for name in ("scheduler_h200", "scheduler_large_h200") for row in load(name)["rows"]]
 
 
 def origin(*names: str) -> str:
-    """Markdown that says on what, with what, when and by which commands some result files were made."""
+    """Markdown with the hardware, the versions, the dates and the commands of some result files."""
     return "\n\n".join(_origin(name, load(name)) for name in names)
 
 
@@ -49,7 +49,7 @@ def _origin(name: str, result: Result) -> str:
 
 
 def _folded(command: str) -> list[str]:
-    """A command on several lines, as a shell takes it."""
+    """A shell command, split into lines that end with a backslash."""
     lines = wrap(command, 100, break_long_words=False, break_on_hyphens=False, subsequent_indent="    ")
-    shlex.split(command)  # a quoted argument must not be broken
+    shlex.split(command)  # raises an error if a quotation is not closed
     return [f"{line} \\" for line in lines[:-1]] + lines[-1:]

@@ -1,4 +1,7 @@
-"""Presets of runs and benchmarks: YAML files beside this one, read by entry points only."""
+"""Presets of runs, benchmarks and trainings: YAML files in this folder, which only the command line reads.
+
+A preset has the name of a command, and values of the command's options.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import yaml
 
 
 def preset_names() -> list[str]:
-    """Names of all presets, sorted: file names without `.yaml`."""
+    """The names of all presets, sorted. A name is the file name without `.yaml`."""
     files = resources.files(__name__).iterdir()
     return sorted(f.name.removesuffix(".yaml") for f in files if f.name.endswith(".yaml"))
 
@@ -21,10 +24,10 @@ def load_preset(name: str) -> dict[str, Any]:
         name: file name without `.yaml`.
 
     Returns:
-        The preset's settings by name.
+        The settings of the preset, by name.
 
     Raises:
-        ValueError: there is no such preset; the message names those there are.
+        ValueError: there is no such preset, or its file is not a mapping.
     """
     if name not in preset_names():
         raise ValueError(f"there is no preset {name!r}; the presets are {', '.join(preset_names())}")

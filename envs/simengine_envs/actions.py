@@ -8,16 +8,19 @@ import numpy as np
 
 
 def checked_actions(action: Any, shape: tuple[int, ...], where: str, used: np.ndarray | None = None) -> np.ndarray:
-    """Actions as a new float64 array.
+    """Check actions and copy them.
 
     Args:
         action: what the user gave.
-        shape: what it must have, (nu,) or (num_envs, nu).
-        where: the environment, for messages.
-        used: (num_envs,) bool, which rows are going to be used; all by default. The others become zero, unread.
+        shape: the shape that it must have, (nu,) or (num_envs, nu).
+        where: name of the environment, for messages.
+        used: (num_envs,) bool, which rows will be used; None for all. Other rows are not checked and become zero.
+
+    Returns:
+        The actions as a new float64 array.
 
     Raises:
-        ValueError: wrong shape, or a used entry that is not a finite number.
+        ValueError: the shape is wrong, or an entry that will be used is not a finite number.
     """
     array = np.array(action, dtype=np.float64, order="C")
     if array.shape != shape:

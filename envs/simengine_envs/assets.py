@@ -10,7 +10,10 @@ ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 
 
 def model_path(xml_file: str) -> str:
-    """Path of a model, by Gymnasium's rule: a path starts with "~", "." or "/", anything else names one of its models.
+    """The path of a model file, by Gymnasium's rule.
+
+    Args:
+        xml_file: a path if it starts with "~", "." or "/"; else the name of one of Gymnasium's own models.
 
     Raises:
         FileNotFoundError: there is no such file.

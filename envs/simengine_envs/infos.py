@@ -1,4 +1,4 @@
-"""Info of a vector environment: one array a key and, under the key with an underscore, a mask of who has it."""
+"""Infos of a vector environment: an array for each key, and under "_" + key a mask of the worlds that have it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 
 
 def add_info(infos: dict[str, Any], values: dict[str, np.ndarray], mask: np.ndarray) -> None:
-    """Merge the info of some worlds into `infos`, as `gymnasium.vector.VectorEnv` merges it world by world.
+    """Merge the infos of some worlds into `infos`, as `gymnasium.vector.VectorEnv` does world by world.
 
     Args:
-        infos: what is added to.
-        values: one entry for each world, (num_envs,), each; only those under the mask are taken.
+        infos: infos of the vector environment, which are changed.
+        values: arrays (num_envs,) by key. Only entries where the mask is true are used.
         mask: (num_envs,) bool.
     """
     if not mask.any():
@@ -25,13 +25,13 @@ def add_info(infos: dict[str, Any], values: dict[str, np.ndarray], mask: np.ndar
 
 
 def add_final(infos: dict[str, Any], observations: np.ndarray, values: dict[str, np.ndarray], mask: np.ndarray) -> None:
-    """Add `final_obs` and `final_info` of the worlds whose episode ended in this very step.
+    """Add `final_obs` and `final_info` of the worlds whose episode ended in this step.
 
     Args:
-        infos: what is added to.
-        observations: (num_envs, size), the last ones of the ending episodes where the mask is true.
-        values: info of the ending step, (num_envs,) each.
-        mask: (num_envs,) bool, whose episode ended.
+        infos: infos of the vector environment, which are changed.
+        observations: (num_envs, size), with the last observation of an episode where the mask is true.
+        values: infos of the last step of the episodes, arrays (num_envs,) by key.
+        mask: (num_envs,) bool, true for worlds whose episode ended.
     """
     if not mask.any():
         return
@@ -44,7 +44,7 @@ def add_final(infos: dict[str, Any], observations: np.ndarray, values: dict[str,
 
 
 def spread(values: dict[str, np.ndarray], worlds: np.ndarray, num_envs: int) -> dict[str, np.ndarray]:
-    """Arrays of (len(worlds),) as arrays of (num_envs,), zero elsewhere."""
+    """Copy arrays (len(worlds),) of some worlds into arrays (num_envs,) that are zero for the other worlds."""
     result = {}
     for key, value in values.items():
         result[key] = np.zeros((num_envs, *value.shape[1:]), dtype=value.dtype)

@@ -1,4 +1,4 @@
-"""The ids under which Gymnasium finds the environments."""
+"""Registers the environments with Gymnasium."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class Registration(NamedTuple):
     """One environment id.
 
     Attributes:
-        id: name and version, as Gymnasium's own environment has them.
+        id: name and version, the same as those of Gymnasium's own environment.
         entry_point: the single environment, "module:class".
         vector_entry_point: the vector environment, "module:class".
         max_episode_steps: environment steps after which an episode is truncated.
-        reward_threshold: return at which the task counts as solved, as Gymnasium has it.
+        reward_threshold: return at which the task counts as solved, the same as Gymnasium's.
     """
 
     id: str
@@ -35,8 +35,8 @@ REGISTRATIONS: tuple[Registration, ...] = (
 def register_envs() -> None:
     """Register every environment with Gymnasium as `simengine/<id>`; a second call changes nothing.
 
-    This is the target of the `gymnasium.envs` entry point named `simengine`. The ids carry their namespace themselves,
-    so that they come out the same whether a plugin loader has opened that namespace or not.
+    The entry point `simengine` in the group `gymnasium.envs` calls this function. The ids contain their namespace, so
+    that they are the same whether Gymnasium's plugin loader or an import calls it.
     """
     for item in REGISTRATIONS:
         full_id = f"{NAMESPACE}/{item.id}"

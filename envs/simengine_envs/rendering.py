@@ -1,4 +1,4 @@
-"""Pictures of a world, through Gymnasium's MuJoCo renderer."""
+"""Draws pictures of a world with Gymnasium's MuJoCo renderer."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ RENDER_MODES = ("human", "rgb_array", "depth_array", "rgbd_tuple")
 
 
 class RenderOptions(NamedTuple):
-    """How worlds are drawn: the rendering arguments of Gymnasium's MuJoCo environments, under their names.
+    """How worlds are drawn: the rendering arguments of Gymnasium's MuJoCo environments, under the same names.
 
     Attributes:
         width, height: size of the picture [pixels].
-        camera_id, camera_name: a camera of the model; the free camera by default.
-        max_geom: most geoms to draw.
-        visual_options: flags of MuJoCo's visualiser.
+        camera_id, camera_name: a camera of the model; the free camera if both are None.
+        max_geom: largest number of geoms to draw.
+        visual_options: flags of MuJoCo's visualiser (`mjtVisFlag`) and their values.
     """
 
     width: int = 480
@@ -32,7 +32,16 @@ class RenderOptions(NamedTuple):
 
 
 class Renderer:
-    """Draws states of a task's model; opens a window or an off-screen context at the first picture."""
+    """Draws states of a task's model. The first picture opens a window or an off-screen context.
+
+    Args:
+        task: names the model file, the frame skip and the camera.
+        render_mode: one of `RENDER_MODES`; None if nothing will be drawn.
+        options: how worlds are drawn.
+
+    Raises:
+        ValueError: the render mode is unknown.
+    """
 
     def __init__(self, task: Task, render_mode: str | None, options: RenderOptions):
         if render_mode is not None and render_mode not in RENDER_MODES:
@@ -48,15 +57,15 @@ class Renderer:
         Args:
             qpos: (nq,).
             qvel: (nv,).
-            time: of the simulation [s]; the window shows it.
+            time: time of the simulation [s], which the window shows.
 
         Returns:
-            What the render mode says: None for "human", (height, width, 3) uint8 for "rgb_array", (height, width) for
-            "depth_array", both for "rgbd_tuple".
+            None for render mode "human", (height, width, 3) uint8 for "rgb_array", (height, width) float32 for
+            "depth_array", and both arrays for "rgbd_tuple".
 
         Raises:
             ValueError: the environment was made without a render mode.
-            ImportError: the packages that Gymnasium draws with are missing.
+            ImportError: packages that Gymnasium needs for drawing are missing.
         """
         if self.render_mode is None:
             raise ValueError(
@@ -69,7 +78,7 @@ class Renderer:
         return self._stage.render()
 
     def _open(self) -> Any:
-        """A bare MujocoEnv of Gymnasium, which owns the MjData that states are copied into and draws it."""
+        """Make a bare `MujocoEnv` of Gymnasium, which owns and draws the `MjData` that states are copied into."""
         try:
             from gymnasium.envs.mujoco import MujocoEnv
         except ImportError as error:
@@ -86,7 +95,7 @@ class Renderer:
         )
 
     def close(self) -> None:
-        """Close the window or context; it opens again at the next picture."""
+        """Close the window or the context. The next picture opens it again."""
         if self._stage is not None:
             self._stage.close()
             self._stage = None

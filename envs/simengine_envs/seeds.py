@@ -1,4 +1,4 @@
-"""Who is reset with which random generator in a vector environment."""
+"""Random generators and reset masks of a vector environment."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from gymnasium.utils import seeding
 
 
 class Generators:
-    """One random generator for each world, as if each were a single environment.
+    """A random generator for each world, as if each world were a single environment.
 
-    A generator is made when it is seeded or first used, as `gymnasium.Env.np_random` is.
+    A generator is made when it is seeded or first used, like `gymnasium.Env.np_random`.
     """
 
     def __init__(self, num_envs: int):
@@ -19,10 +19,15 @@ class Generators:
         self._seeds: list[int] = [-1] * num_envs
 
     def seed(self, seed: int | list[int | None] | None, mask: np.ndarray) -> None:
-        """Seed the worlds under the mask (num_envs,) bool; None keeps the generator that a world has.
+        """Seed the generators of some worlds.
+
+        Args:
+            seed: seed of world 0, while world i gets `seed + i`; or a list with a seed or None for each world. A world
+                with None goes on with its generator.
+            mask: (num_envs,) bool, true for the worlds to seed.
 
         Raises:
-            ValueError: a list of seeds has not one entry for each world.
+            ValueError: a list of seeds does not have one entry for each world.
         """
         if seed is None:
             return
@@ -35,7 +40,7 @@ class Generators:
                 self._make(world, seeds[world])
 
     def at(self, worlds: np.ndarray) -> list[np.random.Generator]:
-        """The generators of these worlds (indices)."""
+        """The generators of the worlds with these indices, (k,)."""
         result = []
         for world in worlds.tolist():
             generator = self._generators[world]
@@ -54,11 +59,18 @@ class Generators:
 
 
 def reset_mask(options: dict[str, Any] | None, num_envs: int) -> np.ndarray:
-    """The worlds that a reset with these options is for, (num_envs,) bool: all, without "reset_mask".
+    """The worlds that a reset starts anew.
+
+    Args:
+        options: options of the reset; "reset_mask" names some worlds, and without it all worlds are reset.
+        num_envs: number of worlds.
+
+    Returns:
+        (num_envs,) bool.
 
     Raises:
         TypeError: the mask is not a boolean NumPy array.
-        ValueError: it has the wrong shape or no true entry.
+        ValueError: the mask has the wrong shape or no true entry.
     """
     mask = (options or {}).get("reset_mask")
     if mask is None:

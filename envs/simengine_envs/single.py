@@ -1,4 +1,4 @@
-"""`SingleEnv`: any task as a `gymnasium.Env`, a batch of one world."""
+"""`SingleEnv`: any task in one world, as a `gymnasium.Env`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,21 @@ ONLY_WORLD = np.zeros(1, dtype=np.int64)
 
 
 def split_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], EngineOptions, RenderOptions]:
-    """Tell the arguments of the task, of the engine and of rendering apart, by their names."""
+    """Split arguments by their names into those of the task, of the engine and of rendering.
+
+    Args:
+        arguments: all arguments by name. Those of the engine and of rendering are removed from it.
+
+    Returns:
+        The arguments of the task, the options of the engine, and the options of rendering.
+    """
     engine = {name: arguments.pop(name) for name in EngineOptions._fields if name in arguments}
     render = {name: arguments.pop(name) for name in RenderOptions._fields if name in arguments}
     return arguments, EngineOptions(**engine), RenderOptions(**render)
 
 
 def make_spaces(worlds: Worlds) -> tuple[spaces.Box, spaces.Box]:
-    """Observation and action space of one world, as Gymnasium's MuJoCo environments have them."""
+    """The observation space (float64) and the action space (float32) of one world, as in Gymnasium's environments."""
     structure = worlds.task.observation_structure(worlds.model)
     size = sum(length for name, length in structure.items() if not name.startswith("skipped_"))
     low, high = worlds.model.mj.actuator_ctrlrange.astype(np.float32).T
@@ -33,21 +40,22 @@ def make_spaces(worlds: Worlds) -> tuple[spaces.Box, spaces.Box]:
 
 
 class SingleEnv(gymnasium.Env, gymnasium.utils.EzPickle):
-    """A task in one world; a subclass names the task.
+    """A task in one world. A subclass names the task.
+
+    Observations and rewards are float64, like Gymnasium's, whatever the dtype of the engine. On one machine, a world of
+    a vector environment gives the same bits with the backends "host" and "cuda". With "jax" the rounding depends on the
+    number of worlds.
 
     Args:
         render_mode: None, "human", "rgb_array", "depth_array" or "rgbd_tuple".
-        **arguments: those of the task; `backend`, `executor` and `dtype` of the engine (`EngineOptions`); `width`,
+        **arguments: arguments of the task; `backend`, `executor` and `dtype` of the engine (`EngineOptions`); `width`,
             `height`, `camera_id`, `camera_name`, `max_geom` and `visual_options` of rendering (`RenderOptions`).
 
-    Observations and rewards are float64, as Gymnasium's, whatever the engine's dtype. A world of a vector environment
-    gives bit for bit the same on the same machine with backend "host" or "cuda"; "jax" rounds by batch size.
-
     Raises:
-        TypeError: an argument that nobody knows.
-        ValueError: an argument out of its range.
-        FileNotFoundError: no such model file.
-        simengine.errors.BackendError: the backend is not there.
+        TypeError: an argument is unknown.
+        ValueError: an argument is out of its range.
+        FileNotFoundError: there is no such model file.
+        simengine.errors.BackendError: the backend is not available.
     """
 
     task_type: ClassVar[type[Task]]
@@ -67,21 +75,25 @@ class SingleEnv(gymnasium.Env, gymnasium.utils.EzPickle):
 
     @property
     def model(self) -> Any:
-        """MuJoCo's model, as Gymnasium's environments have it; to change numbers of it, see `set_params`."""
+        """MuJoCo's `MjModel`, to read from. To change parameters, see `set_params`."""
         return self.worlds.model.mj
 
     @property
     def dt(self) -> float:
-        """Duration of a step [s]."""
+        """Duration of an environment step [s]."""
         return self.worlds.dt
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Start an episode; `options` are not used.
+        """Start an episode.
+
+        Args:
+            seed: seeds the random generator; None goes on with it.
+            options: not used.
 
         Returns:
-            The observation and the info, as `gymnasium.Env.reset`.
+            The observation (size,) float64, and the info.
         """
         super().reset(seed=seed)
         observations, info = self.worlds.reset(ONLY_WORLD, [self.np_random])
@@ -91,14 +103,18 @@ class SingleEnv(gymnasium.Env, gymnasium.utils.EzPickle):
         return observations[0], {key: value[0] for key, value in info.items()}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Step once under `action` (nu,).
+        """Step once.
+
+        Args:
+            action: (nu,).
 
         Returns:
-            Observation, reward, terminated, truncated (always false: Gymnasium's wrapper keeps the time) and info.
+            Observation (size,) float64, reward, terminated, truncated and info. Truncated is always false, since
+            Gymnasium's wrapper `TimeLimit` truncates episodes.
 
         Raises:
-            ValueError: wrong shape, or an entry that is not finite.
-            gymnasium.error.ResetNeeded: before the first reset.
+            ValueError: the action has the wrong shape or an entry that is not finite.
+            gymnasium.error.ResetNeeded: the environment has not been reset.
         """
         if not self._started:
             raise ResetNeeded(f"{type(self).__name__}.step() came before the first reset(); call reset() first")
@@ -110,19 +126,19 @@ class SingleEnv(gymnasium.Env, gymnasium.utils.EzPickle):
         return observations[0], outcome.reward[0], bool(outcome.terminated[0]), False, info
 
     def state_vector(self) -> np.ndarray:
-        """`qpos` and `qvel` in one, (nq + nv,), float64."""
+        """`qpos` and `qvel` in one array, (nq + nv,) float64."""
         return np.concatenate([read(self.worlds.simulation, name)[0] for name in ("qpos", "qvel")])
 
     def set_state(self, qpos: np.ndarray, qvel: np.ndarray) -> None:
-        """Put the world at `qpos` (nq,) and `qvel` (nv,), with zero time and controls."""
+        """Set the state of the world to `qpos` (nq,) and `qvel` (nv,), with zero time and controls."""
         self.worlds.set_state(ONLY_WORLD, np.asarray(qpos)[None], np.asarray(qvel)[None])
         self._started = True
 
     def set_params(self, **params: Any) -> None:
-        """Change parameters of the model, such as masses and frictions; they stay through resets.
+        """Change parameters of the model, such as masses and frictions. A reset does not change them.
 
         Args:
-            params: by MuJoCo's names and in its shapes; see `simengine.Simulation.set_params`.
+            params: values under MuJoCo's names and in MuJoCo's shapes; see `simengine.Simulation.set_params`.
 
         Raises:
             ValueError: as `simengine.Simulation.set_params`.
@@ -130,12 +146,12 @@ class SingleEnv(gymnasium.Env, gymnasium.utils.EzPickle):
         self.worlds.set_params(**params)
 
     def render(self) -> Any:
-        """Draw the world as `render_mode` says; see `Renderer.render`."""
+        """Draw the world in the render mode of the environment; see `Renderer.render`."""
         simulation = self.worlds.simulation
         qpos, qvel = (read(simulation, name)[0] for name in ("qpos", "qvel"))
         return self.renderer.render(qpos, qvel, float(simulation.time[0]))
 
     def close(self) -> None:
-        """Release the simulation and close the window; a second call does nothing."""
+        """Release the simulation and close the window. A second call does nothing."""
         self.renderer.close()
         self.worlds.close()

@@ -1,7 +1,7 @@
-"""What a task is: a frozen description of what is reset, observed and rewarded, over a batch of worlds.
+"""`Task`: a frozen description of how worlds are reset, observed and rewarded.
 
-The array functions of a task are pure: they take arrays with the world axis first and use only functions that NumPy,
-CuPy and JAX share, through `array_namespace`, so that they run where their arguments live.
+The array functions of a task are pure. They take arrays whose first axis is the world, and use only functions that
+NumPy, CuPy and JAX share (`array_namespace`), so that they run where their arguments are.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ SomeTask = TypeVar("SomeTask", bound="Task")
 
 
 def array_namespace(array: Array) -> Any:
-    """The module with the functions for `array`: numpy, cupy or jax.numpy."""
+    """The module whose functions work on `array`: numpy, cupy or jax.numpy."""
     if hasattr(array, "__array_namespace__"):
         return array.__array_namespace__()
     return sys.modules[type(array).__module__.partition(".")[0]]
 
 
 class Outcome(NamedTuple):
-    """What one environment step gave, for `n` worlds.
+    """The outcome of one environment step of n worlds.
 
     Attributes:
         reward: (n,).
         terminated: (n,) bool.
-        info: (n,) arrays under the names of Gymnasium's `info`.
+        info: arrays (n,) under the keys of Gymnasium's `info`.
     """
 
     reward: Array
@@ -45,10 +45,10 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Task(ABC):
-    """Base of the tasks; a subclass adds its own arguments as fields.
+    """Base class of tasks. A subclass adds its arguments as fields.
 
     Attributes:
-        xml_file: the model: a path that starts with "~", "." or "/", or the name of one of Gymnasium's own models.
+        xml_file: path of the model if it starts with "~", "." or "/"; else the name of one of Gymnasium's own models.
         frame_skip: engine steps in one environment step.
         default_camera_config: attributes of MuJoCo's free camera, for rendering.
     """
@@ -67,44 +67,53 @@ class Task(ABC):
             raise ValueError(f"{type(self).__name__}: frame_skip must be at least 1, not {self.frame_skip}")
 
     def resolve(self: SomeTask, model: Model) -> SomeTask:
-        """The same task with names of the model's elements replaced by their ids."""
+        """The same task with the names of elements of the model replaced by their ids."""
         return self
 
     @property
     @abstractmethod
     def derived(self) -> tuple[str, ...]:
-        """Derived engine fields that the task reads; `qpos` and `qvel` are always there."""
+        """Names of the derived fields that the task reads. It may always read `qpos` and `qvel`."""
 
     @abstractmethod
     def observation_structure(self, model: Model) -> dict[str, int]:
-        """Sizes of the parts of the observation, in Gymnasium's words: `skipped_qpos`, `qpos`, `qvel`, ..."""
+        """Sizes of the parts of the observation under Gymnasium's names: `skipped_qpos`, `qpos`, `qvel`, ..."""
 
     @abstractmethod
     def initial_state(
         self, rng: np.random.Generator, init_qpos: np.ndarray, init_qvel: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Draw `qpos` (nq,) and `qvel` (nv,) of a new episode, with Gymnasium's draws in Gymnasium's order."""
+        """Draw the state of a new episode, with the same random numbers in the same order as Gymnasium.
+
+        Args:
+            rng: random generator of the world.
+            init_qpos: reference positions of the model, (nq,).
+            init_qvel: reference velocities, (nv,).
+
+        Returns:
+            `qpos` (nq,) and `qvel` (nv,).
+        """
 
     @abstractmethod
     def observation(self, fields: Fields) -> Array:
-        """Observations (n, size)."""
+        """The observations, (n, size)."""
 
     @abstractmethod
     def memory(self, fields: Fields) -> dict[str, Array]:
-        """What the next step's reward needs of this moment, each (n, ...)."""
+        """The values of this step that the reward of the next step needs, arrays (n, ...) by name."""
 
     @abstractmethod
     def outcome(self, memory: Fields, fields: Fields, action: Array, finite: Array, dt: float) -> Outcome:
         """Reward, termination and info of a step.
 
         Args:
-            memory: `memory` of the moment before the step.
-            fields: the engine's fields after the step.
+            memory: the result of `memory` before the step.
+            fields: fields of the engine after the step.
             action: (n, nu), as given to the step.
-            finite: (n,) bool, false where the engine stopped a world because its state left the finite numbers.
+            finite: (n,) bool, false for worlds that the engine stopped because their state was not finite.
             dt: duration of the environment step [s].
         """
 
     @abstractmethod
     def reset_info(self, fields: Fields) -> dict[str, Array]:
-        """Info of a reset, each (n,)."""
+        """The info of a reset, arrays (n,) by key."""

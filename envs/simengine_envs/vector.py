@@ -1,4 +1,4 @@
-"""`BatchEnv`: any task as a `gymnasium.vector.VectorEnv`, all its worlds in one simulation."""
+"""`BatchEnv`: any task in many worlds of one simulation, as a `gymnasium.vector.VectorEnv`."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ StepResult = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any
 
 
 class BatchEnv(VectorEnv):
-    """A task in `num_envs` worlds; a subclass names the task.
+    """A task in `num_envs` worlds. A subclass names the task.
 
-    It behaves as `gymnasium.vector.SyncVectorEnv` over the single environments does, in each of the three autoreset
-    modes: the same observations, rewards, terminations, truncations and infos from the same seeds, bit for bit with
-    backend "host" or "cuda" ("jax" rounds by batch size).
+    It behaves like `gymnasium.vector.SyncVectorEnv` over the single environments, in each of the three autoreset modes.
+    The same seeds give the same observations, rewards, terminations, truncations and infos. They are equal bit for bit
+    with the backends "host" and "cuda". With "jax" the rounding depends on the number of worlds.
+
+    Observations (num_envs, size) and rewards (num_envs,) are float64 NumPy arrays, and new ones in each call.
 
     Args:
-        num_envs: worlds.
-        autoreset_mode: what happens to an episode that has ended: it starts again at the next step
-            (`AutoresetMode.NEXT_STEP`; that step's action is not used and its reward is zero), in the same step
-            (`SAME_STEP`; the last observation and info stand in `infos["final_obs"]` and `infos["final_info"]`), or
-            when the caller says so (`DISABLED`, with `reset(options={"reset_mask": mask})`).
+        num_envs: number of worlds.
+        autoreset_mode: when a new episode starts after one has ended. With `AutoresetMode.NEXT_STEP` it starts in the
+            next step, whose action is not used and whose reward is zero. With `SAME_STEP` it starts in the same step,
+            and `infos["final_obs"]` and `infos["final_info"]` have the last observation and info. With `DISABLED` it
+            starts when the caller calls `reset(options={"reset_mask": mask})`.
         max_episode_steps: steps after which an episode is truncated; None or -1 for no limit.
         render_mode: None, "rgb_array", "depth_array" or "rgbd_tuple".
-        **arguments: as `SingleEnv`.
-
-    Observations (num_envs, size) and rewards (num_envs,) are float64 NumPy arrays, new at every call.
+        **arguments: as for `SingleEnv`.
 
     Raises:
-        TypeError: an argument that nobody knows.
-        ValueError: an argument out of its range.
-        FileNotFoundError: no such model file.
-        simengine.errors.BackendError: the backend is not there.
+        TypeError: an argument is unknown.
+        ValueError: an argument is out of its range.
+        FileNotFoundError: there is no such model file.
+        simengine.errors.BackendError: the backend is not available.
     """
 
     task_type: ClassVar[type[Task]]
-    # a window for each world is no use, so "human" is left to the single environment
+    # A vector environment opens no windows, so it has no mode "human".
     metadata: dict[str, Any] = {"render_modes": [mode for mode in RENDER_MODES if mode != "human"]}  # noqa: RUF012
 
     def __init__(
@@ -91,15 +91,15 @@ class BatchEnv(VectorEnv):
 
     @property
     def model(self) -> Any:
-        """MuJoCo's model, as Gymnasium's environments have it; to change numbers of it, see `set_params`."""
+        """MuJoCo's `MjModel`, to read from. To change parameters, see `set_params`."""
         return self.worlds.model.mj
 
     @property
     def dt(self) -> float:
-        """Duration of a step [s]."""
+        """Duration of an environment step [s]."""
         return self.worlds.dt
 
-    # as in SyncVectorEnv, these are one for each world where the base class has a single one
+    # As in SyncVectorEnv, there is a generator for each world, while the base class has a single one.
     @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
         """The random generators, one for each world."""
@@ -113,15 +113,15 @@ class BatchEnv(VectorEnv):
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Start episodes in all worlds, or in those under `options["reset_mask"]`.
+        """Start episodes in all worlds, or in those for which `options["reset_mask"]` is true.
 
         Args:
-            seed: of world 0, its successors for the next worlds; or a list with a seed or None for each world. None
-                goes on with the generators there are.
+            seed: seed of world 0, while world i gets `seed + i`; or a list with a seed or None for each world. A world
+                with None goes on with its generator.
             options: may hold "reset_mask", (num_envs,) bool with at least one true entry.
 
         Returns:
-            Observations (num_envs, size) of all worlds, and the info of those that were reset.
+            The observations of all worlds, (num_envs, size), and the infos of the worlds that were reset.
 
         Raises:
             TypeError: the mask is not a boolean array.
@@ -135,7 +135,7 @@ class BatchEnv(VectorEnv):
         return self._observations.copy(), infos
 
     def _reset_worlds(self, mask: np.ndarray, infos: dict[str, Any]) -> None:
-        """Reset the worlds under the mask (num_envs,); their observations and info go where they belong."""
+        """Reset the worlds for which the mask (num_envs,) is true, and store their observations and infos."""
         if not mask.any():
             return
         worlds = np.flatnonzero(mask)
@@ -145,14 +145,18 @@ class BatchEnv(VectorEnv):
         add_info(infos, spread(info, worlds, self.num_envs), mask)
 
     def step(self, actions: Any) -> StepResult:
-        """Step every world under `actions` (num_envs, nu); the class docstring tells what ended episodes do.
+        """Step every world. `autoreset_mode` decides when a world whose episode has ended starts a new one.
+
+        Args:
+            actions: (num_envs, nu).
 
         Returns:
-            Observations, rewards, terminations, truncations and infos, each with one entry for each world.
+            Observations (num_envs, size), rewards (num_envs,), terminations (num_envs,) bool, truncations (num_envs,)
+            bool, and infos.
 
         Raises:
-            ValueError: wrong shape, or an entry that is not finite where the action is used.
-            gymnasium.error.ResetNeeded: a world has not been reset yet or, with autoreset disabled, since its end.
+            ValueError: the actions have the wrong shape, or an entry that is used is not finite.
+            gymnasium.error.ResetNeeded: a world has not been reset, or its episode has ended and autoreset is disabled.
         """
         restarting = self._ended.copy()
         self._check_ready(restarting)
@@ -174,7 +178,7 @@ class BatchEnv(VectorEnv):
             )
 
     def _finish_next_step(self, outcome: Outcome, truncations: np.ndarray, restarting: np.ndarray) -> StepResult:
-        """Start again the worlds that ended at the step before; all that their worlds just did is dropped."""
+        """Reset the worlds whose episode ended in the previous step, and discard this step of theirs."""
         infos: dict[str, Any] = {}
         add_info(infos, outcome.info, ~restarting)
         self._reset_worlds(restarting, infos)
@@ -185,7 +189,7 @@ class BatchEnv(VectorEnv):
         return self._observations.copy(), rewards, terminations, truncations, infos
 
     def _finish_same_step(self, outcome: Outcome, truncations: np.ndarray, restarting: np.ndarray) -> StepResult:
-        """Start again the worlds that ended in this step; `restarting` is all false, since none waits."""
+        """Reset the worlds whose episode ended in this step. `restarting` is all false in this mode."""
         infos: dict[str, Any] = {}
         ended = outcome.terminated | truncations
         add_final(infos, self._observations, outcome.info, ended)
@@ -194,11 +198,12 @@ class BatchEnv(VectorEnv):
         return self._observations.copy(), outcome.reward, outcome.terminated, truncations, infos
 
     def set_params(self, worlds: Any = None, **params: Any) -> None:
-        """Give environments parameters of their own, such as masses and frictions; they stay through resets.
+        """Set parameters of some worlds, such as masses and frictions. A reset does not change them.
 
         Args:
-            worlds: None for all, a boolean mask of (num_envs,), or indices.
-            params: by MuJoCo's names and in its shapes, for each or for all; see `simengine.Simulation.set_params`.
+            worlds: None for all worlds, a boolean mask (num_envs,), or indices.
+            params: values under MuJoCo's names and in MuJoCo's shapes, with or without a first axis for the worlds; see
+                `simengine.Simulation.set_params`.
 
         Raises:
             ValueError: as `simengine.Simulation.set_params`.
@@ -206,7 +211,7 @@ class BatchEnv(VectorEnv):
         self.worlds.set_params(worlds, **params)
 
     def render(self) -> tuple[Any, ...]:
-        """Draw every world as `render_mode` says, one picture each; see `Renderer.render`."""
+        """Draw a picture of each world in the render mode of the environment; see `Renderer.render`."""
         simulation = self.worlds.simulation
         qpos, qvel = (read(simulation, name) for name in ("qpos", "qvel"))
         return tuple(self.renderer.render(*state) for state in zip(qpos, qvel, simulation.time.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""The worlds behind an environment: one simulation, its task, and resets of some of its worlds."""
+"""`Worlds`: the worlds of an environment in one simulation, and resets of some of them."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ import simengine
 from simengine_envs.assets import model_path
 from simengine_envs.task import Outcome, Task
 
-# Only mj_rnePostConstraint fills these, and Gymnasium's reset calls mj_forward alone: they are zero after a reset.
+# These fields are zero after a reset, since only mj_rnePostConstraint computes them and Gymnasium's reset calls only
+# mj_forward.
 POST_CONSTRAINT_FIELDS = frozenset({"cacc", "cfrc_int", "cfrc_ext"})
-# Worlds that one evaluation for resets covers: large enough to make a reset of everything few calls, small enough to
-# make the reset of a single world cheap.
+# Number of worlds that are reset together. If it is large, a reset of all worlds takes few calls. If it is small, the
+# reset of a single world is cheap.
 RESET_CHUNK = 32
 
 
 class EngineOptions(NamedTuple):
-    """How the engine runs.
+    """Options of the engine.
 
     Attributes:
         backend: "auto", "cuda", "host" or "jax".
-        executor: an executor of the scheduler, or "auto".
-        dtype: of the engine's numbers, "float32" or "float64"; observations and rewards are float64 either way.
+        executor: name of an executor of the scheduler, or "auto".
+        dtype: type of the engine's real numbers, "float32" or "float64". Observations and rewards are always float64.
     """
 
     backend: str = "auto"
@@ -32,12 +33,17 @@ class EngineOptions(NamedTuple):
 
 
 class Worlds:
-    """`num_worlds` worlds of a task, stepped together and reset one by one.
+    """Worlds of a task that are stepped together and reset one by one.
 
-    Every array it takes or returns is a NumPy array of float64 (or bool) with the world axis first.
+    Every array that it takes or returns is a NumPy array of float64 or bool whose first axis is the world.
+
+    Args:
+        task: the task.
+        num_worlds: number of worlds.
+        engine: options of the engine.
 
     Attributes:
-        task: the task, with names resolved to ids.
+        task: the task, with names replaced by ids.
         model: the engine's model.
         simulation: the engine's simulation of all worlds.
         dt: duration of an environment step [s].
@@ -49,7 +55,8 @@ class Worlds:
         self.task = task.resolve(self.model)
         self.num_worlds = num_worlds
         self.simulation = self._simulation(num_worlds, engine)
-        # Resets are evaluated apart, so that the other worlds keep their derived fields and warm starts.
+        # Resets are evaluated in a simulation of their own, which leaves derived fields and warm starts of the other
+        # worlds unchanged.
         self._scratch = self._simulation(min(num_worlds, RESET_CHUNK), engine)
         self.dt = float(self.model.opt.timestep) * task.frame_skip
         self.init_qpos = np.array(self.model.mj.qpos0, dtype=np.float64)
@@ -69,7 +76,7 @@ class Worlds:
         )
 
     def set_params(self, worlds: Any = None, **params: Any) -> None:
-        """Give worlds parameters of their own, which stay through resets; see `simengine.Simulation.set_params`."""
+        """Set parameters of some worlds, which resets do not change; see `simengine.Simulation.set_params`."""
         self.simulation.set_params(worlds, **params)
         self._own_params |= dict.fromkeys(params)
 
@@ -80,10 +87,10 @@ class Worlds:
 
         Args:
             worlds: indices of the worlds, (k,).
-            generators: one for each of them.
+            generators: a random generator for each of these worlds.
 
         Returns:
-            Observations (k, size) and info, each (k,).
+            The observations (k, size), and the infos, arrays (k,) by key.
         """
         states = [self.task.initial_state(rng, self.init_qpos, self.init_qvel) for rng in generators]
         qpos, qvel = (np.array(part, dtype=np.float64) for part in zip(*states, strict=True))
@@ -92,7 +99,11 @@ class Worlds:
     def set_state(
         self, worlds: np.ndarray, qpos: np.ndarray, qvel: np.ndarray
     ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Put worlds at rest in time and controls, at `qpos` (k, nq) and `qvel` (k, nv); returns what `reset` does."""
+        """Set the state of worlds (k,) to `qpos` (k, nq) and `qvel` (k, nv), with zero time and controls.
+
+        Returns:
+            The same as `reset`.
+        """
         fields, warmstart = self._evaluate(worlds, qpos, qvel)
         self.simulation.reset(worlds)
         self.simulation.set_state(worlds, qpos=qpos, qvel=qvel, qacc_warmstart=warmstart)
@@ -105,7 +116,7 @@ class Worlds:
     def _evaluate(
         self, worlds: np.ndarray, qpos: np.ndarray, qvel: np.ndarray
     ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """Fields at states (k, ...) of worlds (k,) as after mj_resetData and mj_forward, and their warm start."""
+        """The fields (k, ...) of states, as mj_resetData and mj_forward compute them, and their `qacc_warmstart`."""
         chunks = []
         size = self._scratch.num_worlds
         for start in range(0, len(qpos), size):
@@ -126,7 +137,7 @@ class Worlds:
         return fields, warmstart
 
     def _params_of(self, worlds: np.ndarray) -> dict[str, np.ndarray]:
-        """What worlds (k,) have of their own, (k, ...) by name."""
+        """The parameters of worlds (k,) that have been set, (k, ...) by name."""
         group = self.simulation.groups[0]
         return {name: group.to_host(group.params(name)[worlds]) for name in self._own_params}
 
@@ -134,12 +145,15 @@ class Worlds:
         return {name: read(simulation, name) for name in ("qpos", "qvel", *self.task.derived)}
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, Outcome]:
-        """Step every world by `frame_skip` engine steps under `action` (num_worlds, nu).
+        """Step every world by `frame_skip` engine steps.
 
-        A world whose state leaves the finite numbers is stopped at its last good state and counts as terminated.
+        A world whose state would not be finite is stopped at its last finite state and counts as terminated.
+
+        Args:
+            action: (num_worlds, nu).
 
         Returns:
-            Observations (num_worlds, size) and the outcome.
+            The observations (num_worlds, size), and the outcome.
         """
         self.simulation.step(n=self.task.frame_skip, ctrl=action)
         fields = self._read(self.simulation)
@@ -151,7 +165,7 @@ class Worlds:
         return self.task.observation(fields), outcome._replace(terminated=outcome.terminated | ~finite)
 
     def _restore_stopped(self, fields: dict[str, np.ndarray], stopped: np.ndarray) -> None:
-        """Replace the derived fields of stopped worlds, which need not be finite, by those of their last good state."""
+        """Replace derived fields of stopped worlds, which may not be finite, by those of their last finite state."""
         good, _ = self._evaluate(np.flatnonzero(stopped), fields["qpos"][stopped], fields["qvel"][stopped])
         for name in self.task.derived:
             fields[name][stopped] = good[name]
@@ -163,5 +177,8 @@ class Worlds:
 
 
 def read(simulation: simengine.Simulation, name: str) -> np.ndarray:
-    """A field as a NumPy copy in float64; rows are contiguous, so that a sum over one never depends on their number."""
+    """A field as a NumPy copy in float64.
+
+    Each world's values are contiguous, so that the order of a sum over them does not depend on the number of worlds.
+    """
     return np.array(simulation.groups[0].to_host(simulation.field(name)), dtype=np.float64, order="C")

@@ -1,1 +1,9 @@
-"""Processors that run kernel lists, and how one is chosen."""
+"""Backends: the processors that run kernel lists.
+
+    base ── what a backend offers: memory, compiled kernels, launches, and its advice on executors and shards
+      ├── host ── CPUs          host_program ── many host calls as one launch
+      └── cuda ── NVIDIA GPUs
+    select ── makes a backend by its name, or the fastest that is available
+
+The JAX backend runs no kernel lists and has no class here. Nothing here knows the physics.
+"""

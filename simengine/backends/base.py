@@ -1,4 +1,4 @@
-"""What a kernel-list backend offers: memory, compiled kernels and launches."""
+"""`Backend`: what a backend offers, which is memory, compiled kernels, launches, and advice on executors and shards."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ LANE_CLASSES: tuple[int, ...] = (8, 16, 32)
 
 
 def lanes_for(nv: int) -> int:
-    """Lanes that work on a world of a model with nv dofs: the smallest class that holds a row of M a lane."""
+    """The number of lanes for nv dofs: the smallest class that has a lane for each row of M, else the largest class."""
     return next((lanes for lanes in LANE_CLASSES if nv <= lanes), LANE_CLASSES[-1])
 
 
 class Candidates(NamedTuple):
-    """Executors that may serve best.
+    """Executors that may be the fastest.
 
     Attributes:
-        names: of the executors, the likeliest first; among several it is measured, on the first steps.
-        reason: what tells that it is the one, where there is one.
+        names: names of the executors, the most likely first. If there are several, the first steps are measured.
+        reason: why the executor is the fastest, if there is only one; else empty.
     """
 
     names: tuple[str, ...]
@@ -33,36 +33,41 @@ class Candidates(NamedTuple):
 
 
 class StepShape(NamedTuple):
-    """How worlds share a block of a kernel of whole steps: so many warps a team, and worlds a warp."""
+    """How worlds share a block in a kernel of whole steps.
+
+    Attributes:
+        warps: warps of a team.
+        worlds_in_warp: worlds of a warp.
+    """
 
     warps: int
     worlds_in_warp: int
 
     @property
     def worlds(self) -> int:
-        """Worlds of a block."""
+        """Number of worlds of a block."""
         return self.warps * self.worlds_in_warp
 
 
 class Backend(Protocol):
-    """A processor that runs kernel lists."""
+    """A processor that runs kernel lists. Arrays are in its memory unless stated otherwise."""
 
     name: str
     wide_lanes: int
-    """Lanes of the group of a large world: a whole block on the GPU."""
+    """Lanes of a large world: a whole block on a GPU."""
     island_lanes: tuple[int, int]
-    """Lanes of the group of a large and of a huge island, likewise."""
+    """Lanes of a large and of a huge island: whole blocks on a GPU."""
 
     def form_of(self, model: ModelTable) -> ModelTable:
-        """The form of a model that suits the processor."""
+        """The model in its fastest form on the processor: solved by islands, or as one problem for each world."""
         ...
 
     def lanes(self, nv: int) -> int:
-        """Lanes of a world's group for nv dofs."""
+        """The number of lanes for a world or island with nv dofs."""
         ...
 
     def registers(self, nv: int) -> bool:
-        """Whether matrices of nv rows are factored in registers, so that kernels need no scratch for them."""
+        """Whether matrices with nv rows are factored in registers. Kernels then need no scratch for them."""
         ...
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
@@ -71,11 +76,11 @@ class Backend(Protocol):
 
     @property
     def arrays(self) -> Any:
-        """The module whose functions work on the backend's arrays: NumPy, or what has the same ones."""
+        """The module whose functions work on the backend's arrays: NumPy, or CuPy with the same functions."""
         ...
 
     def free_memory(self) -> int | None:
-        """Bytes that can still be had, where the machine tells."""
+        """Bytes that can still be allocated; None if the system does not say."""
         ...
 
     def upload(self, array: np.ndarray) -> Any:
@@ -83,34 +88,46 @@ class Backend(Protocol):
         ...
 
     def stage(self, array: np.ndarray) -> Any:
-        """A copy of a host array for one use by the caller's stream: it may be dropped as soon as that is enqueued."""
+        """A host array for one use on the caller's stream. It may be freed as soon as that use is enqueued."""
         ...
 
     def copier(self, array: Any, rows: Any) -> Callable[[int, int], None]:
-        """A function of k and a number: it copies so many rows, from row k of `rows` on, to the beginning of `array`.
+        """A function `copy(k, number)` that copies `rows[k : k + number]` to the beginning of `array`.
 
-        It does so in the order of the caller's stream.
+        The copy is ordered with the other work of the caller's stream.
         """
         ...
 
     def drain(self) -> None:
-        """Wait for everything under way on the device, whatever stream it is on: the caller's may be gone already."""
+        """Wait for all work on the device, on every stream, since the streams of the work may not exist any more."""
         ...
 
     def host_visible(self, count: int) -> np.ndarray:
-        """An int32 array that the host reads and kernels write; its address is valid for both."""
+        """A zeroed int32 array, (count,), that kernels write and the host reads at the same address."""
         ...
 
     def pointer(self, array: Any) -> int:
-        """Address of an array for kernels."""
+        """The address of an array, as kernels use it."""
         ...
 
     def to_host(self, array: Any) -> np.ndarray:
-        """Host copy (or, on the host, the array itself)."""
+        """A copy of an array on the host; the host backend returns the array itself."""
         ...
 
     def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:
-        """Compiled functions of kernels by name."""
+        """Compile kernels, or find them in the cache.
+
+        Args:
+            kernels: the kernels.
+            dtype: type of real numbers, "float32" or "float64".
+            lanes: lanes of a world.
+
+        Returns:
+            The compiled functions by the names of the kernels.
+
+        Raises:
+            BackendError: the compiler is missing or failed.
+        """
         ...
 
     def launch(
@@ -123,17 +140,41 @@ class Backend(Protocol):
         buffers: BufferSet,
         columns: bool,
     ) -> Launch:
-        """A launch over `units` worlds (or, with `columns`, columns)."""
+        """Bind a compiled kernel to its arguments and its launch shape.
+
+        Args:
+            function: the compiled kernel.
+            units: number of worlds, or of columns for a scan.
+            lanes: lanes of each unit.
+            scratch_bytes: shared memory of each unit [bytes].
+            args: the arguments, in order. Buffers are passed as their present addresses.
+            buffers: the buffers among the arguments.
+            columns: whether the kernel is a scan over columns.
+        """
         ...
 
     def resize(self, launch: Any, units: int, lanes: int, scratch_bytes: int, packed: bool) -> Launch:
-        """The same launch over another number of worlds, `packed` beside launches of other kernels."""
+        """The same launch for another number of units.
+
+        Args:
+            launch: as `launch` returned it.
+            units: number of units.
+            lanes, scratch_bytes: as for `launch`.
+            packed: whether as many units as possible share a block, since kernels of other shards run beside it.
+        """
         ...
 
     def step_shape(self, all_worlds: int, groups: int, lanes: int, scratch_bytes: int) -> StepShape | None:
-        """How worlds share blocks in kernels of whole steps, where so many worlds of so many groups have such kernels.
+        """How worlds share blocks in kernels of whole steps.
 
-        None where the worlds are too many for such kernels, or the backend has none.
+        Args:
+            all_worlds: number of worlds, in all groups that have such kernels.
+            groups: number of these groups.
+            lanes: lanes of a world.
+            scratch_bytes: shared memory of a world [bytes].
+
+        Returns:
+            The shape of a block; None if there are too many worlds or the backend has no such kernels.
         """
         ...
 
@@ -146,32 +187,53 @@ class Backend(Protocol):
         args: Sequence[Any],
         buffers: BufferSet,
     ) -> Launch:
-        """Bind a kernel of whole steps of so many worlds to its arguments."""
+        """Bind a kernel of whole steps to its arguments and its launch shape.
+
+        Args:
+            function: the compiled kernel.
+            units: number of worlds.
+            shape: how worlds share blocks.
+            scratch_bytes: shared memory of a world [bytes].
+            args, buffers: as for `launch`.
+
+        Raises:
+            BackendError: the backend has no such kernels.
+        """
         ...
 
     def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:
-        """Options of `make_executor` that fit this backend; raises ValueError if it cannot run `name`."""
+        """Options for `make_executor` that suit this backend.
+
+        Raises:
+            ValueError: the executor `name` cannot run on this backend.
+        """
         ...
 
     def executor_for(self, by_islands: bool) -> str:
-        """The executor that most likely serves best, where some model is solved by islands or none."""
+        """The executor that is most likely the fastest; `by_islands` says whether some model is solved by islands."""
         ...
 
     def candidates(self, by_islands: bool, num_shards: int) -> Candidates:
-        """The executors that may serve best, and what is known of them."""
+        """The executors that may be the fastest, for this number of shards."""
         ...
 
     def emission(self, executor: str, options: Mapping[str, Any], by_islands: bool) -> str:
-        """Whether an executor does best with steps "counted", "ahead" of their counts, or "whole".
+        """The way of emission with which an executor is fastest.
 
-        `options` are the executor's, `by_islands` says that some model is solved by islands.
+        Args:
+            executor: name of the executor.
+            options: options of the executor.
+            by_islands: whether some model is solved by islands.
+
+        Returns:
+            "counted", "ahead" or "whole".
         """
         ...
 
     def shards_for(self, num_worlds: int, executor: str, emission: str) -> int:
-        """How many shards serve a group of this size best."""
+        """The number of shards with which a group of this size is fastest."""
         ...
 
     def synchronize(self) -> None:
-        """Wait until everything issued so far is done."""
+        """Wait until all work that was issued so far is done."""
         ...

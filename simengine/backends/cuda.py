@@ -18,9 +18,9 @@ from simengine.model.model_table import ModelTable
 from simengine_scheduler import CudaLaunch
 from simengine_scheduler.launch import BufferSet, DeviceTask
 
-_BLOCKS_A_MULTIPROCESSOR = 16  # blocks of one world that a multiprocessor is given before worlds share blocks
+_BLOCKS_A_MULTIPROCESSOR = 16  # up to this number of blocks, each world has a block of its own
 
-# Rounds of blocks up to which kernels of whole steps take less time than lists, of which many hinder each other.
+# Rounds of blocks up to which kernels of whole steps are faster than lists. Lists of many groups slow each other down.
 _STEP_ROUNDS, _STEP_ROUNDS_OF_MANY, _MANY_GROUPS = 1, 2, 5
 
 _EXECUTORS = ("serial", "streams", "graph", "graph-cached", "pipeline", "device")
@@ -37,19 +37,19 @@ _MEASURED = {
     ),
     "without graphs": "graphs, which are faster, need cuda-bindings; install simengine[cuda13] or simengine[cuda12]",
 }
-"""What tells which executor serves best."""
+"""Why an executor is the fastest, by its name."""
 
 
 def _can_build_graphs() -> bool:
     """Whether cuda-bindings is installed."""
     try:
         return find_spec("cuda.bindings") is not None
-    except ModuleNotFoundError:  # nor anything else of its parent package
+    except ModuleNotFoundError:  # its parent package `cuda` is not installed either
         return False
 
 
 class CudaBackend:
-    """GPU execution of kernel lists. Raises BackendError where there is no CuPy or no GPU."""
+    """Runs kernel lists on a GPU. Raises BackendError without CuPy or a GPU. `Backend` documents its functions."""
 
     name = "cuda"
     wide_lanes = cuda_build.WIDE_LANES
@@ -76,8 +76,8 @@ class CudaBackend:
         self._multiprocessors = int(cupy.cuda.Device().attributes["MultiProcessorCount"])
         self._spread_blocks = _BLOCKS_A_MULTIPROCESSOR * self._multiprocessors
         self._pinned: list[Any] = []
-        # Memory is made and filled on a stream of its own, for which the host waits: a run may ask for memory when its
-        # kernels are spread over streams already, and the caller's stream may be busy with other work.
+        # Memory is allocated and filled on a stream of its own, for which the host waits. A run may need memory while
+        # its kernels run on several streams, and the caller's stream may be busy with other work.
         self._setup = cupy.cuda.Stream(non_blocking=True)
 
     def form_of(self, model: ModelTable) -> ModelTable:
@@ -85,11 +85,11 @@ class CudaBackend:
         return model
 
     def lanes(self, nv: int) -> int:
-        """Lanes by the size class of nv."""
+        """The lane class of nv dofs."""
         return lanes_for(nv)
 
     def registers(self, nv: int) -> bool:
-        """Rows of matrices live in registers while they fit in the group."""
+        """True if each row of the matrix has a lane, whose registers hold it."""
         return nv <= lanes_for(nv)
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
@@ -105,33 +105,33 @@ class CudaBackend:
         return self._cupy
 
     def free_memory(self) -> int | None:
-        """Free memory of the device, and what CuPy's pool holds unused."""
+        """Free memory of the device, and unused memory of CuPy's pool."""
         free, _ = self._cupy.cuda.runtime.memGetInfo()
         return int(free) + int(self._cupy.get_default_memory_pool().free_bytes())
 
     def upload(self, array: np.ndarray) -> Any:
-        """The array as a CuPy array, ready for every stream; it must live until the work that uses it is done."""
+        """A CuPy copy of a host array, ready for every stream. It must live until all work that uses it is done."""
         with self._setup:
             copy = self._cupy.asarray(array)
         self._setup.synchronize()
         return copy
 
     def stage(self, array: np.ndarray) -> Any:
-        """The array as a CuPy array of the current stream.
+        """A CuPy copy of a host array, made on the current stream.
 
-        Its memory belongs to that stream's pool, so that what takes it after it was dropped comes behind its use.
-        Memory of the set-up stream would be handed out, and written, while a busy stream has yet to read it.
+        Its memory belongs to that stream's pool, so it is reused only after work of that stream has read the copy.
+        Memory of the set-up stream could be reused before that.
         """
         return self._cupy.asarray(array)
 
     def copier(self, array: Any, rows: Any) -> Callable[[int, int], None]:
-        """An asynchronous copy, which costs the host a tenth of CuPy's assignment."""
+        """A function that copies asynchronously. It takes the host a tenth of the time of CuPy's assignment."""
         runtime = self._cupy.cuda.runtime
         rows = self._cupy.ascontiguousarray(rows, dtype=array.dtype)
         to, start, nbytes = array.data.ptr, rows.data.ptr, rows.nbytes // len(rows)
         kind, stream = runtime.memcpyDeviceToDevice, self._cupy.cuda.get_current_stream().ptr
 
-        def copy(k: int, number: int, rows: Any = rows) -> None:  # `rows` stay alive with the function
+        def copy(k: int, number: int, rows: Any = rows) -> None:  # the default value keeps `rows` alive
             runtime.memcpyAsync(to, start + k * nbytes, number * nbytes, kind, stream)
 
         return copy
@@ -157,7 +157,7 @@ class CudaBackend:
         return self._cupy.asnumpy(array)
 
     def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:
-        """Compile or find the kernels."""
+        """Compile kernels with NVRTC, or find them in the cache."""
         return cuda_build.load_kernels(kernels, dtype, lanes)
 
     def launch(
@@ -170,7 +170,7 @@ class CudaBackend:
         buffers: BufferSet,
         columns: bool,
     ) -> CudaLaunch:
-        """Groups of `lanes` threads, as many worlds a block as threads and shared memory allow."""
+        """A launch with `lanes` threads for each unit, in blocks of one or more units."""
         if columns:
             task = DeviceTask(function.body, units)
             launch = CudaLaunch(function.ptr, (units,), (cuda_build.SCAN_LANES,), 0, args, buffers, task)
@@ -184,6 +184,7 @@ class CudaBackend:
         return launch
 
     def _most_worlds(self, lanes: int, scratch_bytes: int) -> int:
+        """The largest number of units in a block, by threads and shared memory."""
         fit = self._shared_limit // max(scratch_bytes, 1)
         if fit == 0:
             raise BackendError(
@@ -193,10 +194,11 @@ class CudaBackend:
         return max(1, min(cuda_build.BLOCK // lanes, fit))
 
     def _shape(self, units: int, lanes: int, scratch: int, spread: int) -> tuple[tuple[int], tuple[int, int], int]:
-        """Grid, block and shared memory: up to `spread` worlds have a block each, many share blocks.
+        """Grid, block and shared memory [bytes] of a launch.
 
-        Worlds with different numbers of iterations then do not wait for each other. Where kernels of other shards run
-        at the same time, worlds that share a multiprocessor share its instructions, and a tenth of the time is saved.
+        If there are at most `spread` units, each has a block of its own, so that units with different numbers of
+        iterations do not wait for each other. More units share blocks. If kernels of other shards run at the same time,
+        a small `spread` saves a tenth of the time, since units on a multiprocessor then share its instructions.
         """
         worlds, most = 1, self._most_worlds(lanes, scratch)
         while worlds < most and units > worlds * spread:
@@ -204,13 +206,13 @@ class CudaBackend:
         return (max(1, -(-units // worlds)),), (lanes, worlds), worlds * scratch
 
     def resize(self, launch: CudaLaunch, units: int, lanes: int, scratch_bytes: int, packed: bool) -> CudaLaunch:
-        """The same kernel and arguments on a grid for `units` worlds."""
+        """The same kernel and arguments on another grid."""
         tiles = max(1, -(-units // max(1, WARP // lanes)))
         task = None if launch.task is None else replace(launch.task, tiles=tiles)
         return launch.with_shape(*self._shape(units, lanes, scratch_bytes, 1 if packed else self._spread_blocks), task)
 
     def step_shape(self, all_worlds: int, groups: int, lanes: int, scratch_bytes: int) -> StepShape | None:
-        """As `step_shape` says for this GPU."""
+        """The function `step_shape` of this module for this GPU."""
         return step_shape(self._multiprocessors, self._shared_limit, all_worlds, groups, lanes, scratch_bytes)
 
     def launch_steps(
@@ -222,36 +224,36 @@ class CudaBackend:
         args: Sequence[Any],
         buffers: BufferSet,
     ) -> CudaLaunch:
-        """Blocks of several teams of warps."""
+        """A launch whose blocks have several teams of warps."""
         grid, block = (-(-units // shape.worlds),), (WARP * TEAMS * shape.warps,)
         launch = CudaLaunch(function.ptr, grid, block, shape.worlds * scratch_bytes, args, buffers)
         launch._keepalive = function
         return launch
 
     def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:
-        """Options for the CUDA executors."""
+        """The device, and the function that caches linked workers."""
         if name not in _EXECUTORS:
             raise ValueError(f"executor {name!r} cannot run on backend 'cuda'; choose one of {', '.join(_EXECUTORS)}")
         return {"device": "cuda", "keep": cuda_build.keep_worker}
 
     def executor_for(self, by_islands: bool) -> str:
-        """Cached graphs of whole steps: faster than streams for 64 to 8192 worlds, within 4 % of them for 32768.
+        """`graph-cached`: with whole steps it is faster than streams for 64 to 8192 worlds, within 4 % for 32768.
 
-        Steps that wait for counts, as those by islands do, are graphs too different to be kept: streams take half the
-        time then on most models. They also serve where there is no cuda-bindings.
+        Models with islands wait for counts. The graphs of their steps differ too much to be launched again, and streams
+        take half the time on most of them. Streams are also the choice without cuda-bindings.
         """
         return "streams" if by_islands or not _can_build_graphs() else "graph-cached"
 
     def candidates(self, by_islands: bool, num_shards: int) -> Candidates:
-        """The one of `executor_for`: what is faster was measured on kernel lists of every kind."""
+        """The choice of `executor_for` alone, since measurements of kernel lists of every kind agree with it."""
         name = self.executor_for(by_islands)
         return Candidates((name,), _MEASURED[name if by_islands or _can_build_graphs() else "without graphs"])
 
     def emission(self, executor: str, options: Mapping[str, Any], by_islands: bool) -> str:
-        """A graph holds whole steps where it need not wait for counts; few worlds take each a block of one kernel.
+        """Whole steps for kept graphs, and steps ahead of counts for other executors that gain from fixed lists.
 
-        What is recorded, and what workers run, has its kernels one by one. Streams issue fixed lists without a check,
-        but where they poll.
+        A recording must show each kernel, so it has no whole steps. `streams` looks for the hazards of a fixed list
+        only once; with polling or islands it is issued by counts.
         """
         if executor == "graph-cached" and options.get("record", "off") == "off":
             return "whole"
@@ -260,9 +262,9 @@ class CudaBackend:
         return "ahead" if executor in ("graph-cached", "pipeline", "device") else "counted"
 
     def shards_for(self, num_worlds: int, executor: str, emission: str) -> int:
-        """Two shards hide each other's count waits once each of them fills the GPU; below that one does better.
+        """Two shards if steps wait for counts and each shard fills the GPU, so that one runs while the other waits.
 
-        A pipeline of one shard would be no pipeline.
+        `pipeline` needs two shards, too. Otherwise one shard is faster.
         """
         if executor == "pipeline":
             return min(2, num_worlds)
@@ -276,14 +278,15 @@ class CudaBackend:
 def step_shape(
     multiprocessors: int, shared_limit: int, all_worlds: int, groups: int, lanes: int, scratch_bytes: int
 ) -> StepShape | None:
-    """A block for each world, until these are more than multiprocessors: then as few blocks as those, if possible.
+    """How worlds share blocks in kernels of whole steps, or None if kernel lists are faster or a world does not fit.
 
-    Blocks of different models on one multiprocessor slow each other down by half and more, since it fetches the
-    instructions of all of them; worlds of one block are in the same place of their program.
+    Up to the number of multiprocessors, each world has a block of its own. More worlds share blocks, with one block on
+    each multiprocessor if possible. Blocks of different models on one multiprocessor slow each other down by half and
+    more, since it fetches the instructions of all of them. Worlds of one block run the same instructions.
 
     Args:
-        multiprocessors: of the GPU.
-        shared_limit: bytes of shared memory that a block may have.
+        multiprocessors: number of multiprocessors of the GPU.
+        shared_limit: largest shared memory of a block [bytes].
         all_worlds, groups, lanes, scratch_bytes: as for `Backend.step_shape`.
     """
     fit = shared_limit // max(scratch_bytes, 1)

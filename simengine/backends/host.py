@@ -1,4 +1,4 @@
-"""The host backend: kernels compiled by the machine's C++ compiler, one lane, threads across shards."""
+"""`HostBackend`: kernels that the machine's C++ compiler compiled. Each world has one lane; threads run shards."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ from simengine.model.model_table import ModelTable
 from simengine_scheduler import HostLaunch
 from simengine_scheduler.launch import BufferSet
 
-_WORLDS_A_SHARD = 64  # a shard's working set then stays in a core's second-level cache
+_WORLDS_A_SHARD = 64  # so that a shard's working set stays in the second-level cache of a core
 _ALIGNMENT = 64  # bytes
 _MEMORY = Path("/proc/meminfo")
 _EXECUTORS = ("auto", "serial", "shuffled", "threads", "simulated")
 
 
 class HostBackend:
-    """CPU execution of kernel lists. Raises BackendError where there is no C++ compiler."""
+    """Runs kernel lists on a CPU. `Backend` documents its functions.
+
+    Raises:
+        BackendError: there is no C++ compiler.
+    """
 
     name = "host"
     wide_lanes = 1
@@ -34,15 +38,15 @@ class HostBackend:
         host_build.compiler()
 
     def form_of(self, model: ModelTable) -> ModelTable:
-        """That for a CPU."""
+        """The model in its fastest form on a CPU, where smaller worlds, too, are solved by islands."""
         return model.on_a_cpu()
 
     def lanes(self, nv: int) -> int:
-        """One lane: a plain loop."""
+        """One lane, which loops over the dofs."""
         return 1
 
     def registers(self, nv: int) -> bool:
-        """Factoring loops over memory."""
+        """False: matrices are factored in memory."""
         return False
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> np.ndarray:
@@ -59,7 +63,7 @@ class HostBackend:
         return np
 
     def free_memory(self) -> int | None:
-        """What the kernel of the operating system thinks can be had without swapping; only Linux tells."""
+        """Linux's estimate of the memory that can be allocated without swapping; None on other systems."""
         try:
             lines = _MEMORY.read_text().splitlines()
         except OSError:
@@ -67,7 +71,7 @@ class HostBackend:
         return next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), None)
 
     def upload(self, array: np.ndarray) -> np.ndarray:
-        """A copy of the array."""
+        """A copy that starts on a cache line."""
         copy = self.zeros(array.shape, str(array.dtype))
         copy[...] = array
         return copy
@@ -77,7 +81,7 @@ class HostBackend:
         return array
 
     def copier(self, array: Any, rows: Any) -> Callable[[int, int], None]:
-        """Assignment."""
+        """A function that assigns."""
 
         def copy(k: int, number: int) -> None:
             part = rows[k : k + number]
@@ -86,14 +90,14 @@ class HostBackend:
         return copy
 
     def drain(self) -> None:
-        """Nothing: calls are done when a run returns."""
+        """Returns at once, since all calls are done when a run returns."""
 
     def host_visible(self, count: int) -> np.ndarray:
-        """Plain memory."""
+        """An array in ordinary memory."""
         return self.zeros((count,), "int32")
 
     def pointer(self, array: Any) -> int:
-        """Address of the array."""
+        """The address of the array."""
         return int(array.ctypes.data)
 
     def to_host(self, array: Any) -> np.ndarray:
@@ -101,7 +105,7 @@ class HostBackend:
         return np.asarray(array)
 
     def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:
-        """Compile or find the kernels."""
+        """Compile kernels with the C++ compiler, or find them in the cache."""
         return host_build.load_kernels(kernels, dtype, lanes)
 
     def launch(
@@ -114,15 +118,15 @@ class HostBackend:
         buffers: BufferSet,
         columns: bool,
     ) -> HostLaunch:
-        """Bind a function to its arguments; it finds its number of worlds among them."""
+        """Bind a function to its arguments, one of which gives the number of units."""
         return HostLaunch(function, args, buffers)
 
     def resize(self, launch: HostLaunch, units: int, lanes: int, scratch_bytes: int, packed: bool) -> HostLaunch:
-        """Host kernels read their number of worlds themselves."""
+        """The launch itself, since host kernels read the number of units from memory."""
         return launch
 
     def step_shape(self, all_worlds: int, groups: int, lanes: int, scratch_bytes: int) -> StepShape | None:
-        """None: on the host whole steps are programs of kernels (`simengine.backends.host_program`)."""
+        """None, since on a CPU whole steps are programs of kernels (`simengine.backends.host_program`)."""
         return None
 
     def launch_steps(
@@ -134,35 +138,35 @@ class HostBackend:
         args: Sequence[Any],
         buffers: BufferSet,
     ) -> HostLaunch:
-        """There is no such kernel on the host."""
+        """Raises BackendError, since a CPU has no such kernels."""
         raise BackendError("kernels of whole steps are for GPUs; use emission='whole', which makes them programs here")
 
     def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:
-        """Options for the host executors."""
+        """The device, and a window that holds calls of all shards."""
         if name not in _EXECUTORS:
             raise ValueError(f"executor {name!r} cannot run on backend 'host'; choose one of {', '.join(_EXECUTORS)}")
         return {"device": "host", "window": max(32, 4 * num_shards)}
 
     def executor_for(self, by_islands: bool) -> str:
-        """Threads: nothing else uses more than one core."""
+        """`threads`, since no other executor uses more than one core."""
         return "threads"
 
     def candidates(self, by_islands: bool, num_shards: int) -> Candidates:
-        """Threads, but where a step is over before another core has woken; which it is, is measured."""
+        """`threads` or `serial`. Serial is faster if a step takes less time than waking another core."""
         if num_shards == 1:
             return Candidates(("serial",), "all worlds are in one shard, of which nothing can run at once")
         return Candidates(("threads", "serial"), "")
 
     def emission(self, executor: str, options: Mapping[str, Any], by_islands: bool) -> str:
-        """Whole steps, but where kernels are to be seen one by one, modelled, or in any order."""
+        """Whole steps, unless calls are recorded, simulated or shuffled one by one."""
         recorded = options.get("record", "off") != "off"
         return "counted" if recorded or executor in ("shuffled", "simulated") else "whole"
 
     def shards_for(self, num_worlds: int, executor: str, emission: str) -> int:
-        """Enough shards to keep every core busy and each shard in cache."""
+        """Enough shards to occupy every core and to keep each shard in cache."""
         by_cache = -(-num_worlds // _WORLDS_A_SHARD)
         by_cores = min(num_worlds, os.cpu_count() or 1) if executor == "threads" else 1
         return max(by_cache, by_cores)
 
     def synchronize(self) -> None:
-        """Host executors return when all is done."""
+        """Returns at once, since host executors return when all work is done."""

@@ -1,9 +1,10 @@
 """`HostProgram`: many host calls as one launch, which reads the counts between them itself.
 
-    op ── op ── room? ── op ── op ── room? ── op        one foreign call, the interpreter's lock released
-                  └── no: Python makes room, and the program goes on from there
+    call ── call ── capacity? ── call ── call ── capacity? ── call
+                        └── too small: Python grows the arena, and the program goes on from there
 
-A small batch spends more time on emitting and issuing calls than on running them: some 3 us a call, with the lock held.
+A program is one foreign call, during which Python's interpreter lock is released. Emitting and issuing a single call
+takes some 3 us with the lock held, which is more than a small batch needs to run it.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ _OP = np.dtype([(name, np.int64) for name in ("run", "slots", "counts", "number"
 
 
 class CallOp(NamedTuple):
-    """A call.
+    """A call of a program.
 
     Attributes:
-        launch: of the call.
-        units: what it is over.
-        counts: where that is counted instead; the call is left out where it is zero.
+        launch: the launch of the call.
+        units: number of units.
+        counts: int32 array whose first entry is the number of units instead; None if `units` gives it. The call is left
+            out if that number is zero.
     """
 
     launch: HostLaunch
@@ -36,32 +38,41 @@ class CallOp(NamedTuple):
 
 
 class Arena(Protocol):
-    """Something that has room for so many entries, and moves when it makes more."""
+    """Memory for `capacity` entries, which may move when it grows."""
 
     capacity: int
 
     def reserve(self, need: int) -> None:
-        """Make room for `need` entries."""
+        """Raise the capacity to at least `need` entries."""
         ...
 
 
 class RoomOp(NamedTuple):
-    """Behind it an arena must have room for the sum of some counts."""
+    """A check of an arena's capacity, after which the arena holds at least the sum of some counts.
+
+    Attributes:
+        counts: (n,) int32.
+        arena: the arena.
+    """
 
     counts: np.ndarray
     arena: Arena
 
 
 def _address(function: Any) -> int:
-    """Where a foreign function starts."""
+    """The address of a foreign function."""
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 class HostProgram:
-    """A launch of a list of calls, one after another.
+    """A launch that runs a list of calls in order.
+
+    Args:
+        ops: calls, and checks of capacities.
+        buffers: the buffers among the arguments of the calls.
 
     Attributes:
-        over: what each op of the latest run was over; zero for calls that were left out.
+        over: (len(ops),) int32, number of units of each call in the latest run; zero for calls that were left out.
     """
 
     def __init__(self, ops: Sequence[CallOp | RoomOp], buffers: BufferSet):
@@ -73,8 +84,8 @@ class HostProgram:
         self._bound = self._pack()
 
     def _pack(self) -> tuple[int, int, Any]:
-        """The epoch of the buffers, the address of the ops, and what must live with them."""
-        epoch = self._buffers.epoch  # read before the pointers: buffers that move meanwhile are packed again
+        """The epoch of the buffers, the address of the packed ops, and the objects that must live as long as these."""
+        epoch = self._buffers.epoch  # read before the addresses, so that a buffer that moves meanwhile is packed again
         packed = np.zeros(len(self._ops), _OP)
         kept: list[Any] = [packed]
         for row, op in zip(packed, self._ops, strict=True):
@@ -89,7 +100,7 @@ class HostProgram:
         return epoch, packed.ctypes.data, kept
 
     def issue(self, stream: int) -> None:
-        """Run the program to its end; the stream is not used."""
+        """Run the program to its end. The stream is ignored."""
         at, number = 0, len(self._ops)
         while True:
             if self._bound[0] != self._buffers.epoch:
@@ -100,4 +111,4 @@ class HostProgram:
             op = self._ops[at]
             assert isinstance(op, RoomOp)
             op.arena.reserve(int(op.counts.sum(dtype=np.int64)))
-            self._bound = self._pack()  # the epoch stays where the arena of a model has no fields
+            self._bound = self._pack()  # the epoch does not change if the arena of a model has no fields

@@ -1,4 +1,4 @@
-"""Choosing a backend by name, or the fastest that is there."""
+"""Makes a backend by its name, or the fastest that is available."""
 
 from __future__ import annotations
 
@@ -15,11 +15,17 @@ _MAKERS: dict[str, Callable[[], Backend]] = {"cuda": CudaBackend, "host": HostBa
 
 
 def make_backend(name: str) -> Backend | None:
-    """A kernel-list backend, or None for jax, which needs none.
+    """Make a backend.
+
+    Args:
+        name: one of `BACKENDS`, or "auto" for the first of them that is available.
+
+    Returns:
+        The backend; None for "jax", which runs no kernel lists.
 
     Raises:
-        ValueError: unknown name.
-        BackendError: what the backend needs is missing.
+        ValueError: the name is unknown.
+        BackendError: something that the backend needs is missing.
     """
     if name not in ("auto", *BACKENDS):
         hint = did_you_mean(name, BACKENDS)
@@ -37,7 +43,7 @@ def make_backend(name: str) -> Backend | None:
 
 
 def available_backends() -> dict[str, str]:
-    """For each backend an empty string if it can run here, else why it cannot."""
+    """For each backend an empty string if it can run here, or else the reason why it cannot."""
     reasons = {}
     for name in BACKENDS:
         try:

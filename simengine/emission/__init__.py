@@ -1,1 +1,12 @@
-"""From a model and its counts to the kernel list of a step."""
+"""Emission: turning the plan of a step into kernel calls on the memory of a shard.
+
+    store ── the memory of a group: fields, and arenas that grow
+      └── calls ── one kernel as a call, with its arguments and segments
+            └── binding ── one evaluation as calls and waits for counts
+                  ├── whole ── a step as one call on a CPU
+                  └── shard ── the emitter of a shard ◄── step_calls: several steps as one kernel on a GPU
+                        └── steps ── steps of many shards through an executor
+
+`params` holds the model parameters that differ between worlds. `dense` expands fields that are stored by blocks.
+Decisions do not belong here: `simengine.plan` takes them, and the emitters follow the plan.
+"""

@@ -1,4 +1,4 @@
-"""Binding the plan of an evaluation to the memory of a shard: kernels become calls with arguments and segments."""
+"""Binds the plan of an evaluation to the memory of a shard: kernels become calls with arguments and segments."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from simengine.state.fields import COLUMNS_OF, FIELD
 
 
 class BoundLaunch(NamedTuple):
-    """A call.
+    """A call of an evaluation.
 
     Attributes:
-        units: how many worlds it is over, or columns for a scan.
-        counted: what it is over instead, where that is counted.
+        call: the call, for any number of units.
+        units: number of worlds of the shard; number of columns for a scan.
+        counted: the count that gives the number of units instead; None if `units` gives it.
     """
 
     call: SizedCall
@@ -25,11 +26,11 @@ class BoundLaunch(NamedTuple):
 
 
 class BoundAwait(NamedTuple):
-    """Behind it the host knows counts, and arenas have the capacity for what was counted.
+    """A wait for counts. After it the host knows the counts, and the arenas have capacity for what was counted.
 
     Attributes:
         scan: the call that counts.
-        needs: spaces of arenas, and how many entries each must have.
+        needs: pairs of an arena's space and the count of entries that the arena must hold.
     """
 
     scan: SizedCall
@@ -40,12 +41,15 @@ BoundEvaluation = tuple[BoundLaunch | BoundAwait, ...]
 
 
 def bind(evaluation: Evaluation, over_worlds: CallFactory, over_islands: Sequence[CallFactory]) -> BoundEvaluation:
-    """The calls of an evaluation, in program order.
+    """Make the calls of an evaluation, in program order.
 
     Args:
-        evaluation: the plan.
-        over_worlds: makes calls over worlds of the shard.
-        over_islands: make calls over its islands, one for each size class.
+        evaluation: the plan of the evaluation.
+        over_worlds: makes the calls over worlds of the shard.
+        over_islands: make the calls over islands of the shard, one factory for each size class.
+
+    Returns:
+        Calls and waits for counts.
     """
     over_worlds.functions.require(kernel for kernel in evaluation.kernels if not kernel.on_islands)
     bound: list[BoundLaunch | BoundAwait] = []
@@ -63,5 +67,5 @@ def bind(evaluation: Evaluation, over_worlds: CallFactory, over_islands: Sequenc
 
 
 def columns_of(kernel: Kernel) -> int:
-    """How many columns a scan is over."""
+    """The number of columns that a scan adds up."""
     return len(COLUMNS_OF[FIELD[kernel.reads[0]].space])

@@ -1,4 +1,4 @@
-"""From kernels to kernel calls: arguments, segments and launch shape of each kernel for one shard."""
+"""`CallFactory`: makes kernel calls for one shard, each with the kernel's arguments, segments and launch shape."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PROGRESS = ("progress", "progress_host")
 
 
 class EmittedCall(NamedTuple):
-    """One entry of a kernel list: the call, and how many worlds (columns for `scan`) it works on."""
+    """One entry of a kernel list: the call, and the number of units (worlds, islands, columns) that it covers."""
 
     call: KernelCall
     units: int
@@ -43,11 +43,18 @@ class EmittedCall(NamedTuple):
 
 
 class Shard(NamedTuple):
-    """A range of worlds of a group, and the numbers under which the scheduler knows them."""
+    """A range of worlds of a group.
+
+    Attributes:
+        group: number of the group.
+        place: index of the shard within its group.
+        number: index of the shard within the simulation.
+        begin, end: first world, and the world after the last one.
+    """
 
     group: int
-    place: int  # within the group
-    number: int  # within the simulation
+    place: int
+    number: int
     begin: int
     end: int
 
@@ -58,17 +65,18 @@ class Shard(NamedTuple):
 
 
 class CallFactory:
-    """Makes the calls of one shard. Prebuilt once; counts change only the grid.
+    """Makes the calls of one shard. A call is made once; a count changes only its grid.
 
     Args:
-        store, shard: memory, and worlds of it.
+        store: memory of the group.
+        shard: the worlds that the calls work on.
         functions: compiled kernels.
-        tables: the model's header and blobs.
-        segments: ids of the parts of memory.
-        lanes: lanes of a unit.
-        island_class: for kernels whose unit is an island, the class of the islands.
+        tables: header and blobs of the model table.
+        segments: gives the ids of pieces of memory.
+        lanes: lanes of each unit.
+        island_class: size class of the islands; None if the calls work on worlds.
 
-    All but `store` and `island_class` are attributes.
+    All arguments except `store` and `island_class` are attributes.
     """
 
     def __init__(
@@ -90,11 +98,11 @@ class CallFactory:
         self.lanes = lanes
 
     def make(self, planned: Launch, stored: frozenset[str], scalars: Mapping[str, int]) -> SizedCall:
-        """The call of a launch on this shard.
+        """Make the call of a planned launch on this shard.
 
         Args:
-            planned: the kernel, and what it is over.
-            stored: produced fields that must reach memory; the others stay in scratch.
+            planned: the kernel, and the units that it covers.
+            stored: produced fields that must reach memory. The others stay in scratch.
             scalars: values of scalar arguments.
         """
         store, shard = self._store, self.shard
@@ -113,7 +121,7 @@ class CallFactory:
         scratch = word * (places.words + column_words(store.backend, lanes))
         works_in = None
         if works_in_global_memory(kernel, self.lanes, store.backend):
-            # one after another in the same memory
+            # The kernels of a shard that work in global memory share one buffer, so hazards put them in order.
             works_in = store.scratch(shard.place, global_words(places)) if places.words else None
             args, scratch = [*args, works_in], 0
         launch = store.backend.launch(
@@ -141,8 +149,11 @@ class CallFactory:
         return SizedCall(call, store, lanes, scratch, ahead, kernel.unit == "column")
 
     def _tiled(self, kernel: Kernel, touched: tuple[int, ...]) -> tuple[int, ...]:
-        """What a call over all worlds touches tile by tile: a tile is the same worlds in all of them, and takes what is
-        theirs, but for the counts by which a kernel finds its contacts' places."""
+        """The segments that a call over all worlds touches tile by tile.
+
+        A tile is the same range of worlds in every such call, and touches only the data of these worlds. The counts are
+        an exception for a kernel that adds up the counts of all worlds of the shard itself.
+        """
         of_all = self.ids(("counts",) if kernel.apart else (), None)
         return tuple(segment for segment in touched if segment not in of_all) if kernel.unit == "world" else ()
 
@@ -153,12 +164,12 @@ class CallFactory:
         return self.ids((kernel.stored_as(n) for n in kernel.updates if ahead or n not in _PROGRESS), listed)
 
     def _most_dofs(self) -> int:
-        """The most dofs of a unit."""
+        """The largest number of dofs that a unit may have."""
         model = self._store.model
         return model.nv if self._island_class is None else class_bounds(model)[self._island_class]
 
     def _read(self, kernel: Kernel, listed: Listed | None, ahead: bool) -> tuple[str, ...]:
-        """Fields that a call reads."""
+        """Names of the fields that a call reads."""
         progress = ("progress",) if ahead and kernel.unit != "column" and not kernel.apart else ()
         own = kernel.parameters if self._store.model.finds_pairs else ()
         lists = ("slice_record", "pair_totals") if kernel.unit == "slice" else self._lists(listed)
@@ -173,12 +184,13 @@ class CallFactory:
         return [values[name] for name in kernel.scalars]
 
     def _lists(self, listed: Listed | None) -> tuple[str, ...]:
-        """Fields that say which units a call works on."""
+        """Fields that list the units of a call."""
         if self._island_class is not None:
             return ("island_totals",)
         return ("lists", "totals") if listed else ()
 
     def _prefix(self, listed: Listed | None) -> list[Any]:
+        """Tables, list of units, total, and range of a kernel over worlds or islands."""
         shard = self.shard
         head: list[Any] = [*self.tables]
         if self._island_class is not None:
@@ -199,7 +211,7 @@ class CallFactory:
         ]
 
     def _slices(self) -> list[Any]:
-        """Tables and range of a kernel whose unit is a slice: all slices of the shard."""
+        """Tables and range of a kernel over all slices of the shard."""
         buffer, start = self.argument("pair_totals")
         number = (buffer, start + 4 * PAIR_COLUMNS.index("slices"))
         return [*self.tables, self.argument("slice_record"), number, 0, 0]
@@ -214,7 +226,7 @@ class CallFactory:
         return [*arguments, *(self.argument(name) if own else None for name in kernel.parameters)]
 
     def argument(self, name: str) -> Any:
-        """Where the shard's part of a field is."""
+        """The kernel argument of a field: a buffer, or a buffer and the offset of the shard's part in it [bytes]."""
         space, shard = FIELD[name].space, self.shard
         if space == "contact":
             return self._store.contacts[shard.place].buffers[name]
@@ -239,7 +251,7 @@ class CallFactory:
         ]
 
     def ids(self, names: Iterable[str], listed: Listed | None) -> tuple[int, ...]:
-        """The segments of fields, or of what listed worlds have of them."""
+        """Ids of the segments of fields, or of the parts of these fields that belong to listed worlds."""
         ids = []
         for name in names:
             partition = None
@@ -249,7 +261,7 @@ class CallFactory:
         return tuple(ids)
 
     def _cost(self, kernel: Kernel, kept: Sequence[str], scratch: int) -> Cost:
-        """A hint: operations and bytes for all worlds of the shard, with one entry of each arena a world."""
+        """A hint: operations and bytes for all worlds of the shard, as if each world had one entry in each arena."""
         sizes, worlds = self._store.model.sizes, self.shard.size
         flops = sum(stage.flops for stage in kernel.stages) * sizes["nv"] * worlds
         touched = [FIELD[kernel.stored_as(name)] for name in (*kernel.reads, *kept, *kernel.updates)]
@@ -258,7 +270,7 @@ class CallFactory:
 
 
 class SizedCall:
-    """A prebuilt call, and its copies for other numbers of worlds; that of a scan is the same for all."""
+    """A call, and its copies for other numbers of units. A scan has one call, since its number of columns is fixed."""
 
     __slots__ = ("_by_units", "_lanes", "_packed", "_scan", "_scratch", "_store", "call")
 
@@ -272,7 +284,7 @@ class SizedCall:
         self._by_units: dict[int, KernelCall] = {}
 
     def sized(self, units: int) -> KernelCall:
-        """The call over `units` worlds."""
+        """The call over `units` worlds or islands."""
         if self._scan:
             return self.call
         call = self._by_units.get(units)

@@ -1,4 +1,4 @@
-"""Dense forms of what is stored by blocks, for those who read it."""
+"""Expands matrices and constraint rows that are stored by blocks into MuJoCo's dense layout, for users to read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STORED_BY_BLOCKS = {"qM": "qM_blocks", "qLD": "qLD_blocks"}
 
 
 def dense_matrices(model: ModelTable, blocks: Any, backend: Backend) -> Any:
-    """(n, nv, nv) block-diagonal matrices of (n, nM) blocks; zero between blocks."""
+    """Expand blocks (n, nM) into block-diagonal matrices (n, nv, nv)."""
     width = np.diff(model.block_dofadr)
     first = np.repeat(model.block_dofadr[:-1], width**2)
     within = np.arange(model.nM) - np.repeat(model.block_adr[:-1], width**2)
@@ -25,7 +25,16 @@ def dense_matrices(model: ModelTable, blocks: Any, backend: Backend) -> Any:
 
 
 def dense_rows(model: ModelTable, rows: np.ndarray, blocks: np.ndarray) -> np.ndarray:
-    """(nefc, nv) Jacobian of rows (nefc, nJ) over the dofs of the two blocks (nefc, 2) that each touches."""
+    """Expand constraint rows into a dense Jacobian.
+
+    Args:
+        model: gives the dofs of each block.
+        rows: (nefc, nJ), each row over the dofs of its two blocks.
+        blocks: (nefc, 2), the two blocks of each row; the second is -1 if there is only one.
+
+    Returns:
+        The Jacobian, (nefc, nv).
+    """
     dense = np.zeros((len(rows), model.nv), rows.dtype)
     start, width = model.block_dofadr[:-1], np.diff(model.block_dofadr)
     for row, compact, (first, second) in zip(dense, rows, blocks, strict=True):

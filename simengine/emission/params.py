@@ -1,4 +1,4 @@
-"""`GroupParameters`: the model's real numbers once per world, where worlds differ in parameters."""
+"""`GroupParameters`: a copy of the model table's real numbers for each world, if worlds differ in parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from simengine.model.blob import pack_models
 from simengine.model.model_table import ModelTable
 from simengine.model.params import WorldParameters, together
 
-_ALIGN = 4  # words, so that every world's numbers start alike
+_ALIGN = 4  # words, so that the numbers of every world have the same alignment
 
 
 class GroupParameters:
@@ -33,7 +33,11 @@ class GroupParameters:
         self.damped = False
 
     def values(self, name: str) -> Any:
-        """A parameter of every world, (num_worlds, ...) float64; raises ValueError for what is none."""
+        """A parameter of every world, (num_worlds, ...) float64.
+
+        Raises:
+            ValueError: `name` is not a parameter.
+        """
         if name not in self._given:
             default = self._meaning.default(name)
             array = self._backend.zeros((self._num_worlds, *default.shape), "float64")
@@ -42,11 +46,16 @@ class GroupParameters:
         return self._given[name]
 
     def given(self, name: str) -> Any:
-        """A parameter of every world, (num_worlds, ...) float64; None if it was not set."""
+        """A parameter of every world, (num_worlds, ...) float64, or None if it was not set."""
         return None if self.table is None else self._given.get(name)
 
     def set(self, worlds: np.ndarray | None, fields: dict[str, Any]) -> None:
-        """Set parameters of all worlds or those with the given numbers, and what follows from them."""
+        """Set parameters, and the fields of the model table that follow from them.
+
+        Args:
+            worlds: indices of the worlds; None for all worlds.
+            fields: values under the names of the parameters, (len(worlds), ...) or what broadcasts to that.
+        """
         chosen = slice(None) if worlds is None else worlds
         if self.table is None:
             stride = -(-len(self._reals) // _ALIGN) * _ALIGN
@@ -62,6 +71,6 @@ class GroupParameters:
             self.table[chosen, first : first + number] = entries
 
     def nbytes(self) -> int:
-        """Bytes of the parameters and of what follows from them."""
+        """Bytes of the parameters and of the table that follows from them."""
         held = (*self._given.values(), *(() if self.table is None else (self.table,)))
         return sum(int(array.nbytes) for array in held)

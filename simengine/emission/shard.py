@@ -1,22 +1,24 @@
-"""The emission generator of one shard: a step as a list of kernel calls that depends on the contacts found.
+"""`ShardEmitter`: emits the steps of one shard as kernel calls.
 
     position ── scan ─────────── counts ──┬── narrowphase of each pair type that occurs ──┐
         └────── smooth ───────────────────┴───────────────────────────────────────────────┴── finish, per size class
                                                                                            └── advance, without rows
 
-One evaluation of the dynamics emits `position`, `scan` and `smooth`, awaits the counts, then emits exactly the work
-that exists. Where actuators pull at contacts, `smooth` follows the narrowphase. RK4 repeats it four times. Where
-integration is not fused into `finish` and `advance`, a kernel of the integrator alone follows for all worlds.
+There are three ways of emission.
 
-Few worlds take less time than the wait, and are stepped *ahead* of the counts: all that a step may need is issued at
-once, as one fixed list, with one `finish` for the worlds of all bounded classes. Calls for which there is no work end
-at once. Where arenas turn out to lack room for what was counted, everything after the count does nothing, so that the
-host finds the shard as it was, makes room, and has the remaining evaluations emitted by their counts.
+*Counted.* An evaluation emits `position`, `scan` and `smooth`, waits for the counts, and then emits exactly the calls
+that have work. RK4 has four evaluations in a step. If a model has adhesion actuators, `smooth` needs the contacts and
+follows the narrowphase. If the integrator is not fused into `finish` and `advance`, a kernel of its own follows.
 
-A step may also be one call, *whole*. On the host it is a program: what is emitted by the counts runs without Python in
-between. On the GPU it is a kernel in which a block makes all steps of its world or worlds, where these are few and the
-model simple (`simengine.kernels.step_kernel`); other worlds are stepped ahead then. Fields that must be valid
-afterwards come from kernels of their own: the last step is one ahead, if there are any.
+*Ahead of counts.* All calls that a step may need are issued at once, as a fixed list. A call without work ends early.
+In a shard of few worlds, one `finish` serves all bounded size classes. If an arena is too small for what was counted,
+the calls after the count do not change the state. The host then grows the arena and emits the remaining evaluations by
+counts.
+
+*Whole.* A step is one call. On a CPU it is a program that makes the calls of the counted way without Python. On a GPU
+it is a kernel in which a block makes all steps of its worlds, if the model is simple and the worlds are few
+(`simengine.kernels.step_kernel`). Other worlds are stepped ahead of counts. The kernel stores no derived fields, so if
+some are wanted, the last step is made ahead of counts.
 """
 
 from __future__ import annotations
@@ -43,9 +45,16 @@ _COLUMN_OF_BAD = COLUMNS.index("bad")
 class ShardEmitter:
     """Emits the steps of one shard, as the plan of its group says.
 
-    Attributes:
+    Args:
+        store: memory of the group.
+        shard: the worlds to step.
         factory: makes calls over worlds of the shard.
-        bad_worlds: frozen worlds at the latest count.
+        island_factories: make calls over islands of the shard, one for each size class.
+
+    Attributes:
+        factory: as given.
+        shard: as given.
+        bad_worlds: number of worlds that were stopped, at the latest count.
     """
 
     def __init__(
@@ -83,13 +92,17 @@ class ShardEmitter:
 
     @property
     def stages(self) -> int:
-        """Evaluations of a step."""
+        """Number of evaluations in a step."""
         return self._plan.evaluations
 
     def steps(self, n: int, keep: frozenset[str], done: int = 0) -> Iterator[Item]:
-        """Emit `n` steps but for the `done` evaluations; after the last one the fields of `keep` are valid in memory.
+        """Emit steps by counts.
 
-        What is sensed belongs to the first evaluation of the last step, all else to its last evaluation.
+        Args:
+            n: number of steps.
+            keep: derived fields that must be valid after the last step. Sensor values come from the first evaluation of
+                that step, other fields from its last evaluation.
+            done: number of evaluations that have been made already and are left out.
         """
         integrator = self._store.model.opt_integrator
         for number in range(done, n * self.stages):
@@ -101,17 +114,17 @@ class ShardEmitter:
 
     @property
     def can_go_ahead(self) -> bool:
-        """Whether steps may be issued before their counts are known: islands are counted a second time."""
+        """Whether steps may be issued ahead of counts. Models with islands cannot, since islands are counted too."""
         return self._plan.can_go_ahead
 
     def ahead(self, keep: frozenset[str], rounds: int = 1, controlled: bool = False, whole: bool = False) -> FixedList:
-        """The calls of steps, issued before their counts are known; `arrive` tells how far such steps have come.
+        """The calls of steps that are issued ahead of counts. `arrive` says how many evaluations were made.
 
         Args:
-            keep: what is valid in memory after the last.
+            keep: derived fields that must be valid after the last step.
             rounds: number of steps.
-            controlled: each has its own controls, those of the store that are ahead.
-            whole: by a kernel of whole steps, if the shard has one.
+            controlled: whether each step reads its own controls, from `GroupStore.controls_ahead`.
+            whole: whether to use the kernel of whole steps, if the shard has one.
         """
         key = (keep, rounds, controlled, whole)
         if key not in self._lists:
@@ -124,7 +137,7 @@ class ShardEmitter:
         return fixed
 
     def _steps_whole(self, keep: frozenset[str], rounds: int, controlled: bool) -> list[Sequence[KernelCall]]:
-        """Calls of as many steps as one kernel can make, and of the last one where something is to be kept."""
+        """Calls of steps by one kernel. If fields must be valid afterwards, a list of kernels makes the last step."""
         assert self._step_calls is not None
         number = rounds - bool(keep)
         steps: list[Sequence[KernelCall]] = [self._step_calls.make(number, controlled)] if number else []
@@ -134,7 +147,7 @@ class ShardEmitter:
         return steps
 
     def _steps_ahead(self, keep: frozenset[str], rounds: int, controlled: bool) -> list[Sequence[KernelCall]]:
-        """Calls of each step."""
+        """The calls of each step."""
         last = self._step_ahead(keep)
         steps: list[Sequence[KernelCall]] = [*[self._step_ahead(frozenset()) if keep else last] * (rounds - 1), last]
         if not controlled:
@@ -150,14 +163,18 @@ class ShardEmitter:
         return calls
 
     def _controlled(self, calls: Sequence[KernelCall], number: int, rounds: int) -> list[KernelCall]:
-        """Calls that read the controls of a step from those that are ahead."""
+        """The calls of step `number`, which read that step's controls from `GroupStore.controls_ahead`."""
         ctrl = self._store.buffer("ctrl")
         ahead = (self._store.controls_ahead(rounds)[1], number * ctrl.nbytes)
         launches = (cast("CudaLaunch | HostLaunch", call.launch).with_argument(ctrl, ahead) for call in calls)
         return [replace(call, launch=launch) for call, launch in zip(calls, launches, strict=True)]
 
     def whole(self, keep: frozenset[str]) -> KernelCall:
-        """A step as one call, on the host; `arrive_whole` takes notice of what it found."""
+        """A whole step as one call on a CPU. `arrive_whole` must follow its run.
+
+        Args:
+            keep: derived fields that must be valid after the step.
+        """
         if keep not in self._whole_steps:
             integrator = self._store.model.opt_integrator
             wanted = (self._plan.wanted_of(keep, stage) for stage in range(self.stages))
@@ -167,14 +184,21 @@ class ShardEmitter:
         return self._latest_whole.call
 
     def arrive_whole(self) -> None:
-        """After whole steps: note the worlds that are frozen."""
+        """Update `bad_worlds` after whole steps have run."""
         self.bad_worlds = int(self._totals[_COLUMN_OF_BAD])
 
     def arrive(self, n: int, keep: frozenset[str], whole: bool = False) -> int:
-        """After n steps ahead of their counts: how many evaluations are done, since this was last asked.
+        """Find out, after steps ahead of counts have run, how many evaluations they made.
 
-        Where that is not all of them, arenas have room for those that come next, and the shard may go on. Whole steps
-        need no room in arenas.
+        If some are missing, this grows the arenas for the next evaluation, so that the shard can go on. Steps by a
+        kernel of whole steps never miss any, since they use no arenas.
+
+        Args:
+            n: number of steps that were issued since the last call.
+            keep, whole: as given to `ahead`.
+
+        Returns:
+            The number of evaluations made since the last call.
         """
         passed, full = self._note_passed()
         if whole and self._step_calls:
@@ -188,15 +212,15 @@ class ShardEmitter:
         return passed
 
     def _note_passed(self) -> tuple[int, bool]:
-        """Evaluations that had room since this was last called, and whether the latest had none."""
+        """The number of evaluations that fitted the arenas since the last call, and whether the latest did not fit."""
         contacts_full, rows_full, contacts, rows = self._progress.tolist()
         before, self._passed = self._passed, (contacts, rows)
-        # numbers on the device start again after 2^32
+        # the counters on the device wrap around at 2^32
         passed = min((contacts - before[0]) % 2**32, (rows - before[1]) % 2**32)
         return passed, bool(contacts_full or rows_full)
 
     def forward(self) -> Iterator[Item]:
-        """Emit one evaluation that stores every field and integrates nothing."""
+        """Emit one evaluation that stores every field and does not integrate: MuJoCo's `mj_forward`."""
         self._begin_log([])
         yield from self._evaluate(self._evaluation("", 0, ALL_FIELDS))
 

@@ -1,4 +1,4 @@
-"""Whole steps of a shard's worlds as one call of the GPU; see `simengine.kernels.step_kernel`."""
+"""`StepCalls`: whole steps of a shard as one kernel call on a GPU; see `simengine.kernels.step_kernel`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,13 @@ from simengine_scheduler.launch import Buffer
 
 
 class StepCalls:
-    """Makes the calls of whole steps of one shard."""
+    """Makes the calls for whole steps of one shard.
+
+    Args:
+        store: memory of the group.
+        factory: makes the other calls of the shard.
+        kernel: the kernel that makes whole steps of the model.
+    """
 
     def __init__(self, store: GroupStore, factory: CallFactory, kernel: StepKernel):
         self._store = store
@@ -29,7 +35,12 @@ class StepCalls:
         factory.functions.require((kernel,))
 
     def make(self, steps: int, controlled: bool) -> tuple[KernelCall, ...]:
-        """So many steps, and the sums of the last counts; `controlled` ones have the controls that are put ahead."""
+        """Make the call for several steps, and the scan that adds up the counts of the last one.
+
+        Args:
+            steps: number of steps.
+            controlled: whether each step reads its own controls, from `GroupStore.controls_ahead`.
+        """
         factory, kernel, shard = self._factory, self._kernel, self._factory.shard
         far = self._far_memory()
         launch = self._store.backend.launch_steps(
@@ -72,7 +83,7 @@ class StepCalls:
         ]
 
     def _cost(self, steps: int) -> Cost:
-        """A hint, as for the kernels of a list."""
+        """A hint: operations and bytes of the steps."""
         kernel, model = self._kernel, self._store.model
         worlds, stages, word = self._factory.shard.size, self._store.plan.evaluations, self._store.plan.word
         touched = (*kernel.reads, *kernel.stored, *kernel.state)

@@ -1,4 +1,4 @@
-"""Steps of many shards through one executor: counted, ahead of their counts, or whole (`simengine.emission.shard`)."""
+"""Runs steps of many shards through one executor: counted, ahead of counts, or whole (`simengine.emission.shard`)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from simengine.plan.issue import Issue
 from simengine_scheduler import Executor, Trace
 from simengine_scheduler.executors import AutoExecutor, run_repeatedly
 
-_MOST_CALLS = 2048  # issued together: a graph of more takes long to build
+_MOST_CALLS = 2048  # calls issued together; a larger CUDA graph takes long to build
 
 
 @dataclass(frozen=True)
 class Controls:
-    """Controls of a group for each of several steps.
+    """Controls of a group that differ from step to step.
 
     Attributes:
-        group: its number.
-        put: puts the controls of so many steps, from one of them on, where calls issued together read them.
-        set: sets the group's controls to those of a step.
-        first: which of the steps that they are for counts as step 0.
+        group: number of the group.
+        put: `put(step, rounds)` copies the controls of `rounds` steps, from `step` on, to where calls that are issued
+            together read them.
+        set: `set(step)` sets the group's `ctrl` to the controls of `step`.
+        first: index, among the steps that have controls, of the one that `at` and `ahead` call step 0.
     """
 
     group: int
@@ -30,11 +31,11 @@ class Controls:
     first: int = 0
 
     def at(self, step: int) -> None:
-        """Set the group's controls to those of a step."""
+        """Set the group's `ctrl` to the controls of a step."""
         self.set(self.first + step)
 
     def ahead(self, step: int, rounds: int) -> None:
-        """Put the controls of so many steps where calls issued together read them."""
+        """Copy the controls of `rounds` steps, from `step` on, to where calls that are issued together read them."""
         self.put(self.first + step, rounds)
 
 
@@ -50,17 +51,17 @@ def advance(
 
     Args:
         executor: runs the calls.
-        emitters: of the shards.
-        issue: how calls are issued; shards whose steps cannot go ahead of their counts are issued by them.
-        n: number of steps.
+        emitters: one for each shard.
+        issue: how calls are issued. Shards that cannot go ahead of counts wait for their counts.
+        n: number of steps, at least one.
         keep: derived fields that must be valid afterwards.
-        controls: of the groups that have others in each step.
+        controls: of the groups whose controls differ from step to step.
 
     Returns:
-        the trace of the executor's last run, which is of all steps where nothing has to happen between them.
+        The trace of the executor's last run. One run makes all steps if nothing has to happen between them.
     """
     trace, done = None, 0
-    while done < n and isinstance(executor, AutoExecutor) and executor.undecided:  # whose trials are steps
+    while done < n and isinstance(executor, AutoExecutor) and executor.undecided:  # each of its trials is one step
         last = done == n - 1
         trace = _advance(executor, emitters, issue, 1, keep if last else frozenset(), _from(controls, done))
         done += 1
@@ -70,7 +71,7 @@ def advance(
 
 
 def _from(controls: Sequence[Controls], first: int) -> Sequence[Controls]:
-    """Controls of the steps from `first` on."""
+    """The same controls, with step `first` as step 0."""
     return [replace(own, first=own.first + first) for own in controls]
 
 
@@ -82,7 +83,7 @@ def _advance(
     keep: frozenset[str],
     controls: Sequence[Controls],
 ) -> Trace:
-    """Run steps, all in the same way."""
+    """Run steps that are all issued in the same way."""
     if issue is Issue.PROGRAM:
         return _advance_whole(executor, emitters, n, keep, controls)
     whole, ahead = issue is Issue.STEP_KERNEL, issue.is_ahead
@@ -96,7 +97,7 @@ def _advance(
     late = [emitter for emitter in emitters if not (ahead and emitter.can_go_ahead)]
     kept = frozenset[str]()
     lists = [emitter.ahead(kept, whole=whole) for emitter in early]
-    alike = 0 if late or controls else n - bool(keep)  # steps with nothing to do between them
+    alike = 0 if late or controls else n - bool(keep)  # steps that repeat the same lists, with no work between them
     if alike:
         trace = run_repeatedly(executor, lists, alike)
     for step in range(alike, n):
@@ -110,14 +111,17 @@ def _advance(
 
 
 def _together(executor: Executor, emitters: Sequence[ShardEmitter], whole: bool) -> int:
-    """How many steps to issue together: as many as the executor does well with, if that is not too many calls."""
+    """How many steps to issue together: as many as the executor asks for, within a limit on calls."""
     rounds: int = getattr(executor, "rounds", 1)
     calls = sum(len(emitter.ahead(frozenset(), whole=whole)) for emitter in emitters) if rounds > 1 else 0
     return max(1, min(rounds, _MOST_CALLS // max(1, calls)))
 
 
 def _parts(n: int, most: int) -> Iterator[int]:
-    """Numbers that add up to n, few different ones: `most`, and for what is left powers of two, the largest first."""
+    """Split n steps into parts of `most` steps, and the rest into powers of two, the largest first.
+
+    There are few different parts, so that the executor builds few graphs.
+    """
     while n >= most:
         yield most
         n -= most
@@ -136,7 +140,7 @@ def _advance_together(
     most: int,
     whole: bool,
 ) -> Trace:
-    """Run steps ahead of their counts, up to `most` as one list, in which shards do not wait for each other's steps."""
+    """Run steps ahead of counts, up to `most` as one list. Shards do not wait for one another within a list."""
     controlled, done, trace = {own.group for own in controls}, 0, None
     for part in _parts(n, most):
         kept = keep if done + part == n else frozenset[str]()
@@ -154,7 +158,7 @@ def _advance_together(
 def _advance_whole(
     executor: Executor, emitters: Sequence[ShardEmitter], n: int, keep: frozenset[str], controls: Sequence[Controls]
 ) -> Trace:
-    """Run steps of shards, each step of each as one call."""
+    """Run whole steps: each step of each shard is one call."""
     steps = [frozenset[str]()] * (n - 1) + [keep]
     trace = None
     for number, kept in enumerate(steps if controls else ()):
@@ -175,7 +179,11 @@ def _catch_up(
     controls: Sequence[Controls],
     whole: bool,
 ) -> Trace | None:
-    """Let shards that were stepped ahead of their counts take the steps for which their arenas had no room."""
+    """Issue by counts the steps that shards could not make ahead of counts, since their arenas were too small.
+
+    Returns:
+        The trace of the last run, or None if no shard is behind.
+    """
     executor.synchronize()
     done = [(emitter, emitter.arrive(n, keep, whole)) for emitter in early]
     behind = [(emitter, count) for emitter, count in done if count < n * emitter.stages]

@@ -1,7 +1,7 @@
 """`GroupStore`: the memory of one group of worlds, and the arenas of its shards.
 
-World fields are allocated when a call first needs them. Arenas of contacts and rows grow between counting and filling;
-an old arena is kept until the work that may still use it is known to be done.
+World fields are allocated when a call first needs them. Arenas grow between counting and filling. The arrays of a
+smaller arena stay allocated until all work that may use them is done.
 """
 
 from __future__ import annotations
@@ -29,14 +29,17 @@ from simengine.state.fields import (
 from simengine_scheduler.launch import Buffer, BufferSet, Number
 
 HOST_FIELDS = ("totals_host", "island_totals_host", "pair_totals_host", "progress_host")
-"""Fields that the host reads while kernels run."""
+"""Fields in host-visible memory, which the host may read while kernels run."""
 
 
 class Arena:
-    """The contact or row fields of one shard, all of one capacity.
+    """The fields of one shard in one space, such as contacts or rows. All have the same capacity.
 
     Attributes:
-        room: the capacity as an argument of kernels.
+        capacity: number of entries.
+        room: the capacity, as an argument of kernels.
+        arrays: the array of each field, (capacity, ...).
+        buffers: the buffer of each field.
     """
 
     def __init__(self, store: GroupStore, space: str, shard: int):
@@ -53,7 +56,7 @@ class Arena:
         self._grow(first_entries(store.model, space, worlds, store.plan.issue.is_ahead))
 
     def reserve(self, need: int) -> None:
-        """Make room for `need` entries; what the arena held is lost if it moves."""
+        """Raise the capacity to at least `need` entries. The contents are lost if the arena grows."""
         if need > self.capacity:
             twice = 2 * self.capacity
             with self._store.growing:
@@ -77,13 +80,14 @@ class Arena:
 
 
 class GroupStore:
-    """Buffers of one group.
+    """The memory of one group.
 
     Attributes:
+        name: name of the group, for messages.
+        plan: the plan of the group's steps.
         bounds: first world of each shard, and the number of worlds at the end.
-        plan: what the group's steps need.
         retired: arrays that calls already issued may still use.
-        growing: held while an arena moves: threads that run whole steps make room for themselves.
+        growing: lock that is held while an arena grows, since threads that run whole steps grow arenas themselves.
     """
 
     def __init__(self, name: str, plan: StepPlan):
@@ -119,7 +123,16 @@ class GroupStore:
             self.pairs = {space: [Arena(self, space, shard) for shard in shards] for space in PAIR_ARENAS}
 
     def allocate(self, shape: tuple[int, ...], field: Field, what: str) -> Any:
-        """A zeroed array of a field's type. Raises BackendError naming the model, the need and what for."""
+        """Allocate a zeroed array of a field's type.
+
+        Args:
+            shape: shape of the array.
+            field: the field that it stores.
+            what: what the array is for, as the error says it.
+
+        Raises:
+            BackendError: there is too little memory.
+        """
         dtype = "int32" if field.kind == "int" else self.dtype
         try:
             return self.backend.zeros(shape, dtype)
@@ -130,7 +143,7 @@ class GroupStore:
             ) from error
 
     def controls_ahead(self, rounds: int) -> tuple[Any, Buffer]:
-        """Controls of so many steps that are issued together, (rounds, num_worlds, nu), and their buffer."""
+        """The controls of `rounds` steps that are issued together, (rounds, num_worlds, nu), and their buffer."""
         held = self._controls_ahead
         if held is None or len(held) < rounds:
             shape = (rounds, *self._shape(FIELD["ctrl"]))
@@ -143,7 +156,7 @@ class GroupStore:
         return self._controls_ahead, self._buffers["ctrl_ahead"]
 
     def array(self, name: str) -> Any:
-        """The array of a world, column or shard field, (num_worlds, ...) for world fields; allocated at first use."""
+        """The array of a world, column or shard field, allocated at first use; (num_worlds, ...) for world fields."""
         if name not in self._arrays:
             if name in HOST_FIELDS:
                 self._arrays[name] = getattr(self, name)
@@ -152,12 +165,12 @@ class GroupStore:
         return self._arrays[name]
 
     def upload(self, name: str, values: np.ndarray) -> Buffer:
-        """A buffer of the model's table with these values."""
+        """Make a buffer of the model table with these values."""
         array = self._tables[name] = self.backend.upload(values)
         return self.buffers.add(name, self.backend.pointer(array), array.nbytes)
 
     def scratch(self, shard: int, words: int) -> Buffer:
-        """Memory of so many words or more for each world of a shard, for kernels to work in."""
+        """A buffer in global memory with at least `words` words of scratch for each world of a shard."""
         worlds = self.bounds[shard + 1] - self.bounds[shard]
         held = self._scratch.get(shard)
         if held is None or len(held) < worlds * words:
@@ -171,12 +184,12 @@ class GroupStore:
         return self._buffers[f"scratch.{shard}"]
 
     def arena(self, space: str, shard: int) -> Arena:
-        """The arena of a shard for contacts, rows, or parts of islands or pairs."""
+        """The arena of a shard in a space: contacts, rows, or the spaces of islands and pairs."""
         arenas = {"contact": self.contacts, "row": self.rows}.get(space) or self.islands.get(space) or self.pairs[space]
         return arenas[shard]
 
     def host_counts(self, table: str) -> np.ndarray:
-        """The counts of the shards that kernels write for the host, (shards, columns)."""
+        """The counts that kernels write for the host, (shards, columns) int32."""
         counts: np.ndarray = getattr(self, table)
         return counts
 
@@ -198,7 +211,7 @@ class GroupStore:
         return self._buffers[name]
 
     def nbytes(self) -> int:
-        """Bytes held by the model's table, fields and arenas, but for the words that kernels write for the host."""
+        """Bytes of the model table, the fields, the arenas and the scratch, without host-visible memory."""
         others = [arena for arenas in (*self.islands.values(), *self.pairs.values()) for arena in arenas]
         arenas = [a for arena in (*self.contacts, *self.rows, *others) for a in arena.arrays.values()]
         fields = (array for name, array in self._arrays.items() if name not in HOST_FIELDS)

@@ -1,4 +1,4 @@
-"""A step of a shard as one call of the host, whose counts are read without Python; see `BoundEvaluation`."""
+"""`whole_step`: a step of a shard as one compiled call on a CPU, which reads the counts without Python."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ NAME = "step"
 
 
 class WholeStep(NamedTuple):
-    """The call of a step, and how to tell what it did.
+    """The call of a whole step, and the record of its latest run.
 
     Attributes:
-        call: runs the plans of all evaluations.
-        program: its launch.
-        works: calls of the program by their places in it.
+        call: runs all evaluations of the step.
+        program: the launch of `call`.
+        works: the calls of the program, each with its index in the program.
     """
 
     call: KernelCall
@@ -32,13 +32,19 @@ class WholeStep(NamedTuple):
     works: tuple[tuple[int, BoundLaunch], ...]
 
     def log(self) -> list[EmittedCall]:
-        """The calls that the latest run made."""
+        """The calls that the latest run made, in program order."""
         over = self.program.over.tolist()
         return [EmittedCall(work.call.sized(over[at]), over[at]) for at, work in self.works if over[at]]
 
 
 def whole_step(store: GroupStore, shard: Shard, plans: Sequence[BoundEvaluation]) -> WholeStep:
-    """The plans of a step's evaluations on a shard as one call."""
+    """Make one call of all evaluations of a step.
+
+    Args:
+        store: memory of the group.
+        shard: the worlds of the call.
+        plans: the evaluations of the step, in order.
+    """
     ops: list[CallOp | RoomOp] = []
     works: list[tuple[int, BoundLaunch]] = []
     for item in (item for plan in plans for item in plan):

@@ -5,6 +5,7 @@
     forms ── catalogue, islands, pairs: kernels there are ──┤
                                                             └── selection ── evaluation: launches, counts and waits
 
-`StepPlan` is a value: `text` prints it, tests look at it, and `simengine.emission` only follows it. `capacity`,
-`scratch` and `memory` say how much memory it takes.
+`StepPlan` is a value: `text` prints it, tests look at it, and `simengine.emission` only follows it. `step_kernels`
+finds the kernel of whole steps. `capacity`, `scratch` and `memory` say how much memory a plan takes. `every_kernel` and
+`check_cuda` list and compile all kernels for the tests. No memory is allocated and nothing is launched here.
 """

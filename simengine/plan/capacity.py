@@ -1,4 +1,4 @@
-"""Capacity of arenas: which fields they have, for how many entries at first, and how many they can ever need."""
+"""Capacity of arenas: which fields they have, how many entries they start with, and how many they may need at most."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from simengine.plan.islands import island_solution
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.state.fields import FIELDS, PAIR_SPARE, PAIRS_A_SLICE, Field
 
-_FIRST_CAPACITY = 64  # entries of an arena when it is made
-_AHEAD_CAPACITY = 2**17  # and at most where steps are issued ahead of their counts, but at least so many a world:
-_AHEAD_A_WORLD = 16
+_FIRST_CAPACITY = 64  # entries that an arena starts with, at least
+# Where steps are issued ahead of counts, an arena starts with all entries that its worlds may need, up to the larger of
+# these two limits.
+_AHEAD_CAPACITY = 2**17  # entries of the arena
+_AHEAD_A_WORLD = 16  # entries for each world
 
 
 def arena_fields(model: ModelTable, space: str) -> tuple[Field, ...]:
-    """The fields of an arena that kernels of a model use; solvers have large working fields of their own."""
+    """The fields of an arena that kernels of a model use. Other solvers' large working fields are left out."""
     kernels = catalogue.step_kernels(model.opt_integrator, model.solver)
     if model.has_islands:
         kept = [kernel for kernel in kernels if catalogue.CONSTRAINT not in kernel.stages]
@@ -28,7 +30,7 @@ def arena_fields(model: ModelTable, space: str) -> tuple[Field, ...]:
 
 
 def most_entries(model: ModelTable, space: str, worlds: int) -> int | None:
-    """The most entries that an arena of so many worlds can need; None for those of islands, which is not known."""
+    """The largest number of entries that an arena of `worlds` worlds may need; None if unknown, as for islands."""
     most = {
         "contact": model.ncon_max,
         "row": model.nefc_max,
@@ -40,9 +42,10 @@ def most_entries(model: ModelTable, space: str, worlds: int) -> int | None:
 
 
 def first_entries(model: ModelTable, space: str, worlds: int, ahead: bool) -> int:
-    """The capacity of an arena of so many worlds at first: where it costs little, for all there can be.
+    """The number of entries that an arena of `worlds` worlds starts with.
 
-    Steps that are issued ahead of their counts are slow where an arena is too small.
+    Arenas for steps ahead of counts start large, since such steps have to be repeated by counts if an arena is too
+    small.
     """
     if not ahead or space not in ("contact", "row") or model.has_islands:
         return _FIRST_CAPACITY

@@ -1,4 +1,4 @@
-"""The kernels of the engine: every stage alone, and the fused ones of which a step consists."""
+"""All kernels over worlds: one for each stage, and the fused kernels that steps launch."""
 
 from __future__ import annotations
 
@@ -120,11 +120,11 @@ _FUSED_INTEGRATORS = ("euler", "rk4")
 _COUNTS = frozenset({"cand_adr", "ncon", "nefc", "counts"})
 _ROWS = frozenset(f.name for f in FIELDS if f.space == "row")
 _CONTACTS = frozenset(f.name for f in FIELDS if f.space == "contact")
-_ROWS_READ_ONCE = frozenset({"efc_J"})  # PGS works on efc_Y; scratch with only one of the two holds more rows
+_ROWS_READ_ONCE = frozenset({"efc_J"})  # PGS works on efc_Y; without efc_J the scratch holds more rows
 
 
 def single(stage: Stage) -> Kernel:
-    """The kernel of one stage alone; it stores every field it writes in global memory."""
+    """The kernel of one stage alone, which stores every field that it writes."""
     unit = "column" if stage in (SCAN, SCAN_ISLANDS) else "world"
     return Kernel(f"only_{stage.name}", (stage,), unit=unit)
 
@@ -143,7 +143,7 @@ POSITION_GENERAL = Kernel(
     preload=frozenset({"qpos"}),
     resident=2,
 )
-# Position in two kernels, so that the smooth forces need not wait for the count of contacts.
+# `position` as two kernels, so that `smooth` does not wait for the contacts to be counted.
 PLACE = Kernel("place", POSITION.stages[:-1], direct=frozenset(), preload=frozenset({"qpos"}), resident=8)
 PLACE_GENERAL = Kernel(
     "place_general",
@@ -166,7 +166,7 @@ SMOOTH_FLUID = Kernel(
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
     resident=8,
 )
-# Smooth in three kernels, the first two of which do not depend on each other.
+# `smooth` as three kernels: inertia and forces, which do not depend on each other, and then the acceleration.
 INERTIA = Kernel("inertia", (CRB, FACTOR_M), direct=frozenset(), preload=frozenset({"cinert", "cdof"}), resident=8)
 FORCES, FORCES_FLUID = (
     Kernel(
@@ -199,9 +199,9 @@ SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
 LIGHT = tuple(pair.name for pair in PAIRS if not pair.heavy)
 NARROW_LIGHT = Kernel("narrow_light", tuple(NARROWPHASE[name] for name in LIGHT))
-"""All light pair types in one kernel, for so few worlds that a launch takes longer than a check for each type."""
+"""All light pair types in one kernel, for shards so small that a launch costs more than testing for each type."""
 NARROW_APART = replace(NARROW_LIGHT, name="narrow_apart", apart=True)
-"""The same without waiting for the scan, for still fewer worlds: each world adds up the counts itself."""
+"""The same without waiting for the scan, for still smaller shards: each world adds up the counts of all worlds."""
 ACTIVATION_KERNEL = Kernel("activation", (ACTIVATION,))
 NOSLIP_KERNEL = Kernel("noslip", (NOSLIP,))
 POST = Kernel("rne_post", (RNE_POST,))
@@ -212,31 +212,34 @@ ASKED_FOR: tuple[Kernel, ...] = (
     *(Kernel(stage.name, (stage,)) for stage in (SITES, TENDON, TENDON_VELOCITY, TRANSMISSION)),
     ENERGY_KERNEL,
 )
-"""Kernels that run, in this order and before the integrator, if a field they produce is needed and no other kernel
-produces it."""
+"""Kernels that run, in this order and before the integrator, only if nothing else produces a field that is wanted."""
 SENSE_MOTION = Kernel("sense_motion", (SUBTREE_VEL, ACC_BIAS, SENSOR_POS, SENSOR_VEL))
 SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
 
 
 def position(general: bool) -> Kernel:
-    """Guard, kinematics and counting; that of simple models does not contain the code of heavy pair types."""
+    """Guard, kinematics and contact counts in one kernel. Simple models do without the code of heavy pair types."""
     return POSITION_GENERAL if general else POSITION
 
 
 def position_in_two(general: bool) -> tuple[Kernel, Kernel]:
-    """The same as two kernels: guard and kinematics; and counting, on which the smooth forces do not depend."""
+    """The same as two kernels: guard and kinematics, then contact counts, for which `smooth` need not wait."""
     return (PLACE_GENERAL, single(COLLISION_GENERAL)) if general else (PLACE, single(COLLISION))
 
 
 def post(general_rows: bool) -> Kernel:
-    """External forces on bodies; for models without general rows, the kernel without code for them."""
+    """The kernel of external forces on bodies. Models without general rows use one without the code for these."""
     return POST_GENERAL if general_rows else POST
 
 
 def smooth(general: bool, has_fluid: bool, adhesion: bool) -> Kernel:
-    """Inertia, smooth forces and the acceleration they give, in a kernel without the code that the model does not need.
+    """The kernel of inertia, smooth forces and the acceleration they cause.
 
-    With `adhesion` the kernel needs the contacts, so it runs after the narrowphase.
+    Args:
+        general: whether the model has features that only the general stages support.
+        has_fluid: whether the model has a medium.
+        adhesion: whether the model has adhesion actuators. They act at contacts, so the kernel must follow the
+            narrowphase.
     """
     if adhesion:
         return SMOOTH_ADHESION
@@ -246,28 +249,33 @@ def smooth(general: bool, has_fluid: bool, adhesion: bool) -> Kernel:
 
 
 def smooth_in_three(has_fluid: bool) -> tuple[Kernel, Kernel, Kernel]:
-    """The same for a simple model as three kernels: inertia and forces, which may overlap; then the acceleration."""
+    """The same of a simple model as three kernels: inertia and forces, which may run at once, then acceleration."""
     return (INERTIA, FORCES_FLUID if has_fluid else FORCES, single(ACCELERATION))
 
 
 def is_fused(integrator: str, solver: str) -> bool:
-    """Whether the integrator is fused with the solver; otherwise a kernel of its own integrates all worlds.
+    """Whether the integrator is fused into the kernels `finish` and `advance`.
 
-    Only the combinations of common models are fused, so that the number of kernels grows with the sum of solvers and
-    integrators, not with their product.
+    Only those of common models are, since fusing all would take a kernel for each pair of solver and integrator.
     """
     return solver == SOLVE_NEWTON_UNILATERAL.name and integrator in _FUSED_INTEGRATORS
 
 
 def constraint(solver: str) -> Stage:
-    """The stage that makes the rows for a solver; Newton for unilateral rows needs no general rows."""
+    """The stage that makes constraint rows for a solver.
+
+    The simple one makes rows of limits, of frictionless contacts, and of pyramidal contacts of dimension 3 only.
+    """
     return CONSTRAINT if solver == SOLVE_NEWTON_UNILATERAL.name else CONSTRAINT_GENERAL
 
 
 def finish(integrator: str, solver: str, arena: bool) -> Kernel:
-    """Rows and solver of worlds with constraint rows, and their integration if it is fused.
+    """The kernel for worlds with constraint rows: rows, solver, and the integrator if it is fused.
 
-    With `arena` the rows are stored in the arena in global memory, not in scratch.
+    Args:
+        integrator: name of the integrator, or empty to integrate nothing.
+        solver: name of the solver's stage.
+        arena: whether rows are stored in the arena, not in scratch.
     """
     fused = is_fused(integrator, solver)
     stages = (constraint(solver), SOLVERS[solver], *((INTEGRATORS[integrator],) if fused else ()))
@@ -282,19 +290,22 @@ def finish(integrator: str, solver: str, arena: bool) -> Kernel:
 
 
 def advance(integrator: str, solver: str) -> Kernel:
-    """Acceleration of worlds without constraint rows, and their integration if it is fused."""
+    """The kernel for worlds without constraint rows: acceleration, and the integrator if it is fused."""
     fused = is_fused(integrator, solver)
     stages = (UNCONSTRAINED, *((INTEGRATORS[integrator],) if fused else ()))
     return Kernel(f"advance_{integrator if fused else 'forward'}", stages, direct=_CONTACTS)
 
 
 def integrate(integrator: str, solver: str) -> tuple[Kernel, ...]:
-    """The kernel that integrates all worlds, or none if the integrator is fused or has no name."""
+    """The kernel of the integrator alone; none if the integrator is fused or there is nothing to integrate."""
     return () if not integrator or is_fused(integrator, solver) else (single(INTEGRATORS[integrator]),)
 
 
 def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) -> tuple[Kernel, ...]:
-    """Every kernel that a step (with an empty integrator: `forward()`) with this integrator and solver may launch."""
+    """Every kernel that a step may launch for a model with this integrator and solver and without islands.
+
+    With an empty integrator these are the kernels of `forward()`. Kernels of the broadphase and noslip are left out.
+    """
     return (
         POSITION,
         POSITION_GENERAL,

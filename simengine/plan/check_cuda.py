@@ -1,4 +1,4 @@
-"""Compile every kernel for CUDA without a GPU: `python -m simengine.plan.check_cuda [--arch 80 90 100]`."""
+"""Compiles every kernel for CUDA without a GPU: `python -m simengine.plan.check_cuda [--arch 80 90 100]`."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ Job = tuple[Kernel, str, int, int]
 
 
 def _every_build(args: argparse.Namespace) -> list[Job]:
-    """Kernel, precision, lanes and architecture of all requested builds."""
+    """Kernel, dtype, lanes and architecture of all builds that were asked for."""
     jobs = [
         (k, d, kernel_lanes(k, n), a) for k in all_kernels() for d in args.dtype for n in args.lanes for a in args.arch
     ]
     jobs += [(k, d, ISLAND_LANES[1], a) for k in all_kernels() if k.wide for d in args.dtype for a in args.arch]
     jobs += [(k, d, n, a) for k in STEP_KERNELS for d in args.dtype for n in args.lanes for a in args.arch]
-    # the kernels of large worlds contain the same code with more lanes, so one architecture suffices for them
+    # Kernels for large worlds differ from the others only in their number of lanes, so one architecture is enough.
     jobs += [(k, d, WIDE_LANES, args.arch[0]) for k in of_large_worlds() for d in args.dtype]
     return list(dict.fromkeys(jobs))
 
 
 def _one_of_each(jobs: list[Job]) -> list[Job]:
-    """One build per kernel, spread evenly over the builds; of kernels of whole steps, one per integrator."""
+    """One build of each kernel, and one kernel of whole steps for each integrator.
+
+    The builds take turns, so that every combination of dtype, lanes and architecture compiles some kernels.
+    """
     builds: dict[str, list[Job]] = {}
     for job in jobs:
         kernel = job[0]
@@ -39,7 +42,7 @@ def _one_of_each(jobs: list[Job]) -> list[Job]:
 
 
 def main() -> int:
-    """Compile all kernels for all requested builds; returns the exit code."""
+    """Compile all builds that were asked for, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--arch", type=int, nargs="+", default=[80, 90, 100])
     parser.add_argument("--lanes", type=int, nargs="+", default=[8, 16, 32])

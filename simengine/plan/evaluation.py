@@ -1,8 +1,7 @@
-"""The plan of one evaluation of the dynamics: its launches in program order, what each works on, and where counts are
-read. It is data, made of kernels and counts alone; `simengine.emission` binds it to the memory of a shard.
+"""The plan of one evaluation of the dynamics: launches in program order, the units of each, and waits for counts.
 
-Who carries a plan out may emit only the launches for which counts say that there is work, or all of them, since kernels
-find out themselves.
+The plan is data made of kernels and counts alone. `simengine.emission` binds it to the memory of a shard. It may emit
+only the launches that have work by the counts, or all of them: a kernel that has no work ends early.
 """
 
 from __future__ import annotations
@@ -34,11 +33,12 @@ _CLASS_COLUMNS = (*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more")
 
 
 class Count(NamedTuple):
-    """Columns of a shard's counts, as kernels write them for the host; what they count is the sum.
+    """A number that kernels count for a shard: the sum of some columns of the counts that they write for the host.
 
     Attributes:
         table: "totals_host", "pair_totals_host" or "island_totals_host".
-        first, number: the columns.
+        first: index of the first column.
+        number: how many columns are added.
     """
 
     table: str
@@ -47,12 +47,14 @@ class Count(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """Worlds given by a column of counts, and the partition that keeps them apart from the family's other columns.
+    """The worlds in one list, or the islands of one class, as a member of a family of segments.
+
+    Members of a family are disjoint, so that calls over different members do not wait for each other.
 
     Attributes:
-        column: of the lists of worlds; empty where the units are islands.
-        family: name of the partition.
-        member: which part of it.
+        column: the column of counts whose list of worlds it is; empty for islands.
+        family: name of the family.
+        member: index of the member in the family.
     """
 
     column: str
@@ -64,13 +66,13 @@ class Launch(NamedTuple):
     """A launch of a kernel.
 
     Attributes:
-        kernel: what runs.
-        counted: how many worlds, islands or slices it is over, where that is counted; else all worlds of the shard.
-        listed: which of them, where they are listed.
-        nrow: most constraint rows of a world in the call; 0 where rows stay in memory.
+        kernel: the kernel.
+        counted: the count that gives the number of worlds, islands or slices; None for all worlds of the shard.
+        listed: the worlds or islands of the launch; None for all.
+        nrow: largest number of constraint rows of a world in the launch; 0 if the rows are stored in the arena.
         suffix: added to the kernel's name in traces.
-        island_class: size class of the islands that it is over.
-        ahead: it may be issued before anything is counted, and does nothing where an arena is too small.
+        island_class: size class of the islands; None if the units are not islands.
+        ahead: whether it may be issued ahead of counts. It then does nothing if an arena is too small.
     """
 
     kernel: Kernel
@@ -88,11 +90,11 @@ class Launch(NamedTuple):
 
 
 class Await(NamedTuple):
-    """Behind it the host knows counts, and arenas have the capacity for what was counted.
+    """A wait for counts. After it the host knows the counts, and the arenas have capacity for what was counted.
 
     Attributes:
-        scan: the kernel that counts, launched before.
-        needs: spaces of arenas, and how many entries each must have.
+        scan: the kernel that adds up the counts, which is launched before.
+        needs: pairs of an arena's space and the count of entries that the arena must hold.
     """
 
     scan: Kernel
@@ -106,8 +108,8 @@ class Evaluation(NamedTuple):
     """The plan of an evaluation.
 
     Attributes:
-        launches: in program order.
-        stored: fields that must reach memory; what else kernels produce stays in their scratch.
+        launches: launches and waits, in program order.
+        stored: fields that must reach memory. Other fields that kernels produce stay in their scratch.
         scalars: values of scalar arguments.
     """
 
@@ -122,14 +124,19 @@ class Evaluation(NamedTuple):
 
 
 def plan_evaluation(selection: Selection, rk_stage: int) -> Evaluation:
-    """The plan of evaluation `rk_stage` (0 but for Runge-Kutta) with the kernels of a selection."""
+    """Make the plan of an evaluation.
+
+    Args:
+        selection: which kernels it launches.
+        rk_stage: index of the evaluation in a Runge-Kutta step; 0 for other integrators.
+    """
     model, ahead = selection.model, selection.ahead
 
     def over_worlds(kernels: Iterable[Kernel], ahead: bool = ahead) -> Launches:
         return tuple(Launch(kernel, ahead=ahead) for kernel in kernels)
 
-    # The motion without constraints needs no contacts, unless actuators pull at them. Repeating it does no harm where
-    # an arena is too small, so that it waits for no count.
+    # The motion without constraints needs contacts only if there are adhesion actuators. Otherwise it need not be
+    # skipped when an arena is too small, since repeating it gives the same result.
     motion = over_worlds(selection.motion(), ahead and model.has_adhesion)
     launches = (
         *over_worlds(selection.position()),
@@ -152,7 +159,7 @@ def _count(column: str) -> Count:
 
 
 def _contacts(selection: Selection, motion: Launches) -> Launches:
-    """Counting, contacts, and the motion beside them."""
+    """Counts, contacts, and the motion without constraints, which may run at the same time."""
     model, ahead = selection.model, selection.ahead
     scan = catalogue.SCAN_KERNEL
     counted: Launches = (Launch(scan, ahead=ahead),)
@@ -169,7 +176,7 @@ def _contacts(selection: Selection, motion: Launches) -> Launches:
 
 
 def _narrowphase(selection: Selection) -> Launches:
-    """One launch for all pair types that occur, or one for each."""
+    """The narrowphase: one launch for all pair types that the model can have, or one launch for each."""
     ahead = selection.ahead
     if selection.narrow_in_one:
         return (Launch(selection.narrow()[0], ahead=ahead),)
@@ -181,7 +188,10 @@ def _narrowphase(selection: Selection) -> Launches:
 
 
 def _solution(selection: Selection) -> Launches:
-    """Rows and solver, by the size classes of worlds or of islands. What takes longest comes first."""
+    """Rows and solver for each size class of worlds or islands. The largest class is launched first.
+
+    It takes longest, and the others can run beside it.
+    """
     model, ahead = selection.model, selection.ahead
     if model.has_islands:
         return _by_islands(model)
@@ -199,14 +209,14 @@ def _solution(selection: Selection) -> Launches:
     unbounded = (NUM_CLASSES - 1,) if classes == NUM_CLASSES else ()
     more = tuple(finish(c, _CLASS_COLUMNS[c], c, "") for c in unbounded)
     if selection.merged and bounded:
-        # scratch for the rows of the largest class suits all
+        # one launch whose scratch holds the rows of the largest bounded class
         return (*more, finish(bounded[-1], "rows_bounded", NUM_CLASSES, "_bounded"))
     free = of(catalogue.advance(selection.integrator, model.solver), "rows_0", 0, 0, "")
     return (*more, *(finish(c, _CLASS_COLUMNS[c], c, f"_{ROW_CLASSES[c]}") for c in reversed(bounded)), free)
 
 
 def _by_islands(model: ModelTable) -> Launches:
-    """Rows, a second count, and the solution island by island."""
+    """Rows, the count of islands, and the solution island by island."""
     table = "island_totals_host"
     constraint, islands, scan, gather, *solver, scatter = island_solution(model)
     needs = (

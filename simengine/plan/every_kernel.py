@@ -1,4 +1,4 @@
-"""Every kernel of the engine."""
+"""Every kernel over worlds, slices and islands; those of whole steps are in `simengine.kernels.step_kernel`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simengine.plan.islands import ISLAND_KERNELS
 
 
 def all_kernels() -> tuple[Kernel, ...]:
-    """Every kernel of the engine, each once."""
+    """Every kernel except those of whole steps, each once."""
     kernels = [*ISLAND_KERNELS, NOSLIP_KERNEL, *map(single, STAGES)]
     for integrator, solver in product(("", *INTEGRATORS), SOLVERS):
         kernels += step_kernels(integrator, solver)

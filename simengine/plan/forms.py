@@ -1,4 +1,4 @@
-"""Which form of a stage there is for what: the declarations say it, and this looks it up."""
+"""Looks up the forms of a stage, which the declarations of the stages state."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _FORMS: dict[tuple[str, Form], Stage] = {
 
 
 def has_form(stage: Stage, form: Form) -> bool:
-    """Whether a stage has a form for something."""
+    """Whether a stage has a form of this kind."""
     return (stage.name, form) in _FORMS
 
 
 def in_form(stage: Stage, form: Form) -> Stage:
-    """The form of a stage for something; the stage itself where it serves that as it is."""
+    """The form of a stage of this kind, or the stage itself if it has none."""
     return _FORMS.get((stage.name, form), stage)

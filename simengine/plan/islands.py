@@ -1,8 +1,8 @@
-"""Kernels of worlds that are solved island by island: single stages on inertia by blocks, and solvers of islands.
+"""Kernels of worlds that are solved island by island: stages on inertia stored by blocks, and solvers of islands.
 
     constraint ── islands ── scan_islands ── counts ── gather ── solver, for each size class ── scatter
 
-The stages are not fused there, since such worlds may be too large for a world's scratch.
+The stages are not fused, since the scratch of a fused kernel may be too large for shared memory in such worlds.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from simengine.plan.pairs import PAIR_KERNELS, for_pairs_of, taking_parameters
 
 
 def in_blocks(kernel: Kernel) -> Kernel:
-    """The kernel with the forms of its stages that work on inertia stored by blocks."""
+    """The kernel with its stages in the forms that work on inertia stored by blocks."""
     stages = tuple(in_form(stage, Form.BLOCKS) for stage in kernel.stages)
     return kernel if stages == kernel.stages else replace(kernel, name=f"{kernel.name}_blocks", stages=stages)
 
 
 def _single(stage: Stage) -> Kernel:
-    """The kernel of one stage alone that only these worlds have; contacts may have parameters beside them."""
+    """The kernel of a stage that only these worlds have. It can read the parameters that each contact stores."""
     return replace(catalogue.single(stage), mixes=stage.contact_parameters)
 
 
@@ -43,12 +43,12 @@ def _over_islands(stage: Stage) -> Kernel:
 
 
 def for_large(kernel: Kernel) -> Kernel | None:
-    """What is launched beside a kernel over islands for the large ones; None where the kernel has no such form."""
+    """The kernel that replaces a kernel over islands for large islands; None if its stage has no such form."""
     (stage,) = kernel.stages
     if kernel.unit != "island" or not has_form(stage, Form.LARGE):
         return None
     large = in_form(stage, Form.LARGE)
-    # a whole block of threads solves a large island; the rows of the dual problem come one after another
+    # A whole block solves a large island, except with PGS, which visits the rows one after another.
     return Kernel(f"{large.name}_islands", (large,), unit="large island", wide=stage not in (PGS_START, PGS_DESCEND))
 
 
@@ -56,7 +56,7 @@ ISLAND_SOLVERS: dict[str, tuple[Kernel, ...]] = {
     **{stage.name: (_over_islands(stage),) for stage in (SOLVE_NEWTON_UNILATERAL, SOLVE_NEWTON_GENERAL, SOLVE_CG)},
     "solve_pgs": (_over_islands(PGS_START), _single(PGS_WARM), _over_islands(PGS_DESCEND)),
 }
-"""What solves the islands, by solver; kernels of the unit island are launched once for each size class."""
+"""The kernels of each solver of islands. A kernel over islands is launched once for each size class."""
 
 _INTEGRATORS: dict[str, Kernel] = {
     "euler": catalogue.single(EULER_BLOCKS),
@@ -75,7 +75,7 @@ ISLAND_STAGES: tuple[Stage, ...] = (
     *(CRB_BLOCKS, FACTOR_BLOCKS, ACCELERATION_BLOCKS, CONSTRAINT_BLOCKS, EULER_BLOCKS),
     *(ISLANDS, SCAN_ISLANDS, GATHER, PGS_WARM, SCATTER),
 )
-"""Stages that only such worlds have, but for solvers of islands."""
+"""Stages over worlds that only such models launch. Solvers of islands are not among them."""
 _TAKING_PARAMETERS = tuple(
     map(taking_parameters, (catalogue.POST_GENERAL, catalogue.SENSE_FORCES, catalogue.single(ADHESION)))
 )
@@ -89,11 +89,14 @@ ISLAND_KERNELS: tuple[Kernel, ...] = (
     *map(_single, ISLAND_STAGES),
     *(kernel for kernel in _INTEGRATORS.values() if kernel.stages[0].form is Form.BLOCKS),
 )
-"""Kernels that only models launch which are solved island by island."""
+"""Kernels that are launched only for models that are solved island by island."""
 
 
 def fitting(model: ModelTable, kernel: Kernel) -> tuple[Kernel, ...]:
-    """The kernel, or its stages one by one on inertia by blocks where the model is solved island by island."""
+    """The kernel itself, or a kernel for each of its stages if the model is solved island by island.
+
+    These stages work on inertia stored by blocks. Contact counts are left out if a broadphase finds the pairs.
+    """
     if not model.has_islands:
         return (kernel,)
     counting = (COLLISION, COLLISION_GENERAL) if model.finds_pairs else ()
@@ -102,18 +105,18 @@ def fitting(model: ModelTable, kernel: Kernel) -> tuple[Kernel, ...]:
 
 
 def island_solution(model: ModelTable) -> tuple[Kernel, ...]:
-    """Rows and solution of worlds that are solved island by island."""
+    """The kernels from constraint rows to the solution of a model that is solved island by island, in order."""
     solver = (form for k in ISLAND_SOLVERS[model.solver] for form in (k, for_large(k)) if form is not None)
     return (_CONSTRAINT, _ISLANDS, _SCAN, _GATHER, *solver, _SCATTER)
 
 
 def island_integrator(integrator: str) -> tuple[Kernel, ...]:
-    """The integrator of such worlds alone; none without a name."""
+    """The kernel of an integrator for such models; none if the name is empty."""
     return (_INTEGRATORS[integrator],) if integrator else ()
 
 
 def of_large_worlds() -> tuple[Kernel, ...]:
-    """Kernels over worlds that models of many dofs and islands launch, for which a world has a block of threads."""
+    """Kernels over worlds that models with islands and very many dofs launch: a block works on each world."""
     fused = (catalogue.POSITION_GENERAL, catalogue.SMOOTH_ADHESION, catalogue.POSITION, catalogue.SMOOTH_FLUID)
     alone = (*(stage for kernel in fused for stage in kernel.stages), ACTUATION)
     forces = (catalogue.POST, catalogue.POST_GENERAL, catalogue.TENDON_POST, catalogue.SENSE_FORCES)

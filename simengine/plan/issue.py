@@ -1,4 +1,4 @@
-"""`Issue`: how the calls of steps are issued. It is decided once for a batch; everything else follows it."""
+"""`Issue`: how the calls of steps are issued. It is decided once for a batch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simengine.backends.base import Backend
 from simengine.model.model_table import ModelTable
 
 EMISSIONS = ("auto", "counted", "ahead", "whole")
-"""Ways of emission that a user may ask for."""
+"""Ways of emission that a user may choose."""
 
 
 class Issue(Enum):
@@ -19,34 +19,34 @@ class Issue(Enum):
     COUNTED = "counted"
     """Call by call, once the contacts and rows of the step have been counted."""
     AHEAD = "ahead"
-    """As one fixed list of all that a step may need, before anything has been counted."""
+    """As one fixed list of all calls that a step may need, ahead of counts."""
     STEP_KERNEL = "step kernel"
-    """As one kernel that makes whole steps, on the GPU; worlds that have no such kernel are stepped ahead."""
+    """As one kernel on a GPU that makes whole steps. Models without such a kernel are stepped ahead of counts."""
     PROGRAM = "program"
-    """As one call of the host that carries out a step's calls, counts included, without Python."""
+    """As one compiled call on a CPU, which makes the kernel calls of a step and reads their counts without Python."""
 
     @property
     def by_kernels(self) -> Issue:
-        """What is nearest to it with the kernels of a list, one by one."""
+        """The nearest way of issuing that launches the kernels of a list one by one."""
         return {Issue.STEP_KERNEL: Issue.AHEAD, Issue.PROGRAM: Issue.COUNTED}.get(self, self)
 
     def under(self, executor: str) -> Issue:
-        """The same for calls that an executor of this name runs: workers on the device run no kernels of steps."""
+        """How an executor of this name issues it. The workers of `device` cannot run kernels of whole steps."""
         return Issue.AHEAD if self is Issue.STEP_KERNEL and executor == "device" else self
 
     @property
     def is_ahead(self) -> bool:
-        """Whether steps that are issued kernel by kernel go ahead of their counts."""
+        """Whether steps that are issued kernel by kernel go ahead of counts."""
         return self.by_kernels is Issue.AHEAD
 
 
 class Issuing(NamedTuple):
-    """What is decided for all groups of a batch.
+    """The decision for all groups of a batch.
 
     Attributes:
-        executor: name of the executor that most likely serves best, or that was asked for.
+        executor: name of the executor: the one asked for, or the one that is most likely the fastest.
         emission: "counted", "ahead" or "whole".
-        issue: what that means on the backend.
+        issue: how calls are issued with this emission on the backend.
         by_islands: whether some model is solved island by island.
     """
 
@@ -59,14 +59,14 @@ class Issuing(NamedTuple):
 def decide_issuing(
     models: Iterable[ModelTable], backend: Backend, executor: str, emission: str, options: Mapping[str, Any]
 ) -> Issuing:
-    """Decide the executor and how calls are issued, where that was left open.
+    """Decide the executor and how calls are issued.
 
     Args:
-        models: of all groups.
-        backend: where they run.
-        executor: name of an executor, or "auto".
-        emission: one of `EMISSIONS`.
-        options: of the executor.
+        models: models of all groups.
+        backend: runs the calls.
+        executor: name of an executor, or "auto" to let the backend choose.
+        emission: one of `EMISSIONS`; "auto" lets the backend choose.
+        options: options of the executor.
     """
     by_islands = any(model.has_islands for model in models)
     chosen = backend.executor_for(by_islands) if executor == "auto" else executor

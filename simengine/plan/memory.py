@@ -1,4 +1,4 @@
-"""How much memory worlds of a model take, known before any is asked for."""
+"""Computes the memory that the worlds of a model take, before any is allocated."""
 
 from __future__ import annotations
 
@@ -28,20 +28,23 @@ from simengine.state.fields import (
 
 
 class Footprint(NamedTuple):
-    """Bytes that a group takes once it has been stepped, but for the words that kernels write for the host.
+    """Bytes that a group takes once it has been stepped, without host-visible memory.
+
+    All values except `worlds` are in bytes.
 
     Attributes:
-        worlds: how many they are.
-        world: of each world, whatever happens in it.
-        scratch: of each world, what kernels work in that is too large for the GPU's shared memory.
-        table: of the model, and sums of the counts of shards.
-        contact: of each contact; arenas grow to the most that a shard has had, and by doubling.
-        row: of each constraint row, likewise.
-        pair: of each pair of geoms that the broadphase finds, likewise, and `slot` of each contact that such pairs may
-            have; zero where candidates are listed.
-        first: of the arenas of all shards as they are made. Where steps go ahead of their counts, they have room for
-            2^17 contacts and rows or 16 a world, or for all there can be if that is less.
-        full: of arenas with room for all that there can be; matrices of islands come on top.
+        worlds: number of worlds.
+        world: fields of one world, whose sizes are fixed.
+        scratch: scratch of one world that is too large for shared memory.
+        table: the model table, and the counts of the shards.
+        contact: one contact. Arenas at least double when they grow.
+        row: one constraint row.
+        pair: one pair of geoms that the broadphase finds; zero if the model table lists the candidate pairs.
+        slot: one contact that such a pair may have; zero likewise.
+        first: the arenas of all shards at the start. For steps ahead of counts they have capacity for 2^17 contacts and
+            as many rows, or for 16 a world if that is more, or for the largest possible number if that is less.
+        full: the arenas with capacity for the largest possible number of contacts, rows and pairs. Arenas of islands
+            have no such number and are counted as in `first`.
     """
 
     worlds: int
@@ -57,20 +60,23 @@ class Footprint(NamedTuple):
 
     @property
     def at_first(self) -> int:
-        """Bytes before an arena has grown."""
+        """Bytes of the group before any arena has grown."""
         return self.worlds * (self.world + self.scratch) + self.table + self.first
 
     @property
     def at_most(self) -> int:
-        """Bytes where each world has as many contacts and rows as the model can have."""
+        """Bytes of the group if each world has as many contacts and rows as the model may have."""
         return self.at_first - self.first + self.full
 
 
 def require(plans: Sequence[StepPlan]) -> None:
-    """Refuse groups whose worlds take more than their backend has, before arenas grow.
+    """Refuse groups that take more memory than their backend has free, even before arenas grow.
+
+    Args:
+        plans: plans of all groups, at least one.
 
     Raises:
-        BackendError: with the figures.
+        BackendError: there is too little memory.
     """
     backend = plans[0].backend
     free = backend.free_memory()
@@ -86,13 +92,18 @@ def require(plans: Sequence[StepPlan]) -> None:
         f"{need.worlds} worlds of model {plans[largest].model.name!r} take {need.world + need.scratch} bytes each"
     )
     raise BackendError(
-        f"{of_largest}, all worlds and the first room for their contacts {total / 2**30:.2f} GiB together, and the "
+        f"{of_largest}, and all worlds with memory for their first contacts take {total / 2**30:.2f} GiB, but the "
         f"{backend.name} backend has {free / 2**30:.2f} GiB free; use fewer worlds"
     )
 
 
 def footprint(plan: StepPlan, wanted: frozenset[str]) -> Footprint:
-    """What a group takes with these fields valid after `step`; `forward`, which stores every field, takes more."""
+    """Compute the memory that a group takes.
+
+    Args:
+        plan: plan of the group.
+        wanted: derived fields that must be valid after a step. `forward` stores every field and takes more.
+    """
     model, ahead = plan.model, plan.issue.is_ahead
     kernels: dict[str, Kernel] = {}
     used = set(INTEGRATION_STATE)
@@ -141,7 +152,7 @@ def footprint(plan: StepPlan, wanted: frozenset[str]) -> Footprint:
 
 
 def _touched(evaluation: Evaluation) -> Iterator[str]:
-    """Fields in memory that an evaluation's kernels read or write."""
+    """Names of the fields in memory that an evaluation's kernels read or write."""
     for kernel in evaluation.kernels:
         stored = [n for n in kernel.produced if n not in kernel.in_scratch or n in evaluation.stored]
         yield from map(kernel.stored_as, (*kernel.reads, *kernel.updates, *stored))
@@ -149,19 +160,19 @@ def _touched(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _bytes(field: Field, model: ModelTable, word: int) -> int:
-    """Bytes of an entry of a field."""
+    """Bytes of one entry of a field."""
     number = int(np.prod(entry_shape(field, model.sizes)))
     return number * (4 if field.kind == "int" else word)
 
 
 def _is_of_shard(field: Field) -> bool:
-    """Whether a field has an entry for each shard, which is not in memory of the host."""
+    """Whether a field has one entry for each shard and is not in host-visible memory."""
     of_shard = field.space in COLUMNS_OF and not field.space.endswith("column")
     return of_shard and not field.name.endswith("_host")
 
 
 def _scratch(plan: StepPlan, kernels: Sequence[Kernel]) -> int:
-    """Bytes of each world for kernels to work in, which take turns."""
+    """Bytes of scratch of one world in global memory. The kernels of a shard share it, so the largest need counts."""
     there = (kernel for kernel in kernels if works_in_global_memory(kernel, plan.lanes, plan.backend))
     words = (global_words(scratch_plan(kernel, plan.model.sizes, 0, plan.backend)) for kernel in there)
     return plan.word * max(words, default=0)

@@ -1,8 +1,8 @@
-"""Kernels of models whose pairs of geoms are found anew in every step.
+"""Kernels of models for which a broadphase finds the pairs of geoms anew in every step.
 
     broadphase ── scan_pairs ── counts ── find_pairs ── collide ── count_pairs ── scan ── counts ── place_contacts
 
-How many pairs there are is known before any is written, and how many contacts before any is stored.
+Pairs are counted before they are written, and contacts before they are stored, so that arenas can grow in between.
 """
 
 from __future__ import annotations
@@ -28,16 +28,19 @@ PAIR_KERNELS: tuple[Kernel, ...] = (
     Kernel("count_pairs", (COUNT_PAIRS,), wide=True),
     Kernel("place_contacts", (PLACE_CONTACTS,), unit="slice"),
 )
-"""What finds the contacts, in the order of launch."""
+"""The kernels that find pairs and contacts, in the order of their launches."""
 
 
 def taking_parameters(kernel: Kernel) -> Kernel:
-    """The kernel's variant that reads the parameters of contacts beside them, where one of its stages reads any."""
+    """The variant of a kernel that reads parameters such as friction from each contact, not from the model table.
+
+    A kernel whose stages read no contact parameters is returned as it is.
+    """
     if kernel.mixes or not any(stage.contact_parameters for stage in kernel.stages):
         return kernel
     return replace(kernel, name=f"{kernel.name}_mixing", mixes=True)
 
 
 def for_pairs_of(model: ModelTable, kernel: Kernel) -> Kernel:
-    """The kernel, or its variant for the contacts of found pairs where the model's pairs are found."""
+    """The kernel, or its variant `taking_parameters` if a broadphase finds the model's pairs."""
     return taking_parameters(kernel) if model.finds_pairs else kernel

@@ -1,4 +1,4 @@
-"""What a world's kernels work with: lanes, and the scratch of each kernel in shared memory or in the group's memory."""
+"""The lanes that work on a world or an island, and the scratch of each kernel in shared or global memory."""
 
 from __future__ import annotations
 
@@ -12,50 +12,57 @@ from simengine.model.model_table import ModelTable
 from simengine.state.fields import ISLAND_CLASSES, LARGE_ISLANDS, MOST_LARGE_DOFS
 
 _LANES_OF_A_WARP = 32
-"""Larger groups of lanes work in the group's memory, not in shared memory, which large worlds outgrow."""
+"""Kernels with more lanes have their scratch in global memory, since the worlds they serve outgrow shared memory."""
 
 _MOST_DOFS_OF_A_WARP = 256
-"""Worlds of more dofs, if they are solved by islands, are worked on by a whole block of threads on the GPU."""
+"""If a model has more dofs and is solved by islands, a whole block works on each world on a GPU."""
 
 
 def class_bounds(model: ModelTable) -> tuple[int, ...]:
-    """The most dofs of an island of each class; none where a world is solved as one problem."""
+    """The largest number of dofs of an island of each size class; empty if worlds are not solved by islands."""
     bounds = (*ISLAND_CLASSES, model.large_island, MOST_LARGE_DOFS, model.nv)
     return tuple(min(model.nv, bound) for bound in bounds) if model.has_islands else ()
 
 
 def lanes_of_world(model: ModelTable, backend: Backend) -> int:
-    """Lanes of the group that works on a world."""
+    """The number of lanes that work on a world."""
     large = model.has_islands and model.nv > _MOST_DOFS_OF_A_WARP
     return backend.wide_lanes if large else backend.lanes(model.nv)
 
 
 def lanes_of_islands(model: ModelTable, backend: Backend) -> tuple[int, ...]:
-    """Lanes of the groups that work on islands of each class; none where a world is solved as one problem."""
+    """The number of lanes that work on an island of each size class; empty if worlds are not solved by islands."""
     dense = class_bounds(model)[:LARGE_ISLANDS]
     if not dense:
         return ()
     few = backend.lanes(model.nv)
-    # rows that are solved one after another have no use for many lanes
+    # PGS visits the rows one after another and cannot use many lanes.
     large = (few, few) if model.solver == "solve_pgs" else backend.island_lanes
     return (*map(backend.lanes, dense), *large)
 
 
 def column_words(backend: Backend, lanes: int) -> int:
-    """Words that linear algebra keeps for each group of lanes."""
+    """Words of scratch that linear algebra needs for the lanes of one unit."""
     return cuda_build.column_words(lanes) if backend.name == "cuda" else 4
 
 
 def scratch_plan(kernel: Kernel, sizes: Mapping[str, int], nrow: int, backend: Backend) -> ScratchPlan:
-    """Where a kernel's scratch items stand; `sizes` are the model's, but for the most dofs of a unit."""
+    """The offsets of a kernel's scratch items.
+
+    Args:
+        kernel: the kernel.
+        sizes: sizes of the model, with "nv" the largest number of dofs of a unit.
+        nrow: largest number of constraint rows of a unit in scratch.
+        backend: says whether matrices are factored in registers.
+    """
     return kernel.plan_scratch(sizes, nrow, backend.registers(sizes["nv"]))
 
 
 def works_in_global_memory(kernel: Kernel, lanes: int, backend: Backend) -> bool:
-    """Whether a kernel of a model that asks for `lanes` has its scratch in the group's memory, not in shared memory."""
+    """Whether a kernel has its scratch in global memory, not in shared memory, if a world of the model has `lanes`."""
     return kernel.unit == "world" and kernel_lanes(kernel, lanes) > _LANES_OF_A_WARP and backend.name == "cuda"
 
 
 def global_words(plan: ScratchPlan) -> int:
-    """Words of each world of a kernel that has its scratch in the group's memory, one world after another."""
+    """Words of one world's scratch in global memory, where the worlds follow one another."""
     return plan.words + 4 if plan.words else 0

@@ -13,22 +13,22 @@ from simengine.plan.pairs import for_pairs_of
 from simengine.state.fields import FIELD, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
 
 MERGED_WORLDS = 2048
-"""Worlds up to which a launch costs more than what worlds waste in a kernel that serves several size classes."""
+"""Up to this many worlds, a launch costs more than the work that one kernel for several size classes wastes."""
 
 APART_WORLDS = 1024
-"""Worlds up to which each may add up their counts itself, in less time than it takes to wait for a scan."""
+"""Up to this many worlds, each world adds up the counts of all worlds in less time than waiting for a scan takes."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What decides which kernels an evaluation launches.
+    """Selects the kernels of an evaluation.
 
     Attributes:
-        model: of the worlds.
-        worlds: how many there are in the shard.
+        model: model of the worlds.
+        worlds: number of worlds in the shard.
         integrator: name of the integrator, or empty to integrate nothing.
         wanted: derived fields that must be valid in memory afterwards.
-        ahead: calls are issued before the counts are known.
+        ahead: whether calls are issued ahead of counts.
     """
 
     model: ModelTable
@@ -39,29 +39,32 @@ class Selection:
 
     @property
     def merged(self) -> bool:
-        """Whether one launch serves what else has launches of its own: worlds are few, and all are issued anyhow."""
+        """Whether one launch serves all bounded size classes: the shard is small, and every launch is issued anyway."""
         return self.ahead and not self.model.has_islands and self.worlds <= MERGED_WORLDS
 
     @property
     def row_classes(self) -> int:
-        """Number of solver size classes that states of the model can reach."""
+        """Number of size classes of constraint rows that the model can reach."""
         return next((c + 1 for c, bound in enumerate(ROW_CLASSES) if self.model.nefc_max <= bound), NUM_CLASSES)
 
     @property
     def senses_forces(self) -> bool:
-        """Whether something must be known of accelerations and forces of bodies."""
+        """Whether accelerations and forces of bodies are wanted, as fields or by sensors."""
         sensed = "sensordata" in self.wanted and self.model.senses_forces
         return bool(self.wanted & {"cacc", "cfrc_int"}) or sensed
 
     def position(self) -> tuple[Kernel, ...]:
-        """Guard, kinematics and counting; as two kernels where launches are merged, for motion waits for no count."""
+        """Guard, kinematics and contact counts.
+
+        They are two kernels if launches are merged, so that the motion does not wait for the counts.
+        """
         general = self.model.general_position
         if self.merged:
             return catalogue.position_in_two(general)
         return fitting(self.model, catalogue.position(general))
 
     def motion(self) -> tuple[Kernel, ...]:
-        """The motion without constraints, and what is asked for of it."""
+        """The motion without constraints, and the wanted fields that follow from it."""
         sensing = (self._sense_motion(),) if self.wanted & SENSED else ()
         return (*self._smooth(), *self.asked_for(), *sensing)
 
@@ -76,19 +79,19 @@ class Selection:
 
     @property
     def narrow_in_one(self) -> bool:
-        """Whether one kernel finds all contacts: the pair types that occur are several, and all of them light."""
+        """Whether one kernel finds all contacts: launches are merged, and there are several pair types, all light."""
         names = {PAIR_TYPES[code] for code in self.model.pair_codes}
         several = len(names) > 1 and names <= set(catalogue.LIGHT)
         return self.merged and several and not self.model.finds_pairs
 
     def narrow(self) -> tuple[Kernel, ...]:
-        """Kernels that find the contacts of pairs in the model's table."""
+        """Kernels that find the contacts of the candidate pairs in the model table."""
         if self.narrow_in_one:
             return (catalogue.NARROW_APART if self.worlds <= APART_WORLDS else catalogue.NARROW_LIGHT,)
         return tuple(catalogue.NARROW[PAIR_TYPES[code]] for code in self.model.pair_codes)
 
     def after_solution(self) -> tuple[Kernel, ...]:
-        """What comes between the solution and the integration."""
+        """Kernels between the solver and the integrator."""
         model = self.model
         forces = "cfrc_ext" in self.wanted or self.senses_forces
         general = model.has_general_rows or model.finds_pairs
@@ -100,13 +103,13 @@ class Selection:
         )
 
     def integration(self) -> tuple[Kernel, ...]:
-        """Kernels that integrate all worlds, where the solver's do not."""
+        """The kernel of the integrator, unless it is fused with the solver."""
         if self.model.has_islands:
             return island_integrator(self.integrator)
         return catalogue.integrate(self.integrator, self.model.solver)
 
     def asked_for(self) -> tuple[Kernel, ...]:
-        """Kernels that are launched only because of what is wanted."""
+        """Kernels that are launched only because a field that they produce is wanted."""
         model = self.model
         general = (
             catalogue.position(model.general_position),
@@ -125,5 +128,5 @@ class Selection:
 
 
 def fields_needed(kernels: tuple[Kernel, ...]) -> frozenset[str]:
-    """Fields that a kernel of the list reads from memory, so that the others must store them."""
+    """Fields that some kernel reads from memory, so that the kernels that produce them must store them."""
     return frozenset(n for k in kernels for n in (*k.reads, *k.updates, *k.addresses))

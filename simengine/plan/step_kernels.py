@@ -1,4 +1,4 @@
-"""Which models have kernels of whole steps on the GPU, and what their worlds take; see `StepKernel`."""
+"""Which models have a kernel of whole steps on a GPU, and how much memory their worlds take; see `StepKernel`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from simengine.state.fields import ROW_CLASSES
 
 
 class StepMemory(NamedTuple):
-    """What worlds take in a kernel of whole steps.
+    """The memory of one world in a kernel of whole steps.
 
     Attributes:
-        near: where fields stand in shared memory.
-        far: where the others stand in the group's memory.
-        near_rows: most rows of a world that are in shared memory.
-        scratch: bytes of shared memory a world.
+        near: offsets of the fields in shared memory.
+        far: offsets of the other fields in global memory.
+        near_rows: largest number of constraint rows that are in shared memory.
+        scratch: shared memory of a world [bytes].
     """
 
     near: ScratchPlan
@@ -31,11 +31,11 @@ class StepMemory(NamedTuple):
 
 
 MOST_FAR = 2**28
-"""Bytes of global memory that the worlds of a group may take for kernels of whole steps."""
+"""Bytes of global memory that the worlds of a group may take for a kernel of whole steps."""
 
 
 def step_kernel_for(model: ModelTable) -> StepKernel | None:
-    """The kernel of whole steps of a model; None where the model has anything that only general kernels know."""
+    """The kernel of whole steps of a model; None if the model has a feature that such kernels do not support."""
     special = model.general_smooth or model.has_adhesion or model.has_islands or model.neq or model.nfriction
     more = model.finds_pairs or model.na or model.opt_noslip_iterations or model.nv > LANE_CLASSES[-1]
     known = all(PAIRS[code].plain or not PAIRS[code].heavy for code in model.pair_codes)
@@ -46,7 +46,14 @@ def step_kernel_for(model: ModelTable) -> StepKernel | None:
 
 
 def step_memory(kernel: StepKernel, model: ModelTable, backend: Backend, word: int) -> StepMemory:
-    """What worlds of a model take, with real numbers of `word` bytes."""
+    """Compute the memory of one world.
+
+    Args:
+        kernel: a kernel of whole steps.
+        model: the model of the world.
+        backend: a GPU backend.
+        word: bytes of a real number.
+    """
     most = model.nefc_max
     near_rows = min(most, ROW_CLASSES[-1])
     near = kernel.plan_scratch(model.sizes, near_rows, backend.registers(model.nv))

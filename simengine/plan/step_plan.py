@@ -23,15 +23,15 @@ from simengine.state.fields import SENSED
 
 @dataclass(frozen=True)
 class StepPlan:
-    """What a step of a group needs: which kernels in which form, how split and how issued. What follows follows it.
+    """What a step of a group needs: kernels and their forms, shards, and how calls are issued.
 
     Attributes:
-        model: of the group's worlds.
-        backend: where they are.
+        model: model of the worlds.
+        backend: runs the calls.
         dtype: "float32" or "float64".
         bounds: first world of each shard, and the number of worlds at the end.
-        issuing: executor and way of issuing of the batch.
-        neighbours: numbers of worlds of the groups, this one included, that have kernels of whole steps.
+        issuing: the decision for the batch.
+        neighbours: number of worlds of each group of the batch, this one included, that has a kernel of whole steps.
     """
 
     model: ModelTable
@@ -43,12 +43,12 @@ class StepPlan:
 
     @property
     def num_worlds(self) -> int:
-        """Worlds of the group."""
+        """Number of worlds of the group."""
         return self.bounds[-1]
 
     @property
     def shard_sizes(self) -> list[int]:
-        """Worlds of each shard."""
+        """Number of worlds of each shard."""
         return [end - begin for begin, end in zip(self.bounds, self.bounds[1:], strict=False)]
 
     @property
@@ -63,27 +63,27 @@ class StepPlan:
 
     @property
     def can_go_ahead(self) -> bool:
-        """Whether steps may be issued before their counts are known: islands are counted a second time."""
+        """Whether steps may be issued ahead of counts. Models with islands cannot, since islands are counted too."""
         return not self.model.has_islands
 
     @property
     def evaluations(self) -> int:
-        """Evaluations of the dynamics in a step."""
+        """Number of evaluations in a step."""
         return 4 if self.model.opt_integrator == "rk4" else 1
 
     @cached_property
     def lanes(self) -> int:
-        """Lanes that work on a world."""
+        """Number of lanes that work on a world."""
         return lanes_of_world(self.model, self.backend)
 
     @cached_property
     def island_lanes(self) -> tuple[int, ...]:
-        """Lanes that work on an island of each class; none where a world is solved as one problem."""
+        """Number of lanes that work on an island of each size class; empty if worlds are not solved by islands."""
         return lanes_of_islands(self.model, self.backend)
 
     @cached_property
     def step_kernel(self) -> StepKernel | None:
-        """The kernel of whole steps: for simple models on the GPU with so few worlds that they fit."""
+        """The kernel of whole steps; None unless steps are issued so, the model is simple and the worlds fit a GPU."""
         kernel = step_kernel_for(self.model)
         if kernel is None or self.issue is not Issue.STEP_KERNEL:
             return None
@@ -93,13 +93,13 @@ class StepPlan:
 
     @cached_property
     def step_memory(self) -> StepMemory:
-        """What a world takes in the kernel of whole steps."""
+        """The memory of one world in the kernel of whole steps, which the plan must have."""
         assert self.step_kernel is not None
         return step_memory(self.step_kernel, self.model, self.backend, self.word)
 
     @property
     def step_shape(self) -> StepShape:
-        """How worlds share blocks in the kernel of whole steps."""
+        """How worlds share blocks in the kernel of whole steps, which the plan must have."""
         shape = self._step_shape(self.step_memory)
         assert shape is not None
         return shape
@@ -110,19 +110,25 @@ class StepPlan:
     def evaluation(
         self, worlds: int, integrator: str, rk_stage: int, wanted: frozenset[str], ahead: bool
     ) -> Evaluation:
-        """The plan of one evaluation of the dynamics on a shard.
+        """Plan one evaluation of a shard.
 
         Args:
-            worlds: worlds of the shard.
+            worlds: number of worlds in the shard.
             integrator: name of the integrator, or empty to integrate nothing.
-            rk_stage: which evaluation of a Runge-Kutta step.
+            rk_stage: index of the evaluation in a Runge-Kutta step; 0 for other integrators.
             wanted: derived fields that must be valid in memory afterwards.
-            ahead: the calls are issued before the counts are known.
+            ahead: whether calls are issued ahead of counts.
         """
         return plan_evaluation(Selection(self.model, worlds, integrator, wanted, ahead), rk_stage)
 
     def step(self, worlds: int, wanted: frozenset[str], ahead: bool) -> tuple[Evaluation, ...]:
-        """The plans of a step's evaluations, after which the fields wanted are valid."""
+        """Plan the evaluations of a step of a shard.
+
+        Args:
+            worlds: number of worlds in the shard.
+            wanted: derived fields that must be valid in memory after the step.
+            ahead: whether calls are issued ahead of counts.
+        """
         integrator = self.model.opt_integrator
         return tuple(
             self.evaluation(worlds, integrator, stage, self.wanted_of(wanted, stage), ahead)
@@ -130,18 +136,21 @@ class StepPlan:
         )
 
     def wanted_of(self, wanted: frozenset[str], rk_stage: int) -> frozenset[str]:
-        """What an evaluation of a step is to store: sensors are of the first, all else is of the last."""
+        """The wanted fields that an evaluation of a step must store.
+
+        Sensor values come from the first evaluation, other fields from the last.
+        """
         sensed = wanted & SENSED if rk_stage == 0 else frozenset[str]()
         return sensed | (wanted - SENSED if rk_stage == self.evaluations - 1 else frozenset())
 
     def kernels(self, wanted: frozenset[str]) -> tuple[Kernel, ...]:
-        """Kernels of lists that steps of the group launch, each once."""
+        """Kernels that the kernel lists of the group's steps launch, each once."""
         ahead = self.issue.is_ahead and self.can_go_ahead
         evaluations = [e for size in set(self.shard_sizes) for e in self.step(size, wanted, ahead)]
         return tuple(dict.fromkeys(kernel for evaluation in evaluations for kernel in evaluation.kernels))
 
     def kernels_over_worlds(self) -> tuple[Kernel, ...]:
-        """Kernels that plain steps launch over worlds, each once: whole steps, or those of lists."""
+        """Kernels over worlds that steps without wanted fields launch, each once."""
         if self.step_kernel is not None:
             return (self.step_kernel, SCAN_KERNEL)
         return tuple(kernel for kernel in self.kernels(frozenset()) if not kernel.on_islands)
@@ -192,13 +201,13 @@ def plan_step(
     """Decide the plan of a group.
 
     Args:
-        model: of the worlds.
-        num_worlds: how many there are.
-        backend: where they are.
+        model: model of the worlds.
+        num_worlds: number of worlds.
+        backend: runs the calls.
         dtype: "float32" or "float64".
-        issuing: what is decided for the batch.
-        shards: ranges into which the worlds are split; None lets the backend choose.
-        neighbours: numbers of worlds of the groups, this one included, that have kernels of whole steps.
+        issuing: the decision for the batch.
+        shards: number of shards; None lets the backend choose. There is at most one shard for each world.
+        neighbours: number of worlds of each group of the batch, this one included, that has a kernel of whole steps.
     """
     wanted = shards or backend.shards_for(num_worlds, issuing.executor, issuing.emission)
     count = min(num_worlds, wanted)

@@ -46,7 +46,7 @@ def _row(item: Launch | Await) -> dict[str, Any]:
 
 
 def _over(launch: Launch) -> str:
-    """What a launch is over."""
+    """Names the units of a launch."""
     kernel = launch.kernel
     if kernel.unit == "column":
         return f"{len(COLUMNS_OF[FIELD[kernel.reads[0]].space])} columns of counts"

@@ -169,7 +169,7 @@ def test_the_first_room_of_arenas_counts(monkeypatch: pytest.MonkeyPatch) -> Non
     assert ahead > counted
     monkeypatch.setattr(HostBackend, "free_memory", lambda self: (counted + ahead) // 2)
     Simulation(model, WORLDS, backend="host", executor="serial", emission="counted", shards=1)
-    with pytest.raises(BackendError, match="the first room for their contacts"):
+    with pytest.raises(BackendError, match="memory for their first contacts"):
         Simulation(model, WORLDS, backend="host", executor="serial", emission="ahead", shards=1)
 
 

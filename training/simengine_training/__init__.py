@@ -7,7 +7,12 @@
     policy = simengine_training.load_policy("out/ant")
     print(simengine_training.evaluate_policy(policy, arguments.env_id, episodes=20).mean)
 
-What needs the extra `train` (Flax, Optax, Orbax) is imported on first use, so that arguments can be read without it.
+    arguments ── the arguments of a training, which the command line offers as options
+    environments ── rollout ── ppo ── checkpoint, curve ── evaluate
+    policy, statistics ── the network, and the normalisation of what it observes
+
+Modules that need the extra `train` (Flax, Optax, Orbax) are imported on first use, so that `Arguments` works without
+it.
 """
 
 from __future__ import annotations
@@ -35,7 +40,12 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name on first use; raises `MissingExtraError` without the extra `train`."""
+    """Import a public name on first use.
+
+    Raises:
+        AttributeError: there is no such name.
+        MissingExtraError: the extra `train` is not installed.
+    """
     if name not in _PLACES:
         raise AttributeError(f"module 'simengine_training' has no attribute {name!r}")
     value = getattr(importlib.import_module(_PLACES[name]), name)

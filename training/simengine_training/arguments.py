@@ -1,4 +1,4 @@
-"""Everything a training can be told, with its help text. The command line makes its options of these fields."""
+"""The arguments of a training, with help texts. The command line makes its options from these fields."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ def option(default: Any, text: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments:
-    """What a training does; `describe()` gives each field's meaning.
+    """Arguments of a training. `describe()` returns the meaning of each field.
 
     Raises:
-        ValueError: a value out of its range.
-        TypeError: a value of the wrong type.
+        ValueError: a value is out of its range.
+        TypeError: a value has the wrong type.
     """
 
     env_id: str = option("simengine/Ant-v5", "id of the environment, as gymnasium.make_vec takes it")
@@ -74,7 +74,7 @@ class Arguments:
     def _check_types(self) -> None:
         for entry in fields(self):
             value, default = getattr(self, entry.name), entry.default
-            # True is an int to Python, and 1 as good as 1.0; a YAML file has 3e-4 as text.
+            # In Python True is an int, and 1 may stand for 1.0. YAML reads 3e-4 as text, which is refused here.
             allowed: Any = (int, float) if isinstance(default, float) else type(default)
             fits = isinstance(value, allowed) and isinstance(value, bool) == isinstance(default, bool)
             if default is not MISSING and not fits:
@@ -89,19 +89,19 @@ class Arguments:
 
     @property
     def batch_size(self) -> int:
-        """Environment steps in a rollout."""
+        """Number of environment steps in a rollout, over all environments."""
         return self.num_envs * self.rollout_steps
 
     @property
     def num_updates(self) -> int:
-        """Updates of the whole training: as many whole rollouts as total_steps holds."""
+        """Number of updates of the whole training: the number of complete rollouts in `total_steps`."""
         return self.total_steps // self.batch_size
 
     def as_dict(self) -> dict[str, Any]:
-        """All values by name, as JSON can hold them."""
+        """All values by name, ready for JSON."""
         return {**asdict(self), "hidden_sizes": list(self.hidden_sizes)}
 
     @staticmethod
     def describe() -> dict[str, str]:
-        """Help text of every field."""
+        """The help text of each field, by name."""
         return {entry.name: entry.metadata["help"] for entry in fields(Arguments)}

@@ -1,9 +1,9 @@
-"""What a training keeps in its folder, and how it is read again.
+"""Writes the files of a training to its folder, and reads them.
 
-| name | what |
+| name | contents |
 |---|---|
 | `summary.json` | arguments, sizes, evaluations, and at the end the totals |
-| `curve.csv` | one line an update |
+| `curve.csv` | one line for each update |
 | `curve.png` | the learning curve |
 | `checkpoints/` | Orbax checkpoints, named by the number of updates done |
 """
@@ -23,18 +23,18 @@ from simengine_training.extras import ocp, optax
 from simengine_training.policy import ActorCritic, Params, Policy, compiled
 from simengine_training.statistics import Statistics
 
-_KEPT = 2  # checkpoints
+_KEPT = 2  # checkpoints in the folder; older ones are deleted
 
 
 class Learner(NamedTuple):
-    """Everything that an update changes.
+    """The state of a training, which each update changes.
 
     Attributes:
-        params: of the network.
-        opt_state: of the optimiser.
+        params: parameters of the network.
+        opt_state: state of the optimiser.
         observations: statistics of the observations.
         returns: statistics of the discounted sums of rewards.
-        updates: () updates done.
+        updates: (), number of updates done.
     """
 
     params: Params
@@ -50,14 +50,14 @@ def make_network(arguments: Arguments, action_size: int) -> ActorCritic:
 
 
 def make_optimizer(arguments: Arguments) -> optax.GradientTransformation:
-    """Adam behind a limit of the gradient's norm; its step size falls linearly to zero if so told."""
+    """Adam on gradients whose norm is clipped. With `anneal` the learning rate falls linearly to zero."""
     steps = arguments.num_updates * arguments.epochs * arguments.minibatches
     rate = optax.linear_schedule(arguments.learning_rate, 0.0, steps) if arguments.anneal else arguments.learning_rate
     return optax.chain(optax.clip_by_global_norm(arguments.max_grad_norm), optax.adam(rate, eps=1e-5))
 
 
 def first_learner(arguments: Arguments, observation_size: int, action_size: int) -> Learner:
-    """The learner before the first update; its weights follow from the seed alone."""
+    """The learner before the first update. Its weights depend only on the seed and the sizes."""
     network = make_network(arguments, action_size)
     params = network.init(jax.random.key(arguments.seed), np.zeros((1, observation_size), dtype=np.float32))
     opt_state = make_optimizer(arguments).init(params)
@@ -66,7 +66,7 @@ def first_learner(arguments: Arguments, observation_size: int, action_size: int)
 
 
 def save(folder: Path, learner: Learner) -> None:
-    """Write a checkpoint; it appears under its name only when it is whole. The oldest ones go."""
+    """Write a checkpoint, and delete old ones. It appears under its name only when it is complete."""
     with _manager(folder) as manager:
         manager.save(int(learner.updates), args=ocp.args.StandardSave(learner), force=True)
         manager.wait_until_finished()
@@ -76,11 +76,11 @@ def restore(folder: Path, template: Learner) -> Learner:
     """Read the newest checkpoint.
 
     Args:
-        folder: the training's.
-        template: a learner of the same shapes.
+        folder: folder of the training.
+        template: a learner with the same shapes.
 
     Raises:
-        TrainingError: there is none.
+        TrainingError: there is no checkpoint.
     """
     with _manager(folder) as manager:
         newest = manager.latest_step()
@@ -95,14 +95,18 @@ def _manager(folder: Path) -> ocp.CheckpointManager:
 
 
 def write_summary(folder: Path, summary: dict[str, Any]) -> None:
-    """Write `summary.json`, by rename, so that an interruption leaves the old or the new one."""
+    """Write `summary.json` under another name and rename it, so that an interruption leaves a complete file."""
     partial = folder / "summary.json.partial"
     partial.write_text(json.dumps(summary, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     partial.replace(folder / "summary.json")
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
-    """Read `summary.json`; raises TrainingError if the folder holds no training."""
+    """Read `summary.json`.
+
+    Raises:
+        TrainingError: the folder has no such file.
+    """
     path = folder / "summary.json"
     if not path.is_file():
         raise TrainingError(f"{folder} holds no training: there is no summary.json; name the folder of one")
@@ -110,10 +114,10 @@ def read_summary(folder: Path) -> dict[str, Any]:
 
 
 def load_policy(folder: str | Path) -> Policy:
-    """The policy of the newest checkpoint in the folder of a training.
+    """Load the policy from the newest checkpoint in the folder of a training.
 
     Raises:
-        TrainingError: the folder holds no training, or no checkpoint yet.
+        TrainingError: the folder holds no training, or no checkpoint.
     """
     folder = Path(folder)
     summary = read_summary(folder)

@@ -1,4 +1,4 @@
-"""The learning curve: one row an update, as CSV and as a picture."""
+"""The learning curve, with one row for each update, as CSV and as a picture."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-Row = dict[str, float]  # None never occurs: what an update did not see is NaN
+Row = dict[str, float]  # NaN stands for a value that an update did not have, such as a return if no episode ended
 
 
 def write_csv(path: Path, rows: list[Row]) -> None:
-    """Write rows under the names of their columns; numbers come back bit for bit."""
+    """Write rows under the names of their columns. `read_csv` reads the same numbers bit for bit."""
     if not rows:
         return
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -22,7 +22,7 @@ def write_csv(path: Path, rows: list[Row]) -> None:
 
 
 def read_csv(path: Path) -> list[Row]:
-    """Read what `write_csv` wrote; no rows if there is no file."""
+    """Read the rows that `write_csv` wrote; none if there is no file."""
     if not path.is_file():
         return []
     with path.open(newline="", encoding="utf-8") as file:
@@ -36,14 +36,14 @@ def _number(text: Any) -> float:
 def plot(path: Path, rows: list[Row], title: str, evaluations: dict[int, float]) -> None:
     """Draw the mean return of the episodes that ended in each rollout, as PNG.
 
-    After environments were started anew together, at a checkpoint, the first episodes to end are short ones: the curve
-    falls there though the policy is none the worse.
+    All environments are reset together at a checkpoint, and the first episodes that end after it are short ones. The
+    curve falls there although the policy is not worse.
 
     Args:
         path: file to write.
-        rows: of the curve.
-        title: above the picture.
-        evaluations: mean return of an evaluation, by the environment steps before it.
+        rows: rows of the curve.
+        title: title above the picture.
+        evaluations: mean return of each evaluation, by the number of environment steps before it.
     """
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()

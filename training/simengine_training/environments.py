@@ -1,4 +1,4 @@
-"""Vector environments as training wants them: episodes restart in the step that ends them, actions span [-1, 1]."""
+"""Makes vector environments for training, and converts their actions and observations."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from simengine_training.errors import TrainingError
 
 
 def make_envs(env_id: str, num_envs: int, arguments: dict[str, Any] | None = None) -> VectorEnv:
-    """Make a vector environment in autoreset mode SAME_STEP, so that no step of a rollout is wasted on a reset.
+    """Make a vector environment in autoreset mode SAME_STEP, so that no step of a rollout is spent on a reset.
 
-    Environments that have no vector form of their own are stepped one after another by Gymnasium.
+    If an environment has no vector entry point, Gymnasium steps single environments one after another.
 
     Args:
-        env_id: id under which Gymnasium knows the environment.
-        num_envs: environments.
+        env_id: id of the environment in Gymnasium.
+        num_envs: number of environments.
         arguments: further arguments of the environment.
 
     Raises:
-        TrainingError: there is no such environment, or it does not take these arguments.
+        TrainingError: there is no such environment, or it does not accept these arguments.
         ValueError: observations are not vectors, or actions are not vectors with finite limits.
     """
     simengine_envs.register_envs()
@@ -47,7 +47,7 @@ def make_envs(env_id: str, num_envs: int, arguments: dict[str, Any] | None = Non
 
 
 def sizes(vector: VectorEnv) -> tuple[int, int]:
-    """Entries of an observation and of an action."""
+    """The number of entries of an observation, and of an action."""
     observation, action = vector.single_observation_space.shape, vector.single_action_space.shape
     assert observation is not None
     assert action is not None
@@ -55,7 +55,7 @@ def sizes(vector: VectorEnv) -> tuple[int, int]:
 
 
 def to_space(actions: np.ndarray, vector: VectorEnv) -> np.ndarray:
-    """Actions (n, nu) of the policy, where [-1, 1] spans the action space, as the environment takes them, clipped."""
+    """Scale actions (n, nu) of the policy from [-1, 1] to the limits of the action space, and clip them to it."""
     space = vector.single_action_space
     assert isinstance(space, Box)
     middle, half = (space.high + space.low) / 2, (space.high - space.low) / 2
@@ -63,7 +63,10 @@ def to_space(actions: np.ndarray, vector: VectorEnv) -> np.ndarray:
 
 
 def last_observations(observations: np.ndarray, infos: dict[str, Any]) -> np.ndarray:
-    """Observations (n, size) that the step led to: those of ended episodes are their last, not the next first."""
+    """The observations (n, size) that a step led to.
+
+    For an episode that ended, this is its last observation. `observations` has the first one of the next episode there.
+    """
     result = observations.copy()
     if "final_obs" in infos:
         for world in np.flatnonzero(infos["_final_obs"]):

@@ -1,4 +1,4 @@
-"""Errors of training, each one sentence: what, where, what to do."""
+"""Errors of training. A message is one sentence that says what failed, where, and what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How good a policy is: its mean return over whole episodes."""
+"""Evaluates a policy by its mean return over whole episodes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from simengine_training.environments import make_envs, to_space
 from simengine_training.errors import TrainingError
 from simengine_training.policy import Policy
 
-MAX_STEPS = 100_000  # of an episode; whoever goes on longer has no end
+MAX_STEPS = 100_000  # of an episode; a longer one is taken to have no end
 
 
 class Evaluation(NamedTuple):
     """Undiscounted returns of whole episodes.
 
     Attributes:
-        returns: (episodes,).
-        lengths: (episodes,) steps.
+        returns: (episodes,), undiscounted return of each episode.
+        lengths: (episodes,), number of steps of each episode.
     """
 
     returns: np.ndarray
@@ -28,11 +28,11 @@ class Evaluation(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """Mean return."""
+        """Mean return of an episode."""
         return float(self.returns.mean())
 
     def as_dict(self) -> dict[str, Any]:
-        """Mean and deviation of the returns, mean length, number of episodes."""
+        """Mean and standard deviation of the returns, mean length, and number of episodes, ready for JSON."""
         return {
             "return_mean": round(self.mean, 3),
             "return_std": round(float(self.returns.std()), 3),
@@ -50,20 +50,21 @@ def evaluate_policy(
     env_arguments: dict[str, Any] | None = None,
     stochastic: bool = False,
 ) -> Evaluation:
-    """Run each of `episodes` environments until its first episode ends.
+    """Run one episode in each of `episodes` environments.
 
-    One episode an environment: whoever took the first episodes to end would count short ones too often.
+    Each environment counts once, since the first episodes to end in a few environments would be short ones too often.
 
     Args:
-        policy: what acts.
+        policy: the policy.
         env_id: id of the environment.
-        episodes: environments, hence episodes.
-        seed: of the environments and of the actions' noise.
+        episodes: number of episodes, and of environments.
+        seed: seed of the environments and of the noise of actions.
         env_arguments: further arguments of the environment.
-        stochastic: draw the actions; otherwise the most likely are taken.
+        stochastic: whether actions are drawn from the distribution. If not, the most likely actions are taken.
 
     Raises:
-        ValueError: no episode, or an environment that cannot be trained in.
+        ValueError: `episodes` is less than 1, or the spaces of the environment are not supported.
+        TrainingError: the environment cannot be made, or an episode has not ended after `MAX_STEPS` steps.
     """
     if episodes < 1:
         raise ValueError(f"episodes must be at least 1, not {episodes}")
@@ -75,7 +76,11 @@ def evaluate_policy(
 
 
 def run_episodes(policy: Policy, vector: VectorEnv, seed: int, stochastic: bool = False) -> Evaluation:
-    """The first episode of every environment of `vector`; raises TrainingError if one does not end in MAX_STEPS."""
+    """Run the first episode of each environment of `vector`; see `evaluate_policy`.
+
+    Raises:
+        TrainingError: an episode has not ended after `MAX_STEPS` steps.
+    """
     observations, _ = vector.reset(seed=seed)
     returns, lengths = np.zeros(vector.num_envs), np.zeros(vector.num_envs, dtype=np.int64)
     running = np.ones(vector.num_envs, dtype=bool)

@@ -1,4 +1,4 @@
-"""The packages of the extra `train`, imported in one place so that their absence is said in one sentence."""
+"""Imports the packages of the extra `train`, with one error message for all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Actor and critic: two perceptrons, a Gaussian over actions, and the policy that is kept and evaluated."""
+"""The network (actor and critic, two perceptrons), its distribution over actions, and the trained policy."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ Params = Any  # nested dicts of JAX arrays
 
 
 class Gaussian(NamedTuple):
-    """A diagonal normal distribution over actions.
+    """A normal distribution over actions with diagonal covariance.
 
     Attributes:
         mean: (..., nu).
-        log_std: (nu,), the same in every state.
+        log_std: (nu,), logarithm of the standard deviation, which does not depend on the observation.
     """
 
     mean: jax.Array
     log_std: jax.Array
 
     def log_prob(self, actions: jax.Array) -> jax.Array:
-        """Logarithm of the density at actions (..., nu), (...,)."""
+        """Logarithm of the density at actions (..., nu): an array (...,)."""
         z = (actions - self.mean) * jnp.exp(-self.log_std)
         return jnp.sum(-0.5 * z**2 - self.log_std - 0.5 * math.log(2 * math.pi), axis=-1)
 
     def entropy(self) -> jax.Array:
-        """Differential entropy, ()."""
+        """Differential entropy [nat], ()."""
         return jnp.sum(self.log_std + 0.5 * math.log(2 * math.pi * math.e))
 
     def sample(self, key: jax.Array) -> jax.Array:
-        """Actions (..., nu)."""
+        """Draw actions (..., nu)."""
         noise = jax.random.normal(key, self.mean.shape, dtype=self.mean.dtype)
         return self.mean + jnp.exp(self.log_std) * noise
 
 
 class ActorCritic(nn.Module):
-    """Policy and value, without shared layers.
+    """Actor and critic, without shared layers.
 
     Attributes:
-        action_size: nu.
-        hidden_sizes: widths of the hidden layers of each.
-        initial_log_std: of every action at the start.
+        action_size: number of entries of an action, nu.
+        hidden_sizes: widths of the hidden layers, the same for actor and critic.
+        initial_log_std: logarithm of the standard deviation of each entry of an action before training.
     """
 
     action_size: int
@@ -57,8 +57,8 @@ class ActorCritic(nn.Module):
 
     @nn.compact
     def __call__(self, observations: jax.Array) -> tuple[Gaussian, jax.Array]:
-        """Distribution over actions and values (...,) at normalised observations (..., size)."""
-        # A small last layer makes all first actions alike, so that exploration comes from the noise alone.
+        """The distribution over actions, and the values (...,), at normalised observations (..., size)."""
+        # Small weights in the last layer make the first means nearly equal, so that only the noise explores.
         mean = self._perceptron("actor", self.action_size, 0.01, observations)
         constant = nn.initializers.constant(self.initial_log_std, dtype=jnp.float32)
         log_std = self.param("log_std", constant, (self.action_size,))
@@ -72,12 +72,12 @@ class ActorCritic(nn.Module):
 
 
 def forward(network: ActorCritic, params: Params, observations: jax.Array) -> tuple[Gaussian, jax.Array]:
-    """`ActorCritic.__call__` under these parameters."""
+    """Call the network with these parameters; see `ActorCritic.__call__`."""
     return cast("tuple[Gaussian, jax.Array]", network.apply(params, observations))
 
 
 class Sampled(NamedTuple):
-    """What the policy did: actions (n, nu), log_probs (n,), values (n,)."""
+    """Drawn actions (n, nu), logarithms of their densities (n,), and values of the observations (n,)."""
 
     actions: jax.Array
     log_probs: jax.Array
@@ -85,11 +85,17 @@ class Sampled(NamedTuple):
 
 
 class Functions(NamedTuple):
-    """The network's functions, compiled: each takes parameters and normalised observations (n, size)."""
+    """Compiled functions of a network. Each takes parameters and normalised observations (n, size).
 
-    sample: Callable[[Params, Any, jax.Array], Sampled]  # and a key
-    value: Callable[[Params, Any], jax.Array]  # (n,)
-    mean: Callable[[Params, Any], jax.Array]  # (n, nu)
+    Attributes:
+        sample: draws actions; its third argument is a key.
+        value: the values, (n,).
+        mean: the most likely actions, (n, nu).
+    """
+
+    sample: Callable[[Params, Any, jax.Array], Sampled]
+    value: Callable[[Params, Any], jax.Array]
+    mean: Callable[[Params, Any], jax.Array]
 
 
 def compiled(network: ActorCritic) -> Functions:
@@ -110,21 +116,26 @@ def compiled(network: ActorCritic) -> Functions:
 
 
 class Policy:
-    """What a training leaves behind: observations in, actions out.
+    """A trained policy, which maps observations to actions.
 
     Args:
-        functions: of the network, compiled.
-        params: the network's parameters.
-        statistics: by which observations are normalised.
+        functions: compiled functions of the network.
+        params: parameters of the network.
+        statistics: statistics that normalise observations.
     """
 
     def __init__(self, functions: Functions, params: Params, statistics: Statistics):
         self.functions, self.params, self.statistics = functions, params, statistics
 
     def act(self, observations: np.ndarray, key: jax.Array | None = None) -> np.ndarray:
-        """Actions (n, nu) for raw observations (n, size): the most likely, or drawn with `key`.
+        """The actions for observations.
 
-        [-1, 1] spans the environment's action space; an action drawn may leave it.
+        Args:
+            observations: (n, size), not normalised.
+            key: draws the actions; None for the most likely actions.
+
+        Returns:
+            Actions (n, nu), where [-1, 1] stands for the limits of the action space. A drawn action may exceed them.
         """
         inputs = self.statistics.normalized(observations)
         if key is None:

@@ -3,12 +3,12 @@
 Sources: Schulman et al., "Proximal Policy Optimization Algorithms" (2017), equations 7 and 9; Schulman et al.,
 "High-Dimensional Continuous Control Using Generalized Advantage Estimation" (2016), equation 16.
 
-    restart environments -> [ rollout -> advantages -> epochs of minibatches ] x checkpoint_every -> checkpoint -> ...
+    reset environments -> [ rollout -> advantages -> epochs of minibatches ] x checkpoint_every -> checkpoint -> ...
 
-1. Everything random follows from the seed and the number of the update, so a training is the same bits every time on
-   one machine and, since all environments start anew at a checkpoint, the same when it is resumed from one.
-2. In a rollout the parameters and the statistics stay the same, so that the ratios of the first minibatch are 1.
-3. An episode whose time is up is not over: what would have come is estimated by the value of its last observation.
+1. All random numbers follow from the seed and the number of the update, and all environments are reset at a checkpoint.
+   Two runs on one machine therefore give the same bits, even if one of them was resumed from a checkpoint.
+2. Parameters and statistics do not change during a rollout, so that the ratios of the first minibatch are 1.
+3. A truncated episode has not terminated. The value of its last observation estimates the rewards that are missing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OnUpdate = Callable[[curve.Row], None]
 
 
 class Samples(NamedTuple):
-    """What a minibatch holds, each (n,) or (n, size): a rollout without its time axis, and what to aim for."""
+    """Samples of a rollout without its time axis, with advantages and target values. Arrays are (n,) or (n, size)."""
 
     observations: jax.Array
     actions: jax.Array
@@ -56,7 +56,7 @@ def gae(
     gamma: float,
     gae_lambda: float,
 ) -> tuple[jax.Array, jax.Array]:
-    """Generalised advantage estimates and the values to aim for; all arrays are (T, n), as in `Rollout`."""
+    """Generalised advantage estimates, and target values of the critic. All arrays are (T, n), as in `Rollout`."""
     deltas = rewards + gamma * jnp.where(terminated, 0.0, next_values) - values
     decay = jnp.where(ended, 0.0, gamma * gae_lambda).astype(deltas.dtype)
 
@@ -72,7 +72,10 @@ def gae(
 def clipped_objective(
     log_probs: jax.Array, old_log_probs: jax.Array, advantages: jax.Array, clip: float
 ) -> tuple[jax.Array, dict[str, jax.Array]]:
-    """PPO's loss of the policy, (), and how far it has moved: approximate KL divergence and share of clipped ratios."""
+    """PPO's loss of the policy, (), with the approximate KL divergence and the fraction of clipped ratios.
+
+    Arrays are (n,). `old_log_probs` belong to the policy that drew the actions.
+    """
     log_ratio = log_probs - old_log_probs
     ratio = jnp.exp(log_ratio)
     gain = jnp.minimum(ratio * advantages, jnp.clip(ratio, 1 - clip, 1 + clip) * advantages)
@@ -86,7 +89,7 @@ def clipped_objective(
 def loss(
     params: Params, network: ActorCritic, samples: Samples, arguments: Arguments
 ) -> tuple[jax.Array, dict[str, jax.Array]]:
-    """The loss of a minibatch, (), and its parts. Advantages are taken relative to the minibatch's own."""
+    """The loss of a minibatch, (), and its parts. Advantages are normalised by their mean and deviation in it."""
     distribution, values = forward(network, params, samples.observations)
     advantages = (samples.advantages - samples.advantages.mean()) / (samples.advantages.std() + 1e-8)
     log_probs = distribution.log_prob(samples.actions)
@@ -98,7 +101,7 @@ def loss(
 
 
 def make_update(arguments: Arguments, network: ActorCritic) -> Callable[..., tuple[Params, Any, dict[str, jax.Array]]]:
-    """Compile the update: (params, opt_state, rollout, key) to both anew and the mean of the loss's parts."""
+    """Compile the update: (params, opt_state, rollout, key) -> (params, opt_state, mean of each part of the loss)."""
     optimizer = checkpoint.make_optimizer(arguments)
 
     def minibatch(carry: tuple[Params, Any], samples: Samples) -> tuple[tuple[Params, Any], dict[str, jax.Array]]:
@@ -128,15 +131,15 @@ def make_update(arguments: Arguments, network: ActorCritic) -> Callable[..., tup
 
 @dataclass(frozen=True)
 class Result:
-    """What a training came to.
+    """The result of a training.
 
     Attributes:
-        folder: where everything is kept.
-        policy: the last one.
-        rows: the learning curve, a row an update.
-        before: evaluation of the first policy, as `Evaluation.as_dict`; None without evaluations.
-        after: that of the last.
-        summary: what stands in `summary.json`.
+        folder: folder with all files of the training.
+        policy: the policy after the last update.
+        rows: the learning curve, a row for each update.
+        before: evaluation of the first policy, as `Evaluation.as_dict` returns it; None without evaluations.
+        after: evaluation of the last policy, likewise.
+        summary: the contents of `summary.json`.
     """
 
     folder: Path
@@ -148,16 +151,16 @@ class Result:
 
 
 def train(arguments: Arguments, folder: str | Path, on_update: OnUpdate | None = None) -> Result:
-    """Train a policy from nothing.
+    """Train a new policy.
 
     Args:
-        arguments: what to do.
-        folder: where checkpoints, curve and summary go; made if missing.
-        on_update: called after every update with its row of the curve.
+        arguments: arguments of the training.
+        folder: folder for checkpoints, curve and summary, which is made if it does not exist.
+        on_update: called after each update with its row of the curve.
 
     Raises:
-        TrainingError: the folder holds a training already.
-        ValueError: an environment that cannot be trained in.
+        TrainingError: the folder holds a training, the environment cannot be made, or the loss is not finite.
+        ValueError: the spaces of the environment are not supported.
     """
     folder = Path(folder)
     if (folder / "summary.json").exists():
@@ -182,10 +185,10 @@ def train(arguments: Arguments, folder: str | Path, on_update: OnUpdate | None =
 
 
 def resume(folder: str | Path, on_update: OnUpdate | None = None) -> Result:
-    """Go on with an interrupted training from its newest checkpoint; the end is the same bits as without interruption.
+    """Go on with an interrupted training from its newest checkpoint. The result has the bits of an uninterrupted one.
 
     Raises:
-        TrainingError: the folder holds no training, or one that is finished.
+        TrainingError: the folder holds no training, or one that is finished; also as for `train`.
     """
     folder = Path(folder)
     summary = checkpoint.read_summary(folder)
@@ -205,7 +208,7 @@ def resume(folder: str | Path, on_update: OnUpdate | None = None) -> Result:
 
 
 class _Run:
-    """A training on its way: the learner, its environments, and the curve so far."""
+    """A running training: the learner, its environments, and the curve so far."""
 
     summary: dict[str, Any]
 
@@ -222,7 +225,7 @@ class _Run:
         return Policy(self.functions, self.learner.params, self.learner.observations)
 
     def evaluation(self) -> dict[str, Any] | None:
-        """Evaluate the policy as the arguments say, in environments of its own."""
+        """Evaluate the policy in new environments, as the arguments say; None if they ask for no evaluation."""
         if not self.arguments.eval_episodes:
             return None
         found: Evaluation = evaluate_policy(
@@ -235,11 +238,11 @@ class _Run:
         return found.as_dict()
 
     def _seed(self, update: int) -> int:
-        """A seed for environments that depends on the training's seed and the update only; -1 is the evaluation's."""
+        """A seed for environments that follows from the seed of the training and an update, or -1 for evaluations."""
         return int(np.random.SeedSequence([self.arguments.seed, update + 1]).generate_state(1)[0])
 
     def finish(self, on_update: OnUpdate | None) -> Result:
-        """Do all updates that are left, then evaluate, and write everything."""
+        """Do the remaining updates, evaluate the policy, and write all files."""
         updates, every = self.arguments.num_updates, self.arguments.checkpoint_every
         started = int(self.learner.updates)
         for update in range(started, updates):
@@ -254,7 +257,7 @@ class _Run:
         return self._conclude()
 
     def one_update(self, update: int) -> curve.Row:
-        """One rollout and what is learnt from it; the row of the curve."""
+        """Collect one rollout, update the learner, and return the row of the curve."""
         began = perf_counter()
         rollout_key, update_key = jax.random.split(jax.random.fold_in(self.key, update))
         learner, steps = self.learner, self.arguments.rollout_steps
@@ -281,7 +284,7 @@ class _Run:
         return {**row, "rollout_s": round(collected_at - began, 4), "update_s": round(ended - collected_at, 4)}
 
     def _normalise(self, collected: Collected) -> tuple[Any, Any, np.ndarray]:
-        """Statistics of observations and of discounted returns with this rollout in them, and its scaled rewards."""
+        """Statistics of observations and of discounted returns that include this rollout, and its scaled rewards."""
         observations, returns = self.learner.observations, self.learner.returns
         rewards = collected.rollout.rewards
         if self.arguments.normalize_observations:

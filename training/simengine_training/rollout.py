@@ -1,4 +1,4 @@
-"""Rollouts: the policy steps a vector environment for a while, and what happened is kept as arrays."""
+"""Collects rollouts: arrays with the steps of a vector environment under a policy."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from simengine_training.statistics import Statistics
 
 
 class Rollout(NamedTuple):
-    """T steps of n environments; every array is (T, n) or (T, n, size), float32 but for the two masks.
+    """T steps of n environments. Each array is (T, n) or (T, n, size) float32; the two masks are bool.
 
     Attributes:
-        observations: normalised, before the step.
-        actions: as drawn, before they were clipped to the action space.
-        log_probs: logarithm of the actions' density when they were drawn.
-        values: the critic's, at `observations`.
-        rewards: of the step.
-        next_values: the critic's at the observation the step led to; of an episode that ended, at its last one.
-        terminated: whether the episode ended there for good: nothing follows, and `next_values` does not count.
-        ended: whether the episode ended there, for good or because its time was up.
+        observations: normalised observations before the step.
+        actions: drawn actions, before they were clipped to the action space.
+        log_probs: logarithm of the density of the actions when they were drawn.
+        values: values that the critic gives `observations`.
+        rewards: rewards of the step.
+        next_values: values that the critic gives the observations after the step. If the episode was truncated, this is
+            its last observation. If it terminated, the value is not used.
+        terminated: whether the episode terminated in the step.
+        ended: whether the episode terminated or was truncated in the step.
     """
 
     observations: Any
@@ -38,14 +39,14 @@ class Rollout(NamedTuple):
 
 
 class Collected(NamedTuple):
-    """A rollout and what is counted beside it.
+    """A rollout, with the data that statistics and the learning curve need.
 
     Attributes:
-        rollout: with rewards as the environment gave them.
-        raw_observations: (T, n, size), not normalised.
-        discounted: (T, n), the discounted sum of each episode's rewards so far.
-        returns: undiscounted return of every episode that ended, in the order of their ends.
-        lengths: steps of those episodes.
+        rollout: the rollout, with rewards as the environment gave them.
+        raw_observations: (T, n, size), observations that are not normalised.
+        discounted: (T, n), discounted sum of the rewards of each episode so far.
+        returns: undiscounted return of each episode that ended, in the order of their ends.
+        lengths: number of steps of each of these episodes.
     """
 
     rollout: Rollout
@@ -56,12 +57,12 @@ class Collected(NamedTuple):
 
 
 class Collector:
-    """Steps a vector environment (autoreset mode SAME_STEP) and goes on where the last rollout stopped.
+    """Collects rollouts in a vector environment. A rollout goes on where the last one stopped.
 
     Args:
-        vector: the environment.
-        functions: of the network, compiled.
-        gamma: discount of the sums in `Collected.discounted`.
+        vector: vector environment in autoreset mode SAME_STEP.
+        functions: compiled functions of the network.
+        gamma: discount factor of `Collected.discounted`.
     """
 
     def __init__(self, vector: VectorEnv, functions: Functions, gamma: float):
@@ -69,19 +70,19 @@ class Collector:
         self._observations = np.zeros((0, 0))
 
     def restart(self, seed: int) -> None:
-        """Start new episodes in all environments; must come before the first `collect`."""
+        """Start new episodes in all environments. The first `collect` needs a call of it before."""
         self._observations, _ = self.vector.reset(seed=seed)
         n = self.vector.num_envs
         self._returns, self._lengths, self._discounted = np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n)
 
     def collect(self, params: Params, statistics: Statistics, key: jax.Array, steps: int) -> Collected:
-        """Step `steps` times, with parameters and statistics that stay the same throughout.
+        """Collect a rollout.
 
         Args:
-            params: the network's.
-            statistics: by which observations are normalised.
-            key: of the actions' noise.
-            steps: T.
+            params: parameters of the network.
+            statistics: statistics that normalise observations.
+            key: key of the noise of actions.
+            steps: number of steps, T.
         """
         rows: list[Rollout] = []
         raw, discounted, returns, lengths = [], [], [], []
@@ -102,7 +103,10 @@ class Collector:
         return Collected(rollout, np.stack(raw), np.stack(discounted), returns, lengths)
 
     def _step(self, params: Params, statistics: Statistics, key: jax.Array) -> tuple[Rollout, np.ndarray]:
-        """One step; its `next_values` are right only where an episode was truncated. Also who ended, indices."""
+        """Step once, and return the step and the indices of the environments whose episode ended.
+
+        `next_values` is only valid for episodes that were truncated; `collect` fills in the others.
+        """
         inputs = statistics.normalized(self._observations)
         actions, log_probs, values = map(np.asarray, self.functions.sample(params, inputs, key))
         taken = to_space(actions, self.vector)

@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-LIMIT = 10.0  # deviations beyond which a value says no more
+LIMIT = 10.0  # standard deviations at which values are clipped
 _TINY = 1e-8
 
 
 class Statistics(NamedTuple):
-    """Mean and variance of everything seen so far; 0 and 1 before anything was.
+    """Mean and variance of all entries so far; 0 and 1 if there are none.
 
     Attributes:
-        number: () of entries.
+        number: (), number of entries.
         mean: (size,) or ().
-        var: as `mean`, the population's variance.
+        var: (size,) or (), population variance.
     """
 
     number: np.ndarray
@@ -28,11 +28,11 @@ class Statistics(NamedTuple):
 
     @staticmethod
     def empty(shape: tuple[int, ...] = ()) -> Statistics:
-        """Of nothing, for entries of this shape."""
+        """Statistics of no entries, for entries of this shape."""
         return Statistics(np.zeros(()), np.zeros(shape), np.ones(shape))
 
     def updated(self, batch: np.ndarray) -> Statistics:
-        """Of what was seen and `batch`, (..., size) or (...), together."""
+        """Statistics of all entries so far and those of `batch`, (..., size) or (...)."""
         flat = np.asarray(batch, dtype=np.float64).reshape(-1, *self.mean.shape)
         count, mean, var = flat.shape[0], flat.mean(axis=0), flat.var(axis=0)
         total = self.number + count
@@ -41,9 +41,12 @@ class Statistics(NamedTuple):
         return Statistics(np.asarray(total), self.mean + delta * (count / total), squares / total)
 
     def normalized(self, values: np.ndarray) -> np.ndarray:
-        """Values (..., size) less the mean, over the deviation, within +-LIMIT, in float32."""
+        """Values (..., size) minus the mean, divided by the standard deviation, clipped to +-LIMIT, in float32."""
         return np.clip((values - self.mean) / np.sqrt(self.var + _TINY), -LIMIT, LIMIT).astype(np.float32)
 
     def scaled(self, values: np.ndarray) -> np.ndarray:
-        """Values over the deviation, within +-LIMIT, in float32: the sign of a reward means something and stays."""
+        """Values divided by the standard deviation, clipped to +-LIMIT, in float32.
+
+        The mean is not subtracted, since that could change the sign of a reward.
+        """
         return np.clip(values / np.sqrt(self.var + _TINY), -LIMIT, LIMIT).astype(np.float32)

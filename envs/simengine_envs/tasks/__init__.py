@@ -1,1 +1,1 @@
-"""The tasks, one file each."""
+"""The tasks. Each file defines one task, its single environment and its vector environment."""

@@ -1,7 +1,7 @@
-"""Ant-v5: a four-legged robot that is to run along +x.
+"""Ant-v5: a robot with four legs learns to run along +x.
 
 Source of the task: Schulman et al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation", in
-the form that Gymnasium documents as Ant-v5.
+the version that Gymnasium documents as Ant-v5.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class AntTask(Task):
-    """Arguments and array functions of Ant-v5; the class docstring of `AntEnv` explains both."""
+    """Arguments and array functions of Ant-v5. The docstring of `AntEnv` explains both."""
 
     xml_file: str = "ant.xml"
     frame_skip: int = 5
@@ -40,7 +40,11 @@ class AntTask(Task):
     include_cfrc_ext_in_observation: bool = True
 
     def __post_init__(self) -> None:
-        """Check the arguments; raises ValueError for a range given upside down or a negative noise scale."""
+        """Check the arguments.
+
+        Raises:
+            ValueError: the low end of a range is above its high end, or the noise scale is negative.
+        """
         super().__post_init__()
         for name in ("healthy_z_range", "contact_force_range"):
             low, high = getattr(self, name)
@@ -50,7 +54,11 @@ class AntTask(Task):
             raise ValueError(f"AntTask: reset_noise_scale must not be negative, not {self.reset_noise_scale}")
 
     def resolve(self, model: Model) -> AntTask:
-        """Replace the name of `main_body` by its id; raises ValueError if the model has no such body."""
+        """Replace the name of `main_body` by its id.
+
+        Raises:
+            ValueError: the model has no such body.
+        """
         mj = model.mj
         names = [mj.body(i).name for i in range(model.nbody)]
         body = self.main_body
@@ -69,7 +77,7 @@ class AntTask(Task):
 
     @property
     def derived(self) -> tuple[str, ...]:
-        """`xpos`, and `cfrc_ext` unless neither the observation nor the reward has it."""
+        """`xpos`, and `cfrc_ext` if the observation or the reward needs it."""
         return ("xpos", "cfrc_ext") if self._needs_cfrc_ext else ("xpos",)
 
     def observation_structure(self, model: Model) -> dict[str, int]:
@@ -85,13 +93,13 @@ class AntTask(Task):
     def initial_state(
         self, rng: np.random.Generator, init_qpos: np.ndarray, init_qvel: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Uniform noise on `qpos`, then normal noise on `qvel`, both of size `reset_noise_scale`."""
+        """Add uniform noise to `qpos`, and then normal noise to `qvel`, both scaled by `reset_noise_scale`."""
         scale = self.reset_noise_scale
         qpos = init_qpos + rng.uniform(low=-scale, high=scale, size=init_qpos.shape)
         return qpos, init_qvel + scale * rng.standard_normal(init_qvel.shape)
 
     def _contact_forces(self, fields: Fields) -> Array:
-        """Clipped `cfrc_ext` of the moving bodies, (n, 6 (nbody - 1))."""
+        """Clipped `cfrc_ext` of all bodies except the world body, (n, 6 (nbody - 1)) [N m and N]."""
         xp = array_namespace(fields["cfrc_ext"])
         forces = fields["cfrc_ext"][:, 1:]
         return xp.clip(forces.reshape(forces.shape[0], -1), *self.contact_force_range)
@@ -105,7 +113,7 @@ class AntTask(Task):
         return xp.concatenate(parts, axis=1)
 
     def memory(self, fields: Fields) -> dict[str, Array]:
-        """Where the main body is, (n, 2) [m]; as in MuJoCo it belongs to the last evaluation, not to `qpos`."""
+        """Position of the main body, (n, 2) [m]. Like MuJoCo's `xpos`, it is that of the last evaluation."""
         return {"xy": fields["xpos"][:, self.main_body, :2]}
 
     def outcome(self, memory: Fields, fields: Fields, action: Array, finite: Array, dt: float) -> Outcome:
@@ -144,17 +152,17 @@ class AntTask(Task):
         return self.contact_cost_weight * xp.sum(xp.square(self._contact_forces(fields)), axis=1)
 
     def reset_info(self, fields: Fields) -> dict[str, Array]:
-        """Where the first body is, from `qpos`, each (n,) [m]."""
+        """Position of the torso, from `qpos`, each (n,) [m]."""
         xp = array_namespace(fields["qpos"])
         x, y = fields["qpos"][:, 0], fields["qpos"][:, 1]
         return {"x_position": x, "y_position": y, "distance_from_origin": xp.sqrt(x * x + y * y)}
 
 
 class AntEnv(SingleEnv):
-    """One Ant: observations, rewards, terminations, info and arguments of Gymnasium's Ant-v5.
+    """One Ant, with the observations, rewards, terminations, infos and arguments of Gymnasium's Ant-v5.
 
-    **Action**, `Box(-1, 1, (8,), float32)`: controls of the motors, which the model clips to [-1, 1]; the torque on the
-    joint is 150 times the control [N m].
+    **Action**, `Box(-1, 1, (8,), float32)`: controls of the motors, which the model clips to [-1, 1]. The torque on a
+    joint is 150 times its control [N m].
 
     | index | joint   | between                              | unit of the torque |
     | ----- | ------- | ------------------------------------ | ------------------ |
@@ -182,10 +190,10 @@ class AntEnv(SingleEnv):
     |         | of the robot: `cfrc_ext` clipped to                   | entries each                 |          |
     |         | `contact_force_range`; all zero after a reset         |                              |          |
 
-    With `exclude_current_positions_from_observation=False` x and y of the torso come first (107 entries); without
-    `include_cfrc_ext_in_observation` the last 78 are absent.
+    With `exclude_current_positions_from_observation=False`, x and y of the torso come first (107 entries). With
+    `include_cfrc_ext_in_observation=False`, the last 78 entries are absent.
 
-    **Reward**: `reward_survive + reward_forward + reward_ctrl + reward_contact`, each also in `info`:
+    **Reward**: `reward_survive + reward_forward + reward_ctrl + reward_contact`. `info` has each term, too.
 
     | term           | value                                                                                |
     | -------------- | ------------------------------------------------------------------------------------ |
@@ -194,13 +202,15 @@ class AntEnv(SingleEnv):
     | reward_ctrl    | `-ctrl_cost_weight` times the sum of squares of the action, unclipped                |
     | reward_contact | `-contact_cost_weight` times the sum of squares of the clipped `cfrc_ext`            |
 
-    `info` also has `x_position`, `y_position`, `distance_from_origin` [m] (these also after a reset), `x_velocity` and
-    `y_velocity` [m/s].
+    `info` also has `x_position`, `y_position` and `distance_from_origin` [m], which a reset gives, too, and
+    `x_velocity` and `y_velocity` [m/s].
 
-    **Start**: `qpos0` plus uniform noise in `+-reset_noise_scale`, zero velocity plus normal noise of that deviation.
+    **Start of an episode**: `qpos` is `qpos0` plus uniform noise in `+-reset_noise_scale`. `qvel` is normal noise with
+    standard deviation `reset_noise_scale`.
 
-    **End**: terminated when unhealthy (height outside `healthy_z_range`, or a state that is not finite) if
-    `terminate_when_unhealthy`; also, always, when the engine had to stop the world. The time limit is Gymnasium's.
+    **End of an episode**: if `terminate_when_unhealthy`, the episode terminates when the robot is unhealthy: its height
+    is outside `healthy_z_range`, or its state is not finite. The episode always terminates if the engine stopped the
+    world. Gymnasium's time limit truncates it.
 
     | argument                                   | default    | meaning                                        |
     | ------------------------------------------ | ---------- | ---------------------------------------------- |
@@ -210,7 +220,7 @@ class AntEnv(SingleEnv):
     | forward_reward_weight                      | 1          | weight of reward_forward                       |
     | ctrl_cost_weight                           | 0.5        | weight of reward_ctrl                          |
     | contact_cost_weight                        | 5e-4       | weight of reward_contact                       |
-    | healthy_reward                             | 1          | reward of a step in health                     |
+    | healthy_reward                             | 1          | reward of a step if the robot is healthy       |
     | main_body                                  | 1          | id or name of the body whose speed is rewarded |
     | terminate_when_unhealthy                   | True       | end the episode of an unhealthy robot          |
     | healthy_z_range                            | (0.2, 1)   | healthy heights, ends included [m]             |
@@ -226,6 +236,6 @@ class AntEnv(SingleEnv):
 
 
 class AntVectorEnv(BatchEnv):
-    """Many Ants in one simulation; `AntEnv` says what each is, `BatchEnv` how they are batched."""
+    """Many Ants in one simulation. `AntEnv` documents one Ant, and `BatchEnv` documents the batch."""
 
     task_type = AntTask
