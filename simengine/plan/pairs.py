@@ -7,10 +7,7 @@ How many pairs there are is known before any is written, and how many contacts b
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from simengine.kernels.kernel import Kernel
-from simengine.model.model import Model
 from simengine.physics.collision.broadphase.broadphase import (
     BROADPHASE,
     COLLIDE,
@@ -29,15 +26,3 @@ PAIR_KERNELS: tuple[Kernel, ...] = (
     Kernel("place_contacts", (PLACE_CONTACTS,), unit="slice"),
 )
 """What finds the contacts, in the order of launch."""
-
-
-def taking_parameters(kernel: Kernel) -> Kernel:
-    """The kernel's variant that reads the parameters of contacts beside them, where one of its stages reads any."""
-    if kernel.mixes or not any(stage.contact_parameters for stage in kernel.stages):
-        return kernel
-    return replace(kernel, name=f"{kernel.name}_mixing", mixes=True)
-
-
-def for_pairs_of(model: Model, kernel: Kernel) -> Kernel:
-    """The kernel, or its variant for the contacts of found pairs where the model's pairs are found."""
-    return taking_parameters(kernel) if model.finds_pairs else kernel
