@@ -398,7 +398,8 @@ def dialect() -> str:
 
 def source_of(kernel: Kernel, definitions: list[str], entry: str, after_headers: str = "") -> str:
     """Complete source with an entry point: the dialect, the model's accessors, headers and the bodies of the stages."""
-    parts = [*definitions, dialect(), constants()]
+    own = (f"#define {name} {value}" for name, value in kernel.constants)
+    parts = [*definitions, *own, dialect(), constants()]
     if kernel.unit != "column":
         parts += ["#define UNIT_ISLAND"] if kernel.on_islands else []
         parts.append(model_struct(kernel))

@@ -52,6 +52,7 @@ class Kernel:
         apart: it finds by itself where its world's contacts go, from the counts of all worlds of the shard, and waits
             for no scan; it does nothing where the arena lacks room for them.
         resident: blocks of 128 threads that a multiprocessor shall hold at once, which caps the registers of a thread.
+        constants: names and values of constants that the sources define otherwise, or not at all.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Kernel:
     mixes: bool = False
     wide: bool = False
     apart: bool = False
+    constants: tuple[tuple[str, int], ...] = ()
 
     @property
     def on_islands(self) -> bool:

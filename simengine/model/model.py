@@ -16,7 +16,7 @@ from simengine.model.build import build_arrays, build_options, build_sizes, init
 from simengine.model.colliders import MOST_LISTED, Census, collider_table, most_slots, take_census
 from simengine.model.hfields import most_cells
 from simengine.model.inertia import has_small_far_bodies
-from simengine.model.pairs import Parameters, geom_pairs, pair_table, unsupported_pairs
+from simengine.model.pairs import Parameters, geom_pairs, pair_table, room_for_faces, unsupported_pairs
 from simengine.model.rows import needs_general_rows, row_table
 from simengine.model.sensors import senses_forces, sensor_names
 from simengine.model.springs import has_polynomials
@@ -42,6 +42,7 @@ class Model:
             fields are int32, real ones float64; treat them as read-only.
         opt_integrator: "euler", "euler_general" where dampers are not linear, "rk4", "implicit" or "implicitfast".
         has_convex: whether a pair is collided by the general convex method.
+        face_corners: for how many corners of two faces that lie flat on each other the kernels must have room.
         finds_pairs: whether pairs of geoms are found anew in every step; there are no candidates in the table then. See
             `simengine.model.colliders`.
         pair_codes: indices into PAIR_TYPES of the pairs that can touch.
@@ -88,6 +89,7 @@ class Model:
         self.pair_codes: tuple[int, ...] = tuple(sorted(set(self.arrays["cand_type"].tolist())))
         self._note_most(census)
         self.has_convex: bool = any(PAIR_TYPES.index(name) in self.pair_codes for name in ("convex", "hfield"))
+        self.face_corners = room_for_faces(mj, pairs)
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
         heavy = any(HEAVY_PAIRS[code] for code in self.pair_codes)
         self.sensor_names = sensor_names(self.arrays["sensor_type"])

@@ -14,12 +14,17 @@
 
 #define FACES R(0.996)
 #define EDGE R(0.0888)
-#define POLYGON 192  // corners of both faces
+#ifndef FACE_CORNERS
+#define FACE_CORNERS 192  // of both faces; kernels of models that need more are built with more
+#endif
 #define THERE_AND_BACK 8  // corners of an edge, each end twice but for rounding
-#if REAL_IS_FLOAT
-#define LARGER R(1.00001)  // by what share an area must be larger: equal ones are common
-#else
+// by what share an area must be larger: equal ones are common, but among many corners one step gains little
+#if !REAL_IS_FLOAT
 #define LARGER R(1.000000001)
+#elif FACE_CORNERS > 192
+#define LARGER R(1.0000004)
+#else
+#define LARGER R(1.00001)
 #endif
 
 // What lies on what: two faces, or an edge and a face.
@@ -200,7 +205,7 @@ DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying
   const Plane plane = plane_of(a, lying.first), other = plane_of(b, lying.second);
   const int* adr = a.model->face_adr();
   const int begin = adr[lying.second], sides = adr[lying.second + 1] - begin;
-  Spot polygon[POLYGON];
+  Spot polygon[FACE_CORNERS];
   int number = 0;
   ROLLED for (int k = sides - 1; k >= 0; --k) {
     real point[3];
@@ -208,7 +213,7 @@ DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying
     polygon[number++] = above(plane, point);
   }
   ROLLED for (int k = 0; k < adr[lying.first + 1] - adr[lying.first]; ++k) {
-    number = clip(polygon, number, side_of(a, lying.first, k, plane), POLYGON);
+    number = clip(polygon, number, side_of(a, lying.first, k, plane), FACE_CORNERS);
   }
   int near = 0;
   ROLLED for (int k = 0; k < number; ++k) {
