@@ -121,10 +121,9 @@ class Model:
                 return values[name]
         raise AttributeError(f"the model table has no field {name!r}; see simengine.model.table.TABLE")
 
-    def cells_under(self, cand: int) -> tuple[int, int]:
-        """The most rows and columns of cells of a height field that a candidate pair's other geom can lie over."""
-        reach = float(self.cand_margin[cand] + self.cand_gap[cand])
-        return most_cells(self.mj, int(self.cand_geom1[cand]), int(self.cand_geom2[cand]), reach)
+    def cells_under(self, field_geom: int, geom: int, reach: float) -> tuple[int, int]:
+        """The most rows and columns of cells of a height field that another geom can lie over; see `most_cells`."""
+        return most_cells(self.mj, field_geom, geom, reach)
 
     def solve_by_islands(self, wanted: bool) -> None:
         """Choose the solution island by island, or as one dense problem; before the model is simulated."""
