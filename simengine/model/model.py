@@ -18,7 +18,7 @@ from simengine.model.hfields import most_cells
 from simengine.model.inertia import has_small_far_bodies
 from simengine.model.pairs import Parameters, geom_pairs, pair_table, room_for_faces, unsupported_pairs
 from simengine.model.rows import needs_general_rows, row_table
-from simengine.model.sensors import senses_forces, sensor_names
+from simengine.model.sensors import measured_in, sensor_names
 from simengine.model.springs import has_polynomials
 from simengine.model.support import INTEGRATORS, unsupported_features
 from simengine.model.table import HEAVY_PAIRS, PAIR_TYPES, TABLE, resolve
@@ -53,7 +53,6 @@ class Model:
         has_adhesion: whether actuators pull at the contacts of bodies.
         has_fluid: whether a fluid acts on the bodies.
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
-        senses_forces: whether a sensor measures accelerations or forces.
         general_position: whether the positions need more than the kernels of simple models know.
         general_smooth: whether the smooth forces do.
         initial: state fields that do not begin at zero, by name; one world's.
@@ -93,7 +92,6 @@ class Model:
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
         heavy = any(HEAVY_PAIRS[code] for code in self.pair_codes)
         self.sensor_names = sensor_names(self.arrays["sensor_type"])
-        self.senses_forces = senses_forces(mj)
         self.has_adhesion = bool((mj.actuator_trntype == mujoco.mjtTrn.mjTRN_BODY).any())
         self.general_smooth = bool(
             needs_general_actuation(mj)
@@ -120,6 +118,10 @@ class Model:
             if name in values:
                 return values[name]
         raise AttributeError(f"the model table has no field {name!r}; see simengine.model.table.TABLE")
+
+    def senses(self, part: str) -> bool:
+        """Whether a sensor is measured in a part of an evaluation, a key of `SENSORS`."""
+        return bool(measured_in(self.mj, part).any())
 
     def cells_under(self, field_geom: int, geom: int, reach: float) -> tuple[int, int]:
         """The most rows and columns of cells of a height field that another geom can lie over; see `most_cells`."""

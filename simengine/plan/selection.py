@@ -49,7 +49,7 @@ class Selection:
     @property
     def senses_forces(self) -> bool:
         """Whether something must be known of accelerations and forces of bodies."""
-        sensed = "sensordata" in self.wanted and self.model.senses_forces
+        sensed = "sensordata" in self.wanted and self.model.senses("acc")
         return bool(self.wanted & {"cacc", "cfrc_int"}) or sensed
 
     def position(self) -> tuple[Kernel, ...]:
