@@ -16,6 +16,7 @@ from simengine.plan import catalogue
 from simengine.plan import islands as island_kernels
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.scratch import class_bounds
+from simengine.plan.variants import variant_for
 from simengine.state.fields import (
     COLUMNS,
     INTEGRATION_STATE,
@@ -188,7 +189,7 @@ def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
     smooth = island_kernels.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion))
     narrow: tuple[Kernel, ...] = tuple(catalogue.NARROW[PAIR_TYPES[code]] for code in model.pair_codes)
     narrow = PAIR_KERNELS[-1:] if model.finds_pairs else narrow
-    for kernel in (*smooth, *narrow):
+    for kernel in (variant_for(model, kernel) for kernel in (*smooth, *narrow)):
         if kernel.name == upto:
             return
         yield kernel, arguments(kernel, memory)

@@ -23,7 +23,7 @@ slices.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from simengine.kernels.kernel import Kernel
@@ -366,40 +366,38 @@ def host_entry(kernel: Kernel) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _counted_pairs(stage: str) -> tuple[PairType, ...]:
-    """Pair types whose contacts a stage counts."""
-    light = {pair for pair in PAIRS if not pair.heavy}
-    plain = light | {pair for pair in PAIRS if pair.plain}
-    known = {
-        "collision": light,
-        "contacts": light,
-        "contacts_plain": plain,
-        "collision_general": PAIRS,
-        "collide": PAIRS,
-    }
-    return tuple(pair for pair in PAIRS if pair in known.get(stage, ()))
+def _told_apart(which: str) -> tuple[PairType, ...]:
+    """Pair types by the word of `Stage.collides`."""
+    plain = tuple(pair for pair in PAIRS if pair.plain or not pair.heavy)
+    light = tuple(pair for pair in PAIRS if not pair.heavy)
+    return {"": (), "light": light, "plain": plain, "any": PAIRS}[which]
 
 
-def stage_sources(kernel: Kernel) -> list[Path]:
-    """Files of the bodies; a stage that counts contacts also needs the narrowphase of the pair types."""
-    used = [pair.name for stage in kernel.stages for pair in _counted_pairs(stage.name)]
-    used += [shared for stage in kernel.stages for shared in stage.shares]
-    names = [*used, *(stage.function for stage in kernel.stages)]
+def _shared_sources(stages: Sequence[Stage]) -> list[Path]:
+    """Files with functions that the bodies call: of the pair types that they tell apart, and of other stages."""
+    names = [pair.name for stage in stages for pair in _told_apart(stage.collides)]
+    names += [shared for stage in stages for shared in stage.shares]
     return [path_of(f"{name}.cu") for name in dict.fromkeys(names)]
 
 
-def body_sources(paths: Iterable[Path]) -> list[str]:
-    """Texts of bodies, each preceded by the code that is generated for it."""
-    switches = {"collision": "collide_light", "collision_general": "collide_any", "collide": "collide_any"}
-    switches |= {"contacts": "collide_light", "contacts_plain": "collide_plain"}
-    paths = list(paths)
+def stage_sources(*kernels: Kernel) -> list[Path]:
+    """Files of the bodies, those whose functions others call first."""
+    stages = [stage for kernel in kernels for stage in kernel.stages]
+    return list(dict.fromkeys([*_shared_sources(stages), *(stage.source for stage in stages)]))
+
+
+def body_sources(*kernels: Kernel) -> list[str]:
+    """Texts of the bodies, behind those that they share and what is generated for them."""
+    stages = [stage for kernel in kernels for stage in kernel.stages]
+    paths, shared = stage_sources(*kernels), _shared_sources(stages)
     convex = any(path.stem == "convex" for path in paths)
-    parts = [path_of(name).read_text() for name in _CONVEX_HEADERS] if convex else []
-    for path in paths:
-        if path.stem in switches:
-            parts.append(collide_switch(switches[path.stem], _counted_pairs(path.stem)))
-        parts.append(path.read_text())
-    return parts
+    switches = dict.fromkeys(stage.collides for stage in stages if stage.collides)
+    return [
+        *(path_of(name).read_text() for name in _CONVEX_HEADERS if convex),
+        *(path.read_text() for path in shared),
+        *(collide_switch(f"collide_{which}", _told_apart(which)) for which in switches),
+        *(path.read_text() for path in paths[len(shared) :]),
+    ]
 
 
 def dialect() -> str:
@@ -408,13 +406,14 @@ def dialect() -> str:
 
 
 def source_of(kernel: Kernel, definitions: list[str], entry: str, after_headers: str = "") -> str:
-    """Complete source with an entry point: the dialect, the model's accessors, headers and the stage bodies."""
-    parts = [*definitions, dialect(), constants()]
+    """Complete source with an entry point: the dialect, the model's accessors, headers and the bodies of the stages."""
+    own = (f"#define {name} {value}" for name, value in kernel.constants)
+    parts = [*definitions, *own, dialect(), constants()]
     if kernel.unit != "column":
         parts += ["#define UNIT_ISLAND"] if kernel.on_islands else []
         parts.append(model_struct(kernel))
         parts += [path_of(name).read_text() for name in headers_after_model(kernel)]
-    parts += [after_headers, *body_sources(stage_sources(kernel)), entry]
+    parts += [after_headers, *body_sources(kernel), entry]
     return "\n".join(part.replace("#pragma once\n", "") for part in parts)
 
 

@@ -56,6 +56,7 @@ class Kernel:
             shard, instead of waiting for the scan; the kernel does nothing if the arena's capacity is too small.
         resident: blocks of 128 threads that a multiprocessor should hold at once, which limits the registers per
             thread.
+        constants: names and values of constants that the sources define otherwise, or not at all.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Kernel:
     mixes: bool = False
     wide: bool = False
     apart: bool = False
+    constants: tuple[tuple[str, int], ...] = ()
 
     @property
     def on_islands(self) -> bool:

@@ -96,25 +96,17 @@ def typed(name: str, values: Any) -> np.ndarray:
 
 
 def build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, int]:
-    """Sizes of the table."""
+    """Sizes of the table: as its arrays have them, and those that no array has."""
     derived = {
         "ngravcomp": int(np.count_nonzero(arrays["body_gravcomp"])),
-        "nlevel": len(arrays["level_adr"]) - 1,
-        "nroot": len(arrays["root_body"]),
-        "ncand": len(arrays["cand_type"]),
-        "nslot": len(arrays["slot_cand"]),
-        "nlimit": len(arrays["limit_id"]),
-        "nmoment": len(arrays["moment"]),
-        "nwrap": len(arrays["wrap_tenid"]),
-        "npath": len(arrays["path_geom"]),
+        "ntree": int(arrays["dof_treeid"].max(initial=-1)) + 1,
         **block_table(mj, False)[1],
         **collider_table(mj, False)[1],
-        "ntree": int(arrays["dof_treeid"].max(initial=-1)) + 1,
-        "nfriction": len(arrays["friction_id"]),
-        "nhullvert": len(arrays["hull_vert"]),
-        "nface": len(arrays["face_normal"]),
-        "nfacevert": len(arrays["face_vert"]),
     }
+    for field in TABLE:
+        for dim, number in zip(field.dims, arrays[field.name].shape, strict=True):
+            name, _, more = str(dim).partition("+")
+            derived.setdefault(name, number - int(more or 0))
     return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
 
 

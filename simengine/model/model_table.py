@@ -15,9 +15,9 @@ from simengine.model.build import build_arrays, build_options, build_sizes, init
 from simengine.model.colliders import MOST_LISTED, Census, collider_table, most_slots, take_census
 from simengine.model.hfields import most_cells
 from simengine.model.inertia import has_small_far_bodies
-from simengine.model.pairs import Parameters, geom_pairs, pair_table, unsupported_pairs
+from simengine.model.pairs import Parameters, geom_pairs, pair_table, room_for_faces, unsupported_pairs
 from simengine.model.rows import needs_general_rows, row_table
-from simengine.model.sensors import senses_forces, sensor_names
+from simengine.model.sensors import measured_in, sensor_names
 from simengine.model.springs import has_polynomials
 from simengine.model.support import INTEGRATORS, unsupported_features
 from simengine.model.table import HEAVY_PAIRS, PAIR_TYPES, TABLE, resolve
@@ -43,6 +43,7 @@ class ModelTable:
             fields are int32, real ones float64; treat them as read-only.
         opt_integrator: "euler", "euler_general" (if dampers are not linear), "rk4", "implicit" or "implicitfast".
         has_convex: whether some pair type uses GJK and EPA.
+        face_corners: how many corners of two faces that lie flat on each other the kernels must be able to hold.
         finds_pairs: whether pairs of geoms are found in every step; then the table has no candidate pairs. See
             `simengine.model.colliders`.
         pair_codes: indices into PAIR_TYPES of the pairs that can touch.
@@ -53,7 +54,6 @@ class ModelTable:
         has_adhesion: whether there are adhesion actuators.
         has_fluid: whether a fluid acts on the bodies.
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
-        senses_forces: whether a sensor measures accelerations or forces.
         general_position: whether positions and collision need the kernels for general models.
         general_smooth: whether the smooth forces need the kernels for general models.
         initial: state fields of one world whose initial value is not zero, by name.
@@ -89,10 +89,10 @@ class ModelTable:
         self.pair_codes: tuple[int, ...] = tuple(sorted(set(self.arrays["cand_type"].tolist())))
         self._note_most(census)
         self.has_convex: bool = any(PAIR_TYPES.index(name) in self.pair_codes for name in ("convex", "hfield"))
+        self.face_corners = room_for_faces(mj, pairs)
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
         heavy = any(HEAVY_PAIRS[code] for code in self.pair_codes)
         self.sensor_names = sensor_names(self.arrays["sensor_type"])
-        self.senses_forces = senses_forces(mj)
         self.has_adhesion = bool((mj.actuator_trntype == mujoco.mjtTrn.mjTRN_BODY).any())
         self.general_smooth = bool(
             needs_general_actuation(mj)
@@ -120,10 +120,13 @@ class ModelTable:
                 return values[name]
         raise AttributeError(f"the model table has no field {name!r}; see simengine.model.table.TABLE")
 
-    def cells_under(self, cand: int) -> tuple[int, int]:
-        """The most rows and columns of cells of a height field that a candidate pair's other geom can lie over."""
-        reach = float(self.cand_margin[cand] + self.cand_gap[cand])
-        return most_cells(self.mj, int(self.cand_geom1[cand]), int(self.cand_geom2[cand]), reach)
+    def senses(self, part: str) -> bool:
+        """Whether a sensor is measured in a part of an evaluation, a key of `SENSORS`."""
+        return bool(measured_in(self.mj, part).any())
+
+    def cells_under(self, field_geom: int, geom: int, reach: float) -> tuple[int, int]:
+        """The most rows and columns of cells of a height field that another geom can lie over; see `most_cells`."""
+        return most_cells(self.mj, field_geom, geom, reach)
 
     def solve_by_islands(self, wanted: bool) -> None:
         """Choose the solution island by island, or as one dense problem; before the model is simulated."""

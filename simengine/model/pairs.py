@@ -20,7 +20,9 @@ from simengine.model.table import FLAT, LYING, PAIR_SLOTS, PAIR_TYPES, PAIRS
 _GEOM = mujoco.mjtGeom
 _MINVAL = float(mujoco.mjMINVAL)
 _MINMU = float(mujoco.mjMINMU)
-_MOST_CORNERS = 192  # of two faces that lie flat on each other, together: POLYGON of manifold.cuh
+
+FACE_CORNERS = (192, 512, 1024)
+"""For how many corners of two faces that lie flat on each other there are kernels: most models', and variants."""
 
 
 def _types(first: str, second: str) -> tuple[int, int]:
@@ -218,9 +220,8 @@ def unsupported_pairs(mj: mujoco.MjModel, pairs: list[Candidate]) -> list[str]:
     other_ccd = mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_NATIVECCD)
     for candidate in pairs:
         geom1, geom2, _ = candidate
-        types = (geom_type[geom1], geom_type[geom2])
-        corners = most_corners(mj, geom1) + most_corners(mj, geom2) if _slots(mj, types) == 4 else 0
-        if types in _TYPE_CODE and not other_ccd and corners <= _MOST_CORNERS:
+        types, corners = (geom_type[geom1], geom_type[geom2]), _corners(mj, candidate)
+        if types in _TYPE_CODE and not other_ccd and corners <= FACE_CORNERS[-1]:
             continue
         names = f"geoms {element(mj, geom, geom1)} and {element(mj, geom, geom2)}"
         if types not in _TYPE_CODE:
@@ -228,9 +229,22 @@ def unsupported_pairs(mj: mujoco.MjModel, pairs: list[Candidate]) -> list[str]:
             lines.append(f"collision {words[0]}-{words[1]} of {names}")
         elif other_ccd and PAIRS[_TYPE_CODE[types]].name in ("convex", "hfield"):
             lines.append(f"disable flag nativeccd, without which {names} collide by another method (enable it)")
-        elif corners > _MOST_CORNERS:
-            lines.append(f"contacts of flat faces with {corners} corners (at most {_MOST_CORNERS}) of {names}")
+        elif corners > FACE_CORNERS[-1]:
+            lines.append(f"contacts of flat faces with {corners} corners (at most {FACE_CORNERS[-1]}) of {names}")
     return lines
+
+
+def _corners(mj: mujoco.MjModel, candidate: Candidate) -> int:
+    """The most corners, together, of two faces with which the geoms of a convex pair can lie flat on each other."""
+    types = int(mj.geom_type[candidate.geom1]), int(mj.geom_type[candidate.geom2])
+    lies = types in _FLAT and _slots(mj, types) > 1
+    return most_corners(mj, candidate.geom1) + most_corners(mj, candidate.geom2) if lies else 0
+
+
+def room_for_faces(mj: mujoco.MjModel, pairs: list[Candidate]) -> int:
+    """The least of FACE_CORNERS that suffices for supported pairs."""
+    most = max((_corners(mj, candidate) for candidate in pairs), default=0)
+    return next(room for room in FACE_CORNERS if most <= room)
 
 
 def _reach(parameters: ContactParameters) -> float:

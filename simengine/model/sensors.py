@@ -140,11 +140,6 @@ def sensor_names(table: np.ndarray) -> np.ndarray:
     return np.array([_SENSOR(t).name.removeprefix("mjSENS_") if t != NO_SENSOR else "" for t in table], dtype=str)
 
 
-def senses_forces(mj: mujoco.MjModel) -> bool:
-    """Whether a sensor measures accelerations or forces, which are known only after the solver."""
-    return bool(measured_in(mj, "acc").any())
-
-
 def measured_in(mj: mujoco.MjModel, part: str) -> np.ndarray:
     """(nsensor,) bool: whether the sensor is measured in the given part of an evaluation: "pos", "vel" or "acc"."""
     return np.isin(mj.sensor_type, [sensor_code(name) for name in SENSORS[part]])

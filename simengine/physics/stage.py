@@ -46,6 +46,8 @@ class Stage:
         in_place: pairs (read, write) that may share memory where a kernel has both in scratch, because the body reads
             all of the first before it writes the second.
         shares: stages whose files hold functions that this body calls.
+        collides: which pair types the body tells apart, "light", "plain" or "any": its source then follows theirs, and
+            a function `collide_<which>` over them.
         form: what this form of a stage is for, where a stage has several.
         of: names of the stages whose work it does in this form.
         contact_parameters: the body reads parameters of contacts, such as friction. These stand in the model's table,
@@ -66,6 +68,7 @@ class Stage:
     scalars: tuple[str, ...] = ()
     in_place: tuple[tuple[str, str], ...] = ()
     shares: tuple[str, ...] = ()
+    collides: str = ""
     form: Form | None = None
     of: tuple[str, ...] = ()
     contact_parameters: bool = False

@@ -12,6 +12,7 @@ from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import STEP_KERNELS, StepKernel
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.islands import of_large_worlds
+from simengine.plan.variants import with_most_room
 
 Job = tuple[Kernel, str, int, int]
 
@@ -25,6 +26,7 @@ def _every_build(args: argparse.Namespace) -> list[Job]:
     jobs += [(k, d, n, a) for k in STEP_KERNELS for d in args.dtype for n in args.lanes for a in args.arch]
     # Kernels for large worlds differ from the others only in their number of lanes, so one architecture is enough.
     jobs += [(k, d, WIDE_LANES, args.arch[0]) for k in of_large_worlds() for d in args.dtype]
+    jobs += [(k, d, kernel_lanes(k, args.lanes[0]), args.arch[0]) for k in with_most_room() for d in args.dtype]
     return list(dict.fromkeys(jobs))
 
 

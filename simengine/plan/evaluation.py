@@ -16,6 +16,7 @@ from simengine.plan import catalogue
 from simengine.plan.islands import for_large, island_solution
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.selection import Selection, fields_needed
+from simengine.plan.variants import variant_for
 from simengine.state.fields import (
     COLUMNS,
     HUGE_ISLANDS,
@@ -138,7 +139,7 @@ def plan_evaluation(selection: Selection, rk_stage: int) -> Evaluation:
     # The motion without constraints needs contacts only if there are adhesion actuators. Otherwise it need not be
     # skipped when an arena is too small, since repeating it gives the same result.
     motion = over_worlds(selection.motion(), ahead and model.has_adhesion)
-    launches = (
+    chosen = (
         *over_worlds(selection.position()),
         *_contacts(selection, motion),
         *_solution(selection),
@@ -146,8 +147,13 @@ def plan_evaluation(selection: Selection, rk_stage: int) -> Evaluation:
         *over_worlds(selection.integration()),
         *over_worlds((catalogue.ACTIVATION_KERNEL,) if selection.integrator and model.na else ()),
     )
+    launches = tuple(_in_variant(model, item) for item in chosen)
     scalars = {"rk_stage": rk_stage, "rk_last": 3 if selection.integrator == "rk4" else 0}
     return Evaluation(launches, selection.wanted | fields_needed(_kernels(launches)), scalars)
+
+
+def _in_variant(model: ModelTable, item: Launch | Await) -> Launch | Await:
+    return item._replace(kernel=variant_for(model, item.kernel)) if isinstance(item, Launch) else item
 
 
 def _kernels(launches: Launches) -> tuple[Kernel, ...]:

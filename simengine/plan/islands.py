@@ -24,7 +24,8 @@ from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILA
 from simengine.physics.stage import Form, Stage
 from simengine.plan import catalogue
 from simengine.plan.forms import has_form, in_form
-from simengine.plan.pairs import PAIR_KERNELS, for_pairs_of, taking_parameters
+from simengine.plan.pairs import PAIR_KERNELS
+from simengine.plan.variants import taking_parameters
 
 
 def in_blocks(kernel: Kernel) -> Kernel:
@@ -101,7 +102,7 @@ def fitting(model: ModelTable, kernel: Kernel) -> tuple[Kernel, ...]:
         return (kernel,)
     counting = (COLLISION, COLLISION_GENERAL) if model.finds_pairs else ()
     stages = (in_form(stage, Form.BLOCKS) for stage in kernel.stages if stage not in counting)
-    return tuple(for_pairs_of(model, catalogue.single(stage)) for stage in stages)
+    return tuple(catalogue.single(stage) for stage in stages)
 
 
 def island_solution(model: ModelTable) -> tuple[Kernel, ...]:

@@ -7,10 +7,7 @@ Pairs are counted before they are written, and contacts before they are stored, 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from simengine.kernels.kernel import Kernel
-from simengine.model.model_table import ModelTable
 from simengine.physics.collision.broadphase.broadphase import (
     BROADPHASE,
     COLLIDE,
@@ -28,19 +25,4 @@ PAIR_KERNELS: tuple[Kernel, ...] = (
     Kernel("count_pairs", (COUNT_PAIRS,), wide=True),
     Kernel("place_contacts", (PLACE_CONTACTS,), unit="slice"),
 )
-"""The kernels that find pairs and contacts, in the order of their launches."""
-
-
-def taking_parameters(kernel: Kernel) -> Kernel:
-    """The variant of a kernel that reads parameters such as friction from each contact, not from the model table.
-
-    A kernel whose stages read no contact parameters is returned as it is.
-    """
-    if kernel.mixes or not any(stage.contact_parameters for stage in kernel.stages):
-        return kernel
-    return replace(kernel, name=f"{kernel.name}_mixing", mixes=True)
-
-
-def for_pairs_of(model: ModelTable, kernel: Kernel) -> Kernel:
-    """The kernel, or its variant `taking_parameters` if a broadphase finds the model's pairs."""
-    return taking_parameters(kernel) if model.finds_pairs else kernel
+"""What finds the contacts, in the order of launch."""

@@ -9,7 +9,6 @@ from simengine.model.model_table import ModelTable
 from simengine.model.table import PAIR_TYPES
 from simengine.plan import catalogue
 from simengine.plan.islands import fitting, in_blocks, island_integrator
-from simengine.plan.pairs import for_pairs_of
 from simengine.state.fields import FIELD, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
 
 MERGED_WORLDS = 2048
@@ -50,7 +49,7 @@ class Selection:
     @property
     def senses_forces(self) -> bool:
         """Whether accelerations and forces of bodies are wanted, as fields or by sensors."""
-        sensed = "sensordata" in self.wanted and self.model.senses_forces
+        sensed = "sensordata" in self.wanted and self.model.senses("acc")
         return bool(self.wanted & {"cacc", "cfrc_int"}) or sensed
 
     def position(self) -> tuple[Kernel, ...]:
@@ -97,9 +96,9 @@ class Selection:
         general = model.has_general_rows or model.finds_pairs
         return (
             *((catalogue.NOSLIP_KERNEL,) if model.opt_noslip_iterations else ()),
-            *((for_pairs_of(model, catalogue.post(general)),) if forces else ()),
+            *((catalogue.post(general),) if forces else ()),
             *((catalogue.TENDON_POST,) if forces and model.npath else ()),
-            *((for_pairs_of(model, catalogue.SENSE_FORCES),) if self.senses_forces else ()),
+            *((catalogue.SENSE_FORCES,) if self.senses_forces else ()),
         )
 
     def integration(self) -> tuple[Kernel, ...]:

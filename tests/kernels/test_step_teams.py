@@ -85,7 +85,7 @@ def rows_after(name: str, dtype: str, near_rows: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("name", "dtype", "integrator", "special"), MODELS, ids=[name for name, *_ in MODELS])
 def test_teams_have_the_bits_of_counted_steps(name: str, dtype: str, integrator: str, special: tuple[str, ...]) -> None:
-    stages = {stage.name for stage in teams.kernel_of(loaded(name)).stages}
+    stages = {stage.name for stage in teams.kernel_of(loaded(name).table).stages}
     assert stages & {*INTEGRATORS, "fluid", "contacts_plain"} == {integrator, *special}
     assert rows_after(name, dtype, ROW_CLASSES[-1]).max() > 0
 

@@ -89,9 +89,7 @@ def unit_source(kernels: Sequence[Kernel], edit: Edit = str) -> str:
     of_all = next((kernel for kernel in kernels if kernel.parameters), kernels[0])
     parts = [codegen.dialect(), constants(), model_struct(of_all)]
     parts += [(headers / name).read_text() for name in (*codegen.headers_after_model(*kernels), "host_lanes.h")]
-    # the narrowphase of every pair type goes before the stages that count
-    used = dict.fromkeys(path for kernel in kernels for path in codegen.stage_sources(kernel))
-    parts += codegen.body_sources(sorted(used, key=lambda path: path.stem.startswith("colli")))
+    parts += codegen.body_sources(*kernels)
     text = edit("\n".join(parts).replace("#pragma once\n", ""))
     bodies = [codegen.world_function(k) for k in kernels if k.unit != "column"]
     bodies += [codegen.host_entry(k) for k in kernels]

@@ -14,6 +14,7 @@ COLLISION = Stage(
     reads=("qpos", "geom_xpos", "geom_xmat", "world_status"),
     writes=("cand_adr", "ncon", "nefc", "counts"),
     scalars=("shard_size",),
+    collides="light",
     flops=60,
 )
 COLLISION_GENERAL = replace(
@@ -21,6 +22,7 @@ COLLISION_GENERAL = replace(
     name="collision_general",
     form=Form.GENERAL,
     of=("collision",),
+    collides="any",
     reads=("qpos", "eq_active", "ten_length", "geom_xpos", "geom_xmat", "world_status"),
     flops=200,
 )

@@ -14,6 +14,7 @@ CONTACTS = Stage(
     reads=COLLISION.reads,
     writes=("ncon", "nefc", "counts", *NARROWPHASE["plane_sphere"].writes),
     scalars=COLLISION.scalars,
+    collides="light",
     flops=COLLISION.flops + NARROWPHASE["plane_sphere"].flops,
 )
-CONTACTS_PLAIN = replace(CONTACTS, name="contacts_plain")
+CONTACTS_PLAIN = replace(CONTACTS, name="contacts_plain", collides="plain")

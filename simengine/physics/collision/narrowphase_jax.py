@@ -5,7 +5,7 @@ Each pair type has its own file. All pairs of one type are computed together, an
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -47,21 +47,37 @@ def hull_faces(m: Any, geoms: np.ndarray) -> Faces:
     return Faces(corner, count, normal, first, np.asarray(m.face_span))
 
 
-def fields_under(m: Any, cand: np.ndarray) -> Terrain:
-    """The height fields of candidate pairs."""
-    field, slots = np.asarray(m.geom_hfieldid)[m.cand_geom1[cand]], np.bincount(m.slot_cand, minlength=m.ncand)[cand]
-    cells = [m.cells_under(c)[::-1] for c in cand]
+class GeomPairs(NamedTuple):
+    """Pairs of geoms of one type.
+
+    Attributes:
+        geom1, geom2: (n,) their numbers, the lower type first.
+        reach: (n,) distance from which there is a contact [m].
+        slots: (n,) the most contacts.
+    """
+
+    geom1: np.ndarray
+    geom2: np.ndarray
+    reach: np.ndarray
+    slots: np.ndarray
+
+
+def fields_under(m: Any, pairs: GeomPairs) -> Terrain:
+    """The height fields of pairs."""
+    field, slots = np.asarray(m.geom_hfieldid)[pairs.geom1], pairs.slots
+    each = zip(pairs.geom1.tolist(), pairs.geom2.tolist(), pairs.reach.tolist(), strict=True)
+    cells = [m.cells_under(*one)[::-1] for one in each]
     count = np.stack([m.hfield_ncol, m.hfield_nrow], axis=1)[field]
     return Terrain(m.hfield_data, m.hfield_adr[field], count, m.hfield_size[field], np.array(cells), slots)
 
 
-def pair_contacts(m: Any, stage: Stage, cand: np.ndarray, geom_xpos: jax.Array, geom_xmat: jax.Array) -> Contacts:
-    """Contacts of the candidate pairs `cand`, all of the stage's type, in the slots of their pairs.
+def pair_contacts(m: Any, stage: Stage, pairs: GeomPairs, geom_xpos: jax.Array, geom_xmat: jax.Array) -> Contacts:
+    """Contacts of pairs, all of the stage's type, in the slots of their pairs.
 
-    Returns: dist (n, slots), pos (n, slots, 3), frame (n, slots, 9). For height fields, whose pairs differ in their
-        number of slots, the first two axes are flattened into one.
+    Returns: dist (n, slots), pos (n, slots, 3), frame (n, slots, 9). For convex pairs and for height fields, which
+        differ in their number of slots, the first two axes are flattened into one.
     """
-    g1, g2 = np.asarray(m.cand_geom1)[cand], np.asarray(m.cand_geom2)[cand]
+    g1, g2 = pairs.geom1, pairs.geom2
     size1, size2 = const(m.geom_size[g1], geom_xpos), const(m.geom_size[g2], geom_xpos)
     pose1, pose2 = (geom_xpos[g1], geom_xmat[g1]), (geom_xpos[g2], geom_xmat[g2])
     if stage.name == "plane_mesh":
@@ -69,14 +85,13 @@ def pair_contacts(m: Any, stage: Stage, cand: np.ndarray, geom_xpos: jax.Array, 
     if stage.name not in ("convex", "hfield"):
         return stage.load_jax()(*pose1, size1, *pose2, size2)
     shape2 = shapes_of(m.geom_type[g2], size2, hull_vertices(m, g2))
-    reach = const(np.asarray(m.cand_margin, np.float64)[cand] + np.asarray(m.cand_gap)[cand], geom_xpos)
+    reach = const(pairs.reach, geom_xpos)
     if stage.name == "hfield":
-        return stage.load_jax()(*pose1, fields_under(m, cand), *pose2, shape2, reach)
+        return stage.load_jax()(*pose1, fields_under(m, pairs), *pose2, shape2, reach)
     shape1 = shapes_of(m.geom_type[g1], size1, hull_vertices(m, g1))
-    own = np.bincount(m.slot_cand, minlength=m.ncand)[cand]
-    solids = (solids_of(m, g1, size1), solids_of(m, g2, size2)) if own.max() > 1 else None
+    solids = (solids_of(m, g1, size1), solids_of(m, g2, size2)) if pairs.slots.max() > 1 else None
     dist, pos, frame = stage.load_jax()(*pose1, shape1, *pose2, shape2, reach, solids)
-    kept = np.nonzero(np.arange(dist.shape[1]) < own[:, None])  # the slots that a pair has
+    kept = np.nonzero(np.arange(dist.shape[1]) < pairs.slots[:, None])  # the slots that a pair has
     return dist[kept], pos[kept], frame[kept]
 
 
@@ -91,12 +106,15 @@ def narrowphase(m: Any, geom_xpos: jax.Array, geom_xmat: jax.Array) -> tuple[jax
         contact_active (nslot,) bool: whether dist is within margin + gap, so that MuJoCo lists the contact.
     """
     dists, poss, frames, slots = [], [], [], []
+    reach = np.asarray(m.cand_margin, np.float64) + np.asarray(m.cand_gap)
+    most = np.bincount(m.slot_cand, minlength=m.ncand)
     for code, stage in enumerate(NARROWPHASE.values()):
         # (1) the pairs of one type
         cand = np.flatnonzero(np.asarray(m.cand_type) == code)
         if not cand.size:
             continue
-        dist, pos, frame = pair_contacts(m, stage, cand, geom_xpos, geom_xmat)
+        pairs = GeomPairs(np.asarray(m.cand_geom1)[cand], np.asarray(m.cand_geom2)[cand], reach[cand], most[cand])
+        dist, pos, frame = pair_contacts(m, stage, pairs, geom_xpos, geom_xmat)
 
         # (2) their slots
         slots.append(np.flatnonzero(np.isin(m.slot_cand, cand)))
@@ -110,6 +128,5 @@ def narrowphase(m: Any, geom_xpos: jax.Array, geom_xmat: jax.Array) -> tuple[jax
     # (3) in slot order
     row = np.argsort(np.concatenate(slots))
     contact_dist = jnp.concatenate(dists)[row]
-    reach = np.asarray(m.cand_margin, np.float64) + np.asarray(m.cand_gap)
     contact_active = contact_dist <= const(reach[m.slot_cand], geom_xpos)
     return contact_dist, jnp.concatenate(poss)[row], jnp.concatenate(frames)[row], contact_active

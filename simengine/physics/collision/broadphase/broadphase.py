@@ -50,6 +50,7 @@ COLLIDE = Stage(
     name="collide",
     reads=("geom_xpos", "geom_xmat", "pair_geom", "pair_number", "pair_slot"),
     writes=("pair_ncon", "pair_nrow", "slot_dist", "slot_pos", "slot_frame"),
+    collides="any",
     flops=200,
 )
 COUNT_PAIRS = Stage(

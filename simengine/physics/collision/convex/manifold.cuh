@@ -16,12 +16,17 @@
 
 #define FACES R(0.996)
 #define EDGE R(0.0888)
-#define POLYGON 192  // most corners of both faces together
+#ifndef FACE_CORNERS
+#define FACE_CORNERS 192  // most corners of both faces together; kernels of models that need more are built with more
+#endif
 #define THERE_AND_BACK 8  // most corners of a clipped edge: each end twice, and more through rounding
-#if REAL_IS_FLOAT
-#define LARGER R(1.00001)  // factor by which an area must be larger, because equal areas are common
-#else
+// factor by which an area must be larger, because equal areas are common; among many corners one step gains little
+#if !REAL_IS_FLOAT
 #define LARGER R(1.000000001)
+#elif FACE_CORNERS > 192
+#define LARGER R(1.0000004)
+#else
+#define LARGER R(1.00001)
 #endif
 
 // Features that lie flat on each other: two faces, or an edge and a face.
@@ -202,7 +207,7 @@ DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying
   const Plane plane = plane_of(a, lying.first), other = plane_of(b, lying.second);
   const int* adr = a.model->face_adr();
   const int begin = adr[lying.second], sides = adr[lying.second + 1] - begin;
-  Spot polygon[POLYGON];
+  Spot polygon[FACE_CORNERS];
   int number = 0;
   ROLLED for (int k = sides - 1; k >= 0; --k) {
     real point[3];
@@ -210,7 +215,7 @@ DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying
     polygon[number++] = above(plane, point);
   }
   ROLLED for (int k = 0; k < adr[lying.first + 1] - adr[lying.first]; ++k) {
-    number = clip(polygon, number, side_of(a, lying.first, k, plane), POLYGON);
+    number = clip(polygon, number, side_of(a, lying.first, k, plane), FACE_CORNERS);
   }
   int near = 0;
   ROLLED for (int k = 0; k < number; ++k) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+_FEW = 192  # corners, among which a step that grows the area gains more than rounding
 _Search = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
 """Four corners (4,), the largest area so far, the best corners (4,), and which corner moves."""
 
@@ -66,7 +67,7 @@ def span(spot: jax.Array, number: jax.Array) -> jax.Array:
 
     Args: spot (n, 2) corners, of which the first `number` () are real.
     """
-    larger = 1.00001 if spot.dtype == jnp.float32 else 1.000000001
+    larger = (1.00001 if len(spot) <= _FEW else 1.0000004) if spot.dtype == jnp.float32 else 1.000000001
     modulus = jnp.maximum(number, 1)
 
     def area(quad: jax.Array) -> jax.Array:
