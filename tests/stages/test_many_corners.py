@@ -125,7 +125,7 @@ def test_found_pairs_have_the_same_contacts() -> None:
     """Where pairs are found anew in every step, other kernels look for contacts."""
     listed, found = load_model(model(400, 215)), load_model(model(400, 215))
     found.table.solve_by_islands(True)
-    found.find_pairs(True)
+    found.table.find_pairs(True)
     contacts = []
     for table in (listed, found):
         sim = Simulation(table, num_worlds=8, backend="host")
