@@ -43,8 +43,8 @@ def check_model(
     copies of the model. States whose contacts or limits are within 1e-6 of their margin are left out and counted; so
     are, field by field, states in which a difference is no more than a few times what rounding the poses, inertia,
     rows and forces that any engine holds does to MuJoCo's own value, the few in which rounding the state does, and
-    readings of touch sensors of forces that point at the very edge of a site. States with contacts of meshes that
-    MuJoCo itself does not find are left out with those on a margin.
+    readings of touch sensors of forces that point at the very edge of a site, and of nearest points where others are as
+    near. States with contacts of meshes that MuJoCo itself does not find are left out with those on a margin.
 
     A model that lies on a margin in most states is compared with all margins 1e-3 wider, on both sides. One in which
     boxes or meshes touch height fields without a margin is compared with margins of 1e-9: without one MuJoCo does not

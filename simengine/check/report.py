@@ -89,7 +89,8 @@ class Coverage:
         limits: number of joint limits that are active in some state.
         limits_total: number of joint limits of the model, a hinge's or slide's two sides counted apart.
         unreached: pair types that touch in no state, and limits that are active in none, in words.
-        readings_left_out: readings of touch sensors left out because a force's line meets the edge of the site.
+        readings_left_out: readings that rounding decides: of touch sensors where a force's line meets the edge of the
+            site, and of nearest points where others are as near.
     """
 
     states: dict[str, int]
