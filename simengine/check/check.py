@@ -50,7 +50,8 @@ def check_model(
     - The difference is at most a few times the change of MuJoCo's own value when the poses, inertia, rows and forces
       that every engine stores are rounded.
     - It is at most a few times the change when the state is rounded, as long as such states are few.
-    - The field is the reading of a touch sensor, and a force points at the edge of its site.
+    - The field is the reading of a touch sensor, and a force points at the edge of its site; or of a distance sensor,
+      and other points are as near as the nearest ones.
 
     If most states of a model are on a margin, the comparison uses margins wider by 1e-3 on both sides. If boxes or
     meshes touch height fields without a margin, it uses margins of 1e-9, because without one MuJoCo reports less than

@@ -12,6 +12,7 @@ import numpy as np
 
 from simengine.check.chosen import Chosen
 from simengine.check.fields import FORWARD
+from simengine.check.segments import undecided_segments
 from simengine.check.states import STATE_ARRAYS, State
 from simengine.check.touch import undecided_touch
 
@@ -211,6 +212,7 @@ def collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
         else:
             fields[field.name] = np.array(getattr(data, field.name))
     fields["sensordata"][undecided_touch(mj, data)] = np.nan
+    fields["sensordata"][undecided_segments(mj, data)] = np.nan
     return fields
 
 

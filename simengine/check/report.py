@@ -89,7 +89,8 @@ class Coverage:
         limits: number of joint limits that are active in some state.
         limits_total: number of joint limits of the model; the two sides of a hinge or slide count as two.
         unreached: pair types that touch in no state, and limits that are active in none, in words.
-        readings_left_out: readings of touch sensors left out because the line of a force passes the edge of the site.
+        readings_left_out: readings that rounding decides: of touch sensors where the line of a force passes the edge of
+            the site, and of nearest points where other points are as near.
     """
 
     states: dict[str, int]

@@ -48,6 +48,7 @@ from simengine.physics.sensors.body_forces_jax import body_forces
 from simengine.physics.sensors.energy_jax import energy
 from simengine.physics.sensors.rne_post_jax import rne_post
 from simengine.physics.sensors.sensor_acc_jax import sensor_acc
+from simengine.physics.sensors.sensor_distance_jax import sensor_distance
 from simengine.physics.sensors.sensor_pos_jax import sensor_pos
 from simengine.physics.sensors.sensor_vel_jax import sensor_vel
 from simengine.physics.sensors.subtree_vel_jax import subtree_vel
@@ -231,6 +232,7 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     momenta = (f["qM"], f["subtree_linvel"], f["subtree_angmom"])
     lengths = (f["ten_length"], f["ten_velocity"], f["actuator_velocity"])
     put("sensordata", sensor_vel(m, qpos, qvel, *at, f["subtree_com"], f["cvel"], *momenta, *lengths, f["sensordata"]))
+    put("sensordata", sensor_distance(m, *geoms, f["sensordata"]))
     forces = (f["cacc_bias"], f["qacc"], f["cfrc_ext"])
     put("cacc cfrc_int", body_forces(m, f["cinert"], f["cdof"], f["cvel"], *forces))
     felt = (f["cacc"], f["cfrc_int"], f["actuator_force"], f["qfrc_actuator"])

@@ -1,8 +1,13 @@
-"""Table fields of actuators, and whether a model's actuators are simple enough for the stage `actuation`."""
+"""Actuators as tables: the types that the engine has, and whether a model needs only those of the stage `actuation`.
+
+What a type does stands in `physics/actuation/`: transmissions in `transmission.cu` and `transmission_jax.py`, all else
+in `actuators.cuh` and `actuators_jax.py`.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -11,12 +16,49 @@ _TRN, _DYN, _GAIN, _BIAS = mujoco.mjtTrn, mujoco.mjtDyn, mujoco.mjtGain, mujoco.
 _PRM = 9
 
 
+class Part(NamedTuple):
+    """A part of an actuator that comes in several types.
+
+    Attributes:
+        field: of MjModel, with the type of each actuator.
+        enum: MuJoCo's types.
+        used: how many of its parameters a type uses, by its name in MJCF, of all types that the engine has.
+    """
+
+    field: str
+    enum: Any
+    used: dict[str, int]
+
+
+PARTS: dict[str, Part] = {
+    "transmission": Part(
+        "actuator_trntype",
+        _TRN,
+        dict.fromkeys(("joint", "jointinparent", "tendon", "site", "slidercrank", "body"), 0),
+    ),
+    "activation dynamics": Part(
+        "actuator_dyntype", _DYN, {"none": 0, "integrator": 0, "filter": 1, "filterexact": 1, "muscle": 3}
+    ),
+    "gain": Part("actuator_gaintype", _GAIN, {"fixed": 1, "affine": 3, "muscle": _PRM}),
+    "bias": Part("actuator_biastype", _BIAS, {"none": 0, "affine": 3, "muscle": _PRM}),
+}
+"""What an actuator is made of, and the types of each part that the engine has."""
+
+
+def unsupported_types(mj: mujoco.MjModel) -> Iterator[tuple[str, np.ndarray]]:
+    """Each type that the engine lacks, and the actuators (nu,) that are of it."""
+    for part, (field, enum, used) in PARTS.items():
+        for name, code in enum.__members__.items():
+            kind = name.partition("_")[2].lower()
+            if kind not in used:
+                yield f"{kind} {part}", np.asarray(getattr(mj, field) == int(code))
+
+
 def actuator_table(mj: mujoco.MjModel) -> dict[str, Any]:
     """The table fields of actuators and activations that differ from MuJoCo's."""
     disabled = _disabled(mj)
     on = ~disabled[:, None]
-    gain = _parameters(mj, mj.actuator_gainprm, mj.actuator_gaintype, (1, 3, _PRM))
-    bias = _parameters(mj, mj.actuator_biasprm, mj.actuator_biastype, (0, 3, _PRM))
+    gain, bias = _parameters(mj, mj.actuator_gainprm, "gain"), _parameters(mj, mj.actuator_biasprm, "bias")
     return {
         "actuator_gainprm": np.where(on, gain, 0.0),
         "actuator_biasprm": np.where(on, bias, 0.0),
@@ -27,12 +69,16 @@ def actuator_table(mj: mujoco.MjModel) -> dict[str, Any]:
     }
 
 
-def _parameters(mj: mujoco.MjModel, prm: np.ndarray, kind: np.ndarray, used: tuple[int, ...]) -> np.ndarray:
+def _parameters(mj: mujoco.MjModel, prm: np.ndarray, part: str) -> np.ndarray:
     """Parameters (nu, 9) of gains or biases, zero beyond the number that each type uses.
 
     The peak force of a muscle, if not given, follows from its scale and acc0.
     """
-    folded = np.where(np.arange(_PRM) < np.array(used)[kind][:, None], prm[:, :_PRM], 0.0)
+    field, enum, known = PARTS[part]
+    kind = np.asarray(getattr(mj, field))
+    names = {int(code): name.partition("_")[2].lower() for name, code in enum.__members__.items()}
+    used = np.array([known[names[code]] for code in kind.tolist()], dtype=int)
+    folded = np.where(np.arange(_PRM) < used[:, None], prm[:, :_PRM], 0.0)
     scaled = (kind == int(_GAIN.mjGAIN_MUSCLE)) & (folded[:, 2] < 0)
     folded[scaled, 2] = folded[scaled, 3] / np.maximum(mujoco.mjMINVAL, mj.actuator_acc0[scaled])
     return folded

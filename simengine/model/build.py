@@ -10,6 +10,7 @@ import numpy as np
 from simengine.model.actuators import actuator_table
 from simengine.model.blocks import MOST_DENSE_DOFS, block_table
 from simengine.model.colliders import Census, collider_table
+from simengine.model.distances import measured_geoms
 from simengine.model.fluid import fluid_table
 from simengine.model.frames import frame_table
 from simengine.model.gravcomp import LIMITED, gravcomp_table
@@ -56,10 +57,12 @@ def build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], census: Census | No
     values["level_adr"], values["level_body"] = _levels(mj)
     values["body_last"] = _subtree_ends(mj)
     values["root_body"] = 1 + np.flatnonzero(mj.body_parentid[1:] == 0)
+    measured = measured_geoms(mj)
     touching = {g for c in pairs for g in c[:2]} if census is None else census.geoms
     flat = {g for c in pairs if can_lie(mj, c) for g in c[:2]}
     of_plane = {c.geom2 for c in pairs if mj.geom_type[c.geom1] == mujoco.mjtGeom.mjGEOM_PLANE}
-    values |= hull_table(mj, touching, flat, of_plane if census is None else touching)
+    on_planes = of_plane if census is None else touching
+    values |= hull_table(mj, touching | measured, flat, on_planes | measured)
     values |= length_table(mj) | path_table(mj) | actuator_table(mj) | sensor_table(mj)
     values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia

@@ -15,7 +15,7 @@ import numpy as np
 from simengine.model.hfields import most_contacts
 from simengine.model.meshes import most_corners
 from simengine.model.support import element
-from simengine.model.table import FLAT, LYING, PAIR_SLOTS, PAIR_TYPES, PAIRS
+from simengine.model.table import FLAT, LYING, PAIR_CODE, PAIR_SLOTS, PAIR_TYPES, PAIRS
 
 _GEOM = mujoco.mjtGeom
 _MINVAL = float(mujoco.mjMINVAL)
@@ -29,9 +29,7 @@ def _types(first: str, second: str) -> tuple[int, int]:
     return int(getattr(_GEOM, f"mjGEOM_{first.upper()}")), int(getattr(_GEOM, f"mjGEOM_{second.upper()}"))
 
 
-_TYPE_CODE: dict[tuple[int, int], int] = {
-    _types(*geoms): code for code, pair in enumerate(PAIRS) for geoms in pair.geoms
-}
+_TYPE_CODE: dict[tuple[int, int], int] = {_types(*geoms): code for geoms, code in PAIR_CODE.items()}
 MAX_CODE = max(_TYPE_CODE.values())
 _FLAT, _LYING = ([_types(*geoms) for geoms in pairs] for pairs in (FLAT, LYING))
 

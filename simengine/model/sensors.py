@@ -12,6 +12,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from simengine.model.distances import DISTANCES, distance_table, unsupported_distances
+
 _OBJ = mujoco.mjtObj
 _SENSOR = mujoco.mjtSensor
 
@@ -29,11 +31,12 @@ SENSORS: dict[str, tuple[str, ...]] = {
         *("ACCELEROMETER", "FORCE", "TORQUE", "FRAMELINACC", "FRAMEANGACC"),
         *("ACTUATORFRC", "JOINTACTFRC", "TENDONACTFRC", "TOUCH", "JOINTLIMITFRC", "TENDONLIMITFRC", "CONTACT"),
     ),
+    "distance": DISTANCES,
 }
 """Supported sensors (mjtSensor without its prefix), by the part of an evaluation that measures them."""
 
 MAX_SENSOR_DIM = 4
-"""Most entries of one sensor, contact sensors excepted."""
+"""Most entries of one sensor, contact and distance sensors excepted."""
 
 CONTACT_REDUCTIONS = ("NONE", "MINDIST", "MAXFORCE", "NETFORCE")
 """How a contact sensor reduces the contacts that it finds, in the order of the codes in sensor_intprm."""
@@ -74,6 +77,7 @@ def sensor_table(mj: mujoco.MjModel) -> dict[str, Any]:
         "sensor_match": _matches(mj),
         "sensor_prm": mj.sensor_intprm[:, :3],
         "sensor_lens": _lenses(mj),
+        **distance_table(mj),
         "geom_visible": _visible(mj),
         "opt_magnetic": mj.opt.magnetic,
     }
@@ -141,7 +145,7 @@ def sensor_names(table: np.ndarray) -> np.ndarray:
 
 
 def measured_in(mj: mujoco.MjModel, part: str) -> np.ndarray:
-    """(nsensor,) bool: whether the sensor is measured in the given part of an evaluation: "pos", "vel" or "acc"."""
+    """(nsensor,) bool: whether the sensor is measured in the given part of an evaluation, a key of SENSORS."""
     return np.isin(mj.sensor_type, [sensor_code(name) for name in SENSORS[part]])
 
 
@@ -196,6 +200,7 @@ def unsupported_sensors(mj: mujoco.MjModel) -> Iterator[tuple[str, int]]:
             yield f"type {kind.name.removeprefix('mjSENS_').lower()}", i
         if mj.sensor_history[i].any() or mj.sensor_delay[i] or mj.sensor_interval[i].any():
             yield "history, delay or interval", i
+        yield from ((feature, i) for feature in unsupported_distances(mj, i))
         if kind == _SENSOR.mjSENS_RANGEFINDER:
             yield from ((feature, i) for feature in _unsupported_rays(mj, i))
         for types, ids in _objects(mj):

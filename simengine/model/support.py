@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 
+from simengine.model.actuators import unsupported_types
 from simengine.model.rows import unsupported_rows
 from simengine.model.sensors import unsupported_sensors
 from simengine.model.tendons import is_fixed
@@ -131,17 +132,8 @@ def _tendons(mj: mujoco.MjModel) -> Iterator[str]:
 
 def _actuators(mj: mujoco.MjModel) -> Iterator[str]:
     actuator = _OBJ.mjOBJ_ACTUATOR
-    kinds = (
-        ("transmission", "mjtTrn", mj.actuator_trntype, "joint jointinparent tendon site slidercrank body"),
-        ("activation dynamics", "mjtDyn", mj.actuator_dyntype, "none integrator filter filterexact muscle"),
-        ("gain", "mjtGain", mj.actuator_gaintype, "fixed affine muscle"),
-        ("bias", "mjtBias", mj.actuator_biastype, "none affine muscle"),
-    )
-    for what, enum, codes, known in kinds:
-        for name, code in getattr(mujoco, enum).__members__.items():
-            kind = name.partition("_")[2].lower()
-            if kind not in known.split():
-                yield from _named(mj, f"{kind} {what}", actuator, codes == int(code))
+    for feature, mask in unsupported_types(mj):
+        yield from _named(mj, feature, actuator, mask)
     yield from _named(mj, "several controls", actuator, mj.actuator_ctrlnum != 1)
     extras = ("actuator_armature", "actuator_damping", "actuator_dampingpoly", "actuator_delay")
     for field in extras:

@@ -14,7 +14,7 @@ SIZES: tuple[str, ...] = (
     *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "npath", "nmocap", "ngravcomp"),
     *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment", "neq", "nfriction", "ntree"),
     *("nblock", "nM", "nJ", "nwidest"),
-    *("nsensor", "nsensordata"),
+    *("nsensor", "nsensordata", "ndistance"),
     *("nhullvert", "nface", "nfacevert"),
     *("nhfield", "nhfielddata"),
     *("ncollider", "nexplicit", "nexcluded", "ngrid"),
@@ -264,6 +264,8 @@ TABLE: tuple[TableField, ...] = (
     _i("sensor_match", "nsensor", 2, 3, doc="derived: criteria for the geoms of a contact, see model/sensors.py"),
     _i("sensor_prm", "nsensor", 3, doc="contact sensors: data entries, reduction, number of contacts"),
     _r("sensor_size", "nsensor", 3, doc="derived: size of sensor_site [m]"),
+    _i("sensor_distadr", "nsensor+1", doc="derived: first entry of each sensor in distance_pair"),
+    _i("distance_pair", "ndistance", 4, doc="derived: see DistancePair of model/distances.py"),
     _r("sensor_lens", "nsensor", 4, doc="derived: focal lengths, half resolution of a camera, x then y [pixels]"),
     _r("sensor_quat", "nsensor", 2, 4, doc="derived: orientations of the frames in their bodies"),
     # options
@@ -350,6 +352,8 @@ PAIRS: tuple[PairType, ...] = (
 )
 PAIR_TYPES: tuple[str, ...] = tuple(pair.name for pair in PAIRS)
 PAIR_SLOTS: tuple[int, ...] = tuple(pair.slots for pair in PAIRS)
+PAIR_CODE: dict[tuple[str, str], int] = {geoms: code for code, pair in enumerate(PAIRS) for geoms in pair.geoms}
+"""Index into PAIRS of two geom types, the lower one first."""
 HEAVY_PAIRS: tuple[bool, ...] = tuple(pair.heavy for pair in PAIRS)
 
 

@@ -42,6 +42,7 @@ from simengine.physics.sensors.body_forces import BODY_FORCES
 from simengine.physics.sensors.energy import ENERGY
 from simengine.physics.sensors.rne_post import RNE_POST, RNE_POST_GENERAL
 from simengine.physics.sensors.sensor_acc import SENSOR_ACC
+from simengine.physics.sensors.sensor_distance import SENSOR_DISTANCE
 from simengine.physics.sensors.sensor_pos import SENSOR_POS
 from simengine.physics.sensors.sensor_vel import SENSOR_VEL
 from simengine.physics.sensors.subtree_vel import SUBTREE_VEL
@@ -106,6 +107,7 @@ STAGES: tuple[Stage, ...] = (
     ACC_BIAS,
     SENSOR_POS,
     SENSOR_VEL,
+    SENSOR_DISTANCE,
     BODY_FORCES,
     SENSOR_ACC,
 )
@@ -214,6 +216,7 @@ ASKED_FOR: tuple[Kernel, ...] = (
 )
 """Kernels that run, in this order and before the integrator, only if nothing else produces a field that is wanted."""
 SENSE_MOTION = Kernel("sense_motion", (SUBTREE_VEL, ACC_BIAS, SENSOR_POS, SENSOR_VEL))
+SENSE_DISTANCE = Kernel("sense_distance", (SENSOR_DISTANCE,))
 SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
 
 
@@ -331,6 +334,7 @@ def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) ->
         POST_GENERAL,
         TENDON_POST,
         SENSE_MOTION,
+        SENSE_DISTANCE,
         SENSE_FORCES,
         *integrate(integrator, solver),
     )

@@ -65,6 +65,8 @@ class Selection:
     def motion(self) -> tuple[Kernel, ...]:
         """The motion without constraints, and the wanted fields that follow from it."""
         sensing = (self._sense_motion(),) if self.wanted & SENSED else ()
+        if "sensordata" in self.wanted and self.model.senses("distance"):
+            sensing = (*sensing, catalogue.SENSE_DISTANCE)
         return (*self._smooth(), *self.asked_for(), *sensing)
 
     def _smooth(self) -> tuple[Kernel, ...]:

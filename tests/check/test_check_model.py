@@ -349,9 +349,10 @@ def test_contacts_of_meshes_are_right_if_the_geoms_are_as_far_apart_as_they_say(
 
 def test_forces_of_free_bodies_are_as_exact_as_those_on_them() -> None:
     model = load_model(OWN["pile"])
-    fields = {"cfrc_ext": np.full((model.nbody, 6), 1e4), "sensordata": np.array([30.0, 0.0, 0.0, 0.5, -0.5, 0.2])}
-    ours = fields["sensordata"] + [0, 0, 0, 1, 0, 0]  # of the force at a site
-    assert world_error(model, "sensordata", ours, fields) == (1.0, pytest.approx(1e-4 / 30))
-    ours = fields["sensordata"] + [0, 1, 0, 0, 0, 0]  # of a touch sensor
-    assert world_error(model, "sensordata", ours, fields) == (1.0, pytest.approx(1 / 30))
+    readings, one = np.zeros(model.nsensordata), np.eye(model.nsensordata)
+    readings[:6] = 30.0, 0.0, 0.0, 0.5, -0.5, 0.2
+    fields = {"cfrc_ext": np.full((model.nbody, 6), 1e4), "sensordata": readings}
+    of_a_force, of_touch = readings + one[3], readings + one[1]
+    assert world_error(model, "sensordata", of_a_force, fields) == (1.0, pytest.approx(1e-4 / 30))
+    assert world_error(model, "sensordata", of_touch, fields) == (1.0, pytest.approx(1 / 30))
     assert world_error(model, "cfrc_int", np.ones(3), {**fields, "cfrc_int": np.zeros(3)})[1] == pytest.approx(1e-4)

@@ -23,7 +23,7 @@ MODELS = (
 )
 
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in catalogue.STAGES}
-SENSE_MOTION = ("subtree_vel", "acc_bias", "sensor_pos", "sensor_vel")
+SENSE_MOTION = ("subtree_vel", "acc_bias", "sensor_pos", "sensor_vel", "sensor_distance")
 SENSE_FORCES = ("body_forces", "sensor_acc")
 PAIRS = tuple(catalogue.NARROW)
 RUNGE_KUTTA = ("rk_qpos", "rk_qvel", "rk_act", "rk_rate", "rk_dqpos", "rk_dqvel", "rk_dact")
@@ -74,6 +74,7 @@ def serves(stage: Stage, model: ModelTable) -> bool:
         "activation": model.na,
         "gravcomp": model.ngravcomp,
     }
+    size |= {"sensor_distance": model.ndistance}
     size |= {"noslip": model.opt_noslip_iterations}
     size |= {name: model.opt_integrator == name for name in ("implicit", "implicitfast", "euler_general")}
     size |= {"euler": model.opt_integrator != "euler_general", "passive": not has_polynomials(model.mj)}
@@ -141,7 +142,7 @@ def fused_calls(
     model = memory.model
     fused_smooth = catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
     solver = model.solver
-    sensing = [k for k in (catalogue.SENSE_MOTION, catalogue.SENSE_FORCES) if k.name in null]
+    sensing = [k for k in (catalogue.SENSE_MOTION, catalogue.SENSE_DISTANCE, catalogue.SENSE_FORCES) if k.name in null]
     # a lean kernel and its general form write the same fields
     lean = () if model.general_position else (catalogue.PLACE, catalogue.POSITION)
     first = (catalogue.PLACE_GENERAL, catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL)
@@ -150,7 +151,7 @@ def fused_calls(
     in_three = () if model.general_smooth or model.has_adhesion else catalogue.smooth_in_three(model.has_fluid)
     parts = [k for k in in_three if k.name in null]
     light = (catalogue.NARROW_LIGHT, catalogue.NARROW_APART)
-    motion, pairs = (fused_smooth, *parts, *asked, *sensing[:1]), (*light, *catalogue.NARROW.values())
+    motion, pairs = (fused_smooth, *parts, *asked, *sensing[:-1]), (*light, *catalogue.NARROW.values())
     for kernel in (*first, *((*pairs, *motion) if model.has_adhesion else (*motion, *pairs))):
         yield kernel, arguments(kernel, memory, null=null[kernel.name])
     last = ((catalogue.finish(integrator, solver, arena), "rows"), (catalogue.advance(integrator, solver), "free"))
@@ -160,7 +161,7 @@ def fused_calls(
         yield kernel, arguments(kernel, memory, True, nrow, rk_scalars(integrator, rk_stage), null[kernel.name])
     activation = (catalogue.ACTIVATION_KERNEL,) if integrator and model.na else ()
     noslip = (catalogue.NOSLIP_KERNEL,) if model.opt_noslip_iterations else ()
-    after = (*noslip, catalogue.post(model.has_general_rows), catalogue.TENDON_POST, *sensing[1:])
+    after = (*noslip, catalogue.post(model.has_general_rows), catalogue.TENDON_POST, *sensing[-1:])
     after += catalogue.integrate(integrator, solver)
     for kernel in (*after, *activation):
         yield kernel, arguments(kernel, memory, scalars=rk_scalars(integrator, rk_stage))

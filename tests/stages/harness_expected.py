@@ -48,6 +48,7 @@ RETURNS = {
     "tendon_forces": ("cfrc_ext",),
     "sensor_vel": ("sensordata",),
     "sensor_acc": ("sensordata",),
+    "sensor_distance": ("sensordata",),
 }
 """What a JAX form returns where it is not what its stage writes."""
 

@@ -78,7 +78,7 @@ WORKING = (
 """Outputs that say how the solver got there; its residual is checked by itself."""
 
 
-SENSING = (catalogue.SENSOR_POS, catalogue.SENSOR_VEL, catalogue.SENSOR_ACC)
+SENSING = (catalogue.SENSOR_POS, catalogue.SENSOR_VEL, catalogue.SENSOR_DISTANCE, catalogue.SENSOR_ACC)
 
 
 def tolerance(name: str, dtype: str) -> float:

@@ -43,7 +43,7 @@ def dropped(kernels: tuple[Kernel, ...], stored: str) -> dict[str, frozenset[str
 def run_fused(memory: Memory, integrator: str, rk_stage: int, arena: bool, stored: str) -> set[str]:
     """Carry out the step's fused kernels; returns the fields that were not stored."""
     solver = memory.model.solver
-    sensing = (catalogue.SENSE_MOTION, catalogue.SENSE_FORCES)
+    sensing = (catalogue.SENSE_MOTION, catalogue.SENSE_DISTANCE, catalogue.SENSE_FORCES)
     post = catalogue.post(memory.model.has_general_rows)
     in_three = (*catalogue.smooth_in_three(False), *catalogue.smooth_in_three(True)[1:2])
     others = (*catalogue.ASKED_FOR, *POSTS, *sensing, *in_three)
