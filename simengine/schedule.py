@@ -58,7 +58,7 @@ class Schedule:
 
     @property
     def kernel_list(self) -> list[EmittedCall]:
-        """Return the calls of the latest step, shard after shard, with their sizes. Empty on backend "jax".
+        """The calls of the latest step, shard after shard, with their sizes. Empty on backend "jax".
 
         After `step(n)` they are the calls of the last of the n steps.
         """

@@ -1,4 +1,4 @@
-"""`simengine info`: what can run here, and what a model is made of."""
+"""`simengine info`: what can run here, what a model consists of, and the plan of its step."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; the exit code."""
+    """Run the command and return the exit code."""
     facts: dict[str, Any] = {
         "hardware": hardware(),
         "versions": versions(),
