@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         "models": model_names(),
     }
     if options.plan and not options.model:
-        raise UsageError("a plan is of a model; name one, for example `simengine info ant --plan`")
+        raise UsageError("--plan needs a model; name one, for example `simengine info ant --plan`")
     if options.plan:
         with Simulation(options.model, num_worlds=options.worlds, backend=options.backend) as sim:
             plan = sim.schedule.plan()
