@@ -91,7 +91,7 @@ class Batch:
             groups, given = (self.single("step(ctrl=...)"),), [cast(ArrayLike, ctrl)]
         if len(given) != len(groups):
             raise ValueError(
-                f"step(ctrl=...) got controls of {len(given)} groups and there are {len(groups)}; give one for each group"
+                f"step(ctrl=...) got controls of {len(given)} groups and there are {len(groups)}; give one per group"
             )
         pairs = zip(groups, cast(Sequence[ArrayLike | None], given), strict=True)
         taken = [(group.index, group.controls(n, own)) for group, own in pairs if own is not None]
