@@ -5,6 +5,21 @@ import simengine
 with simengine.Simulation("ant", num_worlds=4096) as sim:
     sim.step(10)
     print(sim.qpos.shape, sim.schedule.executor)
+
+The modules of this folder are the public interface. In the order in which a program meets them:
+
+    loading     find a model and let MuJoCo compile it
+    simulation  `Simulation`, the worlds of one or several models
+    arguments   check and convert what users pass in
+    batch       the groups of a simulation, and how they advance together
+    group       `Group`, the worlds of one model
+    records     contacts and constraint rows as users see them
+    schedule    `Schedule`, how steps become kernel calls and what runs them
+    workload    a simulation as a workload, on which executors are measured
+    arrays      types of the arrays that users pass and receive
+    errors      exceptions
+
+Each subfolder has a docstring of its own that says what belongs there.
 """
 
 from __future__ import annotations
@@ -56,7 +71,7 @@ __all__ = [
 
 
 def _register_environments() -> None:
-    """Tell Gymnasium about the environments, which the installed distribution names under Gymnasium's entry point."""
+    """Register the environments with Gymnasium, through the entry point of the installed distribution."""
     for entry in entry_points(group="gymnasium.envs", name="simengine"):
         try:
             entry.load()()
@@ -76,7 +91,7 @@ _ON_FIRST_USE = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import the JAX face and the check on first use: the other backends do not pay for importing JAX."""
+    """Import the functions that use JAX, and the check, on first use. Other programs need not wait for JAX to load."""
     for source, names in _ON_FIRST_USE.items():
         if name in names:
             import importlib

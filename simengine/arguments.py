@@ -1,4 +1,4 @@
-"""Arguments of `Simulation`, `Group` and `Schedule`: what is checked and converted on its way in, in one place."""
+"""Checks and conversions of the arguments of `Simulation`, `Group` and `Schedule`. No other file checks them again."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _OPTIONS = tuple(field.name for field in fields(Options) if field.name != "segme
 
 
 def choice(what: str, value: Any, choices: Sequence[str]) -> str:
-    """A word out of several. Raises ValueError for another, with the nearest."""
+    """Return the value if it is one of the choices. Otherwise raise ValueError, which suggests the nearest choice."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"unknown {what} {value!r}{did_you_mean(value, choices)}; choose one of {', '.join(choices)}")
     return value
 
 
 def dtype_name(dtype: Any) -> str:
-    """ "float32" or "float64", from any way of writing it. Raises ValueError for another type."""
+    """Return "float32" or "float64" for a name or a type of NumPy or JAX. Raises ValueError for another type."""
     try:
         name = np.dtype(dtype).name if dtype is not None else "None"
     except TypeError:
@@ -43,7 +43,7 @@ def dtype_name(dtype: Any) -> str:
 
 
 def checked_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Options of an executor. Raises ValueError for one that no executor has, with the nearest."""
+    """Return executor options as a dict. Raises ValueError for an unknown name, and suggests the nearest one."""
     for name in options or ():
         if name not in _OPTIONS:
             raise ValueError(
@@ -53,12 +53,12 @@ def checked_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def is_positive(n: Any) -> bool:
-    """Whether something is a whole number of at least one."""
+    """Whether a value is an integer of at least one."""
     return isinstance(n, (int, np.integer)) and not isinstance(n, bool) and bool(n >= 1)
 
 
 def number_of_steps(n: Any) -> int:
-    """A number of steps. Raises ValueError for what is none."""
+    """Return a number of steps as an int. Raises ValueError unless it is a positive integer."""
     if not is_positive(n):
         shown = repr(n) if np.isscalar(n) else type(n).__name__
         raise ValueError(f"step(n) takes a positive number of steps, got {shown}; pass controls as step(ctrl=...)")
@@ -68,7 +68,7 @@ def number_of_steps(n: Any) -> int:
 def models_and_worlds(
     model: ModelSource | Sequence[tuple[ModelSource, int]], num_worlds: int | None
 ) -> list[tuple[Model, int]]:
-    """The model and number of worlds of each group. Raises ValueError for what is no batch."""
+    """Return the model and number of worlds of each group. Raises ValueError if the arguments describe no batch."""
     pairs: list[tuple[Model, Any]]
     if isinstance(model, (list, tuple)):
         if num_worlds is not None:
@@ -89,7 +89,7 @@ def models_and_worlds(
 
 
 def kept_fields(keep: Iterable[str]) -> frozenset[str]:
-    """Names of derived fields to keep. Raises ValueError for what is none, with the nearest."""
+    """Return the names in `keep` as a set. Raises ValueError for an unknown field, and suggests the nearest one."""
     names = frozenset((keep,) if isinstance(keep, str) else keep)
     of_worlds = [name for name, field in FIELD.items() if field.space == "world"]
     for name in sorted(names):
@@ -100,13 +100,17 @@ def kept_fields(keep: Iterable[str]) -> frozenset[str]:
 
 
 def check_world(world: Any, num_worlds: int) -> None:
-    """Raise ValueError for what is not the number of a world."""
+    """Raise ValueError unless `world` is the index of a world."""
     if not isinstance(world, (int, np.integer)) or not 0 <= world < num_worlds:
         raise ValueError(f"world {world!r} does not exist; there are {num_worlds}, numbered from 0")
 
 
 def chosen_worlds(worlds: Any, num_worlds: int) -> np.ndarray | None:
-    """Numbers of worlds, (n,), from a mask or numbers; None for all. Raises ValueError for what is neither."""
+    """Return indices of worlds, (n,), from a mask or from indices; None stands for all worlds.
+
+    Raises:
+        ValueError: `worlds` is neither a mask nor distinct indices of worlds.
+    """
     if worlds is None:
         return None
     chosen = to_host(worlds)
@@ -128,13 +132,13 @@ def chosen_worlds(worlds: Any, num_worlds: int) -> np.ndarray | None:
 
 
 def checked_values(name: str, value: ArrayLike, entry: tuple[int, ...], count: int, dtype: str) -> Array:
-    """A value as an array of (count, *entry) or entry.
+    """Return a value as an array of shape (count, *entry) or entry.
 
-    Values on the host come out in the precision, in which they are finite. Arrays of CuPy and JAX stay as they are:
-    looking into them would wait for the device.
+    A value on the host is copied to an array of type `dtype`, and must be finite in it. Arrays of CuPy and JAX are
+    returned unchanged, because reading their values would wait for the device.
 
     Raises:
-        ValueError: another shape, no numbers, or a host value that is not finite.
+        ValueError: the value has another shape, holds no numbers, or is on the host and not finite.
     """
     array = _as_array(name, value)
     if tuple(array.shape) not in (entry, (count, *entry)):
@@ -142,7 +146,7 @@ def checked_values(name: str, value: ArrayLike, entry: tuple[int, ...], count: i
     if not isinstance(array, np.ndarray):
         return array
     with np.errstate(over="ignore"):
-        values = array.astype(dtype)  # a copy in any case: what the caller does with the array later has no effect
+        values = array.astype(dtype)  # always a copy, so that later changes to the caller's array have no effect
     if not np.isfinite(values).all():
         where = np.argwhere(~np.isfinite(values))[0].tolist()
         raise ValueError(f"{name} holds {array[tuple(where)]} at {where}; give numbers that are finite in {dtype}")
@@ -150,10 +154,13 @@ def checked_values(name: str, value: ArrayLike, entry: tuple[int, ...], count: i
 
 
 def checked_controls(n: int, value: ArrayLike, num_worlds: int, nu: int, dtype: str) -> Array:
-    """Controls for `n` steps: those of all, (num_worlds, nu) or (nu,), or of each, (n, num_worlds, nu).
+    """Return controls for `n` steps as an array.
+
+    The shape is (num_worlds, nu) or (nu,) for controls that all steps share, and (n, num_worlds, nu) for controls of
+    each step.
 
     Raises:
-        ValueError: another shape, or a host value that is not finite.
+        ValueError: the controls have another shape, or are on the host and not finite.
     """
     array = _as_array("ctrl", value)
     if array.ndim < 3:
@@ -165,7 +172,7 @@ def checked_controls(n: int, value: ArrayLike, num_worlds: int, nu: int, dtype: 
 
 
 def _as_array(name: str, value: Any) -> Any:
-    """An array of CuPy or JAX as it is, and anything else as a NumPy array of real numbers."""
+    """Return an array of CuPy or JAX unchanged, and anything else as a NumPy array of real numbers."""
     if hasattr(value, "__cuda_array_interface__") or type(value).__module__.startswith("jax"):
         return value
     try:

@@ -1,4 +1,4 @@
-"""The types of arrays that users get and give."""
+"""Types of the arrays that users pass and receive."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import numpy.typing as npt
 
 
 class Array(Protocol):
-    """An array that users get: of NumPy on the host, of CuPy on backend "cuda", a `jax.Array` on backend "jax".
+    """An array that users receive.
 
-    `simengine.to_host` makes a NumPy array of each. All exchange memory by DLPack: `torch.from_dlpack(sim.qpos)`.
+    It is a NumPy array on backend "host", a CuPy array on backend "cuda", and a `jax.Array` on backend "jax".
+    `simengine.to_host` converts each of them to a NumPy array. All of them share memory through DLPack, as in
+    `torch.from_dlpack(sim.qpos)`.
     """
 
     @property
@@ -32,7 +34,7 @@ class Array(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the entries."""
+        """Size of the entries [bytes]."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, key: Any, /) -> Any: ...
@@ -55,32 +57,32 @@ class Array(Protocol):
     def __gt__(self, other: Any, /) -> Any: ...
     def __ge__(self, other: Any, /) -> Any: ...
     def sum(self, *args: Any, **kwargs: Any) -> Any:
-        """Sum of the entries, or along axes."""
+        """Sum of all entries, or sums along axes."""
 
     def mean(self, *args: Any, **kwargs: Any) -> Any:
-        """Mean of the entries, or along axes."""
+        """Mean of all entries, or means along axes."""
 
     def min(self, *args: Any, **kwargs: Any) -> Any:
-        """Least entry, or least along axes."""
+        """Smallest entry, or smallest entries along axes."""
 
     def max(self, *args: Any, **kwargs: Any) -> Any:
-        """Greatest entry, or greatest along axes."""
+        """Largest entry, or largest entries along axes."""
 
     def copy(self) -> Any:
-        """An array of its own with the same entries."""
+        """A copy with memory of its own."""
 
     def astype(self, dtype: Any, /) -> Any:
-        """The entries in another type."""
+        """A copy with entries of another type."""
 
     def reshape(self, *shape: Any) -> Any:
         """The entries in another shape."""
 
 
 ArrayLike: TypeAlias = npt.ArrayLike | Array
-"""What users give: an array of NumPy, CuPy, JAX or PyTorch (on the host), nested lists, or a number."""
+"""What users may pass: an array of NumPy, CuPy or JAX, a PyTorch tensor on the host, nested lists, or a number."""
 
 
 def to_host(array: Array) -> np.ndarray:
-    """A NumPy array of an array of any backend; a view where it is in the host's memory."""
-    get = getattr(array, "get", None)  # CuPy converts by this method alone
+    """Return the array of any backend as a NumPy array. An array in host memory is viewed, not copied."""
+    get = getattr(array, "get", None)  # CuPy refuses implicit conversion and has this method instead
     return get() if get else np.asarray(array)

@@ -16,21 +16,21 @@ from simengine.state.fields import STATUS
 from simengine_scheduler import Executor, Trace
 
 Controls: TypeAlias = ArrayLike | Sequence[ArrayLike | None]
-"""Controls of one group, or of each of several."""
+"""Controls of the only group, or a list with the controls of each group."""
 
 
 class Batch:
     """The groups of a simulation, and how they advance together.
 
     Args:
-        engine: what steps them.
+        engine: steps the groups.
         groups: the groups.
-        keep: derived fields that a step leaves valid.
-        on_nonfinite: what happens to worlds whose state is no longer a number: "raise", "freeze" or "reset".
+        keep: derived fields that are valid after a step.
+        on_nonfinite: what happens to a world whose state is not finite: "raise", "freeze" or "reset".
 
     Attributes:
         groups: the groups.
-        keep: derived fields that a step leaves valid.
+        keep: derived fields that are valid after a step.
     """
 
     def __init__(self, engine: Engine, groups: tuple[Group, ...], keep: frozenset[str], on_nonfinite: str):
@@ -42,7 +42,7 @@ class Batch:
 
     @property
     def engine(self) -> Engine:
-        """What steps the groups. Raises RuntimeError once the simulation is closed."""
+        """The engine that steps the groups. Raises RuntimeError once the simulation is closed."""
         if self._closed:
             raise RuntimeError("this simulation is closed; make a new Simulation")
         return self._engine
@@ -53,7 +53,7 @@ class Batch:
         return self._closed
 
     def single(self, what: str) -> Group:
-        """The only group. Raises ValueError where there are several: `what` needs to know which."""
+        """Return the only group. Raises ValueError, which names the operation `what`, if there are several groups."""
         if len(self.groups) != 1:
             raise ValueError(f"{what} needs to know the group of a simulation of several models; use sim.groups[i]")
         return self.groups[0]
@@ -77,7 +77,7 @@ class Batch:
         return trace
 
     def close(self) -> None:
-        """Give back threads and streams; a second time does nothing."""
+        """Release threads and streams. A second call does nothing."""
         if not self._closed:
             self._closed = True
             self._engine.close()
@@ -85,13 +85,13 @@ class Batch:
                 group.leave("belongs to a simulation that is closed; make a new Simulation")
 
     def _take(self, n: int, ctrl: Controls) -> dict[int, Array]:
-        """Check controls, set those that all steps share, and return the others, (n, num_worlds, nu), by group."""
+        """Check controls. Set those that all steps share, and return the others, (n, num_worlds, nu), by group."""
         groups, given = self.groups, ctrl
         if not isinstance(given, list | tuple) or len(groups) == 1:
             groups, given = (self.single("step(ctrl=...)"),), [cast(ArrayLike, ctrl)]
         if len(given) != len(groups):
             raise ValueError(
-                f"step(ctrl=...) got controls of {len(given)} groups and there are {len(groups)}; give each"
+                f"step(ctrl=...) got controls of {len(given)} groups and there are {len(groups)}; give one per group"
             )
         pairs = zip(groups, cast(Sequence[ArrayLike | None], given), strict=True)
         taken = [(group.index, group.controls(n, own)) for group, own in pairs if own is not None]

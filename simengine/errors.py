@@ -1,4 +1,4 @@
-"""Exceptions of the engine, each raised at the call that caused it, in one sentence: what, where, what to do."""
+"""Exceptions of the engine. Each is raised at the call that caused it, and says in one sentence what to do."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class UnknownModelError(ModelError, FileNotFoundError):
 
 
 class UnsupportedModelError(ModelError):
-    """A model needs features that the engine does not have yet.
+    """A model needs features that the engine does not have.
 
     Attributes:
-        features: one line per unsupported element, naming the feature and the element.
+        features: one line for each unsupported element, which names the feature and the element.
     """
 
     def __init__(self, model_name: str, features: list[str]):
@@ -35,15 +35,15 @@ class UnsupportedModelError(ModelError):
 
 
 class BackendError(SimengineError, RuntimeError):
-    """A backend, compiler or device is missing or failed."""
+    """A backend, compiler or device is missing or has failed."""
 
 
 class NonFiniteError(SimengineError, FloatingPointError):
-    """Worlds whose state went non-finite.
+    """The state of some worlds is not finite.
 
     Attributes:
-        worlds: indices of the worlds, within the group of their model.
-        stages: for each of them, the name of the stage that found it.
+        worlds: indices of these worlds in their group.
+        stages: for each of these worlds, the name of the stage that found the value.
         model: name of their model.
     """
 
@@ -60,11 +60,11 @@ class NonFiniteError(SimengineError, FloatingPointError):
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """What an error says after a name that is not known: " (did you mean ...?)" with the nearest, or nothing.
+    """Return the hint that an error gives for an unknown name: " (did you mean ...?)", or "" if no name is near.
 
     Args:
-        name: what was given.
-        known: the names there are.
+        name: the unknown name.
+        known: the names that exist.
     """
     by_lower = {other.lower(): other for other in known}
     nearest = [repr(by_lower[lower]) for lower in get_close_matches(str(name).lower(), by_lower)]

@@ -32,10 +32,10 @@ class Group:
     """The worlds of one model.
 
     Attributes:
-        index: number of the group in its simulation, which it keeps when other groups come and go.
+        index: number of the group in its simulation. It stays the same when other groups are added or removed.
         model: the model.
         num_worlds: number of worlds.
-        reported: worlds that went non-finite and were named in an error since their reset, (num_worlds,).
+        reported: worlds whose state is not finite and that an error has named since their reset, (num_worlds,) bool.
     """
 
     def __init__(self, engine: Engine, index: int, model: Model, num_worlds: int, dtype: str):
@@ -57,12 +57,12 @@ class Group:
         return self._member_of
 
     def leave(self, why: str) -> None:
-        """Refuse every later use with an error that says why; `Simulation.remove_group` and `close` call this."""
+        """Make every later use raise an error that says why. `Simulation.remove_group` and `close` call this."""
         self._member_of, self._gone = None, why
 
     @property
     def paused(self) -> bool:
-        """Whether `Simulation.step` leaves the group's worlds as they are; it may be set."""
+        """Whether `Simulation.step` leaves out the group. Assign True or False to change it."""
         return self.index in self._engine.paused
 
     @paused.setter
@@ -91,32 +91,33 @@ class Group:
 
     @property
     def num_shards(self) -> int:
-        """Ranges into which the group's worlds are split."""
+        """Number of shards into which the group's worlds are split."""
         return self._engine.num_shards(self.index)
 
     def footprint(self, num_worlds: int | None = None, keep: Iterable[str] = ()) -> Footprint:
-        """Bytes that so many worlds of this model take here (all of the group's if None), before any is asked for.
+        """Predict the memory of a number of worlds of this model on this backend. Nothing is allocated.
 
         Args:
-            num_worlds: how many worlds.
-            keep: derived fields that `step` leaves valid.
+            num_worlds: how many worlds; None stands for the number of worlds of the group.
+            keep: derived fields that are valid after `step`.
 
         Raises:
-            BackendError: the backend leaves its memory to JAX.
+            BackendError: on backend "jax", where JAX manages the memory.
         """
         return self._engine.footprint(self.index, num_worlds or self.num_worlds, frozenset(keep))
 
     def to_host(self, array: Array) -> np.ndarray:
-        """A NumPy array of one of the simulation's arrays."""
+        """Return one of the simulation's arrays as a NumPy array."""
         return to_host(array)
 
     def field(self, name: str) -> Array:
-        """A field of the state table, (num_worlds, ...).
+        """Return a field of the state table by MuJoCo's name, (num_worlds, ...).
 
-        State fields are always there; derived ones after `forward()`, or after `step()` if the simulation keeps them.
+        State fields are always valid. Derived fields are valid after `forward()`, and after `step()` if they are in
+        the simulation's `keep`.
 
         Raises:
-            ValueError: no such field, or its values are not those of the latest step.
+            ValueError: there is no such field, or its values are not those of the latest step.
         """
         field = FIELD.get(name)
         if field is None or field.space not in ("world", "contact", "row"):
@@ -132,7 +133,7 @@ class Group:
         return self._engine.get(self.index, name)
 
     def sensor(self, name: str) -> Array:
-        """What a sensor reads, (num_worlds, dim), of the field `sensordata`.
+        """Return the readings of a sensor, (num_worlds, dim): its part of the field `sensordata`.
 
         Raises:
             ValueError: the model has no sensor of this name, or `sensordata` does not hold the latest step.
@@ -145,17 +146,18 @@ class Group:
         return self.field("sensordata")[:, mj.sensor_adr[index] : mj.sensor_adr[index] + mj.sensor_dim[index]]
 
     def set_state(self, worlds: ArrayLike | None = None, **fields: ArrayLike) -> None:
-        """Set state fields of all worlds, or of those of a mask or index array.
+        """Set state fields of all worlds, or of some.
 
         Setting qpos, qvel or forces clears the solver's warm start unless qacc_warmstart is given too.
 
         Args:
-            worlds: None, a boolean mask of (num_worlds,), or indices.
-            fields: qpos, qvel, act, ctrl, qfrc_applied, xfrc_applied, mocap_pos, mocap_quat, eq_active,
-                qacc_warmstart; each of (worlds, ...) or one world's shape, which is then used for all.
+            worlds: None for all, a boolean mask of shape (num_worlds,), or indices.
+            fields: qpos, qvel, act, ctrl, qfrc_applied, xfrc_applied, mocap_pos, mocap_quat, eq_active or
+                qacc_warmstart. A value has the shape (worlds, ...), or that of one world, which all worlds then share.
 
         Raises:
-            ValueError: unknown field, wrong shape, or a host value that is not finite; nothing is changed then.
+            ValueError: a field is unknown, or a value has the wrong shape or is on the host and not finite. Nothing is
+                changed then.
         """
         chosen = self._worlds(worlds)
         values: dict[str, Array | float] = {name: self._values(name, v, chosen) for name, v in fields.items()}
@@ -165,32 +167,34 @@ class Group:
             self._engine.put(self.index, name, chosen, value)
 
     def params(self, name: str) -> Array:
-        """A parameter of every world, (num_worlds, ...), as MuJoCo shapes it: what `set_params` set, else the model's.
+        """Return a parameter of every world, (num_worlds, ...), in MuJoCo's shape.
 
-        It is a copy, in float64, but on backend "jax" in float32 unless JAX has 64-bit numbers.
+        The values are those that `set_params` set, or else the model's. The array is a copy in float64. On backend
+        "jax" it is in float32 unless JAX has 64-bit numbers.
 
         Raises:
-            ValueError: not a parameter that worlds of this model may differ in.
+            ValueError: worlds of this model cannot differ in a parameter of this name.
         """
         return self._engine.params(self.index, name).copy()
 
     def set_params(self, worlds: ArrayLike | None = None, **params: ArrayLike) -> None:
-        """Give worlds parameters of their own; what follows from them is worked out where the worlds are.
+        """Give worlds parameters of their own. Quantities that follow from them are computed on the backend's device.
 
-        Results are those of a model compiled with these values, within rounding. No kernel of the engine is
-        compiled, and after a parameter's first use none of its buffers moves. Backend "jax" compiles the step once more
-        when a parameter is first set, and what works out the rest for every choice of parameters that are set together
-        and, where worlds are chosen, every power of two of their number.
+        Results are those of a model compiled with these values, within rounding. Backends "host" and "cuda" compile no
+        kernel, and a parameter's buffers stay where they are after its first use. Backend "jax" compiles the step once
+        more when a parameter is first set. It also compiles the update of dependent quantities for each set of
+        parameters that are set together and, if `worlds` is given, for each power of two of their number.
 
         Args:
-            worlds: None, a boolean mask of (num_worlds,), or indices.
-            params: gravity, body_mass, geom_friction and others (`simengine.model.params.PARAMS`), by MuJoCo's names
-                and shapes; each of (worlds, ...) or one world's shape, which is then used for all. qpos0 is the
-                reference of hinges and slides, and where `reset` puts a world; body_ipos are centres of mass.
+            worlds: None for all, a boolean mask of shape (num_worlds,), or indices.
+            params: gravity, body_mass, geom_friction and others (`simengine.model.params.PARAMS`), with MuJoCo's names
+                and shapes. A value has the shape (worlds, ...), or that of one world, which all worlds then share.
+                qpos0 is the reference position of hinges and slides, and the position to which `reset` sets a world.
+                body_ipos is the centre of mass in the body's frame.
 
         Raises:
-            ValueError: a parameter that worlds of this model cannot differ in, a wrong shape, or a host value that is
-                not finite; nothing is changed then.
+            ValueError: worlds of this model cannot differ in a parameter, or a value has the wrong shape or is on the
+                host and not finite. Nothing is changed then.
         """
         chosen = self._worlds(worlds)
         count = self.num_worlds if chosen is None else len(chosen)
@@ -201,16 +205,17 @@ class Group:
         self._engine.set_params(self.index, chosen, values)
 
     def reset(self, worlds: ArrayLike | None = None, keyframe: int | str | None = None) -> None:
-        """Set worlds to the model's initial state, healthy and without applied forces.
+        """Set worlds to the model's initial state, without applied forces, and unfreeze them.
 
-        That is qpos0, a world's own where it was set, at rest without controls at time zero, or what a keyframe says.
+        The initial state is qpos0 at rest, with zero controls, at time zero. A world with a qpos0 of its own takes that
+        one. A keyframe replaces the initial state with its own.
 
         Args:
-            worlds: None, a boolean mask of (num_worlds,), or indices.
+            worlds: None for all, a boolean mask of shape (num_worlds,), or indices.
             keyframe: name or number of a keyframe of the model.
 
         Raises:
-            ValueError: no such world or keyframe.
+            ValueError: there is no such world or keyframe.
         """
         chosen = self._worlds(worlds)
         state: dict[str, Any] = dict(self.model.table.initial)
@@ -234,15 +239,22 @@ class Group:
         return checked_values(name, value, entry, self.num_worlds if worlds is None else len(worlds), self._dtype)
 
     def controls(self, n: int, value: ArrayLike) -> Array:
-        """Checked controls for `n` steps: those of all, (num_worlds, nu) or (nu,), or of each, (n, num_worlds, nu).
+        """Return checked controls for `n` steps.
+
+        The shape is (num_worlds, nu) or (nu,) for controls that all steps share, and (n, num_worlds, nu) for controls
+        of each step.
 
         Raises:
-            ValueError: another shape, or a host value that is not finite.
+            ValueError: the controls have another shape, or are on the host and not finite.
         """
         return checked_controls(n, value, self.num_worlds, self.model.table.nu, self._dtype)
 
     def contacts(self, world: int) -> Contacts:
-        """Contacts of a world after `forward()`, exactly as many as there are."""
+        """Return the contacts of a world after `forward()`.
+
+        Raises:
+            ValueError: there is no such world, or the latest call was not `forward()`.
+        """
         self._check_arena("contacts", world)
         model = self.model.table
         own = tuple(f"contact_{name}" for name in _OF_PAIRS) if model.finds_pairs else ()
@@ -260,7 +272,11 @@ class Group:
         )
 
     def constraints(self, world: int) -> Constraints:
-        """Constraint rows of a world after `forward()`, exactly as many as there are."""
+        """Return the constraint rows of a world after `forward()`.
+
+        Raises:
+            ValueError: there is no such world, or the latest call was not `forward()`.
+        """
         self._check_arena("constraints", world)
         found = self._engine.arena(self.index, world, _ROW_FIELDS, "nefc", "efc_adr")
         values = [found[name] for name in _ROW_FIELDS]

@@ -20,16 +20,16 @@ def load_model(source: str | os.PathLike[str] | mujoco.MjModel | Model) -> Model
 
     Args:
         source: a name such as "ant" or "half_cheetah" (see `model_names`), the path of an MJCF or URDF file or of a
-            compiled model (`.mjb`, of the installed MuJoCo), MJCF as text, or a compiled `mujoco.MjModel`. A file wins
-            over a name. A `Model` is returned as it is.
+            compiled model (`.mjb`, of the installed MuJoCo), MJCF as text, or a compiled `mujoco.MjModel`. A file takes
+            precedence over a name. A `Model` is returned unchanged.
 
     Returns:
         The model.
 
     Raises:
-        ModelError: there is no model of this name or file at this path (which is a FileNotFoundError too), or MuJoCo
-            could not compile the source.
-        UnsupportedModelError: the model needs features the engine lacks; the message names every one.
+        ModelError: MuJoCo could not compile the source, or no model of this name and no file at this path exists. In
+            the latter case the error is also a FileNotFoundError.
+        UnsupportedModelError: the model needs features that the engine lacks. The message names each of them.
     """
     if isinstance(source, Model):
         return source
@@ -45,22 +45,22 @@ def load_model(source: str | os.PathLike[str] | mujoco.MjModel | Model) -> Model
 
 
 def model_names() -> list[str]:
-    """Names of all models that Gymnasium and the zoo bring, sorted."""
+    """Names of all models of Gymnasium and of the zoo, sorted."""
     assets = _assets_folder()
     return sorted((*(path.stem for path in assets.glob("*.xml")), *MODELS) if assets else MODELS)
 
 
 def model_path(name: str) -> Path:
-    """The file that a name stands for.
+    """Return the file that a name stands for.
 
     Args:
-        name: the path of a file, or one of `model_names`. A file wins.
+        name: the path of a file, or one of `model_names`. A file takes precedence.
 
     Raises:
         UnknownModelError: there is no such file and no such name.
     """
     path = Path(name)
-    if os.path.isfile(name):  # which takes names of any length
+    if os.path.isfile(name):  # unlike Path.is_file, it accepts names of any length
         return path
     if name in MODELS:
         return zoo_path(name)
@@ -80,7 +80,7 @@ def model_path(name: str) -> Path:
 
 
 def _assets_folder() -> Path | None:
-    """Folder of Gymnasium's MuJoCo models; None where it is not installed."""
+    """Folder of Gymnasium's MuJoCo models; None if Gymnasium is not installed."""
     spec = find_spec("gymnasium")
     if spec is None or not spec.submodule_search_locations:
         return None

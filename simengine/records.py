@@ -1,4 +1,4 @@
-"""What a user sees of one world's contacts and constraint rows."""
+"""Contacts and constraint rows of one world, as users see them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ class Contacts(NamedTuple):
     """Contacts of one world, in MuJoCo's order.
 
     Attributes:
-        dist: distance, negative in penetration, (ncon,) [m].
+        dist: distance, negative for penetration, (ncon,) [m].
         pos: midpoint between the surfaces, world frame, (ncon, 3) [m].
-        frame: rows: normal from geom1 to geom2, two tangents, (ncon, 3, 3).
+        frame: contact frames, (ncon, 3, 3). The rows are the normal from geom1 to geom2 and two tangents, world frame.
         geom1, geom2: geom ids, (ncon,).
         dim: contact dimension, (ncon,).
-        efc_address: first constraint row, -1 for contacts in the gap, (ncon,).
+        efc_address: first constraint row, or -1 for a contact in the gap, which has no rows, (ncon,).
     """
 
     dist: np.ndarray
@@ -43,8 +43,8 @@ class Constraints(NamedTuple):
         aref: reference acceleration, (nefc,).
         force: constraint force, (nefc,).
         type: MuJoCo's mjtConstraint, (nefc,).
-        id: equality constraint, dof, joint, tendon or contact of the row, (nefc,).
-        frictionloss: largest force of a friction row, 0 in others, (nefc,) [N, N m].
+        id: index of the equality constraint, dof, joint, tendon or contact of the row, (nefc,).
+        frictionloss: largest force of a friction row, 0 for other rows, (nefc,) [N, N m].
     """
 
     J: np.ndarray

@@ -15,7 +15,7 @@ from simengine_scheduler.core import Emitter
 class Schedule:
     """How the steps of a simulation become kernel calls, and what runs them: `sim.schedule`.
 
-    Backend "jax" compiles steps as a whole and has no kernel calls: what needs them raises BackendError there.
+    Backend "jax" compiles a step as a whole and has no kernel calls. Methods that need them raise BackendError there.
     """
 
     def __init__(self, batch: Batch):
@@ -26,15 +26,15 @@ class Schedule:
 
     @property
     def executor(self) -> str:
-        """Name of the executor; where several are tried on the first steps, of that whose turn it is.
+        """Name of the executor; "none" on backend "jax".
 
-        "none" on backend "jax".
+        While several executors are measured on the first steps, it is the one under measurement.
         """
         return self._batch.engine.executor_name
 
     @property
     def reason(self) -> str:
-        """Why it is this executor, with figures where it was measured."""
+        """Why this executor runs, with the figures if it was chosen by measurement."""
         return self._batch.engine.executor_reason
 
     @property
@@ -43,36 +43,40 @@ class Schedule:
         return self._batch.engine.emission
 
     def plan(self, group: int | Group = 0) -> StepPlan:
-        """What a step of a group needs: kernels and the forms of their stages, shards, and how calls are issued.
+        """Return what a step of a group needs: kernels, forms of their stages, shards, and how calls are issued.
 
-        `print(sim.schedule.plan())` shows it, and `sim.schedule.plan().facts()` are its plain values.
+        `print(sim.schedule.plan())` shows the plan, and `sim.schedule.plan().facts()` returns it as plain values.
 
         Args:
-            group: the group, or its place in `sim.groups`.
+            group: the group, or its index in `sim.groups`.
 
         Raises:
             BackendError: backend "jax" compiles a step as a whole.
+            IndexError: there is no such group.
         """
         return self._batch.engine.plan(self._index(group))
 
     @property
     def kernel_list(self) -> list[EmittedCall]:
-        """The calls of the latest step (the last one of `step(n)`), shard after shard, with their sizes.
+        """The calls of the latest step, shard after shard, with their sizes. Empty on backend "jax".
 
-        Empty on backend "jax".
+        After `step(n)` they are the calls of the last of the n steps.
         """
         return self._batch.engine.last_kernel_list()
 
     def counts(self, group: int | Group = 0) -> dict[str, int]:
-        """Totals of the latest count of a group: contacts, rows, and worlds by pair type and size class.
+        """Return totals of the latest count of a group: contacts, rows, and worlds by pair type and size class.
 
         Args:
-            group: the group, or its place in `sim.groups`.
+            group: the group, or its index in `sim.groups`.
+
+        Raises:
+            IndexError: there is no such group.
         """
         return self._batch.engine.counts(self._index(group))
 
     def _index(self, group: int | Group) -> int:
-        """The number under which the engine knows a group."""
+        """Return the number by which the engine identifies a group."""
         groups = self._batch.groups
         if not isinstance(group, Group) and not 0 <= group < len(groups):
             raise IndexError(f"there is no group {group!r}; sim.groups has {len(groups)}")
@@ -85,34 +89,39 @@ class Schedule:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What `make_executor` needs for an executor to `run`: segments, device and others.
+        """Arguments of `make_executor` for an executor that `run` takes: segments, device and others.
 
         Raises BackendError on backend "jax".
         """
         return self._batch.engine.needed_options()
 
     def emitters(self) -> list[Emitter]:
-        """Emitters of the kernel list of one step, to look at; `run` runs it. Raises BackendError on backend "jax"."""
+        """Return emitters of the kernel list of one step, for inspection. Use `run` to run a step.
+
+        Raises:
+            BackendError: backend "jax" has no kernel list.
+        """
         return self._batch.engine.lists()
 
     def run(self, executor: Executor, n: int = 1, ctrl: Controls | None = None, as_issued: bool = False) -> Trace:
-        """Advance every world as `Simulation.step` does, through an executor of the caller's.
+        """Advance every world as `Simulation.step` does, but with an executor of the caller's.
 
         Args:
-            executor: one of `simengine_scheduler.make_executor(name, **sim.schedule.options)`.
+            executor: made by `simengine_scheduler.make_executor(name, **sim.schedule.options)`.
             n: number of steps.
             ctrl: controls, as for `Simulation.step`.
-            as_issued: take whole steps as `Simulation.step` does, where these are whole, and not kernel by kernel.
+            as_issued: issue whole steps as one call, as `Simulation.step` does. Otherwise they are issued kernel by
+                kernel. Other steps are issued kernel by kernel in either case.
 
         Returns:
-            The trace of the executor's last run, which is of one step where controls change or steps go ahead of their
-            counts, else of all.
+            The trace of the executor's last run. It covers one step if the controls change from step to step or steps
+            are issued ahead of counts, and all steps otherwise.
 
         Raises:
             BackendError: backend "jax" has no kernel list.
             ValueError, NonFiniteError: as for `Simulation.step`.
         """
-        _ = self.segments  # so that backend "jax" refuses before anything changes
+        _ = self.segments  # raises on backend "jax" before anything changes
         self._batch.step(n, ctrl, executor, as_issued)
         return self._batch.engine.trace
 
@@ -120,7 +129,8 @@ class Schedule:
         """Advance every world by one step with recording on, and return what ran when (`to_chrome`, `plot`).
 
         Args:
-            as_issued: trace whole steps as they are issued, a call or two, and not kernel by kernel.
+            as_issued: trace whole steps as `Simulation.step` issues them, in one or two calls. Otherwise trace them
+                kernel by kernel.
 
         Raises:
             BackendError: backend "jax" has no kernel list.

@@ -35,28 +35,31 @@ _ON_NONFINITE = ("raise", "freeze", "reset")
 
 
 class Simulation:
-    """A batch of worlds stepped together.
+    """A batch of worlds that are stepped together.
 
-    It may stand in a `with` statement, which closes it.
+    A `with` statement closes it at its end.
 
     Args:
         model: a model (anything `load_model` takes, such as "ant"), or a list of (model, number of worlds).
-        num_worlds: number of worlds, where `model` is a single one.
+        num_worlds: number of worlds, if `model` is a single model.
         backend: "cuda", "host", "jax", or "auto" for the first of these that can run here (see `backend`).
-        executor: name of a scheduler executor, or "auto" for the backend's own choice, measured on the first
-            steps where it may be either (see `schedule.reason`); "jax" has none.
+        executor: name of a scheduler executor, or "auto" for the backend's choice. If several executors come into
+            question, "auto" measures them on the first steps (see `schedule.reason`). Backend "jax" has no executors.
         dtype: float32 or float64, by name or as a type of NumPy or JAX.
-        keep: derived fields, by MuJoCo's name, that `step` must leave valid; a plain step stores only what the next one
-            needs. They are those of the last evaluation of the step, as after `mj_step`; those of SENSED, such as
-            `sensordata`, are of its first. Sensors cost nothing where they are not kept.
-        shards: ranges into which each group's worlds are split; None lets the backend choose. No result depends on it.
-        on_nonfinite: what happens to a world whose state is no longer a number: "raise" freezes it and raises
-            `NonFiniteError` once, "freeze" freezes it silently, "reset" resets it. Others are not touched.
-        emission: "counted" emits what the contacts found need, once they are counted; "ahead" emits all that a step may
-            need at once, which spares small batches the wait; "whole" makes a step of a shard one call: on the host for
-            any model, on the GPU for simple models with few worlds, others being stepped "ahead". "auto" suits the
-            executor; no result depends on it.
-        executor_options: further options for `simengine_scheduler.make_executor`, such as window, streams, or the seed
+        keep: derived fields, by MuJoCo's names, that are valid after `step`. Without it a step stores only what the
+            next one needs. The values are those of the last evaluation of the step, as after `mj_step`. The fields in
+            `simengine.state.fields.SENSED`, such as `sensordata`, are those of the first evaluation. Sensors are
+            computed only if a field of theirs is in `keep`.
+        shards: number of shards into which each group's worlds are split; None lets the backend choose. No result
+            depends on it.
+        on_nonfinite: what happens to a world whose state is not finite. "raise" freezes it and raises `NonFiniteError`
+            once, "freeze" freezes it silently, "reset" resets it. Other worlds are not affected.
+        emission: how steps become kernel calls. "counted" waits for the counts of contacts and emits only the calls
+            that have work. "ahead" emits at once all calls that a step may need, so that small batches need not wait.
+            "whole" makes a step of a shard one call. On the host this works for any model. On the GPU it works for
+            simple models with few worlds, and other models are stepped "ahead". "auto" chooses what suits the executor.
+            No result depends on it.
+        executor_options: further options of `simengine_scheduler.make_executor`, such as window, streams, or the seed
             of executor "shuffled".
 
     Attributes:
@@ -64,13 +67,14 @@ class Simulation:
         dtype: "float32" or "float64".
 
     Raises:
-        ValueError: a bad argument, named in the message.
+        ValueError: an argument is invalid. The message names it.
         ModelError: a model could not be found or compiled.
-        UnsupportedModelError: a model needs what the engine lacks.
+        UnsupportedModelError: a model needs features that the engine lacks.
         BackendError: the backend cannot run here.
 
-    Arrays of the CUDA backend are CuPy views of the engine's memory: valid until the next step, ordered on CuPy's
-    current stream. Host arrays are NumPy views with the same rule. JAX arrays are immutable values.
+    Arrays of backend "cuda" are CuPy views of the engine's memory. They are valid until the next step, and are ordered
+    on CuPy's current stream. Arrays of backend "host" are NumPy views, which are valid until the next step too. JAX
+    arrays are immutable values.
     """
 
     def __init__(
@@ -125,12 +129,12 @@ class Simulation:
 
     @property
     def schedule(self) -> Schedule:
-        """How steps become kernel calls, what runs them, and why; traces, and other executors."""
+        """How steps become kernel calls, what runs them, and why. It also gives traces and runs other executors."""
         return Schedule(self._batch)
 
     @property
     def keep(self) -> frozenset[str]:
-        """Derived fields that `step` leaves valid."""
+        """Derived fields that are valid after `step`."""
         return self._batch.keep
 
     @property
@@ -145,15 +149,18 @@ class Simulation:
         return self._batch.groups
 
     def add_group(self, model: ModelSource, num_worlds: int) -> Group:
-        """Take worlds of another model into the batch, in the model's initial state; the other groups stay as they are.
+        """Add worlds of another model to the batch, in the model's initial state. Other groups are not affected.
 
         Args:
             model: anything `load_model` takes.
             num_worlds: how many worlds.
 
+        Returns:
+            The new group.
+
         Raises:
-            ValueError: a bad number of worlds.
-            UnsupportedModelError, BackendError: the model cannot be run here; the simulation is as before.
+            ValueError: `num_worlds` is not a positive integer.
+            UnsupportedModelError, BackendError: the model cannot be run here. The simulation is unchanged then.
         """
         ((loaded, count),) = models_and_worlds([(model, num_worlds)], None)
         group = Group(self._engine, self._engine.add(loaded.table, count), loaded, count, self.dtype)
@@ -162,10 +169,10 @@ class Simulation:
         return group
 
     def remove_group(self, group: Group) -> None:
-        """Give back a group's worlds and their memory; the other groups stay as they are and keep their `index`.
+        """Remove a group and release its memory. Other groups are not affected and have the same `index` as before.
 
         Raises:
-            ValueError: the group is not one of this simulation, or the last one.
+            ValueError: the group is not in this simulation, or is its last one.
         """
         if group not in self.groups:
             raise ValueError(f"{group!r} is not in this simulation; give one of sim.groups")
@@ -179,16 +186,16 @@ class Simulation:
     # ------------------------------------------------------------------------------------------------ stepping
 
     def step(self, n: int = 1, ctrl: Controls | None = None) -> None:
-        """Advance every world by `n` steps with the controls as they are, or as given.
+        """Advance every world by `n` steps.
 
         Args:
             n: number of steps.
-            ctrl: controls, (num_worlds, nu), or (n, num_worlds, nu) with those of each step; for a simulation of
-                several groups a list of such arrays, or None, for each group.
+            ctrl: controls, (num_worlds, nu), or (n, num_worlds, nu) for controls of each step. With several groups it
+                is a list with one such array, or None, for each group. None leaves the controls unchanged.
 
         Raises:
-            ValueError: a bad number of steps, control shape, or a control that is not a number.
-            NonFiniteError: worlds were found whose state is not finite (with on_nonfinite="raise").
+            ValueError: the number of steps is not positive, or the controls have another shape or are not finite.
+            NonFiniteError: the state of some worlds is not finite (with on_nonfinite="raise").
             RuntimeError: the simulation is closed.
         """
         self._batch.step(n, ctrl)
@@ -215,14 +222,14 @@ class Simulation:
         return self._batch.single("params").params(name)
 
     def set_params(self, worlds: ArrayLike | None = None, **params: ArrayLike) -> None:
-        """Give worlds of a simulation of one model parameters of their own; see `Group.set_params`."""
+        """Set parameters of worlds of a simulation of one model; see `Group.set_params`."""
         self._batch.single("set_params").set_params(worlds, **params)
 
     # -------------------------------------------------------------------------------------------------- arrays
 
     @property
     def num_worlds(self) -> int:
-        """Number of worlds, over all groups."""
+        """Number of worlds of all groups together."""
         return sum(group.num_worlds for group in self.groups)
 
     @property
@@ -260,27 +267,27 @@ class Simulation:
         return self._batch.single("field").field(name)
 
     def sensor(self, name: str) -> Array:
-        """What a sensor reads, (num_worlds, dim); see `Group.sensor`."""
+        """Readings of a sensor, (num_worlds, dim); see `Group.sensor`."""
         return self._batch.single("sensor").sensor(name)
 
     def contacts(self, world: int) -> Contacts:
-        """Contacts of a world after `forward()`, exactly as many as there are."""
+        """Contacts of a world after `forward()`; see `Group.contacts`."""
         return self._batch.single("contacts").contacts(world)
 
     def constraints(self, world: int) -> Constraints:
-        """Constraint rows of a world after `forward()`, exactly as many as there are."""
+        """Constraint rows of a world after `forward()`; see `Group.constraints`."""
         return self._batch.single("constraints").constraints(world)
 
     # --------------------------------------------------------------------------------------------- memory, end
 
     def nbytes(self) -> int:
-        """Bytes held, of models, parameters, fields and arenas; `Group.footprint` says it beforehand."""
+        """Memory of models, parameters, fields and arenas [bytes]. `Group.footprint` predicts it."""
         return self._engine.nbytes()
 
     def synchronize(self) -> None:
-        """Wait until everything issued so far is done."""
+        """Wait until all work issued so far has completed."""
         self._engine.synchronize()
 
     def close(self) -> None:
-        """Give back threads and streams; every later use says that the simulation is closed. Twice does no harm."""
+        """Release threads and streams. Later uses raise RuntimeError. A second call does nothing."""
         self._batch.close()

@@ -13,23 +13,23 @@ from simengine_scheduler import Executor, Segments, Trace
 from simengine_scheduler.core import Emitter
 
 CONTROL_SETS = 10
-"""Sets of random controls, taken in turn."""
+"""Number of sets of random controls. Steps take them in turn."""
 
-_PUSHED = 0.02  # most by which a world's first coordinates differ from the model's [m, rad]
-_MOVED = 0.1  # most speed that it starts with [m/s, rad/s]
+_PUSHED = 0.02  # largest difference between a world's initial qpos and the model's qpos0 [m, rad]
+_MOVED = 0.1  # largest initial velocity [m/s, rad/s]
 _KEPT = ("qpos", "qvel", "act", "qacc_warmstart")
 
 
 class SimulationWorkload:
     """Steps of a simulation under random controls, from states that differ from world to world.
 
-    Steps of a simulation with emission "whole" are taken whole, others kernel by kernel.
+    A simulation with emission "whole" takes whole steps. Any other takes steps kernel by kernel.
 
     Args:
-        name: what reports call it.
-        sim: the simulation, which the workload owns.
-        settle: steps before the state that `reset` restores.
-        seed: of states and controls.
+        name: the name in reports.
+        sim: the simulation. The workload owns it and closes it.
+        settle: number of steps that lead to the state that `reset` restores.
+        seed: seed of initial states and controls.
 
     Raises:
         BackendError: the simulation's backend has no kernel list.
@@ -57,7 +57,10 @@ class SimulationWorkload:
         return self.sim.schedule.emitters()
 
     def run(self, executor: Executor, steps: int) -> Trace:
-        """Take steps, each with the next set of controls; as many are handed over at once as there are sets left."""
+        """Take steps, each with the next set of controls, and return the trace of the executor's last run.
+
+        A call of the executor takes as many steps as there are sets left before the first set comes again.
+        """
         left = steps
         while left:
             n = min(left, CONTROL_SETS - self._following)
@@ -66,13 +69,13 @@ class SimulationWorkload:
         return trace
 
     def reset(self) -> None:
-        """Put every world back to the state after settling, and the controls to their first set."""
+        """Restore the state of every world after settling, and go back to the first set of controls."""
         self._following = 0
         for group, start in zip(self.sim.groups, self._start, strict=True):
             group.set_state(**start)
 
     def state(self) -> bytes:
-        """Return the integration state of every world."""
+        """Return the bytes of the integration state of every world."""
         self.sim.synchronize()
         fields = [group.to_host(group.field(name)) for group in self.sim.groups for name in _KEPT]
         return b"".join(field.tobytes() for field in fields)
@@ -82,13 +85,13 @@ class SimulationWorkload:
         self.sim.close()
 
     def _scatter(self, group: Group) -> None:
-        """Small random differences between the first states of a group's worlds."""
+        """Give the worlds of a group initial states with small random differences."""
         model, worlds = group.model, group.num_worlds
         qpos = model.qpos0 + self._rng.uniform(-_PUSHED, _PUSHED, (worlds, model.nq))
         group.set_state(qpos=qpos, qvel=self._rng.uniform(-_MOVED, _MOVED, (worlds, model.nv)))
 
     def _draw(self, group: Group) -> Any:
-        """Sets of controls in the memory of the backend, (sets, num_worlds, nu); None without actuators."""
+        """Draw sets of controls in the backend's memory, (sets, num_worlds, nu). Returns None without actuators."""
         model = group.model
         if not model.nu:
             return None
@@ -98,14 +101,14 @@ class SimulationWorkload:
         return _copy(group.ctrl, sets)
 
     def _next(self, n: int) -> Any:
-        """Controls of the next `n` steps, as `Simulation.step` takes them; they do not go past the last set."""
+        """Return controls of the next `n` steps, as `Simulation.step` takes them. `n` is at most the sets left."""
         first, self._following = self._following, (self._following + n) % CONTROL_SETS
         controls = [None if own is None else own[first : first + n] for own in self._controls]
         return controls if len(controls) > 1 else controls[0]
 
 
 def _copy(like: Any, values: Any = None) -> Any:
-    """A copy of an array, or of other values, in the memory where the array is."""
+    """Return a copy of `values`, or of `like` if None, in the memory in which `like` is."""
     if isinstance(like, np.ndarray):
         return np.array(like if values is None else values)
     import cupy

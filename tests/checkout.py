@@ -1,4 +1,4 @@
-"""Where the checkout is, and what processes started by tests need to import its packages."""
+"""Paths of the checkout, and the import path for processes that tests start."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ SOURCES = [ROOT, *(ROOT / folder for folder in ("scheduler", "envs", "training",
 """Folders that hold the packages."""
 
 PYTHONPATH = os.pathsep.join((*map(str, SOURCES), *filter(None, [os.environ.get("PYTHONPATH")])))
-"""These, and after them what the tests' own process was given."""
+"""The import path: SOURCES, then the PYTHONPATH of the tests' own process."""

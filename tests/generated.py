@@ -1,7 +1,7 @@
 """Models drawn at random: trees of bodies with joints, geoms, limits, tendons, actuators, sensors and options.
 
-Everything is drawn by hypothesis piece by piece, from few round numbers, so that a failing model shrinks to the part
-of it that fails. What depends on names (tendons, actuators, sensors) is drawn after the tree that has them.
+Hypothesis draws everything piece by piece from few round numbers. A failing model therefore shrinks to the part that
+fails. Tendons, actuators and sensors refer to names, and are drawn after the tree that has these names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GEOMS = {"sphere": 1, "capsule": 2, "box": 3}
 """Geom types that collide in every pair, and how many sizes they have."""
 
 SHAPES = GEOMS | {"cylinder": 2, "ellipsoid": 3}
-"""Geom types that may be seen without colliding."""
+"""All geom types that are drawn. Those that are not in GEOMS do not collide."""
 
 FLAGS = (
     *("gravity", "spring", "damper", "limit", "contact", "actuation", "filterparent", "eulerdamp", "clampctrl"),
@@ -30,7 +30,7 @@ FLAGS = (
 
 
 def number(low: float, high: float) -> st.SearchStrategy[float]:
-    """One of eleven numbers, the lowest for preference."""
+    """One of eleven numbers. Models shrink to the lowest."""
     return st.integers(0, 10).map(lambda k: round(low + (high - low) * k / 10, 6))
 
 
@@ -40,21 +40,21 @@ def words(*values: float) -> str:
 
 
 def vector(reach: float, size: int = 3) -> st.SearchStrategy[str]:
-    """A vector with entries up to a reach, zero for preference."""
+    """A vector with entries from -reach to reach. Models shrink to zero."""
     entry = st.integers(-5, 5).map(lambda k: round(reach * k / 5, 6))
     return st.lists(entry, min_size=size, max_size=size).map(lambda v: words(*v))
 
 
-# Joints keep off the centres of mass: nothing but friction would move a body whose centre its joints hold.
+# Joints are not at the centres of mass: only friction would move a body whose centre of mass its joints hold.
 anchor = st.sampled_from(("0.07 0.05 -0.06", "-0.08 0.06 0.05", "0.05 -0.1 0.07"))
-# Axes keep off those of boxes, whose faces would stay parallel and touch in ways that rounding decides.
+# Axes differ from those of boxes: faces that stay parallel touch in ways that rounding decides.
 direction = st.tuples(*[st.integers(-3, 3)] * 3).map(lambda v: words(v[0] + 0.3, v[1] + 0.2, v[2] + 0.6))
 quaternion = st.tuples(*[st.integers(-3, 3)] * 4).map(lambda v: words(*(v if any(v) else (1, 0, 0, 0))))
 
 
 @st.composite
 def attributes(draw: st.DrawFn, **choices: st.SearchStrategy) -> str:
-    """Some of the attributes, each with a value; none for preference."""
+    """Some of the attributes, each with a value. Models shrink to none."""
     chosen = draw(st.lists(st.sampled_from(sorted(choices)), unique=True, max_size=5)) if choices else []
     return " ".join(f'{name}="{draw(choices[name])}"' for name in chosen)
 
@@ -77,7 +77,7 @@ class Joint(NamedTuple):
 
 
 class Body(NamedTuple):
-    """A body: pose, joints, what else is inside, and children."""
+    """A body: its pose, joints, other elements, and children."""
 
     pose: str
     joints: tuple[Joint, ...]
@@ -194,7 +194,7 @@ class Names(NamedTuple):
 
 
 def write(bodies: tuple[Body, ...], names: Names) -> Iterator[str]:
-    """MJCF of bodies; their names go to `names`."""
+    """Write MJCF of bodies, and add their names to `names`."""
     for body in bodies:
         name = f"b{len(names.bodies)}"
         names.bodies.append(name)
@@ -226,7 +226,7 @@ def options(draw: st.DrawFn) -> str:
     choices = {"integrator": INTEGRATORS, "solver": SOLVERS, "cone": CONES}
     chosen = " ".join(f'{name}="{draw(st.sampled_from(values))}"' for name, values in choices.items())
     flags = " ".join(f'{flag}="disable"' for flag in draw(st.lists(st.sampled_from(FLAGS), unique=True, max_size=2)))
-    # conjugate gradients that stop before they converge agree to fewer digits
+    # CG agrees to fewer digits if it stops before it has converged
     many = 'iterations="2000"' if 'solver="CG"' in chosen else ""
     return f'<option tolerance="1e-12" ls_tolerance="1e-12" {many} {chosen} {text}><flag {flags}/></option>'
 
@@ -267,7 +267,7 @@ def paths(draw: st.DrawFn, names: Names, first: int) -> list[str]:
 
 @st.composite
 def actuators(draw: st.DrawFn, targets: list[str]) -> list[str]:
-    """Actuators on some of the targets, written as `joint="j0"` or `tendon="t0"`."""
+    """Actuators on some of the targets, which are attributes such as `joint="j0"` or `tendon="t0"`."""
     kinds = {
         "motor": st.just(""),
         "position": attributes(kp=number(1, 10), kv=number(0, 1)),
@@ -289,7 +289,7 @@ def actuators(draw: st.DrawFn, targets: list[str]) -> list[str]:
         kind = draw(st.sampled_from(tuple(kinds)))
         target = draw(st.sampled_from(targets))
         if target.startswith("site") and kind in ("muscle", "damper", "intvelocity"):
-            kind = "motor"  # MJCF has no such shortcut
+            kind = "motor"  # MJCF has no such actuator shortcut for this target
         gear = {} if "gear" in target else {"gear": number(-2, 3)}
         bounds = "" if kind == "damper" else draw(attributes(**limits, **gear))
         found.append(f'<{kind} name="a{i}" {target} {bounds} {draw(kinds[kind])}/>')
@@ -298,7 +298,7 @@ def actuators(draw: st.DrawFn, targets: list[str]) -> list[str]:
 
 @st.composite
 def sensors(draw: st.DrawFn, names: Names, num_tendons: int, num_actuators: int) -> list[str]:
-    """Sensors of what there is."""
+    """Sensors of bodies, joints, sites, tendons and actuators that exist."""
     site, body = st.sampled_from(names.sites), st.sampled_from(names.bodies)
     choices = [
         *(site.map(f'<{kind} site="{{}}"/>'.format) for kind in SITE_SENSORS),
@@ -356,7 +356,7 @@ FRAME_SENSORS = ("framepos", "framequat", "framezaxis", "framelinvel", "frameang
 
 
 def frame(kind: str, names: Names) -> st.SearchStrategy[str]:
-    """A sensor of a frame, most types of which may be seen from another."""
+    """A frame sensor, most types of which may have a reference frame."""
     objects = st.one_of(
         st.sampled_from(names.bodies).map(lambda n: ("body", n)),
         st.sampled_from(names.bodies).map(lambda n: ("xbody", n)),

@@ -1,4 +1,4 @@
-"""Models of many trees, and the chain of kernels that solves them island by island, for the tests."""
+"""Models of many trees for the tests, and the chain of kernels that solves them island by island."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def heap(bodies: int, clump: int = 5, integrator: str = "Euler", rise: float = 0
 
 
 def crooked(xml: str) -> str:
-    """A heap whose arms have dampers that are not linear."""
+    """A heap whose arms have nonlinear dampers."""
     return xml.replace('damping="0.2"', 'damping="0.2 0.3 0.1"').replace('damping="0.1"', 'damping="0 0.2 0"')
 
 
@@ -83,11 +83,11 @@ ROPES = """
     </spatial>
     <spatial name="sling" range="0.1 0.3"><site site="on6"/><geom geom="ball6"/><site site="on7"/></spatial>
 """
-"""Paths to the world, and between the trees of neighbours."""
+"""Spatial tendons to the world, and between trees of neighbours."""
 
 
 def roped(xml: str) -> str:
-    """A heap with spatial tendons that spring, hold, rub, pull and depend on each other."""
+    """A heap with spatial tendons that have springs, limits, friction, actuators and equality constraints."""
     sites = '<site name="post" pos="-0.2 1 1"/>'
     xml = xml.replace("<worldbody>", f"<worldbody>{sites}")
     for i in range(3, 8):
@@ -143,7 +143,7 @@ def pile(cone: str, bodies: int = 50) -> str:
 
 
 def dense(model: ModelTable) -> ModelTable:
-    """The same model, to be solved as one problem."""
+    """The same model, in the form that is solved as one dense problem."""
     other = load_table(model.mj)
     other.solve_by_islands(False)
     return other
@@ -151,7 +151,7 @@ def dense(model: ModelTable) -> ModelTable:
 
 @cache
 def dropped(xml: str, steps: tuple[int, ...]) -> dict[str, np.ndarray]:
-    """States of a model that MuJoCo has let fall for some numbers of steps, exact in float32."""
+    """States of a model after MuJoCo has let it fall for each number of steps. Values are exact in float32."""
     mj = load_table(xml).mj
     data = mujoco.MjData(mj)
     found: dict[str, list[np.ndarray]] = {"qpos": [], "qvel": []}
@@ -164,7 +164,7 @@ def dropped(xml: str, steps: tuple[int, ...]) -> dict[str, np.ndarray]:
 
 
 def filled(memory: Memory, states: dict[str, np.ndarray]) -> Memory:
-    """The memory with states, at rest otherwise."""
+    """The memory with the given states. Other state fields are zero."""
     memory.set({name: np.zeros(memory.own(name).shape) for name in INTEGRATION_STATE} | states)
     return memory
 
@@ -182,7 +182,7 @@ def counting(memory: Memory) -> Calls:
 
 
 def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
-    """The calls of a step, each to be carried out before the next is asked for; up to the kernel `upto` at most."""
+    """Yield the calls of a step, up to the kernel `upto`. Carry out each call before asking for the next."""
     model = memory.model
     yield from counting(memory)
     *solution, scatter = island_kernels.island_solution(model)
@@ -228,7 +228,7 @@ def over_islands(kernel: Kernel, memory: Memory, island_class: int) -> list[Argu
 
 
 def prepared(model: ModelTable, dtype: str, states: dict[str, np.ndarray]) -> Memory:
-    """A memory with states whose arenas fit exactly; everything else is poisoned."""
+    """A memory with states and with arenas that fit exactly. Everything else is poisoned."""
     n, sizes = len(states["qpos"]), {"contact": 0, "row": 0}
     memory = filled(Memory(model, dtype, n, 0, 0), states)
     pairs: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""A model with all that decides over which geoms collide, and how."""
+"""A model with everything that decides which geoms collide, and with which parameters."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ CHAIN = """
 
 
 def medley(number: int = 16) -> str:
-    """Bodies of many geoms in a heap among things that stand still, with all that decides over pairs and their mixture:
-    excludes, explicit pairs, bits, margins and gaps, priorities, weights, and geoms far larger than others."""
+    """A heap of bodies with many geoms among static geoms.
+
+    It has excludes, explicit pairs, contype and conaffinity, margins and gaps, priorities, mixing weights, and geoms
+    that are much larger than others.
+    """
     rng = np.random.default_rng(number)
     kinds: tuple[str, ...] = ("", 'priority="1" condim="4"', 'solmix="3" friction="0.4 0.02 0.001"', 'solmix="0"')
     kinds += ('margin="0.02" gap="0.01"', 'solref="-300 -20"', 'contype="2" conaffinity="3"')

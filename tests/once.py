@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 
 FOLDER = "SIMENGINE_TESTS_FOLDER"
-"""Environment variable: the folder of a run, which its processes share."""
+"""The environment variable with the folder that all processes of a run share."""
 
 Arrays = dict[str, np.ndarray]
 
 
 def once(name: str, compute: Callable[[], Arrays]) -> Arrays:
-    """Arrays that `compute` returns, or those that another process has saved under `name`.
+    """Return the arrays of `compute`, or those that another process has saved under `name`.
 
-    Processes that ask at the same time each compute for themselves; every one reads a whole file or none.
+    Processes that ask at the same time compute independently. A process never reads a file that is not complete.
     """
     if FOLDER not in os.environ:
         return compute()

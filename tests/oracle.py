@@ -1,6 +1,6 @@
-"""MuJoCo as the oracle of the tests: sampled states, the fields MuJoCo computes from them, and how they are compared.
+"""MuJoCo as the oracle of the tests: sampled states, the fields that MuJoCo computes from them, and comparisons.
 
-States are exact in float32, so that every precision starts from the same point. The error of a field in one state is
+States are exact in float32, so that every precision starts from the same values. The error of a field in one state is
 max|a - b| / max(1, max|b|).
 """
 
@@ -24,7 +24,7 @@ from tests.models import compile_model
 from tests.once import once
 
 NUM_STATES = 120
-"""States compared for each model."""
+"""Number of states that are compared for each model."""
 
 NEAR = 1e-6
 """Contacts and limits closer than this to their margin [m, rad] may exist in one precision and not in the other."""
@@ -45,11 +45,11 @@ PAIR_NAMES = {(_GEOM[a], _GEOM[b]): f"{a}-{b}" for pair in PAIRS for a, b in pai
 COMMON_PAIRS = tuple(
     f"{a}-{b}" for pair in PAIRS if pair.name not in ("convex", "plane_mesh", "hfield") for a, b in pair.geoms
 )
-"""Those without the general convex ones, which have tests of their own."""
+"""The same without the general convex pairs, which have tests of their own."""
 
 
 def quick_jit(function: Callable[..., Any]) -> Any:
-    """jit for functions that run once: compiling takes half as long without the expensive optimisations."""
+    """`jax.jit` for functions that run once. It omits expensive optimisations, which halves the time to compile."""
     return jax.jit(function, compiler_options={"xla_backend_optimization_level": 0})
 
 
@@ -69,17 +69,17 @@ class Sample(NamedTuple):
 
 @cache
 def oracle_model(name: str) -> tuple[mujoco.MjModel, ModelTable]:
-    """A model of tests.models with the solver's tolerance at 1e-12, for MuJoCo and for the engine."""
+    """A model of tests.models with a solver tolerance of 1e-12, for MuJoCo and for the engine."""
     mj = compile_model(name)
     mj.opt.tolerance = 1e-12
     mj.opt.ls_tolerance = 1e-12
-    mj.opt.noslip_tolerance = 0.0  # so that both do the same number of sweeps
+    mj.opt.noslip_tolerance = 0.0  # both engines then take the same number of noslip sweeps
     return mj, load_table(mj)
 
 
 @cache
 def sample(name: str, n: int = NUM_STATES, seed: int = 0) -> Sample:
-    """Random states: joints within and a little beyond their ranges, half of them moved down onto the floor."""
+    """Random states with joints within and slightly beyond their ranges. Half of them are moved down onto the floor."""
     mj, _ = oracle_model(name)
     rng = np.random.default_rng(seed)
     data = mujoco.MjData(mj)
@@ -105,7 +105,7 @@ def _random_qpos(mj: mujoco.MjModel, data: mujoco.MjData, rng: np.random.Generat
         adr = mj.jnt_qposadr[j]
         if mj.jnt_type[j] == mujoco.mjtJoint.mjJNT_FREE:
             qpos[adr : adr + 3] += rng.normal(size=3) * 0.1
-            # lengths other than 1 must not matter
+            # the length of a quaternion must not affect results
             qpos[adr + 3 : adr + 7] = rng.normal(size=4)
             vertical = adr + 2 if vertical < 0 else vertical
         elif mj.jnt_type[j] == mujoco.mjtJoint.mjJNT_BALL:
@@ -126,7 +126,7 @@ def _random_qpos(mj: mujoco.MjModel, data: mujoco.MjData, rng: np.random.Generat
 
 
 def _lowest(mj: mujoco.MjModel, data: mujoco.MjData) -> float:
-    """Height of the lowest point of the moving geoms."""
+    """Height of the lowest point of the moving geoms [m]."""
     shape, size, down = mj.geom_type, mj.geom_size, np.abs(data.geom_xmat[:, 6:])
     kinds = mujoco.mjtGeom
     flat = np.sqrt(np.maximum(0.0, 1.0 - down[:, 2] ** 2))
@@ -145,7 +145,7 @@ def _lowest(mj: mujoco.MjModel, data: mujoco.MjData) -> float:
 
 @cache
 def mujoco_fields(name: str) -> list[dict[str, np.ndarray]]:
-    """For each sampled state, MuJoCo's fields after mj_forward and mj_rnePostConstraint, and qM in full."""
+    """For each sampled state, MuJoCo's fields after mj_forward and mj_rnePostConstraint, with qM as a full matrix."""
     mj, _ = oracle_model(name)
     states = sample(name)
     out = []
@@ -216,7 +216,7 @@ def _computed_fields(name: str, dtype: str) -> dict[str, np.ndarray]:
 
 
 def limit_gaps(mj: mujoco.MjModel, qpos: np.ndarray, ten_length: np.ndarray) -> np.ndarray:
-    """(n, limits) how far the joints of states (n, nq) and tendons (n, ntendon) are from their limits' margins."""
+    """Distances (n, limits) of joints (n, nq) and tendons (n, ntendon) from the margins of their limits."""
     gaps = []
     for j in np.flatnonzero(mj.jnt_limited):
         length = qpos[:, mj.jnt_qposadr[j]]
@@ -235,7 +235,7 @@ def limit_gaps(mj: mujoco.MjModel, qpos: np.ndarray, ten_length: np.ndarray) -> 
 
 @cache
 def undecided(name: str) -> np.ndarray:
-    """(n,) bool: states with a contact or limit within NEAR of a margin; comparisons leave them out."""
+    """Which states have a contact or limit within NEAR of its margin, (n,) bool. Comparisons leave them out."""
     _, m = oracle_model(name)
     fields = jax_fields(name, "float64")
     cand = m.slot_cand
@@ -246,7 +246,7 @@ def undecided(name: str) -> np.ndarray:
 
 
 def error(actual: np.ndarray, expected: np.ndarray) -> float:
-    """Relative error of one field in one state; the shapes must agree up to reshaping."""
+    """Relative error of one field in one state. The sizes must be equal; the shapes may differ."""
     assert actual.size == expected.size, f"sizes {actual.shape} and {expected.shape}"
     if not expected.size:
         return 0.0
@@ -257,8 +257,7 @@ def error(actual: np.ndarray, expected: np.ndarray) -> float:
 def worst_errors(name: str, dtype: str, fields: tuple[str, ...]) -> dict[str, float]:
     """Largest error of each field over the sampled states.
 
-    Contact fields are taken where contact_active, row fields where efc_active, in slot order, and must be as many as
-    MuJoCo's.
+    Only active contacts and rows are compared, in the order of their slots. Their number must be MuJoCo's.
     """
     ours, theirs, skip = jax_fields(name, dtype), mujoco_fields(name), undecided(name)
     assert skip.mean() < 0.02, f"{skip.sum()} states of {name} lie on a margin"
@@ -276,7 +275,7 @@ def worst_errors(name: str, dtype: str, fields: tuple[str, ...]) -> dict[str, fl
 
 
 def coverage(name: str) -> Counter[str]:
-    """How many limits, contacts by pair type, contacts in the gap and states without rows the sample holds."""
+    """Numbers of limits, contacts by pair type, contacts in the gap, and states without rows in the sample."""
     count: Counter[str] = Counter()
     for fields in mujoco_fields(name):
         limits = int((fields["efc_type"] == mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT).sum())

@@ -1,4 +1,4 @@
-"""Pages in Markdown, and their blocks of code as programs that run as a reader would run them."""
+"""Markdown pages, and their code blocks as programs and commands that run as a reader would run them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ DOCS = ROOT / "docs"
 
 
 def text_of(page: Path) -> str:
-    """The page."""
+    """The text of a page."""
     return page.read_text(encoding="utf-8")
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """The contents of all blocks whose fence says `language`, word for word."""
+    """The contents of all code blocks in a language."""
     return re.findall(rf"^```{language}\n(.*?)^```$", text_of(page), flags=re.MULTILINE | re.DOTALL)
 
 
 def program(page: Path, *languages: str) -> str:
-    """Blocks in the given languages as one program, each on its lines of the page, so that errors name those."""
+    """Blocks in the given languages as one program. Each block has the line numbers that it has on the page."""
     text = text_of(page)
     lines = [""] * (text.count("\n") + 1)
     for block in re.finditer(rf"^```({'|'.join(languages)})\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
@@ -34,13 +34,13 @@ def program(page: Path, *languages: str) -> str:
 
 
 def commands(page: Path) -> list[str]:
-    """Commands of the blocks marked `console`, each behind a prompt."""
+    """Commands in `console` blocks: the lines that start with a prompt."""
     lines = [line for block in blocks(page, "console") for line in block.splitlines()]
     return [line[2:].partition("  #")[0].strip() for line in lines if line.startswith("$ ")]
 
 
 def run_in_shell(command: str, folder: Path, timeout: float) -> None:
-    """Run a command with this environment's programs first on the path. Fails with its output."""
+    """Run a command with this environment's programs first on the path. If it fails, the test fails with its output."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "PYTHONPATH": PYTHONPATH}
     done = subprocess.run(
@@ -57,16 +57,16 @@ def run_in_shell(command: str, folder: Path, timeout: float) -> None:
 
 
 def run_program(source: str, folder: Path, timeout: float = 300) -> None:
-    """Run a Python program; a warning that is meant for users fails it."""
+    """Run a Python program. Warnings that are meant for users count as failures."""
     file = folder / "program.py"
     file.write_text(source, encoding="utf-8")
     run_in_shell(f"python -W error::UserWarning {file}", folder, timeout)
 
 
 def without_opengl() -> str:
-    """Why MuJoCo cannot draw off screen, with EGL unless MUJOCO_GL says otherwise; empty if it can.
+    """Why MuJoCo cannot render off screen; empty if it can. It uses EGL unless MUJOCO_GL is set.
 
-    Tried in a process of its own, since a failed attempt leaves half-made contexts behind.
+    The attempt runs in a separate process, because a failed one leaves incomplete contexts behind.
     """
     os.environ.setdefault("MUJOCO_GL", "egl")
     probe = "import mujoco; mujoco.Renderer(mujoco.MjModel.from_xml_string('<mujoco/>')).render()"
@@ -75,13 +75,13 @@ def without_opengl() -> str:
 
 
 def missing_links(page: Path) -> list[str]:
-    """Targets of links to files that are not there."""
+    """Targets of links to files that do not exist."""
     targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text_of(page))
     return [target for target in targets if not (page.parent / target).exists()]
 
 
 def missing_paths(page: Path) -> list[str]:
-    """Paths in backticks, with a slash or a suffix of ours, that the repository does not have."""
+    """Paths in backticks that the repository does not have. A path has a slash or a suffix that the project uses."""
     paths = re.findall(r"`([\w./-]+)`", text_of(page))
     ours = (
         path

@@ -1,4 +1,4 @@
-"""Models whose worlds differ in every parameter that may, and the same worlds as compiled models, for the tests."""
+"""Worlds that differ in every parameter in which they may differ, and the same worlds as compiled models."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def model(name: str) -> Model:
 
 
 def fresh(name: str) -> mujoco.MjModel:
-    """A model that may be changed; its solver converges whatever the mean inertia, which scales its tolerance."""
+    """A copy of a model that may be changed. Its solver converges for any mean inertia, which scales the tolerance."""
     mj = mujoco.MjModel.from_xml_string(heap(12)) if name == "heap" else compile_model(name)
     mj.opt.tolerance = 1e-14
     mj.opt.iterations = 200
@@ -30,7 +30,7 @@ def fresh(name: str) -> mujoco.MjModel:
 
 
 def allowed(name: str) -> list[str]:
-    """Parameters that worlds of a model may differ in."""
+    """Parameters in which worlds of a model may differ."""
     known = WorldParameters(model(name).table)
     names = []
     for param in PARAMS:
@@ -43,14 +43,14 @@ def allowed(name: str) -> list[str]:
 
 
 def drawn(name: str) -> dict[str, np.ndarray]:
-    """All parameters of a model around its own, (WORLDS, ...); the first world keeps those."""
+    """Random values around the model's for all parameters, (WORLDS, ...). The first world has the model's values."""
     rng, values = np.random.default_rng(5), {}
     for param in allowed(name):
         default = WorldParameters(model(name).table).default(param)
         spread = 0.05 if param in ("geom_size", "jnt_range") else 0.5
         factors = rng.uniform(1 - spread, 1 + spread, (WORLDS, *default.shape))
         if param == "body_inertia":
-            factors[:] = factors[..., :1]  # as of another size: the triangle inequality still holds
+            factors[:] = factors[..., :1]  # one factor, so that the triangle inequality holds
         values[param] = default * factors
         if param in ("gravity", "wind", "qpos_spring"):
             values[param] += rng.uniform(-0.3, 0.3, values[param].shape)
@@ -63,20 +63,23 @@ def drawn(name: str) -> dict[str, np.ndarray]:
 
 
 def turns_or_shifts(mj: mujoco.MjModel) -> np.ndarray:
-    """(nq,) bool: the coordinate is that of a hinge or slide."""
+    """Which coordinates are those of hinges and slides, (nq,) bool."""
     plain = np.zeros(mj.nq, bool)
     plain[mj.jnt_qposadr[mj.jnt_type >= int(mujoco.mjtJoint.mjJNT_SLIDE)]] = True
     return plain
 
 
 def unmark(mj: mujoco.MjModel) -> None:
-    """Remove the compiler's marks of geoms and sites at the frame of their body's inertia, which would follow it."""
+    """Remove the compiler's marks of geoms and sites in the inertial frame of their body.
+
+    MuJoCo would move a marked geom or site together with the inertial frame.
+    """
     for marks in (mj.body_sameframe, mj.geom_sameframe, mj.site_sameframe):
         marks[:] = 0
 
 
 def compiled(name: str, values: dict[str, np.ndarray], world: int) -> Model:
-    """The model with one world's values, and what MuJoCo works out from them."""
+    """The model with one world's values, and with the constants that MuJoCo computes from them."""
     mj = fresh(name)
     unmark(mj)
     for param, array in values.items():
@@ -89,7 +92,7 @@ def compiled(name: str, values: dict[str, np.ndarray], world: int) -> Model:
 
 
 def states(name: str) -> dict[str, np.ndarray]:
-    """A state that MuJoCo reaches by letting the model fall, and random controls, one world's."""
+    """A state of one world after MuJoCo has let the model fall, and random controls."""
     mj = fresh(name)
     data = mujoco.MjData(mj)
     rng = np.random.default_rng(2)
@@ -99,14 +102,14 @@ def states(name: str) -> dict[str, np.ndarray]:
 
 
 def simulated(of: Model, worlds: int, state: dict[str, np.ndarray], **options: Any) -> Simulation:
-    """Worlds of a model in one state, on the host unless the options say otherwise."""
+    """A simulation of worlds in equal states, on the host unless the options name another backend."""
     sim = Simulation(of, worlds, **{"backend": "host", **options})
     sim.set_state(**state)
     return sim
 
 
 def errors(name: str, dtype: str, backend: str) -> list[float]:
-    """Worst relative error of accelerations and bias forces of each world against its compiled model."""
+    """Largest relative error of accelerations and bias forces of each world against its compiled model."""
     values, state = drawn(name), states(name)
     options = {"dtype": dtype, "backend": backend}
     sim = simulated(model(name), WORLDS, state, **options)

@@ -1,4 +1,4 @@
-"""Actuators on the contacts of a body: whole steps, whose smooth forces need the contacts."""
+"""Adhesion actuators, with which smooth forces depend on contacts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same behaviour on every backend that can run here, and host against JAX to tolerance."""
+"""Every backend that can run here behaves alike, and host and JAX agree within tolerance."""
 
 from __future__ import annotations
 

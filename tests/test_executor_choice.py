@@ -1,4 +1,4 @@
-"""Which executor a simulation takes where it is left to it: it is measured, it says why, and nothing depends on it."""
+"""The executor that a simulation chooses itself: it is measured, the reason is given, and no result depends on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small bodies far from the centre of mass of their tree: their inertia must not drown in rounding."""
+"""Small bodies far from the centre of mass of their tree: rounding must not destroy their inertia."""
 
 from __future__ import annotations
 

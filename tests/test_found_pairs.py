@@ -1,4 +1,4 @@
-"""Pairs of geoms found anew in every step: MuJoCo's contacts, and those of the table of candidates, bit for bit."""
+"""Pairs of geoms that a broadphase finds in every step: MuJoCo's contacts, and the bits of those of the pair table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of one simulation: taken in, given back, paused and reset while the others go on."""
+"""Groups of one simulation are added, removed, paused and reset while other groups step on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What implicitfast takes of the forces of turning bodies: all of them of free bodies by themselves, none of others."""
+"""implicitfast uses derivatives of gyroscopic forces for free bodies without children, and for no other bodies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Import rules that import-linter cannot say, and that every module imports at all."""
+"""Import rules that import-linter cannot express, and a check that every module can be imported."""
 
 from __future__ import annotations
 

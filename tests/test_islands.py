@@ -1,4 +1,4 @@
-"""Worlds of many trees, solved island by island: against MuJoCo, against the dense solution, and against themselves."""
+"""Worlds of many trees, solved island by island, against MuJoCo, the dense solution, and other executors and splits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`load_model` by name, and what it says of names that are not known."""
+"""`load_model` by name, and its errors for unknown names."""
 
 from __future__ import annotations
 

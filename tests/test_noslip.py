@@ -1,4 +1,4 @@
-"""Sweeps without slip after each solver, on pyramids and cones of every dimension, and on rows of several islands."""
+"""Noslip sweeps after each solver, on pyramidal and elliptic cones of every condim, and on rows of several islands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of worlds with parameters of their own, and derivatives by these, of `make_step` with `make_params`."""
+"""`make_step` with `make_params`: steps of worlds with parameters of their own, and derivatives by these parameters."""
 
 from __future__ import annotations
 

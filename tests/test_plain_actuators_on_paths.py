@@ -1,4 +1,4 @@
-"""Plain actuators whose tendon is a path through space: as linear as a motor, but with moments of the state."""
+"""Simple actuators on spatial tendons. They are as linear as a motor, but their moments depend on the state."""
 
 from __future__ import annotations
 

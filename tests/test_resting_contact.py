@@ -1,4 +1,4 @@
-"""Contact that must hold or must slide: a box on a slope, a stack of boxes."""
+"""Contacts that must stick or slide: a box on a slope, and a stack of boxes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sensors of whole simulations: MuJoCo's readings after a step, only where they are asked for."""
+"""Sensors in simulations: readings agree with MuJoCo's after a step, and are computed only if they are in `keep`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Light bodies among many stiff contacts, whose Hessian float32 can hardly tell from a singular one."""
+"""Light bodies with many stiff contacts, whose Hessian is almost singular in float32."""
 
 from __future__ import annotations
 

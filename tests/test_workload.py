@@ -1,4 +1,4 @@
-"""Simulations as workloads: the same steps and bits through executors of the caller's, again and again."""
+"""Simulations as workloads: a caller's executors repeat the same steps with the same bits."""
 
 from __future__ import annotations
 

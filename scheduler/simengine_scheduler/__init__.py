@@ -7,8 +7,8 @@
     with make_executor("streams", segments=segments) as executor:
         trace = executor.run([[call]])
 
-The names here are those that a first program needs. Each folder is a room with one subject, and imports only from rooms
-above it in this list:
+The names here are those that a first program needs. Each folder has one subject, and imports only from folders above
+it in this list:
 
     core       calls, segments, hazards, the window, policies
     tracing    what ran when, whether it was legal, pictures

@@ -1,1 +1,21 @@
-"""The command line: `simengine run | bench | trace | info`."""
+"""The command line: one module for each command, and helpers that several commands share.
+
+    main             parses arguments, calls the command, turns errors into exit codes
+    info             what can run here, what a model consists of, the plan of a step
+    run              step a batch and report what happened
+    check            compare the engine with MuJoCo, stage by stage
+    trace            record what one step launched and when
+    train            train a policy with PPO
+    bench            groups the benchmarks: bench_stepping, bench_scheduler (its report: bench_report, published)
+
+    settings         merge typed options, presets and defaults
+    stepping         build a simulation from settings and step it
+    controls         random controls
+    workloads        workloads by name
+    rollout, oracle  `mujoco.rollout` as a peer, and a comparison with MuJoCo
+    machine          hardware and versions, for result files
+    result_file      how result files are written
+    output, errors   the console, and the error of a wrong call
+
+Only `benchmarks/` imports this folder. No other part of simengine does.
+"""

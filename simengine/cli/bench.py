@@ -1,4 +1,4 @@
-"""`simengine bench`: benchmarks by name, each with options of its own."""
+"""`simengine bench`: the benchmarks by name. Each has options of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `simengine bench scheduler` shows: ratios, a table, and a chart."""
+"""The report of `simengine bench scheduler`: ratios, tables, and a chart."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ share of the time without a kernel. order, bits: whether all recorded steps were
 
 
 def add_ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Give each row its ratios of speed, and what is published of its counterpart.
+    """Add ratios of speed to each row, and the published ratio of its counterpart.
 
     `over_serial` and `over_graph_cached` compare with those executors on the same list. `over_best_serial` compares
-    with the fastest `serial` of the family: lists of the same worlds, in other shards or emitted otherwise. Whole
-    steps, which are no lists of kernels, are compared with it but are not taken for one.
+    with the fastest `serial` in the row's family, which steps the same worlds with other shards or another emission.
+    Whole steps are not lists of kernels, so that they never count as the fastest `serial`.
     """
     speed = {(row["workload"], row["executor"]): row["units_per_s"] for row in rows}
     best: dict[str, float] = {}
@@ -52,7 +52,7 @@ def add_ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def means_of_five(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Mean ratios of each executor over the five simulations, where all five were measured with the same options."""
+    """Return mean ratios of each executor over the five simulations, if all five were measured with equal options."""
     found: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
     for row in rows:
         name, _, options = row["workload"].partition(":")
@@ -84,7 +84,7 @@ def print_means(means: Sequence[dict[str, Any]]) -> None:
 
 
 def print_table(rows: Sequence[dict[str, Any]]) -> None:
-    """Print a table of each workload, without columns that are empty, and what the published figures are."""
+    """Print a table of each workload, without its empty columns, and then the published figures."""
     out = console(_WIDTH)
     for workload in dict.fromkeys(row["workload"] for row in rows):
         mine = [row for row in rows if row["workload"] == workload]
@@ -134,7 +134,10 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
 
 
 def plot_ratios(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """Write a bar chart for each workload: speed of every executor over `serial`, and published figures as marks."""
+    """Write a PNG with a bar chart for each workload.
+
+    Bars show the speed of every executor over `serial`. Marks show published figures.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

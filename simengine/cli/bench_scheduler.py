@@ -1,4 +1,7 @@
-"""`simengine bench scheduler`: kernel lists under every executor that can run them, beside the published figures."""
+"""`simengine bench scheduler`: measure kernel lists under every executor that can run them.
+
+The results stand beside published figures of comparable systems.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +47,8 @@ DEFAULTS: dict[str, Any] = {
     "on_fixed_lists": [],
     "on_whole_steps": None,
 }
-_FEWEST = 5  # steps of a repeat, however long they take
-_WARMUP = 20  # steps before those that are timed
+_FEWEST = 5  # a repeat has at least so many steps, however long they take
+_WARMUP = 20  # steps before the timed ones
 
 
 def add_parser(commands: Any) -> None:
@@ -72,10 +75,10 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; the exit code: 1 if an executor failed, broke the order or changed bits."""
+    """Run the command. The exit code is 1 if an executor failed, ran an illegal order or changed bits."""
     settings = resolve(options, COMMAND, DEFAULTS, "scheduler")
     if options.executors:
-        settings.on_fixed_lists, settings.on_whole_steps = [], None  # what is asked for is measured
+        settings.on_fixed_lists, settings.on_whole_steps = [], None  # an executor that is asked for is measured
     backend = _backend(settings.backend)
     workloads = _specs(settings.workloads, backend)
     executors = _executors(settings.executors, backend)
@@ -87,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
         rows = add_ratios([*rows, *found])
         result |= {"means_of_five": means_of_five(rows), "rows": rows}
         if not only_json:
-            write_json(result, options.json)  # what is measured stays, if a later list ends the process
+            write_json(result, options.json)  # saved after each list, because a later list may end the process
     if not only_json:
         print_table(rows)
         print_means(result["means_of_five"])
@@ -99,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _backend(asked: str) -> str:
-    """The backend to use. Raises UsageError for one that cannot run kernel lists here."""
+    """Return the backend to use. Raises UsageError if the one asked for cannot run kernel lists here."""
     reasons = available_backends()
     found = [name for name in ("cuda", "host") if not reasons[name] and asked in ("auto", name)]
     if not found:
@@ -109,7 +112,7 @@ def _backend(asked: str) -> str:
 
 
 def _specs(given: Any, backend: str) -> list[Spec]:
-    """Specs as typed, or those that the preset has for the backend. Raises UsageError for what is no spec."""
+    """Return the typed specs, or the preset's specs for the backend. Raises UsageError for an invalid spec."""
     try:
         return [Spec.parse(text) for text in (given[backend] if isinstance(given, dict) else given or ())]
     except ValueError as error:
@@ -117,7 +120,11 @@ def _specs(given: Any, backend: str) -> list[Spec]:
 
 
 def _executors(given: Any, backend: str) -> list[Spec]:
-    """The executors: a typed one must exist, those of the preset are left out where they do not."""
+    """Return the executors, `serial` among them. An executor that cannot run here is left out if it is the preset's.
+
+    Raises:
+        UsageError: an executor that the user typed does not exist or cannot run here.
+    """
     specs = _specs(given, backend)
     unknown = [reason for spec in specs if (reason := offered(spec))]
     if unknown and not isinstance(given, dict):
@@ -127,7 +134,7 @@ def _executors(given: Any, backend: str) -> list[Spec]:
 
 
 def _chosen(executors: Sequence[Spec], spec: Spec, settings: SimpleNamespace) -> list[Spec]:
-    """The executors that say something about a workload."""
+    """Return the executors that the settings provide for a workload of this kind."""
     if is_whole(spec) and settings.on_whole_steps is not None:
         return [e for e in executors if str(e) in settings.on_whole_steps]
     return [e for e in executors if is_fixed(spec) or e.name not in settings.on_fixed_lists]
@@ -136,9 +143,9 @@ def _chosen(executors: Sequence[Spec], spec: Spec, settings: SimpleNamespace) ->
 def _measured(
     workloads: Sequence[Spec], executors: Sequence[Spec], backend: str, settings: SimpleNamespace
 ) -> Iterator[list[dict[str, Any]]]:
-    """The rows of each workload, one for each executor, or a single one if the list cannot be made."""
+    """Yield the rows of each workload: one for each executor, or a single one if the workload cannot be made."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    # Without a terminal a bar would be lines of noise in a log: the list's name stands there once.
+    # A log gets each list's name once, because a progress bar would fill it with lines.
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("", total=len(workloads) * len(executors))
         for done, spec in enumerate(workloads):
@@ -155,7 +162,7 @@ def _measured(
                 found = _measure_workload(spec, chosen, backend, settings, tell)
             except (UsageError, UnknownModelError):
                 raise
-            except Exception as error:  # the other lists are measured all the same
+            except Exception as error:  # a failed list does not stop the others
                 failed = Figures("", error=f"{type(error).__name__}: {error}")
                 found = [{**failed.as_dict(), "good": False}]
             yield [{**head, **row} for row in found]
@@ -174,12 +181,12 @@ def _measure_workload(
             for figures in measure(workload, executors, plan, tell)
         ]
     finally:
-        with suppress(Exception):  # after a CUDA fault nothing can be given back, and the rows say so
+        with suppress(Exception):  # after a CUDA fault, which the rows report, closing fails
             workload.close()
 
 
 def _steps(workload: Workload, settings: SimpleNamespace) -> int:
-    """Steps of a repeat, so that it takes about the time asked for."""
+    """Return the number of steps with which a repeat takes about `settings.seconds`."""
     executor = make_executor("serial", **workload.options)
     workload.run(executor, _WARMUP)
     executor.synchronize()

@@ -1,4 +1,4 @@
-"""`simengine bench stepping`: physics steps a second, beside MuJoCo's own on the same cores in the same run."""
+"""`simengine bench stepping`: physics steps per second, beside those of MuJoCo on the same cores in the same run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DEFAULTS: dict[str, Any] = {
     "repeats": 3,
     "mujoco": False,
 }
-SAMPLE = 64  # worlds compared with MuJoCo
+SAMPLE = 64  # number of worlds that are compared with MuJoCo
 
 
 def add_parser(commands: Any) -> None:
@@ -62,9 +62,9 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; the exit code: 1 if MuJoCo disagrees."""
+    """Run the command. The exit code is 1 if the results differ from MuJoCo's."""
     settings = resolve(options, COMMAND, DEFAULTS, "stepping")
-    models = {name: load_model(name) for name in settings.model}  # every name is judged before anything is measured
+    models = {name: load_model(name) for name in settings.model}  # refuses an unknown name before any measurement
     only_json = str(options.json) == "-"
     result = {"benchmark": "stepping", **result_header("simengine " + shlex.join(sys.argv[1:])), "rows": []}
     for name, model in models.items():

@@ -40,7 +40,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; the exit code: 0 if every field holds, 1 if one does not or the model is refused."""
+    """Run the command. The exit code is 0 if every field agrees, 1 if one does not or the model is refused."""
     settings = resolve(options, "check", DEFAULTS, None)
     try:
         model = load_model(options.model)
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
         import jax
 
         jax.config.update("jax_enable_x64", True)
-    # Without a terminal a bar would be lines of noise in a log.
+    # Without a terminal, a progress bar would fill a log with lines.
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(model.name)
@@ -80,7 +80,7 @@ def _print_refusal(model: str, error: UnsupportedModelError, as_object: bool) ->
         return
     out = console()
     refusal = f"{model} is refused: it needs {len(error.features)} feature(s) that simengine does not support yet"
-    out.print(refusal, soft_wrap=True)  # a line stays a line for those who read it with a program
+    out.print(refusal, soft_wrap=True)  # lines are not wrapped, so that programs can read them
     for feature in error.features:
         out.print(f"  {feature}", soft_wrap=True)
 

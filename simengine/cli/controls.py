@@ -1,4 +1,4 @@
-"""Random controls: a few sets drawn once, applied in turn, so that drawing costs nothing while steps are timed."""
+"""Random controls: a few sets, which are drawn before steps are timed and then applied in turn."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def random_controls(model: Model, num_worlds: int, seed: int, sets: int = SETS) 
 
     Args:
         model: the model.
-        num_worlds: worlds of one set.
+        num_worlds: number of worlds.
         seed: equal seeds give equal controls.
-        sets: how many sets.
+        sets: number of sets.
 
     Returns:
         (sets, num_worlds, nu) float64.

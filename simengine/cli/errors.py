@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class UsageError(Exception):
-    """The command was called wrongly; one sentence, shown on stderr, exit code 2."""
+    """The command was called wrongly. The message is one sentence, which goes to stderr; the exit code is 2."""

@@ -1,4 +1,4 @@
-"""`simengine info`: what can run here, and what a model is made of."""
+"""`simengine info`: what can run here, what a model consists of, and the plan of its step."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; the exit code."""
+    """Run the command and return the exit code."""
     facts: dict[str, Any] = {
         "hardware": hardware(),
         "versions": versions(),
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         "models": model_names(),
     }
     if options.plan and not options.model:
-        raise UsageError("a plan is of a model; name one, for example `simengine info ant --plan`")
+        raise UsageError("--plan needs a model; name one, for example `simengine info ant --plan`")
     if options.plan:
         with Simulation(options.model, num_worlds=options.worlds, backend=options.backend) as sim:
             plan = sim.schedule.plan()

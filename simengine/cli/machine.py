@@ -1,4 +1,4 @@
-"""What a result carries so that a stranger can place it: hardware, versions, date."""
+"""The header of a result file, which says where it comes from: hardware, versions, date, command."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ PACKAGES = ("simengine", "mujoco", "jax", "numpy", "gymnasium", "cupy-cuda12x", 
 
 
 def cores() -> int:
-    """Cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def versions(more: tuple[str, ...] = ()) -> dict[str, str]:
-    """Versions of Python and of the packages that decide a result, and `more`; those not installed are left out."""
+    """Return versions of Python, of the packages that affect results, and of `more`. Missing packages are left out."""
     found = {"python": platform.python_version()}
     for name in (*PACKAGES, *more):
         try:
@@ -29,7 +29,7 @@ def versions(more: tuple[str, ...] = ()) -> dict[str, str]:
 
 
 def hardware() -> dict[str, Any]:
-    """CPU, usable cores, memory [GiB], and the GPU if CuPy sees one."""
+    """Return the CPU, the usable cores, the memory [GiB], and the GPU if CuPy finds one."""
     found: dict[str, Any] = {"cpu": _cpu_name(), "cores": cores(), "memory_gib": _memory_gib()}
     gpu = _gpu_name()
     if gpu:
@@ -38,11 +38,11 @@ def hardware() -> dict[str, Any]:
 
 
 def result_header(command: str, packages: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The part of a result file that is the same for every benchmark.
+    """Return the part of a result file that all benchmarks share.
 
     Args:
         command: the command line that produces the result, as a reader would type it.
-        packages: whose versions matter beside those that always do.
+        packages: further packages whose versions affect the result.
     """
     today = datetime.now(UTC).date().isoformat()
     return {"hardware": hardware(), "versions": versions(packages), "date": today, "command": command}
@@ -68,6 +68,6 @@ def _gpu_name() -> str:
         from cupy.cuda import runtime
 
         properties = runtime.getDeviceProperties(runtime.getDevice())
-    except Exception:  # no CuPy, no driver and no device are all "no GPU" here
+    except Exception:  # a missing CuPy, driver or device means that there is no GPU
         return ""
     return properties["name"].decode()

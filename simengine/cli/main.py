@@ -1,4 +1,4 @@
-"""Entry point of the command line: parses, dispatches, and turns errors into one sentence and an exit code."""
+"""Entry point of the command line. It parses arguments, runs the command, and turns errors into exit codes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ FAILURES = (SimengineError, CallError, OSError, RuntimeError, ValueError, Floati
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of all commands; a parsed namespace has `command`, a function from itself to the exit code."""
+    """Return the parser of all commands.
+
+    A parsed namespace has the attribute `command`, a function that takes the namespace and returns the exit code.
+    """
     parser = argparse.ArgumentParser(
         prog="simengine", description="A batched rigid-body physics engine for reinforcement learning."
     )

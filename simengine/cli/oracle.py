@@ -1,4 +1,4 @@
-"""The check against MuJoCo: the same states and controls, once through each engine, fields compared."""
+"""A comparison with MuJoCo: both engines take a step from the same states and controls, and fields are compared."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from simengine import Simulation
 from simengine.cli.stepping import on_host
 
 BOUND = {"float32": 2e-3, "float64": 1e-6}
-"""Largest relative error that counts as the same physics. Both solvers stop at the model's own tolerance, so this is
-wider than rounding alone would need."""
+"""Largest relative error with which the engines agree, by dtype. It exceeds rounding errors, because both solvers stop
+at the model's tolerance."""
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,13 @@ class Agreement:
     """The worst disagreement with MuJoCo over the compared worlds.
 
     Attributes:
-        worlds: number of worlds compared.
-        contacts: contacts in them.
-        borderline: worlds left out because the engines, which round differently, see other contacts or rows.
-        qacc, qpos, qvel: worst relative error, max|ours - theirs| / max(1, max|theirs|) of one world: of the
-            acceleration in the same state, and of the state one step later.
-        bound: the error up to which the engines agree.
+        worlds: number of compared worlds.
+        contacts: number of contacts in these worlds.
+        borderline: number of worlds that are left out because rounding decides which contacts or rows exist.
+        qacc: largest relative error of the acceleration in the same state. The relative error of a world is
+            max|ours - theirs| / max(1, max|theirs|).
+        qpos, qvel: largest relative error of the state one step later.
+        bound: largest error with which the engines agree.
     """
 
     worlds: int
@@ -39,16 +40,16 @@ class Agreement:
 
     @property
     def agrees(self) -> bool:
-        """Whether every error is within the bound and most worlds could be compared."""
+        """Whether every error is within the bound and most worlds were compared."""
         return max(self.qacc, self.qpos, self.qvel) <= self.bound and self.borderline <= self.worlds
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields by name, and `agrees`."""
+        """Return the fields by name, and `agrees`."""
         return {**asdict(self), "agrees": self.agrees}
 
 
 def relative_error(ours: np.ndarray, theirs: np.ndarray) -> float:
-    """max|ours - theirs| / max(1, max|theirs|); infinite if ours is not finite."""
+    """Return max|ours - theirs| / max(1, max|theirs|), or infinity if `ours` is not finite."""
     if ours.size == 0:
         return 0.0
     error = float(np.abs(ours - theirs).max()) / max(1.0, float(np.abs(theirs).max()))
@@ -56,21 +57,21 @@ def relative_error(ours: np.ndarray, theirs: np.ndarray) -> float:
 
 
 def spread(num_worlds: int, sample: int) -> np.ndarray:
-    """At most `sample` world numbers, spread evenly over the batch, (n,) int."""
+    """Return at most `sample` indices of worlds, spread evenly over the batch, (n,) int."""
     return np.unique(np.linspace(0, num_worlds - 1, sample).astype(int))
 
 
 def compare(sim: Simulation, controls: np.ndarray, sample: int) -> Agreement:
-    """Step the simulation once and compare a sample of its worlds with MuJoCo. Leaves the simulation one step later.
+    """Step the simulation once, and compare a sample of its worlds with MuJoCo.
 
     Args:
-        sim: the simulation; every world counts as it stands.
-        controls: (num_worlds, nu) of the step.
-        sample: how many worlds to compare, spread evenly over the batch.
+        sim: the simulation. The comparison starts from its present state.
+        controls: controls of the step, (num_worlds, nu).
+        sample: number of worlds to compare, spread evenly over the batch.
     """
     mj = sim.model.mj
     chosen = spread(sim.num_worlds, sample)
-    controls = controls.astype(sim.dtype)  # so that both engines get the same numbers
+    controls = controls.astype(sim.dtype)  # both engines get equal numbers
     # Setting the state clears the warm start; MuJoCo starts without one too.
     sim.set_state(qpos=on_host(sim.qpos), qvel=on_host(sim.qvel), ctrl=controls)
     before = on_host(sim.qpos)[chosen], on_host(sim.qvel)[chosen]

@@ -1,4 +1,4 @@
-"""Where the command line prints."""
+"""The console on which the command line prints tables."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import sys
 
 from rich.console import Console
 
-_WIDTH = 140  # of tables that go to a file or a pipe, which has no width of its own
+_WIDTH = 140  # columns of a table in a file or a pipe, which have no width of their own
 
 
 def console(width: int = _WIDTH) -> Console:
-    """Standard output, for tables. Square brackets are text: messages name extras such as simengine[cuda13].
+    """Return a console on standard output. It prints square brackets as they are, as in simengine[cuda13].
 
     Args:
-        width: where a terminal does not say how wide it is.
+        width: number of columns if the output is not a terminal.
     """
     return Console(width=None if sys.stdout.isatty() else width, markup=False, highlight=False)

@@ -1,4 +1,4 @@
-"""Published figures of scheduling systems, which stand beside those measured of their counterparts here."""
+"""Published figures of scheduling systems. Reports show them beside the figures of comparable executors."""
 
 from __future__ import annotations
 
@@ -50,15 +50,18 @@ PUBLISHED: list[dict[str, Any]] = [
         "over_serial": {},
     },
 ]
-"""Each system, the executor that is its counterpart, and its ratios to serial launch by workload, or their mean."""
+"""Each system with its counterpart, an executor, and its ratios to serial launch by workload, or their mean."""
 
 
 def published_ratio(workload: str, executor: str) -> tuple[str, float] | None:
-    """The system, and its ratio to serial launch, whose counterpart an executor is; None where no paper gives one.
+    """Return the published system whose counterpart is an executor, and its ratio to serial launch.
 
     Args:
-        workload: its bare name; simulations of the papers are small batches.
-        executor: a spec.
+        workload: name of the workload without options. The papers simulate small batches.
+        executor: spec of the executor.
+
+    Returns:
+        (system, ratio), or None if no paper gives a ratio.
     """
     for entry in PUBLISHED:
         ratios = entry["over_serial"]

@@ -1,4 +1,4 @@
-"""How results are written: JSON with what was measured on first, then the rows, each on a line of its own."""
+"""Result files: JSON that starts with the header and has one line for each row."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import math
 from pathlib import Path
 from typing import Any
 
-_LINE = 120  # characters of a line, up to which an object or a list is not broken
+_LINE = 120  # an object or list that fits into so many characters is not broken
 
 
 def as_json(value: dict[str, Any]) -> str:
-    """JSON in one line that every parser reads: numbers that are not finite become null."""
+    """Return JSON in one line. Numbers that are not finite become null, which every parser reads."""
     return _one_line(_finite(value))
 
 
 def result_text(result: dict[str, Any]) -> str:
-    """The text of a result file.
+    """Return the text of a result file.
 
-    Lists of rows (objects) come last. An entry of the result that is longer than a line is broken: an object into its
-    entries, by the same rule, and a list into its elements. An element of a list is never broken, so that a row is one
-    line and two files differ in the lines of the rows that differ.
+    Lists of rows, which are objects, come last. An entry that is longer than a line is broken: an object into its
+    entries, by the same rule, and a list into its elements. An element of a list is never broken. A row is therefore
+    one line, and a diff of two files shows the rows that differ.
     """
     finite = _finite(result)
     rows = {name: value for name, value in finite.items() if _is_rows(value)}
@@ -30,10 +30,14 @@ def result_text(result: dict[str, Any]) -> str:
 
 
 def write_json(result: dict[str, Any], path: Path | None) -> None:
-    """Write a result to a file, whose folder is made; to standard output in one line for `-`; nowhere for None.
+    """Write a result to a file.
 
-    A file whose name ends in `.gz` is compressed. The file is replaced in one move: a run that is ended while it writes
-    leaves the file of the write before.
+    The file's folder is made if it does not exist. A file whose name ends in `.gz` is compressed. The file is replaced
+    atomically: if the process ends while it writes, the previous file remains.
+
+    Args:
+        result: the result.
+        path: the file; `-` for standard output, in one line; None to write nothing.
     """
     if path is None:
         return
@@ -48,7 +52,7 @@ def write_json(result: dict[str, Any], path: Path | None) -> None:
 
 
 def _broken(value: Any, depth: int, column: int) -> str:
-    """The text of a value that begins in a column, `depth` levels below the result."""
+    """Return the text of a value that starts in column `column` and is `depth` levels below the result."""
     line = _one_line(value)
     # one character is left for a comma
     fits = depth > 0 and column + len(line) < _LINE and not _is_rows(value)

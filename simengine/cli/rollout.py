@@ -1,4 +1,4 @@
-"""The peer on the CPU: `mujoco.rollout`, MuJoCo's own way of stepping a batch on several threads."""
+"""The peer on the CPU: `mujoco.rollout`, with which MuJoCo steps a batch on several threads."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _FULL = mujoco.mjtState.mjSTATE_FULLPHYSICS
 
 
 class MujocoRollout:
-    """A thread pool that steps batches of one model through MuJoCo, float64, with the model's own settings.
+    """A thread pool in which MuJoCo steps batches of one model, in float64 and with the model's options.
 
     Args:
-        model: what is stepped.
-        threads: threads of the pool.
-        chunk_bytes: bytes of states that one call of `mujoco.rollout` may return.
+        model: the model.
+        threads: number of threads.
+        chunk_bytes: size of the states that one call of `mujoco.rollout` may return [bytes].
     """
 
     name = "mujoco.rollout"
@@ -38,19 +38,19 @@ class MujocoRollout:
         self._pool.close()
 
     def seconds(self, qpos: np.ndarray, qvel: np.ndarray, controls: np.ndarray, steps: int) -> float:
-        """Time `steps` steps of a batch.
+        """Measure the time of `steps` steps of a batch.
 
         Args:
-            qpos: (num_worlds, nq) at the start.
-            qvel: (num_worlds, nv) at the start.
-            controls: (sets, num_worlds, nu), applied in turn, one set a step.
-            steps: steps of each world.
+            qpos: initial coordinates, (num_worlds, nq) [m, rad].
+            qvel: initial velocities, (num_worlds, nv) [m/s, rad/s].
+            controls: sets of controls, (sets, num_worlds, nu). Steps take them in turn.
+            steps: number of steps.
 
         Returns:
-            Seconds spent in `mujoco.rollout`, without the time to lay out its arguments.
+            Time spent in `mujoco.rollout`, without the preparation of its arguments [s].
 
         Raises:
-            FloatingPointError: MuJoCo's state went non-finite, so that the time means nothing.
+            FloatingPointError: MuJoCo's state is not finite, so that the time says nothing.
         """
         state = self._initial(qpos, qvel)
         chunk = max(1, min(steps, self._chunk_bytes // state.nbytes))

@@ -1,4 +1,4 @@
-"""`simengine run`: step a batch under random controls and say what happened."""
+"""`simengine run`: step a batch under random controls and report what happened."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ DEFAULTS: dict[str, Any] = {
     "dtype": "float32",
     "seed": 0,
 }
-SAMPLE = 16  # worlds compared with MuJoCo
-SEEN = 64  # worlds whose contacts are counted
+SAMPLE = 16  # number of worlds that are compared with MuJoCo
+SEEN = 64  # number of worlds whose contacts are counted
 
 
 def add_parser(commands: Any) -> None:
@@ -47,7 +47,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; the exit code: 1 if MuJoCo disagrees."""
+    """Run the command. The exit code is 1 if the results differ from MuJoCo's."""
     preset = options.what if options.what in presets_of("run") else None
     settings = resolve(options, "run", DEFAULTS, preset)
     model = load_model(settings.model or options.what)
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _step_with_bar(sim: Simulation, sets: list[Any], steps: int, name: str) -> float:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    # Without a terminal a bar would be lines of noise in a log.
+    # Without a terminal, a progress bar would fill a log with lines.
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(f"{name}: steps", total=steps)
         return stepping.step(sim, sets, steps, lambda done: bar.advance(task, done))

@@ -1,4 +1,4 @@
-"""Settings of a command: what was typed, over its preset, over the command's defaults."""
+"""Settings of a command. Typed options override the preset, and the preset overrides the defaults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DTYPES = ("float32", "float64")
 
 
 def positive(text: str) -> int:
-    """An argument that must be a whole number of at least 1."""
+    """Convert an argument to an integer of at least 1. Raises ArgumentTypeError if it is not one."""
     value = int(text) if text.isascii() and text.isdigit() else 0
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
@@ -26,23 +26,23 @@ def positive(text: str) -> int:
 
 
 def add_batch_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that every command that builds a simulation takes. All default to None: not given."""
+    """Add the options of all commands that build a simulation. An option that is not given is None."""
     parser.add_argument("--backend", choices=BACKEND_CHOICES, help="auto takes the fastest one present")
     parser.add_argument("--dtype", choices=DTYPES, help="precision of the physics")
     parser.add_argument("--seed", type=int, help="seed of the simulation and of the random controls")
 
 
 def resolve(options: argparse.Namespace, command: str, defaults: dict[str, Any], preset: str | None) -> SimpleNamespace:
-    """Lay what was typed over the preset, and both over the defaults.
+    """Merge typed options, the preset and the defaults.
 
     Args:
-        options: parsed arguments; None means not given.
-        command: the command, which the preset must be for.
-        defaults: every setting the command knows, with its value.
+        options: parsed arguments; None for those that were not given.
+        command: the command, for which the preset must be.
+        defaults: all settings of the command, with their default values.
         preset: name of the preset, or None.
 
     Raises:
-        UsageError: the preset is for another command or has a setting that the command does not know.
+        UsageError: the preset is for another command, or has a setting that the command does not know.
     """
     stored = load_preset(preset) if preset else {"command": command}
     intended = stored.pop("command", None)
@@ -56,7 +56,7 @@ def resolve(options: argparse.Namespace, command: str, defaults: dict[str, Any],
 
 
 def executor_spec(text: str) -> Spec:
-    """An executor as typed: a name, or one with options. Raises UsageError if there is no such one."""
+    """Parse an executor: a name, or a name with options. Raises UsageError if there is no such executor."""
     try:
         spec = Spec.parse(text)
     except ValueError as error:
@@ -67,5 +67,5 @@ def executor_spec(text: str) -> Spec:
 
 
 def presets_of(command: str) -> list[str]:
-    """Names of the presets that are for `command`."""
+    """Return names of the presets for a command."""
     return [name for name in preset_names() if load_preset(name).get("command") == command]

@@ -1,4 +1,4 @@
-"""Building a simulation from settings, and stepping it under random controls."""
+"""Build a simulation from settings, and step it under random controls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simengine import Model, Simulation
 
 
 def build(model: Model, settings: SimpleNamespace, worlds: int, executor: str) -> Simulation:
-    """A simulation of `worlds` worlds with the settings' backend, dtype and seed."""
+    """Return a simulation of `worlds` worlds with the backend, dtype and seed of the settings."""
     return Simulation(
         model,
         num_worlds=worlds,
@@ -25,16 +25,19 @@ def build(model: Model, settings: SimpleNamespace, worlds: int, executor: str) -
 
 
 def seed_of(executor: str, seed: int) -> dict[str, int]:
-    """The option that seeds an executor; nothing for "auto", which draws nothing and which every backend has."""
+    """Return the option that seeds an executor.
+
+    It is empty for "auto", which draws no random numbers, and which on backend "jax" takes no options.
+    """
     return {} if executor == "auto" else {"seed": seed}
 
 
 def on_backend(sim: Simulation, controls: np.ndarray) -> list[Any]:
-    """Controls in the simulation's precision, one array for each set, where its backend keeps its own arrays.
+    """Copy controls to the memory of the simulation's backend, in its precision, as one array for each set.
 
     Args:
         sim: the simulation.
-        controls: (sets, num_worlds, nu).
+        controls: sets of controls, (sets, num_worlds, nu).
     """
     sets = [np.ascontiguousarray(one, sim.dtype) for one in controls]
     if sim.backend == "cuda":
@@ -49,7 +52,7 @@ def on_backend(sim: Simulation, controls: np.ndarray) -> list[Any]:
 
 
 def on_host(array: Any) -> np.ndarray:
-    """A float64 copy on the host of an array of any backend."""
+    """Return a float64 copy, on the host, of an array of any backend."""
     return np.array(array.get() if hasattr(array, "get") else array, np.float64)
 
 
@@ -60,10 +63,10 @@ def step(sim: Simulation, sets: Sequence[Any], steps: int, progress: Callable[[i
         sim: the simulation.
         sets: controls, each (num_worlds, nu).
         steps: number of steps.
-        progress: called with 1 after every step that was issued; None while speed is measured.
+        progress: called with 1 after each step is issued; None to measure speed without it.
 
     Returns:
-        Seconds until the last step had completed.
+        Time until the last step had completed [s].
     """
     began = perf_counter()
     for i in range(steps):

@@ -1,4 +1,4 @@
-"""`simengine trace`: what one step launched, what ran when, what waited for what, and who touches which memory."""
+"""`simengine trace`: record which calls a step launched, when they ran, and which fields they touched."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ DEFAULTS: dict[str, Any] = {
     "seed": 0,
 }
 LISTS = tuple(name for name in WORKLOADS if name not in FIVE)
-"""Workloads that are not a model's short name."""
+"""Workloads whose name is not the name of a model."""
 
-_SETTLING = 3  # steps after which an executor knows the calls of a list
+_SETTLING = 3  # number of steps before the recorded one, in which an executor prepares its calls
 
 
 class Recorded(NamedTuple):
-    """A recorded step, and what it is a step of."""
+    """The trace of a step, and a description of what was stepped."""
 
     trace: Trace
     segments: Segments
@@ -70,7 +70,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; the exit code."""
+    """Run the command and return the exit code."""
     settings = resolve(options, "trace", DEFAULTS, None)
     executor = executor_spec(settings.executor)
     spec = Spec.parse(options.model) if options.model.partition(":")[0] in WORKLOADS else Spec(options.model)
@@ -108,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _step_of_model(name: str, executor: Spec, settings: SimpleNamespace) -> Recorded:
-    """Record a step as `Simulation` takes it, which may choose shards, emission and executor, kernel by kernel."""
+    """Record a step of a simulation, kernel by kernel. The simulation chooses its shards, emission and executor."""
     model = load_model(name)
     sim = Simulation(
         model,
@@ -118,7 +118,7 @@ def _step_of_model(name: str, executor: Spec, settings: SimpleNamespace) -> Reco
         dtype=settings.dtype,
         executor_options={**stepping.seed_of(executor.name, settings.seed), **executor.options},
     )
-    segments = sim.schedule.segments  # a backend without kernel lists is refused before any step
+    segments = sim.schedule.segments  # raises before any step on a backend without kernel lists
     sets = stepping.on_backend(sim, random_controls(model, settings.worlds, settings.seed))
     stepping.step(sim, sets, settings.steps)
     trace = sim.schedule.trace_step()
@@ -128,7 +128,7 @@ def _step_of_model(name: str, executor: Spec, settings: SimpleNamespace) -> Reco
 
 
 def _step_of_list(spec: Spec, executor: Spec, settings: SimpleNamespace) -> Recorded:
-    """Record a step of a workload as `simengine bench scheduler` measures it."""
+    """Record a step of a workload, with the list that `simengine bench scheduler` measures."""
     reasons = available_backends()
     backend = settings.backend
     if backend == "auto":
@@ -149,7 +149,7 @@ def _step_of_list(spec: Spec, executor: Spec, settings: SimpleNamespace) -> Reco
 
 
 def _write_access(step: Recorded, folder: Path) -> list[str]:
-    """Write which kernel touches which field, as a table and as a picture."""
+    """Write a table and a picture of which kernel touches which field, and return their paths."""
     table = AccessTable.of(step.trace.order, step.segments)
     folder.mkdir(parents=True, exist_ok=True)
     paths = folder / "access.md", folder / "access.png"

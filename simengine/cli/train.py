@@ -26,7 +26,7 @@ from simengine_training.arguments import Arguments
 if TYPE_CHECKING:
     from simengine_training import Result
 
-OWN_ENVIRONMENTS = "simengine/"  # ids that take a backend and a dtype
+OWN_ENVIRONMENTS = "simengine/"  # environments whose id starts so take a backend and a dtype
 PLAIN = {
     entry.name: entry.default
     for entry in fields(Arguments)
@@ -57,7 +57,7 @@ def add_parser(commands: Any) -> None:
 
 
 def _add_option(group: Any, name: str, default: Any) -> None:
-    """An option for one field of `Arguments`; None when it is not given."""
+    """Add the option for one field of `Arguments`. An option that is not given is None."""
     flag, text = "--" + name.replace("_", "-"), Arguments.describe()[name]
     shown = " ".join(map(str, default)) if isinstance(default, tuple) else default
     text += f" (default: {shown})"
@@ -70,13 +70,13 @@ def _add_option(group: Any, name: str, default: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; the exit code."""
+    """Run the command and return the exit code."""
     if options.resume:
         _refuse_settings(options)
     elif not options.what:
         raise UsageError("name a preset or an environment's id, or give --resume FOLDER")
     arguments = None if options.resume else _arguments(options)
-    # Flax takes a second to import, which the other commands need not wait for.
+    # Flax takes a second to import. The other commands need not wait for it.
     from simengine_training import checkpoint, ppo
 
     if arguments is None:
@@ -126,7 +126,7 @@ def _engine_arguments(settings: SimpleNamespace, env_id: str) -> dict[str, Any]:
 
 def _with_bar(work: Callable[..., Result], arguments: Arguments) -> Result:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    # Without a terminal a bar would be lines of noise in a log.
+    # Without a terminal, a progress bar would fill a log with lines.
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("updates", total=arguments.num_updates)
 

@@ -1,4 +1,4 @@
-"""Workloads by name: simulations of one model, of several, piles, and the scheduler's own networks."""
+"""Workloads by name: simulations of one model, of several models and of piles, and the scheduler's networks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OF_LISTS = ("shards", "emission")  # options that change the kernel list and no
 
 
 def loaded(name: str) -> Model:
-    """A model by short name, with Newton where its file says PGS, as the other benchmarks and their peers have it."""
+    """Load a model by name. Newton replaces PGS, as in the other benchmarks and in the engines they compare with."""
     mj = mujoco.MjModel.from_xml_path(str(model_path(name)))
     if mj.opt.solver == mujoco.mjtSolver.mjSOL_PGS:
         mj.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
@@ -35,16 +35,17 @@ def make_workload(spec: Spec, backend: str, dtype: str = "float32", seed: int = 
     """Make a workload from its spec, such as `ant:worlds=8192,shards=2,emission=ahead` or `population:rows=64`.
 
     Args:
-        spec: a name of WORKLOADS, or a model's short name or file. Simulations take `worlds` (of each model), `shards`,
-            `emission` and `settle` (steps before the first state), a pile also `bodies` and `kind`; networks take the
-            arguments of their classes in `simengine_scheduler.study.workloads`.
+        spec: a name in WORKLOADS, or the name or file of a model, with options. Simulations have the options `worlds`
+            (number of worlds of each model), `shards`, `emission` and `settle` (number of steps before the first
+            state). A pile also has `bodies` and `kind`. The options of networks are the arguments of their classes in
+            `simengine_scheduler.study.workloads`.
         backend: "host" or "cuda".
-        dtype: of simulations.
-        seed: of states, controls and weights.
+        dtype: precision of simulations.
+        seed: seed of states, controls and weights.
 
     Raises:
-        UsageError: an unknown option.
-        ValueError, BackendError: an option's value is not possible, or it cannot run here.
+        UsageError: the workload has no such option.
+        ValueError, BackendError: the value of an option is invalid, or the workload cannot run here.
     """
     options = dict(spec.options)
     try:
@@ -56,17 +57,17 @@ def make_workload(spec: Spec, backend: str, dtype: str = "float32", seed: int = 
 
 
 def is_fixed(spec: Spec) -> bool:
-    """Whether the workload's steps are the same list again and again, or parts of one."""
+    """Whether all steps of the workload are the same kernel list, or parts of one list."""
     return spec.name in NETWORKS or spec.options.get("emission") == "ahead"
 
 
 def is_whole(spec: Spec) -> bool:
-    """Whether the workload's steps are taken whole, not kernel by kernel."""
+    """Whether the workload takes whole steps, not steps kernel by kernel."""
     return spec.options.get("emission") == "whole"
 
 
 def family(spec: Spec) -> Spec:
-    """The spec without what changes the kernel list alone: one family steps the same worlds."""
+    """Return the spec without options that only change the kernel list. A family of workloads steps the same worlds."""
     return Spec(spec.name, {name: value for name, value in spec.options.items() if name not in _OF_LISTS})
 
 
@@ -82,13 +83,21 @@ def _simulation(
     **pile: Any,
 ) -> SimulationWorkload:
     groups = [(model, worlds) for model in models_of(name, **pile)]
-    # `serial`, which runs everywhere, takes the steps before those that are measured
+    # the steps before the measured ones run on `serial`, which every backend has
     sim = Simulation(groups, backend=backend, executor="serial", dtype=dtype, shards=shards, emission=emission)
     return SimulationWorkload(name, sim, settle, seed)
 
 
 def models_of(name: str, **options: Any) -> list[Model]:
-    """Models of a simulation's groups; `options` are those of a pile. Raises TypeError for others."""
+    """Return the model of each group of a simulation.
+
+    Args:
+        name: the name of the workload or model.
+        options: options of a pile.
+
+    Raises:
+        TypeError: the workload has no such option.
+    """
     makers: dict[str, Callable[..., list[Model]]] = {"pile": _pile, "mixed": lambda: [loaded(one) for one in FIVE]}
     return makers[name](**options) if name in makers else _one(name, **options)
 

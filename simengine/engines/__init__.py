@@ -1,1 +1,11 @@
-"""The two engines behind `Simulation`: kernel lists on the host and on CUDA, and JAX."""
+"""The engines that step the worlds of a `Simulation`.
+
+    engine        `Engine`, the protocol that both engines have
+    list_engine   `ListEngine`: kernel lists on backends "host" and "cuda"
+    jax_engine    `JaxEngine`: compiled JAX functions on backend "jax"
+    jax_batch     the functions of all worlds that `JaxEngine` compiles
+    jax_step      `make_step` and `make_forward`: one world, as pure functions
+    jax_params    parameters of single worlds in JAX, and `make_params`
+
+The engines know groups by number. `Simulation` and `Group` check all arguments before an engine receives them.
+"""

@@ -1,4 +1,4 @@
-"""`Engine`: what stands between `Simulation` and what steps its worlds."""
+"""`Engine`: the interface between `Simulation` and the code that steps its worlds."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from simengine_scheduler.core import Emitter
 
 
 class Engine(Protocol):
-    """Steps groups of worlds, which it knows by numbers that they keep when others come and go.
+    """Steps groups of worlds.
 
-    What `Simulation` and `Group` hand over is checked: fields exist, shapes fit, host values are finite.
+    The number of a group stays the same when other groups are added or removed. `Simulation` and `Group` have checked
+    all arguments: fields exist, shapes fit, and values on the host are finite.
 
     Attributes:
-        valid: for each group, the derived fields that hold the latest evaluation.
+        valid: for each group, the derived fields whose values are those of the latest evaluation.
         paused: groups that `step` leaves out.
     """
 
@@ -32,13 +33,13 @@ class Engine(Protocol):
     # ------------------------------------------------------------------------------------------------------ groups
 
     def add(self, model: ModelTable, num_worlds: int) -> int:
-        """Take in a group; returns its number. Raises BackendError where it does not fit; nothing is changed then."""
+        """Add a group and return its number. Raises BackendError, and changes nothing, if memory does not suffice."""
 
     def remove(self, group: int) -> None:
-        """Forget a group and give back its memory."""
+        """Remove a group and release its memory."""
 
     def num_shards(self, group: int) -> int:
-        """Ranges into which a group's worlds are split."""
+        """Number of shards into which a group's worlds are split."""
 
     # ---------------------------------------------------------------------------------------------------- stepping
 
@@ -50,24 +51,24 @@ class Engine(Protocol):
         executor: Executor | None = None,
         as_issued: bool = True,
     ) -> None:
-        """Advance every world by `n` steps, but for those of paused groups.
+        """Advance the worlds of all groups that are not paused by `n` steps.
 
         Args:
             n: number of steps.
-            keep: derived fields that must be valid afterwards.
-            controls: of groups that have others in each step, (n, num_worlds, nu).
-            executor: what runs them instead of the engine's own.
-            as_issued: whether whole steps are run as such, not kernel by kernel.
+            keep: derived fields that must be valid after the last step.
+            controls: controls of each step, (n, num_worlds, nu), by group. Other groups use their field `ctrl`.
+            executor: runs the steps; None for the engine's own executor.
+            as_issued: whether whole steps are issued as one call. If not, they are issued kernel by kernel.
         """
 
     def forward(self) -> None:
         """Fill every derived field from the state."""
 
     def bad_worlds(self, group: int) -> int:
-        """Number of worlds whose state is no longer finite."""
+        """Number of frozen worlds, whose state is not finite, in the latest evaluation."""
 
     def counts(self, group: int) -> dict[str, int]:
-        """Contacts, rows and other totals of the latest count."""
+        """Totals of contacts, rows and others at the latest count, by name."""
 
     # ------------------------------------------------------------------------------------------------------ arrays
 
@@ -75,7 +76,7 @@ class Engine(Protocol):
         """The array of a world field, (num_worlds, ...)."""
 
     def put(self, group: int, name: str, worlds: np.ndarray | None, values: Array | np.ndarray | float) -> None:
-        """Write a world field, for all worlds or those with the given numbers."""
+        """Write a world field of all worlds, or of those with the given indices."""
 
     def params(self, group: int, name: str) -> Array:
         """A parameter of every world of a group, (num_worlds, ...)."""
@@ -84,58 +85,66 @@ class Engine(Protocol):
         """A parameter of every world of a group, (num_worlds, ...); None if it was not set."""
 
     def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Array]) -> None:
-        """Set parameters of worlds of a group, and work out what follows from them."""
+        """Set parameters of all worlds of a group, or of some, and compute the table fields that follow from them."""
 
     def arena(self, group: int, world: int, names: Sequence[str], counter: str, address: str) -> dict[str, np.ndarray]:
-        """The contacts or rows of one world, on the host."""
+        """The contacts or rows of one world, on the host.
+
+        Args:
+            group: number of the group.
+            world: index of the world.
+            names: arena fields to return.
+            counter: the field with each world's number of entries, "ncon" or "nefc".
+            address: the field with the index of each world's first entry.
+        """
 
     # ------------------------------------------------------------------------------------------ memory and its end
 
     def nbytes(self) -> int:
-        """Bytes held, of models, parameters, fields and arenas."""
+        """Memory of models, parameters, fields and arenas [bytes]."""
 
     def footprint(self, group: int, num_worlds: int, keep: frozenset[str]) -> Footprint:
-        """Bytes that so many worlds of a group's model take. Raises BackendError where that is unknown."""
+        """Memory that `num_worlds` worlds of a group's model take. Raises BackendError if JAX manages the memory."""
 
     def synchronize(self) -> None:
-        """Wait until everything issued so far is done."""
+        """Wait until all work issued so far has completed."""
 
     def close(self) -> None:
-        """Give back threads and streams, once the work under way is done."""
+        """Wait for issued work, then release threads and streams."""
 
     # ---------------------------------------------------------------------------------------------------- schedule
 
     @property
     def executor_name(self) -> str:
-        """The executor that runs the steps, or whose turn it is; "none" where there are no kernel lists."""
+        """The executor that runs the steps, or that is being measured; "none" without kernel lists."""
 
     @property
     def executor_reason(self) -> str:
-        """Why it does."""
+        """Why this executor runs the steps."""
 
     @property
     def emission(self) -> str:
-        """How steps become kernels: "counted", "ahead", "whole", or "none" where there are no kernel lists."""
+        """How steps become kernel calls: "counted", "ahead" or "whole"; "none" without kernel lists."""
 
     def plan(self, group: int) -> StepPlan:
-        """What a step of a group needs. Raises BackendError where there are no kernel lists."""
+        """The plan of a group's step. Raises BackendError without kernel lists."""
 
     @property
     def segments(self) -> Segments:
-        """The table of the kernel list's segments. Raises BackendError where there are no kernel lists."""
+        """The table of the kernel list's segments. Raises BackendError without kernel lists."""
 
     @property
     def trace(self) -> Trace:
-        """What the latest run recorded. Raises BackendError where there are no kernel lists."""
+        """The trace of the latest run. Raises BackendError without kernel lists."""
 
     def needed_options(self) -> dict[str, Any]:
-        """Options without which executors cannot run this engine's lists. Raises BackendError where there are none."""
+        """Options that executors need to run this engine's lists. Raises BackendError without kernel lists."""
 
     def lists(self) -> list[Emitter]:
-        """Emitters of one step of every shard. Raises BackendError where there are none."""
+        """Emitters of one step of every shard. Raises BackendError without kernel lists."""
 
     def last_kernel_list(self) -> list[EmittedCall]:
-        """Calls of the latest step or forward, shard after shard."""
+        """Calls of the latest step or forward evaluation, shard after shard."""
 
     def traced_step(self, keep: frozenset[str], as_issued: bool) -> Trace:
-        """Advance by one step and return its times. Raises BackendError where there are no kernel lists."""
+        """Advance by one step and return its trace with times. Raises BackendError without kernel lists."""

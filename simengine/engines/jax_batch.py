@@ -1,4 +1,7 @@
-"""What the JAX engine compiles: steps and evaluations of all worlds of a group, as functions of arrays by name."""
+"""The functions that `JaxEngine` compiles: a step and an evaluation of all worlds of a group.
+
+Their arguments are dictionaries of arrays by field name. The first axis of each array is the world.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _INPUTS = ("ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")
 
 
 def initial_fields(model: ModelTable, num_worlds: int, dtype: str) -> dict[str, Any]:
-    """State fields of a group, by name, all zero."""
+    """State fields of a group by name, (num_worlds, ...), all zero."""
     import jax.numpy as jnp
 
     state = {}
@@ -47,7 +50,7 @@ def _world_state(arrays: dict[str, Any], model: ModelTable) -> Any:
 
 
 def batched_step(model: ModelTable) -> Any:
-    """The step of all worlds: a function of state arrays and of table fields in which worlds differ."""
+    """Return the step of all worlds, a function of the state and of the table fields in which worlds differ."""
     import jax
 
     from simengine.engines.jax_step import make_step
@@ -57,7 +60,7 @@ def batched_step(model: ModelTable) -> Any:
 
 
 def batched_forward(model: ModelTable) -> Any:
-    """The evaluation of all worlds, compiled: a function of the same arguments to derived fields."""
+    """Return the compiled evaluation of all worlds, which maps the same arguments to derived fields."""
     import jax
 
     from simengine.engines.jax_step import make_forward
@@ -69,9 +72,10 @@ def batched_forward(model: ModelTable) -> Any:
 
 @cache
 def compiler_options() -> dict[str, Any]:
-    """On a CPU, XLA's older emitters: they compile a step in half the time, and it runs no slower.
+    """Return options for `jax.jit`, which select XLA's older emitters on a CPU.
 
-    Nothing where JAX has another device, or no such option.
+    The older emitters compile a step in half the time, and the step runs no slower. The result is empty if JAX has
+    another device or does not know the option.
     """
     import jax
 
@@ -93,7 +97,7 @@ def _finite(arrays: Sequence[Any]) -> Any:
 
 
 def guarded_status(arrays: dict[str, Any]) -> Any:
-    """The status of every world, those flagged whose state or input is not finite, (num_worlds,)."""
+    """Return the status of every world, (num_worlds,). A world whose state or input is not finite is flagged."""
     import jax.numpy as jnp
 
     status = arrays["world_status"]
@@ -104,7 +108,11 @@ def guarded_status(arrays: dict[str, Any]) -> Any:
 def step_batch(
     step: Any, arrays: dict[str, Any], own: dict[str, Any], keep: tuple[str, ...]
 ) -> tuple[dict[str, Any], dict, dict]:
-    """One step of all worlds; a world whose input or result is not finite is flagged and stays as it was."""
+    """Take one step of all worlds. A world whose input or result is not finite is flagged, and its state is unchanged.
+
+    Returns:
+        The new state, the derived fields named by `keep`, and the counts of `count_of`.
+    """
     import jax.numpy as jnp
 
     new, fields = step(arrays, own)
@@ -123,7 +131,7 @@ def step_batch(
 
 
 def count_of(fields: dict[str, Any], status: Any) -> dict[str, Any]:
-    """Contacts and rows of healthy worlds, and the number of the others."""
+    """Return the numbers of contacts ("ncon") and rows ("nefc") of healthy worlds, and of frozen worlds ("bad")."""
     healthy = (status == 0)[:, None]
     return {
         "ncon": (fields["contact_active"] & healthy).sum(),
@@ -133,7 +141,7 @@ def count_of(fields: dict[str, Any], status: Any) -> dict[str, Any]:
 
 
 def row_addresses(model: ModelTable, fields: dict[str, Any], world: int) -> np.ndarray:
-    """First row of each contact slot among the active rows of a world, -1 where the slot has none."""
+    """Return the index of each contact slot's first row among a world's active rows, -1 for a slot without rows."""
     from simengine.physics.constraints.row_layout_jax import row_layout
 
     first = row_layout(model).first_of_slot(model.nslot)
@@ -145,7 +153,12 @@ def row_addresses(model: ModelTable, fields: dict[str, Any], world: int) -> np.n
 
 
 def row_ids(layout: RowLayout, listed: np.ndarray) -> np.ndarray:
-    """efc_id of every row slot: contacts are numbered by the slots that list one."""
+    """Return efc_id of every row slot. A contact's id is its index among the active contacts.
+
+    Args:
+        layout: the row layout of the model.
+        listed: whether a contact slot holds a contact, (nslot,) bool.
+    """
     contact = np.cumsum(listed) - 1
     ids = layout.id.copy()
     ids[layout.first_contact :] = contact[layout.contact_slot]

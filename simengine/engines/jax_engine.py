@@ -1,4 +1,4 @@
-"""`JaxEngine`: steps groups of worlds with the JAX forms of the stages, wherever JAX runs and without kernel lists."""
+"""`JaxEngine`: steps groups of worlds with the JAX forms of the stages, on any device of JAX."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 
 
 class JaxEngine:
-    """JAX execution of groups, which are known by numbers that they keep when others come and go.
+    """Steps groups of worlds with JAX.
 
-    The step of a group is compiled once, and once more when table fields first differ between its worlds: they are
-    arguments of it then, whose values may change.
+    The number of a group stays the same when other groups are added or removed. The step of a group is compiled once,
+    and once more when table fields first differ between its worlds. These fields are then arguments of the step.
 
     Attributes:
-        valid: for each group, the derived fields that hold the latest evaluation.
+        valid: for each group, the derived fields whose values are those of the latest evaluation.
         paused: groups that `step` leaves out.
     """
 
@@ -87,7 +87,7 @@ class JaxEngine:
             self.add(model, count)
 
     def add(self, model: ModelTable, num_worlds: int) -> int:
-        """Take in a group; returns its number."""
+        """Add a group and return its number."""
         import jax
 
         model = model.with_candidates()
@@ -104,7 +104,7 @@ class JaxEngine:
         return group
 
     def remove(self, group: int) -> None:
-        """Forget a group."""
+        """Remove a group."""
         tables = (self._models, self._counts, self._bad, self._state, self._derived, self._jitted, self._forwards)
         for table in (*tables, self.valid):
             del table[group]  # type: ignore[attr-defined]
@@ -119,7 +119,7 @@ class JaxEngine:
         executor: Executor | None = None,
         as_issued: bool = True,
     ) -> None:
-        """Advance every world by `n` steps, but for those of paused groups, with controls of each step where given."""
+        """Advance the worlds of all groups that are not paused by `n` steps; see `Engine.step`."""
         if executor is not None:
             raise _no_kernel_list("executor")
         for g in (group for group in self._models if group not in self.paused):
@@ -155,14 +155,14 @@ class JaxEngine:
         return value.reshape(value.shape[0], *entry_shape(FIELD[name], self._models[group].sizes))
 
     def put(self, group: int, name: str, worlds: np.ndarray | None, values: Array | np.ndarray | float) -> None:
-        """Write a world field, for all worlds or those with the given numbers."""
+        """Write a world field of all worlds, or of those with the given indices."""
         import jax.numpy as jnp
 
         old = self._state[group][name]
         self._state[group][name] = old.at[... if worlds is None else worlds].set(jnp.asarray(values, old.dtype))
 
     def params(self, group: int, name: str) -> Array:
-        """A parameter of every world of a group, (num_worlds, ...), in float64 where JAX has it, else in float32."""
+        """A parameter of every world of a group, (num_worlds, ...), in float64 if JAX has it, else in float32."""
         return self._parameters_of(group).values(name)
 
     def given(self, group: int, name: str) -> Array | None:
@@ -170,7 +170,7 @@ class JaxEngine:
         return self._parameters[group].given(name) if group in self._parameters else None
 
     def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Array]) -> None:
-        """Set parameters of worlds of a group, and work out what follows from them."""
+        """Set parameters of all worlds of a group, or of some, and compute the table fields that follow from them."""
         self._parameters_of(group).set(worlds, fields)
 
     def _parameters_of(self, group: int) -> JaxParameters:
@@ -186,7 +186,7 @@ class JaxEngine:
         return self._parameters[group].fields if group in self._parameters else {}
 
     def arena(self, group: int, world: int, names: Sequence[str], counter: str, address: str) -> dict[str, np.ndarray]:
-        """The active contacts or rows of one world, out of the fixed slots that JAX computes."""
+        """The active contacts or rows of one world, gathered from the fixed slots that JAX computes."""
         from simengine.engines.jax_params import of_world
         from simengine.physics.constraints.row_layout_jax import row_layout
 
@@ -212,11 +212,11 @@ class JaxEngine:
         return found
 
     def num_shards(self, group: int) -> int:
-        """One: JAX takes all worlds of a group together."""
+        """One, because JAX steps all worlds of a group together."""
         return 1
 
     def bad_worlds(self, group: int) -> int:
-        """Frozen worlds."""
+        """Number of frozen worlds in the latest evaluation."""
         return self._bad[group]
 
     def counts(self, group: int) -> dict[str, int]:
@@ -224,52 +224,52 @@ class JaxEngine:
         return dict(self._counts[group])
 
     def last_kernel_list(self) -> list[EmittedCall]:
-        """Nothing: JAX compiles one fixed graph."""
+        """An empty list, because JAX has no kernel calls."""
         return []
 
     def plan(self, group: int) -> StepPlan:
-        """There is none."""
+        """Raise BackendError: JAX compiles a step as a whole."""
         raise _no_kernel_list("plan of kernels")
 
     @property
     def segments(self) -> Segments:
-        """There are none."""
+        """Raise BackendError: JAX has no kernel lists."""
         raise _no_kernel_list("segments")
 
     @property
     def trace(self) -> Trace:
-        """There is none."""
+        """Raise BackendError: JAX has no kernel lists."""
         raise _no_kernel_list("trace")
 
     def needed_options(self) -> dict[str, Any]:
-        """There are none."""
+        """Raise BackendError: JAX has no executors."""
         raise _no_kernel_list("executors")
 
     def lists(self) -> list[Emitter]:
-        """There are none."""
+        """Raise BackendError: JAX has no kernel lists."""
         raise _no_kernel_list("emitters")
 
     def traced_step(self, keep: frozenset[str], as_issued: bool) -> Trace:
-        """There is none."""
+        """Raise BackendError: JAX has no kernel lists."""
         raise _no_kernel_list("trace")
 
     def nbytes(self) -> int:
-        """Bytes of state, derived fields and parameters held."""
+        """Memory of state, derived fields and parameters [bytes]."""
         held = [a for g in self._models for a in (*self._state[g].values(), *self._derived[g].values())]
         own = sum(parameters.nbytes() for parameters in self._parameters.values())
         return own + sum(int(a.nbytes) for a in held)
 
     def footprint(self, group: int, num_worlds: int, keep: frozenset[str]) -> Footprint:
-        """There is none."""
+        """Raise BackendError: JAX manages its memory itself."""
         raise BackendError("backend 'jax' cannot tell what worlds will take; use backend='host' or 'cuda'")
 
     def synchronize(self) -> None:
-        """Wait until everything issued so far is done."""
+        """Wait until all work issued so far has completed."""
         for state in self._state.values():
             state["qpos"].block_until_ready()
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: there are no threads or streams to release."""
 
 
 def _no_kernel_list(what: str) -> BackendError:

@@ -1,6 +1,7 @@
-"""Parameters of single worlds in JAX: what follows from them, and a model that has it in place of its own.
+"""Parameters of single worlds in JAX, and the fields of the model table that follow from them.
 
-`make_params` is for one world and a pure function; `JaxParameters` holds the parameters of a group's worlds.
+`make_params` is a pure function for one world. `JaxParameters` holds the parameters of a group's worlds. `WorldModel`
+is a model in which such fields replace the model's own.
 """
 
 from __future__ import annotations
@@ -17,27 +18,29 @@ from simengine.model.model_table import ModelTable
 from simengine.model.params import WorldParameters, together
 
 Params = dict[str, jax.Array]
-"""Fields of the model table that are a world's own, by name and in the table's shapes."""
+"""Fields of the model table with a world's own values, by name and in the table's shapes."""
 
 _UNDAMPED = int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP | mujoco.mjtDisableBit.mjDSBL_DAMPER)
 
 
 def make_params(model: Model | ModelTable, **params: Any) -> Params:
-    """What follows from parameters of one world, for `make_step` and `make_forward`: a pytree of arrays.
+    """Compute the fields of the model table that follow from parameters of one world.
 
-    It can be jitted, vmapped (worlds that differ are then a vmap over this and the step) and differentiated in forward
-    and reverse mode. Results of steps are those of a model compiled with these values, within rounding.
+    The result is an argument of the functions that `make_step` and `make_forward` return. Their results are those of a
+    model compiled with these values, within rounding. `make_params` can be jitted, vmapped, and differentiated in
+    forward and reverse mode. To step worlds that differ, vmap over `make_params` and the step together.
 
     Args:
         model: the model.
-        params: gravity, body_mass, geom_friction and others (`simengine.model.params.PARAMS`), by MuJoCo's names and in
-            its shapes and units. JAX arrays decide the precision; numbers alone have JAX's default one.
+        params: gravity, body_mass, geom_friction and others (`simengine.model.params.PARAMS`), with MuJoCo's names,
+            shapes and units. The precision is that of the JAX arrays among them, or else JAX's default.
 
     Returns:
-        the fields of the model table that differ, by name; which those are depends on the names of the parameters only.
+        The fields of the model table that differ from the model's, by name. Only the names of the parameters decide
+        which fields these are.
 
     Raises:
-        ValueError: a parameter that worlds of this model cannot differ in, or a wrong shape.
+        ValueError: worlds of this model cannot differ in a parameter, or a value has a wrong shape.
     """
     table = table_of(model).with_candidates()
     meaning = WorldParameters(table)
@@ -51,13 +54,13 @@ def make_params(model: Model | ModelTable, **params: Any) -> Params:
 
 
 def _derived(meaning: WorldParameters, given: Params) -> Params:
-    """Fields (worlds, entries) that follow from parameters of worlds, in full precision on every device."""
+    """Return fields (worlds, entries) that follow from parameters of worlds, in full precision on every device."""
     with jax.default_matmul_precision("highest"), jax.numpy_rank_promotion("allow"):
         return meaning.derive(jnp, given)
 
 
 def _checked(name: str, value: Any, shape: tuple[int, ...]) -> Any:
-    """The value as an array of this shape."""
+    """Return the value as an array. Raises ValueError if its shape is not `shape`."""
     array = value if isinstance(value, jax.Array) else np.asarray(value, np.float64)
     if array.shape != shape:
         raise ValueError(f"{name} has shape {array.shape}, expected {shape}; vmap make_params over several worlds")
@@ -65,28 +68,28 @@ def _checked(name: str, value: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _precision(values: Any) -> Any:
-    """The widest real type of the JAX arrays among values, JAX's default one without any."""
+    """Return the widest real type of the JAX arrays among values, or JAX's default type if there are none."""
     types = [value.dtype for value in values if isinstance(value, jax.Array)]
     real = [dtype for dtype in types if jnp.issubdtype(dtype, jnp.floating)]
     return max(real, key=lambda dtype: dtype.itemsize) if real else jnp.result_type(float)
 
 
 class WorldModel:
-    """A model with table fields that are a world's own; everything else is the model's.
+    """A model in which one world's values replace some fields of the table.
 
     Args:
-        model: the model.
-        params: fields of the table, by name.
+        model: the model, which has all other fields.
+        params: fields of the table with the world's values, by name.
 
     Raises:
-        ValueError: no such field, or one of another size.
+        ValueError: the table has no such field, or a value has another size.
     """
 
     def __init__(self, model: ModelTable, params: Params):
         self._model = model
         self._own = {name: _field(model, name, value) for name, value in params.items()}
         if "dof_damping" in params and not model.mj.opt.disableflags & _UNDAMPED:
-            self.opt_eulerdamp = 1  # damping may come where the model has none
+            self.opt_eulerdamp = 1  # the world may have damping although the model has none
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__["_own"]
@@ -107,15 +110,15 @@ def _field(model: ModelTable, name: str, value: Any) -> jax.Array:
 
 
 def of_world(model: ModelTable, params: Params | None) -> Any:
-    """The model with what a world has of its own."""
+    """Return the model with the fields of one world in place of its own; the model itself if `params` is None."""
     return WorldModel(model, params) if params else model
 
 
 class JaxParameters:
-    """Parameters of the worlds of one group, in float64 where JAX has it and else in float32.
+    """Parameters of the worlds of one group, in float64 if JAX has it, else in float32.
 
     Attributes:
-        fields: table fields that follow from the parameters that were set, (num_worlds, ...) in the group's precision.
+        fields: table fields that follow from the parameters set so far, (num_worlds, ...), in the group's precision.
     """
 
     def __init__(self, model: ModelTable, num_worlds: int, dtype: str):
@@ -128,7 +131,7 @@ class JaxParameters:
         self.fields: Params = {}
 
     def values(self, name: str) -> jax.Array:
-        """A parameter of every world, (num_worlds, ...); raises ValueError for what is none."""
+        """A parameter of every world, (num_worlds, ...). Raises ValueError if it is no parameter of the model."""
         if name not in self._given:
             default = jnp.asarray(self._meaning.default(name), jnp.result_type(float))
             self._given[name] = jnp.broadcast_to(default, (self._num_worlds, *default.shape))
@@ -139,9 +142,9 @@ class JaxParameters:
         return self._given.get(name) if self.fields else None
 
     def set(self, worlds: np.ndarray | None, fields: dict[str, Any]) -> None:
-        """Set parameters of all worlds or those with the given numbers, and what follows from them.
+        """Set parameters of all worlds, or of those with the given indices, and the fields that follow from them.
 
-        A program is compiled for every choice of parameters and every power of two of worlds.
+        JAX compiles a program for each set of parameters and, if `worlds` is given, each power of two of their number.
         """
         numbers = np.arange(self._num_worlds) if worlds is None else np.asarray(worlds)
         count = len(numbers)
@@ -149,7 +152,7 @@ class JaxParameters:
             return
         names = together(fields)
         given = {name: self.values(name) for name in names}
-        # the first one again and again, up to a power of two
+        # the first world is repeated until their number is a power of two
         row = np.zeros(count if worlds is None else 1 << (count - 1).bit_length(), np.int32)
         row[:count] = np.arange(count)
         new = {}
@@ -160,7 +163,7 @@ class JaxParameters:
         self._given |= changed
 
     def _updated(self, given: Params, fields: Params, new: Params, worlds: jax.Array) -> tuple[Params, Params]:
-        """Parameters and fields with new values for worlds (n,), some of which may be listed again."""
+        """Return parameters and fields with new values for worlds (n,). A world may be listed several times."""
         given = given | {name: given[name].at[worlds].set(value) for name, value in new.items()}
         derived = _derived(self._meaning, {name: values[worlds] for name, values in given.items()})
         fields = dict(fields)
@@ -172,5 +175,5 @@ class JaxParameters:
         return given, fields
 
     def nbytes(self) -> int:
-        """Bytes of the parameters and of what follows from them."""
+        """Memory of the parameters and of the fields that follow from them [bytes]."""
         return sum(int(array.nbytes) for array in (*self._given.values(), *self.fields.values()))

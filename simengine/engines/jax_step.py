@@ -1,7 +1,7 @@
 """`make_step` and `make_forward`: the physics of one world as pure JAX functions.
 
-Both read as a table of contents; every line is a stage, whose mathematics stands in `<stage>_jax.py` of its room in
-`simengine/physics`. They can be jitted, vmapped, differentiated in forward and reverse mode, and scanned over.
+`_forward` reads as a table of contents: each line is a stage, whose mathematics is in `<stage>_jax.py` in a folder of
+`simengine/physics`. The functions can be jitted, vmapped, differentiated in forward and reverse mode, and scanned over.
 """
 
 from __future__ import annotations
@@ -68,18 +68,18 @@ Fields = dict[str, jax.Array]
 
 
 class State(NamedTuple):
-    """What one step needs of the one before, for one world.
+    """The state of one world: all that a step needs of the step before it.
 
     Attributes:
         qpos: (nq,) coordinates [m, rad].
         qvel: (nv,) velocities [m/s, rad/s].
-        qacc_warmstart: (nv,) acceleration from which the solver may start; it changes no result beyond the solver's
-            tolerance.
-        time: () [s].
+        qacc_warmstart: (nv,) acceleration from which the solver may start. It changes results by no more than the
+            solver's tolerance.
+        time: () time since the reset [s].
         qfrc_applied: (nv,) applied generalised force [N, N m].
         xfrc_applied: (nbody, 6) applied force [N] at each body's centre of mass, then torque [N m], world frame.
         mocap_pos, mocap_quat: (nmocap, 3) [m], (nmocap, 4) poses of the mocap bodies.
-        eq_active: (neq,) 1 where an equality constraint is active, 0 where not; None for the model's eq_active0.
+        eq_active: (neq,) 1 for an active equality constraint, 0 for another; None stands for the model's eq_active0.
         act: (na,) activations; None stands for zeros.
     """
 
@@ -96,7 +96,7 @@ class State(NamedTuple):
 
 
 def initial_state(model: Model | ModelTable, dtype: Any = jnp.float32) -> State:
-    """The model's reference configuration at rest, without applied forces, at time 0."""
+    """Return the model's reference configuration qpos0 at rest, without applied forces, at time 0."""
     table = table_of(model)
     return State(
         qpos=jnp.asarray(np.asarray(table.qpos0), dtype),
@@ -113,12 +113,12 @@ def initial_state(model: Model | ModelTable, dtype: Any = jnp.float32) -> State:
 
 
 def make_forward(model: Model | ModelTable) -> Callable[..., Fields]:
-    """The forward dynamics of a model.
+    """Make the forward dynamics of a model.
 
     Returns:
-        A function `forward(state, ctrl, params=None)` that returns every derived field of one world by name and
-            integrates nothing; ctrl has the shape (nu,). `params` are what `simengine.make_params` makes of parameters
-            of the world; without them the world has the model's.
+        A function `forward(state, ctrl, params=None)` that returns every derived field of one world by name and does
+            not integrate. `ctrl` has the shape (nu,). `params` is the result of `simengine.make_params`, or None for
+            the model's own parameters.
     """
     table = table_of(model).with_candidates()
 
@@ -133,18 +133,18 @@ def make_step(model: Model | ModelTable, derived: Literal[False] = False) -> Cal
 @overload
 def make_step(model: Model | ModelTable, derived: Literal[True]) -> Callable[..., tuple[State, Fields]]: ...
 def make_step(model: Model | ModelTable, derived: bool = False) -> Callable[..., Any]:
-    """The time step of a model, with the model's integrator.
+    """Make the time step of a model, with the model's integrator.
 
     Args:
         model: the model.
-        derived: also return the derived fields of the step's last evaluation of the dynamics: the state's own for
-            Euler, those of the fourth for Runge-Kutta, whose qacc is the mean that was integrated and whose sensordata
-            (and the other fields of SENSED) are those of the first (as after mj_step).
+        derived: whether the step also returns derived fields, as they are after mj_step. They are those of the step's
+            last evaluation of the dynamics. For Runge-Kutta this is the fourth evaluation, but qacc is the mean that is
+            integrated, and the fields of SENSED, such as sensordata, are those of the first evaluation.
 
     Returns:
-        A function `step(state, ctrl, params=None)` that returns the next state, or the next state and the fields; ctrl
-            has the shape (nu,) and is held during the step. `params` are what `simengine.make_params` makes of
-            parameters of the world, by which the step differentiates too; without them the world has the model's.
+        A function `step(state, ctrl, params=None)` that returns the next state, or the next state and the fields.
+            `ctrl` has the shape (nu,) and is constant during the step. `params` is the result of
+            `simengine.make_params`, or None for the model's own parameters. The step is differentiable by `params` too.
     """
     table = table_of(model).with_candidates()
     integrate = _rk4_step if table.opt_integrator == "rk4" else _single_step

@@ -1,4 +1,4 @@
-"""`ListEngine`: steps groups of worlds by emitting kernel lists and running them through an executor."""
+"""`ListEngine`: steps groups of worlds by emitting kernel lists, which an executor runs."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ _DISABLED = mujoco.mjtDisableBit
 
 
 class ListEngine:
-    """Kernel lists for the host and CUDA backends.
+    """Steps groups of worlds on backends "host" and "cuda".
 
-    Groups are known by numbers that they keep when others come and go.
+    The number of a group stays the same when other groups are added or removed.
 
     Attributes:
         stores: memory of each group.
         emitters: emitters of each group's shards.
-        issuing: executor and way of issuing, decided for all groups.
-        valid: for each group, the derived fields that hold the latest evaluation.
+        issuing: the executor and the way of issuing, which all groups share.
+        valid: for each group, the derived fields whose values are those of the latest evaluation.
         paused: groups that `step` leaves out.
-        parameters: of groups whose worlds differ in some.
+        parameters: for each group whose worlds have parameters of their own, these parameters.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class ListEngine:
         self._chosen_options = {"segments": self.segments, **executor_options}
         self._asked = executor, emission
         self._decide_issuing(model for model, _ in groups)
-        backend.executor_options(self.issuing.executor, 1)  # refuses an executor this backend cannot run
+        backend.executor_options(self.issuing.executor, 1)  # raises if this backend cannot run the executor
         self._dtype = dtype
         self._shards = shards
         self.stores: dict[int, GroupStore] = {}
@@ -85,7 +85,7 @@ class ListEngine:
         self.trace = Trace(self.executor_name, "off")
 
     def add(self, model: ModelTable, num_worlds: int) -> int:
-        """Take in a group; returns its number. Raises BackendError where it does not fit; nothing is changed then."""
+        """Add a group and return its number. Raises BackendError, and changes nothing, if memory does not suffice."""
         self.backend.drain()
         model = self.backend.form_of(model)
         plan = self._plan(model, num_worlds, self._neighbours([(model, num_worlds)]))
@@ -96,7 +96,7 @@ class ListEngine:
         return group
 
     def remove(self, group: int) -> None:
-        """Give back a group's memory, once the work under way is done."""
+        """Wait for issued work, then remove a group and release its memory."""
         self.synchronize()
         self._free_shards += [emitter.shard.number for emitter in self.emitters[group]]
         for table in (self.stores, self.emitters, self.valid):
@@ -108,7 +108,7 @@ class ListEngine:
         group = self._following_group
         store = GroupStore(f"group{group}", plan)
         count = len(store.bounds) - 1
-        # numbers of shards that went are used again, so that the table of segments does not grow with every change
+        # Numbers of removed shards are used again. The table of segments would otherwise grow with every new group.
         free = len(self._free_shards)
         numbers = [*self._free_shards[:count], *range(self._following_shard, self._following_shard + count - free)]
         emitters = self._make_emitters(store, group, numbers)
@@ -119,7 +119,7 @@ class ListEngine:
         return group
 
     def _neighbours(self, more: Sequence[tuple[ModelTable, int]], without: int | None = None) -> list[int]:
-        """Worlds of the groups that have kernels of whole steps, with these to come."""
+        """Numbers of worlds of groups that have a kernel of whole steps, with `more` and without group `without`."""
         there = [(store.model, store.num_worlds) for group, store in self.stores.items() if group != without]
         return [num_worlds for model, num_worlds in (*there, *more) if has_step_kernel(model)]
 
@@ -127,11 +127,11 @@ class ListEngine:
         return plan_step(model, num_worlds, self.backend, self._dtype, self.issuing, self._shards, neighbours)
 
     def plan(self, group: int) -> StepPlan:
-        """What a step of a group needs."""
+        """The plan of a group's step."""
         return self.stores[group].plan
 
     def footprint(self, group: int, num_worlds: int, keep: frozenset[str]) -> Footprint:
-        """What so many worlds of a group's model take."""
+        """Memory that `num_worlds` worlds of a group's model take."""
         store = self.stores[group]
         neighbours = self._neighbours([(store.model, num_worlds)], without=group)
         return footprint(self._plan(store.model, num_worlds, neighbours), keep)
@@ -141,7 +141,7 @@ class ListEngine:
 
     @property
     def emission(self) -> str:
-        """How steps become kernels: "counted", "ahead" or "whole"."""
+        """How steps become kernel calls: "counted", "ahead" or "whole"."""
         return self.issuing.emission
 
     def _make_executor(self) -> None:
@@ -158,17 +158,17 @@ class ListEngine:
 
     @property
     def executor_name(self) -> str:
-        """The executor that runs the steps, or whose turn it is."""
+        """The executor that runs the steps, or that is being measured."""
         executor = self.executor
         return executor.executor.name if isinstance(executor, AutoExecutor) else executor.name
 
     @property
     def executor_reason(self) -> str:
-        """Why it does."""
+        """Why this executor runs the steps."""
         return self.executor.reason if isinstance(self.executor, AutoExecutor) else self._reason
 
     def needed_options(self) -> dict[str, Any]:
-        """Options without which executors cannot run this engine's lists."""
+        """Options that executors need to run this engine's lists."""
         shards = sum(len(emitters) for emitters in self.emitters.values())
         return {**self.backend.executor_options(self.executor_name, shards), "segments": self.segments}
 
@@ -178,7 +178,7 @@ class ListEngine:
     def _make_emitters(self, store: GroupStore, group: int, numbers: Sequence[int]) -> list[ShardEmitter]:
         plan, model = store.plan, store.model
         functions = self._functions(plan.lanes)
-        # what only wanted fields are for is built when some are wanted
+        # kernels that only fill fields in `keep` are built when such a field is first asked for
         functions.require(plan.kernels_over_worlds())
         solvers = {n: self._functions(n) for n in plan.island_lanes}
         (header,), *blobs = pack_models([model], self._dtype)
@@ -208,14 +208,14 @@ class ListEngine:
         executor: Executor | None = None,
         as_issued: bool = True,
     ) -> None:
-        """Advance every world by `n` steps, but for those of paused groups.
+        """Advance the worlds of all groups that are not paused by `n` steps.
 
         Args:
             n: number of steps.
-            keep: derived fields that must be valid afterwards.
-            controls: of groups that have others in each step, (n, num_worlds, nu).
-            executor: what runs them instead of the engine's own.
-            as_issued: whether whole steps are run as such, not kernel by kernel.
+            keep: derived fields that must be valid after the last step.
+            controls: controls of each step, (n, num_worlds, nu), by group. Other groups use their field `ctrl`.
+            executor: runs the steps; None for the engine's own executor.
+            as_issued: whether whole steps are issued as one call. If not, they are issued kernel by kernel.
         """
         of_groups = [self._controls(group, own) for group, own in controls.items()]
         executor = executor or self.executor
@@ -241,7 +241,7 @@ class ListEngine:
         return advance(executor, emitters, issue, n, keep, controls)
 
     def lists(self) -> list[Emitter]:
-        """Emitters of one step of every shard, but for those of paused groups."""
+        """Emitters of one step of every shard of the groups that are not paused."""
         emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
         kept, ahead = frozenset[str](), self.issuing.issue.is_ahead
         return [e.ahead(kept) if ahead and e.can_go_ahead else e.steps(1, kept) for e in emitters]
@@ -259,7 +259,7 @@ class ListEngine:
         self._settle(self.executor)
 
     def _settle(self, executor: Executor) -> None:
-        """Wait where arrays cannot: a host's are plain memory. Give back those that arenas have moved from."""
+        """Wait for work on the host, whose arrays are plain memory. Release arrays that grown arenas have replaced."""
         if self.backend.name == "host":
             executor.synchronize()
         for store in self.stores.values():
@@ -268,7 +268,7 @@ class ListEngine:
                 store.retired.clear()
 
     def traced_step(self, keep: frozenset[str], as_issued: bool) -> Trace:
-        """One step recorded with times, by an executor of its own; kernel by kernel, unless it is to be as issued."""
+        """Take one step with an executor that records times, and return its trace; see `Engine.traced_step`."""
         active = self._active()
         executor = make_executor(self.executor_name, **{**self._options, "record": "times"})
         issue = self.issuing.issue
@@ -281,7 +281,7 @@ class ListEngine:
         return trace
 
     def last_kernel_list(self) -> list[EmittedCall]:
-        """Calls of the latest step or forward, shard after shard."""
+        """Calls of the latest step or forward evaluation, shard after shard."""
         return [entry for group in self._active() for emitter in self.emitters[group] for entry in emitter.log]
 
     def get(self, group: int, name: str) -> Array:
@@ -292,7 +292,7 @@ class ListEngine:
         return store.array(name)
 
     def put(self, group: int, name: str, worlds: np.ndarray | None, values: Array | np.ndarray | float) -> None:
-        """Write a world field, for all worlds or those with the given numbers."""
+        """Write a world field of all worlds, or of those with the given indices."""
         array = self.stores[group].array(name)
         if isinstance(values, np.ndarray):
             values = self.backend.stage(values.astype(array.dtype, copy=False))
@@ -307,7 +307,7 @@ class ListEngine:
         return self.parameters[group].given(name) if group in self.parameters else None
 
     def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Array]) -> None:
-        """Set parameters of worlds of a group; after a group's first time nothing is allocated or built."""
+        """Set parameters of worlds of a group. Only the first call for a group allocates memory."""
         parameters = self._parameters_of(group)
         first, damped = parameters.table is None, parameters.damped
         parameters.set(worlds, fields)
@@ -333,7 +333,7 @@ class ListEngine:
         fields = arena.arrays
 
         def entries(name: str) -> np.ndarray:
-            # what none of the model's kernels writes is zero
+            # a field that none of the model's kernels writes has no array, and is zero
             return self.backend.to_host(fields[name][start : start + count]) if name in fields else np.zeros(count)
 
         found = {name: entries(name) for name in names}
@@ -342,43 +342,46 @@ class ListEngine:
         return found
 
     def num_shards(self, group: int) -> int:
-        """Ranges into which a group's worlds are split."""
+        """Number of shards into which a group's worlds are split."""
         return len(self.emitters[group])
 
     def bad_worlds(self, group: int) -> int:
-        """Frozen worlds at the latest count."""
+        """Number of frozen worlds at the latest count."""
         return sum(emitter.bad_worlds for emitter in self.emitters[group])
 
     def counts(self, group: int) -> dict[str, int]:
-        """Sums of the count columns over the group's shards at the latest count."""
+        """Totals of the latest count over the group's shards, by name of the column."""
         totals = self.stores[group].totals_host.sum(axis=0).tolist()
         return dict(zip(COLUMNS, totals, strict=True))
 
     def nbytes(self) -> int:
-        """Bytes of models, parameters, fields and arenas."""
+        """Memory of models, parameters, fields and arenas [bytes]."""
         own = sum(parameters.nbytes() for parameters in self.parameters.values())
         return own + sum(store.nbytes() for store in self.stores.values())
 
     def synchronize(self) -> None:
-        """Wait until everything issued so far is done."""
+        """Wait until all work issued so far has completed."""
         self.executor.synchronize()
         self.backend.synchronize()
 
     def close(self) -> None:
-        """Give back threads and streams, once the work under way is done: it uses memory that goes back as well."""
-        with suppress(Exception):  # a device that failed has said so at the call that failed
+        """Wait for issued work, which uses the engine's memory, then release threads and streams."""
+        with suppress(Exception):  # an error of the device was raised by the call that failed
             self.backend.drain()
         self.executor.close()
 
     def __del__(self) -> None:
-        """Wait for the work under way before its memory goes back."""
+        """Wait for issued work before its memory is released."""
         if not sys.is_finalizing():
             with suppress(Exception):
                 self.backend.drain()
 
 
 def _of_parameters(model: ModelTable, parameters: GroupParameters) -> dict[str, int]:
-    """What a header says of worlds with parameters of their own: damping may come where the model has none."""
+    """Return the entries of a model's header that change when worlds have parameters of their own.
+
+    Once the damping of worlds has been set, Euler's method integrates it implicitly, even if the model has none.
+    """
     allowed = not model.mj.opt.disableflags & int(_DISABLED.mjDSBL_EULERDAMP | _DISABLED.mjDSBL_DAMPER)
     damped = model.options["opt_eulerdamp"] or (parameters.damped and allowed)
     return {"real_stride": int(parameters.table.shape[1]), "opt_eulerdamp": int(damped)}

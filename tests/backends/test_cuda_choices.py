@@ -1,4 +1,4 @@
-"""What the CUDA backend chooses where that is left to it; choosing needs no GPU."""
+"""Default choices of the CUDA backend. These tests need no GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program of host calls: order, calls over nothing, room, and buffers that move while it runs."""
+"""A program of host calls: its order, calls over no worlds, growing arenas, and buffers that move while it runs."""
 
 from __future__ import annotations
 

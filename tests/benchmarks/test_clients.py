@@ -1,4 +1,4 @@
-"""The benchmark of clients measures, and finds the same bits in every way of working."""
+"""The benchmark of clients runs, and results have the same bits in every mode that it measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the CUDA backend and the page on executors say of executors is what the committed results say."""
+"""Statements about executors, in the CUDA backend and on the page on executors, agree with the committed results."""
 
 from __future__ import annotations
 

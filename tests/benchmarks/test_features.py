@@ -1,4 +1,4 @@
-"""The feature table in the docs is what the support gate says, and its probes are models that MuJoCo compiles."""
+"""The feature table in the docs agrees with the support check, and MuJoCo compiles the models that probe it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of the GPU model: files in, predictions and orders out, a fit that finds what it should."""
+"""The benchmark of the GPU model: predictions and rankings from recorded files, and a fit that finds known values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The performance page and its chart are what the committed results say, and nothing else."""
+"""The performance page and its chart show exactly what the committed results say."""
 
 from __future__ import annotations
 

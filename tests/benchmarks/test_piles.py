@@ -1,4 +1,4 @@
-"""Cells of the benchmark of piles: each is measured or says why not, and results are there as soon as they are."""
+"""Cells of the benchmark of piles: each has a result or says why not, and is written as soon as it is measured."""
 
 from __future__ import annotations
 

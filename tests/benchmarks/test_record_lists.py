@@ -1,4 +1,4 @@
-"""Simulations recorded as data: both ways of emission, an executor that cannot run, what the model makes of them."""
+"""Simulations recorded as data: both emissions, an executor that cannot run, and predictions of the GPU model."""
 
 from __future__ import annotations
 

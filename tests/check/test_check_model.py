@@ -1,4 +1,4 @@
-"""`check_model` on supported models, on models changed under the engine, and on refused ones."""
+"""`check_model` on supported models, on models whose table was changed after loading, and on refused models."""
 
 from __future__ import annotations
 

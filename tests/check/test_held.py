@@ -1,4 +1,4 @@
-"""MuJoCo's forward dynamics with what engines hold rounded, and what that says of ill-conditioned models."""
+"""MuJoCo's forward dynamics with inputs rounded to a precision, which shows how ill-conditioned a model is."""
 
 from __future__ import annotations
 

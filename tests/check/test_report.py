@@ -1,4 +1,4 @@
-"""What a report says of errors, and when it says that nothing can be said."""
+"""How a report judges errors, and when it says that no judgement is possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The states of a check: what they reach, and which are too near a margin to count."""
+"""The states of a check: what they cover, and which are left out because they lie too close to a margin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`simengine bench scheduler`: rows, ratios, charts, and what makes it fail."""
+"""`simengine bench scheduler`: rows, ratios, charts, and failures."""
 
 from __future__ import annotations
 

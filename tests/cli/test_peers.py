@@ -1,4 +1,4 @@
-"""Random controls, MuJoCo's rollout as peer, and the check against MuJoCo."""
+"""Random controls, `mujoco.rollout` as a peer, and the comparison with MuJoCo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Result files: what was measured on first, then a row a line; JSON that every parser reads."""
+"""Result files: a header, then one line for each row, in JSON that every parser reads."""
 
 from __future__ import annotations
 

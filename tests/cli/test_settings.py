@@ -1,4 +1,4 @@
-"""Presets, and the order in which settings win."""
+"""Presets, and which of several settings takes precedence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches of many models, and their bits, for tests of ways to emit steps."""
+"""Batches of many models, and the bits of their states, for tests of emission."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def bits(sim: Simulation, fields: tuple[str, ...] = STATE) -> list[bytes]:
 
 
 def with_room(monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
-    """Let arenas start with room for so many contacts and rows."""
+    """Let arenas start with a capacity of `entries` contacts and rows."""
     monkeypatch.setattr(store, "first_entries", lambda *_: entries)

@@ -1,4 +1,4 @@
-"""How many bytes of NumPy arrays are held, to see that memory which is not used any more goes back."""
+"""The memory of NumPy arrays, for tests which show that unused memory is released."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 from simengine import Simulation
 
 SPARE = 20 * 1024
-"""Bytes that a simulation of few shards holds beside `nbytes`: words for the host, and arrays begin on cache lines."""
+"""Bytes that a simulation of few shards may hold beyond `nbytes`: words for the host, and alignment to cache lines."""
 
 
 @contextmanager
 def arrays_traced() -> Iterator[Callable[[], int]]:
-    """Yields what says how many bytes the arrays have that were made since then and are still there."""
+    """Yield a function that returns the bytes of all arrays that were made inside the context and still exist."""
     only_arrays = tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)
 
     def held() -> int:
@@ -32,5 +32,5 @@ def arrays_traced() -> Iterator[Callable[[], int]]:
 
 
 def assert_nothing_left_over(sim: Simulation, held: int) -> None:
-    """A simulation on the host holds the arrays that it counts, and none that its arenas moved from."""
+    """Assert that a simulation on the host holds the arrays in `nbytes`, and none that grown arenas have replaced."""
     assert sim.nbytes() <= held <= sim.nbytes() + SPARE

@@ -1,4 +1,4 @@
-"""What the calls of a kernel list do, told by the fields that they read and write, whatever the kernels are called."""
+"""What the calls of a kernel list do, judged by the fields that they read and write and not by kernel names."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from simengine.model.table import PAIR_TYPES
 
 
 class Work(NamedTuple):
-    """What the calls of one evaluation work on.
+    """Numbers of worlds on which the calls of one evaluation work.
 
     Attributes:
         narrowphase: worlds of each call that writes contacts, by its type of geom pair.
-        finished: worlds of each call that ends the evaluation: it writes accelerations or integrates. Sorted.
-        others: worlds of all other calls, but for the one that counts.
+        finished: worlds of each call that ends the evaluation by writing accelerations or integrating, sorted.
+        others: worlds of all other calls except the one that counts.
     """
 
     narrowphase: dict[str, int]
@@ -34,7 +34,7 @@ def touched(sim: Simulation, *entries: EmittedCall) -> set[str]:
 
 
 def evaluations(sim: Simulation) -> list[list[EmittedCall]]:
-    """The list of a simulation of one shard, split at each evaluation of the dynamics: all begin with the same call."""
+    """Split the list of a simulation of one shard into evaluations, all of which begin with the same call."""
     split: list[list[EmittedCall]] = []
     for entry in sim.schedule.kernel_list:
         if entry.name == sim.schedule.kernel_list[0].name:
@@ -44,7 +44,7 @@ def evaluations(sim: Simulation) -> list[list[EmittedCall]]:
 
 
 def work(sim: Simulation, calls: list[EmittedCall]) -> Work:
-    """What an evaluation does; no kernel may occur twice in it."""
+    """Return the work of an evaluation, in which each kernel may occur once."""
     assert len({call.name for call in calls}) == len(calls)
     narrowphase, finished, others = dict[str, int](), list[int](), set[int]()
     for entry in calls:

@@ -1,4 +1,4 @@
-"""Steps issued ahead of their counts give the bits of counted ones, also where arenas turn out to be too small."""
+"""Steps issued ahead of counts give the bits of counted steps, even if arenas turn out to be too small."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A world whose state goes non-finite is named, frozen or reset, and leaves every other world bit-identical."""
+"""A world whose state becomes non-finite is named, frozen or reset, and the bits of other worlds do not change."""
 
 from __future__ import annotations
 

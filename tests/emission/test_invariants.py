@@ -1,4 +1,4 @@
-"""What physics itself demands of the host backend, whatever the oracle says."""
+"""Laws of physics that the host backend must obey, such as conservation laws, without a comparison with MuJoCo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What worlds take is known before it is asked for, to the byte; what does not fit is refused with the figures."""
+"""The memory of worlds is predicted to the byte, and worlds that do not fit are refused with the figures."""
 
 from __future__ import annotations
 

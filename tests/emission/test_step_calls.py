@@ -1,4 +1,4 @@
-"""Which groups make whole steps by a kernel on the GPU, how their worlds share blocks, and what is issued for them."""
+"""Which groups use a kernel of whole steps on the GPU, how their worlds share blocks, and which calls are issued."""
 
 from __future__ import annotations
 

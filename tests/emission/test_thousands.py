@@ -1,4 +1,4 @@
-"""Thousands of contacts appear in one step, in one world of many: none is lost, and no other world notices."""
+"""Thousands of contacts appear in one step of one world. None is lost, and other worlds are not affected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps that are one call of the host do what counted ones do, and make room for themselves."""
+"""Whole steps on the host give the results of counted steps, and enlarge arenas that are too small."""
 
 from __future__ import annotations
 

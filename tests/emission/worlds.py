@@ -36,7 +36,7 @@ BALL = """
   <keyframe><key name="aloft" qpos="0 1 0"/></keyframe>
 </mujoco>
 """
-"""A sphere over a plane, in the plane y = 0, with two motors: small, so that it compiles fast everywhere."""
+"""A sphere that moves in the plane y = 0 above a floor, with two motors. It is small and compiles fast."""
 
 FEATHER = """
 <mujoco model="feather">
@@ -63,7 +63,7 @@ def ant() -> Model:
 
 
 def ant_start(worlds: int, seed: int = 0) -> Start:
-    """Ants in the air, near the floor and on their backs, in turn, legs and velocities random; exact in float32."""
+    """Random states of ants, in turn in the air, near the floor and on their backs. Values are exact in float32."""
     rng = np.random.default_rng(seed)
     kind = np.arange(worlds) % 3
     qpos = np.tile(ant().qpos0, (worlds, 1))
@@ -77,7 +77,7 @@ def ant_start(worlds: int, seed: int = 0) -> Start:
 
 
 def ants(height: float, upside_down: bool = False, worlds: int = 4) -> np.ndarray:
-    """(worlds, nq): ants at a height [m], level or on their backs, every joint in the middle of its range."""
+    """Coordinates (worlds, nq) of ants at a height [m], level or on their backs, with joints in mid-range."""
     qpos = np.tile(ant().qpos0, (worlds, 1))
     qpos[:, 2] = height
     qpos[:, 7:] = ant().mj.jnt_range[1:].mean(axis=1)
@@ -123,7 +123,7 @@ def oracle(model: Model, qpos: np.ndarray, qvel: np.ndarray | None = None) -> mu
 
 
 def assert_one_sentence(error: BaseException) -> None:
-    """One line that ends without a full stop in its middle, and says something."""
+    """Assert that a message is not empty and is one sentence on one line."""
     message = str(error)
     assert "\n" not in message
     assert 20 < len(message) < 1000
@@ -131,7 +131,7 @@ def assert_one_sentence(error: BaseException) -> None:
 
 
 def refused(call: Callable[[], Any], kind: type[Exception], words: str) -> Exception:
-    """The exception of a call, checked for its type and its words (a regular expression)."""
+    """Return the exception of a call after checking its type, and its message against a regular expression."""
     with pytest.raises(kind, match=words) as caught:
         call()
     assert_one_sentence(caught.value)

@@ -1,4 +1,4 @@
-"""What the tests of the environments share."""
+"""Fixtures that the tests of the environments share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def same() -> Any:
 
 
 def assert_same(actual: Any, expected: Any, where: str = "result") -> None:
-    """Raise AssertionError, naming the place, unless the two are equal bit for bit."""
+    """Raise AssertionError, which names the differing part, unless the two are equal bit for bit."""
     assert type(actual) is type(expected), f"{where}: {type(actual)} is not {type(expected)}"
     if isinstance(expected, dict):
         assert actual.keys() == expected.keys(), f"{where}: keys {sorted(actual)} are not {sorted(expected)}"

@@ -1,4 +1,4 @@
-"""Mistakes are named at the call, in one sentence."""
+"""Wrong calls raise an error that names the mistake in one sentence."""
 
 from __future__ import annotations
 

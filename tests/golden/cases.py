@@ -1,4 +1,4 @@
-"""The golden cases: small models that between them use every part of the physics, and what happens to their worlds."""
+"""The golden cases: small models, which together use every part of the physics, and the inputs of their worlds."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tests.golden.scenes import logs, stacks, tables
 from tests.models import compile_model
 
 WORLDS = 6
-"""Worlds of each model."""
+"""Number of worlds of each model."""
 
 CHUNKS, CHUNK = 10, 20
-"""A case takes CHUNKS times CHUNK steps; what its worlds are given changes between chunks."""
+"""A case takes CHUNKS times CHUNK steps. The inputs of its worlds change between chunks."""
 
 Source = Callable[[], mujoco.MjModel]
 
@@ -32,12 +32,12 @@ class Case:
 
     Attributes:
         sources: functions that compile the models, one for each group of WORLDS worlds.
-        contacts: the chunk that ends with most contacts has at least so many, over all worlds.
-        rows: the same of constraint rows.
+        contacts: least number of contacts of all worlds, at the end of the chunk that has most.
+        rows: least number of constraint rows, counted in the same way.
         keep: derived fields that steps leave valid, and that are part of the hash.
-        params: parameters, by MuJoCo's names, that are drawn for every world, and again for some of them later.
+        params: parameters by MuJoCo's names. They are drawn for every world, and later drawn again for some worlds.
         equalities: whether a random choice of equality constraints is active in each chunk.
-        pauses: chunks in which a group stands still, and its number.
+        pauses: pairs of a chunk and the index of the group that is paused in it.
         resets: chunks before which the odd worlds are reset.
     """
 
@@ -52,7 +52,7 @@ class Case:
 
 
 def named(name: str, integrator: str = "", cone: str = "", solver: str = "") -> Source:
-    """A model of `tests.models`, with options of its own where they are given."""
+    """A model of `tests.models`, with the given options in place of its own."""
     wanted = {"integrator": integrator, "cone": cone, "solver": solver}
 
     def source() -> mujoco.MjModel:

@@ -1,4 +1,7 @@
-"""The key of committed hashes: what bits depend on beside the code, so that no machine fails for another one's."""
+"""Environment keys of committed hashes. A key names all that bits depend on beside the code.
+
+A machine compares its hashes only with those that were recorded under its own key.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ import mujoco
 
 
 def key(backend: str, dtype: str) -> str:
-    """Environment key of this machine, such as "host, g++ 12.2.0, glibc 2.36, x86_64 avx512f, MuJoCo 4.0.0, float32".
+    """Environment key of this machine, e.g. "host, g++ 12.2.0, glibc 2.36, x86_64 avx512f, MuJoCo 4.0.0, float32".
 
     MuJoCo, the C library and the CPU decide the bits of a compiled model, on either backend.
     """
@@ -22,7 +25,7 @@ def key(backend: str, dtype: str) -> str:
 
 
 def cxx_compiler() -> str:
-    """The C++ compiler that the host backend takes, and its version."""
+    """The C++ compiler of the host backend, and its version."""
     candidates = (os.environ.get("CXX"), "g++", "clang++", "c++")
     path = next((found for name in candidates if name and (found := shutil.which(name))), None)
     if path is None:
@@ -53,7 +56,7 @@ def c_library() -> str:
 
 
 def cpu_class() -> str:
-    """Architecture and the widest of the instructions by which libraries choose among their functions."""
+    """Architecture, and the widest vector instructions, by which libraries choose among their functions."""
     try:
         return class_of(platform.machine(), Path("/proc/cpuinfo").read_text())
     except OSError:
@@ -61,7 +64,7 @@ def cpu_class() -> str:
 
 
 def class_of(machine: str, cpuinfo: str) -> str:
-    """The class of a CPU, from its architecture and what Linux says of its first core."""
+    """The class of a CPU, from its architecture and its first core's entry in /proc/cpuinfo."""
     if machine not in ("x86_64", "AMD64"):
         return machine
     line = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The committed hashes: `hashes.json` holds for each environment key a hash of each case, one a line."""
+"""The committed hashes. `hashes.json` has a hash of each case for each environment key, on a line of its own."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ Table = dict[str, dict[str, str]]
 
 
 def read(path: Path = FILE) -> Table:
-    """The hashes of a file; none where there is no file."""
+    """Read the hashes of a file. The result is empty if there is no file."""
     table: Table = json.loads(path.read_text()) if path.exists() else {}
     return table
 
 
 def write(table: Table, path: Path = FILE) -> None:
-    """Write a file, its environments in order and the cases of each in theirs."""
+    """Write a file with sorted environments. The cases of an environment have the order of the table."""
     temporary = path.with_suffix(".tmp")
     temporary.write_text(json.dumps(dict(sorted(table.items())), indent=1) + "\n")
     os.replace(temporary, path)
 
 
 def assert_committed(key: str, name: str, found: str, path: Path = FILE) -> None:
-    """Compare a case's hash with the committed one; skip the test where none of this environment are committed.
+    """Compare a case's hash with the committed one. Skip the test if this environment has no committed hashes.
 
     Raises:
-        AssertionError: the committed hash is another one, or this case has none.
+        AssertionError: the committed hash differs, or this case has none.
     """
     command = f"python -m tests.golden.record{' --backend cuda' if key.startswith('cuda') else ''}"
     known = read(path).get(key)

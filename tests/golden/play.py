@@ -1,4 +1,4 @@
-"""A golden case played: its batch is made, stepped and hashed. Only this file of `tests.golden` knows the engine."""
+"""Play a golden case: make its batch, step it and hash it. No other file of `tests.golden` calls the engine."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Outcome(NamedTuple):
 
     Attributes:
         hash: first 16 hexadecimal digits of the SHA-256 of the last states.
-        contacts, rows: most of them at the end of a chunk, over all worlds.
+        contacts, rows: largest number at the end of a chunk, over all worlds.
         speed: largest number in the last `qvel` [m/s, rad/s].
-        apart: whether all worlds of a group ended in states of their own.
+        apart: whether the last states of the worlds of a group all differ.
         finite: whether all numbers of the last states are finite.
     """
 
@@ -34,10 +34,10 @@ class Outcome(NamedTuple):
 
 
 def play(case: Case, backend: str, executor: str, dtype: str, shards: int | None = None) -> Outcome:
-    """Take all steps of a case and hash where they lead.
+    """Take all steps of a case and hash the result.
 
-    The hash is that of qpos, qvel, act, qacc_warmstart, time and kept fields after the last step, and of qacc after
-    one more evaluation, group after group. Random numbers depend on nothing but the case.
+    The hash covers, for each group, qpos, qvel, act, qacc_warmstart, time and the fields in `keep` after the last step,
+    and qacc after one more evaluation. Random numbers depend only on the case.
     """
     models = [source() for source in case.sources]
     batch = [(mj, WORLDS) for mj in models]
@@ -62,7 +62,7 @@ def play(case: Case, backend: str, executor: str, dtype: str, shards: int | None
 
 
 def _prepare(group: Any, mj: mujoco.MjModel, case: Case, place: tuple[int, int], rng: np.random.Generator) -> None:
-    """What a group is given before a chunk; `place` is the number of the chunk and of the group."""
+    """Give a group its inputs before a chunk. `place` is the pair of the chunk's and the group's index."""
     chunk = place[0]
     if chunk in case.resets:
         odd = np.arange(1, WORLDS, 2)
@@ -81,7 +81,7 @@ def _set_params(group: Any, mj: mujoco.MjModel, case: Case, worlds: np.ndarray, 
 
 
 def _outcome(sim: Simulation, case: Case, contacts: int, rows: int) -> Outcome:
-    """The hash of the last states, and whether they are worth one."""
+    """Return the hash of the last states, and figures that tell whether the case tested enough."""
     found: list[np.ndarray] = []
     for group in sim.groups:
         found += [np.array(group.to_host(group.field(name))) for name in (*STATE, *case.keep)]
@@ -100,7 +100,7 @@ def _outcome(sim: Simulation, case: Case, contacts: int, rows: int) -> Outcome:
 
 
 def _first_state(mj: mujoco.MjModel, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Small random differences between the worlds; numbers that float32 holds exactly."""
+    """Initial states with small random differences between worlds. Values are exact in float32."""
     changes = {
         "qpos": (np.array(mj.qpos0), 0.02, mj.nq),
         "qvel": (np.zeros(mj.nv), 0.5, mj.nv),
@@ -111,7 +111,7 @@ def _first_state(mj: mujoco.MjModel, rng: np.random.Generator) -> dict[str, np.n
 
 
 def _controls(mj: mujoco.MjModel, rng: np.random.Generator) -> np.ndarray | None:
-    """Controls of each step of a chunk, (CHUNK, WORLDS, nu), of all of a limited actuator's range."""
+    """Random controls of each step of a chunk, (CHUNK, WORLDS, nu), within the range of limited actuators."""
     low, high = np.full(mj.nu, -1.0), np.full(mj.nu, 1.0)
     limited = mj.actuator_ctrllimited.astype(bool)
     low[limited], high[limited] = mj.actuator_ctrlrange[limited].T
@@ -119,7 +119,7 @@ def _controls(mj: mujoco.MjModel, rng: np.random.Generator) -> np.ndarray | None
 
 
 def _inputs(mj: mujoco.MjModel, case: Case, rng: np.random.Generator) -> dict[str, Any]:
-    """What else a chunk gives to the worlds: places of mocap bodies, and which equality constraints are active."""
+    """Other inputs of the worlds in a chunk: poses of mocap bodies, and which equality constraints are active."""
     inputs: dict[str, Any] = {}
     if mj.nmocap:
         body = np.flatnonzero(mj.body_mocapid >= 0)[np.argsort(mj.body_mocapid[mj.body_mocapid >= 0])]
@@ -131,7 +131,7 @@ def _inputs(mj: mujoco.MjModel, case: Case, rng: np.random.Generator) -> dict[st
 
 
 def _drawn(mj: mujoco.MjModel, name: str, worlds: int, rng: np.random.Generator) -> np.ndarray:
-    """A parameter of so many worlds, within a fifth of the model's; moments of inertia of a body change alike."""
+    """Random values of a parameter, within a fifth of the model's. A body's moments of inertia share one factor."""
     own = np.array(getattr(mj if hasattr(mj, name) else mj.opt, name), dtype=np.float64)
     factors = rng.uniform(0.8, 1.2, (worlds, *own.shape))
     if name == "body_inertia":

@@ -1,7 +1,7 @@
 """Record the golden hashes of this machine: `python -m tests.golden.record`, on a GPU with `--backend cuda`.
 
-Prints a JSON row a case and which hashes changed. Hashes recorded elsewhere are taken from a log of these rows with
-`--rows LOG`. A commit that changes hashes says why.
+It prints a JSON row for each case, and says which hashes changed. `--rows LOG` takes hashes from a log of such rows,
+which another machine has printed. A commit that changes hashes says why.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ def played(backend: str, dtypes: Iterable[str], names: Iterable[str]) -> Iterato
 
 
 def logged(path: Path) -> Iterator[Row]:
-    """Rows that a recorder printed elsewhere; other lines of its log are passed over."""
+    """Rows in the log of another recorder. Other lines of the log are ignored."""
     for line in path.read_text().splitlines():
         if line.startswith('{"key": '):
             yield json.loads(line)
 
 
 def merge(table: hashes.Table, rows: Iterable[Row]) -> list[str]:
-    """Put rows into a table and print them; returns which hashes changed.
+    """Put rows into a table, print them, and return which hashes changed.
 
-    Cases that are gone leave the environments that are recorded anew, and the others take the order of `CASES`.
+    In each environment of the rows, cases that no longer exist are removed and the others take the order of `CASES`.
     """
     changed, keys = [], set()
     for row in rows:
@@ -54,7 +54,7 @@ def merge(table: hashes.Table, rows: Iterable[Row]) -> list[str]:
 
 
 def main() -> int:
-    """Record hashes and say which changed."""
+    """Record hashes and print which changed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--backend", choices=["host", "cuda"], default="host")
     parser.add_argument("--dtype", nargs="+", choices=["float32", "float64"], default=["float32", "float64"])

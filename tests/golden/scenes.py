@@ -29,13 +29,13 @@ def _document(name: str, option: str, bodies: list[str], more: str = "") -> str:
 
 
 def _free(index: int, x: float, y: float, z: float, geoms: str, angles: str = "0 0 0") -> str:
-    """A free body a little beside its place, so that nothing stands in balance."""
+    """A free body, shifted a little from its position, so that nothing stands in balance."""
     x, y = x + 0.013 * (index * 7 % 5 - 2), y + 0.011 * (index * 3 % 5 - 2)
     return f'<body name="body{index}" pos="{x:.3f} {y:.3f} {z:.3f}" euler="{angles}"><freejoint/>{geoms}</body>'
 
 
 def stacks(number: int, height: int, option: str = "", more: str = "") -> str:
-    """Stacks of spheres, capsules and boxes that fall over: a kinematic tree a body, an island or more a stack."""
+    """Stacks of spheres, capsules and boxes that fall over. Each body is a tree; each stack has one or more islands."""
     bodies = []
     for index in range(number * height):
         stack, level = divmod(index, height)
@@ -47,7 +47,7 @@ def stacks(number: int, height: int, option: str = "", more: str = "") -> str:
 
 
 def logs(layers: int, option: str = "") -> str:
-    """Logs laid crosswise, two a layer: one island of all of them."""
+    """Logs in crosswise layers of two, which form one island."""
     bodies = []
     for index in range(2 * layers):
         layer, side = divmod(index, 2)
@@ -58,7 +58,7 @@ def logs(layers: int, option: str = "") -> str:
 
 
 def tables(number: int) -> str:
-    """Tables with three round feet that fall on each other: four geoms a body."""
+    """Tables with three round feet, which fall on each other. Each body has four geoms."""
     bodies = []
     for index in range(number):
         level, place = divmod(index, 6)

@@ -1,4 +1,4 @@
-"""Golden hashes on the host: one for every executor and split of a case, and the committed one where it is known."""
+"""Golden hashes on the host: all executors and splits of a case give one hash, and it is the committed one."""
 
 from __future__ import annotations
 

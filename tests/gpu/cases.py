@@ -1,7 +1,7 @@
-"""Models with states of the GPU tests, and MuJoCo's fields of each state.
+"""Models and states of the GPU tests, and MuJoCo's fields of each state.
 
-States are exact in float32. A state with a contact or limit within NEAR of a margin is left out: it exists in one
-precision and not in the other.
+States are exact in float32. A state is left out if a contact or limit lies within NEAR of its margin, because this
+contact or limit may then exist in one precision only.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from simengine.model import ModelTable, load_table
 from tests.oracle import NEAR, PAIR_NAMES, Sample, collect, limit_gaps, oracle_model, sample
 
 LINKS, BODIES = 14, 4
-"""The heap: hinges of its chain, which hangs on a slide, and free bodies."""
+"""Numbers of the heap's hinges, in a chain that hangs on a slide, and of its free bodies."""
 
 NAMES = (
     *("ant", "half_cheetah", "hopper", "walker2d"),
     *("mixed_tree", "pile", "contact_parameters", "two_arms", "parallel_capsules", "sunken", "tendons", "dual", "heap"),
     "crates",
 )
-"""Models of 5 to 39 dofs, so that groups of 8, 16 and 32 lanes and matrices beyond a group occur."""
+"""Models of 5 to 39 dofs, so that worlds with 8, 16 and 32 lanes occur, and matrices with more rows than lanes."""
 
 
 class Case(NamedTuple):
     """A model with n sampled states.
 
     Attributes:
-        mj, model: for MuJoCo and for the engine, the solver's tolerance at 1e-12.
-        states: settable fields, (n, ...).
-        fields: MuJoCo's fields of each state, with the forces and momenta of bodies, under the engine's names.
-        left_out: states that lie on a margin.
+        mj, model: the model for MuJoCo and for the engine, with a solver tolerance of 1e-12.
+        states: state fields, (n, ...).
+        fields: MuJoCo's fields of each state, including forces and momenta of bodies, by the engine's names.
+        left_out: number of states that were left out because they lie on a margin.
     """
 
     mj: mujoco.MjModel
@@ -68,7 +68,7 @@ def heap_xml() -> str:
 
 
 def _heap_sample(mj: mujoco.MjModel, n: int) -> Sample:
-    """Flat, bent and twisted chains, low and high, with bodies in heaps and in the air; every tenth touches nothing."""
+    """Random poses of the chain, with free bodies in heaps and in the air. In every tenth state nothing touches."""
     rng = np.random.default_rng(4)
     qpos = np.tile(mj.qpos0, (n, 1))
     low, high = mj.jnt_range[1 : 1 + LINKS].T
@@ -103,7 +103,7 @@ def _placed(mj: mujoco.MjModel, states: Sample, index: int) -> mujoco.MjData:
 
 
 def _undecided(early: mujoco.MjModel, model: ModelTable, states: Sample, index: int) -> bool:
-    """Whether a state lies on a margin; `early` lists contacts 2 NEAR beyond theirs."""
+    """Whether a state lies on a margin. The margins of `early` are larger by 2 NEAR."""
     data = _placed(early, states, index)
     mujoco.mj_forward(early, data)
     pairs = {(int(a), int(b)): c for c, (a, b) in enumerate(zip(model.cand_geom1, model.cand_geom2, strict=True))}
@@ -126,7 +126,7 @@ def loaded(name: str) -> tuple[mujoco.MjModel, ModelTable]:
 
 @cache
 def case(name: str) -> Case:
-    """A model of NAMES with its decided states."""
+    """A model of NAMES with its states that do not lie on a margin."""
     mj, model = loaded(name)
     states = _heap_sample(mj, 110) if name == "heap" else sample(name)
     early = copy.copy(mj)

@@ -1,4 +1,4 @@
-"""Arrays of either backend on the host, and errors against the oracle."""
+"""Copies of either backend's arrays on the host, and their errors against MuJoCo."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from simengine.state.fields import INTEGRATION_STATE
 CUDA = pytest.param("cuda", marks=pytest.mark.gpu)
 
 both = pytest.mark.parametrize("backend", ["host", CUDA])
-"""A test of both backends."""
+"""Runs a test on both backends."""
 
 cuda_only = pytest.mark.parametrize("backend", [CUDA])
-"""A test that says something new on a GPU only, or compares it with the host."""
+"""Runs a test on the GPU only, because it adds nothing on the host or compares the two."""
 
 SOLUTION = ("qacc", "qfrc_constraint", "cfrc_ext", "efc_force", "cacc", "cfrc_int", "sensordata")
 TOLERANCE = {
@@ -30,7 +30,7 @@ TOLERANCE = {
 
 
 def kind(name: str) -> str:
-    """Which tolerance a field has."""
+    """The kind of a field, which decides its tolerance."""
     if name in SOLUTION:
         return "solution"
     return {"con": "contact", "efc": "row"}.get(name[:3], "smooth") if "_" in name else "smooth"
@@ -47,7 +47,7 @@ def state_bits(sim: Simulation, group: int = 0, worlds: Any = slice(None)) -> di
 
 
 def relative(actual: np.ndarray, expected: np.ndarray, least: np.ndarray | float = 1.0) -> float:
-    """Largest error over the first axis, relative to each entry's greatest number or `least`; sizes must be equal."""
+    """Largest error over the first axis, relative to each entry's largest number, or to `least` if that is larger."""
     assert actual.size == expected.size, f"sizes {actual.shape} and {expected.shape}"
     if not expected.size:
         return 0.0

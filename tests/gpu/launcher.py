@@ -1,6 +1,6 @@
-"""Kernels called directly on a processor's own memory, to which a `Memory` is copied and from which it comes back.
+"""Call kernels directly on the memory of a processor. A `Memory` is copied to it and back.
 
-The copy keeps guard zones around every buffer, so that what a kernel writes beside its buffers is seen.
+The copy has guard zones around every buffer, which show whether a kernel writes outside its buffers.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from simengine.state.fields import NUM_COLUMNS
 from simengine_scheduler import CudaLaunch
 from tests.stages.harness import GUARD_BYTES, GUARD_VALUE, Argument, Memory, Place, function
 
-ALIGNMENT = 256  # bytes: what allocators of GPU memory give
+ALIGNMENT = 256  # alignment of GPU allocations [bytes]
 
 
 class Resident:
-    """The contents of a memory in one block of bytes of a processor.
+    """The contents of a `Memory` in one block of a processor's memory.
 
     Attributes:
-        memory: where the contents come from and return to.
-        block: the bytes, uint8; a NumPy or CuPy array.
+        memory: the source of the contents, to which `fetch` copies them back.
+        block: the bytes, a NumPy or CuPy array of uint8.
     """
 
     def __init__(self, memory: Memory, block: Any, address: int):
@@ -43,12 +43,12 @@ class Resident:
         self._part(name)[:] = self.upload(self.memory.arrays[name].reshape(-1).view(np.uint8))
 
     def pull(self, name: str) -> None:
-        """Copy a buffer back."""
+        """Copy a buffer back from the processor."""
         array = self.memory.arrays[name]
         array[...] = self.download(self._part(name)).view(array.dtype).reshape(array.shape)
 
     def run(self, calls: Iterable[tuple[Kernel, list[Argument]]]) -> None:
-        """Carry out calls that are made one after another, each from the counts of those before it."""
+        """Carry out calls. Each is made after the one before has run, because it may depend on that one's counts."""
         for kernel, slots in calls:
             self.push("listed")
             self.push("num_listed")
@@ -57,7 +57,7 @@ class Resident:
                 self.pull("nefc")
 
     def fetch(self) -> None:
-        """Copy every buffer back. Raises AssertionError if anything beside them was written."""
+        """Copy every buffer back. Raises AssertionError if a kernel wrote outside the buffers."""
         block = self.download(self.block)
         beside = block != GUARD_VALUE
         for name, array in self.memory.arrays.items():
@@ -68,14 +68,14 @@ class Resident:
         assert not near, f"{beside.sum()} bytes beside the buffers were written, near {sorted(near)}"
 
     def address(self, place: Place) -> int:
-        """Address of a place on the processor."""
+        """Address on the processor of a pointer argument."""
         return self._address + self._starts[place.buffer] + place.offset
 
     def _part(self, name: str) -> Any:
         return self.block[self._starts[name] : self._starts[name] + self.memory.arrays[name].nbytes]
 
     def upload(self, array: np.ndarray) -> Any:
-        """A host array for assignment to the block."""
+        """Return a host array in a form that can be assigned to the block."""
         return array
 
     def download(self, array: Any) -> np.ndarray:
@@ -88,7 +88,7 @@ class Resident:
 
 
 def starts(memory: Memory) -> dict[str, int]:
-    """Offset of each buffer in the block, guard zones between them; the key "" is the number of bytes in all."""
+    """Offset of each buffer in the block, with guard zones in between. The key "" has the size of the block [bytes]."""
     out, end = {}, 0
     for name, array in memory.arrays.items():
         out[name] = -(-(end + GUARD_BYTES) // ALIGNMENT) * ALIGNMENT
@@ -97,7 +97,7 @@ def starts(memory: Memory) -> dict[str, int]:
 
 
 class HostResident(Resident):
-    """A memory elsewhere on the host, worked on by kernels of one lane."""
+    """A block of host memory, for kernels with one lane."""
 
     def __init__(self, memory: Memory):
         nbytes = starts(memory)[""]
@@ -106,7 +106,7 @@ class HostResident(Resident):
         super().__init__(memory, block, block.ctypes.data)
 
     def call(self, kernel: Kernel, slots: list[Argument], worlds_a_block: int = 1) -> None:
-        """Carry out one kernel; the host has no blocks."""
+        """Carry out one kernel. `worlds_a_block` has no meaning on the host."""
         words = []
         for slot in slots:
             if isinstance(slot, bytes):
@@ -120,12 +120,12 @@ class HostResident(Resident):
 
 @cache
 def cuda_functions(dtype: str, lanes: int) -> dict[str, Any]:
-    """Every kernel of the engine for a number of lanes, compiled side by side or found in the cache."""
+    """Every kernel of the engine for a number of lanes, compiled in parallel or found in the cache."""
     return cuda_build.load_kernels(all_kernels(), dtype, lanes)
 
 
 class CudaResident(Resident):
-    """A memory on the GPU. Work is ordered on CuPy's current stream."""
+    """A block of GPU memory. Work is ordered on CuPy's current stream."""
 
     def __init__(self, memory: Memory):
         import cupy
@@ -140,11 +140,11 @@ class CudaResident(Resident):
         return self._cupy.asarray(array)
 
     def download(self, array: Any) -> np.ndarray:
-        """A copy on the host, after the work before it."""
+        """A copy on the host, made after all work issued before."""
         return self._cupy.asnumpy(array)
 
     def call(self, kernel: Kernel, slots: list[Argument], worlds_a_block: int = 1) -> None:
-        """Launch one kernel with so many worlds a block, or as many as fit."""
+        """Launch one kernel with `worlds_a_block` worlds in a block, or fewer if they do not fit."""
         args: list[Any] = [np.uint64(self.address(s)) if isinstance(s, Place) else s for s in slots]
         function = cuda_functions(self.memory.dtype, self._lanes)[kernel.name].ptr
         if kernel.unit == "column":
@@ -157,17 +157,17 @@ class CudaResident(Resident):
         launch.issue(self._cupy.cuda.get_current_stream().ptr)
 
     def most_worlds(self, slots: list[Argument]) -> int:
-        """Worlds that fit in a block."""
+        """Number of worlds that fit in a block."""
         limit = int(self._cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
         return max(1, min(cuda_build.BLOCK // self._lanes, limit // self._scratch_bytes(slots)))
 
     def _scratch_bytes(self, slots: list[Argument]) -> int:
-        """Shared memory of a world: its scratch, the last argument, and the words for linear algebra."""
+        """Shared memory of a world [bytes]: its scratch, whose size is the last argument, and linear algebra words."""
         words = slots[-1]
         assert isinstance(words, int)
         return np.dtype(self.memory.dtype).itemsize * (words + cuda_build.column_words(self._lanes))
 
 
 def resident(memory: Memory, backend: str) -> Resident:
-    """A memory's contents on a backend's processor."""
+    """Copy a memory to a backend's processor."""
     return CudaResident(memory) if backend == "cuda" else HostResident(memory)

@@ -1,4 +1,4 @@
-"""Memories that hold the states of a case, and the fields from which each single stage starts."""
+"""Memories with the states of a case, and with the input fields of every stage."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def arena_sizes(name: str) -> tuple[int, int]:
 
 
 def start(name: str, dtype: str, rk_stage: int) -> Memory:
-    """A memory at the start of an evaluation, with arenas that fit exactly; in the middle of a step if rk_stage > 0."""
+    """A memory at the start of an evaluation, with arenas that fit exactly. rk_stage > 0 is in the middle of a step."""
     memory = loaded(name, dtype, *arena_sizes(name))
     if rk_stage:
         _fill_runge_kutta(memory)
@@ -48,7 +48,7 @@ def _fill_runge_kutta(memory: Memory) -> None:
 
 @cache
 def _reference(name: str) -> dict[str, np.ndarray]:
-    """Every field of all states by the host's chain of single stages in double precision."""
+    """Every field of all states, computed by the host's chain of single stages in double precision."""
     memory = start(name, "float64", 0)
     run_chain(memory)
     assert tuple(int(n) for n in memory.own("totals")[:2]) == arena_sizes(name)
@@ -64,7 +64,7 @@ def prepared(name: str, dtype: str) -> Memory:
 
 
 def widened(memory: Memory) -> Memory:
-    """The same values in double precision; poison stays poison."""
+    """A copy in double precision. Poisoned entries stay poisoned."""
     wide = Memory(memory.model, "float64", memory.num_worlds, memory.capacity["contact"], memory.capacity["row"])
     for name in FIELD:
         wide.arrays[name][...] = memory.arrays[name]

@@ -1,4 +1,4 @@
-"""Arrays in and out: host and device arrays, masks, bad numbers on the device, growing arenas."""
+"""Arrays that users pass and receive: on host and device, masks, non-finite values on the device, growing arenas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mixed batches on the GPU: groups come, go and pause, and each keeps the bits of its model alone."""
+"""Mixed batches on the GPU: groups are added, removed and paused, and each has the bits of its model stepped alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kernel of one stage on the GPU against the host build, and the fused kernels against them, bit for bit."""
+"""Kernels of single stages on the GPU against the host, and fused kernels against the single stages, bit for bit."""
 
 from __future__ import annotations
 

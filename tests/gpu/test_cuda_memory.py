@@ -1,4 +1,4 @@
-"""What `Group.footprint` says worlds take is what the GPU's memory loses to them."""
+"""`Group.footprint` predicts the GPU memory that worlds take."""
 
 from __future__ import annotations
 

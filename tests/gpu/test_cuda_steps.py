@@ -1,4 +1,4 @@
-"""Kernels of whole steps on the GPU: the bits of the lists of kernels, whatever is set, kept, frozen or mixed."""
+"""Kernels of whole steps on the GPU give the bits of kernel lists, whatever is set, stored, frozen or mixed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CuPy's streams, and other libraries: what is pending when the engine is called, and what it leaves pending."""
+"""The engine on CuPy's streams: other work that is pending when it is called, and work that it leaves pending."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Golden hashes on the GPU: one for every executor of a case, and the committed one where it is known."""
+"""Golden hashes on the GPU: all executors of a case give one hash, and it is the committed one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Kernels of whole steps on the host: teams are threads, one lane each, which meet at a barrier of POSIX threads.
+"""Kernels of whole steps on the host. Each team is a thread with one lane, and teams meet at a POSIX barrier.
 
-The function of a team is the one that the GPU runs. Here a world's near memory starts as NaN, and behind a barrier all
-its words that the kernel does not declare alive are NaN again: a value that is used after its time spoils the results.
+The code of a team is the one that the GPU runs. A world's shared memory starts as NaN. After each barrier, all words
+that the kernel does not declare alive are overwritten with NaN, so that a value used after its lifetime spoils results.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from tests.stages.harness import FRONT, Argument, Memory, Place, slot_bytes
 from tests.stages.harness_sanitizer import RUNNER, Call, Result, execute, slots_of
 
 COLUMN_WORDS = 4
-"""Words of a team for linear algebra, as in dialect.cuh for the host; near memory starts with those of all teams."""
+"""Words of a team for linear algebra, as in dialect.cuh. Those of all teams are at the start of shared memory."""
 
 NO_PHASE = -2
-"""In place of a barrier's phase: none."""
+"""The value of `left_out` if no barrier is left out."""
 
 MEETING = f"""
 #include <pthread.h>
@@ -61,7 +61,7 @@ static void meet(int phase, int team, real* scratch, int words) {{
 
 
 def teams_source(kernel: StepKernel) -> str:
-    """Complete source of `NAME(slots)`: all worlds, one after the other; for the order of slots see `arguments`."""
+    """Complete source of `NAME(slots)`, which steps all worlds in turn. See `arguments` for the order of slots."""
     return source_of(kernel, [], "\n".join([MEETING, team_function(kernel), _entry(kernel)]))
 
 
@@ -102,7 +102,7 @@ def _name(parameter: str) -> str:
 
 
 def kernel_of(model: ModelTable) -> StepKernel:
-    """The kernel of whole steps of a model that is simple enough for one."""
+    """The kernel of whole steps of a model, which must be simple enough to have one."""
     pairs = [PAIRS[code] for code in model.pair_codes]
     assert all(pair.plain or not pair.heavy for pair in pairs)
     return step_kernel(model.opt_integrator, model.has_fluid, any(pair.plain for pair in pairs))
@@ -111,13 +111,14 @@ def kernel_of(model: ModelTable) -> StepKernel:
 def arguments(
     kernel: StepKernel, memory: Memory, near_rows: int, poison: bool = True, left_out: int = NO_PHASE
 ) -> list[Argument]:
-    """Arguments of `NAME(slots)`: the kernel's, near memory, what of it is kept, and the barrier that is left out.
+    """Arguments of `NAME(slots)`: the kernel's, shared memory, which of its words are alive, and the omitted barrier.
 
     Args:
-        kernel, memory: what to call on what; adds near and far memory, which are poisoned.
-        near_rows: most rows of a world whose rows are near.
-        poison: overwrite what is not alive behind each barrier.
-        left_out: phase whose barrier is missing.
+        kernel: the kernel.
+        memory: its memory, to which buffers in place of shared and global scratch memory are added, poisoned.
+        near_rows: largest number of rows with which a world's rows are in shared memory.
+        poison: whether words that are not alive are overwritten after each barrier.
+        left_out: the phase whose barrier is omitted.
 
     The memory's "ctrl" holds the controls of every step: (steps, worlds, nu).
     """
@@ -140,20 +141,23 @@ def arguments(
 
 
 def _kept(kernel: StepKernel, model: ModelTable, near_rows: int, plan: ScratchPlan) -> np.ndarray:
-    """For the barrier before the first phase, and that behind each, which near words are alive across it."""
+    """Which words of shared memory are alive across each barrier, (1 + phases, words).
+
+    The first barrier is before the first phase, and the others are after each phase.
+    """
     kept = np.zeros((1 + len(kernel.phases), plan.words), np.uint8)
     for item in kernel.scratch_items:
-        if item.name in FIELD:  # a stage's working memory is needed in its phase only
+        if item.name in FIELD:  # the working memory of a stage is alive within its phase only
             words = prod(entry_shape(FIELD[item.name], model.sizes)) * (near_rows if item.name in kernel.rows else 1)
             of_item = kept[:, plan.offsets[item.name] :][:, :words]
             of_item[item.first + 1 : item.last + 1] = 1
-            if item.name in kernel.updates:  # lives on in the next evaluation
+            if item.name in kernel.updates:  # the next evaluation reads it
                 of_item[[0, -1]] = 1
     return kept
 
 
 def run(kernel: StepKernel, memory: Memory, slots: list[Argument]) -> None:
-    """Call the kernel's teams in this process, built as kernels of the host are."""
+    """Call the kernel's teams in this process, compiled like other kernels of the host."""
     path = host_build.build_library(f"{kernel.name}_teams", teams_source(kernel), host_build.defines(memory.dtype, 1))
     packed = np.frombuffer(b"".join(slot_bytes(slot, memory) for slot in slots), np.uint64)
     function = getattr(ctypes.CDLL(str(path)), kernel.name)
@@ -162,7 +166,7 @@ def run(kernel: StepKernel, memory: Memory, slots: list[Argument]) -> None:
 
 
 def run_under(sanitizer: str, kernel: StepKernel, memory: Memory, slots: list[Argument]) -> Result:
-    """Call them in a program of their own, built with a sanitizer."""
+    """Call the kernel's teams in a separate program, which is compiled with a sanitizer."""
     path, version = host_build.compiler()
     source = teams_source(kernel) + RUNNER.replace("KERNELS", kernel.name)
     options = (

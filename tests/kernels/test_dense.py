@@ -1,4 +1,4 @@
-"""Matrices of more rows than a warp has lanes: the GPU's loops, by threads of the host under the thread sanitizer."""
+"""Matrices with more rows than lanes: host threads run the GPU's loops under the thread sanitizer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of whole steps: tracks that may run side by side, and room for all that is alive."""
+"""Kernels of whole steps: tracks that may run in parallel, and shared memory for all values that are alive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels as bodies of workers: they compile and link, with those of other lanes, on a machine without a GPU."""
+"""Kernels as bodies of workers compile and link, also with bodies for other numbers of lanes. No GPU is needed."""
 
 from __future__ import annotations
 

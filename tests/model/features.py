@@ -1,4 +1,4 @@
-"""Small models that each need one feature the engine lacks, and the words by which the refusal must name it."""
+"""Small models, each of which needs one unsupported feature, and words that the refusal must contain."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WHOLE = """
 
 
 class Feature(NamedTuple):
-    """Where something is put into `WHOLE`, what, and what the message must say."""
+    """An element, where it is inserted into `WHOLE`, and words that the refusal must contain."""
 
     place: str
     text: str
@@ -82,7 +82,7 @@ FEATURES: dict[str, Feature] = {
 
 
 TOGETHER: tuple[str, ...] = tuple({feature.place: name for name, feature in FEATURES.items()}.values())
-"""A feature for each place of the model, so that all can be in one."""
+"""One feature for each insertion point, so that one model can have all of them."""
 
 
 def model_with(*names: str) -> str:

@@ -1,4 +1,4 @@
-"""Every flag that the engine honours: one step is MuJoCo's with the same flag, and differs from one without."""
+"""Every flag that the engine supports: a step agrees with MuJoCo's under the flag, and differs from one without it."""
 
 from __future__ import annotations
 

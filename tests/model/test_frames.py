@@ -1,4 +1,4 @@
-"""Frames that MuJoCo takes to be another frame of their body stand where it puts them."""
+"""Geoms and sites whose frame MuJoCo identifies with a frame of their body have MuJoCo's poses."""
 
 from __future__ import annotations
 

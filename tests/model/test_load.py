@@ -1,4 +1,4 @@
-"""`load_model`: its sources, the shapes of the table, and that it keeps MuJoCo's numbers."""
+"""`load_model`: its sources, the shapes of the model table, and MuJoCo's values in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from parameters of worlds: fields of the model table, as loading a model with these values has them."""
+"""Fields of the model table that follow from parameters of worlds equal those of a model loaded with these values."""
 
 from __future__ import annotations
 

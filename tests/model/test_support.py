@@ -1,4 +1,4 @@
-"""The support gate: what the engine lacks is refused at load, by feature and element, all at once."""
+"""Models with unsupported features are refused at load. One error names every feature and element."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ NAMES = (
 """Small models of this folder, by file name."""
 
 OWN = {name: Path(__file__).with_name(f"{name}.xml").read_text() for name in (*NAMES, "terrain", "rubble")}
-"""Small models by name, as MJCF text; the last ones take JAX too long to be tested on everything."""
+"""Small models by name, as MJCF text. JAX takes too long on the last two for every test to use them."""
 
 ALL = (*GYMNASIUM, *NAMES)
 
@@ -37,7 +37,7 @@ ALL_IN_DOUBLE_SOME_IN_SINGLE = [
         for name in ALL
     ),
 ]
-"""Names and precisions. Each costs JAX a compilation of the whole dynamics; the others in single precision are slow."""
+"""Names and precisions. JAX compiles the whole dynamics for each. Other models are too slow in single precision."""
 
 
 def gymnasium_path(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""What an installation offers a user whose own files are called as the repository's folders are."""
+"""An installed simengine works beside user files that have the names of the repository's folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small program of a user, which the tests run and check with `mypy --strict` in an environment of their own."""
+"""A small user program. Tests run it and check it with `mypy --strict` in a separate environment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BALL = """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 1">
 
 
 def height_after(steps: int) -> float:
-    """Height of a ball after so many steps."""
+    """Height of a ball after a number of steps [m]."""
     model = simengine.load_model(BALL)
     with simengine.Simulation(model, num_worlds=2, backend="host", dtype=np.float64) as sim:
         sim.step(steps)
@@ -26,7 +26,7 @@ def height_after(steps: int) -> float:
 
 
 def share_on_the_right(worlds: int) -> float:
-    """Share of pushed ants whose x coordinate grew, each under a friction of its own."""
+    """Share of pushed ants whose x coordinate grew. Each ant has a friction of its own."""
     sim = simengine.Simulation("ant", worlds, backend="host", dtype=np.float32, keep="qacc", executor="serial")
     sim.set_params(geom_friction=np.tile(sim.model.geom_friction, (worlds, 1, 1)) * 0.5)
     assert float(sim.params("geom_friction").max()) <= float(np.max(sim.model.geom_friction))

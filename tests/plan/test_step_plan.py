@@ -1,4 +1,4 @@
-"""The plan of a step: what it decides, that what is emitted follows it, and how it reads."""
+"""The plan of a step: its decisions, emission that follows it, and its printed form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a GPU can do, seen beside other processes that use it: the best of as many runs as it takes."""
+"""Measurements on a GPU that other processes use too: a measurement is repeated until it is good enough."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def best(measure: Callable[[], float], enough: float, seconds: float = 30.0) -> float:
-    """The largest of measurements, which are repeated until one is more than `enough`, for so long at most."""
+    """Repeat a measurement until it exceeds `enough` or the time [s] is over, and return the largest value."""
     end, most = time.monotonic() + seconds, measure()
     while most <= enough and time.monotonic() < end:
         most = max(most, measure())

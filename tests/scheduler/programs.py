@@ -1,7 +1,7 @@
 """Random kernel lists over small arrays, whose results show the order in which they ran.
 
-Bodies are not commutative: a write replaces a piece by a hash of what was read, an update multiplies before it adds. An
-illegal order therefore changes bits. Emitters branch on numbers that they awaited.
+Bodies do not commute: a write replaces a piece by a hash of what was read, and an update multiplies before it adds. An
+illegal order therefore changes bits. Emitters branch on numbers that they have awaited.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from simengine_scheduler.core import Tag
 
 BUFFERS, SHARDS, SIZE = 3, 2, 4
 
-# Pieces of a buffer of four elements: the whole, and the members of two families that cut it differently.
+# Pieces of a buffer of four elements: the whole, and the members of two families that divide it differently.
 PIECES: list[tuple[tuple[str, int] | None, slice]] = [
     (None, slice(0, 4)),
     (("half", 0), slice(0, 2)),
@@ -32,7 +32,7 @@ Access = tuple[int, int, int]  # buffer, shard, piece
 
 @dataclass(frozen=True)
 class Spec:
-    """One call of a list: what it accesses, and whether the emitter awaits it and may then leave out the next."""
+    """One call of a list: what it accesses, and whether the emitter awaits it and may then omit the next call."""
 
     reads: tuple[Access, ...]
     writes: tuple[Access, ...]
@@ -41,7 +41,7 @@ class Spec:
 
 
 def specs(shards: int = SHARDS, awaits: bool = True) -> st.SearchStrategy[list[list[Spec]]]:
-    """Lists of one to three emitters of up to a dozen calls."""
+    """Lists with one to three emitters, each of up to a dozen calls."""
     access = st.tuples(st.integers(0, BUFFERS - 1), st.integers(0, shards - 1), st.integers(0, len(PIECES) - 1))
     pieces = [st.lists(access, max_size=n).map(tuple) for n in (3, 2, 1)]
     spec = st.builds(Spec, *pieces, st.booleans() if awaits else st.just(False))
@@ -125,7 +125,7 @@ class Program:
 
 
 def run_and_check(program: Program, executor: Any) -> bytes:
-    """Run a list; check that the order was legal, nothing lost, and the bits those of program order. Return them."""
+    """Run a list and return its bits. Check that the order was legal, all calls ran, and the bits are the expected."""
     program.reset()
     trace = executor.run(program.emitters())
     executor.synchronize()

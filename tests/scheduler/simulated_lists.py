@@ -16,7 +16,7 @@ def simulated(table: Segments, model: str, gpu: str | GpuSpec = USUAL, **options
 
 
 def fan(width: int, length: int, us: float, fixed: bool = True) -> RecordedList:
-    """Independent chains, call by call in turn."""
+    """A list of independent chains, whose calls alternate in program order."""
     lists = Lists()
     for _ in range(length):
         for n in range(width):

@@ -1,4 +1,4 @@
-"""The automatic executor: the fastest stays, whoever ran what, and it says why."""
+"""The automatic executor: it chooses the fastest candidate, gives the reason, and results do not depend on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which driver calls graphs are made of, against a stand-in for the driver: what runs on GPUs is tested there."""
+"""The driver calls with which graphs are built, against a stand-in for the driver. Tests on GPUs run the graphs."""
 
 from __future__ import annotations
 

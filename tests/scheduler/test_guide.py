@@ -1,4 +1,4 @@
-"""The guide's programs: its blocks for any machine are one program, those for a GPU another."""
+"""The guide's programs: blocks for any machine form one program, and blocks for a GPU another."""
 
 from __future__ import annotations
 

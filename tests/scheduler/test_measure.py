@@ -1,4 +1,4 @@
-"""Measuring executors: figures that fit each other, failures that stay in their row, verdicts that can be bad."""
+"""Measuring executors: consistent figures, failures that affect only their row, and verdicts that can be negative."""
 
 from __future__ import annotations
 

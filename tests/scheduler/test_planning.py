@@ -1,4 +1,4 @@
-"""Planners of whole runs: their rules on known graphs, and on random lists what every plan must keep to."""
+"""Planners of whole runs: their rules on known graphs, and invariants of every plan on random lists."""
 
 from __future__ import annotations
 

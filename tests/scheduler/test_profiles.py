@@ -1,4 +1,4 @@
-"""What calls need: from hints, launch shapes and recorded times."""
+"""Resources of calls, derived from hints, launch shapes and recorded times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every executor, after all that can go wrong in a run: a clear error, and nothing of it left in the next run."""
+"""Every executor after a failed run: it raises a clear error, and the next run is not affected."""
 
 from __future__ import annotations
 

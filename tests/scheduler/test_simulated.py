@@ -1,4 +1,4 @@
-"""The simulated executor: legal in virtual time under every model, the bits of serial, and times that make sense."""
+"""The simulated executor: legal orders in virtual time under every model, the bits of serial, and plausible times."""
 
 from __future__ import annotations
 

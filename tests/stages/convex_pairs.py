@@ -1,4 +1,4 @@
-"""Pairs of convex shapes in one model, each of which touches nothing but its partner, in random poses."""
+"""Pairs of convex shapes in random poses, all in one model. A shape can touch only the other one of its pair."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROCK = np.concatenate(
         [[0.02, 0.03, 0.12]],
     ]
 )
-"""Corners of a mesh [m] with faces of many sides and of three."""
+"""Corners of a mesh [m] that has faces of many sides and triangles."""
 
 PAIRS = (
     *(("sphere", "ellipsoid"), ("capsule", "ellipsoid"), ("ellipsoid", "ellipsoid"), ("cylinder", "ellipsoid")),
@@ -34,9 +34,9 @@ PAIRS = (
     ("mesh", "mesh"),
 )
 _HEIGHT = {"cylinder": 0.12, "box": 0.08, "mesh": 0.08}
-"""Of the flat side below the centre [m]; all but the mesh have the same above it."""
+"""Distance of the lower flat side from the centre [m]. All but the mesh have an equal upper side."""
 _LYING = {"capsule": 0.06, "cylinder": 0.1}
-"""Of the centre above what a shape lies on with its side [m]."""
+"""Height of the centre of a shape that lies on its side [m]."""
 
 
 def _pair(number: int, first: str, second: str) -> str:
@@ -46,7 +46,7 @@ def _pair(number: int, first: str, second: str) -> str:
 
 @cache
 def model(margin: float = 0.0) -> mujoco.MjModel:
-    """A fixed first shape and a free second one for each pair; MuJoCo's convex collisions run until they converge."""
+    """A model with a fixed and a free shape for each pair. MuJoCo's convex collisions iterate until they converge."""
     corners = " ".join(f"{x:.4f}" for x in ROCK.ravel())
     assets = f'<mesh name="rock" vertex="{corners}"/>'
     bodies = "".join(_pair(i, *pair) for i, pair in enumerate(PAIRS))
@@ -59,7 +59,7 @@ def model(margin: float = 0.0) -> mujoco.MjModel:
 
 @cache
 def poses(n: int, seed: int = 6) -> np.ndarray:
-    """qpos (n, nq) of random poses near each other, exact in float32, in which rounding decides nothing."""
+    """Random qpos (n, nq) with close shapes, exact in float32. Rounding does not decide which contacts exist."""
     oracles = [Oracle(model(margin)) for margin in (0.0, 0.01)]
     decided = [qpos for qpos in drawn(6 * n, seed) if all(oracle.is_decided(qpos) for oracle in oracles)]
     assert len(decided) >= n
@@ -67,7 +67,7 @@ def poses(n: int, seed: int = 6) -> np.ndarray:
 
 
 def drawn(n: int, seed: int) -> np.ndarray:
-    """Random poses, a third of them nearly flat where that can be."""
+    """Random poses. A third of them are nearly flat if the shapes have flat sides."""
     rng = np.random.default_rng(seed)
     out = np.zeros((n, len(PAIRS), 7))
     out[..., :3] = rng.uniform(-0.2, 0.2, size=(n, len(PAIRS), 3))
@@ -79,7 +79,7 @@ def drawn(n: int, seed: int) -> np.ndarray:
 
 
 def _flat(rng: np.random.Generator, first: str, second: str) -> np.ndarray:
-    """A pose on the first shape's flat side or below it, up to 0.1 rad from flat, sunk by up to 2 cm."""
+    """A pose on or below the first shape's flat side, tilted by up to 0.1 rad, with up to 2 cm penetration."""
     out = np.zeros(7)
     below = first == "mesh" or rng.random() < 0.5
     on_side = second not in _HEIGHT or (second in _LYING and rng.random() < 0.5)

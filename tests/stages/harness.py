@@ -1,7 +1,7 @@
-"""Memory and launches for calling kernels directly: every field in a buffer of its own, between guard zones.
+"""Memory and launches for calling kernels directly. Every field has a buffer of its own between guard zones.
 
-A `Memory` holds one shard of worlds in the middle of a few worlds that belong to nobody, and arenas with a little room
-to spare, so that a kernel that strays is seen wherever it writes.
+A `Memory` has one shard of worlds, unused worlds before and after it, and arenas with unused entries at their end. A
+write outside the shard is therefore found wherever it lands.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from simengine.plan.every_kernel import all_kernels
 from simengine.state.fields import COLUMNS_OF, FIELD, FIELDS, PAIR_COLUMNS, Field, entry_shape
 
 FRONT, BACK = 3, 2
-ROOM = 1 << 30  # contacts and rows for which a scan finds room
-"""Worlds of nobody before and after the shard."""
+"""Numbers of unused worlds before and after the shard."""
+
+ROOM = 1 << 30  # capacity of the arenas that a scan assumes, in contacts and rows
 
 WORLD_SPACES = ("world", "block")
-"""Spaces whose fields have one entry a world."""
+"""Spaces whose fields have one entry for each world."""
 
 SPARE = 5
-"""Entries of nobody at the end of an arena."""
+"""Number of unused entries at the end of an arena."""
 
 POISON_INT = -1234567891
 GUARD_BYTES, GUARD_VALUE = 256, 0xA5
@@ -42,17 +43,18 @@ class Place(NamedTuple):
 
 
 Argument = bytes | int | Place | None
-"""bytes: the model's header, passed by value."""
+"""An argument of a kernel. The type `bytes` is the model's header, which is passed by value."""
 
 
 class Memory:
-    """Buffers of one shard of worlds, all poisoned: NaN, and POISON_INT for integers.
+    """Buffers of one shard of worlds. They start poisoned: with NaN, or with POISON_INT for integers.
 
     Attributes:
-        model, dtype: what the buffers are for; "float32" or "float64".
-        capacity: entries of each arena.
-        num_worlds: worlds of the shard, which are numbers FRONT ... FRONT + num_worlds - 1 of the buffers.
-        arrays: field by name, with the worlds and arena entries of nobody, and the model's blobs.
+        model: the model.
+        dtype: "float32" or "float64".
+        capacity: number of entries of each arena.
+        num_worlds: number of worlds of the shard. The first of them has index FRONT in the buffers.
+        arrays: fields by name, with unused worlds and arena entries, and the model's blobs.
         header: the model's header.
     """
 
@@ -89,7 +91,7 @@ class Memory:
         return (self.capacity.get(field.space, 0) + SPARE, *entry)
 
     def add(self, name: str, values: np.ndarray) -> None:
-        """A buffer of its own between guard zones, holding a copy of `values`; its start is 64-byte aligned."""
+        """Add a buffer between guard zones with a copy of `values`. Its start is aligned to 64 bytes."""
         room = np.full(values.nbytes + 2 * GUARD_BYTES + 64, GUARD_VALUE, np.uint8)
         start = GUARD_BYTES + -(room.ctypes.data + GUARD_BYTES) % 64
         self._raw[name] = room
@@ -102,7 +104,7 @@ class Memory:
             self.arrays[name].fill(POISON_INT if FIELD[name].kind == "int" else np.nan)
 
     def own(self, name: str) -> np.ndarray:
-        """The shard's part of a field: (num_worlds, ...), (contacts, ...), (rows, ...), or the whole."""
+        """The shard's part of a field: (num_worlds, ...), (contacts, ...), (rows, ...), or the whole field."""
         array, space = self.arrays[name], FIELD[name].space
         if space in WORLD_SPACES:
             return array[FRONT : FRONT + self.num_worlds]
@@ -116,7 +118,7 @@ class Memory:
             self.own(name)[...] = values.reshape(self.own(name).shape)
 
     def copy(self) -> Memory:
-        """The same contents in other buffers."""
+        """A memory with the same contents in other buffers."""
         other = copy(self)
         other._raw, other.arrays, arrays = {}, {}, self.arrays
         for name, array in arrays.items():
@@ -139,12 +141,12 @@ class Memory:
         return broken
 
     def pointer(self, place: Place) -> int:
-        """Address of a place."""
+        """Address of a pointer argument."""
         return int(self.arrays[place.buffer].ctypes.data) + place.offset
 
 
 def changed(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Which words differ in their bits; shape of the arrays."""
+    """Which words differ in their bits, in the shape of the arrays."""
     word = np.uint64 if before.itemsize == 8 else np.uint32
     return np.asarray(before.view(word) != after.view(word))
 
@@ -160,11 +162,12 @@ def arguments(
     """Arguments of a kernel in launch order.
 
     Args:
-        kernel, memory: what to call on what.
-        listed: take the worlds from the buffers `listed` and `num_listed` instead of the shard's range.
-        nrow: bound on the rows of a world, for rows in scratch.
+        kernel: the kernel.
+        memory: the memory on which it works.
+        listed: whether worlds are those in the buffers `listed` and `num_listed`, not the shard's range.
+        nrow: bound on the rows of a world, for kernels with rows in scratch.
         scalars: values of the stages' scalars.
-        null: produced fields that are not stored.
+        null: outputs that the kernel does not store.
     """
     fields: list[Argument] = [Place(n) for n in kernel.reads]
     fields += [None if n in null else Place(n) for n in kernel.produced]
@@ -188,18 +191,18 @@ def arguments(
 
 @cache
 def function(name: str, dtype: str) -> HostFunction:
-    """A kernel of the engine for one lane, compiled or found in the cache when it is first called."""
+    """A kernel of the engine for one lane. Its first call compiles it or finds it in the cache."""
     return load_kernels([kernel for kernel in all_kernels() if kernel.name == name], dtype)[name]
 
 
 def call(kernel: Kernel, memory: Memory, slots: list[Argument]) -> None:
-    """Call a kernel of the host build with arguments in launch order."""
+    """Call a kernel on the host with arguments in launch order."""
     packed = np.frombuffer(b"".join(slot_bytes(s, memory) for s in slots), dtype=np.uint64)
     function(kernel.name, memory.dtype)(packed.ctypes.data)
 
 
 def slot_bytes(argument: Argument, memory: Memory) -> bytes:
-    """An argument as host kernels take it: words of eight bytes."""
+    """An argument in the form that host kernels take, in words of eight bytes."""
     if isinstance(argument, bytes):
         return argument + bytes(-len(argument) % 8)
     value = memory.pointer(argument) if isinstance(argument, Place) else argument or 0
@@ -207,6 +210,6 @@ def slot_bytes(argument: Argument, memory: Memory) -> bytes:
 
 
 def list_worlds(memory: Memory, worlds: np.ndarray) -> None:
-    """Fill the buffers `listed` and `num_listed` with worlds counted in the shard."""
+    """Fill the buffers `listed` and `num_listed` with worlds, given by their indices in the shard."""
     memory.arrays["listed"][: len(worlds)] = FRONT + worlds
     memory.arrays["num_listed"][0] = len(worlds)

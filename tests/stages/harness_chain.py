@@ -1,4 +1,4 @@
-"""The stages one after another, each as a kernel of its own: the fields that every stage of a sample starts from."""
+"""The chain of stages, each as a kernel of its own. It computes the input fields of every stage for sampled states."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAIRS = tuple(catalogue.NARROW)
 RUNGE_KUTTA = ("rk_qpos", "rk_qvel", "rk_act", "rk_rate", "rk_dqpos", "rk_dqvel", "rk_dact")
 
 Step = tuple[Kernel, bool, str]
-"""A kernel, whether it takes a list of worlds, and which: "all", "rows" or "free"."""
+"""A kernel, whether it takes a list of worlds, and which worlds: "all", "rows" or "free"."""
 
 
 def single(name: str) -> Kernel:
@@ -38,7 +38,7 @@ def single(name: str) -> Kernel:
 
 
 def position(model: ModelTable) -> tuple[str, ...]:
-    """Stages of the positions, up to counting."""
+    """Stages that depend on positions, up to the count."""
     return (
         "guard",
         "kinematics",
@@ -50,7 +50,7 @@ def position(model: ModelTable) -> tuple[str, ...]:
 
 
 def smooth(model: ModelTable) -> tuple[str, ...]:
-    """Stages of the smooth forces, and those that nothing but the comparison asks for."""
+    """Stages of the smooth forces, and stages that only the comparison needs."""
     fused = tuple(
         stage.name for stage in catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion).stages
     )
@@ -58,7 +58,7 @@ def smooth(model: ModelTable) -> tuple[str, ...]:
 
 
 def serves(stage: Stage, model: ModelTable) -> bool:
-    """Whether a stage knows all that a model needs of it, and has anything to do on it."""
+    """Whether a stage supports a model and has work to do on it."""
     if stage.name in catalogue.SOLVERS:
         return stage.name == model.solver
     if stage.name in PAIR_TYPES:
@@ -82,7 +82,7 @@ def serves(stage: Stage, model: ModelTable) -> bool:
 
 
 def steps(model: ModelTable, integrator: str) -> Iterator[Step]:
-    """Kernels of single stages, in the order of a step; without an integrator, of a forward evaluation."""
+    """Kernels of single stages in the order of a step, or of a forward evaluation if there is no integrator."""
     motion, pairs = (*smooth(model), *SENSE_MOTION), PAIRS
     for name in (*position(model), "scan", *((*pairs, *motion) if model.has_adhesion else (*motion, *pairs))):
         yield single(name), False, "all"
@@ -102,13 +102,13 @@ def steps(model: ModelTable, integrator: str) -> Iterator[Step]:
 
 
 def worlds_of(memory: Memory, kind: str) -> np.ndarray:
-    """Worlds of the shard, from 0: those that have constraint rows ("rows"), or have none ("free")."""
+    """Indices in the shard of the worlds that have constraint rows ("rows") or that have none ("free")."""
     rows = memory.own("nefc") > 0
     return np.flatnonzero(rows if kind == "rows" else ~rows).astype(np.int32)
 
 
 def most_rows(memory: Memory) -> int:
-    """Most constraint rows of a world."""
+    """Largest number of constraint rows of a world."""
     return int(memory.own("nefc").max(initial=1))
 
 
@@ -121,7 +121,7 @@ def rk_scalars(integrator: str, rk_stage: int) -> dict[str, int]:
 
 
 def calls(memory: Memory, integrator: str, rk_stage: int) -> Calls:
-    """Calls of `steps` on a memory, made one after another; each must be carried out before the next is asked for."""
+    """Yield the calls of `steps` on a memory. Carry out each call before asking for the next."""
     for kernel, listed, kind in steps(memory.model, integrator):
         if listed:
             list_worlds(memory, worlds_of(memory, kind))
@@ -131,22 +131,22 @@ def calls(memory: Memory, integrator: str, rk_stage: int) -> Calls:
 def fused_calls(
     memory: Memory, integrator: str, rk_stage: int, arena: bool, null: Mapping[str, frozenset[str]]
 ) -> Calls:
-    """Calls of a step's fused kernels, to be carried out like those of `calls`.
+    """Yield the calls of a step's fused kernels. Carry out each call before asking for the next.
 
     Args:
-        memory, integrator, rk_stage: as there.
-        arena: rows live in their arena instead of scratch.
-        null: outputs that each kernel does not store; kernels for sensors, and those of the smooth motion in three, run
-            if they are named here.
+        memory, integrator, rk_stage: as for `calls`.
+        arena: whether rows are in their arena, not in scratch.
+        null: outputs that each kernel does not store, by kernel. Kernels for sensors, and the three that divide the
+            smooth motion, run only if they are named here.
     """
     model = memory.model
     fused_smooth = catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
     solver = model.solver
     sensing = [k for k in (catalogue.SENSE_MOTION, catalogue.SENSE_DISTANCE, catalogue.SENSE_FORCES) if k.name in null]
-    # a lean kernel and its general form write the same fields
+    # a specialised kernel and its general form write the same fields
     lean = () if model.general_position else (catalogue.PLACE, catalogue.POSITION)
     first = (catalogue.PLACE_GENERAL, catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL)
-    # the transmission alone would undo what contacts have added to it
+    # the kernel of the transmission alone would overwrite what adhesion has added to actuator_moment
     asked = [k for k in catalogue.ASKED_FOR if not model.has_adhesion or "actuator_moment" not in k.produced]
     in_three = () if model.general_smooth or model.has_adhesion else catalogue.smooth_in_three(model.has_fluid)
     parts = [k for k in in_three if k.name in null]
@@ -168,13 +168,13 @@ def fused_calls(
 
 
 def run_chain(memory: Memory, integrator: str = "", rk_stage: int = 0) -> None:
-    """Carry out all stages on a memory that holds the states."""
+    """Carry out all stages on a memory that contains the states."""
     for kernel, slots in calls(memory, integrator, rk_stage):
         call(kernel, memory, slots)
 
 
 def state_fields(model: ModelTable, states: Sample) -> dict[str, np.ndarray]:
-    """The integration state of sampled states, at rest and healthy, with random warm starts."""
+    """State fields of sampled states, with random warm starts. No world is frozen."""
     n = len(states.qpos)
     warm = np.random.default_rng(7).normal(size=(n, model.nv)).astype(np.float32)
     fields = {name: np.asarray(getattr(states, name)) for name in Sample._fields}
@@ -187,7 +187,7 @@ def state_fields(model: ModelTable, states: Sample) -> dict[str, np.ndarray]:
 
 @cache
 def decided(name: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Numbers of the sampled states that lie on no margin, and their integration state."""
+    """Indices of the sampled states that lie on no margin, and their state fields."""
     keep = np.flatnonzero(~undecided(name))
     assert len(keep) >= 100, f"only {len(keep)} states of {name} are away from the margins"
     _, model = oracle_model(name)
@@ -195,7 +195,7 @@ def decided(name: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
 
 
 def fresh(name: str, dtype: str, contacts: int, rows: int, worlds: int | None = None) -> Memory:
-    """A memory with the sampled states of a model, or the first few of them; everything else is poisoned."""
+    """A memory with the sampled states of a model, or with the first `worlds`. Everything else is poisoned."""
     keep, states = decided(name)
     n = worlds or len(keep)
     memory = Memory(oracle_model(name)[1], dtype, n, contacts, rows)
@@ -204,7 +204,7 @@ def fresh(name: str, dtype: str, contacts: int, rows: int, worlds: int | None = 
 
 
 def start(name: str, dtype: str, rk_stage: int, worlds: int | None = None) -> Memory:
-    """A memory whose arenas fit the counts of this precision exactly, in the middle of a step if rk_stage > 0."""
+    """A memory with arenas of exactly the size of this precision's counts. rk_stage > 0 is in the middle of a step."""
     memory = fresh(name, dtype, 0, 0, worlds)
     for stage in (*position(memory.model), "scan"):
         call(single(stage), memory, arguments(single(stage), memory))
@@ -219,7 +219,7 @@ def start(name: str, dtype: str, rk_stage: int, worlds: int | None = None) -> Me
 
 @cache
 def arena_sizes(name: str) -> tuple[int, int]:
-    """Contacts and rows of all sampled states, as collision and scan count them."""
+    """Numbers of contacts and rows of all sampled states, as the stages collision and scan count them."""
     memory = fresh(name, "float64", 0, 0)
     for stage in (*position(memory.model), "scan"):
         call(single(stage), memory, arguments(single(stage), memory))
@@ -229,7 +229,7 @@ def arena_sizes(name: str) -> tuple[int, int]:
 
 @cache
 def reference(name: str) -> dict[str, np.ndarray]:
-    """Every field of all sampled states in float64, by the chain of single stages: (n, ...), arenas (entries, ...)."""
+    """Every field of all sampled states in float64: (n, ...), and (entries, ...) for arenas."""
     memory = fresh(name, "float64", *arena_sizes(name))
     run_chain(memory)
     return {field.name: memory.own(field.name).copy() for field in FIELDS}
@@ -248,6 +248,6 @@ def _prepared(name: str, dtype: str) -> Memory:
     for field in (FIELD[n] for n in RUNGE_KUTTA):
         own = memory.own(field.name)
         own[...] = rng.normal(size=own.shape).astype(np.float32)
-    # numbers of worlds in lists count from the start of the buffers
+    # indices of worlds in lists count from the start of the buffers
     assert (memory.own("lists")[memory.own("lists") > 0] >= FRONT).all()
     return memory

@@ -1,8 +1,8 @@
-"""What each stage must produce: by its JAX form or a plain NumPy statement, from the same inputs.
+"""The expected outputs of each stage, computed from the same inputs by its JAX form or by NumPy.
 
-`expected(stage, memory)` gives float64 arrays shaped as the shard's part of the fields. JAX forms have fixed contact
-and row slots; here they are gathered from and compacted into the arenas, in order. Compiling them takes long, so where
-a stage's results follow from the state alone they are taken from one evaluation of all stages.
+`expected(stage, memory)` returns float64 arrays in the shape of the shard's part of the fields. JAX forms have fixed
+slots for contacts and rows. This file spreads arena entries over the slots and gathers them again, in order. JAX takes
+long to compile each stage. Results that follow from the state alone therefore come from one evaluation of all stages.
 """
 
 from __future__ import annotations
@@ -50,24 +50,24 @@ RETURNS = {
     "sensor_acc": ("sensordata",),
     "sensor_distance": ("sensordata",),
 }
-"""What a JAX form returns where it is not what its stage writes."""
+"""Outputs of JAX forms that differ from the outputs of their stages."""
 
 _STAGE = {stage.name: stage for stage in STAGES}
 
 _SUMMED = {name for stage in STAGES for name in stage.updates}
-"""Fields to which several stages add, so that a complete evaluation has only the sum."""
+"""Fields to which several stages add. A complete evaluation has only their sum."""
 
 _SOLVED = {"qacc", "efc_force", "qfrc_constraint", "cfrc_ext"}
-"""Fields that depend on the warm start, as far as a solver does not converge."""
+"""Fields that depend on the warm start if the solver does not converge fully."""
 
 
 def owner(entries: np.ndarray) -> np.ndarray:
-    """World of each arena entry, given how many each world has."""
+    """World of each arena entry, given the number of entries of each world."""
     return np.repeat(np.arange(len(entries)), entries)
 
 
 def contact_slots(memory: Memory) -> tuple[np.ndarray, np.ndarray]:
-    """World and slot of each contact of the arena; contacts of a pair take its slots from the first on."""
+    """World and slot of each contact of the arena. Contacts of a pair use the pair's slots from the first on."""
     world = owner(memory.own("ncon"))
     cand = memory.own("contact_cand")
     place = np.arange(len(cand)) - memory.own("con_adr")[world] - memory.own("cand_adr")[world, cand]
@@ -75,7 +75,7 @@ def contact_slots(memory: Memory) -> tuple[np.ndarray, np.ndarray]:
 
 
 def row_slots(memory: Memory) -> tuple[np.ndarray, np.ndarray]:
-    """World and slot of each row of the arena in the JAX forms' row layout."""
+    """World and slot, in the row layout of the JAX forms, of each row of the arena."""
     model, world = memory.model, owner(memory.own("nefc"))
     kind, ident = memory.own("efc_type"), memory.own("efc_id").copy()
     layout, contact = row_layout(model), kind > LIMIT_TENDON
@@ -85,7 +85,7 @@ def row_slots(memory: Memory) -> tuple[np.ndarray, np.ndarray]:
     keys = np.stack([world, np.minimum(kind, LIMIT_TENDON + 1), ident])
     begins = np.flatnonzero(np.diff(keys, axis=1, prepend=-1).any(axis=0))
     within = np.arange(kind.size) - np.repeat(begins, np.diff(begins, append=kind.size))
-    # the sign of its Jacobian tells which side of a limit a row is
+    # the sign of a row's Jacobian tells which side of the limit it is for
     limit = np.flatnonzero(~contact & (kind >= LIMIT_JOINT))
     tendon, own = kind[limit] == LIMIT_TENDON, ident[limit]
     slope = length_rows(model)[1][np.where(tendon, 0, own)]
@@ -96,14 +96,14 @@ def row_slots(memory: Memory) -> tuple[np.ndarray, np.ndarray]:
 
 
 def spread(values: np.ndarray, where: tuple[np.ndarray, np.ndarray], n: int, slots: int, fill: float) -> np.ndarray:
-    """Arena entries in slots: (n, slots, ...), `fill` in the others."""
+    """Arena entries in their slots, (n, slots, ...). Other slots have the value `fill`."""
     out = np.full((n, slots, *values.shape[1:]), fill, values.dtype)
     out[where] = values
     return out
 
 
 def ref_input(name: str, memory: Memory) -> np.ndarray:
-    """An argument of a JAX form, (num_worlds, ...) in float64, arenas spread over slots."""
+    """An argument of a JAX form, (num_worlds, ...) in float64. Arena entries are spread over slots."""
     n, model = memory.num_worlds, memory.model
     if name == "time":
         return memory.own("nstep") * float(model.opt_timestep)
@@ -123,13 +123,13 @@ def ref_input(name: str, memory: Memory) -> np.ndarray:
 
 
 def evaluated(model_name: str, memory: Memory, name: str) -> np.ndarray:
-    """A field of one evaluation of all JAX forms from the worlds' states: (num_worlds, ...)."""
+    """A field of one evaluation of all JAX forms from the worlds' states, (num_worlds, ...)."""
     keep = decided(model_name)[0][: memory.num_worlds]
     return jax_fields(model_name, "float64")[name][keep]
 
 
 def follows_from_the_state(stage: Stage, names: tuple[str, ...]) -> bool:
-    """Whether an evaluation of all stages from the state has what a stage returns under `names`."""
+    """Whether one evaluation of all stages gives the outputs `names` of a stage."""
     if stage.name in (*SOLVERS, *INTEGRATORS):
         return False
     return not _SUMMED & {*names, *stage.updates} and not _SOLVED & set(stage.reads)
@@ -137,7 +137,7 @@ def follows_from_the_state(stage: Stage, names: tuple[str, ...]) -> bool:
 
 @cache
 def batched_ref(stage: Stage, model_name: str) -> tuple[Callable[..., Any], tuple[str, ...]]:
-    """The JAX form over a batch of worlds, and the names of its arguments."""
+    """A stage's JAX form for a batch of worlds, and the names of its arguments."""
     _, model = oracle_model(model_name)
     function = stage.load_jax()
     names = tuple(inspect.signature(function).parameters)[1:]
@@ -154,7 +154,7 @@ def by_jax(stage: Stage, model_name: str, memory: Memory) -> Fields:
         values = [np.asarray(v) for v in function(*(ref_input(n, memory) for n in names))]
         out = dict(zip(returned, values, strict=True))
     if stage.name in ("constraint", "constraint_general"):
-        # slots that are active, in slot order, are the arena's rows
+        # the active slots, in their order, are the arena's rows
         active = out.pop("efc_active")
         assert (active.sum(axis=1) == memory.own("nefc")).all(), "the JAX form has other rows than were counted"
         out = {k: v[active] for k, v in out.items()}
@@ -166,7 +166,7 @@ def by_jax(stage: Stage, model_name: str, memory: Memory) -> Fields:
 
 
 def pair_by_jax(stage: Stage, model_name: str, memory: Memory) -> Fields:
-    """Contacts of one pair type over the whole arena, NaN where a contact is of another type."""
+    """Contacts of one pair type in the whole arena. Contacts of other types are NaN."""
     other = memory.model.cand_type[memory.own("contact_cand")] != PAIR_TYPES.index(stage.name)
     listed = evaluated(model_name, memory, "contact_active")
     assert (listed.sum(axis=1) == memory.own("ncon")).all(), "the JAX form has other contacts than were counted"
@@ -177,7 +177,7 @@ def pair_by_jax(stage: Stage, model_name: str, memory: Memory) -> Fields:
 
 
 def collision_by_jax(model_name: str, memory: Memory) -> Fields:
-    """Counts by the fixed slots of the JAX forms."""
+    """Counts, computed from the fixed slots of the JAX forms."""
     model, n = memory.model, memory.num_worlds
     listed, rows = (evaluated(model_name, memory, name) for name in ("contact_active", "efc_active"))
     per_cand = np.zeros((n, model.ncand), int)
@@ -195,7 +195,7 @@ def collision_by_jax(model_name: str, memory: Memory) -> Fields:
 
 
 def scan_by_numpy(memory: Memory) -> Fields:
-    """Running sums of the first columns, lists of the others."""
+    """Prefix sums of the first count columns, and lists of worlds for the others."""
     n = memory.num_worlds
     counts = memory.own("counts").reshape(NUM_COLUMNS, n)
     before = np.cumsum(counts, axis=1) - counts
@@ -205,12 +205,12 @@ def scan_by_numpy(memory: Memory) -> Fields:
         lists[k, : len(ones)] = FRONT + ones
     totals = counts.sum(axis=1)
     sums = {"con_adr": before[0], "efc_adr": before[1], "totals": totals, "totals_host": totals}
-    progress = np.concatenate([np.zeros(2), memory.own("progress").ravel()[2:] + 1])  # there was room for all
+    progress = np.concatenate([np.zeros(2), memory.own("progress").ravel()[2:] + 1])  # the arenas have capacity for all
     return sums | {"lists": lists.ravel(), "progress": progress, "progress_host": progress}
 
 
 def guard_by_numpy(memory: Memory) -> Fields:
-    """World status after looking for numbers that are none."""
+    """World status after the check for values that are not finite."""
     inputs = (memory.own(n).reshape(memory.num_worlds, -1) for n in _STAGE["guard"].reads)
     bad = ~np.isfinite(np.concatenate(list(inputs), axis=1)).all(axis=1)
     status = memory.own("world_status")
@@ -219,13 +219,13 @@ def guard_by_numpy(memory: Memory) -> Fields:
 
 @cache
 def batched_advance(model_name: str) -> Callable[..., Any]:
-    """Coordinates of a batch of worlds after a time at constant rates."""
+    """Coordinates of a batch of worlds after a time at constant velocities."""
     model = oracle_model(model_name)[1]
     return quick_jit(jax.vmap(lambda q, v, dt: advance(model, q, v, dt), (0, 0, None)))
 
 
 def rk4_by_numpy(model_name: str, memory: Memory, rk_stage: int) -> Fields:
-    """One evaluation of the Runge-Kutta step of worlds whose numbers are all finite."""
+    """Outputs of one evaluation of a Runge-Kutta step, for worlds whose values are all finite."""
     model, h = memory.model, float(memory.model.opt_timestep)
     f = {n: memory.own(n).astype(np.float64) for n in _STAGE["rk4"].updates}
     if rk_stage == 0:
@@ -254,7 +254,7 @@ def rk4_by_numpy(model_name: str, memory: Memory, rk_stage: int) -> Fields:
 
 
 def activation_by_numpy(memory: Memory, rk_stage: int) -> Fields:
-    """One evaluation's move of the activations of healthy worlds in a Runge-Kutta step."""
+    """Activations of healthy worlds after one evaluation of a Runge-Kutta step."""
     model, h = memory.model, float(memory.model.opt_timestep)
     f = {n: memory.own(n).astype(np.float64) for n in ("act", "rk_act", "rk_dact", "act_dot")}
     start = f["act"] if rk_stage == 0 else f["rk_act"]
@@ -266,7 +266,7 @@ def activation_by_numpy(memory: Memory, rk_stage: int) -> Fields:
 
 
 def expected(stage: Stage, model_name: str, memory: Memory, rk_stage: int = 0) -> Fields:
-    """Outputs of a stage by its JAX form or by NumPy; NaN marks words that the stage leaves alone."""
+    """Outputs of a stage, computed by its JAX form or by NumPy. Words that the stage does not write are NaN."""
     n = memory.num_worlds
     if stage.name in PAIR_TYPES:
         return pair_by_jax(stage, model_name, memory)

@@ -1,4 +1,4 @@
-"""MuJoCo's own fields for the sampled states, shaped as the shard's part of the engine's fields."""
+"""MuJoCo's fields for the sampled states, in the shape of the shard's part of the engine's fields."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _STATE = (*Sample._fields, "qacc_warmstart")
 
 @cache
 def stepped(name: str, integrator: int, forward: bool) -> list[mujoco.MjData]:
-    """Every decided state after mj_forward and mj_rnePostConstraint, or after mj_step with an integrator."""
+    """MuJoCo's data after mj_forward and mj_rnePostConstraint, or after mj_step with an integrator.
+
+    There is one for each sampled state that lies on no margin.
+    """
     mj, _ = oracle_model(name)
     keep, states = decided(name)
     out = []
@@ -44,7 +47,7 @@ def stepped(name: str, integrator: int, forward: bool) -> list[mujoco.MjData]:
 
 @cache
 def forward_fields(name: str) -> dict[str, np.ndarray]:
-    """Fields after mj_forward: (n, ...), contacts and rows of all states behind each other."""
+    """Fields after mj_forward, (n, ...). Contacts and rows of all states are concatenated."""
     mj, model = oracle_model(name)
     each = [collect(mj, data) for data in stepped(name, int(mj.opt.integrator), True)]
     out = {f: np.stack([fields[f] for fields in each]) for f in (*STATE_FIELDS, "qM", "ten_J", "actuator_moment")}
@@ -62,12 +65,12 @@ def forward_fields(name: str) -> dict[str, np.ndarray]:
 
 
 def sensor_entries(model: ModelTable, stage: Stage) -> np.ndarray:
-    """(nsensordata,) bool: entries of the data that a stage of sensors measures."""
+    """Which entries of sensordata a stage of sensors writes, (nsensordata,) bool."""
     return np.repeat(measured_in(model.mj, stage.name.removeprefix("sensor_")), model.mj.sensor_dim)
 
 
 def mujoco_expected(name: str, memory: Memory, outputs: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """Those of a stage's outputs that MuJoCo has, shaped as the shard's part of the fields."""
+    """The outputs of a stage that MuJoCo has too, in the shape of the shard's part of the fields."""
     fields = forward_fields(name)
     out = {n: fields[n] for n in outputs if n in fields}
     if "efc_J" in out:

@@ -1,11 +1,12 @@
-"""Kernels under a sanitizer: one program that holds every kernel and carries out calls that it loads from a file.
+"""Kernels under a sanitizer: a program that contains all kernels and carries out calls from a file.
 
-A shared object built with a sanitizer cannot be loaded into Python reliably, so the calls are written to a file:
+Python cannot reliably load a shared object that was built with a sanitizer. The calls are therefore written to a file:
 
     number of buffers; for each its bytes and contents
     number of calls; for each the number of the kernel, its slots, and for each slot a buffer (or -1) and a value
 
-all as 8-byte words. The program puts every buffer into an allocation of exactly its size, calls, and writes them back.
+all as 8-byte words. The program gives every buffer an allocation of exactly its size, carries out the calls, and writes
+the buffers back.
 """
 
 from __future__ import annotations
@@ -74,16 +75,17 @@ int main(int, char** names) {
 
 
 class Call(NamedTuple):
-    """A recorded call: the kernel's name and its slots as (buffer, value), no buffer for numbers."""
+    """A recorded call: the kernel's name, and its slots as (buffer, value). The buffer is None for numbers."""
 
     kernel: str
     slots: list[tuple[str | None, int]]
 
 
 def unit_source(kernels: Sequence[Kernel], edit: Edit = str) -> str:
-    """One C++ source of kernels and the runner; `edit` may change the text of the headers and stages.
+    """One C++ source of kernels and the runner. `edit` may change the text of headers and stages.
 
-    Either all or none of the kernels work on islands, or on slices, which see the model through structs of their own.
+    Kernels over islands, and kernels over slices, access the model through structs of their own. Hence either all or
+    none of the kernels work on islands, and likewise on slices.
     """
     headers = Path(codegen.__file__).parent
     of_all = next((kernel for kernel in kernels if kernel.parameters), kernels[0])
@@ -97,7 +99,7 @@ def unit_source(kernels: Sequence[Kernel], edit: Edit = str) -> str:
 
 
 def build(kernels: Sequence[Kernel], dtype: str, lanes: int, flags: Sequence[str], edit: Edit = str) -> Path:
-    """The runner of some kernels, compiled, or found in the cache of kernels: processes of one run share it."""
+    """The runner of some kernels, compiled or found in the cache of kernels, which processes of a run share."""
     path, version = compiler()
     source = unit_source(kernels, edit)
     options = ("-std=c++17", "-O2", "-g", "-pthread", *host_build.NO_CONTRACTION, "-fno-strict-aliasing", "-w")
@@ -113,7 +115,7 @@ def build(kernels: Sequence[Kernel], dtype: str, lanes: int, flags: Sequence[str
 
 @cache
 def supported(flag: str) -> bool:
-    """Whether the compiler links a program with this sanitizer and the machine runs it."""
+    """Whether a program with this sanitizer can be linked and run here."""
     with tempfile.TemporaryDirectory() as folder:
         probe = str(Path(folder) / "probe")
         command = [compiler()[0], flag, "-x", "c++", "-", "-o", probe]
@@ -122,9 +124,9 @@ def supported(flag: str) -> bool:
 
 
 def record(memory: Memory, calls: Calls) -> tuple[dict[str, np.ndarray], list[Call]]:
-    """Carry out calls here with one lane, on `memory`; returns the buffers as they were before, and the calls.
+    """Carry out calls with one lane on `memory`, and return the buffers as they were before and the recorded calls.
 
-    A list of worlds is kept as it was at its call, under a name of its own.
+    A list of worlds is recorded as it was at its call, as a buffer with a name of its own.
     """
     buffers = memory.snapshot()
     recorded: list[Call] = []
@@ -148,7 +150,7 @@ def slots_of(argument: Argument, number: int) -> list[tuple[str | None, int]]:
 
 
 class Result(NamedTuple):
-    """What a run under a sanitizer ended with: exit status, reports, and the buffers if it wrote them."""
+    """The result of a run under a sanitizer: exit status, reports, and the buffers if the run wrote them."""
 
     status: int
     reports: str

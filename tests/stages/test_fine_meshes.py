@@ -1,4 +1,4 @@
-"""Hulls with small facets in float32: the nearly flat edges between them must not hide the facets beyond."""
+"""Convex hulls with small facets in float32: nearly flat edges between facets must not hide the facets behind them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fused kernels against the chain of their single stages, bit for bit, whatever they store and wherever rows live."""
+"""Fused kernels against the chain of single stages, bit for bit, for all stored outputs and both memories of rows."""
 
 from __future__ import annotations
 

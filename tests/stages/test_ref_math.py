@@ -1,4 +1,4 @@
-"""The shared mathematics where it is delicate: rotations near zero, norms at zero, tree masks, the impedance's ends."""
+"""Shared mathematics in delicate cases: rotations near zero, norms at zero, tree masks, and the ends of impedance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of training share."""
+"""Fixtures that the tests of training share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _registered() -> None:
 
 @pytest.fixture(scope="session")
 def tiny() -> Any:
-    """A function that makes arguments of a training of a second or two on the point."""
+    """A function that makes arguments of a training on `PointVectorEnv`, which takes a second or two."""
 
     def make(**changes: Any) -> Arguments:
         small = {

@@ -1,4 +1,4 @@
-"""A point on a line that is to go to the middle: a vector environment that is learnt within seconds."""
+"""A vector environment that a policy learns within seconds: a point on a line has to move to the middle."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 ID = "simengine-tests/Point-v0"
-STEPS = 20  # after which an episode is truncated
-GOAL = 0.05  # distance at which it terminates
+STEPS = 20  # an episode is truncated after so many steps
+GOAL = 0.05  # an episode terminates at this distance from the middle
 
 
 class PointVectorEnv(VectorEnv):
-    """Position in [-1, 1], actions in [-2, 2] of which a tenth is the step, reward minus the distance left.
+    """A point with a position in [-1, 1].
 
-    Autoreset in the same step only. `terminate` switches the goal's termination off.
+    An action is in [-2, 2] and moves the point by a tenth of it. The reward is minus the distance from the middle. The
+    only autoreset mode is `SAME_STEP`. With terminate=False, episodes do not terminate at the goal.
     """
 
     def __init__(self, num_envs: int, autoreset_mode: AutoresetMode, terminate: bool = True):
@@ -34,7 +35,7 @@ class PointVectorEnv(VectorEnv):
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
         self.random = np.random.default_rng(seed)
         self.position = self.random.uniform(-1, 1, self.num_envs)
-        # Episodes of different ages, so that not all end at once.
+        # Staggered episodes have different ages, so that they do not all end in the same step.
         self.age = np.arange(self.num_envs) % STEPS if options == "staggered" else np.zeros(self.num_envs, dtype=int)
         return self.position[:, None].copy(), {}
 
@@ -59,6 +60,6 @@ class PointVectorEnv(VectorEnv):
 
 
 def register() -> None:
-    """Let Gymnasium find it."""
+    """Register the environment with Gymnasium."""
     if ID not in gymnasium.registry:
         gymnasium.register(ID, entry_point=None, vector_entry_point=PointVectorEnv)

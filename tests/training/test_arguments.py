@@ -1,4 +1,4 @@
-"""Arguments out of their range, and what is said when the extra is missing."""
+"""Arguments out of range, and the error if the optional dependencies are missing."""
 
 from __future__ import annotations
 

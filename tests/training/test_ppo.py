@@ -1,4 +1,4 @@
-"""A whole training: it learns, and it is the same bits every time, interrupted or not."""
+"""A whole training: it learns, and gives the same bits every time, interrupted or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rollouts: what stands in them, and which value follows a step that ended an episode."""
+"""Rollouts: their contents, and the value that follows a step which ended an episode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of the zoo that are files."""
+"""Models of the zoo that are stored as files."""
 
 from __future__ import annotations
 

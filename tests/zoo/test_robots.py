@@ -1,4 +1,4 @@
-"""Robots drawn at random: valid, different, symmetric where they are meant to be, and within the engine's features."""
+"""Random robots are valid, differ from each other, have the intended symmetries, and use only supported features."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def build_overlapping(launches: Sequence[Any], ordered: int) -> int:
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Let Python collect no garbage meanwhile: what it finalises may wait for the device, which ends a capture."""
+    """Suspend garbage collection. An object that it finalises may wait for the device, which would end a capture."""
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -26,7 +26,7 @@ _REGISTERS = 65536  # registers of a multiprocessor
 _SIGNATURE = 'extern "C" __device__ void {}(const unsigned long long*, int, char*);'
 
 Keep = Callable[[str, Callable[[], bytes]], bytes]
-"""Returns what is stored under a key, or else what the function makes. Several threads call it at once."""
+"""Returns the bytes stored under a key, or else stores those that the function makes. It must be thread-safe."""
 
 
 def _bindings(name: str) -> Any:

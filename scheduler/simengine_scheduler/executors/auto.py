@@ -86,7 +86,7 @@ class AutoExecutor(Executor):
 
     @property
     def executor(self) -> Executor:
-        """The executor that was chosen, or whose turn it is."""
+        """The executor that was chosen, or that is being measured."""
         return (self._chosen or self._candidates[self._at]).executor
 
     @property

@@ -72,33 +72,33 @@ class Options:
 
     Attributes:
         segments: the table of the calls' segments. Every executor but `serial` needs it.
-        window: calls in flight at most. Planners, graphs, `pipeline` and scripts of fixed lists look at whole runs of
-            calls instead.
-        streams: CUDA worker streams.
-        workers: host threads; by default one for each core, up to 8.
+        window: largest number of calls in flight. Planners, graphs, `pipeline` and scripts of fixed lists consider whole
+            runs of calls instead.
+        streams: number of CUDA worker streams.
+        workers: number of host threads; by default one for each core, up to 8.
         policy: the order policy.
         stream_policy: a stream policy, for completion by events; or a planner of whole runs of calls, which also gives
             their order, for completion by events and for graphs.
-        profile: what calls take, for planners; by default read from cost hints.
-        seed: of the random order of `shuffled`.
+        profile: durations of calls, for planners; by default they come from cost hints.
+        seed: seed of the random order of `shuffled`.
         record: "off", "order" (what `validate` needs), or "times" (order and time stamps; a run on CUDA then ends
             synchronised).
         completion: "events" lets streams wait for each other on the device. "polling" issues a call once the host has
-            seen complete all that it waits for.
-        device: where `serial` and `auto` run.
+            seen that all calls which it waits for are complete.
+        device: the processor on which `serial` and `auto` run.
         stream: handle of the CUDA home stream; None takes CuPy's current stream at each run.
         check_each: `serial` waits for each call, so that a fault names its call.
         graphs: how many graphs, or scripts of fixed lists, an executor stores.
-        depth: jobs of `pipeline` in flight on a stream at most.
-        tiled: `device` lets calls wait for each other tile by tile where they may.
+        depth: largest number of jobs of `pipeline` in flight on a stream.
+        tiled: whether `device` lets calls wait for each other tile by tile, if they declare their tiles.
         watchdog: `device` gives up its list when a call has waited for longer than this [s].
         merged: `device` launches one kernel for each list, for checkers that run one kernel at a time. All bodies then
             share blocks, which have the most threads and registers that any of them asks for.
-        keep: stores the programs that `device` links. `keep(key, make)` returns what is stored under a key, or else
-            `make()`. Several threads call it at once.
+        keep: stores the programs that `device` links. `keep(key, make)` returns the bytes stored under a key, or else
+            stores and returns `make()`. It must be thread-safe.
         driver: replaces CUDA, for example by a fake device.
         candidates: the executors that `auto` chooses from, such as "threads+serial", the likeliest first; by default
-            those that suit `device`.
+            those that suit option `device`.
         model: the executor that `simulated` models.
         gpu: the GPU that `simulated` models: a name, or a `simengine_scheduler.gpu_model.GpuSpec`.
     """

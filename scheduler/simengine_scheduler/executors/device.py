@@ -209,7 +209,7 @@ class DeviceExecutor(GraphExecutor):
         super().synchronize()
 
     def close(self) -> None:
-        """Free what is on the device, once its work is done."""
+        """Free memory on the device, after all work on it has completed."""
         if _LAST.executor is not None and _LAST.executor() is self:
             if not self._hangs:
                 self._driver.synchronize(self._lanes.handles[0])

@@ -1,4 +1,4 @@
-"""Fixed lists on streams: what is issued for them is worked out once and stored.
+"""Fixed lists on streams. The calls to issue, their streams and their waits are computed once and stored.
 
     FixedLists --round-robin--> program order --hazards, planner, clocks--> script: call, stream, waits, event
     run: streams wait for the home stream, the script is issued, the home stream waits for the streams

@@ -20,7 +20,7 @@ Message = dict[str, Any]
 
 
 class MalformedMessage(ValueError):
-    """A message that the protocol does not allow at its place."""
+    """A message that the protocol does not allow in the present state of the connection."""
 
 
 class Channel:

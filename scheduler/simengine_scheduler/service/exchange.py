@@ -52,7 +52,7 @@ class Exchange:
             self._take_turns(submission.session)
 
     def lose(self, session: Submitter) -> None:
-        """Drop the queue of a client that is gone, and free what it has once nothing of it is flying."""
+        """Drop the queue of a client that has disconnected, and free its memory once none of its calls is in flight."""
         with self._changed:
             session.lost = True
             session.queue.clear()

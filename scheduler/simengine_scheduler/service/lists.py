@@ -10,7 +10,7 @@ buffer with it, such as those of other clients, run beside it.
 A list may be stored as one CUDA graph. It is then one call, which touches all that its calls touch.
 
 A guard confines a failure to its list. The executor does not see the error, and the rest of the list is left out. Lists
-that the client submitted before it could know of the failure are left out too, since they may need what is missing.
+that the client submitted before it could know of the failure are left out too, because they may need its results.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class Definition:
     """A list that may be submitted again and again."""
 
     number: int  # by which the client names it
-    place: int  # the lowest that was free in its session, so that names of segments repeat
+    place: int  # the lowest free index in its session, so that names of segments repeat
     messages: tuple[CallMessage, ...]
     launches: tuple[Launch, ...]
     driver: Driver | None

@@ -1,4 +1,4 @@
-"""What kept each call of a recorded run from starting earlier: a call that it conflicts with, or its own stream."""
+"""Why no call of a recorded run started earlier: it waited for a call that it conflicts with, or for its stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random lists of calls whose tiles are Python functions, for the device protocol on host threads."""
+"""Random lists of calls whose tiles are Python functions. Tests run the device protocol with them on host threads."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ FIELDS, PARTS = 5, 6
 
 @dataclass(frozen=True)
 class Program:
-    """Calls on fields of some parts each, by tiles or as a whole, and the fields."""
+    """A list of calls and the fields that they touch. Fields have parts, and a call works on tiles or as a whole."""
 
     segments: Segments
     calls: list[KernelCall]
     data: np.ndarray
 
     def expected(self, order: list[KernelCall]) -> np.ndarray:
-        """The fields after all calls in turn; they are cleared afterwards."""
+        """Run all calls in an order, return the resulting fields, and clear them."""
         self.data[:] = 0
         for call in order:
             call.launch.issue(0)
@@ -36,7 +36,7 @@ class Program:
 def random_program(seed: int, length: int = 40, tiled: float = 0.7) -> Program:
     """A list of calls, each of which updates a field from others.
 
-    Tiled calls touch, in tile i, the parts of their tiling only: one, or a row of tiles shares one, or by stride.
+    Tile i of a tiled call touches only the parts that the call's tiling gives it. It may share a part with other tiles.
     """
     draw = random.Random(seed)
     segments, data = Segments(), np.zeros((FIELDS, PARTS))
@@ -49,7 +49,7 @@ def random_program(seed: int, length: int = 40, tiled: float = 0.7) -> Program:
         tiling = draw.choice([Tiling(), Tiling("row", 2), Tiling("strided", PARTS)]) if by_tiles else Tiling()
         body = _body(data, reads, target, k, tiling if by_tiles else None)
         tiles = (2 * PARTS if tiling.kind != "tile" else PARTS) if by_tiles else 1
-        # two resource classes
+        # the two values give two resource classes
         launch = PythonBody(body, tiles, tiling=tiling, registers=draw.choice((64, 128)))
         updates, read = (ids[target],), tuple(ids[i] for i in reads)
         calls.append(KernelCall(f"call{k}", launch, read, (), updates, tiled=(*read, *updates) if by_tiles else ()))
@@ -65,7 +65,7 @@ def _body(data, reads, target, k, tiling):  # type: ignore[no-untyped-def]
     def part(tile: int) -> None:
         at = tile % tiling.size if tiling.kind == "strided" else tile // tiling.size
         added = k + sum(int(data[i, at]) % 7 for i in reads)
-        with shared:  # tiles of one part share it, and add what commutes
+        with shared:  # several tiles may share a part; their additions commute
             data[target, at] += added
 
     return whole if tiling is None else part

@@ -1,11 +1,11 @@
-"""Steps of 64 ants by executor `device` in one launch each, for checkers that run one kernel at a time:
+"""Step 64 ants with executor `device`, one launch a step, for checkers that run one kernel at a time:
 
-    python -m tests.scheduler.device.step    # once before, so that programs are linked and kept
+    python -m tests.scheduler.device.step    # run once before, so that linked programs are in the cache
     compute-sanitizer --tool memcheck  python -m tests.scheduler.device.step
     compute-sanitizer --tool racecheck python -m tests.scheduler.device.step
 
-The exit status is 1 where the state differs from what executor `serial` leaves. With --times it says what the window
-spends on a call, and with --classes lists have a launch for the window and for each resource class.
+The exit status is 1 if the state differs from that of executor `serial`. With --times it prints the time that the
+window spends on a call. With --classes a list has one launch for the window and one for each resource class.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.gpu.compare import state_bits
 
 
 def simulation(worlds: int, executor: str, options: dict[str, Any]) -> Simulation:
-    """Ants, some of which touch the floor; their steps are lists of one piece."""
+    """Ants, some of which touch the floor. Their steps are issued ahead of counts."""
     sim = Simulation(ant(), worlds, backend="cuda", executor=executor, emission="ahead", executor_options=options)
     start = ant_start(worlds)
     sim.set_state(qpos=start.qpos, qvel=start.qvel)
@@ -39,7 +39,7 @@ def state_after(worlds: int, steps: int, executor: str, options: dict[str, Any])
 
 
 def counters_of(worlds: int, steps: int, options: dict[str, Any]) -> list[Counters]:
-    """What recorded steps counted, after one that is not."""
+    """Counters of recorded steps, after one step that is not recorded."""
     sim = simulation(worlds, "device", options)
     sim.step()
     found = [sim.schedule.trace_step().counters for _ in range(steps)]
@@ -48,7 +48,7 @@ def counters_of(worlds: int, steps: int, options: dict[str, Any]) -> list[Counte
 
 
 def main() -> int:
-    """Run the steps; the exit status."""
+    """Run the steps and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--worlds", type=int, default=64)
     parser.add_argument("--steps", type=int, default=5)

@@ -1,4 +1,4 @@
-"""Workers of a device are linked side by side, once, on a machine without a GPU: what loads them is a stand-in."""
+"""Workers of a device are linked once and in parallel. A stand-in loads them, so that no GPU is needed."""
 
 from __future__ import annotations
 

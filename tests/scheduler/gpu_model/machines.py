@@ -1,4 +1,4 @@
-"""Machines and lists for tests of the GPU model: nothing costs anything but what a test says."""
+"""Machines and lists for tests of the GPU model. Costs are zero unless a test sets them."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ FREE_HOST = HostSpec(**{f.name: 0.0 for f in fields(HostSpec) if f.name != "list
 
 
 def machine(multiprocessors: int = 4, host: HostSpec = FREE_HOST, **given: Any) -> GpuSpec:
-    """A GPU of four multiprocessors with room for four blocks of 256 threads each, and no costs but those given."""
+    """A GPU of four multiprocessors, each with a capacity of four blocks of 256 threads. Other costs are zero."""
     limits = {"threads": 1024, "blocks": 8, "registers": 65536, "shared": 65536}
     costs = dict.fromkeys((*_FREE, "slot"), 0.0)
     return GpuSpec("test", multiprocessors=multiprocessors, host=host, **{**limits, **costs, **given})
 
 
 def with_host(spec: GpuSpec, **costs: float) -> GpuSpec:
-    """The same GPU with some costs on the host."""
+    """The same GPU with the given costs on the host."""
     return replace(spec, host=replace(spec.host, **costs))
 
 
 def shaped(blocks: int = 1, threads: int = 256) -> LaunchShape:
-    """A shape that takes few registers and no shared memory of its own."""
+    """A launch shape with few registers and no shared memory."""
     return LaunchShape(blocks, threads, 16, 0)
 
 
 class Lists:
-    """Makes recorded lists: `add` a call by what it touches, then `build`."""
+    """Builds recorded lists: `add` calls with the segments that they touch, then `build` the list."""
 
     def __init__(self) -> None:
         self.table = Segments()

@@ -1,4 +1,4 @@
-"""Owners for tests: functions on numpy arrays, on the host or on a fake device."""
+"""Owners for tests, which run functions on NumPy arrays on the host or on a fake device."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEVICE = ["streams", "streams polling", "serial cuda"]
 
 
 class Blocks:
-    """What memory an owner has given out, a block for each allocation in turn, and which blocks it has back."""
+    """The blocks of memory that an owner has allocated, in order, and those that were freed."""
 
     def __init__(self) -> None:
         self.given = 0
@@ -30,11 +30,11 @@ class Blocks:
 
     @property
     def held(self) -> int:
-        """Blocks that are given out."""
+        """Number of blocks that are allocated and not freed."""
         return self.given - len(self.back)
 
     def watch(self, block: Block) -> Block:
-        """The same block, which is noted now and when it is freed."""
+        """Return the block, after noting its allocation. Its release will be noted too."""
         number, free, self.given = self.given, block.free, self.given + 1
 
         def freed() -> None:
@@ -78,7 +78,7 @@ def mix(number: int, source: Any, target: Any) -> None:
 
 
 def fail() -> None:
-    """Report what a kernel would."""
+    """Raise an error, as a kernel might."""
     raise FloatingPointError("no convergence")
 
 
@@ -88,7 +88,7 @@ def fail_to_launch() -> None:
 
 
 class Gate:
-    """A function that waits, so that a test knows what is running meanwhile."""
+    """A function that waits until the test lets it go on, so that the test knows what is running."""
 
     def __init__(self) -> None:
         self.entered, self.open = threading.Event(), threading.Event()
@@ -136,7 +136,7 @@ def step_of(client: Client, buffers: Sequence[str], calls: int = 6, first: int =
 
 
 def mixed(steps: int, first: int = 0, calls: int = 6, n: int = 3) -> bytes:
-    """What `steps` runs of the list give, from zeros, one call after another."""
+    """The result of `steps` runs of the list, from zeros, one call after another."""
     arrays = [np.zeros(4, np.uint64) for _ in range(n)]
     for _ in range(steps):
         for k in range(calls):

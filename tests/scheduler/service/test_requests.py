@@ -1,4 +1,4 @@
-"""Requests: what the owner refuses, in words, without harm; messages that are none; libraries; who may connect."""
+"""Requests: refusals with a reason and without side effects, invalid messages, libraries, and who may connect."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def make_network(name: str, place: Place, **options: Any) -> Network:
 
     Args:
         name: a key of `NETWORKS`.
-        place: where its arrays are and its kernels run.
+        place: the memory and processor of the network.
         options: arguments of its class.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Places: where the arrays of a workload are and its kernels run: on the host, a GPU or a fake device."""
+"""`Place`: the memory and processor of a workload, which is the host, a GPU or a fake device."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class HostPlace:
 
 
 class CudaPlace:
-    """CuPy arrays and compiled kernels. Raises RuntimeError where there is no CuPy or no GPU."""
+    """CuPy arrays and compiled kernels. Raises RuntimeError if there is no CuPy or no GPU."""
 
     def __init__(self) -> None:
         CudaDriver()  # raises an error that says what is missing
