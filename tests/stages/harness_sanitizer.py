@@ -26,6 +26,7 @@ from simengine.kernels.cache import cached, digest
 from simengine.kernels.host_build import compiler, defines
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.prelude import constants, model_struct
+from simengine.physics.files import path_of
 from tests.stages.harness import Argument, Memory, Place, call
 from tests.stages.harness_chain import Calls
 
@@ -87,10 +88,10 @@ def unit_source(kernels: Sequence[Kernel], edit: Edit = str) -> str:
     Kernels over islands, and kernels over slices, access the model through structs of their own. Hence either all or
     none of the kernels work on islands, and likewise on slices.
     """
-    headers = Path(codegen.__file__).parent
     of_all = next((kernel for kernel in kernels if kernel.parameters), kernels[0])
     parts = [codegen.dialect(), constants(), model_struct(of_all)]
-    parts += [(headers / name).read_text() for name in (*codegen.headers_after_model(*kernels), "host_lanes.h")]
+    parts += [path_of(name).read_text() for name in codegen.headers_after_model(*kernels)]
+    parts.append((Path(codegen.__file__).parent / "host_lanes.h").read_text())
     parts += codegen.body_sources(*kernels)
     text = edit("\n".join(parts).replace("#pragma once\n", ""))
     bodies = [codegen.world_function(k) for k in kernels if k.unit != "column"]
