@@ -95,7 +95,7 @@ def test_no_modules_import_each_other(package: str) -> None:
 
 
 def test_the_scheduler_runs_without_what_only_others_need() -> None:
-    """A first program loads none of these packages, and no room of the scheduler that studies or serves the core."""
+    """A first program loads none of these packages, and no folder of the scheduler for studies or services."""
     program = """
 import sys
 

@@ -104,7 +104,7 @@ def test_an_unknown_emission_is_refused() -> None:
 def test_controls_of_each_step_are_those_of_single_steps(
     emission: str, rounds: int, room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also for shards that stand still for want of room, while the others go on with later controls."""
+    """Each step has its own controls, even if a shard waits for a larger arena while others are at later steps."""
     names, steps = ("ant", "hopper", "half_cheetah"), 6
     monkeypatch.setattr(SerialExecutor, "rounds", rounds, raising=False)
     one_by_one = batch(names, executor="serial", emission="counted")

@@ -35,7 +35,7 @@ VARIANTS = [{"completion": "polling"}, {"stream_policy": "kesco"}, {"stream_poli
 WAYS = [*((model, {}) for model in MODELS), *(("streams", options) for options in VARIANTS)]
 ways = pytest.mark.parametrize(("model", "options"), WAYS, ids=["-".join([m, *o.values()]) for m, o in WAYS])
 FREE = with_host(machine(multiprocessors=64, tiles=16), listed=1000)
-"""A machine on which nothing costs anything and there is always room."""
+"""A machine without costs, on which all blocks fit at once."""
 
 
 def random_list(emitters: list[list[Spec]], seconds: list[int], blocks: int) -> RecordedList:
