@@ -73,7 +73,7 @@ class Options:
     Attributes:
         segments: the table of the calls' segments. Every executor but `serial` needs it.
         window: largest number of calls in flight. Planners, graphs, `pipeline` and scripts of fixed lists plan whole
-            runs of calls instead.
+            whole runs of calls instead.
         streams: number of CUDA worker streams.
         workers: number of host threads; by default one for each core, up to 8.
         policy: the order policy.
