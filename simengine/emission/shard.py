@@ -175,13 +175,38 @@ class ShardEmitter:
         Args:
             keep: derived fields that must be valid after the step.
         """
+        self._latest_whole = self.whole_step(keep)
+        return self._latest_whole.call
+
+    def whole_step(self, keep: frozenset[str]) -> WholeStep:
+        """A whole step as one call on a CPU, with the program that it runs.
+
+        Args:
+            keep: derived fields that must be valid after the step.
+        """
         if keep not in self._whole_steps:
             integrator = self._store.model.opt_integrator
             wanted = (self._plan.wanted_of(keep, stage) for stage in range(self.evaluations))
             evaluations = [self._evaluation(integrator, stage, own) for stage, own in enumerate(wanted)]
             self._whole_steps[keep] = whole_step(self._store, self.shard, evaluations)
-        self._latest_whole = self._whole_steps[keep]
-        return self._latest_whole.call
+        return self._whole_steps[keep]
+
+    def evaluation_program(self, wanted: frozenset[str]) -> WholeStep:
+        """One evaluation as one call on a CPU, which does not integrate.
+
+        Args:
+            wanted: derived fields that it stores.
+        """
+        return whole_step(self._store, self.shard, [self._evaluation("", 0, wanted)])
+
+    def evaluation_ahead(self, wanted: frozenset[str]) -> FixedList:
+        """The calls of one evaluation ahead of counts, which does not integrate.
+
+        Args:
+            wanted: derived fields that it stores.
+        """
+        bound = self._evaluation("", 0, wanted, True)
+        return FixedList(item.call.sized(self.shard.size) for item in bound if isinstance(item, BoundLaunch))
 
     def arrive_whole(self) -> None:
         """Update `bad_worlds` after whole steps have run."""

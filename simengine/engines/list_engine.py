@@ -312,10 +312,27 @@ class ListEngine:
         first, damped = parameters.table is None, parameters.damped
         parameters.set(worlds, fields)
         if first or parameters.damped != damped:
-            store, table = self.stores[group], parameters.table
-            store.buffers["model_reals"].rebind(self.backend.pointer(table), table.nbytes)
-            numbers = [emitter.shard.number for emitter in self.emitters[group]]
-            self.emitters[group] = self._make_emitters(store, group, numbers)
+            self._use_table(group, parameters)
+
+    def parameter_table(self, group: int, damped: bool) -> Array:
+        """The real numbers of the model table of every world of a group, (num_worlds, stride), for the caller to write.
+
+        Args:
+            group: number of the group.
+            damped: whether the damping of dofs will be written; see `GroupParameters.damped`.
+        """
+        parameters = self._parameters_of(group)
+        parameters.allocate()
+        parameters.damped |= damped
+        self._use_table(group, parameters)
+        table: Array = parameters.table
+        return table
+
+    def _use_table(self, group: int, parameters: GroupParameters) -> None:
+        store, table = self.stores[group], parameters.table
+        store.buffers["model_reals"].rebind(self.backend.pointer(table), table.nbytes)
+        numbers = [emitter.shard.number for emitter in self.emitters[group]]
+        self.emitters[group] = self._make_emitters(store, group, numbers)
 
     def _parameters_of(self, group: int) -> GroupParameters:
         if group not in self.parameters:
