@@ -123,8 +123,8 @@ DEVICE void gather(const Model& m, const int* con_adr, const int* efc_adr, const
   LANE_FOR(r, nefc[0]) {
     const int to = efc_by_island[r], island = block_island[efc_block[2 * r]];
     gather_row(m, r, to - island_first[3 * island + 1], efc_block, block_island_dof, block_index,
-               island_size[4 * island], island_record + ISLAND_RECORD * island_index[island], efc_J_blocks, island_efc_J,
-               island_row_block + 2 * to);
+               island_size[4 * island], island_record + ISLAND_RECORD * island_index[island], efc_J_blocks,
+               island_efc_J, island_row_block + 2 * to);
     island_efc_D[to] = efc_D[r];
     island_efc_aref[to] = efc_aref[r];
     island_efc_type[to] = efc_type[r];
