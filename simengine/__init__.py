@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from simengine.check import CheckReport, FieldResult, check_model
     from simengine.engines.jax_params import make_params
     from simengine.engines.jax_step import State, initial_state, make_forward, make_step
+    from simengine.xla.functions import make_batch_forward, make_batch_step
+    from simengine.xla.state import BatchState, initial_batch
 
 __version__ = "0.2.0"
 
@@ -48,6 +50,7 @@ __all__ = [
     "Array",
     "ArrayLike",
     "BackendError",
+    "BatchState",
     "CheckReport",
     "FieldResult",
     "Group",
@@ -61,8 +64,11 @@ __all__ = [
     "UnsupportedModelError",
     "available_backends",
     "check_model",
+    "initial_batch",
     "initial_state",
     "load_model",
+    "make_batch_forward",
+    "make_batch_step",
     "make_forward",
     "make_params",
     "make_step",
@@ -86,6 +92,8 @@ def _register_environments() -> None:
 _ON_FIRST_USE = {
     "simengine.engines.jax_step": ("State", "initial_state", "make_forward", "make_step"),
     "simengine.engines.jax_params": ("make_params",),
+    "simengine.xla.functions": ("make_batch_forward", "make_batch_step"),
+    "simengine.xla.state": ("BatchState", "initial_batch"),
     "simengine.check": ("CheckReport", "FieldResult", "check_model"),
 }
 
