@@ -121,7 +121,7 @@ class PureEnv:
         self.max_episode_steps = None if max_episode_steps == -1 else max_episode_steps
         self.dt = float(self.model.opt.timestep) * task.frame_skip
         derived = tuple(sorted(set(self.task.derived)))
-        self._step = simengine.make_batch_step(self.model, backend, None, task.frame_skip, (*derived, "qacc"))
+        self._step = simengine.make_batch_step(self.model, backend, None, task.frame_skip, derived)
         self._forward = simengine.make_batch_forward(self.model, backend, None, (*derived, "qacc"))
         self._derived = derived
         self._checks = Checks(type(task).__name__, task.weights)
@@ -229,7 +229,8 @@ class PureEnv:
         changes = self.task.event(before, self._draw(state, Purpose.EVENT))
         worlds = self._replaced(state.worlds, changes)
         ctrl = self._checks.array("control", self.task.control(before, action), (len(action), self.model.nu))
-        worlds, fields = self._step(worlds, ctrl.astype(self.dtype), state.params or None)
+        made = self._step(worlds, ctrl.astype(self.dtype), state.params or None)
+        worlds, fields = made if self._derived else (made, {})
         finite = worlds.world_status == 0
         kept = {name: _where(finite, fields[name], state.fields[name]) for name in self._derived}
         return state._replace(worlds=worlds, fields=kept, action=action, length=state.length + 1)
