@@ -14,6 +14,7 @@ The modules of this folder are the public interface. In the order in which a pro
     batch       the groups of a simulation, and how they advance together
     group       `Group`, the worlds of one model
     records     contacts and constraint rows as users see them
+    functional  steps as pure functions of JAX, of one world or of many
     schedule    `Schedule`, how steps become kernel calls and what runs them
     workload    a simulation as a workload, on which executors are measured
     arrays      types of the arrays that users pass and receive
@@ -40,9 +41,9 @@ from simengine.simulation import Simulation
 if TYPE_CHECKING:
     from simengine.check import CheckReport, FieldResult, check_model
     from simengine.engines.jax_params import make_params
-    from simengine.engines.jax_step import State, initial_state, make_forward, make_step
-    from simengine.xla.functions import make_batch_forward, make_batch_step
-    from simengine.xla.state import BatchState, initial_batch
+    from simengine.engines.jax_step import State
+    from simengine.functional import initial_state, make_forward, make_step
+    from simengine.xla.state import BatchState
 
 __version__ = "0.2.0"
 
@@ -64,11 +65,8 @@ __all__ = [
     "UnsupportedModelError",
     "available_backends",
     "check_model",
-    "initial_batch",
     "initial_state",
     "load_model",
-    "make_batch_forward",
-    "make_batch_step",
     "make_forward",
     "make_params",
     "make_step",
@@ -90,10 +88,10 @@ def _register_environments() -> None:
 
 
 _ON_FIRST_USE = {
-    "simengine.engines.jax_step": ("State", "initial_state", "make_forward", "make_step"),
+    "simengine.engines.jax_step": ("State",),
     "simengine.engines.jax_params": ("make_params",),
-    "simengine.xla.functions": ("make_batch_forward", "make_batch_step"),
-    "simengine.xla.state": ("BatchState", "initial_batch"),
+    "simengine.functional": ("initial_state", "make_forward", "make_step"),
+    "simengine.xla.state": ("BatchState",),
     "simengine.check": ("CheckReport", "FieldResult", "check_model"),
 }
 

@@ -121,8 +121,8 @@ class PureEnv:
         self.max_episode_steps = None if max_episode_steps == -1 else max_episode_steps
         self.dt = float(self.model.opt.timestep) * task.frame_skip
         derived = tuple(sorted(set(self.task.derived)))
-        self._step = simengine.make_batch_step(self.model, backend, None, task.frame_skip, derived)
-        self._forward = simengine.make_batch_forward(self.model, backend, None, (*derived, "qacc"))
+        self._step = simengine.make_step(self.model, backend=backend, steps=task.frame_skip, keep=derived)
+        self._forward = simengine.make_forward(self.model, backend=backend, keep=(*derived, "qacc"))
         self._derived = derived
         self._checks = Checks(type(task).__name__, task.weights)
 
@@ -158,7 +158,7 @@ class PureEnv:
 
     def place(self, state: EnvState, qpos: jax.Array, qvel: jax.Array) -> EnvState:
         """The state with other coordinates (n, nq) and velocities (n, nv), at time zero and with zero controls."""
-        fresh = simengine.initial_batch(self.model, len(qpos), self.dtype)
+        fresh = simengine.initial_state(self.model, self.dtype, num_worlds=len(qpos))
         worlds = fresh._replace(qpos=jnp.asarray(qpos, self.dtype), qvel=jnp.asarray(qvel, self.dtype))
         worlds, fields = self._evaluated(worlds, state.params)
         return state._replace(worlds=worlds, fields=fields)
@@ -252,7 +252,7 @@ class PureEnv:
         values = dict(self.task.start(self.model, draw, last))
         params = self._table_fields(values.pop("params", {}), count)
         memory = self._checks.memory(values.pop("memory", {}), None)
-        fresh = simengine.initial_batch(self.model, count, self.dtype)
+        fresh = simengine.initial_state(self.model, self.dtype, num_worlds=count)
         worlds, fields = self._evaluated(self._replaced(fresh, values), params)
         action = jnp.zeros((count, self.action_size), self.dtype)
         total, ended = jnp.zeros(count, self.dtype), jnp.zeros(count, bool)
