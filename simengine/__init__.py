@@ -19,6 +19,7 @@ The modules of this folder are the public interface. In the order in which a pro
     workload    a simulation as a workload, on which executors are measured
     arrays      types of the arrays that users pass and receive
     errors      exceptions
+    jax_settings  what JAX reads when it starts
 
 Each subfolder has a docstring of its own that says what belongs there.
 """
@@ -33,6 +34,7 @@ from simengine.arrays import Array, ArrayLike, to_host
 from simengine.backends.select import available_backends
 from simengine.errors import BackendError, ModelError, NonFiniteError, SimengineError, UnsupportedModelError
 from simengine.group import Group
+from simengine.jax_settings import set_defaults
 from simengine.loading import load_model
 from simengine.model import Model
 from simengine.schedule import Schedule
@@ -108,4 +110,5 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'simengine' has no attribute {name!r}")
 
 
+set_defaults()
 _register_environments()

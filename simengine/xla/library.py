@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -12,9 +11,6 @@ import jax
 
 from simengine.errors import BackendError
 from simengine.kernels.host_build import build_library
-
-# JAX would otherwise take three quarters of a GPU's memory when it starts, and the engine allocates its own.
-os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 TARGET = "simengine_step"
 """Name of the custom call on every platform."""
