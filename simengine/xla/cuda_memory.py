@@ -60,7 +60,7 @@ class CudaMemory:
         progress = store.array("progress")
         self._event = cupy.cuda.Event(disable_timing=True)
         self._event.record(cupy.cuda.Stream(non_blocking=True))
-        self._functions = [_module().get_function(name) for name in ("gather", "scatter")]
+        self._functions = [_module().get_function(name).kernel for name in ("gather", "scatter")]
         self._arrays = (
             structures.array_of(structures.Field, inputs),
             structures.array_of(structures.Field, outputs),
