@@ -14,10 +14,12 @@ The modules of this folder are the public interface. In the order in which a pro
     batch       the groups of a simulation, and how they advance together
     group       `Group`, the worlds of one model
     records     contacts and constraint rows as users see them
+    saved_state states of whole simulations, as arrays and as files
     schedule    `Schedule`, how steps become kernel calls and what runs them
     workload    a simulation as a workload, on which executors are measured
     arrays      types of the arrays that users pass and receive
     errors      exceptions
+    files       files that are replaced as a whole
 
 Each subfolder has a docstring of its own that says what belongs there.
 """
