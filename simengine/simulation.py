@@ -264,7 +264,10 @@ class Simulation:
         If the process ends before the file is complete, the previous file remains.
 
         Args:
-            path: the file, whose folder must exist. Nothing is appended to its name.
+            path: the file. Nothing is appended to its name.
+
+        Raises:
+            FileNotFoundError: the file's folder does not exist.
         """
         save_state(self._batch, self.dtype, path)
 

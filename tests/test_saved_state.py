@@ -244,6 +244,8 @@ def test_files_that_are_no_saved_state_are_refused(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(ValueError, match="is not a complete saved state"):
             sim.load_state(path)
+    with pytest.raises(FileNotFoundError, match="make the folder first"):
+        sim.save_state(tmp_path / "none" / "state.npz")
     np.savez(path, qpos=np.zeros(3))
     with pytest.raises(ValueError, match="lacks 'simengine_state'"):
         sim.load_state(path)
