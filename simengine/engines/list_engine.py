@@ -207,7 +207,7 @@ class ListEngine:
         keep: frozenset[str],
         controls: Mapping[int, Array],
         executor: Executor | None = None,
-        as_issued: bool = True,
+        whole_steps: bool = True,
     ) -> None:
         """Advance the worlds of all groups that are not paused by `n` steps.
 
@@ -216,12 +216,12 @@ class ListEngine:
             keep: derived fields that must be valid after the last step.
             controls: controls of each step, (n, num_worlds, nu), by group. Other groups use their field `ctrl`.
             executor: runs the steps; None for the engine's own executor.
-            as_issued: whether whole steps are issued as one call. If not, they are issued kernel by kernel.
+            whole_steps: whether whole steps are issued as one call. If not, they are issued kernel by kernel.
         """
         of_groups = [self._controls(group, own) for group, own in controls.items()]
         executor = executor or self.executor
         issue = self.issuing.issue.under(executor.name)
-        self.trace = self._advance(executor, n, keep, of_groups, issue if as_issued else issue.by_kernels)
+        self.trace = self._advance(executor, n, keep, of_groups, issue if whole_steps else issue.by_kernels)
         self._settle(executor)
         self.valid.update(dict.fromkeys(self._active(), keep))
 
@@ -268,13 +268,13 @@ class ListEngine:
                 self.backend.synchronize()
                 store.retired.clear()
 
-    def traced_step(self, keep: frozenset[str], as_issued: bool) -> Trace:
+    def traced_step(self, keep: frozenset[str], whole_steps: bool) -> Trace:
         """Take one step with an executor that records times, and return its trace; see `Engine.traced_step`."""
         active = self._active()
         executor = make_executor(self.executor_name, **{**self._options, "record": "times"})
         issue = self.issuing.issue
         try:
-            trace = self._advance(executor, 1, keep, (), issue if as_issued else issue.by_kernels)
+            trace = self._advance(executor, 1, keep, (), issue if whole_steps else issue.by_kernels)
             executor.synchronize()
         finally:
             executor.close()
