@@ -2,7 +2,7 @@
 
 A state holds everything on which later steps depend, so that a simulation that goes on from it computes the bits of one
 that was never interrupted. A file is an `.npz` archive of NumPy. Its entries are those of `_HEADER`, and
-`0/fields/qpos` and so on: the place of the group, the part of its state, and the name.
+`0/fields/qpos` and so on: the index of the group, the part of its state, and the name.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def save_state(batch: Batch, dtype: str, path: str | os.PathLike[str]) -> None:
         "fingerprints": [fingerprint(table) for table in tables],
     }
     entries = {name: np.array(value) for name, value in header.items()}
-    for place, own in enumerate(full_state(batch)):
-        entries |= {f"{place}/{part}/{name}": array for part in _PARTS for name, array in own[part].items()}
+    for index, own in enumerate(full_state(batch)):
+        entries |= {f"{index}/{part}/{name}": array for part in _PARTS for name, array in own[part].items()}
     with replaced(path) as file:
         np.savez(file, **entries)  # type: ignore[arg-type]
 
@@ -102,13 +102,13 @@ def load_state(batch: Batch, dtype: str, path: str | os.PathLike[str]) -> None:
     _check_header(batch, dtype, os.fspath(path), entries)
     state: FullState = [{part: {} for part in _PARTS} for _ in batch.groups]
     for key, array in entries.items():
-        place, _, rest = key.partition("/")
+        index, _, rest = key.partition("/")
         part, _, name = rest.partition("/")
         if key in _HEADER:
             continue
-        if not place.isdecimal() or int(place) >= len(state) or part not in _PARTS:
+        if not index.isdecimal() or int(index) >= len(state) or part not in _PARTS:
             raise ValueError(f"{os.fspath(path)!r} has the unknown entry {key!r}; give a file that save_state wrote")
-        state[int(place)][part][name] = array
+        state[int(index)][part][name] = array
     set_full_state(batch, dtype, state)
 
 

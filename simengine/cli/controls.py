@@ -84,6 +84,6 @@ def _check_finite(path: Path, controls: np.ndarray, dtype: str) -> None:
             bad = ~np.isfinite(rows[first : first + at_once].astype(dtype))
         if bad.any():
             where = np.argwhere(bad)[0] + np.array([first] + [0] * (rows.ndim - 1))
-            place = where.tolist()[rows.ndim - controls.ndim :]
-            value = controls[tuple(place)]
-            raise UsageError(f"the controls in {str(path)!r} hold {value} at {place}; give numbers finite in {dtype}")
+            index = where.tolist()[rows.ndim - controls.ndim :]
+            value = controls[tuple(index)]
+            raise UsageError(f"the controls in {str(path)!r} hold {value} at {index}; give numbers finite in {dtype}")

@@ -21,25 +21,25 @@ from simengine.cli.result_file import as_json
 from simengine.cli.trajectory import Trajectory
 from simengine.cli.video import add_video_options, camera_number, make_video, require_renderer, view_of
 
-_TRIES = 4  # disturbed replays of a stretch that differs
+_TRIES = 4  # disturbed replays of an interval that differs
 _ROUNDING = {"float32": 1e-6, "float64": 1e-12}
 """Relative size of the disturbances [-], which is that of a step's rounding errors."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How a trajectory compares with MuJoCo. A stretch is what a world does from one frame to the next.
+    """How a trajectory compares with MuJoCo. An interval is what a world does from one frame to the next.
 
     Attributes:
-        stretches: number of stretches that were compared.
-        borderline: number of stretches that are left out, because MuJoCo itself ends as far off when it starts from
+        intervals: number of intervals that were compared.
+        borderline: number of intervals that are left out, because MuJoCo itself ends as far off when it starts from
             states that differ in rounding.
-        qpos, qvel: largest relative error at the end of a stretch: max|ours - theirs| / max(1, max|theirs|).
-        frame, world: where the largest error is: the frame at the end of the stretch, and the world.
+        qpos, qvel: largest relative error at the end of an interval: max|ours - theirs| / max(1, max|theirs|).
+        frame, world: where the largest error is: the frame at the end of the interval, and the world.
         bound: largest error with which the engines agree.
     """
 
-    stretches: int
+    intervals: int
     borderline: int
     qpos: float
     qvel: float
@@ -49,8 +49,8 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether every error is within the bound and most stretches were compared."""
-        return max(self.qpos, self.qvel) <= self.bound and self.borderline <= self.stretches
+        """Whether every error is within the bound and most intervals were compared."""
+        return max(self.qpos, self.qvel) <= self.bound and self.borderline <= self.intervals
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, and `agrees`."""
@@ -100,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def compare(trajectory: Trajectory) -> Comparison:
-    """Replay each stretch of a trajectory in MuJoCo, from its first frame under its controls.
+    """Replay each interval of a trajectory in MuJoCo, from its first frame under its controls.
 
     Raises:
         ValueError: there are fewer than two frames.
@@ -115,13 +115,13 @@ def compare(trajectory: Trajectory) -> Comparison:
     starts = range(trajectory.num_frames - 1)
     bar = Console(stderr=True)
     for frame in track(starts, "replay", console=bar, transient=True, disable=not sys.stderr.isatty()):
-        for place, world in enumerate(trajectory["worlds"].tolist()):
-            theirs = _replayed(trajectory, model, data, frame, place)
+        for index, world in enumerate(trajectory["worlds"].tolist()):
+            theirs = _replayed(trajectory, model, data, frame, index)
             errors = [
-                relative_error(trajectory[name][frame + 1, place].astype(np.float64), end)
+                relative_error(trajectory[name][frame + 1, index].astype(np.float64), end)
                 for name, end in zip(("qpos", "qvel"), theirs, strict=True)
             ]
-            if max(errors) > bound and _is_borderline(trajectory, model, data, frame, place, theirs, max(errors)):
+            if max(errors) > bound and _is_borderline(trajectory, model, data, frame, index, theirs, max(errors)):
                 borderline += 1
                 continue
             compared += 1
@@ -135,19 +135,19 @@ def _replayed(
     model: mujoco.MjModel,
     data: mujoco.MjData,
     frame: int,
-    place: int,
+    index: int,
     disturbed: np.random.Generator | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return qpos and qvel of MuJoCo at the end of a stretch, whose start may be disturbed by rounding."""
+    """Return qpos and qvel of MuJoCo at the end of an interval, whose start may be disturbed by rounding."""
     mujoco.mj_resetData(model, data)
-    trajectory.put(data, frame, place)
+    trajectory.put(data, frame, index)
     if disturbed is not None:
         size = _ROUNDING[trajectory.text("dtype")]
         for values in (data.qpos, data.qvel):
             values += disturbed.uniform(-size, size, values.shape) * np.maximum(1.0, np.abs(values))
     first, last = trajectory["step"][[frame, frame + 1]]
     for step in range(first, last):
-        data.ctrl = trajectory["ctrl"][step, place]
+        data.ctrl = trajectory["ctrl"][step, index]
         mujoco.mj_step(model, data)
     return data.qpos.copy(), data.qvel.copy()
 
@@ -157,14 +157,14 @@ def _is_borderline(
     model: mujoco.MjModel,
     data: mujoco.MjData,
     frame: int,
-    place: int,
+    index: int,
     ends: tuple[np.ndarray, np.ndarray],
     error: float,
 ) -> bool:
-    """Whether rounding at the start of a stretch moves MuJoCo's own end by about as much as an error."""
+    """Whether rounding at the start of an interval moves MuJoCo's own end by about as much as an error."""
     rng = np.random.default_rng(0)
     for _ in range(_TRIES):
-        others = _replayed(trajectory, model, data, frame, place, rng)
+        others = _replayed(trajectory, model, data, frame, index, rng)
         if max(relative_error(other, end) for other, end in zip(others, ends, strict=True)) > error / 4:
             return True
     return False
@@ -186,11 +186,11 @@ def _print(facts: dict[str, Any], comparison: Comparison | None) -> None:
         verdict = "agrees" if comparison.agrees else "DIFFERS"
         table.add_row(
             "against MuJoCo",
-            f"{verdict} in {comparison.stretches} stretches from frame to frame: worst relative error qpos "
+            f"{verdict} in {comparison.intervals} intervals from frame to frame: worst relative error qpos "
             f"{comparison.qpos:.1e}, qvel {comparison.qvel:.1e} (frame {comparison.frame}, world {comparison.world})",
         )
         if comparison.borderline:
-            table.add_row("", f"{comparison.borderline} stretches left out, whose ends rounding decides in MuJoCo too")
+            table.add_row("", f"{comparison.borderline} intervals left out, whose ends rounding decides in MuJoCo too")
     if "video" in facts:
         table.add_row("video", facts["video"])
     console().print(table)

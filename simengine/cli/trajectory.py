@@ -151,14 +151,14 @@ class Trajectory:
             "arrays": {name: list(self[name].shape) for name in _OF_FRAMES},
         }
 
-    def put(self, data: mujoco.MjData, frame: int, place: int) -> None:
+    def put(self, data: mujoco.MjData, frame: int, index: int) -> None:
         """Copy the state of a frame to MuJoCo's data.
 
         Args:
             data: data of the model.
             frame: index of the frame.
-            place: place of the world in `worlds`.
+            index: index of the world in `worlds`.
         """
-        data.time = self["time"][frame, place]
+        data.time = self["time"][frame, index]
         for name in STATE:
-            getattr(data, name)[...] = self[name][frame, place]
+            getattr(data, name)[...] = self[name][frame, index]

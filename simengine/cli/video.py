@@ -184,11 +184,11 @@ def _draw(trajectory: Trajectory, video: Path, view: View) -> None:
             bar = Console(stderr=True)
             for frame in track(frames, "video", console=bar, transient=True, disable=not sys.stderr.isatty()):
                 picture = np.zeros((view.size[1], view.size[0], 3), np.uint8)
-                for place in range(trajectory.num_worlds):
-                    trajectory.put(data, frame, place)
+                for index in range(trajectory.num_worlds):
+                    trajectory.put(data, frame, index)
                     mujoco.mj_fwdPosition(model, data)
                     renderer.update_scene(data, camera)
-                    row, column = divmod(place, columns)
+                    row, column = divmod(index, columns)
                     cell = picture[row * height : (row + 1) * height, column * width : (column + 1) * width]
                     cell[...] = renderer.render()
                 writer.append_data(picture)

@@ -237,7 +237,7 @@ def test_replay_agrees_with_mujoco(every: int, mjcf: Path, capsys: pytest.Captur
     assert (result["frames"], result["recorded_worlds"], result["every"]) == (80 // every + 1, [0, 1, 2], every)
     assert result["seconds"] == 0.16
     assert result["mujoco"]["agrees"]
-    assert result["mujoco"]["stretches"] + result["mujoco"]["borderline"] == 240 // every
+    assert result["mujoco"]["intervals"] + result["mujoco"]["borderline"] == 240 // every
     assert 0 < result["mujoco"]["qvel"] < oracle.BOUND["float64"]
 
 
@@ -247,7 +247,7 @@ def test_replay_tells_what_is_in_a_file(mjcf: Path, capsys: pytest.CaptureFixtur
     capsys.readouterr()
     assert main(["replay", str(path), "--check"]) == 0
     printed = capsys.readouterr().out
-    for words in ("arm", "7, one every 1 steps of 0.002 s", "0.012 s, 6 steps", "7 x 1 x 9", "agrees in 6 stretches"):
+    for words in ("arm", "7, one every 1 steps of 0.002 s", "0.012 s, 6 steps", "7 x 1 x 9", "agrees in 6 intervals"):
         assert words in printed
 
 
