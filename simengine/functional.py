@@ -1,4 +1,4 @@
-"""Steps and evaluations as pure functions of JAX: of one world in JAX alone, or of many worlds on the engine's kernels."""
+"""Steps and evaluations as pure functions of JAX: of one world in JAX alone, or of many worlds on the kernels."""
 
 from __future__ import annotations
 
