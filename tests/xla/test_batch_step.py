@@ -104,6 +104,24 @@ def test_forward_gives_what_a_simulation_evaluates() -> None:
         np.testing.assert_array_equal(found[name], sim.field(name), err_msg=name)
 
 
+@pytest.mark.parametrize("name", ["ant", "rubble"])
+def test_forward_evaluates_chosen_worlds(name: str) -> None:
+    """Masks change from call to call, so that what an earlier call counted must not count again."""
+    model, worlds = model_of(name), 150
+    state = spread(simengine.initial_state(model, num_worlds=worlds))
+    state = simengine.make_step(model, backend="host", steps=40)(state, jnp.zeros((worlds, model.nu)))
+    forward = jax.jit(simengine.make_forward(model, backend="host", keep=("qacc", "ncon")))
+    whole = forward(state, jnp.zeros((worlds, model.nu)))
+    rng = np.random.default_rng(0)
+    for share in (0.5, 1.0, 0.02, 0.0, 0.9):
+        mask = rng.random(worlds) < share
+        some = forward(state, jnp.zeros((worlds, model.nu)), None, mask)
+        for field, values in whole.items():
+            expected = np.where(mask.reshape(-1, *(1,) * (values.ndim - 1)), values, 0)
+            np.testing.assert_array_equal(some[field], expected, err_msg=f"{field} {share}")
+    assert int(whole["ncon"].sum()) > worlds
+
+
 def test_parameters_are_arguments() -> None:
     """Every world has its own masses and frictions, and a second call has others."""
     model = model_of("ant")
