@@ -195,8 +195,8 @@ class PureEnv:
             truncated = new.length >= self.max_episode_steps
         memory = self._checks.memory(self.task.remember(before, now, draw), state.memory)
         names = self.task.term_names(terms)
-        info = {**self.task.info(now), **self.task.step_info(before, now), **{names[k]: v for k, v in terms.items()}}
-        info = self._checks.info(info, count)
+        named = {names[name]: value for name, value in terms.items() if name in names}
+        info = self._checks.info({**self.task.info(now), **self.task.step_info(before, now), **named}, count)
         restarting = state.ended if self.autoreset_mode == AutoresetMode.NEXT_STEP else jnp.zeros(count, bool)
         reward, terminated, truncated = (jnp.where(restarting, 0, x) for x in (reward, terminated, truncated))
         terminated, truncated = terminated.astype(bool), truncated.astype(bool)
