@@ -122,7 +122,7 @@ class PureEnv:
         self.dt = float(self.model.opt.timestep) * task.frame_skip
         derived = tuple(sorted(set(self.task.derived)))
         self._step = simengine.make_batch_step(self.model, backend, None, task.frame_skip, (*derived, "qacc"))
-        self._forward = simengine.make_batch_forward(self.model, backend, None, (*derived, "qacc"))
+        self._forward = simengine.make_batch_forward(self.model, backend, None, derived)
         self._derived = derived
         self._checks = Checks(type(task).__name__, task.weights)
 
@@ -160,8 +160,7 @@ class PureEnv:
         """The state with other coordinates (n, nq) and velocities (n, nv), at time zero and with zero controls."""
         fresh = simengine.initial_batch(self.model, len(qpos), self.dtype)
         worlds = fresh._replace(qpos=jnp.asarray(qpos, self.dtype), qvel=jnp.asarray(qvel, self.dtype))
-        worlds, fields = self._evaluated(worlds, state.params)
-        return state._replace(worlds=worlds, fields=fields)
+        return state._replace(worlds=worlds, fields=self._evaluated(worlds, state.params))
 
     def with_params(self, state: EnvState, params: Mapping[str, Any]) -> EnvState:
         """The state with parameters of the worlds, (n, ...) by MuJoCo's name; see `simengine.make_params`."""
@@ -252,18 +251,20 @@ class PureEnv:
         params = self._table_fields(values.pop("params", {}), count)
         memory = self._checks.memory(values.pop("memory", {}), None)
         fresh = simengine.initial_batch(self.model, count, self.dtype)
-        worlds, fields = self._evaluated(self._replaced(fresh, values), params)
+        worlds = self._replaced(fresh, values)
         action = jnp.zeros((count, self.action_size), self.dtype)
         total, ended = jnp.zeros(count, self.dtype), jnp.zeros(count, bool)
-        return EnvState(worlds, fields, params, memory, action, keys, episodes, zero, total, ended)
+        return EnvState(
+            worlds, self._evaluated(worlds, params), params, memory, action, keys, episodes, zero, total, ended
+        )
 
-    def _evaluated(self, worlds: simengine.BatchState, params: Values) -> tuple[simengine.BatchState, Values]:
-        """The derived fields of states without controls, and the states with a warm start, as after mj_forward."""
+    def _evaluated(self, worlds: simengine.BatchState, params: Values) -> Values:
+        """The derived fields of states without controls, as after mj_forward, which keeps the solver's start."""
+        if not self._derived:
+            return {}
         ctrl = jnp.zeros((len(worlds.qpos), self.model.nu), self.dtype)
-        found = dict(self._forward(worlds, ctrl, params or None))
-        worlds = worlds._replace(qacc_warmstart=found["qacc"])
-        fields = {name: found[name] for name in self._derived}
-        return worlds, {k: jnp.zeros_like(v) if k in POST_CONSTRAINT_FIELDS else v for k, v in fields.items()}
+        found = self._forward(worlds, ctrl, params or None)
+        return {k: jnp.zeros_like(found[k]) if k in POST_CONSTRAINT_FIELDS else found[k] for k in self._derived}
 
     def _table_fields(self, params: Mapping[str, Any], count: int) -> Values:
         values = self._checks.params(params, PARAMS, count, self.dtype)
