@@ -64,4 +64,5 @@ def __getattr__(name: str) -> Any:
         return value
     raise AttributeError(f"module 'simengine_envs' has no attribute {name!r}")
 
+
 register_envs()

@@ -69,8 +69,8 @@ def resolved_backend(name: str) -> str:
     """
     if name == "auto":
         there = available_backends()
-        usable = [backend for backend in there if backend != "cuda" or _has_gpu()]
-        return usable[0]
+        usable = (backend for backend, why in there.items() if not why and (backend != "cuda" or _has_gpu()))
+        return next(usable, "jax")
     if name == "cuda" and not _has_gpu():
         raise BackendError(
             "environments on backend 'cuda' need JAX with CUDA, and JAX finds no GPU; install simengine[cuda13] or "

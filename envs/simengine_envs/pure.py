@@ -121,19 +121,26 @@ class PureEnv:
         self.max_episode_steps = None if max_episode_steps == -1 else max_episode_steps
         self.dt = float(self.model.opt.timestep) * task.frame_skip
         derived = tuple(sorted(set(self.task.derived)))
-        self._step = simengine.make_batch_step(self.model, backend, None, task.frame_skip, (*derived, "qacc"))
-        self._forward = simengine.make_batch_forward(self.model, backend, None, derived)
+        self._step = simengine.make_step(self.model, backend=backend, steps=task.frame_skip, keep=derived)
+        self._forward = simengine.make_forward(self.model, backend=backend, keep=derived)
         self._derived = derived
         self._checks = Checks(type(task).__name__, task.weights)
 
     # ------------------------------------------------------------------------------------------------ public
 
-    def reset(self, seeds: jax.Array | np.ndarray | int, num_envs: int | None = None) -> tuple[EnvState, jax.Array]:
+    def reset(
+        self,
+        seeds: jax.Array | np.ndarray | int,
+        num_envs: int | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> tuple[EnvState, jax.Array]:
         """Start the first episodes of all worlds.
 
         Args:
             seeds: (n,) integers; or one seed, which world i takes plus i.
             num_envs: n, if there is one seed.
+            params: parameters that the worlds keep through all episodes, (n, ...) by MuJoCo's name, such as
+                "body_mass"; see `simengine.make_params`.
 
         Returns:
             The state, and the observations (n, size).
@@ -143,7 +150,8 @@ class PureEnv:
                 raise ValueError("one seed needs num_envs; give it, or an array of seeds")
             seeds = jnp.arange(num_envs, dtype=jnp.uint32) + jnp.asarray(seeds, jnp.uint32)
         keys = keys_of(jnp.asarray(seeds, jnp.uint32))
-        state = self._started(keys, jnp.zeros(len(keys), jnp.int32), None)
+        kept = self._table_fields(params or {}, len(keys))
+        state = self._started(keys, jnp.zeros(len(keys), jnp.int32), None, kept)
         return state, self._observe(state)
 
     def restart(self, state: EnvState, mask: jax.Array) -> tuple[EnvState, jax.Array]:
@@ -158,7 +166,7 @@ class PureEnv:
 
     def place(self, state: EnvState, qpos: jax.Array, qvel: jax.Array) -> EnvState:
         """The state with other coordinates (n, nq) and velocities (n, nv), at time zero and with zero controls."""
-        fresh = simengine.initial_batch(self.model, len(qpos), self.dtype)
+        fresh = simengine.initial_state(self.model, self.dtype, num_worlds=len(qpos))
         worlds = fresh._replace(qpos=jnp.asarray(qpos, self.dtype), qvel=jnp.asarray(qvel, self.dtype))
         return state._replace(worlds=worlds, fields=self._evaluated(worlds, state.params))
 
@@ -228,7 +236,8 @@ class PureEnv:
         changes = self.task.event(before, self._draw(state, Purpose.EVENT))
         worlds = self._replaced(state.worlds, changes)
         ctrl = self._checks.array("control", self.task.control(before, action), (len(action), self.model.nu))
-        worlds, fields = self._step(worlds, ctrl.astype(self.dtype), state.params or None)
+        made = self._step(worlds, ctrl.astype(self.dtype), state.params or None)
+        worlds, fields = made if self._derived else (made, {})
         finite = worlds.world_status == 0
         kept = {name: _where(finite, fields[name], state.fields[name]) for name in self._derived}
         return state._replace(worlds=worlds, fields=kept, action=action, length=state.length + 1)
@@ -243,14 +252,14 @@ class PureEnv:
         seen = self.task.observation(self.snapshot(state), self._draw(state, Purpose.OBSERVATION))
         return self._checks.observation(seen, len(state.length)).astype(self.dtype)
 
-    def _started(self, keys: jax.Array, episodes: jax.Array, last: Values | None) -> EnvState:
-        """The start of episodes (n,) of worlds with these keys."""
+    def _started(self, keys: jax.Array, episodes: jax.Array, last: Values | None, kept: Values) -> EnvState:
+        """The start of episodes (n,) of worlds with these keys, and with the parameters that they keep."""
         count, zero = len(keys), jnp.zeros(len(keys), jnp.int32)
         draw = Draw(of_episodes(keys, episodes), zero, Purpose.START, self.dtype)
         values = dict(self.task.start(self.model, draw, last))
-        params = self._table_fields(values.pop("params", {}), count)
+        params = {**kept, **self._table_fields(values.pop("params", {}), count)}
         memory = self._checks.memory(values.pop("memory", {}), None)
-        fresh = simengine.initial_batch(self.model, count, self.dtype)
+        fresh = simengine.initial_state(self.model, self.dtype, num_worlds=count)
         worlds = self._replaced(fresh, values)
         action = jnp.zeros((count, self.action_size), self.dtype)
         total, ended = jnp.zeros(count, self.dtype), jnp.zeros(count, bool)
@@ -283,8 +292,8 @@ class PureEnv:
             (chosen,) = jnp.nonzero(left, size=size, fill_value=count)
             rows = jnp.minimum(chosen, count - 1)
             ended = {"episode_length": now.length, "episode_return": now.total}
-            last = jax.tree.map(lambda x: x[rows], {**now.memory, **ended})
-            fresh = self._started(now.keys[rows], now.episode[rows] + 1, last)
+            last, kept = jax.tree.map(lambda x: x[rows], ({**now.memory, **ended}, now.params))
+            fresh = self._started(now.keys[rows], now.episode[rows] + 1, last, kept)
             merged = jax.tree.map(lambda old, new: old.at[chosen].set(new, mode="drop"), now, fresh)
             return merged, left.at[chosen].set(False, mode="drop")
 

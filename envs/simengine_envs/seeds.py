@@ -15,7 +15,7 @@ class Seeds:
     """
 
     def __init__(self, num_envs: int):
-        self.values = np.zeros(num_envs, np.uint32)
+        self.values: np.ndarray = np.zeros(num_envs, np.uint32)
 
     def take(self, seed: int | list[int | None] | None, mask: np.ndarray, first: bool) -> np.ndarray:
         """Take seeds for some worlds.

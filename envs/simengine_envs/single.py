@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -35,7 +35,7 @@ class SingleEnv(gymnasium.Env, gymnasium.utils.EzPickle):
         simengine.errors.BackendError: the backend is not available.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES)}
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES)}  # noqa: RUF012 (gymnasium declares it mutable)
 
     def __init__(self, task: str | type[Task], *, render_mode: str | None = None, **arguments: Any):
         gymnasium.utils.EzPickle.__init__(self, task, render_mode=render_mode, **arguments)
@@ -46,7 +46,7 @@ class SingleEnv(gymnasium.Env, gymnasium.utils.EzPickle):
         self.runner = Runner(made, 1, engine, None, AutoresetMode.DISABLED)
         self.observation_space, self.action_space = self.runner.spaces(np.float64)
         self.observation_structure = made.observation_structure(self.runner.env.model)
-        self.metadata = {**type(self).metadata, "render_fps": round(1 / self.dt)}  # type: ignore[misc]
+        self.metadata = {**type(self).metadata, "render_fps": round(1 / self.dt)}
         self._started = False
 
     @property

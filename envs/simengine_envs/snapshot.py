@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
+
 from simengine import Model
 from simengine.errors import did_you_mean
 

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
+from inspect import get_annotations
 from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 
 import jax
@@ -29,8 +30,8 @@ SomeTask = TypeVar("SomeTask", bound="Task")
 
 def _as_fields(cls: type[Any]) -> None:
     """Turn attributes that a subclass assigns without a type into defaults of the fields that it inherits."""
-    own = cls.__dict__.get("__annotations__", {})
-    known = {name for base in cls.__mro__[1:] for name in base.__dict__.get("__annotations__", {})}
+    own = get_annotations(cls)
+    known = {name for base in cls.__mro__[1:] for name in get_annotations(base)}
     for name, value in list(vars(cls).items()):
         if name in known and name not in own:
             own[name] = "Any"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import numpy as np
@@ -50,7 +50,7 @@ class BatchEnv(VectorEnv):
     """
 
     # A vector environment opens no windows, so it has no mode "human".
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": [mode for mode in RENDER_MODES if mode != "human"]}
+    metadata: dict[str, Any] = {"render_modes": [mode for mode in RENDER_MODES if mode != "human"]}  # noqa: RUF012
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class BatchEnv(VectorEnv):
         self.observation_space = batch_space(observation_space, num_envs)
         self.action_space = batch_space(action_space, num_envs)
         self.observation_structure = made.observation_structure(self.pure.model)
-        self.metadata = {  # type: ignore[misc]
+        self.metadata = {
             **type(self).metadata,
             "render_fps": round(1 / self.dt),
             "autoreset_mode": self.autoreset_mode,
@@ -143,8 +143,9 @@ class BatchEnv(VectorEnv):
         if first:
             observation = self.runner.reset(self._seeds.values)
         else:
-            observation = self.runner.reseed(self._seeds.values, seeded) if seeded.any() else None
-            if (mask & ~seeded).any() or observation is None:
+            if seeded.any():
+                observation = self.runner.reseed(self._seeds.values, seeded)
+            if (mask & ~seeded).any():
                 observation = self.runner.restart(mask & ~seeded)
         self._ended[mask] = False
         info = self.runner.info()
@@ -210,7 +211,7 @@ class BatchEnv(VectorEnv):
                 "reset(options={'reset_mask': terminations | truncations}) before the next step()"
             )
         checked = checked_actions(actions, self.action_space.shape or (), self._name, used=~restarting)
-        result: StepResult = jax.device_get(self.runner.step(checked.astype(self.runner.dtype)))
+        result: Any = jax.device_get(self.runner.step(checked.astype(self.runner.dtype)))
         ended = result.terminated | result.truncated
         values, infos = _host_values(result.info), dict[str, Any]()
         if mode == AutoresetMode.SAME_STEP:

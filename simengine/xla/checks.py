@@ -25,7 +25,7 @@ def check_arguments(table: ModelTable, state: BatchState, ctrl: Any, params: Map
     if not isinstance(state, BatchState):
         raise TypeError(
             f"the state is a {type(state).__name__}; give a simengine.BatchState, such as "
-            "simengine.initial_state(model, num_worlds)"
+            "simengine.initial_state(model, num_worlds=n)"
         )
     dtype = jnp.result_type(state.qpos).name
     if dtype not in ("float32", "float64"):

@@ -92,7 +92,8 @@ class _Engine:
 
     def __init__(self, table: ModelTable, backend: str, steps: int, keep: Iterable[str]):
         self.keep = tuple(sorted(_world_fields(keep)))
-        self.backend = "jax" if backend == "jax" else make_backend(backend).name
+        made = make_backend(backend)
+        self.backend = "jax" if made is None else made.name
         self._table = table
         self._steps = steps
         self._calls: dict[tuple[int, str, tuple[str, ...]], Call] = {}
@@ -108,7 +109,10 @@ class _Engine:
         """The custom call of a number of worlds, which lives as long as this object."""
         key = num_worlds, dtype, params
         if key not in self._calls:
-            self._calls[key] = register(Call(self._table, dtype, num_worlds, self._steps, self.keep, params))
+            call = register(Call(self._table, dtype, num_worlds, self._steps, self.keep, params))
+            if self.backend == "cuda":  # while nothing runs; XLA's own threads would wait for it otherwise
+                memory_of(self.backend).prepare(call)
+            self._calls[key] = call
         return self._calls[key]
 
     def __call__(self, state: BatchState, ctrl: jax.Array, params: Params | None) -> tuple[BatchState, Fields]:

@@ -7,10 +7,8 @@ from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary, finalize
 
-import numpy as np
-
+from simengine.backends.host import HostBackend
 from simengine.backends.host_program import HostProgram
-from simengine.backends.select import make_backend
 from simengine.engines.list_engine import ListEngine
 from simengine.kernels.host_build import load_runner
 from simengine.model.blob import field_offsets
@@ -33,7 +31,7 @@ class HostMemory:
     """
 
     def __init__(self, call: Call, index: int):
-        backend = make_backend("host")
+        backend = HostBackend()
         shards = backend.shards_for(call.num_worlds, "threads", "whole")
         self.engine = ListEngine([(call.model, call.num_worlds)], backend, "serial", call.dtype, shards, "whole", {})
         inputs = [_field(self.engine.stores[0].array(name)) for name in call.inputs]
@@ -81,7 +79,7 @@ class HostMemory:
         self.engine.stores[0].retired.clear()
 
 
-def _field(array: np.ndarray, first: int = 0, number: int | None = None) -> structures.Field:
+def _field(array: Any, first: int = 0, number: int | None = None) -> structures.Field:
     """An array, or the columns of a table from `first` on, `number` of them."""
     row = array[0].nbytes
     size = row if number is None else number * array.itemsize

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from importlib import import_module
+from typing import Any, Protocol, cast
 
 from simengine.model.model_table import ModelTable
 from simengine.xla.calls import Call
@@ -23,9 +24,5 @@ class Memories(Protocol):
 def memory_of(backend: str) -> Memories:
     """The module for "host" or "cuda"."""
     if backend == "cuda":
-        from simengine.xla import cuda_memory
-
-        return cuda_memory
-    from simengine.xla import host_memory
-
-    return host_memory
+        return cast("Memories", import_module("simengine.xla.cuda_memory"))
+    return cast("Memories", import_module("simengine.xla.host_memory"))

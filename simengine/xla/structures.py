@@ -71,7 +71,7 @@ class CudaMemory(ctypes.Structure):
         ("progress", ctypes.c_void_p),
         ("progress_words", ctypes.c_int64),
         ("event", ctypes.c_void_p),
-        ("num_states", ctypes.c_int64),
+        ("fallback", ctypes.POINTER(ctypes.c_int64)),
     )
 
 
