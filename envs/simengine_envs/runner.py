@@ -73,9 +73,8 @@ class Runner:
     def reseed(self, seeds: np.ndarray, mask: np.ndarray) -> jax.Array:
         """Start first episodes in worlds of a mask (n,), with their entries of seeds (n,)."""
         assert self.state is not None, "reset all worlds first"
-        fresh, _ = self._call("reset", np.asarray(seeds, np.uint32))
+        fresh, _ = self._call("reset", np.asarray(seeds, np.uint32), None, self._params())
         self.state, observation = self._call("merge", self.state, fresh, np.asarray(mask))
-        self._apply_params()
         return observation
 
     def restart(self, mask: np.ndarray) -> jax.Array:
