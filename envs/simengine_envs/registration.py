@@ -28,7 +28,22 @@ class Registration(NamedTuple):
     reward_threshold: float | None
 
 
-REGISTRATIONS: tuple[Registration, ...] = (Registration("Ant-v5", "simengine_envs.tasks.ant:Ant", 1000, 6000.0),)
+_TASKS = "simengine_envs.tasks"
+REGISTRATIONS: tuple[Registration, ...] = (
+    Registration("Ant-v5", f"{_TASKS}.ant:Ant", 1000, 6000.0),
+    Registration("HalfCheetah-v5", f"{_TASKS}.half_cheetah:HalfCheetah", 1000, 4800.0),
+    Registration("Hopper-v5", f"{_TASKS}.hopper:Hopper", 1000, 3800.0),
+    Registration("Humanoid-v5", f"{_TASKS}.humanoid:Humanoid", 1000, None),
+    Registration("HumanoidStandup-v5", f"{_TASKS}.humanoid_standup:HumanoidStandup", 1000, None),
+    Registration(
+        "InvertedDoublePendulum-v5", f"{_TASKS}.inverted_double_pendulum:InvertedDoublePendulum", 1000, 9100.0
+    ),
+    Registration("InvertedPendulum-v5", f"{_TASKS}.inverted_pendulum:InvertedPendulum", 1000, 950.0),
+    Registration("Pusher-v5", f"{_TASKS}.pusher:Pusher", 100, 0.0),
+    Registration("Reacher-v5", f"{_TASKS}.reacher:Reacher", 50, -3.75),
+    Registration("Swimmer-v5", f"{_TASKS}.swimmer:Swimmer", 1000, 360.0),
+    Registration("Walker2d-v5", f"{_TASKS}.walker2d:Walker2d", 1000, None),
+)
 
 
 def register_envs() -> None:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from simengine_envs.draw import Draw
 from simengine_envs.snapshot import Snapshot
-from simengine_envs.task import Array, Task
+from simengine_envs.task import Array, Task, Values
 
 if TYPE_CHECKING:
     from simengine import Model
@@ -48,7 +48,24 @@ def finite_state(now: Snapshot) -> Array:
     return now.finite & jnp.isfinite(now.qpos).all(axis=1) & jnp.isfinite(now.qvel).all(axis=1)
 
 
+def plane_position(now: Snapshot) -> Values:
+    """The first two coordinates, x and y, and their distance from the origin, each (n,) [m]."""
+    x, y = now.qpos[:, 0], now.qpos[:, 1]
+    return {"x_position": x, "y_position": y, "distance_from_origin": jnp.sqrt(x * x + y * y)}
+
+
+def squared_action(now: Snapshot) -> Array:
+    """Sum of squares of the action, before the model clips it, (n,)."""
+    return jnp.sum(jnp.square(now.action), axis=1)
+
+
 def within(value: Array, limits: tuple[float, float]) -> Array:
     """Whether values are within limits, ends included."""
     low, high = limits
     return (low <= value) & (value <= high)
+
+
+def strictly_within(value: Array, limits: tuple[float, float]) -> Array:
+    """Whether values are within limits, ends excluded."""
+    low, high = limits
+    return (low < value) & (value < high)
