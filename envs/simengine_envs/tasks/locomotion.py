@@ -38,7 +38,8 @@ def noisy_start(model: Model, draw: Draw, scale: float, normal_velocities: bool)
         scale: half width of the uniform noise.
         normal_velocities: whether the noise of the velocities is normal, with standard deviation `scale`.
     """
-    qpos = jnp.asarray(model.mj.qpos0) + draw.uniform((model.nq,), -scale, scale)
+    moved = draw.uniform((model.nq,), -scale, scale)
+    qpos = jnp.asarray(model.mj.qpos0, moved.dtype) + moved
     noise = draw.normal((model.nv,), scale) if normal_velocities else draw.uniform((model.nv,), -scale, scale)
     return {"qpos": qpos, "qvel": noise}
 

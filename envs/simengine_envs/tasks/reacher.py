@@ -76,7 +76,8 @@ class Reacher(Task):
 
     def start(self, model: Model, draw: Draw, last: Values | None) -> Mapping[str, Any]:
         """Noise on the arm, and a target in a disc."""
-        qpos = jnp.asarray(model.mj.qpos0) + draw.uniform((model.nq,), -_ARM_NOISE, _ARM_NOISE)
+        moved = draw.uniform((model.nq,), -_ARM_NOISE, _ARM_NOISE)
+        qpos = jnp.asarray(model.mj.qpos0, moved.dtype) + moved
         # A radius whose square is uniform makes points uniform in the disc.
         radius, angle = _GOAL_RADIUS * jnp.sqrt(draw.uniform()), draw.uniform(high=2 * np.pi)
         goal = jnp.stack([radius * jnp.cos(angle), radius * jnp.sin(angle)], axis=1)
