@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import gymnasium
 
 NAMESPACE = "simengine"
-_SINGLE, _VECTOR = "simengine_envs.single:SingleEnv", "simengine_envs.vector:BatchEnv"
+SINGLE_ENTRY, VECTOR_ENTRY = "simengine_envs.single:SingleEnv", "simengine_envs.vector:BatchEnv"
 
 
 class Registration(NamedTuple):
@@ -74,8 +74,8 @@ def register(
     """
     gymnasium.register(
         id=name,
-        entry_point=_SINGLE,
-        vector_entry_point=_VECTOR,
+        entry_point=SINGLE_ENTRY,
+        vector_entry_point=VECTOR_ENTRY,
         max_episode_steps=max_episode_steps,
         reward_threshold=reward_threshold,
         kwargs={"task": task, **arguments},
@@ -84,7 +84,7 @@ def register(
 
 def names() -> list[str]:
     """Ids of all registered environments of simengine's kind, in order."""
-    return sorted(name for name, spec in gymnasium.registry.items() if spec.vector_entry_point == _VECTOR)
+    return sorted(name for name, spec in gymnasium.registry.items() if spec.vector_entry_point == VECTOR_ENTRY)
 
 
 def check_name(name: str) -> None:
