@@ -3,6 +3,7 @@
     main             parses arguments, calls the command, turns errors into exit codes
     info             what can run here, what a model consists of, the plan of a step
     run              step a batch and report what happened
+    view             show worlds in the browser while they step
     check            compare the engine with MuJoCo, stage by stage
     trace            record what one step launched and when
     train            train a policy with PPO
