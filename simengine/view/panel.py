@@ -185,6 +185,6 @@ def _name(mj: mujoco.MjModel, kind: mujoco.mjtObj, index: int, what: str) -> str
 def _actuator_name(mj: mujoco.MjModel, index: int) -> str:
     """Return the name of an actuator, or of the joint that it drives if it has none."""
     own = _name(mj, mujoco.mjtObj.mjOBJ_ACTUATOR, index, "actuator")
-    if own != f"actuator {index}" or mj.actuator_trntype[index] != mujoco.mjtTrn.mjTRN_JOINT:
+    if own != f"actuator {index}" or mj.actuator_trntype[index] != int(mujoco.mjtTrn.mjTRN_JOINT):
         return own
     return mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_JOINT, int(mj.actuator_trnid[index, 0])) or own

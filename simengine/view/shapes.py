@@ -36,12 +36,12 @@ def _joined(name: str, pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Shape
 def _sheet(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the vertices and faces of a sheet of (rows, columns, 3) points.
 
-    A face is seen from where rows go up and columns go to the right.
+    A face is seen from where rows go up and columns go to the right. The diagonal of a square goes up to the right.
     """
     rows, columns = points.shape[:2]
     corner = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).ravel()
     right, above = corner + 1, corner + columns
-    faces = np.concatenate([np.stack([corner, right, above], 1), np.stack([right, above + 1, above], 1)])
+    faces = np.concatenate([np.stack([corner, right, above + 1], 1), np.stack([corner, above + 1, above], 1)])
     return points.reshape(-1, 3), faces
 
 
