@@ -18,7 +18,7 @@ MOST_SHOWN = 256
 _ROOT = "/worlds"  # its frame moves where the camera follows a world
 _CONTACT, _CONTACT_FORCE, _APPLIED = (230, 120, 20), (40, 150, 60), (200, 30, 40)
 _OUTLINE = (40, 110, 220)
-_DISTANCE = (0.3, -1.0, 0.7)  # from what the camera looks at to the camera, in sides of the layout
+_DISTANCE = (0.2, -0.85, 0.6)  # from what the camera looks at to the camera, in sides of the layout
 
 
 @dataclass
@@ -70,9 +70,9 @@ class Drawing:
         scale, nothing = self._worlds.mj.vis.scale, np.zeros((1, 3))
         unit = float(self._worlds.mj.stat.meansize)
         arrow = {
-            "shaft_radius": 0.7 * scale.forcewidth * unit,
-            "head_radius": 1.8 * scale.forcewidth * unit,
-            "head_length": 4.0 * scale.forcewidth * unit,
+            "shaft_radius": 1.5 * scale.forcewidth * unit,
+            "head_radius": 3.5 * scale.forcewidth * unit,
+            "head_length": 8.0 * scale.forcewidth * unit,
         }
         scene, hidden = self._server.scene, np.zeros((1, 2, 3))
         self._contacts = scene.add_point_cloud(
