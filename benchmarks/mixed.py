@@ -84,7 +84,7 @@ def mixed_row(
     }
     sim.forward()
     row["qacc_error"] = float(f"{max(group_error(group, 16) for group in sim.groups):.2e}")
-    traces = [sim.schedule.trace_step(as_issued=True) for _ in range(args.traces)]
+    traces = [sim.schedule.trace_step(whole_steps=True) for _ in range(args.traces)]
     if traces:
         row["concurrency"] = round(statistics.median(t.concurrency() for t in traces), 2)
         row["idle_share"] = round(statistics.median(t.idle_share() for t in traces), 3)

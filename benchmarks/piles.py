@@ -37,8 +37,8 @@ STATE = ("qpos", "qvel", "qacc_warmstart")
 PHASES = ("position", "broadphase", "narrowphase", "smooth", "rows", "islands", "solver", "integration")
 _ROWS = ("constraint", "only_constraint")
 _BROAD = ("collision", "only_collision", "broadphase", "scan_pairs", "find_pairs", "scan", "only_scan")
-_NARROW = ("place_contacts",)
-_POSITION = ("guard", "kinematics", "sites", "com_pos", "tendon", "position", "place")
+_NARROW = ("copy_contacts",)
+_POSITION = ("guard", "kinematics", "sites", "com_pos", "tendon", "position", "poses")
 _SMOOTH = (
     *("crb", "factor", "com_vel", "passive", "rne", "actuation", "acceleration", "fluid", "smooth", "transmission"),
     *("inertia", "forces"),

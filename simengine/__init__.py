@@ -14,10 +14,12 @@ The modules of this folder are the public interface. In the order in which a pro
     batch       the groups of a simulation, and how they advance together
     group       `Group`, the worlds of one model
     records     contacts and constraint rows as users see them
+    functional  steps as pure functions of JAX, of one world or of many
     schedule    `Schedule`, how steps become kernel calls and what runs them
     workload    a simulation as a workload, on which executors are measured
     arrays      types of the arrays that users pass and receive
     errors      exceptions
+    jax_settings  what JAX reads when it starts
 
 Each subfolder has a docstring of its own that says what belongs there.
 """
@@ -32,6 +34,7 @@ from simengine.arrays import Array, ArrayLike, to_host
 from simengine.backends.select import available_backends
 from simengine.errors import BackendError, ModelError, NonFiniteError, SimengineError, UnsupportedModelError
 from simengine.group import Group
+from simengine.jax_settings import set_defaults
 from simengine.loading import load_model
 from simengine.model import Model
 from simengine.schedule import Schedule
@@ -40,7 +43,9 @@ from simengine.simulation import Simulation
 if TYPE_CHECKING:
     from simengine.check import CheckReport, FieldResult, check_model
     from simengine.engines.jax_params import make_params
-    from simengine.engines.jax_step import State, initial_state, make_forward, make_step
+    from simengine.engines.jax_step import State
+    from simengine.functional import initial_state, make_forward, make_step
+    from simengine.xla.state import BatchState
 
 __version__ = "0.2.0"
 
@@ -48,6 +53,7 @@ __all__ = [
     "Array",
     "ArrayLike",
     "BackendError",
+    "BatchState",
     "CheckReport",
     "FieldResult",
     "Group",
@@ -84,8 +90,10 @@ def _register_environments() -> None:
 
 
 _ON_FIRST_USE = {
-    "simengine.engines.jax_step": ("State", "initial_state", "make_forward", "make_step"),
+    "simengine.engines.jax_step": ("State",),
     "simengine.engines.jax_params": ("make_params",),
+    "simengine.functional": ("initial_state", "make_forward", "make_step"),
+    "simengine.xla.state": ("BatchState",),
     "simengine.check": ("CheckReport", "FieldResult", "check_model"),
 }
 
@@ -102,4 +110,5 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'simengine' has no attribute {name!r}")
 
 
+set_defaults()
 _register_environments()

@@ -58,11 +58,11 @@ class Batch:
             raise ValueError(f"{what} needs to know the group of a simulation of several models; use sim.groups[i]")
         return self.groups[0]
 
-    def step(self, n: int, ctrl: Controls | None, executor: Executor | None = None, as_issued: bool = True) -> None:
+    def step(self, n: int, ctrl: Controls | None, executor: Executor | None = None, whole_steps: bool = True) -> None:
         """Advance by `n` steps; see `Simulation.step` and `Schedule.run`."""
         steps = number_of_steps(n)
         sequences = {} if ctrl is None else self._take(steps, ctrl)
-        self.engine.step(steps, self.keep, sequences, executor, as_issued)
+        self.engine.step(steps, self.keep, sequences, executor, whole_steps)
         self._check_worlds()
 
     def forward(self) -> None:
@@ -70,9 +70,9 @@ class Batch:
         self.engine.forward()
         self._check_worlds()
 
-    def trace_step(self, as_issued: bool) -> Trace:
+    def trace_step(self, whole_steps: bool) -> Trace:
         """Advance by one step and return what ran when."""
-        trace = self.engine.traced_step(self.keep, as_issued)
+        trace = self.engine.traced_step(self.keep, whole_steps)
         self._check_worlds()
         return trace
 

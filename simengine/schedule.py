@@ -103,14 +103,14 @@ class Schedule:
         """
         return self._batch.engine.lists()
 
-    def run(self, executor: Executor, n: int = 1, ctrl: Controls | None = None, as_issued: bool = False) -> Trace:
+    def run(self, executor: Executor, n: int = 1, ctrl: Controls | None = None, whole_steps: bool = False) -> Trace:
         """Advance every world as `Simulation.step` does, but with an executor of the caller's.
 
         Args:
             executor: made by `simengine_scheduler.make_executor(name, **sim.schedule.options)`.
             n: number of steps.
             ctrl: controls, as for `Simulation.step`.
-            as_issued: issue whole steps as one call, as `Simulation.step` does. Otherwise they are issued kernel by
+            whole_steps: issue whole steps as one call, as `Simulation.step` does. Otherwise they are issued kernel by
                 kernel. Other steps are issued kernel by kernel in either case.
 
         Returns:
@@ -122,18 +122,18 @@ class Schedule:
             ValueError, NonFiniteError: as for `Simulation.step`.
         """
         _ = self.segments  # raises on backend "jax" before anything changes
-        self._batch.step(n, ctrl, executor, as_issued)
+        self._batch.step(n, ctrl, executor, whole_steps)
         return self._batch.engine.trace
 
-    def trace_step(self, as_issued: bool = False) -> Trace:
+    def trace_step(self, whole_steps: bool = False) -> Trace:
         """Advance every world by one step with recording on, and return what ran when (`to_chrome`, `plot`).
 
         Args:
-            as_issued: trace whole steps as `Simulation.step` issues them, in one or two calls. Otherwise trace them
+            whole_steps: trace whole steps as `Simulation.step` issues them, in one or two calls. Otherwise trace them
                 kernel by kernel.
 
         Raises:
             BackendError: backend "jax" has no kernel list.
             NonFiniteError: as for `Simulation.step`.
         """
-        return self._batch.trace_step(as_issued)
+        return self._batch.trace_step(whole_steps)

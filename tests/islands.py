@@ -25,7 +25,7 @@ from simengine.state.fields import (
     NUM_ISLAND_CLASSES,
     PAIR_ARENAS,
 )
-from tests.stages.harness import Argument, Memory, Place, arguments, call
+from tests.stages.harness import Argument, Memory, Pointer, arguments, call
 
 ARM = """
 <body name="arm{k}" pos="-1.5 {y} 1.1">
@@ -210,20 +210,20 @@ def over_islands(kernel: Kernel, memory: Memory, island_class: int) -> list[Argu
     """Arguments of a solver over the islands of one class."""
     sizes = {**memory.model.sizes, "nv": class_bounds(memory.model)[island_class]}
     plan = kernel.plan_scratch(sizes, 0, registers=False)
-    totals = Place("island_totals", 4 * island_class)
+    totals = Pointer("island_totals", 4 * island_class)
     head: list[Argument] = [
         memory.header,
-        Place("model_ints"),
-        Place("model_reals"),
-        Place("island_record"),
+        Pointer("model_ints"),
+        Pointer("model_reals"),
+        Pointer("island_record"),
         totals,
         island_class,
         0,
         None,
     ]
-    fields = [Place(kernel.stored_as(name)) for name in (*kernel.reads, *kernel.produced, *kernel.updates)]
-    extra: list[Argument] = [Place(name) for name in (*kernel.addresses, *kernel.island_scratch)]
-    extra += [Place(name) if memory.model.finds_pairs else None for name in kernel.parameters]
+    fields = [Pointer(kernel.stored_as(name)) for name in (*kernel.reads, *kernel.produced, *kernel.updates)]
+    extra: list[Argument] = [Pointer(name) for name in (*kernel.addresses, *kernel.island_scratch)]
+    extra += [Pointer(name) if memory.model.finds_pairs else None for name in kernel.parameters]
     return [*head, *fields, *extra, *(plan.offsets[item.name] for item in kernel.scratch_items), plan.words]
 
 

@@ -17,8 +17,8 @@ from tests.emission.worlds import BALL, ant, ant_start, ants, host, oracle
 from tests.models import OWN
 from tests.oracle import sample
 
-ASKED_FOR = {"site_xpos": "nsite", "ten_length": "ntendon", "ten_velocity": "ntendon", "actuator_length": "nu"}
-ASKED_FOR |= dict.fromkeys(("energy", "cfrc_ext", "cacc", "subtree_linvel", "sensordata"), "nbody")
+ON_DEMAND = {"site_xpos": "nsite", "ten_length": "ntendon", "ten_velocity": "ntendon", "actuator_length": "nu"}
+ON_DEMAND |= dict.fromkeys(("energy", "cfrc_ext", "cacc", "subtree_linvel", "sensordata"), "nbody")
 """Fields that no step needs for itself, and the size of a model without which they are empty."""
 
 FEET = """
@@ -65,9 +65,9 @@ def expected(model: Model, qpos: np.ndarray) -> Work:
     return Work(dict(narrowphase), sorted(classes.values()), {len(qpos)})
 
 
-def asked_for(sim: Simulation) -> set[str]:
+def on_demand(sim: Simulation) -> set[str]:
     """Of the fields that no step needs, those that the latest list writes."""
-    return written(sim, *sim.schedule.kernel_list) & set(ASKED_FOR)
+    return written(sim, *sim.schedule.kernel_list) & set(ON_DEMAND)
 
 
 def listed(qpos: np.ndarray) -> list[Work]:
@@ -108,12 +108,12 @@ def test_the_list_is_that_of_the_last_step() -> None:
     (calls,) = evaluations(sim)
     assert work(sim, calls) == Work({}, [3], {3})
     assert {"qpos", "qvel"} <= written(sim, *calls)
-    assert asked_for(sim) == set()
+    assert on_demand(sim) == set()
     sim.forward()
     (calls,) = evaluations(sim)
     assert work(sim, calls) == Work({}, [3], {3})
     assert not {"qpos", "qvel"} & written(sim, *calls)
-    assert asked_for(sim) == {field for field, size in ASKED_FOR.items() if getattr(sim.model, size)}
+    assert on_demand(sim) == {field for field, size in ON_DEMAND.items() if getattr(sim.model, size)}
 
 
 def test_calls_of_a_step_match_mujoco_for_ants() -> None:
@@ -123,11 +123,11 @@ def test_calls_of_a_step_match_mujoco_for_ants() -> None:
     sim.set_state(**start._asdict())
     sim.step()
     assert work(sim, evaluations(sim)[0]) == expected(ant(), start.qpos)
-    assert asked_for(sim) == set()
+    assert on_demand(sim) == set()
     qpos = np.array(sim.qpos)
     sim.forward()
     assert work(sim, evaluations(sim)[0]) == expected(ant(), qpos)
-    assert asked_for(sim) == {field for field, size in ASKED_FOR.items() if getattr(ant(), size)}
+    assert on_demand(sim) == {field for field, size in ON_DEMAND.items() if getattr(ant(), size)}
 
 
 @pytest.mark.parametrize("name", ["pile", "two_arms", "contact_parameters", "parallel_capsules"])
@@ -139,7 +139,7 @@ def test_calls_match_mujoco_for_every_pair_type(name: str) -> None:
     wanted = expected(model, qpos)
     assert set(wanted.narrowphase) & set(PAIR_TYPES)
     assert work(sim, evaluations(sim)[0]) == wanted
-    assert asked_for(sim) == {field for field, size in ASKED_FOR.items() if getattr(model, size)}
+    assert on_demand(sim) == {field for field, size in ON_DEMAND.items() if getattr(model, size)}
 
 
 def test_worlds_are_split_into_row_classes() -> None:

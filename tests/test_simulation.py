@@ -258,7 +258,7 @@ def test_traces_say_what_ran_when(tmp_path: Path) -> None:
 
 def test_a_whole_step_can_be_traced_as_it_is_issued() -> None:
     sim, other = rolling(emission="whole"), rolling()
-    assert len(sim.schedule.trace_step(as_issued=True).events) == sim.groups[0].num_shards
+    assert len(sim.schedule.trace_step(whole_steps=True).events) == sim.groups[0].num_shards
     assert len(sim.schedule.trace_step().events) > sim.groups[0].num_shards
     other.step(2)
     assert snapshot(sim) == snapshot(other)

@@ -1,22 +1,68 @@
-"""Gymnasium environments on simengine, single and vector. Importing this package registers them.
+"""Gymnasium environments on the engine: single, in batches, and as pure functions of JAX, all from one definition.
 
-    import gymnasium
-    import simengine_envs
+    task          `Task`, the definition: start, observation, reward terms, termination, events
+    snapshot      `Snapshot`, what the functions of a task see
+    draw          `Draw`, random numbers by seed, world, episode, step and draw
+    pure          `PureEnv`, a task in many worlds as pure functions
+    checks        checks of what the functions of a task return
+    runner        compiles a pure environment and runs it
+    single        `SingleEnv`, a `gymnasium.Env`
+    vector        `BatchEnv`, a `gymnasium.vector.VectorEnv` with arrays of NumPy, JAX, PyTorch or CuPy
+    arrays        kinds of arrays
+    actions, infos, seeds, options, models, assets, rendering
+                  arguments, results and pictures
+    registration  ids of environments
+    tasks         one file for each task
 
-    env = gymnasium.make("simengine/Ant-v5")
-    batch = gymnasium.make_vec("simengine/Ant-v5", num_envs=4096)
-
-    task ── what is observed and rewarded; each file of `tasks` defines one task
-      └── worlds ── a task in one `simengine.Simulation`, and resets of some of its worlds
-            ├── single ── `SingleEnv`: any task in one world, as a `gymnasium.Env`
-            └── vector ── `BatchEnv`: any task in many worlds, as a `gymnasium.vector.VectorEnv`
-
-`registration` has the ids of the environments. `actions`, `assets`, `infos`, `rendering` and `seeds` serve both classes
-of environments.
+`register_envs` registers the environments with Gymnasium. `import simengine` calls it through the entry point.
 """
 
-from simengine_envs.registration import register_envs
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["register_envs"]
+from simengine_envs.registration import register, register_envs
+
+if TYPE_CHECKING:
+    from simengine_envs.draw import Draw
+    from simengine_envs.pure import EnvState, PureEnv, StepResult
+    from simengine_envs.single import SingleEnv
+    from simengine_envs.snapshot import Snapshot
+    from simengine_envs.task import Task
+    from simengine_envs.vector import BatchEnv
+
+__all__ = [
+    "BatchEnv",
+    "Draw",
+    "EnvState",
+    "PureEnv",
+    "SingleEnv",
+    "Snapshot",
+    "StepResult",
+    "Task",
+    "register",
+    "register_envs",
+]
+
+_ON_FIRST_USE = {
+    "BatchEnv": "vector",
+    "Draw": "draw",
+    "EnvState": "pure",
+    "PureEnv": "pure",
+    "SingleEnv": "single",
+    "Snapshot": "snapshot",
+    "StepResult": "pure",
+    "Task": "task",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs JAX on first use, so that registering the environments does not wait for it."""
+    if name in _ON_FIRST_USE:
+        from importlib import import_module
+
+        value = getattr(import_module(f"simengine_envs.{_ON_FIRST_USE[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'simengine_envs' has no attribute {name!r}")
+
 
 register_envs()

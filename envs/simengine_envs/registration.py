@@ -1,50 +1,82 @@
-"""Registers the environments with Gymnasium."""
+"""Registers environments with Gymnasium."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium
 
+from simengine.errors import did_you_mean
+
 NAMESPACE = "simengine"
+_SINGLE, _VECTOR = "simengine_envs.single:SingleEnv", "simengine_envs.vector:BatchEnv"
 
 
 class Registration(NamedTuple):
     """One environment id.
 
     Attributes:
-        id: name and version, the same as those of Gymnasium's own environment.
-        entry_point: the single environment, "module:class".
-        vector_entry_point: the vector environment, "module:class".
+        id: name and version; where Gymnasium has this environment too, the same as its own.
+        task: class of the task, "module:Class".
         max_episode_steps: environment steps after which an episode is truncated.
-        reward_threshold: return at which the task counts as solved, the same as Gymnasium's.
+        reward_threshold: return at which the task counts as solved; None where no such number is known.
     """
 
     id: str
-    entry_point: str
-    vector_entry_point: str
+    task: str
     max_episode_steps: int
     reward_threshold: float | None
 
 
-REGISTRATIONS: tuple[Registration, ...] = (
-    Registration("Ant-v5", "simengine_envs.tasks.ant:AntEnv", "simengine_envs.tasks.ant:AntVectorEnv", 1000, 6000.0),
-)
+REGISTRATIONS: tuple[Registration, ...] = (Registration("Ant-v5", "simengine_envs.tasks.ant:Ant", 1000, 6000.0),)
 
 
 def register_envs() -> None:
-    """Register every environment with Gymnasium as `simengine/<id>`; a second call changes nothing.
+    """Register every environment of simengine with Gymnasium as `simengine/<id>`; a second call changes nothing.
 
     The entry point `simengine` in the group `gymnasium.envs` calls this function. The ids contain their namespace, so
     that they are the same whether Gymnasium's plugin loader or an import calls it.
     """
     for item in REGISTRATIONS:
-        full_id = f"{NAMESPACE}/{item.id}"
-        if full_id not in gymnasium.registry:
-            gymnasium.register(
-                id=full_id,
-                entry_point=item.entry_point,
-                vector_entry_point=item.vector_entry_point,
-                max_episode_steps=item.max_episode_steps,
-                reward_threshold=item.reward_threshold,
-            )
+        name = f"{NAMESPACE}/{item.id}"
+        if name not in gymnasium.registry:
+            register(name, item.task, item.max_episode_steps, item.reward_threshold)
+
+
+def register(
+    name: str,
+    task: Any,
+    max_episode_steps: int | None = None,
+    reward_threshold: float | None = None,
+    **arguments: Any,
+) -> None:
+    """Register a task, so that `gymnasium.make` and `gymnasium.make_vec` make its environments.
+
+    Args:
+        name: id of the environment, such as "Balance-v0" or "mypackage/Balance-v0".
+        task: class of the task (`simengine_envs.Task`), or "module:Class", which is imported when it is first needed.
+        max_episode_steps: environment steps after which an episode is truncated; None for no limit.
+        reward_threshold: return at which the task counts as solved.
+        **arguments: arguments of the task that differ from its own defaults.
+    """
+    gymnasium.register(
+        id=name,
+        entry_point=_SINGLE,
+        vector_entry_point=_VECTOR,
+        max_episode_steps=max_episode_steps,
+        reward_threshold=reward_threshold,
+        kwargs={"task": task, **arguments},
+    )
+
+
+def names() -> list[str]:
+    """Ids of all registered environments of simengine's kind, in order."""
+    return sorted(name for name, spec in gymnasium.registry.items() if spec.vector_entry_point == _VECTOR)
+
+
+def check_name(name: str) -> None:
+    """Raise ValueError, with all names and the nearest one, if no environment of simengine's kind has this id."""
+    if name not in names():
+        raise ValueError(
+            f"there is no environment {name!r}{did_you_mean(name, names())}; simengine has {', '.join(names())}"
+        )

@@ -1,61 +1,48 @@
-"""Random generators and reset masks of a vector environment."""
+"""Seeds and reset masks of a vector environment."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from gymnasium.utils import seeding
 
 
-class Generators:
-    """A random generator for each world, as if each world were a single environment.
+class Seeds:
+    """The seed of every world of a vector environment.
 
-    A generator is made when it is seeded or first used, like `gymnasium.Env.np_random`.
+    Attributes:
+        values: (num_envs,) uint32.
     """
 
     def __init__(self, num_envs: int):
-        self._generators: list[np.random.Generator | None] = [None] * num_envs
-        self._seeds: list[int] = [-1] * num_envs
+        self.values: np.ndarray = np.zeros(num_envs, np.uint32)
 
-    def seed(self, seed: int | list[int | None] | None, mask: np.ndarray) -> None:
-        """Seed the generators of some worlds.
+    def take(self, seed: int | list[int | None] | None, mask: np.ndarray, first: bool) -> np.ndarray:
+        """Take seeds for some worlds.
 
         Args:
-            seed: seed of world 0, while world i gets `seed + i`; or a list with a seed or None for each world. A world
-                with None goes on with its generator.
-            mask: (num_envs,) bool, true for the worlds to seed.
+            seed: seed of world 0, while world i gets `seed + i`; or a list with a seed or None for each world; or None
+                to give none.
+            mask: (num_envs,) bool, the worlds that are reset.
+            first: whether no world has a seed yet. Those that are given none then get random ones.
+
+        Returns:
+            (num_envs,) bool, the worlds that have got seeds.
 
         Raises:
             ValueError: a list of seeds does not have one entry for each world.
         """
+        count = len(self.values)
+        if first:
+            self.values = np.random.SeedSequence().generate_state(count)
         if seed is None:
-            return
-        count = len(self._generators)
+            return np.full(count, first)
         seeds = [int(seed) + i for i in range(count)] if isinstance(seed, (int, np.integer)) else list(seed)
         if len(seeds) != count:
             raise ValueError(f"the list of seeds has {len(seeds)} entries for {count} environments; give one for each")
-        for world in np.flatnonzero(mask).tolist():
-            if seeds[world] is not None:
-                self._make(world, seeds[world])
-
-    def at(self, worlds: np.ndarray) -> list[np.random.Generator]:
-        """The generators of the worlds with these indices, (k,)."""
-        result = []
-        for world in worlds.tolist():
-            generator = self._generators[world]
-            result.append(self._make(world, None) if generator is None else generator)
-        return result
-
-    def seeds(self) -> tuple[int, ...]:
-        """The seed of every world's generator."""
-        self.at(np.arange(len(self._generators)))
-        return tuple(self._seeds)
-
-    def _make(self, world: int, seed: int | None) -> np.random.Generator:
-        generator, self._seeds[world] = seeding.np_random(seed)
-        self._generators[world] = generator
-        return generator
+        given = mask & np.array([own is not None for own in seeds])
+        self.values[given] = [own % 2**32 for own, there in zip(seeds, given, strict=True) if there and own is not None]
+        return given | first
 
 
 def reset_mask(options: dict[str, Any] | None, num_envs: int) -> np.ndarray:

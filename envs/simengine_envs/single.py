@@ -2,54 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
 from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode
 
 from simengine_envs.actions import checked_actions
-from simengine_envs.rendering import RENDER_MODES, Renderer, RenderOptions
+from simengine_envs.options import split_arguments
+from simengine_envs.rendering import RENDER_MODES, Renderer
+from simengine_envs.runner import Runner
 from simengine_envs.task import Task
-from simengine_envs.worlds import EngineOptions, Worlds, read
-
-ONLY_WORLD = np.zeros(1, dtype=np.int64)
-
-
-def split_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], EngineOptions, RenderOptions]:
-    """Split arguments by their names into those of the task, of the engine and of rendering.
-
-    Args:
-        arguments: all arguments by name. Those of the engine and of rendering are removed from it.
-
-    Returns:
-        The arguments of the task, the options of the engine, and the options of rendering.
-    """
-    engine = {name: arguments.pop(name) for name in EngineOptions._fields if name in arguments}
-    render = {name: arguments.pop(name) for name in RenderOptions._fields if name in arguments}
-    return arguments, EngineOptions(**engine), RenderOptions(**render)
-
-
-def make_spaces(worlds: Worlds) -> tuple[spaces.Box, spaces.Box]:
-    """The observation space (float64) and the action space (float32) of one world, as in Gymnasium's environments."""
-    structure = worlds.task.observation_structure(worlds.model)
-    size = sum(length for name, length in structure.items() if not name.startswith("skipped_"))
-    low, high = worlds.model.mj.actuator_ctrlrange.astype(np.float32).T
-    return spaces.Box(-np.inf, np.inf, (size,), np.float64), spaces.Box(low, high, dtype=np.float32)
 
 
 class SingleEnv(gymnasium.Env, gymnasium.utils.EzPickle):
-    """A task in one world. A subclass names the task.
+    """A task in one world.
 
-    Observations and rewards are float64, like Gymnasium's, whatever the dtype of the engine. On one machine, a world of
-    a vector environment gives the same bits with the backends "host" and "cuda". With "jax" the rounding depends on the
-    number of worlds.
+    Observations and rewards are float64, like Gymnasium's, whatever the dtype of the engine. A world of a vector
+    environment with the same seed gives the same numbers.
 
     Args:
+        task: the class of the task, or "module:Class".
         render_mode: None, "human", "rgb_array", "depth_array" or "rgbd_tuple".
-        **arguments: arguments of the task; `backend`, `executor` and `dtype` of the engine (`EngineOptions`); `width`,
-            `height`, `camera_id`, `camera_name`, `max_geom` and `visual_options` of rendering (`RenderOptions`).
+        **arguments: arguments of the task; `backend` and `dtype` of the engine (`EngineOptions`); `width`, `height`,
+            `camera_id`, `camera_name`, `max_geom` and `visual_options` of rendering (`RenderOptions`).
 
     Raises:
         TypeError: an argument is unknown.
@@ -58,30 +35,29 @@ class SingleEnv(gymnasium.Env, gymnasium.utils.EzPickle):
         simengine.errors.BackendError: the backend is not available.
     """
 
-    task_type: ClassVar[type[Task]]
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES)}  # noqa: RUF012 (gymnasium declares it mutable)
 
-    def __init__(self, *, render_mode: str | None = None, **arguments: Any):
-        gymnasium.utils.EzPickle.__init__(self, render_mode=render_mode, **arguments)
-        task_arguments, engine, render = split_arguments(dict(arguments))
-        task = self.task_type(**task_arguments)
-        self.renderer = Renderer(task, render_mode, render)
+    def __init__(self, task: str | type[Task], *, render_mode: str | None = None, **arguments: Any):
+        gymnasium.utils.EzPickle.__init__(self, task, render_mode=render_mode, **arguments)
+        made, engine, render = split_arguments(task, arguments)
+        self.task = made
+        self.renderer = Renderer(made, render_mode, render)
         self.render_mode = render_mode
-        self.worlds = Worlds(task, 1, engine)
-        self.observation_space, self.action_space = make_spaces(self.worlds)
-        self.observation_structure = self.worlds.task.observation_structure(self.worlds.model)
-        self.metadata = {**type(self).metadata, "render_fps": round(1 / self.worlds.dt)}
+        self.runner = Runner(made, 1, engine, None, AutoresetMode.DISABLED)
+        self.observation_space, self.action_space = self.runner.spaces(np.float64)
+        self.observation_structure = made.observation_structure(self.runner.env.model)
+        self.metadata = {**type(self).metadata, "render_fps": round(1 / self.dt)}
         self._started = False
 
     @property
     def model(self) -> Any:
         """MuJoCo's `MjModel`, to read from. To change parameters, see `set_params`."""
-        return self.worlds.model.mj
+        return self.runner.env.model.mj
 
     @property
     def dt(self) -> float:
         """Duration of an environment step [s]."""
-        return self.worlds.dt
+        return self.runner.env.dt
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -89,18 +65,22 @@ class SingleEnv(gymnasium.Env, gymnasium.utils.EzPickle):
         """Start an episode.
 
         Args:
-            seed: seeds the random generator; None goes on with it.
+            seed: seeds the random numbers; None goes on to the next episode of the present seed.
             options: not used.
 
         Returns:
             The observation (size,) float64, and the info.
         """
         super().reset(seed=seed)
-        observations, info = self.worlds.reset(ONLY_WORLD, [self.np_random])
+        if seed is not None or self.runner.state is None:
+            chosen = self.np_random.integers(2**32) if seed is None else seed
+            observation = self.runner.reset(np.array([chosen % 2**32]))
+        else:
+            observation = self.runner.restart(np.ones(1, bool))
         self._started = True
         if self.render_mode == "human":
             self.render()
-        return observations[0], {key: value[0] for key, value in info.items()}
+        return _host(observation), {key: _entry(value) for key, value in self.runner.info().items()}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Step once.
@@ -117,21 +97,36 @@ class SingleEnv(gymnasium.Env, gymnasium.utils.EzPickle):
             gymnasium.error.ResetNeeded: the environment has not been reset.
         """
         if not self._started:
-            raise ResetNeeded(f"{type(self).__name__}.step() came before the first reset(); call reset() first")
-        checked = checked_actions(action, (self.worlds.model.nu,), type(self).__name__)
-        observations, outcome = self.worlds.step(checked[None])
+            raise ResetNeeded(f"{self._name}.step() came before the first reset(); call reset() first")
+        checked = checked_actions(action, self.action_space.shape or (), self._name)
+        result = self.runner.step(checked[None].astype(self.runner.dtype))
         if self.render_mode == "human":
             self.render()
-        info = {key: value[0] for key, value in outcome.info.items()}
-        return observations[0], outcome.reward[0], bool(outcome.terminated[0]), False, info
+        info = {key: _entry(value) for key, value in result.info.items()}
+        return _host(result.observation), float(result.reward[0]), bool(result.terminated[0]), False, info
+
+    @property
+    def _name(self) -> str:
+        return type(self.task).__name__
 
     def state_vector(self) -> np.ndarray:
         """`qpos` and `qvel` in one array, (nq + nv,) float64."""
-        return np.concatenate([read(self.worlds.simulation, name)[0] for name in ("qpos", "qvel")])
+        return np.concatenate([self.runner.host(name)[0] for name in ("qpos", "qvel")])
 
     def set_state(self, qpos: np.ndarray, qvel: np.ndarray) -> None:
-        """Set the state of the world to `qpos` (nq,) and `qvel` (nv,), with zero time and controls."""
-        self.worlds.set_state(ONLY_WORLD, np.asarray(qpos)[None], np.asarray(qvel)[None])
+        """Set the state of the world to `qpos` (nq,) and `qvel` (nv,), with zero time and controls.
+
+        Raises:
+            ValueError: an array has the wrong shape, or is not finite.
+        """
+        model = self.runner.env.model
+        given = []
+        for name, value, size in (("qpos", qpos, model.nq), ("qvel", qvel, model.nv)):
+            array = np.asarray(value, np.float64)
+            if array.shape != (size,) or not np.isfinite(array).all():
+                raise ValueError(f"set_state takes finite {name} of shape ({size},), not an array of {array.shape}")
+            given.append(array[None])
+        self.runner.place(*given)
         self._started = True
 
     def set_params(self, **params: Any) -> None:
@@ -143,15 +138,22 @@ class SingleEnv(gymnasium.Env, gymnasium.utils.EzPickle):
         Raises:
             ValueError: as `simengine.Simulation.set_params`.
         """
-        self.worlds.set_params(**params)
+        self.runner.set_params(None, params)
 
     def render(self) -> Any:
         """Draw the world in the render mode of the environment; see `Renderer.render`."""
-        simulation = self.worlds.simulation
-        qpos, qvel = (read(simulation, name)[0] for name in ("qpos", "qvel"))
-        return self.renderer.render(qpos, qvel, float(simulation.time[0]))
+        qpos, qvel = (self.runner.host(name)[0] for name in ("qpos", "qvel"))
+        return self.renderer.render(qpos, qvel, self.runner.times()[0])
 
     def close(self) -> None:
-        """Release the simulation and close the window. A second call does nothing."""
+        """Close the window. A second call does nothing."""
         self.renderer.close()
-        self.worlds.close()
+
+
+def _host(observation: Any) -> np.ndarray:
+    return np.asarray(observation)[0].astype(np.float64)
+
+
+def _entry(value: Any) -> Any:
+    entry = np.asarray(value)[0]
+    return entry.astype(np.float64) if entry.dtype == np.float32 else entry

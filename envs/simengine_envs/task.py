@@ -1,61 +1,71 @@
-"""`Task`: a frozen description of how worlds are reset, observed and rewarded.
+"""`Task`: how episodes start, what is observed, rewarded and ended, as pure functions on arrays of many worlds.
 
-The array functions of a task are pure. They take arrays whose first axis is the world, and use only functions that
-NumPy, CuPy and JAX share (`array_namespace`), so that they run where their arguments are.
+The functions are traced by JAX. They take and return arrays whose first axis is the world, use `jax.numpy`, and change
+nothing. `docs/guide/tasks.md` shows a whole task.
 """
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from copy import copy
+from dataclasses import dataclass, field, fields
+from inspect import get_annotations
+from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+
+from simengine_envs.draw import Draw
+from simengine_envs.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from simengine import Model
 
-Array = Any  # an array of NumPy, CuPy or JAX
-Fields = Mapping[str, Array]  # engine fields under MuJoCo's names, each (n, ...)
+Array = jax.Array
+Values = dict[str, Array]
 SomeTask = TypeVar("SomeTask", bound="Task")
 
 
-def array_namespace(array: Array) -> Any:
-    """The module whose functions work on `array`: numpy, cupy or jax.numpy."""
-    if hasattr(array, "__array_namespace__"):
-        return array.__array_namespace__()
-    return sys.modules[type(array).__module__.partition(".")[0]]
+def _as_fields(cls: type[Any]) -> None:
+    """Turn attributes that a subclass assigns without a type into defaults of the fields that it inherits."""
+    own = get_annotations(cls)
+    known = {name for base in cls.__mro__[1:] for name in get_annotations(base)}
+    for name, value in list(vars(cls).items()):
+        if name in known and name not in own:
+            own[name] = "Any"
+        if name in own and type(value).__hash__ is None:  # a mutable default, such as a dictionary
+            setattr(cls, name, field(default_factory=lambda value=value: copy(value)))  # type: ignore[misc]
+    cls.__annotations__ = own
 
 
-class Outcome(NamedTuple):
-    """The outcome of one environment step of n worlds.
-
-    Attributes:
-        reward: (n,).
-        terminated: (n,) bool.
-        info: arrays (n,) under the keys of Gymnasium's `info`.
-    """
-
-    reward: Array
-    terminated: Array
-    info: dict[str, Array]
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Task(ABC):
-    """Base class of tasks. A subclass adds its arguments as fields.
+    """Base class of tasks.
+
+    A subclass assigns the attributes below, adds attributes of its own with their types, and writes the functions. All
+    attributes are arguments of the environment: `gymnasium.make("Balance-v0", frame_skip=4)`. Instances are frozen
+    dataclasses.
 
     Attributes:
-        xml_file: path of the model if it starts with "~", "." or "/"; else the name of one of Gymnasium's own models.
+        xml_file: path of the model if it starts with "~", "." or "/"; else the name of a model of simengine or of
+            Gymnasium. Or the text of an MJCF.
         frame_skip: engine steps in one environment step.
+        weights: weight of each reward term; 1 for terms that it does not name.
         default_camera_config: attributes of MuJoCo's free camera, for rendering.
     """
 
     xml_file: str
-    frame_skip: int
-    default_camera_config: Mapping[str, float | int] = field(default_factory=dict)
+    frame_skip: int = 1
+    weights: Mapping[str, float] = field(default_factory=dict)
+    default_camera_config: Mapping[str, Any] = field(default_factory=dict)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        _as_fields(cls)
+        dataclass(frozen=True, kw_only=True, eq=False)(cls)
 
     def __post_init__(self) -> None:
         """Check the arguments.
@@ -66,54 +76,82 @@ class Task(ABC):
         if self.frame_skip < 1:
             raise ValueError(f"{type(self).__name__}: frame_skip must be at least 1, not {self.frame_skip}")
 
-    def resolve(self: SomeTask, model: Model) -> SomeTask:
-        """The same task with the names of elements of the model replaced by their ids."""
+    def resolve(self, model: Model) -> Self:
+        """The same task with names of the model's elements replaced by their ids, and what else it looks up once."""
         return self
 
     @property
-    @abstractmethod
     def derived(self) -> tuple[str, ...]:
-        """Names of the derived fields that the task reads. It may always read `qpos` and `qvel`."""
+        """Names of the derived fields that the functions read from snapshots, such as "xpos" or "cfrc_ext"."""
+        return ()
 
     @abstractmethod
-    def observation_structure(self, model: Model) -> dict[str, int]:
-        """Sizes of the parts of the observation under Gymnasium's names: `skipped_qpos`, `qpos`, `qvel`, ..."""
-
-    @abstractmethod
-    def initial_state(
-        self, rng: np.random.Generator, init_qpos: np.ndarray, init_qvel: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Draw the state of a new episode, with the same random numbers in the same order as Gymnasium.
+    def start(self, model: Model, draw: Draw, last: Values | None) -> Mapping[str, Any]:
+        """The start of new episodes.
 
         Args:
-            rng: random generator of the world.
-            init_qpos: reference positions of the model, (nq,).
-            init_qvel: reference velocities, (nv,).
+            model: the model.
+            draw: random numbers. `draw.num_worlds` is the number n of episodes that start.
+            last: memory of the episodes that ended in these worlds, with "episode_length" and "episode_return", each
+                (n, ...); None for the first episodes.
 
         Returns:
-            `qpos` (nq,) and `qvel` (nv,).
+            Values (n, ...) by name: state fields such as `qpos`, `qvel`, `act`, `mocap_pos`; "params", a dictionary of
+                parameters that worlds may differ in (`simengine.model.params.PARAMS`); "memory", a dictionary of values
+                that last until the next step. What is absent has the model's value.
         """
 
-    @abstractmethod
-    def observation(self, fields: Fields) -> Array:
-        """The observations, (n, size)."""
+    def action_range(self, model: Model) -> tuple[np.ndarray, np.ndarray]:
+        """Least and largest actions, (action size,) each. By default the ranges of the model's controls."""
+        low, high = model.mj.actuator_ctrlrange.T
+        limited = model.mj.actuator_ctrllimited.astype(bool)
+        return np.where(limited, low, -np.inf), np.where(limited, high, np.inf)
+
+    def control(self, now: Snapshot, action: Array) -> Array:
+        """Controls of the step, (n, nu). By default the action."""
+        return action
+
+    def event(self, now: Snapshot, draw: Draw) -> Mapping[str, Array]:
+        """State fields to change before the step, (n, ...) by name, such as velocities after a push."""
+        return {}
 
     @abstractmethod
-    def memory(self, fields: Fields) -> dict[str, Array]:
-        """The values of this step that the reward of the next step needs, arrays (n, ...) by name."""
-
-    @abstractmethod
-    def outcome(self, memory: Fields, fields: Fields, action: Array, finite: Array, dt: float) -> Outcome:
-        """Reward, termination and info of a step.
+    def rewards(self, before: Snapshot, now: Snapshot) -> Mapping[str, Array]:
+        """Reward terms (n,) by name. The reward is their sum, each times its weight.
 
         Args:
-            memory: the result of `memory` before the step.
-            fields: fields of the engine after the step.
-            action: (n, nu), as given to the step.
-            finite: (n,) bool, false for worlds that the engine stopped because their state was not finite.
-            dt: duration of the environment step [s].
+            before: before the step.
+            now: after the step, with the memory as it was during the step.
         """
 
+    def terminated(self, before: Snapshot, now: Snapshot) -> Array:
+        """Whether episodes end in a state without a future, (n,) bool. Stopped worlds always do."""
+        return jnp.zeros(now.qpos.shape[0], bool)
+
+    def remember(self, before: Snapshot, now: Snapshot, draw: Draw) -> Mapping[str, Array]:
+        """Values of the memory that the step changes, (n, ...) by name, such as new commands or the last action."""
+        return {}
+
     @abstractmethod
-    def reset_info(self, fields: Fields) -> dict[str, Array]:
-        """The info of a reset, arrays (n,) by key."""
+    def observation(self, now: Snapshot, draw: Draw) -> Array:
+        """What the agent sees, (n, size). The memory is that of the next step; `draw` is for noise."""
+
+    def info(self, now: Snapshot) -> Mapping[str, Array]:
+        """Further values (n,) or (n, ...) by name, which a step and a reset report."""
+        return {}
+
+    def step_info(self, before: Snapshot, now: Snapshot) -> Mapping[str, Array]:
+        """Further values (n,) or (n, ...) by name, which only a step reports."""
+        return {}
+
+    def term_names(self, names: Mapping[str, Any]) -> dict[str, str]:
+        """The name under which the info has each reward term, weighted. By default "reward_" and its name."""
+        return {name: f"reward_{name}" for name in names}
+
+    def observation_structure(self, model: Model) -> dict[str, int]:
+        """Sizes of the parts of the observation by name; empty if the task does not say."""
+        return {}
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments with which the task was made, by name."""
+        return {item.name: getattr(self, item.name) for item in fields(self) if item.init}  # type: ignore[arg-type]

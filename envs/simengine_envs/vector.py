@@ -1,36 +1,38 @@
-"""`BatchEnv`: any task in many worlds of one simulation, as a `gymnasium.vector.VectorEnv`."""
+"""`BatchEnv`: any task in many worlds, as a `gymnasium.vector.VectorEnv` with arrays of NumPy, JAX, PyTorch or CuPy."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
+import jax
 import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from simengine_envs.actions import checked_actions
-from simengine_envs.infos import add_final, add_info, spread
+from simengine_envs.actions import checked_actions, checked_device_actions
+from simengine_envs.arrays import array_kind
+from simengine_envs.infos import add_final, add_info
+from simengine_envs.options import split_arguments
+from simengine_envs.pure import EnvState, PureEnv, StepResult
 from simengine_envs.rendering import RENDER_MODES, Renderer
-from simengine_envs.seeds import Generators, reset_mask
-from simengine_envs.single import make_spaces, split_arguments
-from simengine_envs.task import Outcome, Task
-from simengine_envs.worlds import Worlds, read
-
-StepResult = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
+from simengine_envs.runner import Runner
+from simengine_envs.seeds import Seeds, reset_mask
+from simengine_envs.task import Task
 
 
 class BatchEnv(VectorEnv):
-    """A task in `num_envs` worlds. A subclass names the task.
+    """A task in `num_envs` worlds.
 
-    It behaves like `gymnasium.vector.SyncVectorEnv` over the single environments, in each of the three autoreset modes.
-    The same seeds give the same observations, rewards, terminations, truncations and infos. They are equal bit for bit
-    with the backends "host" and "cuda". With "jax" the rounding depends on the number of worlds.
-
-    Observations (num_envs, size) and rewards (num_envs,) are float64 NumPy arrays, and new ones in each call.
+    With `array="numpy"` it behaves like `gymnasium.vector.SyncVectorEnv` over single environments, in each of the three
+    autoreset modes, and observations and rewards are float64. With "jax", "torch" or "cupy" actions, observations,
+    rewards and infos are arrays on the device, in the engine's precision, and no call waits for the device. Their
+    numbers are the same, and depend on neither the number of worlds nor the kind of arrays.
 
     Args:
+        task: the class of the task, or "module:Class".
         num_envs: number of worlds.
+        array: kind of the arrays: "numpy", "jax", "torch" or "cupy".
         autoreset_mode: when a new episode starts after one has ended. With `AutoresetMode.NEXT_STEP` it starts in the
             next step, whose action is not used and whose reward is zero. With `SAME_STEP` it starts in the same step,
             and `infos["final_obs"]` and `infos["final_info"]` have the last observation and info. With `DISABLED` it
@@ -42,18 +44,20 @@ class BatchEnv(VectorEnv):
     Raises:
         TypeError: an argument is unknown.
         ValueError: an argument is out of its range.
+        ImportError: the library of the arrays is not installed.
         FileNotFoundError: there is no such model file.
         simengine.errors.BackendError: the backend is not available.
     """
 
-    task_type: ClassVar[type[Task]]
     # A vector environment opens no windows, so it has no mode "human".
     metadata: dict[str, Any] = {"render_modes": [mode for mode in RENDER_MODES if mode != "human"]}  # noqa: RUF012
 
     def __init__(
         self,
+        task: str | type[Task],
         num_envs: int = 1,
         *,
+        array: str = "numpy",
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,
         render_mode: str | None = None,
@@ -61,63 +65,69 @@ class BatchEnv(VectorEnv):
     ):
         if num_envs < 1:
             raise ValueError(f"num_envs must be at least 1, not {num_envs}")
-        if max_episode_steps is not None and max_episode_steps < 1 and max_episode_steps != -1:
-            raise ValueError(f"max_episode_steps must be positive, or None or -1 for no limit, not {max_episode_steps}")
         if render_mode == "human":
             raise ValueError("a vector environment has no window; use render_mode='rgb_array' or a single environment")
+        self.kind = array_kind(array)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
-        task_arguments, engine, render = split_arguments(arguments)
-        task = self.task_type(**task_arguments)
-        self.renderer = Renderer(task, render_mode, render)
+        made, engine, render = split_arguments(task, arguments)
+        self.task = made
+        self.renderer = Renderer(made, render_mode, render)
         self.render_mode = render_mode
         self.num_envs = num_envs
-        self.worlds = Worlds(task, num_envs, engine)
-        observation_space, action_space = make_spaces(self.worlds)
+        self.runner = Runner(made, num_envs, engine, max_episode_steps, self.autoreset_mode)
+        self._on_host = array == "numpy"
+        observation_space, action_space = self.runner.spaces(np.float64 if self._on_host else self.runner.dtype)
         self.single_observation_space, self.single_action_space = observation_space, action_space
         self.observation_space = batch_space(observation_space, num_envs)
         self.action_space = batch_space(action_space, num_envs)
-        self.observation_structure = self.worlds.task.observation_structure(self.worlds.model)
+        self.observation_structure = made.observation_structure(self.pure.model)
         self.metadata = {
             **type(self).metadata,
-            "render_fps": round(1 / self.worlds.dt),
+            "render_fps": round(1 / self.dt),
             "autoreset_mode": self.autoreset_mode,
         }
-        self._generators = Generators(num_envs)
-        self._limit = np.inf if max_episode_steps in (None, -1) else max_episode_steps
-        self._elapsed = np.zeros(num_envs, dtype=np.int64)
-        self._started = np.zeros(num_envs, dtype=bool)
+        self._seeds = Seeds(num_envs)
         self._ended = np.zeros(num_envs, dtype=bool)
-        self._observations = np.zeros((num_envs, *observation_space.shape))
+
+    @property
+    def pure(self) -> PureEnv:
+        """The same task as pure functions of JAX."""
+        return self.runner.env
+
+    @property
+    def state(self) -> EnvState | None:
+        """The state of all worlds, for the functions of `pure`; None before the first reset. It may be assigned."""
+        return self.runner.state
+
+    @state.setter
+    def state(self, state: EnvState) -> None:
+        self.runner.state = state
 
     @property
     def model(self) -> Any:
         """MuJoCo's `MjModel`, to read from. To change parameters, see `set_params`."""
-        return self.worlds.model.mj
+        return self.pure.model.mj
 
     @property
     def dt(self) -> float:
         """Duration of an environment step [s]."""
-        return self.worlds.dt
-
-    # As in SyncVectorEnv, there is a generator for each world, while the base class has a single one.
-    @property  # type: ignore[misc]
-    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
-        """The random generators, one for each world."""
-        return tuple(self._generators.at(np.arange(self.num_envs)))
+        return self.pure.dt
 
     @property
     def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
-        """The seeds of the generators."""
-        return self._generators.seeds()
+        """The seed of every world."""
+        return tuple(self._seeds.values.tolist())
+
+    # ------------------------------------------------------------------------------------------------ reset
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """Start episodes in all worlds, or in those for which `options["reset_mask"]` is true.
 
         Args:
             seed: seed of world 0, while world i gets `seed + i`; or a list with a seed or None for each world. A world
-                with None goes on with its generator.
+                without a seed goes on to its next episode.
             options: may hold "reset_mask", (num_envs,) bool with at least one true entry.
 
         Returns:
@@ -128,74 +138,97 @@ class BatchEnv(VectorEnv):
             ValueError: the mask or the list of seeds has the wrong length, or the mask is all false.
         """
         mask = reset_mask(options, self.num_envs)
-        self._generators.seed(seed, mask)
-        infos: dict[str, Any] = {}
-        self._reset_worlds(mask, infos)
+        first = self.runner.state is None
+        seeded = self._seeds.take(seed, mask, first)
+        if first:
+            observation = self.runner.reset(self._seeds.values)
+        else:
+            if seeded.any():
+                observation = self.runner.reseed(self._seeds.values, seeded)
+            if (mask & ~seeded).any():
+                observation = self.runner.restart(mask & ~seeded)
         self._ended[mask] = False
-        return self._observations.copy(), infos
+        info = self.runner.info()
+        if not self._on_host:
+            return self.kind.from_jax(observation), self._given(info)
+        infos: dict[str, Any] = {}
+        add_info(infos, _host_values(info), mask)
+        return np.asarray(observation).astype(np.float64), infos
 
-    def _reset_worlds(self, mask: np.ndarray, infos: dict[str, Any]) -> None:
-        """Reset the worlds for which the mask (num_envs,) is true, and store their observations and infos."""
-        if not mask.any():
-            return
-        worlds = np.flatnonzero(mask)
-        self._observations[worlds], info = self.worlds.reset(worlds, self._generators.at(worlds))
-        self._elapsed[worlds] = 0
-        self._started[worlds] = True
-        add_info(infos, spread(info, worlds, self.num_envs), mask)
+    # ------------------------------------------------------------------------------------------------ step
 
-    def step(self, actions: Any) -> StepResult:
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step every world. `autoreset_mode` decides when a world whose episode has ended starts a new one.
 
         Args:
-            actions: (num_envs, nu).
+            actions: (num_envs, action size), an array of the environment's kind.
 
         Returns:
             Observations (num_envs, size), rewards (num_envs,), terminations (num_envs,) bool, truncations (num_envs,)
             bool, and infos.
 
         Raises:
-            ValueError: the actions have the wrong shape, or an entry that is used is not finite.
+            TypeError: the actions are arrays of another kind or on another device.
+            ValueError: the actions have the wrong shape, or an entry on the host that is used is not finite.
             gymnasium.error.ResetNeeded: a world has not been reset, or its episode has ended and autoreset is disabled.
         """
-        restarting = self._ended.copy()
-        self._check_ready(restarting)
-        checked = checked_actions(actions, (self.num_envs, self.worlds.model.nu), type(self).__name__, used=~restarting)
-        self._observations, outcome = self.worlds.step(checked)
-        self._elapsed += 1
-        truncations = self._elapsed >= self._limit
-        same_step = self.autoreset_mode == AutoresetMode.SAME_STEP
-        finish = self._finish_same_step if same_step else self._finish_next_step
-        return finish(outcome, truncations, restarting)
+        if self.runner.state is None:
+            raise ResetNeeded(f"{self._name}.step() came before the first reset(); call reset() first")
+        return self._step_host(actions) if self._on_host else self._step_device(actions)
 
-    def _check_ready(self, ended: np.ndarray) -> None:
-        if not self._started.all():
-            raise ResetNeeded(f"{type(self).__name__}.step() came before the first reset(); call reset() first")
-        if self.autoreset_mode == AutoresetMode.DISABLED and ended.any():
+    @property
+    def _name(self) -> str:
+        return type(self.task).__name__
+
+    def _step_device(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        shape = self.action_space.shape or ()
+        checked = checked_device_actions(actions, shape, self._name, self.kind, self.runner.device)
+        result = self.runner.step(checked)
+        give = self.kind.from_jax
+        return (
+            *(give(result.observation), give(result.reward), give(result.terminated), give(result.truncated)),
+            self._infos(result),
+        )
+
+    def _infos(self, result: StepResult) -> dict[str, Any]:
+        """Infos on the device: those of the task, episode statistics, and with SAME_STEP the last observations."""
+        give, ended = self.kind.from_jax, result.terminated | result.truncated
+        infos = self._given(result.info)
+        infos["episode"] = {"r": give(result.episode_return), "l": give(result.episode_length)}
+        infos["_episode"] = give(ended)
+        if self.autoreset_mode == AutoresetMode.SAME_STEP:
+            infos |= {"final_obs": give(result.final_observation), "_final_obs": infos["_episode"]}
+        return infos
+
+    def _given(self, values: dict[str, jax.Array]) -> dict[str, Any]:
+        return {name: self.kind.from_jax(value) for name, value in values.items()}
+
+    def _step_host(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        mode, restarting = self.autoreset_mode, self._ended.copy()
+        if mode == AutoresetMode.DISABLED and restarting.any():
             raise ResetNeeded(
-                f"the episode of world {np.flatnonzero(ended)[0]} has ended and autoreset is disabled; call "
+                f"the episode of world {np.flatnonzero(restarting)[0]} has ended and autoreset is disabled; call "
                 "reset(options={'reset_mask': terminations | truncations}) before the next step()"
             )
+        checked = checked_actions(actions, self.action_space.shape or (), self._name, used=~restarting)
+        result: Any = jax.device_get(self.runner.step(checked.astype(self.runner.dtype)))
+        ended = result.terminated | result.truncated
+        values, infos = _host_values(result.info), dict[str, Any]()
+        if mode == AutoresetMode.SAME_STEP:
+            self._ended[...] = False
+            add_final(infos, result.final_observation.astype(np.float64), values, ended)
+            add_info(infos, values, ~ended)
+            if ended.any():
+                add_info(infos, _host_values(self.runner.info()), ended)
+        else:
+            self._ended = ended.copy()
+            add_info(infos, values, ~restarting)
+            if restarting.any():
+                add_info(infos, _host_values(self.runner.info()), restarting)
+        rewards = result.reward.astype(np.float64)
+        return result.observation.astype(np.float64), rewards, result.terminated, result.truncated, infos
 
-    def _finish_next_step(self, outcome: Outcome, truncations: np.ndarray, restarting: np.ndarray) -> StepResult:
-        """Reset the worlds whose episode ended in the previous step, and discard this step of theirs."""
-        infos: dict[str, Any] = {}
-        add_info(infos, outcome.info, ~restarting)
-        self._reset_worlds(restarting, infos)
-        rewards = np.where(restarting, 0.0, outcome.reward)
-        terminations = outcome.terminated & ~restarting
-        truncations = truncations & ~restarting
-        self._ended = terminations | truncations
-        return self._observations.copy(), rewards, terminations, truncations, infos
-
-    def _finish_same_step(self, outcome: Outcome, truncations: np.ndarray, restarting: np.ndarray) -> StepResult:
-        """Reset the worlds whose episode ended in this step. `restarting` is all false in this mode."""
-        infos: dict[str, Any] = {}
-        ended = outcome.terminated | truncations
-        add_final(infos, self._observations, outcome.info, ended)
-        add_info(infos, outcome.info, ~ended)
-        self._reset_worlds(ended, infos)
-        return self._observations.copy(), outcome.reward, outcome.terminated, truncations, infos
+    # ------------------------------------------------------------------------------------------------ others
 
     def set_params(self, worlds: Any = None, **params: Any) -> None:
         """Set parameters of some worlds, such as masses and frictions. A reset does not change them.
@@ -208,15 +241,18 @@ class BatchEnv(VectorEnv):
         Raises:
             ValueError: as `simengine.Simulation.set_params`.
         """
-        self.worlds.set_params(worlds, **params)
+        self.runner.set_params(worlds, params)
 
     def render(self) -> tuple[Any, ...]:
         """Draw a picture of each world in the render mode of the environment; see `Renderer.render`."""
-        simulation = self.worlds.simulation
-        qpos, qvel = (read(simulation, name) for name in ("qpos", "qvel"))
-        return tuple(self.renderer.render(*state) for state in zip(qpos, qvel, simulation.time.tolist(), strict=True))
+        qpos, qvel = (self.runner.host(name) for name in ("qpos", "qvel"))
+        return tuple(self.renderer.render(*state) for state in zip(qpos, qvel, self.runner.times(), strict=True))
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Release the simulation and the renderer."""
+        """Close the renderer."""
         self.renderer.close()
-        self.worlds.close()
+
+
+def _host_values(values: dict[str, Any]) -> dict[str, np.ndarray]:
+    arrays = {name: np.asarray(value) for name, value in values.items()}
+    return {name: a.astype(np.float64) if a.dtype == np.float32 else a for name, a in arrays.items()}

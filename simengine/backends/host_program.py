@@ -47,7 +47,7 @@ class Arena(Protocol):
         ...
 
 
-class RoomOp(NamedTuple):
+class CapacityOp(NamedTuple):
     """A check of an arena's capacity, after which the arena holds at least the sum of some counts.
 
     Attributes:
@@ -75,7 +75,7 @@ class HostProgram:
         over: (len(ops),) int32, number of units of each call in the latest run; zero for calls that were left out.
     """
 
-    def __init__(self, ops: Sequence[CallOp | RoomOp], buffers: BufferSet):
+    def __init__(self, ops: Sequence[CallOp | CapacityOp], buffers: BufferSet):
         self._run = load_runner()
         self._ops = tuple(ops)
         self._buffers = buffers
@@ -89,7 +89,7 @@ class HostProgram:
         packed = np.zeros(len(self._ops), _OP)
         kept: list[Any] = [packed]
         for row, op in zip(packed, self._ops, strict=True):
-            if isinstance(op, RoomOp):
+            if isinstance(op, CapacityOp):
                 row["counts"], row["number"], row["room"] = op.counts.ctypes.data, len(op.counts), op.arena.capacity
                 continue
             slots = op.launch.slots()
@@ -99,16 +99,28 @@ class HostProgram:
             row["counts"] = 0 if op.counts is None else op.counts.ctypes.data
         return epoch, packed.ctypes.data, kept
 
+    def packed(self) -> tuple[int, int, int]:
+        """The addresses and number that the runner takes: of the ops, their number, and of `over`.
+
+        They are valid until a buffer moves.
+        """
+        if self._bound[0] != self._buffers.epoch:
+            self._bound = self._pack()
+        return self._bound[1], len(self._ops), self._over_at
+
+    def grow(self, at: int) -> None:
+        """Grow the arena whose check, op `at`, failed."""
+        op = self._ops[at]
+        assert isinstance(op, CapacityOp)
+        op.arena.reserve(int(op.counts.sum(dtype=np.int64)))
+        self._bound = self._pack()  # the epoch does not change if the arena of a model has no fields
+
     def issue(self, stream: int) -> None:
         """Run the program to its end. The stream is ignored."""
         at, number = 0, len(self._ops)
         while True:
-            if self._bound[0] != self._buffers.epoch:
-                self._bound = self._pack()
-            at = self._run(self._bound[1], number, at, self._over_at)
+            ops, _, over = self.packed()
+            at = self._run(ops, number, at, over)
             if at == number:
                 return
-            op = self._ops[at]
-            assert isinstance(op, RoomOp)
-            op.arena.reserve(int(op.counts.sum(dtype=np.int64)))
-            self._bound = self._pack()  # the epoch does not change if the arena of a model has no fields
+            self.grow(at)

@@ -13,7 +13,7 @@ from simengine.loading import model_path
 from simengine.workload import SimulationWorkload
 from simengine.zoo import pile_xml
 from simengine_scheduler.study.specs import Spec
-from simengine_scheduler.study.workloads import NETWORKS, CudaPlace, HostPlace, Workload, make_network
+from simengine_scheduler.study.workloads import NETWORKS, CudaTarget, HostTarget, Workload, make_network
 
 FIVE = ("ant", "grasp", "humanoid", "half_cheetah", "walker2d")
 """The simulations of ACS (arXiv 2401.12377)."""
@@ -50,7 +50,7 @@ def make_workload(spec: Spec, backend: str, dtype: str = "float32", seed: int = 
     options = dict(spec.options)
     try:
         if spec.name in NETWORKS:
-            return make_network(spec.name, HostPlace() if backend == "host" else CudaPlace(), seed=seed, **options)
+            return make_network(spec.name, HostTarget() if backend == "host" else CudaTarget(), seed=seed, **options)
         return _simulation(spec.name, backend, dtype, seed, **options)
     except TypeError as error:
         raise UsageError(f"workload {str(spec)!r} has an option that {spec.name!r} does not know: {error}") from error

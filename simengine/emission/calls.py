@@ -47,13 +47,13 @@ class Shard(NamedTuple):
 
     Attributes:
         group: number of the group.
-        place: index of the shard within its group.
+        index_in_group: index of the shard within its group.
         number: index of the shard within the simulation.
         begin, end: first world, and the world after the last one.
     """
 
     group: int
-    place: int
+    index_in_group: int
     number: int
     begin: int
     end: int
@@ -114,7 +114,7 @@ class CallFactory:
             args = [*self._fields(kernel, {*kept, *(_PROGRESS if ahead else ())}), *self._of_shard(kernel)]
         else:
             prefix = self._slices() if kernel.unit == "slice" else self._prefix(listed)
-            head = [*prefix, self.argument("progress") if ahead and not kernel.apart else None]
+            head = [*prefix, self.argument("progress") if ahead and not kernel.own_addresses else None]
             args = [*head, *self._fields(kernel, set(kept)), *self._tail(kernel, places, scalars)]
         word = 4 if store.dtype == "float32" else 8
         lanes = kernel_lanes(kernel, self.lanes)
@@ -122,7 +122,7 @@ class CallFactory:
         works_in = None
         if works_in_global_memory(kernel, self.lanes, store.backend):
             # The kernels of a shard that work in global memory share one buffer, so hazards put them in order.
-            works_in = store.scratch(shard.place, global_words(places)) if places.words else None
+            works_in = store.scratch(shard.index_in_group, global_words(places)) if places.words else None
             args, scratch = [*args, works_in], 0
         launch = store.backend.launch(
             self.functions[kernel],
@@ -154,7 +154,7 @@ class CallFactory:
         A tile is the same range of worlds in every such call, and touches only the data of these worlds. The counts are
         an exception for a kernel that adds up the counts of all worlds of the shard itself.
         """
-        of_all = self.ids(("counts",) if kernel.apart else (), None)
+        of_all = self.ids(("counts",) if kernel.own_addresses else (), None)
         return tuple(segment for segment in touched if segment not in of_all) if kernel.unit == "world" else ()
 
     def _scratch_ids(self, works_in: Buffer | None) -> tuple[int, ...]:
@@ -170,7 +170,7 @@ class CallFactory:
 
     def _read(self, kernel: Kernel, listed: Listed | None, ahead: bool) -> tuple[str, ...]:
         """Names of the fields that a call reads."""
-        progress = ("progress",) if ahead and kernel.unit != "column" and not kernel.apart else ()
+        progress = ("progress",) if ahead and kernel.unit != "column" and not kernel.own_addresses else ()
         own = kernel.parameters if self._store.model.finds_pairs else ()
         lists = ("slice_record", "pair_totals") if kernel.unit == "slice" else self._lists(listed)
         return (*map(kernel.stored_as, kernel.reads), *kernel.addresses, *own, *lists, *progress)
@@ -178,9 +178,9 @@ class CallFactory:
     def _of_shard(self, kernel: Kernel) -> list[Any]:
         """Scalar arguments of a scan."""
         shard, store = self.shard, self._store
-        rooms = {"contact_room": store.contacts, "row_room": store.rows}
+        rooms = {"contact_capacity": store.contacts, "row_capacity": store.rows}
         values: dict[str, Any] = {"begin": shard.begin, "shard_size": shard.size}
-        values |= {name: arenas[shard.place].room for name, arenas in rooms.items()}
+        values |= {name: arenas[shard.index_in_group].capacity_argument for name, arenas in rooms.items()}
         return [values[name] for name in kernel.scalars]
 
     def _lists(self, listed: Listed | None) -> tuple[str, ...]:
@@ -201,7 +201,7 @@ class CallFactory:
             return [*head, None, None, shard.begin, shard.size]
         column = COLUMNS.index(listed.column)
         at = 4 * (NUM_COLUMNS * shard.begin + column * shard.size)
-        total = 4 * (NUM_COLUMNS * shard.place + column)
+        total = 4 * (NUM_COLUMNS * shard.index_in_group + column)
         return [
             *head,
             (self._store.buffer("lists"), at),
@@ -229,21 +229,21 @@ class CallFactory:
         """The kernel argument of a field: a buffer, or a buffer and the offset of the shard's part in it [bytes]."""
         space, shard = FIELD[name].space, self.shard
         if space == "contact":
-            return self._store.contacts[shard.place].buffers[name]
+            return self._store.contacts[shard.index_in_group].buffers[name]
         if space == "row":
-            return self._store.rows[shard.place].buffers[name]
+            return self._store.rows[shard.index_in_group].buffers[name]
         if space in ISLAND_ARENAS:
-            return self._store.islands[space][shard.place].buffers[name]
+            return self._store.islands[space][shard.index_in_group].buffers[name]
         if space in PAIR_ARENAS:
-            return self._store.pairs[space][shard.place].buffers[name]
+            return self._store.pairs[space][shard.index_in_group].buffers[name]
         if space in COLUMNS_OF:
-            first = shard.begin if space.endswith("column") else shard.place
+            first = shard.begin if space.endswith("column") else shard.index_in_group
             return (self._store.buffer(name), 4 * len(COLUMNS_OF[space]) * first)
         return self._store.buffer(name)
 
     def _tail(self, kernel: Kernel, places: ScratchPlan, scalars: Mapping[str, int]) -> list[Any]:
-        room = self._store.contacts[self.shard.place].room
-        values: dict[str, Any] = {"shard_size": self.shard.size, "contact_room": room, **scalars}
+        room = self._store.contacts[self.shard.index_in_group].capacity_argument
+        values: dict[str, Any] = {"shard_size": self.shard.size, "contact_capacity": room, **scalars}
         return [
             *(values[name] for name in kernel.scalars),
             *(places.offsets[item.name] for item in kernel.scratch_items),

@@ -49,6 +49,13 @@ class GroupParameters:
         """A parameter of every world, (num_worlds, ...) float64, or None if it was not set."""
         return None if self.table is None else self._given.get(name)
 
+    def allocate(self) -> None:
+        """Make the table, if there is none, with the numbers of the model in every world."""
+        if self.table is None:
+            stride = -(-len(self._reals) // _ALIGN) * _ALIGN
+            self.table = self._backend.zeros((self._num_worlds, stride), self._dtype)
+            self.table[:, : len(self._reals)] = self._backend.stage(self._reals)
+
     def set(self, worlds: np.ndarray | None, fields: dict[str, Any]) -> None:
         """Set parameters, and the fields of the model table that follow from them.
 
@@ -57,10 +64,7 @@ class GroupParameters:
             fields: values under the names of the parameters, (len(worlds), ...) or what broadcasts to that.
         """
         chosen = slice(None) if worlds is None else worlds
-        if self.table is None:
-            stride = -(-len(self._reals) // _ALIGN) * _ALIGN
-            self.table = self._backend.zeros((self._num_worlds, stride), self._dtype)
-            self.table[:, : len(self._reals)] = self._backend.stage(self._reals)
+        self.allocate()
         for name, value in fields.items():
             self.values(name)[chosen] = self._backend.stage(value) if isinstance(value, np.ndarray) else value
         names = together(fields)

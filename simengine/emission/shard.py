@@ -74,11 +74,11 @@ class ShardEmitter:
         self._log: list[EmittedCall] = []
         self._latest_whole: WholeStep | None = None
         self.bad_worlds = 0
-        self._totals: np.ndarray = store.totals_host[shard.place]
+        self._totals: np.ndarray = store.totals_host[shard.index_in_group]
         self._bound: dict[tuple[str, int, frozenset[str], bool], BoundEvaluation] = {}
         self._whole_steps: dict[frozenset[str], WholeStep] = {}
         self._lists: dict[tuple[frozenset[str], int, bool, bool], tuple[FixedList, list[EmittedCall]]] = {}
-        self._progress: np.ndarray = store.progress_host[shard.place]
+        self._progress: np.ndarray = store.progress_host[shard.index_in_group]
         self._passed: tuple[int, int] = (0, 0)
         self._note_passed()
 
@@ -91,7 +91,7 @@ class ShardEmitter:
         self._log, self._latest_whole = log, None
 
     @property
-    def stages(self) -> int:
+    def evaluations(self) -> int:
         """Number of evaluations in a step."""
         return self._plan.evaluations
 
@@ -105,8 +105,8 @@ class ShardEmitter:
             done: number of evaluations that have been made already and are left out.
         """
         integrator = self._store.model.opt_integrator
-        for number in range(done, n * self.stages):
-            step, rk_stage = divmod(number, self.stages)
+        for number in range(done, n * self.evaluations):
+            step, rk_stage = divmod(number, self.evaluations)
             if rk_stage == 0 or number == done:
                 self._begin_log([])
             wanted = self._plan.wanted_of(keep, rk_stage) if step == n - 1 else frozenset()
@@ -157,7 +157,7 @@ class ShardEmitter:
     def _step_ahead(self, keep: frozenset[str]) -> list[KernelCall]:
         integrator, worlds = self._store.model.opt_integrator, self.shard.size
         calls = []
-        for rk_stage in range(self.stages):
+        for rk_stage in range(self.evaluations):
             bound = self._evaluation(integrator, rk_stage, self._plan.wanted_of(keep, rk_stage), True)
             calls += [item.call.sized(worlds) for item in bound if isinstance(item, BoundLaunch)]
         return calls
@@ -175,13 +175,38 @@ class ShardEmitter:
         Args:
             keep: derived fields that must be valid after the step.
         """
+        self._latest_whole = self.whole_step(keep)
+        return self._latest_whole.call
+
+    def whole_step(self, keep: frozenset[str]) -> WholeStep:
+        """A whole step as one call on a CPU, with the program that it runs.
+
+        Args:
+            keep: derived fields that must be valid after the step.
+        """
         if keep not in self._whole_steps:
             integrator = self._store.model.opt_integrator
-            wanted = (self._plan.wanted_of(keep, stage) for stage in range(self.stages))
+            wanted = (self._plan.wanted_of(keep, stage) for stage in range(self.evaluations))
             evaluations = [self._evaluation(integrator, stage, own) for stage, own in enumerate(wanted)]
             self._whole_steps[keep] = whole_step(self._store, self.shard, evaluations)
-        self._latest_whole = self._whole_steps[keep]
-        return self._latest_whole.call
+        return self._whole_steps[keep]
+
+    def evaluation_program(self, wanted: frozenset[str]) -> WholeStep:
+        """One evaluation as one call on a CPU, which does not integrate.
+
+        Args:
+            wanted: derived fields that it stores.
+        """
+        return whole_step(self._store, self.shard, [self._evaluation("", 0, wanted)])
+
+    def evaluation_ahead(self, wanted: frozenset[str]) -> FixedList:
+        """The calls of one evaluation ahead of counts, which does not integrate.
+
+        Args:
+            wanted: derived fields that it stores.
+        """
+        bound = self._evaluation("", 0, wanted, True)
+        return FixedList(item.call.sized(self.shard.size) for item in bound if isinstance(item, BoundLaunch))
 
     def arrive_whole(self) -> None:
         """Update `bad_worlds` after whole steps have run."""
@@ -202,13 +227,13 @@ class ShardEmitter:
         """
         passed, full = self._note_passed()
         if whole and self._step_calls:
-            passed += (n - bool(keep)) * self.stages
+            passed += (n - bool(keep)) * self.evaluations
         self.bad_worlds = int(self._totals[_COLUMN_OF_BAD])
         if full:
             totals = self._totals.tolist()
-            self._store.arena("contact", self.shard.place).reserve(totals[COLUMNS.index("ncon")])
-            self._store.arena("row", self.shard.place).reserve(totals[COLUMNS.index("nefc")])
-            self._store.array("progress")[self.shard.place, :2] = 0
+            self._store.arena("contact", self.shard.index_in_group).reserve(totals[COLUMNS.index("ncon")])
+            self._store.arena("row", self.shard.index_in_group).reserve(totals[COLUMNS.index("nefc")])
+            self._store.array("progress")[self.shard.index_in_group, :2] = 0
         return passed
 
     def _note_passed(self) -> tuple[int, bool]:
@@ -225,7 +250,7 @@ class ShardEmitter:
         yield from self._evaluate(self._evaluation("", 0, ALL_FIELDS))
 
     def _evaluate(self, bound: BoundEvaluation) -> Iterator[Item]:
-        place, counts = self.shard.place, dict[str, list[int]]()
+        place, counts = self.shard.index_in_group, dict[str, list[int]]()
         for item in bound:
             if isinstance(item, BoundAwait):
                 yield AwaitCounts(item.scan.call)

@@ -42,16 +42,16 @@ class StepCalls:
             controlled: whether each step reads its own controls, from `GroupStore.controls_ahead`.
         """
         factory, kernel, shard = self._factory, self._kernel, self._factory.shard
-        far = self._far_memory()
+        global_memory = self._global_memory()
         launch = self._store.backend.launch_steps(
             factory.functions[kernel],
             shard.size,
             self._shape,
             self._memory.scratch,
-            self._arguments(steps, controlled, far),
+            self._arguments(steps, controlled, global_memory),
             self._store.buffers,
         )
-        held = () if far is None else (factory.segments.intern("scratch", shard.number, None),)
+        held = () if global_memory is None else (factory.segments.intern("scratch", shard.number, None),)
         call = KernelCall(
             name=kernel.name,
             launch=launch,
@@ -63,11 +63,11 @@ class StepCalls:
         )
         return call, factory.make(Launch(SCAN_KERNEL), frozenset(), {}).call
 
-    def _far_memory(self) -> Buffer | None:
-        words = self._memory.far.words
-        return self._store.scratch(self._factory.shard.place, words) if words else None
+    def _global_memory(self) -> Buffer | None:
+        words = self._memory.in_global.words
+        return self._store.scratch(self._factory.shard.index_in_group, words) if words else None
 
-    def _arguments(self, steps: int, controlled: bool, far: Buffer | None) -> list[Any]:
+    def _arguments(self, steps: int, controlled: bool, global_memory: Buffer | None) -> list[Any]:
         store, kernel, memory, shard = self._store, self._kernel, self._memory, self._factory.shard
         apart = store.num_worlds * store.model.nu if controlled else 0
         fields = {name: self._factory.argument(name) for name in (*kernel.reads, *kernel.stored, *kernel.state)}
@@ -76,10 +76,10 @@ class StepCalls:
         values = {"shard_size": shard.size, "evaluations": store.plan.evaluations}
         return [
             *(*self._factory.tables, shard.begin, shard.size, steps, apart),
-            *(self._shape.worlds_in_warp, memory.far.words, memory.near_rows),
-            *(*fields.values(), far, *(values[name] for name in scalars(kernel))),
-            *(memory.near.offsets[item.name] for item in kernel.scratch_items),
-            *(*(memory.far.offsets[name] for name in kernel.far), memory.near.words),
+            *(self._shape.worlds_in_warp, memory.in_global.words, memory.shared_rows),
+            *(*fields.values(), global_memory, *(values[name] for name in scalars(kernel))),
+            *(memory.in_shared.offsets[item.name] for item in kernel.scratch_items),
+            *(*(memory.in_global.offsets[name] for name in kernel.global_fields), memory.in_shared.words),
         ]
 
     def _cost(self, steps: int) -> Cost:

@@ -19,24 +19,24 @@ class Controls:
 
     Attributes:
         group: number of the group.
-        put: `put(step, rounds)` copies the controls of `rounds` steps, from `step` on, to where calls that are issued
+        copy: `copy(step, rounds)` copies the controls of `rounds` steps, from `step` on, to where calls that are issued
             together read them.
         set: `set(step)` sets the group's `ctrl` to the controls of `step`.
-        first: index, among the steps that have controls, of the one that `at` and `ahead` call step 0.
+        first: index, among the steps that have controls, of the one that `use` and `ahead` call step 0.
     """
 
     group: int
-    put: Callable[[int, int], None]
+    copy: Callable[[int, int], None]
     set: Callable[[int], None]
     first: int = 0
 
-    def at(self, step: int) -> None:
+    def use(self, step: int) -> None:
         """Set the group's `ctrl` to the controls of a step."""
         self.set(self.first + step)
 
     def ahead(self, step: int, rounds: int) -> None:
         """Copy the controls of `rounds` steps, from `step` on, to where calls that are issued together read them."""
-        self.put(self.first + step, rounds)
+        self.copy(self.first + step, rounds)
 
 
 def advance(
@@ -105,7 +105,7 @@ def _advance(
             kept = keep
             lists = [emitter.ahead(kept, whole=whole) for emitter in early]
         for own in controls:
-            own.at(step)
+            own.use(step)
         trace = executor.run([*lists, *(emitter.steps(1, kept) for emitter in late)])
     return (_catch_up(executor, early, n, keep, controls, whole) if early else None) or trace
 
@@ -150,7 +150,7 @@ def _advance_together(
         trace = executor.run(lists)
         done += part
     for own in controls:
-        own.at(n - 1)
+        own.use(n - 1)
     assert trace is not None, "there is at least one step"
     return trace
 
@@ -163,7 +163,7 @@ def _advance_whole(
     trace = None
     for number, kept in enumerate(steps if controls else ()):
         for own in controls:
-            own.at(number)
+            own.use(number)
         trace = executor.run([[emitter.whole(kept)] for emitter in emitters])
     trace = trace or executor.run([[emitter.whole(kept) for kept in steps] for emitter in emitters])
     for emitter in emitters:
@@ -186,12 +186,12 @@ def _catch_up(
     """
     executor.synchronize()
     done = [(emitter, emitter.arrive(n, keep, whole)) for emitter in early]
-    behind = [(emitter, count) for emitter, count in done if count < n * emitter.stages]
+    behind = [(emitter, count) for emitter, count in done if count < n * emitter.evaluations]
     trace = None
-    for step in range(min((count // emitter.stages for emitter, count in behind), default=n), n):
+    for step in range(min((count // emitter.evaluations for emitter, count in behind), default=n), n):
         for own in controls:
-            own.at(step)
+            own.use(step)
         kept = keep if step == n - 1 else frozenset[str]()
-        places = [(emitter, count - step * emitter.stages) for emitter, count in behind]
-        trace = executor.run([e.steps(1, kept, max(0, count)) for e, count in places if count < e.stages])
+        places = [(emitter, count - step * emitter.evaluations) for emitter, count in behind]
+        trace = executor.run([e.steps(1, kept, max(0, count)) for e, count in places if count < e.evaluations])
     return trace

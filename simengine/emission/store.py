@@ -37,7 +37,7 @@ class Arena:
 
     Attributes:
         capacity: number of entries.
-        room: the capacity, as an argument of kernels.
+        capacity_argument: the capacity, as an argument of kernels.
         arrays: the array of each field, (capacity, ...).
         buffers: the buffer of each field.
     """
@@ -48,7 +48,7 @@ class Arena:
         self._shard = shard
         self._fields = arena_fields(store.model, space)
         self.capacity = 0
-        self.room = Number(0)
+        self.capacity_argument = Number(0)
         self.arrays: dict[str, Any] = {}
         self.buffers: dict[str, Buffer] = {}
         worlds = store.bounds[shard + 1] - store.bounds[shard]
@@ -64,7 +64,7 @@ class Arena:
 
     def _grow(self, capacity: int) -> None:
         store = self._store
-        self.room.value = capacity
+        self.capacity_argument.value = capacity
         for field in self._fields:
             shape = (capacity, *entry_shape(field, store.model.sizes))
             array = store.allocate(shape, field, f"the {self._space} arena of {capacity} entries")

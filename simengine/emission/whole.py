@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simengine.backends.host_program import CallOp, HostProgram, RoomOp
+from simengine.backends.host_program import CallOp, CapacityOp, HostProgram
 from simengine.emission.binding import BoundAwait, BoundEvaluation, BoundLaunch
 from simengine.emission.calls import EmittedCall, Shard
 from simengine.emission.store import GroupStore
@@ -45,16 +45,16 @@ def whole_step(store: GroupStore, shard: Shard, plans: Sequence[BoundEvaluation]
         shard: the worlds of the call.
         plans: the evaluations of the step, in order.
     """
-    ops: list[CallOp | RoomOp] = []
+    ops: list[CallOp | CapacityOp] = []
     works: list[tuple[int, BoundLaunch]] = []
     for item in (item for plan in plans for item in plan):
         if isinstance(item, BoundAwait):
-            ops += _rooms(store, shard.place, item)
+            ops += _capacity_checks(store, shard.index_in_group, item)
             continue
         works.append((len(ops), item))
         launch = item.call.call.launch
         assert isinstance(launch, HostLaunch)
-        counts = None if item.counted is None else _columns(store, shard.place, item.counted)
+        counts = None if item.counted is None else _columns(store, shard.index_in_group, item.counted)
         ops.append(CallOp(launch, item.units, counts))
     program = HostProgram(ops, store.buffers)
     calls = [work.call.call for _, work in works]
@@ -69,6 +69,6 @@ def _columns(store: GroupStore, place: int, count: Count) -> np.ndarray:
     return store.host_counts(count.table)[place, count.first : count.first + count.number]
 
 
-def _rooms(store: GroupStore, place: int, wait: BoundAwait) -> Iterator[RoomOp]:
+def _capacity_checks(store: GroupStore, place: int, wait: BoundAwait) -> Iterator[CapacityOp]:
     for space, count in wait.needs:
-        yield RoomOp(_columns(store, place, count), store.arena(space, place))
+        yield CapacityOp(_columns(store, place, count), store.arena(space, place))

@@ -49,7 +49,7 @@ class Engine(Protocol):
         keep: frozenset[str],
         controls: Mapping[int, Array],
         executor: Executor | None = None,
-        as_issued: bool = True,
+        whole_steps: bool = True,
     ) -> None:
         """Advance the worlds of all groups that are not paused by `n` steps.
 
@@ -58,7 +58,7 @@ class Engine(Protocol):
             keep: derived fields that must be valid after the last step.
             controls: controls of each step, (n, num_worlds, nu), by group. Other groups use their field `ctrl`.
             executor: runs the steps; None for the engine's own executor.
-            as_issued: whether whole steps are issued as one call. If not, they are issued kernel by kernel.
+            whole_steps: whether whole steps are issued as one call. If not, they are issued kernel by kernel.
         """
 
     def forward(self) -> None:
@@ -146,5 +146,5 @@ class Engine(Protocol):
     def last_kernel_list(self) -> list[EmittedCall]:
         """Calls of the latest step or forward evaluation, shard after shard."""
 
-    def traced_step(self, keep: frozenset[str], as_issued: bool) -> Trace:
+    def traced_step(self, keep: frozenset[str], whole_steps: bool) -> Trace:
         """Advance by one step and return its trace with times. Raises BackendError without kernel lists."""

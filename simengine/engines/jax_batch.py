@@ -59,15 +59,21 @@ def batched_step(model: ModelTable) -> Any:
     return jax.vmap(lambda arrays, own: step(_world_state(arrays, model), arrays["ctrl"], own))
 
 
-def batched_forward(model: ModelTable) -> Any:
-    """Return the compiled evaluation of all worlds, which maps the same arguments to derived fields."""
+def batched_evaluation(model: ModelTable) -> Any:
+    """Return the evaluation of all worlds, which maps the same arguments to derived fields."""
     import jax
 
     from simengine.engines.jax_step import make_forward
 
     forward = make_forward(model)
-    batch = jax.vmap(lambda arrays, own: forward(_world_state(arrays, model), arrays["ctrl"], own))
-    return jax.jit(batch, compiler_options=compiler_options())
+    return jax.vmap(lambda arrays, own: forward(_world_state(arrays, model), arrays["ctrl"], own))
+
+
+def batched_forward(model: ModelTable) -> Any:
+    """Return the evaluation of all worlds, compiled."""
+    import jax
+
+    return jax.jit(batched_evaluation(model), compiler_options=compiler_options())
 
 
 @cache

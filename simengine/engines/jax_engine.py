@@ -117,7 +117,7 @@ class JaxEngine:
         keep: frozenset[str],
         controls: Mapping[int, Array],
         executor: Executor | None = None,
-        as_issued: bool = True,
+        whole_steps: bool = True,
     ) -> None:
         """Advance the worlds of all groups that are not paused by `n` steps; see `Engine.step`."""
         if executor is not None:
@@ -249,7 +249,7 @@ class JaxEngine:
         """Raise BackendError: JAX has no kernel lists."""
         raise _no_kernel_list("emitters")
 
-    def traced_step(self, keep: frozenset[str], as_issued: bool) -> Trace:
+    def traced_step(self, keep: frozenset[str], whole_steps: bool) -> Trace:
         """Raise BackendError: JAX has no kernel lists."""
         raise _no_kernel_list("trace")
 

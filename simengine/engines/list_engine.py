@@ -206,7 +206,7 @@ class ListEngine:
         keep: frozenset[str],
         controls: Mapping[int, Array],
         executor: Executor | None = None,
-        as_issued: bool = True,
+        whole_steps: bool = True,
     ) -> None:
         """Advance the worlds of all groups that are not paused by `n` steps.
 
@@ -215,12 +215,12 @@ class ListEngine:
             keep: derived fields that must be valid after the last step.
             controls: controls of each step, (n, num_worlds, nu), by group. Other groups use their field `ctrl`.
             executor: runs the steps; None for the engine's own executor.
-            as_issued: whether whole steps are issued as one call. If not, they are issued kernel by kernel.
+            whole_steps: whether whole steps are issued as one call. If not, they are issued kernel by kernel.
         """
         of_groups = [self._controls(group, own) for group, own in controls.items()]
         executor = executor or self.executor
         issue = self.issuing.issue.under(executor.name)
-        self.trace = self._advance(executor, n, keep, of_groups, issue if as_issued else issue.by_kernels)
+        self.trace = self._advance(executor, n, keep, of_groups, issue if whole_steps else issue.by_kernels)
         self._settle(executor)
         self.valid.update(dict.fromkeys(self._active(), keep))
 
@@ -267,13 +267,13 @@ class ListEngine:
                 self.backend.synchronize()
                 store.retired.clear()
 
-    def traced_step(self, keep: frozenset[str], as_issued: bool) -> Trace:
+    def traced_step(self, keep: frozenset[str], whole_steps: bool) -> Trace:
         """Take one step with an executor that records times, and return its trace; see `Engine.traced_step`."""
         active = self._active()
         executor = make_executor(self.executor_name, **{**self._options, "record": "times"})
         issue = self.issuing.issue
         try:
-            trace = self._advance(executor, 1, keep, (), issue if as_issued else issue.by_kernels)
+            trace = self._advance(executor, 1, keep, (), issue if whole_steps else issue.by_kernels)
             executor.synchronize()
         finally:
             executor.close()
@@ -312,10 +312,27 @@ class ListEngine:
         first, damped = parameters.table is None, parameters.damped
         parameters.set(worlds, fields)
         if first or parameters.damped != damped:
-            store, table = self.stores[group], parameters.table
-            store.buffers["model_reals"].rebind(self.backend.pointer(table), table.nbytes)
-            numbers = [emitter.shard.number for emitter in self.emitters[group]]
-            self.emitters[group] = self._make_emitters(store, group, numbers)
+            self._use_table(group, parameters)
+
+    def parameter_table(self, group: int, damped: bool) -> Array:
+        """The real numbers of the model table of every world of a group, (num_worlds, stride), for the caller to write.
+
+        Args:
+            group: number of the group.
+            damped: whether the damping of dofs will be written; see `GroupParameters.damped`.
+        """
+        parameters = self._parameters_of(group)
+        parameters.allocate()
+        parameters.damped |= damped
+        self._use_table(group, parameters)
+        table: Array = parameters.table
+        return table
+
+    def _use_table(self, group: int, parameters: GroupParameters) -> None:
+        store, table = self.stores[group], parameters.table
+        store.buffers["model_reals"].rebind(self.backend.pointer(table), table.nbytes)
+        numbers = [emitter.shard.number for emitter in self.emitters[group]]
+        self.emitters[group] = self._make_emitters(store, group, numbers)
 
     def _parameters_of(self, group: int) -> GroupParameters:
         if group not in self.parameters:

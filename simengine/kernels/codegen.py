@@ -145,7 +145,7 @@ def _pointer(kernel: Kernel, name: str) -> str:
     if field.space.startswith("island"):
         return name  # the whole shard's array; records hold the addresses of its parts
     start = f"{ADDRESS_OF[field.space]}[world]" if field.space in ADDRESS_OF else "world"
-    if kernel.apart and field.space == "contact":
+    if kernel.own_addresses and field.space == "contact":
         start = "own_contacts"
     return f"{name} + words_before({start}, {entry_words(field)})"
 
@@ -199,11 +199,11 @@ def world_function(kernel: Kernel) -> str:
     members = ["header", "model_ints", f"settled_global({reals})", "scratch", *more]
     lines.append(f"  const Model m = {{{', '.join(members)}}};")
     lines.append("  scratch += COLUMN_WORDS;")
-    if kernel.apart:
+    if kernel.own_addresses:
         lines += [
             "  int contacts;",
             "  const int own_contacts = contacts_before(counts, world - begin, shard_size, &contacts);",
-            "  if (contacts > contact_room) return;",
+            "  if (contacts > contact_capacity) return;",
         ]
     for name in (*kernel.reads, *kernel.produced, *kernel.updates):
         kind = ctype(FIELD[name])
@@ -274,7 +274,8 @@ def _cuda_entry(kernel: Kernel) -> str:
         memory = "\n#if LANES > 32\n    , real* scratch_memory\n#endif\n"
         far = "scratch_memory + size_t(slot) * (scratch_words + COLUMN_WORDS)"
         own = f"\n#if LANES > 32\n      {far}\n#else\n      {own}\n#endif\n  "
-    bounds = f"__launch_bounds__(LANES > 32 ? LANES : BLOCK, LANES > 32 ? 512 / LANES : {kernel.resident})"
+    blocks = f"LANES > 32 ? 512 / LANES : {kernel.min_blocks_per_multiprocessor}"
+    bounds = f"__launch_bounds__(LANES > 32 ? LANES : BLOCK, {blocks})"
     return (
         f'extern "C" __global__ void {bounds} {kernel.name}({", ".join(parameters(kernel))}{memory}) {{\n'
         "  if (full && (full[0] | full[1])) return;\n"

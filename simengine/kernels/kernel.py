@@ -48,14 +48,14 @@ class Kernel:
         unit: what one group of lanes works on: "world"; "column" for the scans; "slice" of the pairs of a world;
             "island" or "large island" for solvers, whose fields are then those of one island; or "step" of a world, for
             a `StepKernel`.
-        mixes: whether each contact may have its own parameters (friction, solref and so on) in contact arrays. If the
-            launch passes these arrays, the bodies read them through the accessors of the table of candidate pairs.
-            Solvers of islands always support this.
-        wide: whether, on the GPU, a whole block of threads works on a unit.
-        apart: whether each world computes the address of its contacts itself, from the counts of all worlds of the
-            shard, instead of waiting for the scan; the kernel does nothing if the arena's capacity is too small.
-        resident: blocks of 128 threads that a multiprocessor should hold at once, which limits the registers per
-            thread.
+        own_contact_parameters: whether each contact may have its own parameters (friction, solref and so on) in contact
+            arrays. If the launch passes these arrays, the bodies read them through the accessors of the table of
+            candidate pairs. Solvers of islands always support this.
+        block_per_unit: whether, on the GPU, a whole block of threads works on a unit.
+        own_addresses: whether each world computes the address of its contacts itself, from the counts of all worlds of
+            the shard, instead of waiting for the scan; the kernel does nothing if the arena's capacity is too small.
+        min_blocks_per_multiprocessor: blocks of 128 threads that a multiprocessor should hold at once, which limits the
+            registers per thread.
         constants: names and values of constants that the sources define otherwise, or not at all.
     """
 
@@ -64,10 +64,10 @@ class Kernel:
     direct: frozenset[str] | None = None
     preload: frozenset[str] = frozenset()
     unit: str = "world"
-    resident: int = 1
-    mixes: bool = False
-    wide: bool = False
-    apart: bool = False
+    min_blocks_per_multiprocessor: int = 1
+    own_contact_parameters: bool = False
+    block_per_unit: bool = False
+    own_addresses: bool = False
     constants: tuple[tuple[str, int], ...] = ()
 
     @property
@@ -85,7 +85,7 @@ class Kernel:
         """Fields that the kernel reads from memory and does not change."""
         made = set(self.produced) | {name for stage in self.stages for name in stage.updates}
         names = [n for stage in self.stages for n in stage.reads if n not in made]
-        return tuple(dict.fromkeys([*names, *(("counts",) if self.apart else ())]))
+        return tuple(dict.fromkeys([*names, *(("counts",) if self.own_addresses else ())]))
 
     @cached_property
     def updates(self) -> tuple[str, ...]:
@@ -106,14 +106,16 @@ class Kernel:
             return ()
         used = {FIELD[n].space for n in (*self.reads, *self.produced, *self.updates, *self.parameters)}
         wanted = [
-            name for space, name in ADDRESS_OF.items() if space in used and not (self.apart and space == "contact")
+            name
+            for space, name in ADDRESS_OF.items()
+            if space in used and not (self.own_addresses and space == "contact")
         ]
         return tuple(n for n in wanted if n not in self.reads)
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """Fields with the parameters of contacts; either all of them are null or none is."""
-        return CONTACT_PARAMETERS if self.mixes or self.on_islands else ()
+        return CONTACT_PARAMETERS if self.own_contact_parameters or self.on_islands else ()
 
     @cached_property
     def island_scratch(self) -> tuple[str, ...]:
@@ -131,7 +133,7 @@ class Kernel:
     def scalars(self) -> tuple[str, ...]:
         """Integer launch arguments of the bodies, without "world", which every unit computes itself."""
         names = [name for stage in self.stages for name in stage.scalars if name != "world"]
-        return tuple(dict.fromkeys([*names, *(("shard_size", "contact_room") if self.apart else ())]))
+        return tuple(dict.fromkeys([*names, *(("shard_size", "contact_capacity") if self.own_addresses else ())]))
 
     @cached_property
     def scratch_items(self) -> tuple[ScratchItem, ...]:

@@ -5,14 +5,15 @@ The arguments are, in order:
     header                              sizes, options and scalar physics of the model, by value
     model_ints, model_reals             the model table
     begin, n                            the first world, and the number of worlds
-    steps, controls_apart               number of steps; words from the controls of one step to those of the next, zero
+    steps, controls_stride              number of steps; words from the controls of one step to those of the next, zero
                                         if all steps have the same
     worlds_in_warp                      worlds that share a warp
-    far_words, near_rows                words of global memory per world; most rows that a world holds in shared memory
+    global_words_per_world              words of global memory per world
+    shared_rows                         most rows that a world holds in shared memory
     fields                              reads, stored fields, state
-    far_memory                          global memory for contacts, and for the rows of worlds with many
+    global_memory                          global memory for contacts, and for the rows of worlds with many
     scalars                             of the bodies
-    at_..., far_...                     offset of each item in shared memory, and of each field in global memory
+    at_..., global_...                  offset of each item in shared memory, and of each field in global memory
     scratch_words                       words of shared memory per world
 
 A block has `TEAMS` times the warps of a team, and the kernel computes the latter from the size of the block.
@@ -25,7 +26,7 @@ from simengine.kernels.step_kernel import MOST_WARPS, TEAMS, WARP, StepKernel
 from simengine.physics.stage import Stage
 from simengine.state.fields import FIELD
 
-_NUMBERS = ("begin", "n", "steps", "controls_apart", "worlds_in_warp", "far_words", "near_rows")
+_NUMBERS = ("begin", "n", "steps", "controls_stride", "worlds_in_warp", "global_words_per_world", "shared_rows")
 
 
 def scalars(kernel: StepKernel) -> tuple[str, ...]:
@@ -37,11 +38,11 @@ def step_parameters(kernel: StepKernel) -> list[str]:
     """C parameters of the entry point, in launch order."""
     fields = [f"const {ctype(FIELD[name])}* {name}" for name in kernel.reads]
     fields += [f"{ctype(FIELD[name])}* {name}" for name in (*kernel.stored, *kernel.state)]
-    offsets = [f"at_{item.name}" for item in kernel.scratch_items] + [f"far_{name}" for name in kernel.far]
+    offsets = [f"at_{item.name}" for item in kernel.scratch_items] + [f"global_{name}" for name in kernel.global_fields]
     numbers = (*scalars(kernel), *offsets, "scratch_words")
     return [
         *(*MODEL_PARAMETERS, *(f"int {name}" for name in _NUMBERS)),
-        *(*fields, "real* far_memory", *(f"int {name}" for name in numbers)),
+        *(*fields, "real* global_memory", *(f"int {name}" for name in numbers)),
     ]
 
 
@@ -65,12 +66,12 @@ def team_function(kernel: StepKernel) -> str:
             "  const real* reals = settled_global(model_reals + words_before(world, header.at[REAL_STRIDE]));",
             "  const Model m = {header, model_ints, reals, of_world + team * COLUMN_WORDS};",
             f"  real* scratch = settled_shared(of_world + {TEAMS} * COLUMN_WORDS);",
-            "  real* far_scratch = far_memory + words_before(slot, far_words);",
+            "  real* own_global = global_memory + words_before(slot, global_words_per_world);",
             *_pointers(kernel),
             *_copies(kernel, "w_{0}[i] = {1}[i]"),
             "  TEAM_BARRIER(-1);",
             "  ROLLED for (int step = 0; step < steps; ++step) {",
-            "    const real* w_ctrl = ctrl + words_before(step, controls_apart) + words_before(world, m.nu());",
+            "    const real* w_ctrl = ctrl + words_before(step, controls_stride) + words_before(world, m.nu());",
             "    ROLLED for (int rk_stage = 0; rk_stage < evaluations; ++rk_stage) {",
             *_phases(kernel),
             "    }",
@@ -111,12 +112,12 @@ def _of_world(name: str) -> str:
 
 def _pointers(kernel: StepKernel) -> list[str]:
     lines = []
-    for name in kernel.near:
+    for name in kernel.shared_fields:
         kind = ctype(FIELD[name])
         lines.append(f"  {kind}* w_{name} = reinterpret_cast<{kind}*>(scratch + at_{name});")
-    for name in kernel.far:
+    for name in kernel.global_fields:
         kind, prefix = ctype(FIELD[name]), "f" if name in kernel.rows else "w"
-        lines.append(f"  {kind}* {prefix}_{name} = reinterpret_cast<{kind}*>(far_scratch + far_{name});")
+        lines.append(f"  {kind}* {prefix}_{name} = reinterpret_cast<{kind}*>(own_global + global_{name});")
     lines += [f"  const {ctype(FIELD[name])}* w_{name} = {_of_world(name)};" for name in kernel.reads if name != "ctrl"]
     return lines + [f"  {ctype(FIELD[name])}* w_{name} = {_of_world(name)};" for name in kernel.stored]
 
@@ -149,6 +150,6 @@ def _call(kernel: StepKernel, stage: Stage) -> str:
         return call
     wanted = "w_world_status[0] == STATUS_HEALTHY" if "qacc" in stage.fields else "w_nefc[0] > 0"
     near = [
-        f"          {ctype(FIELD[name])}* r_{name} = w_nefc[0] <= near_rows ? w_{name} : f_{name};" for name in rows
+        f"          {ctype(FIELD[name])}* r_{name} = w_nefc[0] <= shared_rows ? w_{name} : f_{name};" for name in rows
     ]
     return "\n".join([f"        if ({wanted}) {{", *near, f"  {call}", "        }"])

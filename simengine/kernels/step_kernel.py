@@ -14,8 +14,8 @@ of one phase must not conflict by the declarations of their stages. A window app
 With a fluid, its drag is added to the passive forces, so the first team computes these too, before the drag.
 
 Worlds do not depend on each other, so no block waits for another. The fields that evaluations produce stay in shared
-memory (`near`), except contacts, and the rows of worlds with many rows, which are in global memory (`far`). The stages
-are the same as in other kernels, and so are the bits.
+memory (`shared_fields`), except contacts, and the rows of worlds with many rows, which are in global memory
+(`global_fields`). The stages are the same as in other kernels, and so are the bits.
 """
 
 from __future__ import annotations
@@ -88,12 +88,12 @@ class StepKernel(Kernel):
         return tuple(name for name in self.produced if FIELD[name].space == "row")
 
     @cached_property
-    def far(self) -> tuple[str, ...]:
+    def global_fields(self) -> tuple[str, ...]:
         """Fields in global memory: contacts, and rows of worlds with too many for shared memory."""
         return (*(name for name in self.produced if FIELD[name].space == "contact"), *self.rows)
 
     @cached_property
-    def near(self) -> tuple[str, ...]:
+    def shared_fields(self) -> tuple[str, ...]:
         """Fields in shared memory."""
         made = (name for name in self.produced if FIELD[name].space in ("world", "row"))
         return (*self.updates, *made)
@@ -101,14 +101,16 @@ class StepKernel(Kernel):
     @cached_property
     def stored(self) -> tuple[str, ...]:
         """Produced fields that are written to global memory directly, for the kernels that follow."""
-        return tuple(name for name in self.produced if name not in self.near and name not in self.far)
+        return tuple(
+            name for name in self.produced if name not in self.shared_fields and name not in self.global_fields
+        )
 
     @cached_property
     def scratch_items(self) -> tuple[ScratchItem, ...]:
         """Items in shared memory with their lifetimes in phases; items live in the same phase share no words."""
         last = len(self.phases) - 1
         items = []
-        for name in self.near:
+        for name in self.shared_fields:
             users = [k for k, phase in enumerate(self.phases) for track in phase for s in track if name in s.fields]
             lasting = name in self.updates
             items.append(ScratchItem(name, 0 if lasting else min(users), last if lasting else max(users)))
@@ -130,10 +132,10 @@ class StepKernel(Kernel):
             sized.append((item, padded(max(1, words))))
         return place_items(sized, frozenset())
 
-    def plan_far(self, sizes: Mapping[str, int], contacts: int, rows: int) -> ScratchPlan:
+    def plan_global(self, sizes: Mapping[str, int], contacts: int, rows: int) -> ScratchPlan:
         """Offsets in a world's part of global memory, for up to that many contacts and rows."""
         offsets, words = {}, 0
-        for name in self.far:
+        for name in self.global_fields:
             offsets[name] = words
             words += padded(_entry_words(name, sizes) * (contacts if FIELD[name].space == "contact" else rows))
         return ScratchPlan(offsets, words)

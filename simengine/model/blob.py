@@ -78,7 +78,7 @@ def with_integers(header: bytes, **values: int) -> bytes:
     return integers.tobytes() + header[integers.nbytes :]
 
 
-def field_places(model: ModelTable) -> dict[str, tuple[int, int]]:
+def field_offsets(model: ModelTable) -> dict[str, tuple[int, int]]:
     """First entry and number of entries of each real field in the real numbers of one model."""
     places, at = {}, 0
     for field in BLOB_FIELDS:

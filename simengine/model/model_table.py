@@ -15,7 +15,7 @@ from simengine.model.build import build_arrays, build_options, build_sizes, init
 from simengine.model.colliders import MOST_LISTED, Census, collider_table, most_slots, take_census
 from simengine.model.hfields import most_cells
 from simengine.model.inertia import has_small_far_bodies
-from simengine.model.pairs import Parameters, geom_pairs, pair_table, room_for_faces, unsupported_pairs
+from simengine.model.pairs import Parameters, face_capacity, geom_pairs, pair_table, unsupported_pairs
 from simengine.model.rows import needs_general_rows, row_table
 from simengine.model.sensors import measured_in, sensor_names
 from simengine.model.springs import has_polynomials
@@ -89,7 +89,7 @@ class ModelTable:
         self.pair_codes: tuple[int, ...] = tuple(sorted(set(self.arrays["cand_type"].tolist())))
         self._note_most(census)
         self.has_convex: bool = any(PAIR_TYPES.index(name) in self.pair_codes for name in ("convex", "hfield"))
-        self.face_corners = room_for_faces(mj, pairs)
+        self.face_corners = face_capacity(mj, pairs)
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
         heavy = any(HEAVY_PAIRS[code] for code in self.pair_codes)
         self.sensor_names = sensor_names(self.arrays["sensor_type"])

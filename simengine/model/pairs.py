@@ -239,7 +239,7 @@ def _corners(mj: mujoco.MjModel, candidate: Candidate) -> int:
     return most_corners(mj, candidate.geom1) + most_corners(mj, candidate.geom2) if lies else 0
 
 
-def room_for_faces(mj: mujoco.MjModel, pairs: list[Candidate]) -> int:
+def face_capacity(mj: mujoco.MjModel, pairs: list[Candidate]) -> int:
     """The least of FACE_CORNERS that suffices for supported pairs."""
     most = max((_corners(mj, candidate) for candidate in pairs), default=0)
     return next(room for room in FACE_CORNERS if most <= room)

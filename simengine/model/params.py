@@ -16,7 +16,7 @@ import numpy as np
 
 from simengine.errors import did_you_mean
 from simengine.model.actuators import full_turns, periods
-from simengine.model.blob import PER_WORLD_OPTIONS, field_places
+from simengine.model.blob import PER_WORLD_OPTIONS, field_offsets
 from simengine.model.fluid import box_sides
 from simengine.model.model_table import ModelTable
 from simengine.model.pairs import friction_sources
@@ -65,7 +65,7 @@ class WorldParameters:
 
     def __init__(self, model: ModelTable):
         self._model = model
-        self.places = field_places(model)
+        self.places = field_offsets(model)
         self._rest: AtRest | None = None
 
     def default(self, name: str) -> np.ndarray:

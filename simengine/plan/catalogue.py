@@ -136,47 +136,55 @@ POSITION = Kernel(
     (GUARD, KINEMATICS, COM_POS, COLLISION),
     direct=_COUNTS,
     preload=frozenset({"qpos"}),
-    resident=8,
+    min_blocks_per_multiprocessor=8,
 )
 POSITION_GENERAL = Kernel(
     "position_general",
     (GUARD, KINEMATICS, SITES, COM_POS, TENDON, COLLISION_GENERAL),
     direct=_COUNTS | {"ten_J"},
     preload=frozenset({"qpos"}),
-    resident=2,
+    min_blocks_per_multiprocessor=2,
 )
 # `position` as two kernels, so that `smooth` does not wait for the contacts to be counted.
-PLACE = Kernel("place", POSITION.stages[:-1], direct=frozenset(), preload=frozenset({"qpos"}), resident=8)
-PLACE_GENERAL = Kernel(
-    "place_general",
+POSES = Kernel(
+    "place", POSITION.stages[:-1], direct=frozenset(), preload=frozenset({"qpos"}), min_blocks_per_multiprocessor=8
+)
+POSES_GENERAL = Kernel(
+    "poses_general",
     POSITION_GENERAL.stages[:-1],
     direct=frozenset({"ten_J"}),
     preload=frozenset({"qpos"}),
-    resident=2,
+    min_blocks_per_multiprocessor=2,
 )
 SMOOTH = Kernel(
     "smooth",
     (CRB, FACTOR_M, COM_VEL, PASSIVE, RNE, ACTUATION, ACCELERATION),
     direct=frozenset(),
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
-    resident=8,
+    min_blocks_per_multiprocessor=8,
 )
 SMOOTH_FLUID = Kernel(
     "smooth_fluid",
     (CRB, FACTOR_M, COM_VEL, PASSIVE, FLUID, RNE, ACTUATION, ACCELERATION),
     direct=frozenset(),
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
-    resident=8,
+    min_blocks_per_multiprocessor=8,
 )
 # `smooth` as three kernels: inertia and forces, which do not depend on each other, and then the acceleration.
-INERTIA = Kernel("inertia", (CRB, FACTOR_M), direct=frozenset(), preload=frozenset({"cinert", "cdof"}), resident=8)
+INERTIA = Kernel(
+    "inertia",
+    (CRB, FACTOR_M),
+    direct=frozenset(),
+    preload=frozenset({"cinert", "cdof"}),
+    min_blocks_per_multiprocessor=8,
+)
 FORCES, FORCES_FLUID = (
     Kernel(
         name,
         tuple(stage for stage in whole.stages if stage not in (CRB, FACTOR_M, ACCELERATION)),
         direct=frozenset(),
         preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
-        resident=8,
+        min_blocks_per_multiprocessor=8,
     )
     for name, whole in (("forces", SMOOTH), ("forces_fluid", SMOOTH_FLUID))
 )
@@ -188,7 +196,7 @@ SMOOTH_GENERAL = Kernel(
     ),
     direct=frozenset({"actuator_moment"}),
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
-    resident=2,
+    min_blocks_per_multiprocessor=2,
 )
 SMOOTH_ADHESION = replace(
     SMOOTH_GENERAL,
@@ -202,7 +210,7 @@ NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NAR
 LIGHT = tuple(pair.name for pair in PAIRS if not pair.heavy)
 NARROW_LIGHT = Kernel("narrow_light", tuple(NARROWPHASE[name] for name in LIGHT))
 """All light pair types in one kernel, for shards so small that a launch costs more than testing for each type."""
-NARROW_APART = replace(NARROW_LIGHT, name="narrow_apart", apart=True)
+NARROW_OWN_ADDRESSES = replace(NARROW_LIGHT, name="narrow_own_addresses", own_addresses=True)
 """The same without waiting for the scan, for still smaller shards: each world adds up the counts of all worlds."""
 ACTIVATION_KERNEL = Kernel("activation", (ACTIVATION,))
 NOSLIP_KERNEL = Kernel("noslip", (NOSLIP,))
@@ -210,7 +218,7 @@ POST = Kernel("rne_post", (RNE_POST,))
 POST_GENERAL = Kernel("rne_post_general", (RNE_POST_GENERAL,))
 TENDON_POST = Kernel("tendon_forces", (TENDON_FORCES,))
 ENERGY_KERNEL = Kernel("energy", (ENERGY,))
-ASKED_FOR: tuple[Kernel, ...] = (
+ON_DEMAND: tuple[Kernel, ...] = (
     *(Kernel(stage.name, (stage,)) for stage in (SITES, TENDON, TENDON_VELOCITY, TRANSMISSION)),
     ENERGY_KERNEL,
 )
@@ -227,7 +235,7 @@ def position(general: bool) -> Kernel:
 
 def position_in_two(general: bool) -> tuple[Kernel, Kernel]:
     """The same as two kernels: guard and kinematics, then contact counts, for which `smooth` need not wait."""
-    return (PLACE_GENERAL, single(COLLISION_GENERAL)) if general else (PLACE, single(COLLISION))
+    return (POSES_GENERAL, single(COLLISION_GENERAL)) if general else (POSES, single(COLLISION))
 
 
 def post(general_rows: bool) -> Kernel:
@@ -289,7 +297,7 @@ def finish(integrator: str, solver: str, arena: bool) -> Kernel:
     )
     name = "_".join(("finish", *what, *(("arena",) if arena else ())))
     in_memory = _ROWS if arena else _ROWS_READ_ONCE if solver == SOLVE_PGS.name else frozenset[str]()
-    return Kernel(name, stages, direct=_CONTACTS | in_memory, resident=6)
+    return Kernel(name, stages, direct=_CONTACTS | in_memory, min_blocks_per_multiprocessor=6)
 
 
 def advance(integrator: str, solver: str) -> Kernel:
@@ -312,8 +320,8 @@ def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) ->
     return (
         POSITION,
         POSITION_GENERAL,
-        PLACE,
-        PLACE_GENERAL,
+        POSES,
+        POSES_GENERAL,
         SMOOTH,
         SMOOTH_FLUID,
         SMOOTH_GENERAL,
@@ -324,12 +332,12 @@ def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) ->
         SCAN_KERNEL,
         *NARROW.values(),
         NARROW_LIGHT,
-        NARROW_APART,
+        NARROW_OWN_ADDRESSES,
         finish(integrator, solver, False),
         finish(integrator, solver, True),
         advance(integrator, solver),
         *((ACTIVATION_KERNEL,) if integrator else ()),
-        *ASKED_FOR,
+        *ON_DEMAND,
         POST,
         POST_GENERAL,
         TENDON_POST,

@@ -12,7 +12,7 @@ from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import STEP_KERNELS, StepKernel
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.islands import of_large_worlds
-from simengine.plan.variants import with_most_room
+from simengine.plan.variants import with_largest_faces
 
 Job = tuple[Kernel, str, int, int]
 
@@ -22,11 +22,13 @@ def _every_build(args: argparse.Namespace) -> list[Job]:
     jobs = [
         (k, d, kernel_lanes(k, n), a) for k in all_kernels() for d in args.dtype for n in args.lanes for a in args.arch
     ]
-    jobs += [(k, d, ISLAND_LANES[1], a) for k in all_kernels() if k.wide for d in args.dtype for a in args.arch]
+    jobs += [
+        (k, d, ISLAND_LANES[1], a) for k in all_kernels() if k.block_per_unit for d in args.dtype for a in args.arch
+    ]
     jobs += [(k, d, n, a) for k in STEP_KERNELS for d in args.dtype for n in args.lanes for a in args.arch]
     # Kernels for large worlds differ from the others only in their number of lanes, so one architecture is enough.
     jobs += [(k, d, WIDE_LANES, args.arch[0]) for k in of_large_worlds() for d in args.dtype]
-    jobs += [(k, d, kernel_lanes(k, args.lanes[0]), args.arch[0]) for k in with_most_room() for d in args.dtype]
+    jobs += [(k, d, kernel_lanes(k, args.lanes[0]), args.arch[0]) for k in with_largest_faces() for d in args.dtype]
     return list(dict.fromkeys(jobs))
 
 

@@ -25,7 +25,7 @@ from simengine.physics.stage import Form, Stage
 from simengine.plan import catalogue
 from simengine.plan.forms import has_form, in_form
 from simengine.plan.pairs import PAIR_KERNELS
-from simengine.plan.variants import taking_parameters
+from simengine.plan.variants import with_contact_parameters
 
 
 def in_blocks(kernel: Kernel) -> Kernel:
@@ -36,11 +36,11 @@ def in_blocks(kernel: Kernel) -> Kernel:
 
 def _single(stage: Stage) -> Kernel:
     """The kernel of a stage that only these worlds have. It can read the parameters that each contact stores."""
-    return replace(catalogue.single(stage), mixes=stage.contact_parameters)
+    return replace(catalogue.single(stage), own_contact_parameters=stage.contact_parameters)
 
 
 def _over_islands(stage: Stage) -> Kernel:
-    return Kernel(f"{stage.name}_islands", (stage,), unit="island", resident=6)
+    return Kernel(f"{stage.name}_islands", (stage,), unit="island", min_blocks_per_multiprocessor=6)
 
 
 def for_large(kernel: Kernel) -> Kernel | None:
@@ -50,7 +50,9 @@ def for_large(kernel: Kernel) -> Kernel | None:
         return None
     large = in_form(stage, Form.LARGE)
     # A whole block solves a large island, except with PGS, which visits the rows one after another.
-    return Kernel(f"{large.name}_islands", (large,), unit="large island", wide=stage not in (PGS_START, PGS_DESCEND))
+    return Kernel(
+        f"{large.name}_islands", (large,), unit="large island", block_per_unit=stage not in (PGS_START, PGS_DESCEND)
+    )
 
 
 ISLAND_SOLVERS: dict[str, tuple[Kernel, ...]] = {
@@ -78,7 +80,7 @@ ISLAND_STAGES: tuple[Stage, ...] = (
 )
 """Stages over worlds that only such models launch. Solvers of islands are not among them."""
 _TAKING_PARAMETERS = tuple(
-    map(taking_parameters, (catalogue.POST_GENERAL, catalogue.SENSE_FORCES, catalogue.single(ADHESION)))
+    map(with_contact_parameters, (catalogue.POST_GENERAL, catalogue.SENSE_FORCES, catalogue.single(ADHESION)))
 )
 
 ISLAND_KERNELS: tuple[Kernel, ...] = (
@@ -123,7 +125,7 @@ def of_large_worlds() -> tuple[Kernel, ...]:
     forces = (catalogue.POST, catalogue.POST_GENERAL, catalogue.TENDON_POST, catalogue.SENSE_FORCES)
     kernels = (
         *(catalogue.single(in_form(stage, Form.BLOCKS)) for stage in alone),
-        *(*ISLAND_KERNELS, *catalogue.NARROW.values(), *catalogue.ASKED_FOR[:-1], *_INTEGRATORS.values()),
+        *(*ISLAND_KERNELS, *catalogue.NARROW.values(), *catalogue.ON_DEMAND[:-1], *_INTEGRATORS.values()),
         *(*forces, catalogue.ACTIVATION_KERNEL),
     )
     return tuple({kernel.name: kernel for kernel in kernels if kernel.unit == "world"}.values())

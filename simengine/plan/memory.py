@@ -107,11 +107,11 @@ def footprint(plan: StepPlan, wanted: frozenset[str]) -> Footprint:
     model, ahead = plan.model, plan.issue.is_ahead
     kernels: dict[str, Kernel] = {}
     used = set(INTEGRATION_STATE)
-    far = 0
+    of_steps = 0
     if plan.step_kernel is not None:
         whole, scan = plan.step_kernel, catalogue.SCAN_KERNEL
         used.update(whole.reads, whole.state, whole.stored, scan.reads, scan.produced)
-        far = plan.word * plan.step_memory.far.words
+        of_steps = plan.word * plan.step_memory.in_global.words
     if plan.step_kernel is None or wanted:
         for size in set(plan.shard_sizes):
             for evaluation in plan.step(size, wanted, ahead and plan.can_go_ahead):
@@ -140,7 +140,7 @@ def footprint(plan: StepPlan, wanted: frozenset[str]) -> Footprint:
     return Footprint(
         worlds=plan.num_worlds,
         world=sum(_bytes(f, model, plan.word) for f in fields if f.space in ("world", "block")) + of_columns,
-        scratch=far + _scratch(plan, tuple(kernels.values())),
+        scratch=of_steps + _scratch(plan, tuple(kernels.values())),
         table=sum(blob.nbytes for blob in blobs) + of_shards * len(plan.shard_sizes),
         contact=each["contact"],
         row=each["row"],

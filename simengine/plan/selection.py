@@ -14,7 +14,7 @@ from simengine.state.fields import FIELD, NUM_CLASSES, ROW_CLASSES, SENSED, entr
 MERGED_WORLDS = 2048
 """Up to this many worlds, a launch costs more than the work that one kernel for several size classes wastes."""
 
-APART_WORLDS = 1024
+MAX_WORLDS_OWN_ADDRESSES = 1024
 """Up to this many worlds, each world adds up the counts of all worlds in less time than waiting for a scan takes."""
 
 
@@ -67,7 +67,7 @@ class Selection:
         sensing = (self._sense_motion(),) if self.wanted & SENSED else ()
         if "sensordata" in self.wanted and self.model.senses("distance"):
             sensing = (*sensing, catalogue.SENSE_DISTANCE)
-        return (*self._smooth(), *self.asked_for(), *sensing)
+        return (*self._smooth(), *self.on_demand(), *sensing)
 
     def _smooth(self) -> tuple[Kernel, ...]:
         model = self.model
@@ -88,7 +88,9 @@ class Selection:
     def narrow(self) -> tuple[Kernel, ...]:
         """Kernels that find the contacts of the candidate pairs in the model table."""
         if self.narrow_in_one:
-            return (catalogue.NARROW_APART if self.worlds <= APART_WORLDS else catalogue.NARROW_LIGHT,)
+            return (
+                catalogue.NARROW_OWN_ADDRESSES if self.worlds <= MAX_WORLDS_OWN_ADDRESSES else catalogue.NARROW_LIGHT,
+            )
         return tuple(catalogue.NARROW[PAIR_TYPES[code]] for code in self.model.pair_codes)
 
     def after_solution(self) -> tuple[Kernel, ...]:
@@ -109,7 +111,7 @@ class Selection:
             return island_integrator(self.integrator)
         return catalogue.integrate(self.integrator, self.model.solver)
 
-    def asked_for(self) -> tuple[Kernel, ...]:
+    def on_demand(self) -> tuple[Kernel, ...]:
         """Kernels that are launched only because a field that they produce is wanted."""
         model = self.model
         general = (
@@ -119,7 +121,7 @@ class Selection:
         there = {name for kernel in general for name in kernel.produced}
         sensing = catalogue.SENSE_MOTION.reads if self.wanted & SENSED else ()
         wanted, found = {*self.wanted, *sensing}, list[Kernel]()
-        for kernel in reversed(catalogue.ASKED_FOR):
+        for kernel in reversed(catalogue.ON_DEMAND):
             missing = wanted.intersection(kernel.produced) - there
             if any(0 not in entry_shape(FIELD[name], model.sizes) for name in missing):
                 chosen = in_blocks(kernel) if model.has_islands else kernel

@@ -18,19 +18,19 @@ class StepMemory(NamedTuple):
     """The memory of one world in a kernel of whole steps.
 
     Attributes:
-        near: offsets of the fields in shared memory.
-        far: offsets of the other fields in global memory.
-        near_rows: largest number of constraint rows that are in shared memory.
+        in_shared: offsets of the fields in shared memory.
+        in_global: offsets of the other fields in global memory.
+        shared_rows: largest number of constraint rows that are in shared memory.
         scratch: shared memory of a world [bytes].
     """
 
-    near: ScratchPlan
-    far: ScratchPlan
-    near_rows: int
+    in_shared: ScratchPlan
+    in_global: ScratchPlan
+    shared_rows: int
     scratch: int
 
 
-MOST_FAR = 2**28
+MAX_GLOBAL_BYTES = 2**28
 """Bytes of global memory that the worlds of a group may take for a kernel of whole steps."""
 
 
@@ -55,8 +55,8 @@ def step_memory(kernel: StepKernel, model: ModelTable, backend: Backend, word: i
         word: bytes of a real number.
     """
     most = model.nefc_max
-    near_rows = min(most, ROW_CLASSES[-1])
-    near = kernel.plan_scratch(model.sizes, near_rows, backend.registers(model.nv))
-    far = kernel.plan_far(model.sizes, model.ncon_max, most if most > near_rows else 0)
+    shared_rows = min(most, ROW_CLASSES[-1])
+    in_shared = kernel.plan_scratch(model.sizes, shared_rows, backend.registers(model.nv))
+    in_global = kernel.plan_global(model.sizes, model.ncon_max, most if most > shared_rows else 0)
     columns = TEAMS * column_words(backend, lanes_of_world(model, backend))
-    return StepMemory(near, far, near_rows, word * (near.words + columns))
+    return StepMemory(in_shared, in_global, shared_rows, word * (in_shared.words + columns))

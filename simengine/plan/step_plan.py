@@ -16,7 +16,7 @@ from simengine.plan.evaluation import Evaluation, plan_evaluation
 from simengine.plan.issue import Issue, Issuing
 from simengine.plan.scratch import lanes_of_islands, lanes_of_world
 from simengine.plan.selection import Selection
-from simengine.plan.step_kernels import MOST_FAR, StepMemory, step_kernel_for, step_memory
+from simengine.plan.step_kernels import MAX_GLOBAL_BYTES, StepMemory, step_kernel_for, step_memory
 from simengine.plan.text import ISSUED, evaluation_facts, phases, plan_text
 from simengine.state.fields import SENSED
 
@@ -88,7 +88,7 @@ class StepPlan:
         if kernel is None or self.issue is not Issue.STEP_KERNEL:
             return None
         memory = step_memory(kernel, self.model, self.backend, self.word)
-        fits = self.word * memory.far.words * self.num_worlds <= MOST_FAR
+        fits = self.word * memory.in_global.words * self.num_worlds <= MAX_GLOBAL_BYTES
         return kernel if fits and self._step_shape(memory) else None
 
     @cached_property

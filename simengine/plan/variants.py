@@ -12,14 +12,18 @@ from simengine.plan import catalogue
 from simengine.plan.pairs import PAIR_KERNELS
 
 
-def taking_parameters(kernel: Kernel) -> Kernel:
+def with_contact_parameters(kernel: Kernel) -> Kernel:
     """The kernel's variant that reads the parameters of contacts beside them, where one of its stages reads any."""
-    if kernel.on_islands or kernel.mixes or not any(stage.contact_parameters for stage in kernel.stages):
+    if (
+        kernel.on_islands
+        or kernel.own_contact_parameters
+        or not any(stage.contact_parameters for stage in kernel.stages)
+    ):
         return kernel
-    return replace(kernel, name=f"{kernel.name}_mixing", mixes=True)
+    return replace(kernel, name=f"{kernel.name}_contact_parameters", own_contact_parameters=True)
 
 
-def with_room(kernel: Kernel, corners: int) -> Kernel:
+def with_face_capacity(kernel: Kernel, corners: int) -> Kernel:
     """The kernel's variant with room for faces of so many corners, where it finds what lies flat on what.
 
     Corners of a polygon are kept for each thread, for which the GPU sets memory aside: most models do with little.
@@ -32,12 +36,12 @@ def with_room(kernel: Kernel, corners: int) -> Kernel:
 
 def variant_for(model: ModelTable, kernel: Kernel) -> Kernel:
     """The kernel, or its variant where the model needs one; all that a step launches has been through here."""
-    chosen = taking_parameters(kernel) if model.finds_pairs else kernel
-    return with_room(chosen, model.face_corners)
+    chosen = with_contact_parameters(kernel) if model.finds_pairs else kernel
+    return with_face_capacity(chosen, model.face_corners)
 
 
-def with_most_room() -> tuple[Kernel, ...]:
+def with_largest_faces() -> tuple[Kernel, ...]:
     """Every variant with room for the largest faces."""
     general = catalogue.POSITION_GENERAL
     kernels = (general, *map(catalogue.single, general.stages), *catalogue.NARROW.values(), *PAIR_KERNELS)
-    return tuple(variant for k in kernels if (variant := with_room(k, FACE_CORNERS[-1])) != k)
+    return tuple(variant for k in kernels if (variant := with_face_capacity(k, FACE_CORNERS[-1])) != k)

@@ -67,7 +67,7 @@ ISLAND_RECORD, RECORD_ROWS, RECORD_BLOCKS = 12, 2, 9
 PAIR_COLUMNS: tuple[str, ...] = ("pairs", "slots", "slices")
 PAIR_SPARE = 16
 PAIRS_A_SLICE = 32
-NEAR = 8
+MAX_NEIGHBOURS = 8
 """Pairs per geom that the broadphase stores; if a geom has more, find_pairs searches for them again."""
 
 # Progress of a shard whose steps are issued before their counts are known: whether its latest contacts and rows exceed
@@ -259,12 +259,12 @@ _FIELDS: tuple[Field, ...] = (
     _b("damped_blocks", "nM", doc="lower Cholesky factors of the blocks with damping, for Euler integration"),
     Field("efc_J_blocks", "real", ("nJ",), "row", "Jacobian by the dofs of the blocks of the row"),
     Field("efc_block", "int", (2,), "row", "blocks that the row touches, the second -1 if there is one only"),
-    Field("efc_place", "int", (), "row", "index of the row when the world's rows are ordered by island"),
+    Field("efc_by_island", "int", (), "row", "index of the row when the world's rows are ordered by island"),
     # islands: groups of blocks that rows connect, in the order of their first blocks; dofs and rows ordered by island
     _b("block_island", "nblock", doc="island of each block, -1 without rows", kind="int"),
     _b("block_root", "nblock", doc="first of the blocks that rows connect with each block", kind="int"),
     _b("block_label", "nblock", doc="scratch: lowest root next to each root; 0 for roots with rows", kind="int"),
-    _b("block_place", "nblock", doc="first dof of the block within its island", kind="int"),
+    _b("block_island_dof", "nblock", doc="first dof of the block within its island", kind="int"),
     _b("block_index", "nblock", doc="number of the block within its island", kind="int"),
     _b("nisland", doc="islands of the world", kind="int"),
     _b("island_size", "nblock", 4, doc="dofs, rows and blocks of each island, and pieces of its Hessian", kind="int"),
@@ -300,7 +300,7 @@ _FIELDS: tuple[Field, ...] = (
     ),
     _b("grid_box", "ngeom", 6, doc="geom_box in the order of grid_sorted [m]"),
     _b("grid_found", "ngeom", doc="number of pairs that each entry of grid_sorted finds", kind="int"),
-    _b("grid_near", "ngeom", NEAR, doc="the first geoms that each entry of grid_sorted finds", kind="int"),
+    _b("grid_near", "ngeom", MAX_NEIGHBOURS, doc="the first geoms that each entry of grid_sorted finds", kind="int"),
     Field("pair_counts", "int", (), "pair_column", "the numbers that PAIR_COLUMNS names, per world"),
     Field("pair_totals", "int", (len(PAIR_COLUMNS),), "pair_shard", "sum of each column, on the device"),
     Field("pair_totals_host", "int", (len(PAIR_COLUMNS),), "pair_shard", "the same, where the host can read it"),

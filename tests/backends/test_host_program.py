@@ -7,7 +7,7 @@ import ctypes
 import numpy as np
 import pytest
 
-from simengine.backends.host_program import CallOp, HostProgram, RoomOp
+from simengine.backends.host_program import CallOp, CapacityOp, HostProgram
 from simengine_scheduler import HostLaunch
 from simengine_scheduler.launch import Buffer, BufferSet
 
@@ -66,8 +66,8 @@ def test_a_program_makes_room_for_what_it_counts_and_goes_on_with_what_has_moved
     use = FUNCTION(lambda slots: seen.append(("use", slots[0])))
     ops = [
         CallOp(HostLaunch(counting, [], buffers), 1, None),
-        RoomOp(counts[:2], shelf),
-        RoomOp(counts[2:], shelf),
+        CapacityOp(counts[:2], shelf),
+        CapacityOp(counts[2:], shelf),
         CallOp(HostLaunch(use, [shelf.buffer], buffers), 1, None),
     ]
     program = HostProgram(ops, buffers)
@@ -90,7 +90,7 @@ def test_room_in_an_arena_without_fields_is_made_once(buffers: BufferSet) -> Non
             self.capacity = need
 
     shelf = Empty(buffers)
-    HostProgram([RoomOp(np.array([9], np.int32), shelf)], buffers).issue(0)
+    HostProgram([CapacityOp(np.array([9], np.int32), shelf)], buffers).issue(0)
     assert shelf.asked == [9]
 
 
@@ -102,7 +102,7 @@ def test_what_fails_to_make_room_ends_the_program(buffers: BufferSet) -> None:
     ran: list[int] = []
     note = FUNCTION(lambda slots: ran.append(slots[0]))
     counts = np.array([3], np.int32)
-    ops = [RoomOp(counts, Full(buffers)), CallOp(HostLaunch(note, [1], buffers), 1, None)]
+    ops = [CapacityOp(counts, Full(buffers)), CallOp(HostLaunch(note, [1], buffers), 1, None)]
     program = HostProgram(ops, buffers)
     with pytest.raises(MemoryError, match="no room for 3"):
         program.issue(0)

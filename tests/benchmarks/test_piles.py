@@ -58,9 +58,9 @@ def test_a_cell_is_two_positive_numbers(text: str) -> None:
 @pytest.mark.parametrize(
     ("kernel", "phase"),
     [
-        *(("place_general", "position"), ("position_general", "position"), ("only_kinematics", "position")),
+        *(("poses_general", "position"), ("position_general", "position"), ("only_kinematics", "position")),
         *(("find_pairs", "broadphase"), ("scan", "broadphase"), ("only_collision_general", "broadphase")),
-        *(("collide", "narrowphase"), ("place_contacts", "narrowphase"), ("box_box", "narrowphase")),
+        *(("collide", "narrowphase"), ("copy_contacts", "narrowphase"), ("box_box", "narrowphase")),
         *(("inertia", "smooth"), ("forces_fluid", "smooth"), ("smooth", "smooth"), ("only_crb_blocks", "smooth")),
         *(("only_constraint_blocks", "rows"), ("only_scan_islands", "islands"), ("only_gather", "islands")),
         *(

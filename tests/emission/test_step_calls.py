@@ -78,7 +78,7 @@ def test_what_would_take_much_memory_is_stepped_by_lists() -> None:
 
     few = plan(10)
     assert few.step_kernel is not None
-    most = 2**28 // (4 * few.step_memory.far.words)
+    most = 2**28 // (4 * few.step_memory.in_global.words)
     assert plan(most).step_kernel == few.step_kernel
     assert plan(most + 1).step_kernel is None
 

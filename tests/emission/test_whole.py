@@ -105,7 +105,7 @@ def test_steps_of_shards_have_no_hazards_between_them() -> None:
     """Each shard's step waits for the one before it, and for no other shard's."""
     sim = Simulation(gymnasium_path("hopper"), 8, backend="host", emission="whole", shards=2)
     executor = make_executor("serial", **{**sim.schedule.options, "record": "order"})
-    calls = sim.schedule.run(executor, 2, as_issued=True).order
+    calls = sim.schedule.run(executor, 2, whole_steps=True).order
     assert [call.tag.shard for call in calls].count(0) == [call.tag.shard for call in calls].count(1) == 2
     conflicts = sim.schedule.segments.conflicts
     for call, other in combinations(calls, 2):

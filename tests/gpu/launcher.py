@@ -17,7 +17,7 @@ from simengine.kernels.kernel import Kernel
 from simengine.plan.every_kernel import all_kernels
 from simengine.state.fields import NUM_COLUMNS
 from simengine_scheduler import CudaLaunch
-from tests.stages.harness import GUARD_BYTES, GUARD_VALUE, Argument, Memory, Place, function
+from tests.stages.harness import GUARD_BYTES, GUARD_VALUE, Argument, Memory, Pointer, function
 
 ALIGNMENT = 256  # alignment of GPU allocations [bytes]
 
@@ -67,7 +67,7 @@ class Resident:
         near = {min(self._starts, key=lambda n: abs(self._starts[n] - at)) for at in np.flatnonzero(beside).tolist()}
         assert not near, f"{beside.sum()} bytes beside the buffers were written, near {sorted(near)}"
 
-    def address(self, place: Place) -> int:
+    def address(self, place: Pointer) -> int:
         """Address on the processor of a pointer argument."""
         return self._address + self._starts[place.buffer] + place.offset
 
@@ -112,7 +112,7 @@ class HostResident(Resident):
             if isinstance(slot, bytes):
                 words.append(slot + bytes(-len(slot) % 8))
             else:
-                value = self.address(slot) if isinstance(slot, Place) else slot or 0
+                value = self.address(slot) if isinstance(slot, Pointer) else slot or 0
                 words.append(value.to_bytes(8, "little", signed=True))
         packed = np.frombuffer(b"".join(words), np.uint64)
         function(kernel.name, self.memory.dtype)(packed.ctypes.data)
@@ -145,7 +145,7 @@ class CudaResident(Resident):
 
     def call(self, kernel: Kernel, slots: list[Argument], worlds_a_block: int = 1) -> None:
         """Launch one kernel with `worlds_a_block` worlds in a block, or fewer if they do not fit."""
-        args: list[Any] = [np.uint64(self.address(s)) if isinstance(s, Place) else s for s in slots]
+        args: list[Any] = [np.uint64(self.address(s)) if isinstance(s, Pointer) else s for s in slots]
         function = cuda_functions(self.memory.dtype, self._lanes)[kernel.name].ptr
         if kernel.unit == "column":
             launch = CudaLaunch(function, (NUM_COLUMNS,), (cuda_build.SCAN_LANES,), 0, args)

@@ -10,7 +10,7 @@ import pytest
 
 from simengine.cli.main import main
 from simengine_scheduler import make_executor, validate
-from simengine_scheduler.study.workloads import NETWORKS, CudaPlace, HostPlace, make_network
+from simengine_scheduler.study.workloads import NETWORKS, CudaTarget, HostTarget, make_network
 
 pytestmark = pytest.mark.gpu
 
@@ -29,7 +29,7 @@ EXECUTORS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_step_is_that_of_the_host(name: str) -> None:
-    there, here = (make_network(name, place, **SIZES[name]) for place in (CudaPlace(), HostPlace()))
+    there, here = (make_network(name, place, **SIZES[name]) for place in (CudaTarget(), HostTarget()))
     for workload in (there, here):
         executor = make_executor("serial", **workload.options)
         workload.run(executor, 1)
@@ -44,7 +44,7 @@ def test_a_step_is_that_of_the_host(name: str) -> None:
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_executors_leave_the_bits_of_serial(name: str) -> None:
-    workload = make_network(name, CudaPlace(), **SIZES[name])
+    workload = make_network(name, CudaTarget(), **SIZES[name])
     states = []
     for executor_name, options in (("serial", {}), *EXECUTORS):
         workload.reset()

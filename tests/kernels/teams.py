@@ -22,7 +22,7 @@ from simengine.kernels.step_kernel import TEAMS, StepKernel, step_kernel
 from simengine.model import ModelTable
 from simengine.model.table import PAIRS
 from simengine.state.fields import FIELD, entry_shape
-from tests.stages.harness import FRONT, Argument, Memory, Place, slot_bytes
+from tests.stages.harness import FRONT, Argument, Memory, Pointer, slot_bytes
 from tests.stages.harness_sanitizer import RUNNER, Call, Result, execute, slots_of
 
 COLUMN_WORDS = 4
@@ -109,38 +109,38 @@ def kernel_of(model: ModelTable) -> StepKernel:
 
 
 def arguments(
-    kernel: StepKernel, memory: Memory, near_rows: int, poison: bool = True, left_out: int = NO_PHASE
+    kernel: StepKernel, memory: Memory, shared_rows: int, poison: bool = True, left_out: int = NO_PHASE
 ) -> list[Argument]:
     """Arguments of `NAME(slots)`: the kernel's, shared memory, which of its words are alive, and the omitted barrier.
 
     Args:
         kernel: the kernel.
         memory: its memory, to which buffers in place of shared and global scratch memory are added, poisoned.
-        near_rows: largest number of rows with which a world's rows are in shared memory.
+        shared_rows: largest number of rows with which a world's rows are in shared memory.
         poison: whether words that are not alive are overwritten after each barrier.
         left_out: the phase whose barrier is omitted.
 
     The memory's "ctrl" holds the controls of every step: (steps, worlds, nu).
     """
     model, controls = memory.model, memory.arrays["ctrl"]
-    near = kernel.plan_scratch(model.sizes, near_rows, registers=False)
-    far = kernel.plan_far(model.sizes, model.ncon_max, model.nefc_max if model.nefc_max > near_rows else 0)
-    memory.add("near_memory", np.full(near.words + TEAMS * COLUMN_WORDS, np.nan, memory.dtype))
-    memory.add("far_memory", np.full(far.words * memory.num_worlds, np.nan, memory.dtype))
-    memory.add("kept", _kept(kernel, model, near_rows, near))
+    near = kernel.plan_scratch(model.sizes, shared_rows, registers=False)
+    far = kernel.plan_global(model.sizes, model.ncon_max, model.nefc_max if model.nefc_max > shared_rows else 0)
+    memory.add("shared_memory", np.full(near.words + TEAMS * COLUMN_WORDS, np.nan, memory.dtype))
+    memory.add("global_memory", np.full(far.words * memory.num_worlds, np.nan, memory.dtype))
+    memory.add("kept", _kept(kernel, model, shared_rows, near))
     values: dict[str, Argument] = {
         **{"header": memory.header, "begin": FRONT, "n": memory.num_worlds, "shard_size": memory.num_worlds},
-        **{"steps": len(controls), "controls_apart": controls[0].size, "worlds_in_warp": 1},
+        **{"steps": len(controls), "controls_stride": controls[0].size, "worlds_in_warp": 1},
         **{"evaluations": 4 if model.opt_integrator == "rk4" else 1},
-        **{"near_rows": near_rows, "far_words": far.words, "scratch_words": near.words},
+        **{"shared_rows": shared_rows, "global_words_per_world": far.words, "scratch_words": near.words},
         **{f"at_{name}": offset for name, offset in near.offsets.items()},
-        **{f"far_{name}": offset for name, offset in far.offsets.items()},
+        **{f"global_{name}": offset for name, offset in far.offsets.items()},
     }
-    own = [values[name] if name in values else Place(name) for name in map(_name, step_parameters(kernel))]
-    return [*own, Place("near_memory"), Place("kept") if poison else None, left_out]
+    own = [values[name] if name in values else Pointer(name) for name in map(_name, step_parameters(kernel))]
+    return [*own, Pointer("shared_memory"), Pointer("kept") if poison else None, left_out]
 
 
-def _kept(kernel: StepKernel, model: ModelTable, near_rows: int, plan: ScratchPlan) -> np.ndarray:
+def _kept(kernel: StepKernel, model: ModelTable, shared_rows: int, plan: ScratchPlan) -> np.ndarray:
     """Which words of shared memory are alive across each barrier, (1 + phases, words).
 
     The first barrier is before the first phase, and the others are after each phase.
@@ -148,7 +148,7 @@ def _kept(kernel: StepKernel, model: ModelTable, near_rows: int, plan: ScratchPl
     kept = np.zeros((1 + len(kernel.phases), plan.words), np.uint8)
     for item in kernel.scratch_items:
         if item.name in FIELD:  # the working memory of a stage is alive within its phase only
-            words = prod(entry_shape(FIELD[item.name], model.sizes)) * (near_rows if item.name in kernel.rows else 1)
+            words = prod(entry_shape(FIELD[item.name], model.sizes)) * (shared_rows if item.name in kernel.rows else 1)
             of_item = kept[:, plan.offsets[item.name] :][:, :words]
             of_item[item.first + 1 : item.last + 1] = 1
             if item.name in kernel.updates:  # the next evaluation reads it

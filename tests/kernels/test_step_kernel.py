@@ -52,7 +52,7 @@ def test_near_items_alive_together_have_words_of_their_own(kernel: StepKernel) -
                 number *= size
             words[item.name] = number
     items = [item for item in kernel.scratch_items if item.name in words]
-    assert {item.name for item in items} == set(kernel.near)
+    assert {item.name for item in items} == set(kernel.shared_fields)
     for one, other in combinations(items, 2):
         if one.first <= other.last and other.first <= one.last:
             first, second = sorted((one.name, other.name), key=lambda name: plan.offsets[name])
@@ -64,10 +64,10 @@ def test_near_items_alive_together_have_words_of_their_own(kernel: StepKernel) -
 @every_kernel
 def test_far_fields_follow_one_another(kernel: StepKernel) -> None:
     sizes = load_model(gymnasium_path("ant")).table.sizes
-    plan = kernel.plan_far(sizes, 10, 0)
-    contacts = [name for name in kernel.far if FIELD[name].space == "contact"]
+    plan = kernel.plan_global(sizes, 10, 0)
+    contacts = [name for name in kernel.global_fields if FIELD[name].space == "contact"]
     assert plan.words == sum(padded(10 * max(1, *entry_shape(FIELD[n], sizes), 1)) for n in contacts)
-    assert kernel.plan_far(sizes, 10, 7).words > plan.words
+    assert kernel.plan_global(sizes, 10, 7).words > plan.words
 
 
 @every_kernel

@@ -66,11 +66,11 @@ def started(name: str, dtype: str, worlds: int, steps: int) -> tuple[Simulation,
     return sim, memory, ctrl
 
 
-def rows_after(name: str, dtype: str, near_rows: int) -> np.ndarray:
+def rows_after(name: str, dtype: str, shared_rows: int) -> np.ndarray:
     """Compare steps by teams with counted ones, bit for bit; returns the rows of the worlds that did not fail."""
     sim, memory, ctrl = started(name, dtype, WORLDS, STEPS)
     kernel = teams.kernel_of(memory.model)
-    teams.run(kernel, memory, teams.arguments(kernel, memory, min(memory.model.nefc_max, near_rows)))
+    teams.run(kernel, memory, teams.arguments(kernel, memory, min(memory.model.nefc_max, shared_rows)))
     sim.step(STEPS, ctrl=ctrl)
     assert not memory.broken_guards()
     for field in kernel.state:
@@ -90,12 +90,12 @@ def test_teams_have_the_bits_of_counted_steps(name: str, dtype: str, integrator:
     assert rows_after(name, dtype, ROW_CLASSES[-1]).max() > 0
 
 
-@pytest.mark.parametrize(("name", "near_rows"), [("ant", 8), ("hopper", 4)])
-def test_rows_that_are_many_are_far(name: str, near_rows: int) -> None:
+@pytest.mark.parametrize(("name", "shared_rows"), [("ant", 8), ("hopper", 4)])
+def test_rows_that_are_many_are_far(name: str, shared_rows: int) -> None:
     """In the ant all worlds have more, in the hopper one of them."""
-    rows = rows_after(name, "float32", near_rows)
-    assert rows.max() > near_rows
-    assert name == "ant" or rows.min() <= near_rows
+    rows = rows_after(name, "float32", shared_rows)
+    assert rows.max() > shared_rows
+    assert name == "ant" or rows.min() <= shared_rows
 
 
 @pytest.fixture

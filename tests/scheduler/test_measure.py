@@ -13,15 +13,15 @@ from simengine_scheduler.executors.serial import SerialExecutor
 from simengine_scheduler.registry import EXECUTORS
 from simengine_scheduler.study.measure import Figures, Plan, measure, parallelism
 from simengine_scheduler.study.specs import Spec, offered
-from simengine_scheduler.study.workloads import HostPlace, make_network
+from simengine_scheduler.study.workloads import HostTarget, make_network
 from simengine_scheduler.testing.fake_device import FakeDevice
 from simengine_scheduler.tracing.events import Event
 
 PLAN = Plan(warmup=1, steps=3, repeats=2, traces=2)
 
 
-def population(place: HostPlace | None = None) -> Any:
-    return make_network("population", place or HostPlace(), rows=6, policies=2, most=8)
+def population(place: HostTarget | None = None) -> Any:
+    return make_network("population", place or HostTarget(), rows=6, policies=2, most=8)
 
 
 def figures_of(executors: dict[str, Any], monkeypatch: pytest.MonkeyPatch, *texts: str) -> list[Figures]:
@@ -32,7 +32,7 @@ def figures_of(executors: dict[str, Any], monkeypatch: pytest.MonkeyPatch, *text
 
 def test_figures_of_a_device() -> None:
     device = FakeDevice()
-    workload = population(HostPlace(device.launch, {"device": "cuda", "driver": device}))
+    workload = population(HostTarget(device.launch, {"device": "cuda", "driver": device}))
     told: list[str] = []
     specs = [Spec.parse(text) for text in ("streams:streams=4", "serial", "graph")]
     streams, serial, graph = measure(workload, specs, PLAN, told.append)

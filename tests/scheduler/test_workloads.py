@@ -11,7 +11,7 @@ import pytest
 
 from simengine_scheduler import KernelCall, Options, make_executor, validate
 from simengine_scheduler.core.dependencies import dependencies
-from simengine_scheduler.study.workloads import NETWORKS, HostPlace, Network, Population, WiredNetwork, make_network
+from simengine_scheduler.study.workloads import NETWORKS, HostTarget, Network, Population, WiredNetwork, make_network
 from simengine_scheduler.study.workloads.kernels import DENSE, JOIN, KERNELS, OPTIONS, Kernel, module_source
 from simengine_scheduler.study.workloads.wired import watts_strogatz
 from simengine_scheduler.testing.fake_device import FakeDevice
@@ -25,7 +25,7 @@ STEPS = 4
 
 
 def small(name: str, device: FakeDevice | None = None) -> Network:
-    place = HostPlace() if device is None else HostPlace(device.launch, {"device": "cuda", "driver": device})
+    place = HostTarget() if device is None else HostTarget(device.launch, {"device": "cuda", "driver": device})
     return make_network(name, place, **SMALL[name])
 
 
@@ -163,7 +163,7 @@ def test_wired_graphs_keep_their_edges_and_hazards() -> None:
 
 def test_unknown_networks_and_steps_are_refused() -> None:
     with pytest.raises(ValueError, match="unknown network 'nothing'; choose one of population, wired"):
-        make_network("nothing", HostPlace())
+        make_network("nothing", HostTarget())
     with pytest.raises(ValueError, match="was told to run 0 steps"):
         small("wired").run(make_executor("serial"), 0)
 
@@ -199,7 +199,7 @@ def test_workers_leave_the_bits_of_serial(name: str) -> None:
     if shutil.which("g++") is None and shutil.which("clang++") is None:
         pytest.skip("needs a C++ compiler")
     expected = after_steps(small(name), "serial")
-    workload = make_network(name, HostPlace(lambda body: PythonBody(lambda tile: body())), **SMALL[name])
+    workload = make_network(name, HostTarget(lambda body: PythonBody(lambda tile: body())), **SMALL[name])
     executor = ThreadedDevice(Options(segments=workload.segments, record="order"), workers=3)
     for _ in range(STEPS):
         trace = executor.run(workload.emitters())

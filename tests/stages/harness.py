@@ -35,14 +35,14 @@ POISON_INT = -1234567891
 GUARD_BYTES, GUARD_VALUE = 256, 0xA5
 
 
-class Place(NamedTuple):
+class Pointer(NamedTuple):
     """A pointer argument: a buffer and an offset in bytes."""
 
     buffer: str
     offset: int = 0
 
 
-Argument = bytes | int | Place | None
+Argument = bytes | int | Pointer | None
 """An argument of a kernel. The type `bytes` is the model's header, which is passed by value."""
 
 
@@ -140,7 +140,7 @@ class Memory:
                 broken.append(name)
         return broken
 
-    def pointer(self, place: Place) -> int:
+    def pointer(self, place: Pointer) -> int:
         """Address of a pointer argument."""
         return int(self.arrays[place.buffer].ctypes.data) + place.offset
 
@@ -169,23 +169,27 @@ def arguments(
         scalars: values of the stages' scalars.
         null: outputs that the kernel does not store.
     """
-    fields: list[Argument] = [Place(n) for n in kernel.reads]
-    fields += [None if n in null else Place(n) for n in kernel.produced]
-    fields += [Place(n) for n in kernel.updates]
+    fields: list[Argument] = [Pointer(n) for n in kernel.reads]
+    fields += [None if n in null else Pointer(n) for n in kernel.produced]
+    fields += [Pointer(n) for n in kernel.updates]
     if kernel.unit == "column":
-        values = {"begin": FRONT, "shard_size": memory.num_worlds, **dict.fromkeys(("contact_room", "row_room"), ROOM)}
+        values = {
+            "begin": FRONT,
+            "shard_size": memory.num_worlds,
+            **dict.fromkeys(("contact_capacity", "row_capacity"), ROOM),
+        }
         return [*fields, *(values[n] for n in kernel.scalars)]
-    head: list[Argument] = [memory.header, Place("model_ints"), Place("model_reals")]
-    head += [Place("listed"), Place("num_listed")] if listed else [None, None]
+    head: list[Argument] = [memory.header, Pointer("model_ints"), Pointer("model_reals")]
+    head += [Pointer("listed"), Pointer("num_listed")] if listed else [None, None]
     first = FRONT
     if kernel.unit == "slice":
-        head[3:], first = [Place("slice_record"), Place("pair_totals", 4 * PAIR_COLUMNS.index("slices"))], 0
+        head[3:], first = [Pointer("slice_record"), Pointer("pair_totals", 4 * PAIR_COLUMNS.index("slices"))], 0
     plan = kernel.plan_scratch(memory.model.sizes, nrow, registers=False)
-    values = {"shard_size": memory.num_worlds, "contact_room": ROOM, **(scalars or {})}
+    values = {"shard_size": memory.num_worlds, "contact_capacity": ROOM, **(scalars or {})}
     tail = [values[n] for n in kernel.scalars]
     tail += [plan.offsets[item.name] for item in kernel.scratch_items]
-    fields += [Place(n) for n in kernel.addresses]
-    fields += [Place(n) if memory.model.finds_pairs else None for n in kernel.parameters]
+    fields += [Pointer(n) for n in kernel.addresses]
+    fields += [Pointer(n) if memory.model.finds_pairs else None for n in kernel.parameters]
     return [*head, first, memory.num_worlds, None, *fields, *tail, plan.words]
 
 
@@ -205,7 +209,7 @@ def slot_bytes(argument: Argument, memory: Memory) -> bytes:
     """An argument in the form that host kernels take, in words of eight bytes."""
     if isinstance(argument, bytes):
         return argument + bytes(-len(argument) % 8)
-    value = memory.pointer(argument) if isinstance(argument, Place) else argument or 0
+    value = memory.pointer(argument) if isinstance(argument, Pointer) else argument or 0
     return value.to_bytes(8, "little", signed=True)
 
 

@@ -144,13 +144,13 @@ def fused_calls(
     solver = model.solver
     sensing = [k for k in (catalogue.SENSE_MOTION, catalogue.SENSE_DISTANCE, catalogue.SENSE_FORCES) if k.name in null]
     # a specialised kernel and its general form write the same fields
-    lean = () if model.general_position else (catalogue.PLACE, catalogue.POSITION)
-    first = (catalogue.PLACE_GENERAL, catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL)
+    lean = () if model.general_position else (catalogue.POSES, catalogue.POSITION)
+    first = (catalogue.POSES_GENERAL, catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL)
     # the kernel of the transmission alone would overwrite what adhesion has added to actuator_moment
-    asked = [k for k in catalogue.ASKED_FOR if not model.has_adhesion or "actuator_moment" not in k.produced]
+    asked = [k for k in catalogue.ON_DEMAND if not model.has_adhesion or "actuator_moment" not in k.produced]
     in_three = () if model.general_smooth or model.has_adhesion else catalogue.smooth_in_three(model.has_fluid)
     parts = [k for k in in_three if k.name in null]
-    light = (catalogue.NARROW_LIGHT, catalogue.NARROW_APART)
+    light = (catalogue.NARROW_LIGHT, catalogue.NARROW_OWN_ADDRESSES)
     motion, pairs = (fused_smooth, *parts, *asked, *sensing[:-1]), (*light, *catalogue.NARROW.values())
     for kernel in (*first, *((*pairs, *motion) if model.has_adhesion else (*motion, *pairs))):
         yield kernel, arguments(kernel, memory, null=null[kernel.name])

@@ -27,7 +27,7 @@ from simengine.kernels.host_build import compiler, defines
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.prelude import constants, model_struct
 from simengine.physics.files import path_of
-from tests.stages.harness import Argument, Memory, Place, call
+from tests.stages.harness import Argument, Memory, Pointer, call
 from tests.stages.harness_chain import Calls
 
 Edit = Callable[[str], str]
@@ -141,7 +141,7 @@ def record(memory: Memory, calls: Calls) -> tuple[dict[str, np.ndarray], list[Ca
 
 
 def slots_of(argument: Argument, number: int) -> list[tuple[str | None, int]]:
-    if isinstance(argument, Place):
+    if isinstance(argument, Pointer):
         own = argument.buffer in ("listed", "num_listed")
         return [(f"{argument.buffer}_{number}" if own else argument.buffer, argument.offset)]
     if isinstance(argument, bytes):

@@ -46,13 +46,13 @@ def run_fused(memory: Memory, integrator: str, rk_stage: int, arena: bool, store
     sensing = (catalogue.SENSE_MOTION, catalogue.SENSE_DISTANCE, catalogue.SENSE_FORCES)
     post = catalogue.post(memory.model.has_general_rows)
     in_three = (*catalogue.smooth_in_three(False), *catalogue.smooth_in_three(True)[1:2])
-    others = (*catalogue.ASKED_FOR, *POSTS, *sensing, *in_three)
+    others = (*catalogue.ON_DEMAND, *POSTS, *sensing, *in_three)
     kernels = [k for k in catalogue.step_kernels(integrator, solver) if k not in others]
     kernels.remove(catalogue.finish(integrator, solver, not arena))
     # kernels for sensors, and parts of the smooth motion, read so much that little would be left to leave out
     noslip = (catalogue.NOSLIP_KERNEL,) if memory.model.opt_noslip_iterations else ()
     after = (*noslip, post, catalogue.TENDON_POST, *((*sensing, *in_three) if stored == "everything" else ()))
-    null = dropped((*kernels, *catalogue.ASKED_FOR, *after), stored)
+    null = dropped((*kernels, *catalogue.ON_DEMAND, *after), stored)
     for kernel, slots in fused_calls(memory, integrator, rk_stage, arena, null):
         call(kernel, memory, slots)
     missing = {n for names in null.values() for n in names}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Arguments", "Evaluation", "Result", "evaluate_policy", "load_policy", "resume", "train"]
 
-_PLACES = {
+_MODULES = {
     "Evaluation": "simengine_training.evaluate",
     "Result": "simengine_training.ppo",
     "evaluate_policy": "simengine_training.evaluate",
@@ -46,8 +46,8 @@ def __getattr__(name: str) -> Any:
         AttributeError: there is no such name.
         MissingExtraError: the extra `train` is not installed.
     """
-    if name not in _PLACES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'simengine_training' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_PLACES[name]), name)
+    value = getattr(importlib.import_module(_MODULES[name]), name)
     globals()[name] = value
     return value

@@ -7,159 +7,23 @@ the version that Gymnasium documents as Ant-v5.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
+import jax.numpy as jnp
 
-from simengine_envs.single import SingleEnv
-from simengine_envs.task import Array, Fields, Outcome, Task, array_namespace
-from simengine_envs.vector import BatchEnv
+from simengine_envs.draw import Draw
+from simengine_envs.snapshot import Snapshot
+from simengine_envs.task import Array, Task, Values
+from simengine_envs.tasks.elements import body_id
+from simengine_envs.tasks.locomotion import check_noise, check_range, finite_state, noisy_start, within
 
 if TYPE_CHECKING:
     from simengine import Model
 
 
-@dataclass(frozen=True, kw_only=True)
-class AntTask(Task):
-    """Arguments and array functions of Ant-v5. The docstring of `AntEnv` explains both."""
-
-    xml_file: str = "ant.xml"
-    frame_skip: int = 5
-    default_camera_config: Mapping[str, float | int] = field(default_factory=lambda: {"distance": 4.0})
-    forward_reward_weight: float = 1.0
-    ctrl_cost_weight: float = 0.5
-    contact_cost_weight: float = 5e-4
-    healthy_reward: float = 1.0
-    main_body: int | str = 1
-    terminate_when_unhealthy: bool = True
-    healthy_z_range: tuple[float, float] = (0.2, 1.0)
-    contact_force_range: tuple[float, float] = (-1.0, 1.0)
-    reset_noise_scale: float = 0.1
-    exclude_current_positions_from_observation: bool = True
-    include_cfrc_ext_in_observation: bool = True
-
-    def __post_init__(self) -> None:
-        """Check the arguments.
-
-        Raises:
-            ValueError: the low end of a range is above its high end, or the noise scale is negative.
-        """
-        super().__post_init__()
-        for name in ("healthy_z_range", "contact_force_range"):
-            low, high = getattr(self, name)
-            if not low <= high:
-                raise ValueError(f"AntTask: {name} must be (low, high) with low <= high, not ({low}, {high})")
-        if not self.reset_noise_scale >= 0:
-            raise ValueError(f"AntTask: reset_noise_scale must not be negative, not {self.reset_noise_scale}")
-
-    def resolve(self, model: Model) -> AntTask:
-        """Replace the name of `main_body` by its id.
-
-        Raises:
-            ValueError: the model has no such body.
-        """
-        mj = model.mj
-        names = [mj.body(i).name for i in range(model.nbody)]
-        body = self.main_body
-        if isinstance(body, str) and body in names:
-            return replace(self, main_body=names.index(body))
-        if isinstance(body, str) or not 0 <= body < model.nbody:
-            raise ValueError(
-                f"AntTask: the model has no body {body!r} for main_body; give an id below {model.nbody} or one of "
-                f"{[name for name in names if name]}"
-            )
-        return self
-
-    @property
-    def _needs_cfrc_ext(self) -> bool:
-        return self.include_cfrc_ext_in_observation or self.contact_cost_weight != 0
-
-    @property
-    def derived(self) -> tuple[str, ...]:
-        """`xpos`, and `cfrc_ext` if the observation or the reward needs it."""
-        return ("xpos", "cfrc_ext") if self._needs_cfrc_ext else ("xpos",)
-
-    def observation_structure(self, model: Model) -> dict[str, int]:
-        """Sizes of the parts of the observation."""
-        skipped = 2 * self.exclude_current_positions_from_observation
-        return {
-            "skipped_qpos": skipped,
-            "qpos": model.nq - skipped,
-            "qvel": model.nv,
-            "cfrc_ext": 6 * (model.nbody - 1) * self.include_cfrc_ext_in_observation,
-        }
-
-    def initial_state(
-        self, rng: np.random.Generator, init_qpos: np.ndarray, init_qvel: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Add uniform noise to `qpos`, and then normal noise to `qvel`, both scaled by `reset_noise_scale`."""
-        scale = self.reset_noise_scale
-        qpos = init_qpos + rng.uniform(low=-scale, high=scale, size=init_qpos.shape)
-        return qpos, init_qvel + scale * rng.standard_normal(init_qvel.shape)
-
-    def _contact_forces(self, fields: Fields) -> Array:
-        """Clipped `cfrc_ext` of all bodies except the world body, (n, 6 (nbody - 1)) [N m and N]."""
-        xp = array_namespace(fields["cfrc_ext"])
-        forces = fields["cfrc_ext"][:, 1:]
-        return xp.clip(forces.reshape(forces.shape[0], -1), *self.contact_force_range)
-
-    def observation(self, fields: Fields) -> Array:
-        """Positions, velocities and contact forces, (n, 105) by default; see `AntEnv`."""
-        xp = array_namespace(fields["qpos"])
-        parts = [fields["qpos"][:, 2 * self.exclude_current_positions_from_observation :], fields["qvel"]]
-        if self.include_cfrc_ext_in_observation:
-            parts.append(self._contact_forces(fields))
-        return xp.concatenate(parts, axis=1)
-
-    def memory(self, fields: Fields) -> dict[str, Array]:
-        """Position of the main body, (n, 2) [m]. Like MuJoCo's `xpos`, it is that of the last evaluation."""
-        return {"xy": fields["xpos"][:, self.main_body, :2]}
-
-    def outcome(self, memory: Fields, fields: Fields, action: Array, finite: Array, dt: float) -> Outcome:
-        """The four reward terms of `AntEnv`, each (n,)."""
-        xp = array_namespace(fields["qpos"])
-        velocity = (self.memory(fields)["xy"] - memory["xy"]) / dt
-        healthy = self._healthy(fields, finite)
-        forward_reward = velocity[:, 0] * self.forward_reward_weight
-        healthy_reward = healthy * float(self.healthy_reward)
-        ctrl_cost = self.ctrl_cost_weight * xp.sum(xp.square(action), axis=1)
-        contact_cost = self._contact_cost(fields)
-        info = {
-            **self.reset_info(fields),
-            "x_velocity": velocity[:, 0],
-            "y_velocity": velocity[:, 1],
-            "reward_forward": forward_reward,
-            "reward_ctrl": -ctrl_cost,
-            "reward_contact": -contact_cost,
-            "reward_survive": healthy_reward,
-        }
-        reward = forward_reward + healthy_reward - (ctrl_cost + contact_cost)
-        return Outcome(reward, ~healthy & self.terminate_when_unhealthy, info)
-
-    def _healthy(self, fields: Fields, finite: Array) -> Array:
-        xp = array_namespace(fields["qpos"])
-        low, high = self.healthy_z_range
-        for name in ("qpos", "qvel"):
-            finite = finite & xp.all(xp.isfinite(fields[name]), axis=1)
-        height = fields["qpos"][:, 2]
-        return finite & (low <= height) & (height <= high)
-
-    def _contact_cost(self, fields: Fields) -> Array:
-        xp = array_namespace(fields["qpos"])
-        if not self._needs_cfrc_ext:
-            return xp.zeros_like(fields["qpos"][:, 0])
-        return self.contact_cost_weight * xp.sum(xp.square(self._contact_forces(fields)), axis=1)
-
-    def reset_info(self, fields: Fields) -> dict[str, Array]:
-        """Position of the torso, from `qpos`, each (n,) [m]."""
-        xp = array_namespace(fields["qpos"])
-        x, y = fields["qpos"][:, 0], fields["qpos"][:, 1]
-        return {"x_position": x, "y_position": y, "distance_from_origin": xp.sqrt(x * x + y * y)}
-
-
-class AntEnv(SingleEnv):
-    """One Ant, with the observations, rewards, terminations, infos and arguments of Gymnasium's Ant-v5.
+class Ant(Task):
+    """Ant, with the observations, rewards, terminations, infos and arguments of Gymnasium's Ant-v5.
 
     **Action**, `Box(-1, 1, (8,), float32)`: controls of the motors, which the model clips to [-1, 1]. The torque on a
     joint is 150 times its control [N m].
@@ -229,13 +93,98 @@ class AntEnv(SingleEnv):
     | exclude_current_positions_from_observation | True       | leave out x and y of the torso                 |
     | include_cfrc_ext_in_observation            | True       | observe `cfrc_ext`                             |
 
-    The arguments of the engine and of rendering are those of `SingleEnv`.
+    The arguments of the engine and of rendering are those of `SingleEnv` and `BatchEnv`.
     """
 
-    task_type = AntTask
+    xml_file: str = "ant.xml"
+    frame_skip: int = 5
+    default_camera_config: Mapping[str, Any] = {"distance": 4.0}
+    forward_reward_weight: float = 1.0
+    ctrl_cost_weight: float = 0.5
+    contact_cost_weight: float = 5e-4
+    healthy_reward: float = 1.0
+    main_body: int | str = 1
+    terminate_when_unhealthy: bool = True
+    healthy_z_range: tuple[float, float] = (0.2, 1.0)
+    contact_force_range: tuple[float, float] = (-1.0, 1.0)
+    reset_noise_scale: float = 0.1
+    exclude_current_positions_from_observation: bool = True
+    include_cfrc_ext_in_observation: bool = True
 
+    def __post_init__(self) -> None:
+        """Check the arguments. Raises ValueError."""
+        super().__post_init__()
+        check_range(self, "healthy_z_range", "contact_force_range")
+        check_noise(self)
 
-class AntVectorEnv(BatchEnv):
-    """Many Ants in one simulation. `AntEnv` documents one Ant, and `BatchEnv` documents the batch."""
+    def resolve(self, model: Model) -> Self:
+        """Replace the name of `main_body` by its id. Raises ValueError if the model has no such body."""
+        return replace(self, main_body=body_id(self, model, "main_body"))
 
-    task_type = AntTask
+    @property
+    def _reads_forces(self) -> bool:
+        return self.include_cfrc_ext_in_observation or self.contact_cost_weight != 0
+
+    @property
+    def derived(self) -> tuple[str, ...]:
+        """`xpos`, and `cfrc_ext` if the observation or the reward needs it."""
+        return ("xpos", "cfrc_ext") if self._reads_forces else ("xpos",)
+
+    def observation_structure(self, model: Model) -> dict[str, int]:
+        """Sizes of the parts of the observation."""
+        skipped = 2 * self.exclude_current_positions_from_observation
+        return {
+            "skipped_qpos": skipped,
+            "qpos": model.nq - skipped,
+            "qvel": model.nv,
+            "cfrc_ext": 6 * (model.nbody - 1) * self.include_cfrc_ext_in_observation,
+        }
+
+    def start(self, model: Model, draw: Draw, last: Values | None) -> Mapping[str, Any]:
+        """Uniform noise on `qpos` and normal noise on `qvel`, both scaled by `reset_noise_scale`."""
+        return noisy_start(model, draw, self.reset_noise_scale, normal_velocities=True)
+
+    def _forces(self, now: Snapshot) -> Array:
+        """Clipped `cfrc_ext` of all bodies except the world body, (n, 6 (nbody - 1)) [N m and N]."""
+        forces = now.cfrc_ext[:, 1:]
+        return jnp.clip(forces.reshape(len(forces), -1), *self.contact_force_range)
+
+    def observation(self, now: Snapshot, draw: Draw) -> Array:
+        """Positions, velocities and contact forces, (n, 105) by default."""
+        parts = [now.qpos[:, 2 * self.exclude_current_positions_from_observation :], now.qvel]
+        if self.include_cfrc_ext_in_observation:
+            parts.append(self._forces(now))
+        return jnp.concatenate(parts, axis=1)
+
+    def _velocity(self, before: Snapshot, now: Snapshot) -> Array:
+        """Mean velocity of the main body in the plane, (n, 2) [m/s]; its `xpos` is that of the last evaluation."""
+        return (now.xpos[:, self.main_body, :2] - before.xpos[:, self.main_body, :2]) / now.dt
+
+    def rewards(self, before: Snapshot, now: Snapshot) -> Mapping[str, Array]:
+        """The four reward terms, each (n,)."""
+        cost = jnp.zeros_like(now.qpos[:, 0])
+        if self._reads_forces:
+            cost = self.contact_cost_weight * jnp.sum(jnp.square(self._forces(now)), axis=1)
+        return {
+            "forward": self.forward_reward_weight * self._velocity(before, now)[:, 0],
+            "survive": self.healthy_reward * self._healthy(now).astype(now.qpos.dtype),
+            "ctrl": -self.ctrl_cost_weight * jnp.sum(jnp.square(now.action), axis=1),
+            "contact": -cost,
+        }
+
+    def _healthy(self, now: Snapshot) -> Array:
+        return finite_state(now) & within(now.qpos[:, 2], self.healthy_z_range)
+
+    def terminated(self, before: Snapshot, now: Snapshot) -> Array:
+        """Whether the robot is unhealthy, if that ends episodes, (n,)."""
+        return ~self._healthy(now) & self.terminate_when_unhealthy
+
+    def info(self, now: Snapshot) -> Mapping[str, Array]:
+        """Position of the torso, from `qpos`, each (n,) [m]."""
+        x, y = now.qpos[:, 0], now.qpos[:, 1]
+        return {"x_position": x, "y_position": y, "distance_from_origin": jnp.sqrt(x * x + y * y)}
+
+    def step_info(self, before: Snapshot, now: Snapshot) -> Mapping[str, Array]:
+        """Velocity of the main body, each (n,) [m/s]."""
+        velocity = self._velocity(before, now)
+        return {"x_velocity": velocity[:, 0], "y_velocity": velocity[:, 1]}

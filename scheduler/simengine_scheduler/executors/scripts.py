@@ -19,7 +19,7 @@ from typing import Any
 from ..core.calls import FixedList
 from ..core.emission import Feeder
 from ..cuda.driver import Driver, EventPool
-from ..planning.planners import Place, plan_calls
+from ..planning.planners import Placement, plan_calls
 from ..tracing.trace import Trace
 from .base import Options
 from .cuda import CudaRun, Lanes, issue_call
@@ -38,7 +38,7 @@ class Script:
 
     __slots__ = ("asked", "calls", "inserted", "lists", "steps")
 
-    def __init__(self, lists: Sequence[FixedList], place: Place, options: Options, name: str) -> None:
+    def __init__(self, lists: Sequence[FixedList], place: Placement, options: Options, name: str) -> None:
         self.calls = tuple(iter(Feeder(lists, lambda seq: True).pull, None))
         plan = plan_calls(place, self.calls, options.table(name).conflicts, options.streams)
         marked = {other for direct in plan.waits for other in direct}
@@ -50,7 +50,7 @@ class Script:
 class Scripts:
     """The scripts of an executor. `place` puts calls on streams, and `options.graphs` scripts are stored."""
 
-    def __init__(self, place: Place, options: Options, name: str) -> None:
+    def __init__(self, place: Placement, options: Options, name: str) -> None:
         self._place = place
         self._options = options
         self._name = name

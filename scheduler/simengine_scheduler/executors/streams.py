@@ -36,7 +36,7 @@ from ..core.hazards import HazardTracker
 from ..core.policies import STREAM_POLICIES, StreamState
 from ..cuda.driver import CudaDriver, Driver, EventPool
 from ..planning.clocks import StreamClocks
-from ..planning.planners import Place, in_program_order
+from ..planning.planners import Placement, in_program_order
 from ..tracing.trace import Trace
 from .base import Executor, Options, finish_run
 from .cuda import CudaRun, Lanes, issue_call, release, wait_for
@@ -163,7 +163,7 @@ class StreamsExecutor(Executor):
         self._home = 0
         self._finalizer = weakref.finalize(self, release, self.pool, self.lanes)
 
-    def _placing(self) -> Place:
+    def _placing(self) -> Placement:
         """Return what puts the calls of fixed lists on streams."""
         return in_program_order(STREAM_POLICIES[self.options.stream_policy])
 

@@ -18,7 +18,7 @@ from time import perf_counter
 
 from ..core.calls import Emitter, KernelCall
 from ..core.emission import Feeder
-from ..planning.planners import PLANNERS, Place, Work, by_plan
+from ..planning.planners import PLANNERS, Placement, Work, by_plan
 from ..planning.profiles import Profile
 from ..tracing.trace import Trace
 from .base import Options
@@ -77,7 +77,7 @@ class PlannedExecutor(StreamsExecutor):
         self.profile = options.profile if options.profile is not None else Profile()
         super().__init__(options)
 
-    def _placing(self) -> Place:
+    def _placing(self) -> Placement:
         return by_plan(self.planner, self.profile)
 
     def _run_emitters(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:

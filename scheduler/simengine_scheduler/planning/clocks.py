@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-class Place:
+class StreamTime:
     """Where a call was issued: stream, time of issue, what the stream was behind at that time, and event."""
 
     __slots__ = ("event", "seen", "stream", "time")
@@ -34,7 +34,7 @@ class StreamClocks:
     __slots__ = ("_seen", "_time", "asked", "needed", "places")
 
     def __init__(self, streams: int) -> None:
-        self.places: dict[int, Place] = {}
+        self.places: dict[int, StreamTime] = {}
         self.asked = 0
         self.needed = 0
         self._seen = [(-1,) * streams] * streams  # [s][t]: time of the latest call on t that stream s is behind
@@ -66,9 +66,9 @@ class StreamClocks:
         self.needed += len(found)
         return found
 
-    def put(self, seq: int, stream: int, event: int = 0) -> Place:
+    def put(self, seq: int, stream: int, event: int = 0) -> StreamTime:
         """Note that a call is issued to a stream, once the stream has been made to wait for what the call needs."""
-        place = self.places[seq] = Place(stream, self._time, self._seen[stream], event)
+        place = self.places[seq] = StreamTime(stream, self._time, self._seen[stream], event)
         self._time += 1
         return place
 

@@ -164,11 +164,11 @@ def _alternating(work: Work) -> Iterator[int]:
 PLANNERS: dict[str, Planner] = {"kesco": kesco, "opara": opara}
 
 
-Place = Callable[[Sequence[KernelCall], Sequence[set[int]], StreamState], list[tuple[int, int]]]
+Placement = Callable[[Sequence[KernelCall], Sequence[set[int]], StreamState], list[tuple[int, int]]]
 """Order and streams of a list of calls, by positions, given those in it that each must come after."""
 
 
-def by_plan(planner: Planner, profile: Profile) -> Place:
+def by_plan(planner: Planner, profile: Profile) -> Placement:
     """Return a placement by a planner."""
 
     def place(calls: Sequence[KernelCall], upstream: Sequence[set[int]], state: StreamState) -> list[tuple[int, int]]:
@@ -177,7 +177,7 @@ def by_plan(planner: Planner, profile: Profile) -> Place:
     return place
 
 
-def in_program_order(choose: StreamPolicy) -> Place:
+def in_program_order(choose: StreamPolicy) -> Placement:
     """Return a placement in program order, on the streams that a policy chooses as if no call ended meanwhile."""
 
     def place(calls: Sequence[KernelCall], upstream: Sequence[set[int]], state: StreamState) -> list[tuple[int, int]]:
@@ -208,7 +208,7 @@ class Plan:
     asked: int
 
 
-def plan_calls(place: Place, calls: Sequence[KernelCall], conflicts: list[tuple[int, ...]], streams: int) -> Plan:
+def plan_calls(place: Placement, calls: Sequence[KernelCall], conflicts: list[tuple[int, ...]], streams: int) -> Plan:
     """Plan a list of calls for a number of empty streams."""
     upstream = RunTracker(conflicts).upstream_of(calls)
     clocks = StreamClocks(streams)

@@ -4,7 +4,7 @@
 #define SCAN_ITEMS 8  // consecutive worlds per lane and round
 
 DEVICE void scan(int column, const int* counts, int* con_adr, int* efc_adr, int* lists, int* totals, int* totals_host,
-                 int* progress, int* progress_host, int begin, int shard_size, int contact_room, int row_room) {
+                 int* progress, int* progress_host, int begin, int shard_size, int contact_capacity, int row_capacity) {
   const int* values = counts + column * shard_size;
   int sum = 0;
   for (int base = 0; base < shard_size; base += SCAN_ITEMS * LANES) {
@@ -33,7 +33,7 @@ DEVICE void scan(int column, const int* counts, int* con_adr, int* efc_adr, int*
     // (4) if the capacity of an arena is too small, record it: the following kernels do nothing until the host has
     // enlarged the arena, and the counts stay unchanged
     if (progress && column < 2) {
-      const bool full = sum > (column == 0 ? contact_room : row_room);
+      const bool full = sum > (column == 0 ? contact_capacity : row_capacity);
       progress[column] = progress_host[column] = full;
       progress[2 + column] = int(unsigned(progress[2 + column]) + !full);
       progress_host[2 + column] = progress[2 + column];

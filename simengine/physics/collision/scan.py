@@ -7,6 +7,6 @@ SCAN = Stage(
     reads=("counts",),
     writes=("con_adr", "efc_adr", "lists", "totals", "totals_host"),
     updates=("progress", "progress_host"),
-    scalars=("begin", "shard_size", "contact_room", "row_room"),
+    scalars=("begin", "shard_size", "contact_capacity", "row_capacity"),
     flops=2,
 )

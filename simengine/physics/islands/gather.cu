@@ -43,13 +43,14 @@ DEVICE void make_records(const Model& m, int islands, const int* island_size, co
 }
 
 // (2) dense matrices of the islands, which are zero outside the blocks. Used for the inertia and for its factor.
-DEVICE void gather_matrices(const Model& m, const int* block_island, const int* block_place, const int* island_size,
-                            const int* island_index, const int* island_record, const real* blocks, real* matrices) {
+DEVICE void gather_matrices(const Model& m, const int* block_island, const int* block_island_dof,
+                            const int* island_size, const int* island_index, const int* island_record,
+                            const real* blocks, real* matrices) {
   LANE_FOR(v, m.nv()) {
     const int b = m.dof_block()[v], island = block_island[b];
     if (island < 0 || is_large(m, island_size[4 * island])) continue;
     const Block block = block_of(m, b);
-    const int n = island_size[4 * island], place = block_place[b], i = v - block.dof;
+    const int n = island_size[4 * island], place = block_island_dof[b], i = v - block.dof;
     real* row = matrices + size_t(4) * island_record[ISLAND_RECORD * island_index[island] + 5] + (place + i) * n;
     ROLLED for (int j = 0; j < place; ++j) row[j] = 0;
     ROLLED for (int k = 0; k < block.n; ++k) row[place + k] = blocks[block.at + i * block.n + k];
@@ -59,7 +60,7 @@ DEVICE void gather_matrices(const Model& m, const int* block_island, const int* 
 
 // (3) row r of the world becomes row `place` of its island: over all dofs of the island or, for a large island, over
 // the dofs of its two blocks.
-DEVICE void gather_row(const Model& m, int r, int place, const int* efc_block, const int* block_place,
+DEVICE void gather_row(const Model& m, int r, int place, const int* efc_block, const int* block_island_dof,
                        const int* block_index, int n, const int* record, const real* efc_J_blocks,
                        real* island_efc_J, int* row_block) {
   const bool large = is_large(m, n);
@@ -74,21 +75,21 @@ DEVICE void gather_row(const Model& m, int r, int place, const int* efc_block, c
     return;
   }
   const DofsOfBlocks blocks = dofs_of_blocks(m, b1, b2);
-  const int place1 = block_place[b1], place2 = blocks.n2 ? block_place[b2] : 0;
+  const int place1 = block_island_dof[b1], place2 = blocks.n2 ? block_island_dof[b2] : 0;
   ROLLED for (int j = 0; j < stride; ++j) row[j] = 0;
   ROLLED for (int k = 0; k < blocks.n1; ++k) row[place1 + k] = J[k];
   ROLLED for (int k = 0; k < blocks.n2; ++k) row[place2 + k] = J[blocks.n1 + k];
 }
 
 // (4) blocks, sorted by island
-DEVICE void gather_blocks(const Model& m, const int* block_island, const int* block_place, const int* block_index,
+DEVICE void gather_blocks(const Model& m, const int* block_island, const int* block_island_dof, const int* block_index,
                           const int* island_first, int* island_blocks) {
   LANE_FOR(b, m.nblock()) {
     const int island = block_island[b];
     if (island < 0) continue;
     int* words = island_blocks + 6 * (island_first[3 * island + 2] + block_index[b]);
     words[0] = b;
-    words[1] = block_place[b];
+    words[1] = block_island_dof[b];
     words[2] = m.block_dofadr()[b + 1] - m.block_dofadr()[b];
   }
 }
@@ -97,8 +98,8 @@ DEVICE void gather(const Model& m, const int* con_adr, const int* efc_adr, const
                    const real* qM_blocks, const real* qLD_blocks, const real* qfrc_smooth, const real* qacc_smooth,
                    const real* qacc_warmstart, const int* contact_efc_address, const real* efc_J_blocks,
                    const int* efc_block, const real* efc_D, const real* efc_aref, const int* efc_type,
-                   const int* efc_id, const real* efc_frictionloss, const int* efc_place, const int* block_island,
-                   const int* block_place, const int* block_index, const int* nisland, const int* island_size,
+                   const int* efc_id, const real* efc_frictionloss, const int* efc_by_island, const int* block_island,
+                   const int* block_island_dof, const int* block_index, const int* nisland, const int* island_size,
                    const int* island_first, const int* island_adr, const int* island_totals, int* island_index,
                    int* island_record, real* island_qM, real* island_qLD, real* island_efc_J,
                    real* island_qfrc_smooth, real* island_qacc_smooth, real* island_qacc_warmstart,
@@ -107,23 +108,23 @@ DEVICE void gather(const Model& m, const int* con_adr, const int* efc_adr, const
                    int* island_dof_block, int* island_row_block, int world, int shard_size) {
   make_records(m, nisland[0], island_size, island_first, island_adr, island_totals, con_adr[0], efc_adr[0], world,
                shard_size, island_index, island_record);
-  gather_matrices(m, block_island, block_place, island_size, island_index, island_record, qM_blocks, island_qM);
-  gather_matrices(m, block_island, block_place, island_size, island_index, island_record, qLD_blocks, island_qLD);
-  gather_blocks(m, block_island, block_place, block_index, island_first, island_blocks);
+  gather_matrices(m, block_island, block_island_dof, island_size, island_index, island_record, qM_blocks, island_qM);
+  gather_matrices(m, block_island, block_island_dof, island_size, island_index, island_record, qLD_blocks, island_qLD);
+  gather_blocks(m, block_island, block_island_dof, block_index, island_first, island_blocks);
   LANE_FOR(v, m.nv()) {
     const int b = m.dof_block()[v], island = block_island[b];
     if (island < 0) continue;
-    const int to = island_first[3 * island] + block_place[b] + v - m.block_dofadr()[b];
+    const int to = island_first[3 * island] + block_island_dof[b] + v - m.block_dofadr()[b];
     island_dof_block[to] = block_index[b];
     island_qfrc_smooth[to] = qfrc_smooth[v];
     island_qacc_smooth[to] = qacc_smooth[v];
     island_qacc_warmstart[to] = qacc_warmstart[v];
   }
   LANE_FOR(r, nefc[0]) {
-    const int to = efc_place[r], island = block_island[efc_block[2 * r]];
-    gather_row(m, r, to - island_first[3 * island + 1], efc_block, block_place, block_index, island_size[4 * island],
-               island_record + ISLAND_RECORD * island_index[island], efc_J_blocks, island_efc_J,
-               island_row_block + 2 * to);
+    const int to = efc_by_island[r], island = block_island[efc_block[2 * r]];
+    gather_row(m, r, to - island_first[3 * island + 1], efc_block, block_island_dof, block_index,
+               island_size[4 * island], island_record + ISLAND_RECORD * island_index[island], efc_J_blocks,
+               island_efc_J, island_row_block + 2 * to);
     island_efc_D[to] = efc_D[r];
     island_efc_aref[to] = efc_aref[r];
     island_efc_type[to] = efc_type[r];
@@ -133,7 +134,7 @@ DEVICE void gather(const Model& m, const int* con_adr, const int* efc_adr, const
   LANE_FOR(k, ncon[0]) {
     const int first = contact_efc_address[k];
     const int island = first < 0 ? -1 : block_island[efc_block[2 * first]];
-    island_contact_efc_address[k] = first < 0 ? -1 : efc_place[first] - island_first[3 * island + 1];
+    island_contact_efc_address[k] = first < 0 ? -1 : efc_by_island[first] - island_first[3 * island + 1];
   }
   lane_sync();
 }

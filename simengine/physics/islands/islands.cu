@@ -75,22 +75,22 @@ DEVICE int number_islands(const Model& m, int nefc, const int* efc_block, const 
 }
 
 // (2) sizes of the islands, and the index of each block and row in its island, in the order of the world.
-DEVICE void measure_islands(const Model& m, int nefc, const int* efc_block, const int* block_island, int* efc_place,
-                            int* block_place, int* block_index, int* island_size) {
+DEVICE void measure_islands(const Model& m, int nefc, const int* efc_block, const int* block_island, int* efc_by_island,
+                            int* block_island_dof, int* block_index, int* island_size) {
   const int* adr = m.block_dofadr();
   LANE_FOR(i, 4 * m.nblock()) island_size[i] = 0;
-  LANE_FOR(b, m.nblock()) block_place[b] = block_index[b] = 0;
+  LANE_FOR(b, m.nblock()) block_island_dof[b] = block_index[b] = 0;
   lane_sync();
   const auto island = [&](int b) { return block_island[b]; };
   sums_before(
       m.nblock(), island, [&](int b) { return adr[b + 1] - adr[b]; },
-      [&](int i) -> int& { return island_size[4 * i]; }, [&](int b, int before) { block_place[b] = before; });
+      [&](int i) -> int& { return island_size[4 * i]; }, [&](int b, int before) { block_island_dof[b] = before; });
   sums_before(
       m.nblock(), island, [](int b) { return 1; }, [&](int i) -> int& { return island_size[4 * i + 2]; },
       [&](int b, int before) { block_index[b] = before; });
   sums_before(
       nefc, [&](int r) { return block_island[efc_block[2 * r]]; }, [](int r) { return 1; },
-      [&](int i) -> int& { return island_size[4 * i + 1]; }, [&](int r, int before) { efc_place[r] = before; });
+      [&](int i) -> int& { return island_size[4 * i + 1]; }, [&](int r, int before) { efc_by_island[r] = before; });
 }
 
 // (3) size of the Hessian of each large island; large.cuh describes its layout.
@@ -130,13 +130,13 @@ DEVICE void count_islands(const Model& m, int islands, const int* island_size, i
   }
 }
 
-DEVICE void islands(const Model& m, const int* nefc, const int* efc_block, int* efc_place, int* block_root,
-                    int* block_label, int* block_island, int* block_place, int* block_index, int* nisland,
+DEVICE void islands(const Model& m, const int* nefc, const int* efc_block, int* efc_by_island, int* block_root,
+                    int* block_label, int* block_island, int* block_island_dof, int* block_index, int* nisland,
                     int* island_size, int* island_first, int* island_counts, int shard_size) {
   connect(m, nefc[0], efc_block, block_root, block_label);
   lane_sync();
   const int count = number_islands(m, nefc[0], efc_block, block_root, block_label, block_island);
-  measure_islands(m, nefc[0], efc_block, block_island, efc_place, block_place, block_index, island_size);
+  measure_islands(m, nefc[0], efc_block, block_island, efc_by_island, block_island_dof, block_index, island_size);
   measure_hessians(m, nefc[0], efc_block, block_island, island_size);
   // (4) index of the first dof, row and block of each island
   for (int what = 0; what < 3; ++what) {
@@ -146,7 +146,7 @@ DEVICE void islands(const Model& m, const int* nefc, const int* efc_block, int* 
   }
   LANE_FOR(i, 1) nisland[0] = count;
   lane_sync();
-  LANE_FOR(r, nefc[0]) efc_place[r] += island_first[3 * block_island[efc_block[2 * r]] + 1];
+  LANE_FOR(r, nefc[0]) efc_by_island[r] += island_first[3 * block_island[efc_block[2 * r]] + 1];
   count_islands(m, count, island_size, island_counts, shard_size);
   lane_sync();
 }

@@ -17,7 +17,7 @@ ISLANDS = Stage(
     name="islands",
     reads=("nefc", "efc_block"),
     writes=(
-        *("efc_place", "block_root", "block_label", "block_island", "block_place", "block_index"),
+        *("efc_by_island", "block_root", "block_label", "block_island", "block_island_dof", "block_index"),
         *("nisland", "island_size", "island_first", "island_counts"),
     ),
     scalars=("shard_size",),
@@ -36,8 +36,8 @@ GATHER = Stage(
         *("con_adr", "efc_adr", "ncon", "nefc", "qM_blocks", "qLD_blocks"),
         *("qfrc_smooth", "qacc_smooth", "qacc_warmstart"),
         *("contact_efc_address", "efc_J_blocks", "efc_block", "efc_D", "efc_aref", "efc_type", "efc_id"),
-        *("efc_frictionloss", "efc_place"),
-        *("block_island", "block_place", "block_index", "nisland", "island_size", "island_first", "island_adr"),
+        *("efc_frictionloss", "efc_by_island"),
+        *("block_island", "block_island_dof", "block_index", "nisland", "island_size", "island_first", "island_adr"),
         "island_totals",
     ),
     writes=(
@@ -52,7 +52,7 @@ GATHER = Stage(
 SCATTER = Stage(
     name="scatter",
     reads=(
-        *("nefc", "qacc_smooth", "efc_place", "block_island", "block_place", "nisland", "island_first"),
+        *("nefc", "qacc_smooth", "efc_by_island", "block_island", "block_island_dof", "nisland", "island_first"),
         *("island_index", "island_qacc", "island_qfrc_constraint", "island_efc_force"),
         "island_solver_niter",
     ),

@@ -17,7 +17,7 @@ PGS_START = Stage(
 PGS_WARM = Stage(
     name="pgs_warm",
     contact_parameters=True,
-    reads=("nefc", "efc_place", "island_efc_before"),
+    reads=("nefc", "efc_by_island", "island_efc_before"),
     updates=("island_efc_force",),
     flops=2,
 )

@@ -1,6 +1,6 @@
 """Workloads without physics: neural networks as lists of kernels, to test and measure executors.
 
-workload = make_network("population", CudaPlace(), rows=64)
+workload = make_network("population", CudaTarget(), rows=64)
 executor = make_executor("streams", segments=workload.segments, **workload.options)
 trace = workload.run(executor, steps=10)
 """
@@ -12,19 +12,19 @@ from typing import Any
 
 from ...core.errors import choose_one
 from .base import Memory, Network, Workload
-from .places import CudaPlace, HostPlace, Place
 from .population import Population
+from .targets import CudaTarget, HostTarget, Target
 from .wired import WiredNetwork
 
 NETWORKS: dict[str, Callable[..., Network]] = {"population": Population, "wired": WiredNetwork}
 
 
-def make_network(name: str, place: Place, **options: Any) -> Network:
+def make_network(name: str, target: Target, **options: Any) -> Network:
     """Make a network by name.
 
     Args:
         name: a key of `NETWORKS`.
-        place: the memory and processor of the network.
+        target: the memory and processor of the network.
         options: arguments of its class.
 
     Raises:
@@ -33,17 +33,17 @@ def make_network(name: str, place: Place, **options: Any) -> Network:
     """
     if name not in NETWORKS:
         raise ValueError(f"unknown network {name!r}; {choose_one(name, sorted(NETWORKS))}")
-    return NETWORKS[name](place, **options)
+    return NETWORKS[name](target, **options)
 
 
 __all__ = [
     "NETWORKS",
-    "CudaPlace",
-    "HostPlace",
+    "CudaTarget",
+    "HostTarget",
     "Memory",
     "Network",
-    "Place",
     "Population",
+    "Target",
     "WiredNetwork",
     "Workload",
     "make_network",

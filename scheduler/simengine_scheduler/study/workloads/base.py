@@ -11,7 +11,7 @@ from ...core.calls import Emitter
 from ...core.segments import Segments
 from ...executors.base import Executor
 from ...tracing.trace import Trace
-from .places import Place
+from .targets import Target
 
 
 class Workload(Protocol):
@@ -53,14 +53,14 @@ class Workload(Protocol):
 class Memory:
     """Arrays of a network: constants, and fields, which steps change and `reset` restores."""
 
-    def __init__(self, place: Place, segments: Segments) -> None:
-        self.place = place
+    def __init__(self, target: Target, segments: Segments) -> None:
+        self.target = target
         self.segments = segments
         self._fields: dict[str, tuple[Any, np.ndarray]] = {}
 
     def constant(self, values: np.ndarray) -> Any:
         """Return an array that no kernel writes, and which therefore has no segment."""
-        return self.place.array(values)
+        return self.target.array(values)
 
     def weights(self, rng: np.random.Generator, *shape: int, fan_in: int) -> Any:
         """Return random weights under which rectified sums neither grow nor shrink (He et al. 2015)."""
@@ -72,7 +72,7 @@ class Memory:
 
     def field(self, name: str, values: np.ndarray) -> Any:
         """Return an array that starts with these values."""
-        array = self.place.array(values)
+        array = self.target.array(values)
         self._fields[name] = array, values
         return array
 
@@ -85,23 +85,23 @@ class Memory:
     def reset(self) -> None:
         """Restore every field."""
         for array, values in self._fields.values():
-            self.place.fill(array, values)
+            self.target.fill(array, values)
 
     def on_host(self) -> dict[str, np.ndarray]:
         """Return a copy of every field by name, once all issued work is done."""
-        return {name: self.place.to_host(array) for name, (array, _) in self._fields.items()}
+        return {name: self.target.to_host(array) for name, (array, _) in self._fields.items()}
 
 
 class Network:
     """What the networks share. A step is one run of the executor."""
 
-    def __init__(self, name: str, place: Place, units: int) -> None:
+    def __init__(self, name: str, target: Target, units: int) -> None:
         self.name = name
         self.units = units
         self.segments = Segments()
-        self.options = dict(place.options)
-        self.place = place
-        self.memory = Memory(place, self.segments)
+        self.options = dict(target.options)
+        self.target = target
+        self.memory = Memory(target, self.segments)
 
     def emitters(self) -> Sequence[Emitter]:
         """Return new emitters of one step."""

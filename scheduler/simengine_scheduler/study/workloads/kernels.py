@@ -127,8 +127,8 @@ def _join(
     bordered = np.pad(joined, ((1, 1), (1, 1), (0, 0)))
     small = -(-side // stride)
     total = np.zeros((small, small, channels), np.float32)
-    for place, kernel in enumerate(filters.reshape(9, channels)):
-        dy, dx = divmod(place, 3)
+    for tap, kernel in enumerate(filters.reshape(9, channels)):
+        dy, dx = divmod(tap, 3)
         total += bordered[dy : dy + side : stride, dx : dx + side : stride] * kernel
     y.reshape(total.shape)[...] = total
 

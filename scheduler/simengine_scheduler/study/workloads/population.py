@@ -19,7 +19,7 @@ import numpy as np
 from ...core.calls import AwaitCounts, Cost, Emitter, Item, KernelCall, Tag
 from .base import Memory, Network
 from .kernels import BOUNDED, BUCKET, DENSE, OBSERVE, RECTIFIED, ROUTE, THREADS, TILE, Kernel, tiles_of
-from .places import Place
+from .targets import Target
 
 WIDTHS = (0.25, 0.5, 0.75, 1.0)
 """Width of each expert of a group, of the group's own: those of slimmable networks (arXiv 1812.08928)."""
@@ -36,7 +36,7 @@ class _Expert:
         strides = (group.inputs, group.width, group.width, group.features)
         member = ("expert", number)
         places, count = group.lists[number], group.counts[number : number + 1]
-        self._place = memory.place
+        self._target = memory.target
         self._by_tiles: dict[int, tuple[KernelCall, ...]] = {}
         self._widths = sizes[1:]
         self._layers = []
@@ -62,7 +62,7 @@ class _Expert:
         tiles = -(-rows // TILE)
         if tiles not in self._by_tiles:
             self._by_tiles[tiles] = tuple(
-                replace(call, launch=self._place.with_tiles(call.launch, tiles_of(rows, o)))
+                replace(call, launch=self._target.with_tiles(call.launch, tiles_of(rows, o)))
                 for call, o in zip(self._layers, self._widths, strict=True)
             )
         return self._by_tiles[tiles]
@@ -89,7 +89,7 @@ class _Group:
         }
         self.arrays = {name: memory.field(self.field(name), values) for name, values in starts.items()}
         self.lists, self.counts = self.arrays["lists"], self.arrays["counts"]
-        self._seen = memory.place.visible(experts)
+        self._seen = memory.target.visible(experts)
         self._before = self._make_before(rng)
         self._experts = [_Expert(self, e, rng) for e in range(experts)]
         self._act = self._make_act(rng)
@@ -110,7 +110,7 @@ class _Group:
         cost: Cost = Cost(),
     ) -> KernelCall:
         """Return a call of this group."""
-        launch = self.memory.place.launch(kernel, tiles, args)
+        launch = self.memory.target.launch(kernel, tiles, args)
         tag = Tag((self.number,), self.number, stage)
         return KernelCall(f"{stage}_{self.number}", launch, tuple(reads), tuple(writes), tuple(updates), cost, tag)
 
@@ -179,15 +179,15 @@ class Population(Network):
     """A population of policies.
 
     Args:
-        place: where it runs.
+        target: where it runs.
         rows: inputs of each policy.
         policies: how many there are; each has random sizes.
         most: largest width of a hidden layer.
         seed: of sizes, weights and first inputs.
     """
 
-    def __init__(self, place: Place, rows: int = 64, policies: int = 8, most: int = 256, seed: int = 0) -> None:
-        super().__init__("population", place, rows * policies)
+    def __init__(self, target: Target, rows: int = 64, policies: int = 8, most: int = 256, seed: int = 0) -> None:
+        super().__init__("population", target, rows * policies)
         rng = np.random.default_rng(seed)
         widths = [max(4, most >> shift) for shift in range(3)]
         self.groups = [

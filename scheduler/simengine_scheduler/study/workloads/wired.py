@@ -19,7 +19,7 @@ import numpy as np
 from ...core.calls import Cost, Emitter, FixedList, KernelCall, Tag
 from .base import Network
 from .kernels import BOUNDED, DENSE, JOIN, LINEAR, MEAN, OBSERVE, THREADS, Kernel, tiles_of
-from .places import Place
+from .targets import Target
 
 _CLASSES = 10
 _COLOURS = 3
@@ -72,7 +72,7 @@ class WiredNetwork(Network):
     """A randomly wired network.
 
     Args:
-        place: where it runs.
+        target: where it runs.
         nodes: nodes of each stage.
         stages: how many; each halves the sides of images and doubles the channels.
         channels: channels of the first stage.
@@ -83,7 +83,7 @@ class WiredNetwork(Network):
 
     def __init__(
         self,
-        place: Place,
+        target: Target,
         nodes: int = 32,
         stages: int = 3,
         channels: int = 32,
@@ -92,7 +92,7 @@ class WiredNetwork(Network):
         rewired: float = 0.75,
         seed: int = 0,
     ) -> None:
-        super().__init__("wired", place, 1)
+        super().__init__("wired", target, 1)
         self._rng = np.random.default_rng(seed)
         self._calls: list[KernelCall] = []
         image = self._rng.uniform(-1, 1, (1, side, side, _COLOURS)).astype(np.float32)
@@ -189,7 +189,7 @@ class WiredNetwork(Network):
         self._add(DENSE, name, tiles_of(rows, o), args, reads=reads, writes=writes, cost=cost)
 
     def _add(self, kernel: Kernel, name: str, tiles: int, args: Sequence[Any], cost: Cost, **access: Any) -> None:
-        launch = self.place.launch(kernel, tiles, args)
+        launch = self.target.launch(kernel, tiles, args)
         tag = Tag((0,), 0, kernel.name)
         self._calls.append(KernelCall(name, launch, **{"reads": (), "writes": (), **access}, cost=cost, tag=tag))
 

@@ -7,7 +7,7 @@ Stages, in the order in which a step runs them:
     find_pairs             writes the pairs in MuJoCo's order
     collide                contacts of a slice of the pairs, into the slots of each pair
     count_pairs            counts of contacts and constraint rows of each world
-    place_contacts         copies the contacts from the slots to the arena, with their parameters
+    copy_contacts         copies the contacts from the slots to the arena, with their parameters
 
 Source: MuJoCo documentation, chapter "Computation", section "Collision detection", "Selection".
 """

@@ -11,7 +11,7 @@ struct CountNear {
     order_by_type(m, low, high, &g1, &g2);
     ++pairs;
     slots += kind_of(m, g1, g2)[1];
-    if (near && own < NEAR) near[own] = low == g ? high : low;
+    if (near && own < MAX_NEIGHBOURS) near[own] = low == g ? high : low;
     ++own;
   }
 };
@@ -62,7 +62,7 @@ DEVICE void broadphase(const Model& m, const real* geom_xpos, const real* geom_x
     LANE_FOR(i, small) {
       sum.own = 0;
       sum.g = grid_sorted[2 * i + 1];
-      sum.near = grid_near + NEAR * i;
+      sum.near = grid_near + MAX_NEIGHBOURS * i;
       each_near(m, grid, i, sum);
       grid_found[i] = sum.own;
     }

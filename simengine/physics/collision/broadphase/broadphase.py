@@ -1,6 +1,6 @@
 """Stages that find the pairs of geoms in every step: broadphase, pairs in MuJoCo's order, and their narrowphase.
 
-    broadphase ── scan_pairs ── counts ── find_pairs ── collide, per slice ── count_pairs ── (scan) ── place_contacts
+    broadphase ── scan_pairs ── counts ── find_pairs ── collide, per slice ── count_pairs ── (scan) ── copy_contacts
 
 Models with many geoms have no table of candidate pairs; see `simengine.model.colliders`. The contacts have the same
 bits and the same order as with a table. On the GPU a block of threads sorts the geoms of a world, while the narrowphase
@@ -63,8 +63,8 @@ COUNT_PAIRS = Stage(
     scalars=("shard_size",),
     flops=10,
 )
-PLACE_CONTACTS = Stage(
-    name="place_contacts",
+COPY_CONTACTS = Stage(
+    name="copy_contacts",
     reads=(
         *("pair_geom", "pair_number", "pair_slot", "pair_ncon", "pair_first"),
         *("slot_dist", "slot_pos", "slot_frame"),
@@ -72,4 +72,4 @@ PLACE_CONTACTS = Stage(
     writes=("contact_dist", "contact_pos", "contact_frame", "contact_cand", *CONTACT_PARAMETERS),
     flops=10,
 )
-PAIR_STAGES: tuple[Stage, ...] = (BROADPHASE, SCAN_PAIRS, FIND_PAIRS, COLLIDE, COUNT_PAIRS, PLACE_CONTACTS)
+PAIR_STAGES: tuple[Stage, ...] = (BROADPHASE, SCAN_PAIRS, FIND_PAIRS, COLLIDE, COUNT_PAIRS, COPY_CONTACTS)

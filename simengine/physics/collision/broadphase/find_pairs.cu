@@ -68,11 +68,11 @@ DEVICE int put_pairs(const Model& m, const Grid& grid, const real* geom_xpos, co
   ROLLED for (int base = 0; base < small; base += LANES) {
     const int i = base + lane(), found = i < small ? grid_found[i] : 0;
     PutNear put = {pair_entry + 2 * (pairs + lane_scan(found, &total))};
-    if (found > NEAR) {
+    if (found > MAX_NEIGHBOURS) {
       each_near(m, grid, i, put);
     } else {
       ROLLED for (int k = 0; k < found; ++k) {
-        const int g = grid.sorted[2 * i + 1], other = grid_near[NEAR * i + k];
+        const int g = grid.sorted[2 * i + 1], other = grid_near[MAX_NEIGHBOURS * i + k];
         put(g < other ? g : other, g < other ? other : g);
       }
     }

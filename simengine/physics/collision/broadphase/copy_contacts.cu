@@ -41,7 +41,7 @@ DEVICE void mixed_parameters(const Model& m, int g1, int g2, Parameters& out) {
   for (int i = 0; i < 5; ++i) out.solimp[i] = share * prm1[SOLIMP + i] + rest * prm2[SOLIMP + i];
 }
 
-DEVICE void place_contacts(const Model& m, const int* pair_geom, const int* pair_number, const int* pair_slot,
+DEVICE void copy_contacts(const Model& m, const int* pair_geom, const int* pair_number, const int* pair_slot,
                            const int* pair_ncon, const int* pair_first, const real* slot_dist, const real* slot_pos,
                            const real* slot_frame, real* contact_dist, real* contact_pos, real* contact_frame,
                            int* contact_cand, int* contact_geom1, int* contact_geom2, int* contact_condim,

@@ -1,4 +1,4 @@
-"""`Place`: the memory and processor of a workload, which is the host, a GPU or a fake device."""
+"""`Target`: the memory and processor of a workload, which is the host, a GPU or a fake device."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ class Visible(NamedTuple):
     argument: Any
 
 
-class Place(Protocol):
-    """Memory and launches. `options` are the options of `make_executor` that suit the place."""
+class Target(Protocol):
+    """Memory and launches. `options` are the options of `make_executor` that suit the target."""
 
     options: dict[str, Any]
 
     def array(self, values: np.ndarray) -> Any:
-        """Return a copy of an array in this place."""
+        """Return a copy of an array in this target."""
         ...
 
     def fill(self, array: Any, values: np.ndarray) -> None:
-        """Write an array of this place, after all work issued before and before all work issued later."""
+        """Write an array of this target, after all work issued before and before all work issued later."""
         ...
 
     def to_host(self, array: Any) -> np.ndarray:
-        """Return a copy on the host of an array of this place, once all issued work is done."""
+        """Return a copy on the host of an array of this target, once all issued work is done."""
         ...
 
     def visible(self, count: int) -> Visible:
@@ -55,7 +55,7 @@ class Place(Protocol):
         ...
 
 
-class HostPlace:
+class HostTarget:
     """NumPy arrays, and kernels in NumPy. `launcher` makes the launch of a Python body, such as `FakeDevice.launch`."""
 
     def __init__(
@@ -90,7 +90,7 @@ class HostPlace:
         return launch
 
 
-class CudaPlace:
+class CudaTarget:
     """CuPy arrays and compiled kernels. Raises RuntimeError if there is no CuPy or no GPU."""
 
     def __init__(self) -> None:

@@ -1,0 +1,305 @@
+"""`PureEnv`: a task in many worlds as pure functions of JAX, from which all other environments are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+import simengine
+from simengine.model.params import PARAMS
+from simengine_envs.checks import Checks
+from simengine_envs.draw import Draw, Purpose, keys_of, of_episodes
+from simengine_envs.models import model_of
+from simengine_envs.snapshot import Snapshot
+from simengine_envs.task import Task, Values
+
+# These fields are zero after a reset, since only mj_rnePostConstraint computes them and Gymnasium's reset calls only
+# mj_forward.
+POST_CONSTRAINT_FIELDS = frozenset({"cacc", "cfrc_int", "cfrc_ext"})
+
+_LEAST_CHUNK = 16
+_CHUNKS = 16  # one evaluation restarts this part of the worlds at most, so that a few restarts cost little
+
+
+class EnvState(NamedTuple):
+    """All that a step of n worlds depends on, a pytree of arrays whose first axis is the world.
+
+    Attributes:
+        worlds: state of the physics.
+        fields: derived fields that the task reads, by name.
+        params: fields of the model table in which worlds differ, by name.
+        memory: values that the task remembers, by name.
+        action: (n, action size) action of the latest step.
+        keys: (n,) JAX keys that follow from the worlds' seeds.
+        episode: (n,) int32, number of the episode since the seed was set.
+        length: (n,) int32, steps of the episode so far.
+        total: (n,) return of the episode so far.
+        ended: (n,) bool, whether the episode ended in the latest step and no new one has started.
+    """
+
+    worlds: simengine.BatchState
+    fields: Values
+    params: Values
+    memory: Values
+    action: jax.Array
+    keys: jax.Array
+    episode: jax.Array
+    length: jax.Array
+    total: jax.Array
+    ended: jax.Array
+
+
+class StepResult(NamedTuple):
+    """What a step of n worlds reports.
+
+    Attributes:
+        observation: (n, size). With autoreset mode SAME_STEP it is the first one of the new episode where one starts.
+        reward: (n,).
+        terminated: (n,) bool.
+        truncated: (n,) bool.
+        info: values (n, ...) by name: reward terms, and what the task reports.
+        restarted: (n,) bool, the worlds in which an episode started instead of a step being reported.
+        final_observation: (n, size), the observation before new episodes started. It is another array than
+            `observation` in mode SAME_STEP only.
+        episode_return: (n,) return of the episode up to this step.
+        episode_length: (n,) int32, steps of the episode up to this step.
+    """
+
+    observation: jax.Array
+    reward: jax.Array
+    terminated: jax.Array
+    truncated: jax.Array
+    info: Values
+    restarted: jax.Array
+    final_observation: jax.Array
+    episode_return: jax.Array
+    episode_length: jax.Array
+
+
+class PureEnv:
+    """A task in many worlds, as functions that work under `jit`, `lax.scan`, `vmap` and `shard_map`.
+
+    Results do not depend on the number of worlds, nor on other worlds.
+
+    Args:
+        task: the task.
+        backend: "cuda", "host", "jax", or "auto" for the first of these that can run here.
+        dtype: "float32" or "float64" for physics, rewards and observations. The second needs JAX's 64-bit mode.
+        max_episode_steps: steps after which an episode is truncated; None for no limit.
+        autoreset_mode: when a new episode starts after one has ended; see `gymnasium.vector.AutoresetMode`.
+
+    Attributes:
+        task: the task, with names replaced by ids.
+        model: the engine's model.
+        dt: duration of an environment step [s].
+
+    Raises:
+        ValueError: an argument is out of its range.
+        FileNotFoundError: there is no such model.
+        simengine.errors.BackendError: the backend cannot run here.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        backend: str = "auto",
+        dtype: str = "float32",
+        max_episode_steps: int | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+    ):
+        if max_episode_steps is not None and max_episode_steps < 1 and max_episode_steps != -1:
+            raise ValueError(f"max_episode_steps must be positive, or None or -1 for no limit, not {max_episode_steps}")
+        self.model = model_of(task.xml_file)
+        self.task = task.resolve(self.model)
+        self.dtype = np.dtype(dtype).name
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.max_episode_steps = None if max_episode_steps == -1 else max_episode_steps
+        self.dt = float(self.model.opt.timestep) * task.frame_skip
+        derived = tuple(sorted(set(self.task.derived)))
+        self._step = simengine.make_step(self.model, backend=backend, steps=task.frame_skip, keep=derived)
+        self._forward = simengine.make_forward(self.model, backend=backend, keep=(*derived, "qacc"))
+        self._derived = derived
+        self._checks = Checks(type(task).__name__, task.weights)
+
+    # ------------------------------------------------------------------------------------------------ public
+
+    def reset(self, seeds: jax.Array | np.ndarray | int, num_envs: int | None = None) -> tuple[EnvState, jax.Array]:
+        """Start the first episodes of all worlds.
+
+        Args:
+            seeds: (n,) integers; or one seed, which world i takes plus i.
+            num_envs: n, if there is one seed.
+
+        Returns:
+            The state, and the observations (n, size).
+        """
+        if jnp.ndim(seeds) == 0:
+            if num_envs is None:
+                raise ValueError("one seed needs num_envs; give it, or an array of seeds")
+            seeds = jnp.arange(num_envs, dtype=jnp.uint32) + jnp.asarray(seeds, jnp.uint32)
+        keys = keys_of(jnp.asarray(seeds, jnp.uint32))
+        state = self._started(keys, jnp.zeros(len(keys), jnp.int32), None)
+        return state, self._observe(state)
+
+    def restart(self, state: EnvState, mask: jax.Array) -> tuple[EnvState, jax.Array]:
+        """Start new episodes in worlds of a mask (n,) bool, and return the state and all observations."""
+        state = self._restarted(state, mask)
+        return state, self._observe(state)
+
+    def merge(self, state: EnvState, other: EnvState, mask: jax.Array) -> tuple[EnvState, jax.Array]:
+        """The state with worlds of a mask (n,) from another state, and all observations."""
+        state = jax.tree.map(lambda one, two: _where(mask, two, one), state, other)
+        return state, self._observe(state)
+
+    def place(self, state: EnvState, qpos: jax.Array, qvel: jax.Array) -> EnvState:
+        """The state with other coordinates (n, nq) and velocities (n, nv), at time zero and with zero controls."""
+        fresh = simengine.initial_state(self.model, self.dtype, num_worlds=len(qpos))
+        worlds = fresh._replace(qpos=jnp.asarray(qpos, self.dtype), qvel=jnp.asarray(qvel, self.dtype))
+        worlds, fields = self._evaluated(worlds, state.params)
+        return state._replace(worlds=worlds, fields=fields)
+
+    def with_params(self, state: EnvState, params: Mapping[str, Any]) -> EnvState:
+        """The state with parameters of the worlds, (n, ...) by MuJoCo's name; see `simengine.make_params`."""
+        return state._replace(params={**state.params, **self._table_fields(params, len(state.length))})
+
+    def info(self, state: EnvState) -> Values:
+        """What the task reports of a state, (n, ...) by name."""
+        return self._checks.info(self.task.info(self.snapshot(state)), len(state.length))
+
+    def snapshot(self, state: EnvState) -> Snapshot:
+        """What the task sees of a state."""
+        fields = {**state.worlds._asdict(), **state.fields}
+        finite = state.worlds.world_status == 0
+        return Snapshot(fields, state.memory, state.action, state.length, finite, self.dt, self.model)
+
+    def step(self, state: EnvState, action: jax.Array) -> tuple[EnvState, StepResult]:
+        """Step every world.
+
+        Args:
+            state: the state.
+            action: (n, action size).
+        """
+        count = len(state.length)
+        new = self._moved(state, action)
+        before, now = self.snapshot(state), self.snapshot(new)
+        draw = self._draw(new, Purpose.MEMORY)
+        terms, reward = self._checks.rewards(self.task.rewards(before, now), count, self.dtype)
+        terminated = self._checks.mask("terminated", self.task.terminated(before, now), count) | ~now.finite
+        truncated = jnp.zeros(count, bool)
+        if self.max_episode_steps is not None:
+            truncated = new.length >= self.max_episode_steps
+        memory = self._checks.memory(self.task.remember(before, now, draw), state.memory)
+        names = self.task.term_names(terms)
+        info = {**self.task.info(now), **self.task.step_info(before, now), **{names[k]: v for k, v in terms.items()}}
+        info = self._checks.info(info, count)
+        restarting = state.ended if self.autoreset_mode == AutoresetMode.NEXT_STEP else jnp.zeros(count, bool)
+        reward, terminated, truncated = (jnp.where(restarting, 0, x) for x in (reward, terminated, truncated))
+        terminated, truncated = terminated.astype(bool), truncated.astype(bool)
+        ended = terminated | truncated
+        new = new._replace(memory=memory, total=state.total + reward, ended=ended)
+        result = StepResult(*(reward, reward, terminated, truncated, info, restarting, reward, new.total, new.length))
+        return self._after(new, result)
+
+    # -------------------------------------------------------------------------------------------- parts of a step
+
+    def _after(self, new: EnvState, result: StepResult) -> tuple[EnvState, StepResult]:
+        """Start new episodes as the autoreset mode says, and observe."""
+        if self.autoreset_mode == AutoresetMode.DISABLED:
+            seen = self._observe(new)
+            return new, result._replace(observation=seen, final_observation=seen)
+        if self.autoreset_mode == AutoresetMode.NEXT_STEP:
+            new = self._restarted(new, result.restarted)
+            seen = self._observe(new)
+            started = self.info(new)
+            info = {k: _where(result.restarted, started.get(k, jnp.zeros_like(v)), v) for k, v in result.info.items()}
+            return new, result._replace(observation=seen, final_observation=seen, info=info)
+        final = self._observe(new)
+        new = self._restarted(new, new.ended)
+        return new, result._replace(observation=self._observe(new), final_observation=final)
+
+    def _moved(self, state: EnvState, action: jax.Array) -> EnvState:
+        """The state after events and physics. Worlds that the engine stopped keep their last finite values."""
+        action = jnp.asarray(action, self.dtype)
+        before = self.snapshot(state)
+        changes = self.task.event(before, self._draw(state, Purpose.EVENT))
+        worlds = self._replaced(state.worlds, changes)
+        ctrl = self._checks.array("control", self.task.control(before, action), (len(action), self.model.nu))
+        made = self._step(worlds, ctrl.astype(self.dtype), state.params or None)
+        worlds, fields = made if self._derived else (made, {})
+        finite = worlds.world_status == 0
+        kept = {name: _where(finite, fields[name], state.fields[name]) for name in self._derived}
+        return state._replace(worlds=worlds, fields=kept, action=action, length=state.length + 1)
+
+    def _replaced(self, worlds: simengine.BatchState, changes: Mapping[str, Any]) -> simengine.BatchState:
+        return worlds._replace(**self._checks.state(changes, worlds))
+
+    def _draw(self, state: EnvState, purpose: Purpose) -> Draw:
+        return Draw(of_episodes(state.keys, state.episode), state.length, purpose, self.dtype)
+
+    def _observe(self, state: EnvState) -> jax.Array:
+        seen = self.task.observation(self.snapshot(state), self._draw(state, Purpose.OBSERVATION))
+        return self._checks.observation(seen, len(state.length)).astype(self.dtype)
+
+    def _started(self, keys: jax.Array, episodes: jax.Array, last: Values | None) -> EnvState:
+        """The start of episodes (n,) of worlds with these keys."""
+        count, zero = len(keys), jnp.zeros(len(keys), jnp.int32)
+        draw = Draw(of_episodes(keys, episodes), zero, Purpose.START, self.dtype)
+        values = dict(self.task.start(self.model, draw, last))
+        params = self._table_fields(values.pop("params", {}), count)
+        memory = self._checks.memory(values.pop("memory", {}), None)
+        fresh = simengine.initial_state(self.model, self.dtype, num_worlds=count)
+        worlds, fields = self._evaluated(self._replaced(fresh, values), params)
+        action = jnp.zeros((count, self.action_size), self.dtype)
+        total, ended = jnp.zeros(count, self.dtype), jnp.zeros(count, bool)
+        return EnvState(worlds, fields, params, memory, action, keys, episodes, zero, total, ended)
+
+    def _evaluated(self, worlds: simengine.BatchState, params: Values) -> tuple[simengine.BatchState, Values]:
+        """The derived fields of states without controls, and the states with a warm start, as after mj_forward."""
+        ctrl = jnp.zeros((len(worlds.qpos), self.model.nu), self.dtype)
+        found = dict(self._forward(worlds, ctrl, params or None))
+        worlds = worlds._replace(qacc_warmstart=found["qacc"])
+        fields = {name: found[name] for name in self._derived}
+        return worlds, {k: jnp.zeros_like(v) if k in POST_CONSTRAINT_FIELDS else v for k, v in fields.items()}
+
+    def _table_fields(self, params: Mapping[str, Any], count: int) -> Values:
+        values = self._checks.params(params, PARAMS, count, self.dtype)
+        if not values:
+            return {}
+        made = jax.vmap(lambda own: simengine.make_params(self.model, **own))(values)
+        return {name: value.astype(self.dtype) for name, value in made.items()}
+
+    def _restarted(self, state: EnvState, mask: jax.Array) -> EnvState:
+        """The state with new episodes in worlds of a mask, a part of the worlds at a time."""
+        count = len(state.length)
+        size = min(count, max(_LEAST_CHUNK, count // _CHUNKS))
+
+        def restart_some(carry: tuple[EnvState, jax.Array]) -> tuple[EnvState, jax.Array]:
+            now, left = carry
+            (chosen,) = jnp.nonzero(left, size=size, fill_value=count)
+            rows = jnp.minimum(chosen, count - 1)
+            ended = {"episode_length": now.length, "episode_return": now.total}
+            last = jax.tree.map(lambda x: x[rows], {**now.memory, **ended})
+            fresh = self._started(now.keys[rows], now.episode[rows] + 1, last)
+            merged = jax.tree.map(lambda old, new: old.at[chosen].set(new, mode="drop"), now, fresh)
+            return merged, left.at[chosen].set(False, mode="drop")
+
+        return jax.lax.while_loop(lambda carry: carry[1].any(), restart_some, (state, mask))[0]
+
+    @property
+    def action_size(self) -> int:
+        """Number of entries of an action."""
+        return len(self.task.action_range(self.model)[0])
+
+    def action_range(self) -> tuple[np.ndarray, np.ndarray]:
+        """Least and largest actions, (action size,) each."""
+        return self.task.action_range(self.model)
+
+
+def _where(mask: jax.Array, one: jax.Array, other: jax.Array) -> jax.Array:
+    """Choose by world: `one` where the mask (n,) is true."""
+    return jnp.where(mask.reshape(-1, *(1,) * (one.ndim - 1)), one, other)

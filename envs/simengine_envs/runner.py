@@ -1,0 +1,140 @@
+"""`Runner`: compiles the functions of a pure environment, and runs them on its device in its precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+from simengine_envs.options import EngineOptions, device_of, pure_env, resolved_backend
+from simengine_envs.pure import EnvState, PureEnv, StepResult
+from simengine_envs.task import Task, Values
+
+
+class Runner:
+    """The compiled functions of an environment.
+
+    Args:
+        task: the task.
+        num_envs: number of worlds.
+        engine: options of the engine.
+        max_episode_steps, autoreset_mode: as for `PureEnv`.
+
+    Attributes:
+        env: the pure environment.
+        backend: name of the backend that runs.
+        device: JAX device of all arrays.
+        state: the state of all worlds; None before the first reset.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        num_envs: int,
+        engine: EngineOptions,
+        max_episode_steps: int | None,
+        autoreset_mode: AutoresetMode,
+    ):
+        self.backend = resolved_backend(engine.backend)
+        self.device = device_of(self.backend)
+        self.num_envs = num_envs
+        self.dtype = np.dtype(engine.dtype).name
+        with self.scope():
+            self.env: PureEnv = pure_env(
+                task, EngineOptions(self.backend, self.dtype), max_episode_steps, autoreset_mode
+            )
+            self.observation_size = jax.eval_shape(self.env.reset, np.zeros(1, np.uint32))[1].shape[1]
+        self._functions: dict[str, Callable[..., Any]] = self.env.__dict__.setdefault("_compiled", {})
+        self.state: EnvState | None = None
+        self._given: dict[str, np.ndarray] = {}
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Run on the device, with 64-bit numbers if the precision needs them."""
+        with jax.default_device(self.device), jax.enable_x64(self.dtype == "float64"):
+            yield
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        if name not in self._functions:
+            self._functions[name] = jax.jit(getattr(self.env, name))
+        with self.scope():
+            return self._functions[name](*arguments)
+
+    def reset(self, seeds: np.ndarray) -> jax.Array:
+        """Start the first episodes of all worlds with seeds (n,), and return the observations."""
+        self.state, observation = self._call("reset", np.asarray(seeds, np.uint32))
+        self._apply_params()
+        return observation
+
+    def reseed(self, seeds: np.ndarray, mask: np.ndarray) -> jax.Array:
+        """Start first episodes in worlds of a mask (n,), with their entries of seeds (n,)."""
+        assert self.state is not None, "reset all worlds first"
+        fresh, _ = self._call("reset", np.asarray(seeds, np.uint32))
+        self.state, observation = self._call("merge", self.state, fresh, np.asarray(mask))
+        self._apply_params()
+        return observation
+
+    def restart(self, mask: np.ndarray) -> jax.Array:
+        """Start the next episodes in worlds of a mask (n,), and return the observations of all worlds."""
+        self.state, observation = self._call("restart", self.state, np.asarray(mask))
+        self._apply_params()
+        return observation
+
+    def step(self, action: Any) -> StepResult:
+        """Step all worlds."""
+        self.state, result = self._call("step", self.state, action)
+        found: StepResult = result
+        return found
+
+    def info(self) -> Values:
+        """What the task reports of the state."""
+        found: Values = self._call("info", self.state)
+        return found
+
+    def place(self, qpos: np.ndarray, qvel: np.ndarray) -> None:
+        """Set the coordinates (n, nq) and velocities (n, nv) of all worlds."""
+        if self.state is None:
+            self.reset(np.zeros(self.num_envs))
+        self.state = self._call("place", self.state, qpos.astype(self.dtype), qvel.astype(self.dtype))
+
+    def set_params(self, worlds: Any, params: dict[str, Any]) -> None:
+        """Set parameters of some worlds; see `SingleEnv.set_params`."""
+        from simengine.model.params import WorldParameters
+
+        chosen = slice(None) if worlds is None else np.asarray(worlds)
+        meaning = WorldParameters(self.env.model.table)
+        for name, value in params.items():
+            default = meaning.default(name)
+            held = self._given.get(name)
+            array = np.broadcast_to(default, (self.num_envs, *default.shape)).copy() if held is None else held.copy()
+            array[chosen] = np.asarray(value, np.float64)
+            if not np.isfinite(array).all():
+                raise ValueError(f"{name} holds numbers that are not finite; give finite values")
+            self._given[name] = array
+        self._apply_params()
+
+    def _apply_params(self) -> None:
+        if self._given and self.state is not None:
+            given = {name: value.astype(self.dtype) for name, value in self._given.items()}
+            self.state = self._call("with_params", self.state, given)
+
+    def spaces(self, kind: Any) -> tuple[spaces.Box, spaces.Box]:
+        """The observation space, of a type, and the action space (float32) of one world."""
+        low, high = self.env.action_range()
+        observation = spaces.Box(-np.inf, np.inf, (self.observation_size,), kind)
+        return observation, spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
+
+    def host(self, name: str) -> np.ndarray:
+        """A field of the state on the host, (n, ...) float64."""
+        assert self.state is not None, "reset first"
+        return np.asarray(getattr(self.state.worlds, name)).astype(np.float64)
+
+    def times(self) -> list[float]:
+        """Time of every world since its start [s]."""
+        steps = self.host("nstep") * float(self.env.model.opt.timestep)
+        return [float(time) for time in steps]

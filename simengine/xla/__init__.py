@@ -1,0 +1,12 @@
+"""Steps of the engine inside JAX programs, through XLA's foreign-function interface.
+
+    functions     `make_batch_step` and `make_batch_forward`: pure functions on the states of many worlds
+    state         `BatchState`, all that a step depends on, as arrays of JAX
+    calls         `Call`: which arrays a custom call takes and gives, and the engine's memory behind it
+    host_memory   memory of a call on a CPU: programs of compiled kernel calls
+    cuda_memory   memory of a call on a GPU: graphs of kernel launches
+    library       compiles the handlers, which XLA calls, and registers them
+
+A custom call copies its arguments into the engine's memory, runs kept lists of kernels there and copies the results
+out. No Python runs in between, except where an arena has to grow.
+"""

@@ -1,0 +1,82 @@
+"""`Call`: which arrays a custom call takes and gives, and what it does between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from simengine.kernels.cache import digest
+from simengine.model.blob import pack_models
+from simengine.model.model_table import ModelTable
+from simengine.xla.state import STATE_FIELDS, entry_of
+
+_calls: WeakValueDictionary[int, Call] = WeakValueDictionary()
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A custom call: `steps` steps of n worlds, or an evaluation of their dynamics.
+
+    Attributes:
+        model: the model, in the form that suits the backend.
+        dtype: "float32" or "float64".
+        num_worlds: number of worlds.
+        steps: number of steps; 0 for an evaluation, which does not change the state.
+        keep: derived fields that it gives, in order.
+        params: fields of the model table in which worlds differ, in order.
+    """
+
+    model: ModelTable
+    dtype: str
+    num_worlds: int
+    steps: int
+    keep: tuple[str, ...]
+    params: tuple[str, ...]
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """Fields of the state that the call takes, controls last. Fields without entries are left out."""
+        return self._present((*STATE_FIELDS, "ctrl"))
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        """Fields of the state that a step changes; none for an evaluation."""
+        return self._present(("qpos", "qvel", "act", "qacc_warmstart", "nstep", "world_status") if self.steps else ())
+
+    def _present(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(name for name in names if 0 not in self.entry(name)[0])
+
+    def entry(self, name: str) -> tuple[tuple[int, ...], str]:
+        """Shape and type of one world's entry of a field."""
+        return entry_of(self.model, name, self.dtype)
+
+    @cached_property
+    def number(self) -> int:
+        """A number that identifies the call, which is the same in every process: XLA may store compiled programs."""
+        headers, integers, reals = pack_models([self.model], self.dtype)
+        said = repr((self.dtype, self.num_worlds, self.steps, self.keep, self.params, sorted(self.model.sizes.items())))
+        key = digest(said, *(np.frombuffer(b, np.uint8).tobytes().hex() for b in (headers[0], integers, reals)))
+        return int(key[:15], 16)
+
+
+def register(call: Call) -> Call:
+    """Make a call known by its number, or return the equal call that is known already."""
+    return _calls.setdefault(call.number, call)
+
+
+def registered(number: int) -> Call:
+    """The call of a number.
+
+    Raises:
+        RuntimeError: its step function was garbage-collected.
+    """
+    call = _calls.get(number)
+    if call is None:
+        raise RuntimeError(
+            "the step function that this program was compiled with is gone, and its memory with it; keep what "
+            "simengine.make_step returned as long as the program runs"
+        )
+    return call

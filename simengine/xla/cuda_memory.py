@@ -1,0 +1,178 @@
+"""Memory of custom calls on a GPU, and the graphs that run there."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary, finalize
+
+import jax
+
+from simengine.backends.cuda import CudaBackend
+from simengine.engines.list_engine import ListEngine
+from simengine.errors import BackendError
+from simengine.model.blob import field_offsets
+from simengine.model.model_table import ModelTable
+from simengine.xla import structures
+from simengine.xla.calls import Call, registered
+from simengine.xla.library import MAKE_ON, answer, handlers
+from simengine_scheduler import KernelCall
+from simengine_scheduler.core.dependencies import dependencies
+from simengine_scheduler.cuda import graph
+
+_MOST_NODES = 512  # of a graph that makes several steps; a larger one takes long to build
+
+_memories: WeakKeyDictionary[Call, dict[int, CudaMemory]] = WeakKeyDictionary()
+
+
+class CudaMemory:
+    """The engine's memory behind a custom call on a GPU, and the graphs of its steps.
+
+    Attributes:
+        structure: what the handler reads.
+    """
+
+    def __init__(self, call: Call, device: int):
+        import cupy
+
+        with cupy.cuda.Device(device):
+            self._fill(call)
+
+    def _fill(self, call: Call) -> None:
+        import cupy
+
+        groups = [(call.model, call.num_worlds)]
+        self.engine = ListEngine(groups, CudaBackend(), "graph-cached", call.dtype, 1, "whole", {})
+        store = self.engine.stores[0]
+        inputs = [_field(store.array(name)) for name in call.inputs]
+        if call.params:
+            table, offsets = self.engine.parameter_table(0, "dof_damping" in call.params), field_offsets(store.model)
+            inputs += [_field(table, *offsets[name]) for name in call.params]
+        self._graphs = self._build(call)
+        # fields of results are allocated with the calls that write them
+        outputs = [_field(store.array(name)) for name in (*call.outputs, *call.keep)]
+        _check_number(call, max(len(inputs), len(outputs)))
+        names = [*call.inputs, *call.params]
+        fallback = [names.index(name) if name in names else -1 for name in (*call.outputs, *call.keep)]
+        progress = store.array("progress")
+        self._event = cupy.cuda.Event(disable_timing=True)
+        self._event.record(cupy.cuda.Stream(non_blocking=True))
+        self._functions = [_module().get_function(name).kernel for name in ("gather", "scatter")]
+        self._arrays = (
+            structures.array_of(structures.Field, inputs),
+            structures.array_of(structures.Field, outputs),
+            structures.array_of(structures.Graph, [structures.Graph(*entry) for entry in self._graphs]),
+            (ctypes.c_int64 * max(1, len(fallback)))(*fallback),
+        )
+        self.structure = structures.CudaMemory(
+            *(self._arrays[0], len(inputs), self._arrays[1], len(outputs)),
+            *(self._arrays[2], len(self._graphs), *(function.ptr for function in self._functions)),
+            *(progress.data.ptr, int(progress.size), self._event.ptr, self._arrays[3]),
+        )
+        cupy.cuda.Device().synchronize()
+
+    def _build(self, call: Call) -> list[tuple[int, int]]:
+        """Handles of graphs, each with the number of its repeats."""
+        (emitter,) = self.engine.emitters[0]
+        keep = frozenset(call.keep)
+        if not call.steps:
+            return [(self._graph(emitter.evaluation_ahead(keep)), 1)]
+        calls = emitter.ahead(keep, call.steps, whole=True)
+        if len(calls) <= _MOST_NODES:
+            return [(self._graph(calls), 1)]
+        repeated = call.steps - bool(keep)
+        graphs = [(self._graph(emitter.ahead(frozenset(), 1, whole=True)), repeated)]
+        return [*graphs, (self._graph(emitter.ahead(keep, 1, whole=True)), 1)] if keep else graphs
+
+    def _graph(self, calls: Sequence[KernelCall]) -> int:
+        waits = dependencies(calls, self.engine.segments.conflicts)
+        return graph.build([call.launch for call in calls], waits)
+
+    def close(self) -> None:
+        """Destroy the graphs, once no work uses them."""
+        self.engine.synchronize()
+        for handle, _ in self._graphs:
+            graph.destroy(handle)
+        self.engine.close()
+
+
+@cache
+def _module() -> Any:
+    """The kernels that copy, in the cache of kernels of CuPy."""
+    import cupy
+
+    return cupy.RawModule(code=(Path(__file__).parent / "copies.cu").read_text())
+
+
+def _field(array: Any, first: int = 0, number: int | None = None) -> structures.Field:
+    """An array, or the columns of a table from `first` on, `number` of them."""
+    row = int(array.strides[0]) if len(array) > 1 else int(array.nbytes)
+    size = row if number is None else number * array.itemsize
+    return structures.Field(array.data.ptr + first * array.itemsize, len(array), size, row)
+
+
+def _check_number(call: Call, number: int) -> None:
+    most = handlers("CUDA").simengine_most_items()
+    if number > most:
+        raise BackendError(
+            f"a step of model {call.model.name!r} takes and gives {number} arrays, but a call on a GPU copies at most "
+            f"{most}; keep fewer fields or set fewer parameters"
+        )
+
+
+def load(table: ModelTable) -> ctypes.CDLL:
+    """The handler's library, which knows the function that makes memory.
+
+    Raises:
+        BackendError: the model's steps wait for counts, or a part that is needed is missing.
+    """
+    if table.has_islands or table.finds_pairs:
+        what = "is solved island by island" if table.has_islands else "finds the pairs that may touch in every step"
+        raise BackendError(
+            f"model {table.name!r} {what}, so its steps wait for counts, which a GPU cannot do inside a JAX program; "
+            "use simengine.Simulation, or backend='host'"
+        )
+    library = handlers("CUDA")
+    library.simengine_set_callbacks(_MAKE)
+    return library
+
+
+def prepare(call: Call) -> None:
+    """Make the memory of a call on JAX's first GPU in advance, so that its first run need not."""
+    device = jax.devices("gpu")[0].local_hardware_id or 0
+    if device not in _memories.get(call, {}):
+        memory = _new(call, device)
+        library = load(call.model)
+        library.simengine_add(ctypes.c_int64(call.number), ctypes.c_int64(device), ctypes.byref(memory.structure))
+
+
+def _new(call: Call, device: int) -> CudaMemory:
+    if call not in _memories:
+        _memories[call] = {}
+        finalize(call, _forget, call.number, _memories[call])
+    memory = _memories[call][device] = CudaMemory(call, device)
+    return memory
+
+
+def _forget(number: int, memories: dict[int, CudaMemory]) -> None:
+    """Make the handler forget the memories of a call that is gone, and release them."""
+    handlers("CUDA").simengine_forget(ctypes.c_int64(number))
+    for memory in memories.values():
+        memory.close()
+
+
+def _make(number: int, device: int, why: int, room: int) -> int:
+    def work() -> int:
+        call = registered(number)
+        memory = _new(call, device)
+        structure = ctypes.addressof(memory.structure)
+        handlers("CUDA").simengine_add(ctypes.c_int64(number), ctypes.c_int64(device), ctypes.c_void_p(structure))
+        return structure
+
+    return answer(why, room, work, 0)
+
+
+_MAKE: Any = MAKE_ON(_make)

@@ -1,0 +1,178 @@
+// XLA's custom call on a CPU: copies the state into the engine's memory, runs the programs of all shards, and copies the
+// new state and derived fields out.
+//
+// The engine's memory is a `Memory`, which Python makes, fills with addresses and keeps alive. A call takes a free one of
+// its kind, so that calls which run at the same time do not share scratch.
+
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "xla/ffi/api/ffi.h"
+
+namespace ffi = xla::ffi;
+
+// An array of the engine: `rows` rows of `bytes` bytes, `stride` bytes apart.
+struct Field {
+  char* data;
+  int64_t rows, bytes, stride;
+};
+
+struct Program {
+  const void* ops;
+  int64_t number;  // of ops
+  int32_t* over;
+  int64_t repeats;
+  int64_t (*run)(const void* ops, int64_t number, int64_t at, int32_t* over);
+};
+
+struct Shard {
+  Program* programs;
+  int64_t number;
+};
+
+struct Memory {
+  const Field* inputs;
+  int64_t num_inputs;
+  const Field* outputs;
+  int64_t num_outputs;
+  Shard* shards;
+  int64_t num_shards;
+  int64_t index;  // by which Python knows it
+};
+
+// Python makes a memory of a kind; null if it could not. Its text says why.
+using Make = const Memory* (*)(int64_t kind, char* why, int64_t room);
+// Python grows the arena of an op that did not fit, and updates the addresses in the shard's programs; 0 for success.
+using Grow = int64_t (*)(int64_t kind, int64_t index, int64_t shard, int64_t program, int64_t at, char* why, int64_t room);
+
+static Make make_memory = nullptr;
+static Grow grow_arena = nullptr;
+static std::mutex guard;
+static std::unordered_map<int64_t, std::vector<const Memory*>> idle;
+
+extern "C" void simengine_set_callbacks(Make make, Grow grow) {
+  make_memory = make;
+  grow_arena = grow;
+}
+
+static void give_back(int64_t kind, const Memory* memory) {
+  std::lock_guard<std::mutex> lock(guard);
+  idle[kind].push_back(memory);
+}
+
+// Add a memory of a kind that was made in advance.
+extern "C" void simengine_add(int64_t kind, const Memory* memory) { give_back(kind, memory); }
+
+// Forget the memories of a kind, which Python is about to release.
+extern "C" void simengine_forget(int64_t kind) {
+  std::lock_guard<std::mutex> lock(guard);
+  idle.erase(kind);
+}
+
+static const Memory* take(int64_t kind, std::string& why) {
+  {
+    std::lock_guard<std::mutex> lock(guard);
+    auto found = idle.find(kind);
+    if (found != idle.end() && !found->second.empty()) {
+      const Memory* memory = found->second.back();
+      found->second.pop_back();
+      return memory;
+    }
+  }
+  char text[512] = "";
+  const Memory* memory = make_memory(kind, text, sizeof text);
+  if (memory == nullptr) why = text;
+  return memory;
+}
+
+static void copy(char* to, int64_t to_stride, const char* from, int64_t from_stride, const Field& field) {
+  if (to_stride == field.bytes && from_stride == field.bytes) {
+    std::memcpy(to, from, field.rows * field.bytes);
+    return;
+  }
+  for (int64_t i = 0; i < field.rows; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, field.bytes);
+}
+
+// The shards of one call. Threads take one shard after another.
+struct Work {
+  const Memory* memory;
+  int64_t kind;
+  std::atomic<int64_t> next{0}, done{0};
+  std::atomic<bool> failed{false};
+  std::mutex mutex;
+  std::condition_variable ended;
+  std::string why;
+
+  void run_shard(int64_t s) {
+    Shard& shard = memory->shards[s];
+    for (int64_t p = 0; p < shard.number; ++p) {
+      Program& program = shard.programs[p];
+      for (int64_t repeat = 0; repeat < program.repeats; ++repeat) {
+        for (int64_t at = 0; (at = program.run(program.ops, program.number, at, program.over)) < program.number;) {
+          char text[512] = "";
+          if (grow_arena(kind, memory->index, s, p, at, text, sizeof text) != 0) {
+            std::lock_guard<std::mutex> lock(mutex);
+            why = text;
+            failed = true;
+            return;
+          }
+        }
+      }
+    }
+  }
+
+  void run() {
+    for (int64_t s; (s = next++) < memory->num_shards;) {
+      if (!failed) run_shard(s);
+      if (++done == memory->num_shards) {
+        std::lock_guard<std::mutex> lock(mutex);
+        ended.notify_all();
+      }
+    }
+  }
+};
+
+static ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arguments, ffi::RemainingRets results, int64_t kind) {
+  std::string why;
+  const Memory* memory = take(kind, why);
+  if (memory == nullptr) return ffi::Error::Internal(why);
+  for (int64_t i = 0; i < memory->num_inputs; ++i) {
+    auto given = arguments.get<ffi::AnyBuffer>(i);
+    if (!given.has_value()) return given.error();
+    const Field& field = memory->inputs[i];
+    if (int64_t(given->size_bytes()) != field.rows * field.bytes) {
+      give_back(kind, memory);
+      return ffi::Error::InvalidArgument("an argument of simengine's step has another size than it was traced with");
+    }
+    copy(field.data, field.stride, static_cast<const char*>(given->untyped_data()), field.bytes, field);
+  }
+  auto work = std::make_shared<Work>();
+  work->memory = memory;
+  work->kind = kind;
+  // A thread that starts late finds no shard left. The call therefore never waits for a thread that has not started.
+  const int64_t helpers = std::min<int64_t>(pool.num_threads(), memory->num_shards) - 1;
+  for (int64_t i = 0; i < helpers; ++i) pool.Schedule([work] { work->run(); });
+  work->run();
+  {
+    std::unique_lock<std::mutex> lock(work->mutex);
+    work->ended.wait(lock, [&] { return work->done == memory->num_shards; });
+  }
+  for (int64_t i = 0; i < memory->num_outputs && !work->failed; ++i) {
+    auto wanted = results.get<ffi::AnyBuffer>(i);
+    if (!wanted.has_value()) return wanted.error();
+    const Field& field = memory->outputs[i];
+    copy(static_cast<char*>((*wanted)->untyped_data()), field.bytes, field.data, field.stride, field);
+  }
+  give_back(kind, memory);
+  return work->failed ? ffi::Error::Internal(work->why) : ffi::Error::Success();
+}
+
+XLA_FFI_DEFINE_HANDLER_SYMBOL(
+    simengine_step, step,
+    ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().RemainingArgs().RemainingRets().Attr<int64_t>("kind"));

@@ -1,0 +1,62 @@
+"""Compiles the handlers of custom calls, which XLA calls, and registers them with JAX."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import jax
+
+from simengine.errors import BackendError
+from simengine.kernels.host_build import build_library
+
+TARGET = "simengine_step"
+"""Name of the custom call on every platform."""
+
+MAKE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+GROW = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5, ctypes.c_void_p, ctypes.c_int64)
+MAKE_ON = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+
+_OPTIONS = ["-std=c++17", "-ldl"]
+
+
+@cache
+def handlers(platform: str) -> ctypes.CDLL:
+    """The library with the handler of a platform, "cpu" or "CUDA", which is registered with JAX.
+
+    Raises:
+        BackendError: there is no C++ compiler, or it could not compile the handler.
+    """
+    name = {"cpu": "handler_host", "CUDA": "handler_cuda"}[platform]
+    source = (Path(__file__).parent / f"{name}.cpp").read_text()
+    try:
+        path = build_library(name, source, [*_OPTIONS, f"-I{jax.ffi.include_dir()}"])
+    except BackendError as error:
+        raise BackendError(
+            f"steps inside JAX programs need a C++ compiler for XLA's handler ({error}); simengine.Simulation steps on "
+            "the GPU without one"
+            if platform == "CUDA"
+            else f"steps inside JAX programs need a C++ compiler ({error})"
+        ) from error
+    library = ctypes.CDLL(str(path))
+    jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(library.simengine_step), platform=platform)
+    return library
+
+
+def answer(why: int, room: int, work: Callable[[], int], failed: int) -> int:
+    """Return the result of `work`, which a handler called. If it raises, write the error's text and return `failed`.
+
+    Args:
+        why: address of the text.
+        room: bytes of the text.
+        work: what the handler asked for.
+        failed: what tells the handler that it failed.
+    """
+    try:
+        return work()
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}".encode()[: room - 1]
+        ctypes.memmove(why, text + b"\0", len(text) + 1)
+        return failed

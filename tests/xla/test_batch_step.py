@@ -1,0 +1,271 @@
+"""Steps inside JAX programs: the bits of `Simulation.step`, under every transformation of JAX."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import simengine
+from tests.models import compile_model
+
+WORLDS, STEPS = 5, 12
+
+
+@pytest.fixture(autouse=True)
+def _small_numbers_again() -> Iterator[None]:
+    yield
+    jax.config.update("jax_enable_x64", False)
+
+
+def model_of(name: str) -> simengine.Model:
+    return simengine.load_model(compile_model(name) if name in OWN else name)
+
+
+OWN = ("actuators", "rubble", "tendons", "terrain", "two_arms", "linkage", "pile")
+
+
+def controls(model: simengine.Model, steps: int, worlds: int, dtype: str = "float32") -> np.ndarray:
+    return np.random.default_rng(7).uniform(-1, 1, (steps, worlds, model.nu)).astype(dtype)
+
+
+def spread(state: simengine.BatchState) -> simengine.BatchState:
+    """The state with worlds that differ."""
+    noise = np.random.default_rng(3).uniform(-0.3, 0.3, state.qvel.shape)
+    return state._replace(qvel=jnp.asarray(noise, state.qvel.dtype))
+
+
+def simulated(sim: simengine.Simulation, state: simengine.BatchState, ctrl: np.ndarray, steps: int = 1) -> Any:
+    sim.set_state(qpos=np.asarray(state.qpos), qvel=np.asarray(state.qvel))
+    for own in ctrl:
+        sim.step(steps, ctrl=own)
+    return sim
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["ant", "half_cheetah", "actuators", "tendons", "linkage", "rubble", "terrain"])
+def test_a_scan_of_steps_has_the_bits_of_a_simulation(name: str, dtype: str) -> None:
+    jax.config.update("jax_enable_x64", dtype == "float64")
+    model = model_of(name)
+    ctrl = controls(model, STEPS, WORLDS, dtype)
+    step = simengine.make_step(model, backend="host", steps=2, keep=("xpos", "qfrc_bias"))
+    first = spread(simengine.initial_state(model, dtype, num_worlds=WORLDS))
+    last, kept = jax.jit(lambda s, c: jax.lax.scan(step, s, c))(first, ctrl)
+    options: dict[str, Any] = {"dtype": dtype, "keep": ("xpos", "qfrc_bias"), "on_nonfinite": "freeze"}
+    sim = simengine.Simulation(model, WORLDS, backend="host", **options)
+    simulated(sim, first, ctrl, 2)
+    for field in ("qpos", "qvel", "act", "qacc_warmstart", "nstep", "world_status"):
+        np.testing.assert_array_equal(getattr(last, field), sim.field(field), err_msg=field)
+    for field in ("xpos", "qfrc_bias"):
+        np.testing.assert_array_equal(kept[field][-1], sim.field(field), err_msg=field)
+    assert not last.stalled.any()
+    assert np.abs(np.asarray(last.qvel) - np.asarray(first.qvel)).max() > 1e-3
+
+
+def test_arenas_grow_inside_a_program() -> None:
+    """Two hundred worlds begin without contacts, and then touch more often than the first arena has entries."""
+    model = model_of("ant")
+    worlds = 200
+    state = simengine.initial_state(model, num_worlds=worlds)
+    state = state._replace(qpos=state.qpos.at[:, 2].add(1.0))
+    step = jax.jit(simengine.make_step(model, backend="host", steps=5, keep=("ncon",)))
+    idle = jnp.zeros((worlds, model.nu))
+    contacts = []
+    for _ in range(20):
+        state, fields = step(state, idle)
+        contacts.append(int(fields["ncon"].sum()))
+    sim = simengine.Simulation(model, worlds, backend="host")
+    start = simengine.initial_state(model, num_worlds=worlds)
+    sim.set_state(qpos=np.asarray(start.qpos.at[:, 2].add(1.0)))
+    sim.step(100)
+    assert contacts[0] == 0
+    assert max(contacts) > 400
+    np.testing.assert_array_equal(state.qpos, sim.qpos)
+
+
+def test_forward_gives_what_a_simulation_evaluates() -> None:
+    model = model_of("humanoid")
+    state = spread(simengine.initial_state(model, num_worlds=WORLDS))
+    ctrl = controls(model, 1, WORLDS)[0]
+    names = ("qacc", "xipos", "cinert", "qfrc_actuator", "qfrc_constraint")
+    found = jax.jit(simengine.make_forward(model, backend="host", keep=names))(state, ctrl)
+    sim = simengine.Simulation(model, WORLDS, backend="host")
+    sim.set_state(qpos=np.asarray(state.qpos), qvel=np.asarray(state.qvel), ctrl=ctrl)
+    sim.forward()
+    for name in names:
+        np.testing.assert_array_equal(found[name], sim.field(name), err_msg=name)
+
+
+def test_parameters_are_arguments() -> None:
+    """Every world has its own masses and frictions, and a second call has others."""
+    model = model_of("ant")
+    step = jax.jit(simengine.make_step(model, backend="host", steps=20))
+    ctrl = controls(model, 1, WORLDS)[0]
+    start = spread(simengine.initial_state(model, num_worlds=WORLDS))
+    ends = []
+    for seed in (0, 1):
+        scale = np.random.default_rng(seed).uniform(0.5, 2.0, (WORLDS, 1)).astype(np.float32)
+        mass = jnp.asarray(model.mj.body_mass[None] * scale, jnp.float32)
+        friction = jnp.asarray(model.mj.geom_friction[None] * scale[..., None], jnp.float32)
+        params = jax.vmap(lambda m, f: simengine.make_params(model, body_mass=m, geom_friction=f))(mass, friction)
+        state = step(start, ctrl, params)
+        sim = simengine.Simulation(model, WORLDS, backend="host")
+        sim.set_params(body_mass=np.asarray(mass), geom_friction=np.asarray(friction))
+        simulated(sim, start, ctrl[None], 20)
+        np.testing.assert_allclose(state.qpos, sim.qpos, atol=2e-3)
+        ends.append(np.asarray(state.qpos))
+    assert np.abs(ends[0] - ends[1]).max() > 0.02
+
+
+def test_damping_as_a_parameter_is_integrated_implicitly() -> None:
+    model = simengine.load_model(
+        '<mujoco><worldbody><body><joint type="hinge" axis="0 1 0"/><geom size="0.1" pos="0.5 0 0"/></body>'
+        "</worldbody></mujoco>"
+    )
+    damping = jnp.asarray([[0.0], [500.0]])
+    params = jax.vmap(lambda d: simengine.make_params(model, dof_damping=d))(damping)
+    state = simengine.initial_state(model, num_worlds=2)
+    state = simengine.make_step(model, backend="host", steps=200)(state, jnp.zeros((2, 0)), params)
+    sim = simengine.Simulation(model, 2, backend="host")
+    sim.set_params(dof_damping=np.asarray(damping))
+    sim.step(200)
+    np.testing.assert_allclose(state.qpos, sim.qpos, atol=1e-6)
+    assert abs(float(state.qpos[1, 0])) < 0.1 < abs(float(state.qpos[0, 0]))
+
+
+def test_worlds_of_a_vmap_are_worlds_of_one_call() -> None:
+    model = model_of("half_cheetah")
+    step = simengine.make_step(model, backend="host", steps=3)
+    whole = spread(simengine.initial_state(model, num_worlds=12))
+    ctrl = jnp.asarray(controls(model, 1, 12)[0])
+    parts = jax.tree.map(lambda x: x.reshape(2, 3, 2, *x.shape[1:]), whole)
+    nested = jax.jit(jax.vmap(jax.vmap(step)))(parts, ctrl.reshape(2, 3, 2, -1))
+    shared = jax.vmap(step, in_axes=(0, None))(jax.tree.map(lambda x: x[0], parts), jnp.zeros((2, model.nu)))
+    np.testing.assert_array_equal(nested.qpos.reshape(12, -1), step(whole, ctrl).qpos)
+    assert shared.qpos.shape == (3, 2, model.nq)
+
+
+def test_programs_that_run_at_once_do_not_share_memory() -> None:
+    model = model_of("half_cheetah")
+    step = jax.jit(simengine.make_step(model, backend="host", steps=200))
+    ctrl = controls(model, 1, WORLDS)[0]
+    starts = [
+        simengine.initial_state(model, num_worlds=WORLDS)._replace(qvel=jnp.full((WORLDS, model.nv), 0.1 * i))
+        for i in range(8)
+    ]
+    alone = [np.asarray(step(start, ctrl).qpos) for start in starts]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda start: np.asarray(step(start, ctrl).qpos), starts * 3))
+    for i, qpos in enumerate(together):
+        np.testing.assert_array_equal(qpos, alone[i % 8])
+
+
+SHARDED = """
+import jax, jax.numpy as jnp, numpy as np, simengine
+from jax.sharding import Mesh, PartitionSpec as P
+model = simengine.load_model("half_cheetah")
+assert len(jax.devices()) == 4
+step = simengine.make_step(model, backend="host", steps=3)
+state = simengine.initial_state(model, num_worlds=16)
+state = state._replace(qvel=jnp.asarray(np.random.default_rng(0).normal(size=(16, model.nv)), jnp.float32))
+ctrl = jnp.full((16, model.nu), 0.2)
+spec = jax.tree.map(lambda _: P("worlds"), state)
+mesh = Mesh(np.array(jax.devices()), ("worlds",))
+sharded = jax.jit(jax.shard_map(step, mesh=mesh, in_specs=(spec, P("worlds")), out_specs=spec))
+for _ in range(5):
+    split, whole = sharded(state, ctrl), step(state, ctrl)
+    assert (np.asarray(split.qpos) == np.asarray(whole.qpos)).all()
+    state = whole
+print("same", len(split.qpos.sharding.device_set))
+"""
+
+
+def test_shard_map_over_devices_has_the_same_bits() -> None:
+    command = [sys.executable, "-c", SHARDED]
+    import os
+
+    env = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    answer = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=120)
+    assert answer.stdout.strip() == "same 4", answer.stderr
+
+
+def test_a_world_that_is_not_finite_keeps_its_state_and_leaves_others_alone() -> None:
+    model = model_of("half_cheetah")
+    step = jax.jit(simengine.make_step(model, backend="host", steps=2))
+    start = spread(simengine.initial_state(model, num_worlds=WORLDS))
+    ctrl = controls(model, 1, WORLDS)[0]
+    bad = ctrl.copy()
+    bad[2, 0] = np.nan
+    good, hurt = step(start, ctrl), step(start, bad)
+    assert hurt.world_status.tolist() == [0, 0, 1, 0, 0]
+    assert hurt.stalled.tolist() == [0] * WORLDS
+    np.testing.assert_array_equal(hurt.qpos[2], start.qpos[2])
+    np.testing.assert_array_equal(np.delete(hurt.qpos, 2, 0), np.delete(good.qpos, 2, 0))
+
+
+def test_the_jax_form_agrees() -> None:
+    model = model_of("half_cheetah")
+    start = spread(simengine.initial_state(model, num_worlds=WORLDS))
+    ctrl = controls(model, 1, WORLDS)[0]
+    results = [
+        jax.jit(simengine.make_step(model, backend=name, steps=3, keep=("xpos",)))(start, ctrl)
+        for name in ("host", "jax")
+    ]
+    np.testing.assert_allclose(results[0][0].qpos, results[1][0].qpos, atol=2e-5)
+    np.testing.assert_allclose(results[0][1]["xpos"], results[1][1]["xpos"], atol=2e-5)
+    assert results[0][0].nstep.tolist() == results[1][0].nstep.tolist() == [3] * WORLDS
+
+
+def test_a_derivative_is_refused_with_what_to_use_instead() -> None:
+    model = model_of("half_cheetah")
+    step = simengine.make_step(model, backend="host")
+    state = simengine.initial_state(model, num_worlds=1)
+    with pytest.raises(TypeError, match=r"no derivative; use simengine.make_step\(model\)"):
+        jax.grad(lambda q: step(state._replace(qpos=q), jnp.zeros((1, model.nu))).qpos.sum())(state.qpos)
+
+
+def test_wrong_arguments_are_named() -> None:
+    model = model_of("half_cheetah")
+    step = simengine.make_step(model, backend="host")
+    state, ctrl = simengine.initial_state(model, num_worlds=2), jnp.zeros((2, model.nu))
+    cases: list[tuple[type[Exception], str, tuple[Any, ...]]] = [
+        (ValueError, r"ctrl has shape \(3, 6\), expected \(2, 6\)", (state, jnp.zeros((3, 6)))),
+        (TypeError, "ctrl has type int32, expected float32", (state, jnp.zeros((2, 6), jnp.int32))),
+        (ValueError, r"state.qvel has shape \(2, 4\)", (state._replace(qvel=jnp.zeros((2, 4))), ctrl)),
+        (TypeError, "give a simengine.BatchState", (simengine.initial_state(model), ctrl)),
+        (ValueError, "'body_mas'.*did you mean 'body_mass'", (state, ctrl, {"body_mas": jnp.zeros((2, 8))})),
+        (ValueError, "vmap simengine.make_params", (state, ctrl, {"body_mass": jnp.zeros((3, 8))})),
+    ]
+    for kind, said, arguments in cases:
+        with pytest.raises(kind, match=said):
+            step(*arguments)
+    for kind, said, options in (
+        (ValueError, "steps is 0", {"backend": "host", "steps": 0}),
+        (ValueError, "did you mean 'xpos'", {"backend": "host", "keep": ("xpo",)}),
+        (ValueError, "did you mean 'host'", {"backend": "hosts"}),
+        (ValueError, "give backend='auto', or leave out steps", {"steps": 4}),
+        (ValueError, "'qpos', which a step inside JAX does not return", {"backend": "host", "keep": ("qpos",)}),
+    ):
+        with pytest.raises(kind, match=said):
+            simengine.make_step(model, **options)  # type: ignore[call-overload]
+
+
+def test_a_program_without_its_step_function_says_so() -> None:
+    model = model_of("half_cheetah")
+    state, ctrl = simengine.initial_state(model, num_worlds=3), jnp.zeros((3, model.nu))
+    step = simengine.make_step(model, backend="host", steps=17)
+    compiled = jax.jit(step).lower(state, ctrl).compile()
+    assert compiled(state, ctrl).nstep.tolist() == [17] * 3
+    del step
+    jax.clear_caches()
+    gc.collect()
+    with pytest.raises(Exception, match="keep what simengine.make_step returned"):
+        jax.block_until_ready(compiled(state, ctrl))
