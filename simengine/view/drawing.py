@@ -18,6 +18,7 @@ MOST_SHOWN = 256
 _ROOT = "/worlds"  # its frame moves where the camera follows a world
 _CONTACT, _CONTACT_FORCE, _APPLIED = (230, 120, 20), (40, 150, 60), (200, 30, 40)
 _OUTLINE = (40, 110, 220)
+_ALONE = 0.7  # side of the layout of one world, in tiles, for the camera
 _DISTANCE = (0.2, -0.85, 0.6)  # from what the camera looks at to the camera, in sides of the layout
 
 
@@ -70,16 +71,16 @@ class Drawing:
         scale, nothing = self._worlds.mj.vis.scale, np.zeros((1, 3))
         unit = float(self._worlds.mj.stat.meansize)
         arrow = {
-            "shaft_radius": 1.5 * scale.forcewidth * unit,
-            "head_radius": 3.5 * scale.forcewidth * unit,
-            "head_length": 8.0 * scale.forcewidth * unit,
+            "shaft_radius": 1.0 * scale.forcewidth * unit,
+            "head_radius": 2.4 * scale.forcewidth * unit,
+            "head_length": 5.0 * scale.forcewidth * unit,
         }
         scene, hidden = self._server.scene, np.zeros((1, 2, 3))
         self._contacts = scene.add_point_cloud(
             f"{_ROOT}/contacts",
             nothing,
             _CONTACT,
-            point_size=1.5 * scale.contactwidth * unit,
+            point_size=scale.contactwidth * unit,
             point_shape="circle",
             precision="float32",
             visible=False,
@@ -121,7 +122,7 @@ class Drawing:
         self.shown, self._offsets = shown, grid_offsets(len(shown), tile)
         self._handles = [(draw, self._add(draw, len(shown))) for draw in draws(self._worlds.mj, tile, alone)]
         if self._built is None or was_alone != alone:
-            self._look_at_all(tile * np.ceil(np.sqrt(len(shown))))
+            self._look_at_all(tile * (np.ceil(np.sqrt(len(shown))) if len(shown) > 1 else _ALONE))
         self._built = (shown, alone, spread)
 
     def _add(self, draw: Draw, worlds: int) -> viser.BatchedMeshHandle:
@@ -159,7 +160,7 @@ class Drawing:
         if not self._choices.camera_follows or not moves.any():
             return np.zeros(3)
         index = self._choices.followed - self.shown.start
-        return np.array([-1, -1, 0]) * (xpos[index, moves].mean(0) + self._offsets[index])
+        return np.asarray((xpos[index, moves].mean(0) + self._offsets[index]) * (-1, -1, 0))
 
     def _update_overlays(self) -> None:
         world = self._choices.followed

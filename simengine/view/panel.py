@@ -56,11 +56,12 @@ class Panel:
     def status(self) -> str:
         """Return the status line, in Markdown."""
         worlds, session, shown = self._worlds, self._session, self._drawing.shown
+        number = f"{worlds.num_worlds} world{'s' if worlds.num_worlds > 1 else ''}"
         pace = "paused" if session.paused else f"{session.real_time_factor:.2f} times real time"
         drawn = "" if len(shown) == worlds.num_worlds else f" · {len(shown)} drawn, from world {shown.start} on"
         return (
             f"**t = {worlds.time(self._choices.followed):.3f} s** in world {self._choices.followed} · {pace}\n\n"
-            f"{session.steps_per_second:,.0f} steps/s · {worlds.num_worlds} worlds · {worlds.frozen()} frozen{drawn}"
+            f"{session.steps_per_second:,.0f} steps/s · {number} · {worlds.frozen()} frozen{drawn}"
         )
 
     def _on(self, handle: Any, action: Callable[[Any], object]) -> None:
