@@ -15,11 +15,13 @@ The modules of this folder are the public interface. In the order in which a pro
     group       `Group`, the worlds of one model
     records     contacts and constraint rows as users see them
     functional  steps as pure functions of JAX, of one world or of many
+    saved_state states of whole simulations, as arrays and as files
     schedule    `Schedule`, how steps become kernel calls and what runs them
     workload    a simulation as a workload, on which executors are measured
     arrays      types of the arrays that users pass and receive
     errors      exceptions
     jax_settings  what JAX reads when it starts
+    files       files that are replaced as a whole
 
 Each subfolder has a docstring of its own that says what belongs there.
 """

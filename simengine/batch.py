@@ -111,6 +111,8 @@ class Batch:
     def _report_bad(self, group: Group) -> None:
         status = group.to_host(self.engine.get(group.index, "world_status"))
         worlds = np.flatnonzero((status != 0) & ~group.reported)
+        if not worlds.size:  # the count is that of an evaluation before the worlds were reset, in a paused group
+            return
         if self._on_nonfinite == "reset":
             group.reset(worlds)
             return

@@ -1,4 +1,4 @@
-"""Steps and evaluations as pure functions of JAX: of one world in JAX alone, or of many worlds on the engine's kernels."""
+"""Steps and evaluations as pure functions of JAX: of one world in JAX alone, or of many worlds on the kernels."""
 
 from __future__ import annotations
 
@@ -95,7 +95,8 @@ def make_forward(
     """Make the forward dynamics of a model, which does not integrate; see `make_step`.
 
     Without a backend the function `forward(state, ctrl, params=None)` returns every derived field of one world. With a
-    backend it returns the fields of many worlds that `keep` names, each (n, ...).
+    backend the function `forward(state, ctrl, params=None, worlds=None)` returns the fields of many worlds that `keep`
+    names, each (n, ...). `worlds` (n,) bool chooses the worlds to evaluate; the fields of others are zero.
     """
     if backend is not None:
         return make_batch_forward(model, backend, num_worlds, keep)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -27,6 +28,7 @@ from simengine.engines.list_engine import ListEngine
 from simengine.group import Group
 from simengine.model.model import Model
 from simengine.records import Constraints, Contacts
+from simengine.saved_state import FullState, full_state, load_state, save_state, set_full_state
 from simengine.schedule import Schedule
 from simengine_scheduler.registry import EXECUTORS
 
@@ -100,6 +102,10 @@ class Simulation:
         if shards is not None and not is_positive(shards):
             raise ValueError(f"shards is {shards!r}; give a positive integer, or None to let the backend choose")
         kept = kept_fields(keep)
+        self._made_with: dict[str, Any] = {
+            **{"executor": executor, "dtype": self.dtype, "keep": kept, "shards": shards},
+            **{"on_nonfinite": on_nonfinite, "emission": emission, "executor_options": options},
+        }
         chosen = make_backend(backend)
         self.backend = chosen.name if chosen else "jax"
         tables = [(m.table, n) for m, n in pairs]
@@ -224,6 +230,65 @@ class Simulation:
     def set_params(self, worlds: ArrayLike | None = None, **params: ArrayLike) -> None:
         """Set parameters of worlds of a simulation of one model; see `Group.set_params`."""
         self._batch.single("set_params").set_params(worlds, **params)
+
+    # ------------------------------------------------------------------------------------------- whole states
+
+    def full_state(self) -> FullState:
+        """Return copies of everything on which later steps depend, as NumPy arrays.
+
+        Returns:
+            For each group, a dictionary of four parts, which are arrays by name. "fields" are the state fields, such as
+            qpos, nstep and world_status, (num_worlds, ...). "params" are the parameters that were set, (num_worlds,
+            ...), and "table" the fields of the model table that follow from them, (num_worlds, entries). "flags" are
+            `Group.reported`, (num_worlds,), and `Group.paused`, (). For JAX the list is a pytree.
+        """
+        return full_state(self._batch)
+
+    def set_full_state(self, state: Sequence[Mapping[str, Mapping[str, ArrayLike]]]) -> None:
+        """Set everything on which later steps depend. Later steps then have the bits of those after `full_state`.
+
+        Derived fields are not valid afterwards. A state of another backend may be set too; later steps then agree
+        within rounding.
+
+        Args:
+            state: what `full_state` of a simulation of the same models and numbers of worlds returned.
+
+        Raises:
+            ValueError: the state does not fit this simulation. Nothing is changed then.
+        """
+        set_full_state(self._batch, self.dtype, state)
+
+    def save_state(self, path: str | os.PathLike[str]) -> None:
+        """Write `full_state` to a file, an archive of NumPy arrays (`.npz`).
+
+        If the process ends before the file is complete, the previous file remains.
+
+        Args:
+            path: the file. Nothing is appended to its name.
+
+        Raises:
+            FileNotFoundError: the file's folder does not exist.
+        """
+        save_state(self._batch, self.dtype, path)
+
+    def load_state(self, path: str | os.PathLike[str]) -> None:
+        """Set the state in a file of `save_state`; see `set_full_state`.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: the file is not a complete saved state, or is of other models, another number of worlds, another
+                dtype or a newer format. Nothing is changed then.
+        """
+        load_state(self._batch, self.dtype, path)
+
+    def copy(self) -> Simulation:
+        """Return an independent simulation with the same groups, backend, options and state. Derived fields are not
+        valid in it.
+        """
+        pairs = [(group.model, group.num_worlds) for group in self.groups]
+        other = Simulation(pairs, backend=self.backend, **self._made_with)
+        other.set_full_state(self.full_state())
+        return other
 
     # -------------------------------------------------------------------------------------------------- arrays
 

@@ -9,6 +9,7 @@
     single        `SingleEnv`, a `gymnasium.Env`
     vector        `BatchEnv`, a `gymnasium.vector.VectorEnv` with arrays of NumPy, JAX, PyTorch or CuPy
     arrays        kinds of arrays
+    devices       which backend runs, and on which device
     actions, infos, seeds, options, models, assets, rendering
                   arguments, results and pictures
     registration  ids of environments

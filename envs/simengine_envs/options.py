@@ -7,11 +7,9 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any, NamedTuple
 
-import jax
 from gymnasium.vector import AutoresetMode
 
-from simengine import available_backends
-from simengine.errors import BackendError, did_you_mean
+from simengine.errors import did_you_mean
 from simengine_envs.pure import PureEnv
 from simengine_envs.rendering import RenderOptions
 from simengine_envs.task import Task
@@ -59,38 +57,6 @@ def split_arguments(task: str | type[Task], arguments: Mapping[str, Any]) -> tup
             hint = did_you_mean(name, (*known, *EngineOptions._fields, *RenderOptions._fields))
             raise TypeError(f"{cls.__name__} has no argument {name!r}{hint}; it takes {', '.join(known)}")
     return cls(**rest), EngineOptions(**engine), RenderOptions(**render)
-
-
-def resolved_backend(name: str) -> str:
-    """The backend that runs: "auto" takes cuda if JAX, too, can use the GPU.
-
-    Raises:
-        BackendError: the backend is "cuda", and JAX has no GPU.
-    """
-    if name == "auto":
-        there = available_backends()
-        usable = (backend for backend, why in there.items() if not why and (backend != "cuda" or _has_gpu()))
-        return next(usable, "jax")
-    if name == "cuda" and not _has_gpu():
-        raise BackendError(
-            "environments on backend 'cuda' need JAX with CUDA, and JAX finds no GPU; install simengine[cuda13] or "
-            "simengine[cuda12], or use backend='host'"
-        )
-    return name
-
-
-def _has_gpu() -> bool:
-    try:
-        return bool(jax.devices("gpu"))
-    except RuntimeError:
-        return False
-
-
-def device_of(backend: str) -> jax.Device:
-    """The JAX device on which environments of a backend keep their arrays."""
-    if backend == "jax":
-        return jax.devices()[0]
-    return jax.devices("gpu" if backend == "cuda" else "cpu")[0]
 
 
 _compiled: dict[tuple[Any, ...], PureEnv] = {}

@@ -13,6 +13,7 @@ from gymnasium.vector import AutoresetMode
 import simengine
 from simengine.model.params import PARAMS
 from simengine_envs.checks import Checks
+from simengine_envs.devices import resolved_backend
 from simengine_envs.draw import Draw, Purpose, keys_of, of_episodes
 from simengine_envs.models import model_of
 from simengine_envs.snapshot import Snapshot
@@ -21,9 +22,6 @@ from simengine_envs.task import Task, Values
 # These fields are zero after a reset, since only mj_rnePostConstraint computes them and Gymnasium's reset calls only
 # mj_forward.
 POST_CONSTRAINT_FIELDS = frozenset({"cacc", "cfrc_int", "cfrc_ext"})
-
-_LEAST_CHUNK = 16
-_CHUNKS = 16  # one evaluation restarts this part of the worlds at most, so that a few restarts cost little
 
 
 class EnvState(NamedTuple):
@@ -96,6 +94,7 @@ class PureEnv:
     Attributes:
         task: the task, with names replaced by ids.
         model: the engine's model.
+        backend: name of the backend that runs.
         dt: duration of an environment step [s].
 
     Raises:
@@ -120,9 +119,10 @@ class PureEnv:
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.max_episode_steps = None if max_episode_steps == -1 else max_episode_steps
         self.dt = float(self.model.opt.timestep) * task.frame_skip
+        self.backend = resolved_backend(backend)
         derived = tuple(sorted(set(self.task.derived)))
-        self._step = simengine.make_step(self.model, backend=backend, steps=task.frame_skip, keep=derived)
-        self._forward = simengine.make_forward(self.model, backend=backend, keep=(*derived, "qacc"))
+        self._step = simengine.make_step(self.model, backend=self.backend, steps=task.frame_skip, keep=derived)
+        self._forward = simengine.make_forward(self.model, backend=self.backend, keep=(*derived, "qacc"))
         self._derived = derived
         self._checks = Checks(type(task).__name__, task.weights)
 
@@ -143,7 +143,7 @@ class PureEnv:
                 raise ValueError("one seed needs num_envs; give it, or an array of seeds")
             seeds = jnp.arange(num_envs, dtype=jnp.uint32) + jnp.asarray(seeds, jnp.uint32)
         keys = keys_of(jnp.asarray(seeds, jnp.uint32))
-        state = self._started(keys, jnp.zeros(len(keys), jnp.int32), None)
+        state = self._started(keys, jnp.zeros(len(keys), jnp.int32), None, jnp.ones(len(keys), bool))
         return state, self._observe(state)
 
     def restart(self, state: EnvState, mask: jax.Array) -> tuple[EnvState, jax.Array]:
@@ -160,7 +160,7 @@ class PureEnv:
         """The state with other coordinates (n, nq) and velocities (n, nv), at time zero and with zero controls."""
         fresh = simengine.initial_state(self.model, self.dtype, num_worlds=len(qpos))
         worlds = fresh._replace(qpos=jnp.asarray(qpos, self.dtype), qvel=jnp.asarray(qvel, self.dtype))
-        worlds, fields = self._evaluated(worlds, state.params)
+        worlds, fields = self._evaluated(worlds, state.params, jnp.ones(len(qpos), bool))
         return state._replace(worlds=worlds, fields=fields)
 
     def with_params(self, state: EnvState, params: Mapping[str, Any]) -> EnvState:
@@ -245,23 +245,28 @@ class PureEnv:
         seen = self.task.observation(self.snapshot(state), self._draw(state, Purpose.OBSERVATION))
         return self._checks.observation(seen, len(state.length)).astype(self.dtype)
 
-    def _started(self, keys: jax.Array, episodes: jax.Array, last: Values | None) -> EnvState:
-        """The start of episodes (n,) of worlds with these keys."""
+    def _started(self, keys: jax.Array, episodes: jax.Array, last: Values | None, mask: jax.Array) -> EnvState:
+        """The start of episodes (n,) of worlds with these keys. Derived fields are valid in worlds of the mask only."""
         count, zero = len(keys), jnp.zeros(len(keys), jnp.int32)
         draw = Draw(of_episodes(keys, episodes), zero, Purpose.START, self.dtype)
         values = dict(self.task.start(self.model, draw, last))
         params = self._table_fields(values.pop("params", {}), count)
         memory = self._checks.memory(values.pop("memory", {}), None)
         fresh = simengine.initial_state(self.model, self.dtype, num_worlds=count)
-        worlds, fields = self._evaluated(self._replaced(fresh, values), params)
+        worlds, fields = self._evaluated(self._replaced(fresh, values), params, mask)
         action = jnp.zeros((count, self.action_size), self.dtype)
         total, ended = jnp.zeros(count, self.dtype), jnp.zeros(count, bool)
         return EnvState(worlds, fields, params, memory, action, keys, episodes, zero, total, ended)
 
-    def _evaluated(self, worlds: simengine.BatchState, params: Values) -> tuple[simengine.BatchState, Values]:
-        """The derived fields of states without controls, and the states with a warm start, as after mj_forward."""
+    def _evaluated(
+        self, worlds: simengine.BatchState, params: Values, mask: jax.Array
+    ) -> tuple[simengine.BatchState, Values]:
+        """Derived fields of states without controls, and the states with a warm start, as after mj_forward.
+
+        Only worlds of a mask (n,) are evaluated.
+        """
         ctrl = jnp.zeros((len(worlds.qpos), self.model.nu), self.dtype)
-        found = dict(self._forward(worlds, ctrl, params or None))
+        found = dict(self._forward(worlds, ctrl, params or None, mask))
         worlds = worlds._replace(qacc_warmstart=found["qacc"])
         fields = {name: found[name] for name in self._derived}
         return worlds, {k: jnp.zeros_like(v) if k in POST_CONSTRAINT_FIELDS else v for k, v in fields.items()}
@@ -274,21 +279,17 @@ class PureEnv:
         return {name: value.astype(self.dtype) for name, value in made.items()}
 
     def _restarted(self, state: EnvState, mask: jax.Array) -> EnvState:
-        """The state with new episodes in worlds of a mask, a part of the worlds at a time."""
-        count = len(state.length)
-        size = min(count, max(_LEAST_CHUNK, count // _CHUNKS))
+        """The state with new episodes in worlds of a mask (n,)."""
 
-        def restart_some(carry: tuple[EnvState, jax.Array]) -> tuple[EnvState, jax.Array]:
-            now, left = carry
-            (chosen,) = jnp.nonzero(left, size=size, fill_value=count)
-            rows = jnp.minimum(chosen, count - 1)
-            ended = {"episode_length": now.length, "episode_return": now.total}
-            last = jax.tree.map(lambda x: x[rows], {**now.memory, **ended})
-            fresh = self._started(now.keys[rows], now.episode[rows] + 1, last)
-            merged = jax.tree.map(lambda old, new: old.at[chosen].set(new, mode="drop"), now, fresh)
-            return merged, left.at[chosen].set(False, mode="drop")
+        def restarted(now: EnvState) -> EnvState:
+            last = {**now.memory, "episode_length": now.length, "episode_return": now.total}
+            fresh = self._started(now.keys, now.episode + 1, last, mask)
+            return jax.tree.map(lambda old, new: _where(mask, new, old), now, fresh)
 
-        return jax.lax.while_loop(lambda carry: carry[1].any(), restart_some, (state, mask))[0]
+        # A GPU would wait for the host to look at the mask, which takes longer than the work, unless that is large.
+        if self.backend == "cuda" and not state.params:
+            return restarted(state)
+        return jax.lax.cond(mask.any(), restarted, lambda now: now, state)
 
     @property
     def action_size(self) -> int:

@@ -11,7 +11,8 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
-from simengine_envs.options import EngineOptions, device_of, pure_env, resolved_backend
+from simengine_envs.devices import device_of, resolved_backend
+from simengine_envs.options import EngineOptions, pure_env
 from simengine_envs.pure import EnvState, PureEnv, StepResult
 from simengine_envs.task import Task, Values
 

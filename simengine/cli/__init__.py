@@ -3,6 +3,7 @@
     main             parses arguments, calls the command, turns errors into exit codes
     info             what can run here, what a model consists of, the plan of a step
     run              step a batch and report what happened
+    replay           show, draw or check what a run has recorded
     view             show worlds in the browser while they step
     check            compare the engine with MuJoCo, stage by stage
     trace            record what one step launched and when
@@ -11,7 +12,11 @@
 
     settings         merge typed options, presets and defaults
     stepping         build a simulation from settings and step it
-    controls         random controls
+    controls         random controls, and those of a file
+    recorded_run     the options of a run that is recorded, and its loop
+    recording        write what worlds do, with checkpoints
+    trajectory       the format of trajectory files
+    video            draw a trajectory
     workloads        workloads by name
     rollout, oracle  `mujoco.rollout` as a peer, and a comparison with MuJoCo
     machine          hardware and versions, for result files

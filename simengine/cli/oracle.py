@@ -73,6 +73,7 @@ def compare(sim: Simulation, controls: np.ndarray, sample: int) -> Agreement:
     chosen = spread(sim.num_worlds, sample)
     controls = controls.astype(sim.dtype)  # both engines get equal numbers
     # Setting the state clears the warm start; MuJoCo starts without one too.
+    others = {name: on_host(sim.field(name))[chosen] for name in ("act", "mocap_pos", "mocap_quat")}
     sim.set_state(qpos=on_host(sim.qpos), qvel=on_host(sim.qvel), ctrl=controls)
     before = on_host(sim.qpos)[chosen], on_host(sim.qvel)[chosen]
     sim.forward()
@@ -87,6 +88,8 @@ def compare(sim: Simulation, controls: np.ndarray, sample: int) -> Agreement:
     for i, world in enumerate(chosen):
         mujoco.mj_resetData(mj, data)
         data.qpos, data.qvel, data.ctrl = before[0][i], before[1][i], controls[world]
+        for name, values in others.items():
+            getattr(data, name)[...] = values[i]
         mujoco.mj_forward(mj, data)
         if (data.ncon, data.nefc) != counts[i]:
             continue

@@ -1,10 +1,13 @@
-"""The console on which the command line prints tables."""
+"""The console on which the command line prints tables, and its progress bar."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 _WIDTH = 140  # columns of a table in a file or a pipe, which have no width of their own
 
@@ -16,3 +19,22 @@ def console(width: int = _WIDTH) -> Console:
         width: number of columns if the output is not a terminal.
     """
     return Console(width=None if sys.stdout.isatty() else width, markup=False, highlight=False)
+
+
+@contextmanager
+def step_bar(name: str, steps: int, done: int = 0) -> Iterator[Callable[[int], None]]:
+    """Show on stderr how many steps of a run are done.
+
+    Args:
+        name: name of the model.
+        steps: number of steps.
+        done: number of steps that are done already.
+
+    Returns:
+        A function that is called with the number of further steps.
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    # Without a terminal, a progress bar would fill a log with lines.
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(f"{name}: steps", total=steps, completed=done)
+        yield lambda more: bar.advance(task, more)

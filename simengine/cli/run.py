@@ -1,23 +1,25 @@
-"""`simengine run`: step a batch under random controls and report what happened."""
+"""`simengine run`: step a batch under random or given controls, report what happened, and record it."""
 
 from __future__ import annotations
 
 import argparse
-import sys
+from pathlib import Path
 from time import perf_counter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from simengine import Simulation, load_model
+from simengine import Model, Simulation, load_model
 from simengine.cli import oracle, stepping
-from simengine.cli.controls import random_controls
-from simengine.cli.output import console
+from simengine.cli.controls import check_size, random_controls, read_controls
+from simengine.cli.errors import UsageError
+from simengine.cli.output import console, step_bar
+from simengine.cli.recorded_run import RecordedRun, add_recording_options
 from simengine.cli.result_file import as_json
 from simengine.cli.settings import EXECUTOR_CHOICES, add_batch_options, positive, presets_of, resolve
+from simengine.model.keyframe import keyframe_state
 
 DEFAULTS: dict[str, Any] = {
     "model": None,
@@ -34,7 +36,7 @@ SEEN = 64  # number of worlds whose contacts are counted
 
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("run", help="step a batch under random controls and check it against MuJoCo")
+    parser = commands.add_parser("run", help="step a batch, record it, and check it against MuJoCo")
     parser.add_argument(
         "what", help=f"a preset ({', '.join(presets_of('run'))}), a model's short name, or an MJCF file"
     )
@@ -42,6 +44,14 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--steps", type=positive, help="steps of each world")
     parser.add_argument("--executor", choices=EXECUTOR_CHOICES, help="how kernel calls are executed")
     add_batch_options(parser)
+    parser.add_argument(
+        "--ctrl",
+        metavar="FILE.npy",
+        type=Path,
+        help="controls, (nu,), (steps, nu) or (steps, worlds, nu), in place of random ones",
+    )
+    parser.add_argument("--keyframe", metavar="NAME", help="name or number of the keyframe from which all worlds start")
+    add_recording_options(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.set_defaults(command=run)
 
@@ -51,31 +61,67 @@ def run(options: argparse.Namespace) -> int:
     preset = options.what if options.what in presets_of("run") else None
     settings = resolve(options, "run", DEFAULTS, preset)
     model = load_model(settings.model or options.what)
+    controls = _given_controls(options, settings, model)
+    keyframe = _keyframe(model, options.keyframe)
+    recorded = RecordedRun.asked(options, settings, model)
     began = perf_counter()
     sim = stepping.build(model, settings, settings.worlds, settings.executor)
-    controls = random_controls(model, settings.worlds, settings.seed)
-    sets = stepping.on_backend(sim, controls)
+    sets: Any = controls if controls is None else np.atleast_2d(controls)
+    if controls is None:
+        controls = random_controls(model, settings.worlds, settings.seed)
+        sets = stepping.on_backend(sim, controls)
     stepping.step(sim, sets, 1)
+    sim.reset(keyframe=keyframe)
     first_step = perf_counter() - began
-    elapsed = _step_with_bar(sim, sets, settings.steps, model.name)
-    summary = _summary(sim, settings.steps, first_step, elapsed)
-    agreement = oracle.compare(sim, controls[0], SAMPLE)
+    if recorded:
+        elapsed = recorded.step(sim, sets)
+        if recorded.stopped:
+            return recorded.explain()
+    else:
+        with step_bar(model.name, settings.steps) as advance:
+            elapsed = stepping.step(sim, sets, settings.steps, advance)
+    steps = recorded.steps_made if recorded else settings.steps
+    summary = _summary(sim, settings.steps, steps, first_step, elapsed)
+    first = np.broadcast_to(np.atleast_2d(controls)[0], (settings.worlds, model.nu))
+    agreement = oracle.compare(sim, first, SAMPLE)
+    code = 0
+    if recorded:
+        code = recorded.draw()
+        summary |= recorded.facts
     if options.json:
         print(as_json({**summary, "mujoco": agreement.as_dict()}))
     else:
         _print(summary, agreement)
-    return 0 if agreement.agrees else 1
+    return code or (0 if agreement.agrees else 1)
 
 
-def _step_with_bar(sim: Simulation, sets: list[Any], steps: int, name: str) -> float:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    # Without a terminal, a progress bar would fill a log with lines.
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task(f"{name}: steps", total=steps)
-        return stepping.step(sim, sets, steps, lambda done: bar.advance(task, done))
+def _given_controls(options: argparse.Namespace, settings: SimpleNamespace, model: Model) -> np.ndarray | None:
+    """Return the controls of a file; None if they are random. A file also gives the numbers of steps and worlds."""
+    if options.ctrl is None:
+        return None
+    controls = read_controls(options.ctrl, model, settings.dtype)
+    if controls.ndim > 1 and options.steps is None:
+        settings.steps = len(controls)
+    if controls.ndim == 3 and options.worlds is None:
+        settings.worlds = controls.shape[1]
+    check_size(options.ctrl, controls, settings.steps, settings.worlds)
+    return controls
 
 
-def _summary(sim: Simulation, steps: int, first_step: float, elapsed: float) -> dict[str, Any]:
+def _keyframe(model: Model, given: str | None) -> int | str | None:
+    """Return a keyframe by name or number; None if none is given. Raises UsageError if the model does not have it."""
+    if given is None:
+        return None
+    names = [model.mj.key(i).name for i in range(model.nkey)]
+    keyframe = int(given) if given.isdecimal() and given not in names else given
+    try:
+        keyframe_state(model.table, keyframe)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return keyframe
+
+
+def _summary(sim: Simulation, steps: int, made: int, first_step: float, elapsed: float) -> dict[str, Any]:
     calls = len(sim.schedule.kernel_list)
     sim.forward()
     contacts = [sim.contacts(world).ncon for world in oracle.spread(sim.num_worlds, SEEN)]
@@ -89,7 +135,7 @@ def _summary(sim: Simulation, steps: int, first_step: float, elapsed: float) -> 
         "dtype": sim.dtype,
         "first_step_s": round(first_step, 3),
         "seconds": round(elapsed, 3),
-        "steps_per_s": round(sim.num_worlds * steps / elapsed),
+        "steps_per_s": round(sim.num_worlds * made / elapsed) if elapsed else 0,
         "kernels_per_step": calls,
         "contacts_mean": round(float(np.mean(contacts)), 2),
         "contacts_max": max(contacts),
@@ -117,6 +163,11 @@ def _print(summary: dict[str, Any], agreement: oracle.Agreement) -> None:
     )
     for row in rows:
         table.add_row(*row)
+    if "saved" in summary:
+        table.add_row("trajectory", f"{summary['frames']} frames of {summary['recorded_worlds']} worlds")
+        table.add_row("in", summary["saved"])
+    if "video" in summary:
+        table.add_row("video", summary["video"])
     if agreement.borderline:
         table.add_row("", f"{agreement.borderline} worlds at a contact's margin left out")
     console().print(table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple
@@ -96,6 +97,18 @@ class CallFactory:
         self.tables = tables
         self.segments = segments
         self.lanes = lanes
+        self._chosen: tuple[Buffer, Buffer] | None = None
+
+    def choosing(self, worlds: Buffer, number: Buffer) -> CallFactory:
+        """A factory of calls over some worlds of the shard.
+
+        Args:
+            worlds: (num_worlds,) int32, from the shard's first world on the chosen worlds of the shard.
+            number: (number of shards,) int32, how many worlds of each shard are chosen.
+        """
+        factory = copy(self)
+        factory._chosen = worlds, number
+        return factory
 
     def make(self, planned: Launch, stored: frozenset[str], scalars: Mapping[str, int]) -> SizedCall:
         """Make the call of a planned launch on this shard.
@@ -198,7 +211,10 @@ class CallFactory:
             of_class = (buffer, start + 4 * self._island_class)
             return [*head, self.argument("island_record"), of_class, self._island_class, 0]
         if listed is None:
-            return [*head, None, None, shard.begin, shard.size]
+            chosen: list[Any] = [None, None]
+            if self._chosen is not None:
+                chosen = [(self._chosen[0], 4 * shard.begin), (self._chosen[1], 4 * shard.index_in_group)]
+            return [*head, *chosen, shard.begin, shard.size]
         column = COLUMNS.index(listed.column)
         at = 4 * (NUM_COLUMNS * shard.begin + column * shard.size)
         total = 4 * (NUM_COLUMNS * shard.index_in_group + column)

@@ -192,20 +192,20 @@ class ShardEmitter:
         return self._whole_steps[keep]
 
     def evaluation_program(self, wanted: frozenset[str]) -> WholeStep:
-        """One evaluation as one call on a CPU, which does not integrate.
+        """One evaluation of the store's chosen worlds as one call on a CPU, which does not integrate.
 
         Args:
             wanted: derived fields that it stores.
         """
-        return whole_step(self._store, self.shard, [self._evaluation("", 0, wanted)])
+        return whole_step(self._store, self.shard, [self._evaluation_of_chosen(wanted, False)])
 
     def evaluation_ahead(self, wanted: frozenset[str]) -> FixedList:
-        """The calls of one evaluation ahead of counts, which does not integrate.
+        """The calls of one evaluation of the store's chosen worlds ahead of counts, which does not integrate.
 
         Args:
             wanted: derived fields that it stores.
         """
-        bound = self._evaluation("", 0, wanted, True)
+        bound = self._evaluation_of_chosen(wanted, True)
         return FixedList(item.call.sized(self.shard.size) for item in bound if isinstance(item, BoundLaunch))
 
     def arrive_whole(self) -> None:
@@ -264,6 +264,10 @@ class ShardEmitter:
                 call = item.call.sized(units)
                 self._log.append(EmittedCall(call, units))
                 yield call
+
+    def _evaluation_of_chosen(self, wanted: frozenset[str], ahead: bool) -> BoundEvaluation:
+        evaluation = self._plan.evaluation(self.shard.size, "", 0, wanted, ahead)
+        return bind(evaluation, self.factory.choosing(*self._store.chosen_buffers()), self._island_factories)
 
     def _evaluation(
         self, integrator: str, rk_stage: int, wanted: frozenset[str], ahead: bool = False

@@ -31,6 +31,9 @@ from simengine_scheduler.launch import Buffer, BufferSet, Number
 HOST_FIELDS = ("totals_host", "island_totals_host", "pair_totals_host", "progress_host")
 """Fields in host-visible memory, which the host may read while kernels run."""
 
+_CHOSEN = ("chosen worlds", "number of chosen worlds")
+_COUNTS = ("counts", "island_counts", "pair_counts")
+
 
 class Arena:
     """The fields of one shard in one space, such as contacts or rows. All have the same capacity.
@@ -106,6 +109,7 @@ class GroupStore:
         self._buffers: dict[str, Buffer] = {}
         self._scratch: dict[int, Any] = {}
         self._controls_ahead: Any = None
+        self._chosen: Any = None
         shards = range(len(self.bounds) - 1)
         self.totals_host = backend.host_visible(NUM_COLUMNS * len(shards)).reshape(-1, NUM_COLUMNS)
         self.progress_host = backend.host_visible(len(PROGRESS) * len(shards)).reshape(-1, len(PROGRESS))
@@ -154,6 +158,29 @@ class GroupStore:
                 self.retired.append(held)
                 self._buffers["ctrl_ahead"].rebind(self.backend.pointer(array), array.nbytes)
         return self._controls_ahead, self._buffers["ctrl_ahead"]
+
+    def chosen_worlds(self) -> tuple[Any, Any]:
+        """Lists of worlds for calls over some worlds only, (num_worlds,), and their lengths by shard, both int32.
+
+        The list of a shard starts at the index of its first world.
+        """
+        if self._chosen is None:
+            shapes = (self.num_worlds,), (len(self.bounds) - 1,)
+            self._chosen = tuple(self.backend.zeros(shape, "int32") for shape in shapes)
+            for name, array in zip(_CHOSEN, self._chosen, strict=True):
+                self._buffers[name] = self.buffers.add(name, self.backend.pointer(array), array.nbytes)
+        worlds, number = self._chosen
+        return worlds, number
+
+    def chosen_buffers(self) -> tuple[Buffer, Buffer]:
+        """The buffers of `chosen_worlds`."""
+        self.chosen_worlds()
+        worlds, number = (self._buffers[name] for name in _CHOSEN)
+        return worlds, number
+
+    def counters(self) -> list[Any]:
+        """The arrays of counts per world that have been allocated. A scan adds up all of their entries."""
+        return [self._arrays[name] for name in _COUNTS if name in self._arrays]
 
     def array(self, name: str) -> Any:
         """The array of a world, column or shard field, allocated at first use; (num_worlds, ...) for world fields."""

@@ -10,6 +10,7 @@ import numpy as np
 from simengine.arrays import Array
 from simengine.emission.calls import EmittedCall
 from simengine.model.model_table import ModelTable
+from simengine.model.params import SavedParams
 from simengine.plan.memory import Footprint
 from simengine.plan.step_plan import StepPlan
 from simengine_scheduler import Executor, Segments, Trace
@@ -86,6 +87,12 @@ class Engine(Protocol):
 
     def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Array]) -> None:
         """Set parameters of all worlds of a group, or of some, and compute the table fields that follow from them."""
+
+    def saved_params(self, group: int) -> SavedParams:
+        """The parameters that were set for worlds of a group, and what follows from them, on the host."""
+
+    def restore_params(self, group: int, saved: SavedParams) -> None:
+        """Give all worlds of a group the parameters that were saved, and the model's values of all others."""
 
     def arena(self, group: int, world: int, names: Sequence[str], counter: str, address: str) -> dict[str, np.ndarray]:
         """The contacts or rows of one world, on the host.

@@ -23,6 +23,7 @@ from simengine.engines.jax_batch import (
 )
 from simengine.errors import BackendError
 from simengine.model.model_table import ModelTable
+from simengine.model.params import SavedParams
 from simengine.state.fields import FIELD, FIELDS, INTEGRATION_STATE, entry_shape
 from simengine_scheduler import Executor, Segments, Trace
 from simengine_scheduler.core import Emitter
@@ -172,6 +173,16 @@ class JaxEngine:
     def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Array]) -> None:
         """Set parameters of all worlds of a group, or of some, and compute the table fields that follow from them."""
         self._parameters_of(group).set(worlds, fields)
+
+    def saved_params(self, group: int) -> SavedParams:
+        """The parameters that were set for worlds of a group, and what follows from them, on the host."""
+        return self._parameters[group].saved() if group in self._parameters else SavedParams({}, {})
+
+    def restore_params(self, group: int, saved: SavedParams) -> None:
+        """Give all worlds of a group the parameters that were saved, and the model's values of all others."""
+        self._parameters.pop(group, None)
+        if saved.given:
+            self._parameters_of(group).restore(saved)
 
     def _parameters_of(self, group: int) -> JaxParameters:
         from simengine.engines.jax_params import JaxParameters

@@ -15,7 +15,7 @@ import numpy as np
 
 from simengine.model.model import Model, table_of
 from simengine.model.model_table import ModelTable
-from simengine.model.params import WorldParameters, together
+from simengine.model.params import SavedParams, WorldParameters, together
 
 Params = dict[str, jax.Array]
 """Fields of the model table with a world's own values, by name and in the table's shapes."""
@@ -127,6 +127,7 @@ class JaxParameters:
         self._dtype = dtype
         self._meaning = WorldParameters(model)
         self._given: dict[str, jax.Array] = {}
+        self._chosen: set[str] = set()  # names in _given that were set, not only read
         self._jitted = jax.jit(self._updated)
         self.fields: Params = {}
 
@@ -161,6 +162,7 @@ class JaxParameters:
             new[name] = (array[row] if array.ndim == given[name].ndim else array).astype(given[name].dtype)
         changed, self.fields = self._jitted(given, self.fields, new, jnp.asarray(numbers[row], jnp.int32))
         self._given |= changed
+        self._chosen |= set(changed)
 
     def _updated(self, given: Params, fields: Params, new: Params, worlds: jax.Array) -> tuple[Params, Params]:
         """Return parameters and fields with new values for worlds (n,). A world may be listed several times."""
@@ -173,6 +175,24 @@ class JaxParameters:
             entries = values.astype(old.dtype).reshape(len(values), *known.shape)
             fields[name] = old.at[worlds].set(entries)
         return given, fields
+
+    def saved(self) -> SavedParams:
+        """The parameters that were set, and the table fields that follow from them, on the host."""
+        given = {name: np.array(self._given[name]) for name in sorted(self._chosen)}
+        fields = {name: np.array(values).reshape(self._num_worlds, -1) for name, values in self.fields.items()}
+        return SavedParams(given, fields)
+
+    def restore(self, saved: SavedParams) -> None:
+        """Take parameters and table fields as they were saved. No parameter may have been set before."""
+        if not self._meaning.fits(saved):
+            self.set(None, saved.given)
+            return
+        for name, values in saved.given.items():
+            self._given[name] = jnp.asarray(values, jnp.result_type(float))
+        for name, rows in saved.fields.items():
+            shape = self._model.arrays[name].shape
+            self.fields[name] = jnp.asarray(rows, self._dtype).reshape(self._num_worlds, *shape)
+        self._chosen |= set(saved.given)
 
     def nbytes(self) -> int:
         """Memory of the parameters and of the fields that follow from them [bytes]."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -21,6 +21,7 @@ from simengine.emission.store import GroupStore
 from simengine.kernels.functions import KernelFunctions
 from simengine.model.blob import pack_models, with_integers
 from simengine.model.model_table import ModelTable
+from simengine.model.params import SavedParams
 from simengine.plan.issue import Issue, decide_issuing
 from simengine.plan.memory import Footprint, footprint, require
 from simengine.plan.step_plan import StepPlan, has_step_kernel, plan_step
@@ -308,9 +309,22 @@ class ListEngine:
 
     def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Array]) -> None:
         """Set parameters of worlds of a group. Only the first call for a group allocates memory."""
+        self._change_parameters(group, lambda parameters: parameters.set(worlds, fields))
+
+    def saved_params(self, group: int) -> SavedParams:
+        """The parameters that were set for worlds of a group, and what follows from them, on the host."""
+        return self.parameters[group].saved() if group in self.parameters else SavedParams({}, {})
+
+    def restore_params(self, group: int, saved: SavedParams) -> None:
+        """Give all worlds of a group the parameters that were saved, and the model's values of all others."""
+        known = self.parameters.get(group)
+        if saved.given or (known is not None and known.table is not None):
+            self._change_parameters(group, lambda parameters: parameters.restore(saved))
+
+    def _change_parameters(self, group: int, change: Callable[[GroupParameters], None]) -> None:
         parameters = self._parameters_of(group)
         first, damped = parameters.table is None, parameters.damped
-        parameters.set(worlds, fields)
+        change(parameters)
         if first or parameters.damped != damped:
             self._use_table(group, parameters)
 

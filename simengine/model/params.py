@@ -9,7 +9,7 @@ arrays.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -54,6 +54,19 @@ def together(names: Iterable[str]) -> tuple[str, ...]:
     """Parameters, and those from which the same fields are derived, so that all are needed if one is given."""
     asked = set(names)
     return (*asked, *(other for same in (MASSES, GAINS) if asked & set(same) for other in same if other not in asked))
+
+
+class SavedParams(NamedTuple):
+    """Parameters of the worlds of one group, on the host.
+
+    Attributes:
+        given: parameters that were set, by name, (num_worlds, ...).
+        fields: fields of the model table that follow from them, by name, (num_worlds, entries). They are kept because
+            worlds whose parameters were not set have the compiled model's values, which differ in rounding.
+    """
+
+    given: dict[str, np.ndarray]
+    fields: dict[str, np.ndarray]
 
 
 class WorldParameters:
@@ -106,6 +119,15 @@ class WorldParameters:
             if (mj.geom_fluid[:, 0] != 0).any():
                 return "coefficients of its fluid forces follow from the sizes"
         return ""
+
+    def widths(self, names: Iterable[str]) -> dict[str, int]:
+        """Number of entries of each table field that is derived from parameters with these names."""
+        one = {name: self.default(name)[None] for name in together(names)}
+        return {field: values.shape[1] for field, values in self.derive(np, one).items()}
+
+    def fits(self, saved: SavedParams) -> bool:
+        """Whether the saved fields are those that this model derives. Another form of the model may have others."""
+        return self.widths(saved.given) == {name: values.shape[1] for name, values in saved.fields.items()}
 
     def derive(self, xp: Any, given: dict[str, Any]) -> dict[str, Any]:
         """Table fields derived from parameters.

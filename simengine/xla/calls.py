@@ -53,6 +53,11 @@ class Call:
         """Shape and type of one world's entry of a field."""
         return entry_of(self.model, name, self.dtype)
 
+    @property
+    def chooses(self) -> bool:
+        """Whether the call works on some worlds only, which its last argument says, (num_worlds,) int32."""
+        return self.steps == 0
+
     @cached_property
     def number(self) -> int:
         """A number that identifies the call, which is the same in every process: XLA may store compiled programs."""

@@ -54,23 +54,27 @@ class CudaMemory:
         self._graphs = self._build(call)
         # fields of results are allocated with the calls that write them
         outputs = [_field(store.array(name)) for name in (*call.outputs, *call.keep)]
-        _check_number(call, max(len(inputs), len(outputs)))
+        cleared = [_field(array.reshape(1, -1)) for array in store.counters()] if call.chooses else []
+        chosen = [array.data.ptr for array in store.chosen_worlds()] if call.chooses else [None, None]
+        _check_number(call, max(len(inputs) + len(cleared), len(outputs)))
         names = [*call.inputs, *call.params]
         fallback = [names.index(name) if name in names else -1 for name in (*call.outputs, *call.keep)]
         progress = store.array("progress")
         self._event = cupy.cuda.Event(disable_timing=True)
         self._event.record(cupy.cuda.Stream(non_blocking=True))
-        self._functions = [_module().get_function(name).kernel for name in ("gather", "scatter")]
+        self._functions = [_module().get_function(name).kernel for name in ("gather", "scatter", "choose")]
         self._arrays = (
             structures.array_of(structures.Field, inputs),
             structures.array_of(structures.Field, outputs),
             structures.array_of(structures.Graph, [structures.Graph(*entry) for entry in self._graphs]),
             (ctypes.c_int64 * max(1, len(fallback)))(*fallback),
+            structures.array_of(structures.Field, cleared),
         )
         self.structure = structures.CudaMemory(
             *(self._arrays[0], len(inputs), self._arrays[1], len(outputs)),
-            *(self._arrays[2], len(self._graphs), *(function.ptr for function in self._functions)),
+            *(self._arrays[2], len(self._graphs), *(function.ptr for function in self._functions[:2])),
             *(progress.data.ptr, int(progress.size), self._event.ptr, self._arrays[3]),
+            *(self._arrays[4], len(cleared), self._functions[2].ptr, *chosen, call.num_worlds),
         )
         cupy.cuda.Device().synchronize()
 

@@ -43,6 +43,12 @@ struct Memory {
   int64_t progress_words;
   void* event;             // behind the latest call, since the next one may be on another stream
   const int64_t* fallback;  // for each output the input that it keeps if an arena is full, or -1
+  const Field* cleared;     // arrays that a call sets to zero first
+  int64_t num_cleared;
+  void* choose;             // kernel that lists the worlds a call works on; see copies.cu
+  int32_t* chosen;          // the list, or null if it works on all
+  int32_t* num_chosen;
+  int64_t num_worlds;
 };
 
 // One array to copy, and where to find its words instead if an arena was full; see copies.cu.
@@ -101,6 +107,14 @@ static int launch(void* kernel, const Items& items, int64_t number, const Memory
   return launch_kernel(kernel, blocks, unsigned(std::max<int64_t>(1, number)), 1, 256, 1, 1, 0, stream, parameters, nullptr);
 }
 
+static int choose(const int32_t* mask, const Memory& memory, Stream stream) {
+  static auto launch_kernel = driver<LaunchKernel>("cuLaunchKernel");
+  int32_t number = int32_t(memory.num_worlds);
+  int32_t *chosen = memory.chosen, *num_chosen = memory.num_chosen;
+  void* parameters[] = {&mask, &number, &chosen, &num_chosen};
+  return launch_kernel(memory.choose, 1, 1, 1, 1024, 1, 1, 0, stream, parameters, nullptr);
+}
+
 static ffi::Error failed(const char* what, int code) {
   return ffi::Error::Internal(std::string("CUDA reports error ") + std::to_string(code) + " while simengine " + what);
 }
@@ -133,6 +147,11 @@ static ffi::Error step(Stream stream, int32_t device, ffi::RemainingArgs argumen
     in.item[i] = {static_cast<const char*>(given->untyped_data()), nullptr, field.data, int32_t(field.rows), words, words,
                   int32_t(field.stride / 4), 0, 0};
   }
+  for (int64_t i = 0; i < memory->num_cleared; ++i) {
+    const Field& field = memory->cleared[i];
+    const int32_t words = int32_t(field.bytes / 4);
+    in.item[memory->num_inputs + i] = {nullptr, nullptr, field.data, int32_t(field.rows), words, words, words, 0, 0};
+  }
   for (int64_t i = 0; i < memory->num_outputs; ++i) {
     auto wanted = results.get<ffi::AnyBuffer>(i);
     if (!wanted.has_value()) return wanted.error();
@@ -147,7 +166,14 @@ static ffi::Error step(Stream stream, int32_t device, ffi::RemainingArgs argumen
   static std::mutex issuing;
   std::lock_guard<std::mutex> lock(issuing);
   if (int code = wait(stream, memory->event, 0)) return failed("waits for its latest step", code);
-  if (int code = launch(memory->gather, in, memory->num_inputs, *memory, stream)) return failed("copies a state in", code);
+  if (int code = launch(memory->gather, in, memory->num_inputs + memory->num_cleared, *memory, stream)) return failed("copies a state in", code);
+  if (memory->chosen) {
+    auto given = arguments.get<ffi::AnyBuffer>(memory->num_inputs);
+    if (!given.has_value()) return given.error();
+    if (int code = choose(static_cast<const int32_t*>(given->untyped_data()), *memory, stream)) {
+      return failed("lists worlds", code);
+    }
+  }
   for (int64_t g = 0; g < memory->num_graphs; ++g) {
     for (int64_t repeat = 0; repeat < memory->graphs[g].repeats; ++repeat) {
       if (int code = launch_graph(memory->graphs[g].handle, stream)) return failed("launches a graph", code);

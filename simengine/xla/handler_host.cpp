@@ -34,6 +34,7 @@ struct Program {
 struct Shard {
   Program* programs;
   int64_t number;
+  int64_t begin, end;  // its worlds
 };
 
 struct Memory {
@@ -44,6 +45,10 @@ struct Memory {
   Shard* shards;
   int64_t num_shards;
   int64_t index;  // by which Python knows it
+  const Field* cleared;  // arrays that a call sets to zero first
+  int64_t num_cleared;
+  int32_t* chosen;  // lists of the worlds of each shard that a call works on, or null if it works on all
+  int32_t* num_chosen;
 };
 
 // Python makes a memory of a kind; null if it could not. Its text says why.
@@ -151,6 +156,22 @@ static ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arguments, ffi::
       return ffi::Error::InvalidArgument("an argument of simengine's step has another size than it was traced with");
     }
     copy(field.data, field.stride, static_cast<const char*>(given->untyped_data()), field.bytes, field);
+  }
+  for (int64_t i = 0; i < memory->num_cleared; ++i) {
+    std::memset(memory->cleared[i].data, 0, memory->cleared[i].rows * memory->cleared[i].bytes);
+  }
+  if (memory->chosen) {
+    auto given = arguments.get<ffi::AnyBuffer>(memory->num_inputs);
+    if (!given.has_value()) return given.error();
+    const int32_t* mask = static_cast<const int32_t*>(given->untyped_data());
+    for (int64_t s = 0; s < memory->num_shards; ++s) {
+      const Shard& shard = memory->shards[s];
+      int32_t number = 0;
+      for (int64_t w = shard.begin; w < shard.end; ++w) {
+        if (mask[w]) memory->chosen[shard.begin + number++] = int32_t(w);
+      }
+      memory->num_chosen[s] = number;
+    }
   }
   auto work = std::make_shared<Work>();
   work->memory = memory;

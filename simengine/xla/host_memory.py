@@ -43,14 +43,22 @@ class HostMemory:
         # fields of results are allocated with the programs that write them
         outputs = [_field(self.engine.get(0, name)) for name in (*call.outputs, *call.keep)]
         self._shards = [structures.array_of(structures.Program, row) for row in self._structures(call)]
+        store = self.engine.stores[0]
+        cleared = [_field(array.reshape(1, -1)) for array in store.counters()] if call.chooses else []
+        chosen = [array.ctypes.data for array in store.chosen_worlds()] if call.chooses else [None, None]
+        rows = [
+            structures.Shard(row, len(row), emitter.shard.begin, emitter.shard.end)
+            for row, emitter in zip(self._shards, self.engine.emitters[0], strict=True)
+        ]
         self._arrays = (
             structures.array_of(structures.Field, inputs),
             structures.array_of(structures.Field, outputs),
-            structures.array_of(structures.Shard, [structures.Shard(row, len(row)) for row in self._shards]),
+            structures.array_of(structures.Shard, rows),
+            structures.array_of(structures.Field, cleared),
         )
         self.structure = structures.HostMemory(
             *(self._arrays[0], len(inputs), self._arrays[1], len(outputs)),
-            *(self._arrays[2], len(self._shards), index),
+            *(self._arrays[2], len(self._shards), index, self._arrays[3], len(cleared), *chosen),
         )
 
     def _of_shards(self, call: Call) -> list[list[tuple[HostProgram, int]]]:

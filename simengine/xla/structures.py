@@ -33,7 +33,12 @@ class Program(ctypes.Structure):
 class Shard(ctypes.Structure):
     """The programs of a shard, in order."""
 
-    _fields_ = (("programs", ctypes.POINTER(Program)), ("number", ctypes.c_int64))
+    _fields_ = (
+        ("programs", ctypes.POINTER(Program)),
+        ("number", ctypes.c_int64),
+        ("begin", ctypes.c_int64),
+        ("end", ctypes.c_int64),
+    )
 
 
 class HostMemory(ctypes.Structure):
@@ -47,6 +52,10 @@ class HostMemory(ctypes.Structure):
         ("shards", ctypes.POINTER(Shard)),
         ("num_shards", ctypes.c_int64),
         ("index", ctypes.c_int64),
+        ("cleared", ctypes.POINTER(Field)),
+        ("num_cleared", ctypes.c_int64),
+        ("chosen", ctypes.c_void_p),
+        ("num_chosen", ctypes.c_void_p),
     )
 
 
@@ -72,6 +81,12 @@ class CudaMemory(ctypes.Structure):
         ("progress_words", ctypes.c_int64),
         ("event", ctypes.c_void_p),
         ("fallback", ctypes.POINTER(ctypes.c_int64)),
+        ("cleared", ctypes.POINTER(Field)),
+        ("num_cleared", ctypes.c_int64),
+        ("choose", ctypes.c_void_p),
+        ("chosen", ctypes.c_void_p),
+        ("num_chosen", ctypes.c_void_p),
+        ("num_worlds", ctypes.c_int64),
     )
 
 

@@ -1,0 +1,341 @@
+"""Runs that are recorded, interrupted and taken up again, replayed and drawn."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+
+from simengine import Simulation, load_model
+from simengine.backends.select import available_backends
+from simengine.cli import oracle, video
+from simengine.cli.main import main
+from tests import pages
+from tests.checkout import PYTHONPATH
+from tests.cli.refusals import assert_refused
+
+HOST = pytest.mark.skipif(bool(available_backends()["host"]), reason="needs a C++ compiler")
+MJCF = """
+<mujoco model="arm">
+  <worldbody>
+    <camera name="side" pos="0 -3 .5" xyaxes="1 0 0 0 0 1"/>
+    <light pos="0 -1 3"/>
+    <geom type="plane" size="4 4 1" rgba=".2 .4 .8 1"/>
+    <body name="hand" mocap="true" pos="0 0 1"/>
+    <body name="arm" pos="0 0 .5">
+      <joint name="hinge" axis="0 1 0" damping=".05"/>
+      <geom type="capsule" fromto="0 0 0 .4 0 0" size=".05" rgba="1 .2 0 1"/>
+      <body pos=".4 0 0"><joint axis="0 1 0" armature=".01"/><geom size=".08"/></body>
+    </body>
+    <body pos="0 .8 .15"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+  </worldbody>
+  <actuator><general joint="hinge" dyntype="filter" dynprm=".1" gainprm="2"/><motor joint="hinge"/></actuator>
+  <keyframe><key name="raised" qpos="-.5 .3 0 .8 .15 1 0 0 0" act=".4" mpos=".1 0 1.2" mquat="1 0 0 0"/></keyframe>
+</mujoco>
+"""
+STATE = ("qpos", "qvel", "act", "mocap_pos", "mocap_quat", "qacc_warmstart")
+
+
+@pytest.fixture
+def mjcf(tmp_path: Path) -> Path:
+    path = tmp_path / "arm.xml"
+    path.write_text(MJCF, encoding="utf-8")
+    return path
+
+
+def arguments(mjcf: Path, *more: object) -> list[str]:
+    return ["run", str(mjcf), "--backend", "host", "--executor", "serial", "--json", *map(str, more)]
+
+
+def saved(path: Path) -> dict[str, np.ndarray]:
+    with np.load(path, allow_pickle=False) as archive:
+        return dict(archive)
+
+
+def save(mjcf: Path, *more: object, to: str = "out.npz") -> Path:
+    path = mjcf.with_name(to)
+    assert main(arguments(mjcf, "--save", path, *more)) == 0
+    return path
+
+
+@HOST
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(2,), (12, 2), (12, 4, 2)])
+def test_a_trajectory_holds_what_the_simulation_did(
+    shape: tuple[int, ...], dtype: str, mjcf: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    controls = np.random.default_rng(3).uniform(-1, 1, shape)
+    np.save(mjcf.with_name("ctrl.npy"), controls)
+    given = ["--ctrl", mjcf.with_name("ctrl.npy"), "--keyframe", "raised", "--dtype", dtype]
+    path = save(mjcf, *given, "--worlds", 4, "--steps", 12, "--record", 1, "2:4", "--every", 5)
+    result = json.loads(capsys.readouterr().out)
+    assert (result["saved"], result["frames"], result["recorded_worlds"]) == (str(path), 3, 3)
+    assert result["mujoco"]["agrees"]
+    found = saved(path)
+    sim = Simulation(MJCF, 4, backend="host", dtype=dtype)
+    sim.reset(keyframe="raised")
+    for step in range(13):
+        if step % 5 == 0:
+            for name in STATE:
+                mine = np.asarray(sim.field(name))[1:]
+                assert (mine.dtype, mine.tobytes()) == (dtype, found[name][step // 5].tobytes())
+            assert found["time"][step // 5].tolist() == sim.time[1:].tolist()
+        if step < 12:
+            sim.step(ctrl=np.broadcast_to(controls if len(shape) == 1 else controls[step], (4, 2)))
+            assert found["ctrl"][step].tobytes() == np.asarray(sim.ctrl)[1:].tobytes()
+    assert found["step"].tolist() == [0, 5, 10]
+    assert found["worlds"].tolist() == [1, 2, 3]
+    assert found["timestep"] == 0.002
+    assert str(found["model_name"]) == "arm"
+
+
+@HOST
+def test_the_file_holds_the_model_with_its_assets(mjcf: Path) -> None:
+    found = saved(save(mjcf, "--worlds", 2, "--steps", 3))
+    model = mujoco.MjModel.from_binary_path("model.mjb", {"model.mjb": found["model"].tobytes()})
+    assert (model.nq, model.camera(0).name) == (9, "side")
+    assert found["qpos"].shape == (4, 1, 9)
+
+
+@HOST
+def test_a_file_of_controls_gives_the_numbers_of_steps_and_worlds(
+    mjcf: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(mjcf.with_name("ctrl.npy"), np.zeros((7, 3, 2)))
+    assert main(arguments(mjcf, "--ctrl", mjcf.with_name("ctrl.npy"))) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["steps"], result["worlds"]) == (7, 3)
+
+
+def interrupted(mjcf: Path, number: signal.Signals, more: list[object]) -> tuple[int, str]:
+    """Start a run in a process, end it by a signal after its first checkpoint, and return exit code and stderr."""
+    part = mjcf.with_name("cut.npz.part")
+    command = [sys.executable, "-m", "simengine.cli.main", *arguments(mjcf, "--save", mjcf.with_name("cut.npz"), *more)]
+    environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not (part / "checkpoint.json").exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(number)
+    streams = process.communicate(timeout=120)
+    return process.returncode, streams[1]
+
+
+@HOST
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_ends_with_the_same_file(number: signal.Signals, mjcf: Path) -> None:
+    more: list[object] = ["--worlds", 3, "--steps", 4000, "--record", 0, 2, "--every", 3]
+    code, said = interrupted(mjcf, number, [*more, "--checkpoint", "0.05"])
+    assert code == (-9 if number == signal.SIGKILL else 128 + number)
+    if number != signal.SIGKILL:
+        assert "interrupted after" in said
+        assert said.count("\n") == 1
+    done = json.loads((mjcf.with_name("cut.npz.part") / "checkpoint.json").read_text())["step"]
+    assert 0 < done < 4000
+    assert not mjcf.with_name("cut.npz").exists()
+    cut = save(mjcf, *more, "--resume", to="cut.npz")
+    whole = save(mjcf, *more, to="whole.npz")
+    assert cut.read_bytes() == whole.read_bytes()
+    assert sorted(path.name for path in mjcf.parent.iterdir()) == ["arm.xml", "cut.npz", "whole.npz"]
+
+
+@HOST
+def test_an_interrupted_run_is_not_lost_by_another(mjcf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    more: list[object] = ["--worlds", 3, "--steps", 4000]
+    interrupted(mjcf, signal.SIGTERM, [*more, "--checkpoint", "0.05"])
+    before = sorted(path.name for path in mjcf.with_name("cut.npz.part").iterdir())
+    to = ["--save", mjcf.with_name("cut.npz")]
+    assert_refused(arguments(mjcf, *to, *more), "add --resume to go on with it", capsys)
+    changed = [*to, *more, "--resume", "--seed", 1]
+    assert_refused(arguments(mjcf, *changed), "had --seed 0 and this one has 1; give the same options", capsys)
+    assert sorted(path.name for path in mjcf.with_name("cut.npz.part").iterdir()) == before
+
+
+@HOST
+def test_resume_begins_where_nothing_was_interrupted(mjcf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = save(mjcf, "--worlds", 1, "--steps", 3, "--resume")
+    assert len(saved(path)["qpos"]) == 4
+    capsys.readouterr()
+    assert_refused(arguments(mjcf, "--save", path, "--resume"), "is complete; there is nothing to resume", capsys)
+
+
+@HOST
+def test_a_run_that_fails_leaves_no_folder(mjcf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr("simengine.cli.recording.Recording.take", fails)
+    assert main(arguments(mjcf, "--save", mjcf.with_name("out.npz"), "--steps", 3)) == 1
+    assert [path.name for path in mjcf.parent.iterdir()] == ["arm.xml"]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--record", "0"], "--record belongs to a recording"),
+        (["--resume"], "--resume belongs to a trajectory"),
+        (["--save", "out.npz", "--fps", "9"], "--fps belongs to a video"),
+        (["--save", "out.npz", "--record", "4"], "--record 4 is no world of this run; give numbers from 0 to 3"),
+        (["--save", "out.npz", "--record", "3:2"], "is no world of this run"),
+        (["--save", "out.npz", "--record", "two"], "'two' is neither"),
+        (["--save", "out.npz", "--checkpoint", "soon"], "'soon' is not a number of seconds"),
+        (["--save", "."], "'.' is a folder"),
+        (["--video", "out.gif"], "is no .mp4"),
+        (["--video", "out.mp4", "--size", "33", "20"], "--size 33 20 is odd"),
+        (["--video", "out.mp4", "--camera", "sides"], "no camera 'sides' (did you mean 'side'?)"),
+        (["--keyframe", "raise"], "no keyframe 'raise' (did you mean 'raised'?)"),
+        (["--keyframe", "3"], "no keyframe 3"),
+        (["--ctrl", "none.npy"], "no controls at"),
+        (["--ctrl", "text.npy"], "is no .npy file of controls"),
+        (["--ctrl", "wide.npy"], "have shape (9, 3); model 'arm' takes (2,), (steps, 2) or (steps, worlds, 2)"),
+        (["--ctrl", "nine.npy"], "has controls of 9 steps and the run has 5; give --steps 9"),
+        (["--ctrl", "worlds.npy"], "has controls of 2 worlds and the run has 4; give --worlds 2"),
+        (["--ctrl", "nan.npy"], "hold nan at [3, 1]"),
+    ],
+)
+def test_wrong_calls_exit_with_2(
+    more: list[str],
+    message: str,
+    mjcf: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(mjcf.parent)
+    Path("text.npy").write_text("text", encoding="utf-8")
+    bad = np.zeros((5, 2))
+    bad[3, 1] = np.nan
+    for name, array in {
+        "wide": np.zeros((9, 3)),
+        "nine": np.zeros((9, 2)),
+        "worlds": np.zeros((5, 2, 2)),
+        "nan": bad,
+    }.items():
+        np.save(f"{name}.npy", array)
+    assert_refused(arguments(mjcf, "--worlds", 4, "--steps", 5, *more), message, capsys)
+    assert not Path("out.npz").exists()
+
+
+@HOST
+@pytest.mark.parametrize("every", [1, 4])
+def test_replay_agrees_with_mujoco(every: int, mjcf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--keyframe", 0, "--dtype", "float64", "--worlds", 3, "--record", ":", "--every", every]
+    path = save(mjcf, *options, "--steps", 80)
+    capsys.readouterr()
+    assert main(["replay", str(path), "--check", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["frames"], result["recorded_worlds"], result["every"]) == (80 // every + 1, [0, 1, 2], every)
+    assert result["seconds"] == 0.16
+    assert result["mujoco"]["agrees"]
+    assert result["mujoco"]["intervals"] + result["mujoco"]["borderline"] == 240 // every
+    assert 0 < result["mujoco"]["qvel"] < oracle.BOUND["float64"]
+
+
+@HOST
+def test_replay_tells_what_is_in_a_file(mjcf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = save(mjcf, "--worlds", 2, "--steps", 6)
+    capsys.readouterr()
+    assert main(["replay", str(path), "--check"]) == 0
+    printed = capsys.readouterr().out
+    for words in ("arm", "7, one every 1 steps of 0.002 s", "0.012 s, 6 steps", "7 x 1 x 9", "agrees in 6 intervals"):
+        assert words in printed
+
+
+@HOST
+def test_replay_fails_where_mujoco_does_something_else(mjcf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = save(mjcf, "--worlds", 2, "--record", 0, 1, "--steps", 6)
+    found = saved(path)
+    found["qvel"][4, 1, 0] += 0.5
+    np.savez(path, **found)
+    capsys.readouterr()
+    assert main(["replay", str(path), "--check", "--json"]) == 1
+    result = json.loads(capsys.readouterr().out)["mujoco"]
+    assert not result["agrees"]
+    assert (result["frame"] in (4, 5), result["world"]) == (True, 1)
+    assert result["qvel"] > 0.05
+
+
+@HOST
+def test_files_that_are_no_trajectory_are_refused(mjcf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = save(mjcf, "--worlds", 1, "--steps", 6)
+    capsys.readouterr()
+    found, whole = saved(path), path.read_bytes()
+
+    def fails(message: str) -> None:
+        assert main(["replay", str(path)]) == 1
+        said = capsys.readouterr().err
+        assert message in said
+        assert said.count("\n") == 1
+
+    path.write_bytes(whole[: len(whole) // 2])
+    fails("is no complete trajectory")
+    np.savez(path, qpos=found["qpos"])
+    fails("lacks 'simengine_trajectory'")
+    np.savez(path, **{**found, "simengine_trajectory": np.array(2), "engine_version": np.array("9.9")})
+    fails("was written by simengine 9.9 in format 2")
+    np.savez(path, **{**found, "model": np.zeros(9, np.uint8), "mujoco_version": np.array("9.9")})
+    assert main(["replay", str(path), "--check"]) == 1
+    assert "install mujoco==9.9" in capsys.readouterr().err
+    path.unlink()
+    assert_refused(["replay", str(path)], "no trajectory at", capsys)
+
+
+@HOST
+def test_videos_show_every_recorded_world(mjcf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if reason := pages.without_opengl():
+        pytest.skip(reason)
+    ffmpeg: Any = pytest.importorskip("imageio_ffmpeg")
+    film, again = mjcf.with_name("film.mp4"), mjcf.with_name("again.mp4")
+    look = ["--camera", "side", "--fps", "10", "--size", "128", "64"]
+    path = save(mjcf, "--worlds", 3, "--record", 0, 2, "--steps", 250, "--every", 5, "--video", film, *look)
+    assert json.loads(capsys.readouterr().out)["video"] == str(film)
+    assert main(["replay", str(path), "--video", str(again), *look, "--json"]) == 0
+    for name in (film, again):
+        decode = [ffmpeg.get_ffmpeg_exe(), "-i", str(name), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+        decoded = subprocess.run(decode, capture_output=True, check=True).stdout
+        pictures = np.frombuffer(decoded, np.uint8).reshape(6, 64, 128, 3).astype(float)
+        for half in (pictures[:, :, :64], pictures[:, :, 64:]):
+            assert half.std() > 10
+            assert np.abs(half[-1] - half[0]).max() > 50
+    assert sorted(p.name for p in mjcf.parent.iterdir()) == ["again.mp4", "arm.xml", "film.mp4", "out.npz"]
+
+
+@HOST
+def test_a_video_alone_leaves_no_trajectory(mjcf: Path) -> None:
+    if reason := pages.without_opengl():
+        pytest.skip(reason)
+    pytest.importorskip("imageio_ffmpeg")
+    film = mjcf.with_name("film.mp4")
+    assert main(arguments(mjcf, "--worlds", 1, "--steps", 50, "--video", film, "--size", 32, 32)) == 0
+    assert film.stat().st_size > 500
+    assert sorted(path.name for path in mjcf.parent.iterdir()) == ["arm.xml", "film.mp4"]
+
+
+def test_a_missing_extra_is_named(
+    mjcf: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(video, "find_spec", lambda name: None)
+    assert main(arguments(mjcf, "--video", mjcf.with_name("film.mp4"))) == 1
+    assert "pip install 'simengine[render]'" in capsys.readouterr().err
+
+
+def test_frames_of_a_video_keep_pace_with_the_simulation() -> None:
+    times = np.arange(11) * 0.1
+    assert video.frame_numbers(times, 10).tolist() == list(range(11))
+    assert video.frame_numbers(times, 5).tolist() == [0, 2, 4, 6, 8, 10]
+    assert video.frame_numbers(times, 20).tolist() == sorted([*range(11), *range(10)])
+    assert [video.grid(count) for count in (1, 2, 3, 5, 9, 10)] == [(1, 1), (2, 1), (2, 2), (3, 2), (3, 3), (4, 3)]
+
+
+def test_the_model_of_these_tests_is_supported() -> None:
+    assert load_model(MJCF).nmocap == 1
