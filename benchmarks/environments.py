@@ -70,11 +70,12 @@ def loops(env: PureEnv, worlds: int, steps: int) -> dict[str, Callable[[], Any]]
     keys = jax.random.split(jax.random.key(1), steps)
     state = jax.jit(env.reset, static_argnums=1)(0, worlds)[0]
     started = jax.jit(lambda s: jax.lax.scan(once, s, jax.random.split(jax.random.key(0), 150))[0])(state)
-    found: dict[str, Callable[[], Any]] = {}
-    for name, body in (("step", once), ("twice", twice)):
-        compiled = jax.jit(lambda s, k, body=body: jax.lax.scan(body, s, k))
-        found[name] = lambda compiled=compiled: compiled(started, keys)
-    return found
+
+    def timed(body: Any) -> Callable[[], Any]:
+        compiled = jax.jit(lambda s, k: jax.lax.scan(body, s, k))
+        return lambda: compiled(started, keys)
+
+    return {"step": timed(once), "twice": timed(twice)}
 
 
 def stepped(name: str, worlds: int, backend: str, kind: str, steps: int) -> Callable[[], Any]:
