@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -10,6 +11,7 @@ from simengine.errors import did_you_mean
 
 NAMESPACE = "simengine"
 _SINGLE, _VECTOR = "simengine_envs.single:SingleEnv", "simengine_envs.vector:BatchEnv"
+_MIXED = "simengine_envs.mixed:MixedBatchEnv"
 
 
 class Registration(NamedTuple):
@@ -20,15 +22,33 @@ class Registration(NamedTuple):
         task: class of the task, "module:Class".
         max_episode_steps: environment steps after which an episode is truncated.
         reward_threshold: return at which the task counts as solved; None where no such number is known.
+        arguments: arguments of the task that differ from its own defaults.
     """
 
     id: str
     task: str
     max_episode_steps: int
     reward_threshold: float | None
+    arguments: Mapping[str, Any] = {}
 
 
-REGISTRATIONS: tuple[Registration, ...] = (Registration("Ant-v5", "simengine_envs.tasks.ant:Ant", 1000, 6000.0),)
+def _velocity() -> Iterator[Registration]:
+    """Velocity tracking, for each robot on each ground."""
+    for robot in ("Quadruped", "Biped", "Go1", "G1"):
+        for terrain in ("Flat", "Rough"):
+            arguments = {"robot": robot.lower(), "terrain": terrain.lower()}
+            task = "simengine_envs.tasks.velocity:VelocityTracking"
+            yield Registration(f"{robot}{terrain}-v0", task, 1000, None, arguments)
+
+
+REGISTRATIONS: tuple[Registration, ...] = (
+    Registration("Ant-v5", "simengine_envs.tasks.ant:Ant", 1000, 6000.0),
+    Registration("CartPoleSwingUp-v0", "simengine_envs.tasks.cartpole:CartPoleSwingUp", 500, None),
+    *_velocity(),
+    Registration("PickUp-v0", "simengine_envs.tasks.pickup:PickUp", 250, None),
+    Registration("MixedLocomotion-v0", "simengine_envs.tasks.mixed_locomotion:MixedLocomotion", 1000, None),
+)
+_MIXED_TASKS = ("MixedLocomotion-v0",)
 
 
 def register_envs() -> None:
@@ -40,7 +60,8 @@ def register_envs() -> None:
     for item in REGISTRATIONS:
         name = f"{NAMESPACE}/{item.id}"
         if name not in gymnasium.registry:
-            register(name, item.task, item.max_episode_steps, item.reward_threshold)
+            vector = _MIXED if item.id in _MIXED_TASKS else _VECTOR
+            _register(name, item.task, item.max_episode_steps, item.reward_threshold, vector, item.arguments)
 
 
 def register(
@@ -59,10 +80,21 @@ def register(
         reward_threshold: return at which the task counts as solved.
         **arguments: arguments of the task that differ from its own defaults.
     """
+    _register(name, task, max_episode_steps, reward_threshold, _VECTOR, arguments)
+
+
+def _register(
+    name: str,
+    task: Any,
+    max_episode_steps: int | None,
+    reward_threshold: float | None,
+    vector: str,
+    arguments: Mapping[str, Any],
+) -> None:
     gymnasium.register(
         id=name,
         entry_point=_SINGLE,
-        vector_entry_point=_VECTOR,
+        vector_entry_point=vector,
         max_episode_steps=max_episode_steps,
         reward_threshold=reward_threshold,
         kwargs={"task": task, **arguments},
@@ -71,7 +103,7 @@ def register(
 
 def names() -> list[str]:
     """Ids of all registered environments of simengine's kind, in order."""
-    return sorted(name for name, spec in gymnasium.registry.items() if spec.vector_entry_point == _VECTOR)
+    return sorted(name for name, spec in gymnasium.registry.items() if spec.vector_entry_point in (_VECTOR, _MIXED))
 
 
 def check_name(name: str) -> None:
