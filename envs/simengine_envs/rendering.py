@@ -50,7 +50,7 @@ class Renderer:
             raise ValueError(f"render_mode {render_mode!r} is unknown; give one of {', '.join(RENDER_MODES)}, or None")
         self.render_mode = render_mode
         self._task = task
-        self._options = options
+        self.options = options
         self._stage: Any = None
 
     def render(self, qpos: np.ndarray, qvel: np.ndarray, time: float) -> Any:
@@ -103,7 +103,7 @@ class Renderer:
             observation_space=None,
             render_mode=self.render_mode,
             default_camera_config=dict(self._task.default_camera_config),
-            **self._options._asdict(),
+            **self.options._asdict(),
         )
 
     def close(self) -> None:
