@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, cast
 
 import jax
 import jax.numpy as jnp
@@ -148,7 +148,7 @@ class MixedBatchEnv(BatchEnv):
         ValueError: there are fewer worlds than robots, or as for `BatchEnv`.
     """
 
-    runner_type: ClassVar[type[Runner]] = MixedRunner
+    runner_type = MixedRunner
 
     def __init__(self, task: str | type[Task], num_envs: int = 1, **arguments: Any):
         super().__init__(task, num_envs, **arguments)

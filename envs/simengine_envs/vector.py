@@ -52,7 +52,7 @@ class BatchEnv(VectorEnv):
     # A vector environment opens no windows, so it has no mode "human".
     metadata: dict[str, Any] = {"render_modes": [mode for mode in RENDER_MODES if mode != "human"]}  # noqa: RUF012
 
-    runner_type: ClassVar[type[Runner]] = Runner
+    runner_type: type[Runner] = Runner
 
     def __init__(
         self,

@@ -36,13 +36,14 @@ class CartPoleSwingUp(Task):
     | control | -0.01  | square of the action                                                                  |
 
     **Start**: the cart is near the middle and the pole hangs, with uniform noise in `+-reset_noise_scale`.
-    **End**: only by the time limit. `info` has `success`: the pole is within 0.2 rad of upright and slower than 1 rad/s.
+    **End**: only by the time limit. `info` has `success`: the pole is within 0.2 rad of upright and slower than
+    1 rad/s.
     """
 
-    xml_file = "cartpole"
-    frame_skip = 2
-    weights = {"control": -0.01}  # noqa: RUF012
-    default_camera_config = {"distance": 5.0}  # noqa: RUF012
+    xml_file: str = "cartpole"
+    frame_skip: int = 2
+    weights: Mapping[str, float] = {"control": -0.01}
+    default_camera_config: Mapping[str, Any] = {"distance": 5.0}
     reset_noise_scale: float = 0.05
 
     def __post_init__(self) -> None:

@@ -100,11 +100,11 @@ class MixedLocomotion(MixedTask):
         reset_noise_scale: half width of the noise of coordinates and velocities at the start.
     """
 
-    xml_file = ""  # `robot` names the model
-    frame_skip = 0
-    weights = {"alive": 0.5, "control": -0.1}  # noqa: RUF012
-    default_camera_config = {"distance": 4.0}  # noqa: RUF012
-    robots = ROBOTS
+    xml_file: str = ""  # `robot` names the model
+    frame_skip: int = 0
+    weights: Mapping[str, float] = {"alive": 0.5, "control": -0.1}
+    default_camera_config: Mapping[str, Any] = {"distance": 4.0}
+    robots: tuple[str, ...] = ROBOTS
     period: float = 0.04
     reset_noise_scale: float = 0.05
     parts: Any = field(default=None, init=False, repr=False)
@@ -214,4 +214,8 @@ class MixedLocomotion(MixedTask):
         """Index of the robot, its number of actuators, and its position along x."""
         count = len(now.qpos)
         index = jnp.full(count, self.robots.index(self._name))
-        return {"robot": index, "num_actuators": jnp.full(count, len(self.parts.half)), "x_position": now.xpos[:, _TORSO, 0]}
+        return {
+            "robot": index,
+            "num_actuators": jnp.full(count, len(self.parts.half)),
+            "x_position": now.xpos[:, _TORSO, 0],
+        }

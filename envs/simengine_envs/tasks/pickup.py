@@ -80,10 +80,10 @@ class PickUp(Task):
         goal_heights: range of the goal's height [m].
     """
 
-    xml_file = "grasp"
-    frame_skip = 10
-    weights = {"reach": 0.3, "grasp": 0.5, "goal": 3.0, "action_rate": -0.005}  # noqa: RUF012
-    default_camera_config = {"distance": 1.5}  # noqa: RUF012
+    xml_file: str = "grasp"
+    frame_skip: int = 10
+    weights: Mapping[str, float] = {"reach": 0.3, "grasp": 0.5, "goal": 3.0, "action_rate": -0.005}
+    default_camera_config: Mapping[str, Any] = {"distance": 1.5}
     spread: float = 0.15
     goal_heights: tuple[float, float] = (0.15, 0.35)
     parts: Any = field(default=None, init=False, repr=False)
@@ -101,10 +101,16 @@ class PickUp(Task):
         rate = [_RATES.get(mj.actuator(i).name, _FINGER_RATE) for i in range(model.nu)]
         free = mj.joint("object")
         parts = _Parts(
-            *(mj.jnt_qposadr[joints], mj.jnt_dofadr[joints]),
-            *(*mj.actuator_ctrlrange.T, np.array(rate)),
-            *(int(free.qposadr[0]), int(free.dofadr[0]), mj.body("object").id, mj.site("grip").id),
-            np.array([mj.body(f"{name}_tip").id for name in ("thumb", "left", "right")]),
+            joints=mj.jnt_qposadr[joints],
+            dofs=mj.jnt_dofadr[joints],
+            low=mj.actuator_ctrlrange[:, 0].copy(),
+            high=mj.actuator_ctrlrange[:, 1].copy(),
+            rate=np.array(rate),
+            box_qpos=int(free.qposadr[0]),
+            box_dof=int(free.dofadr[0]),
+            box=mj.body("object").id,
+            grip=mj.site("grip").id,
+            tips=np.array([mj.body(f"{name}_tip").id for name in ("thumb", "left", "right")]),
         )
         object.__setattr__(found, "parts", parts)
         return found

@@ -108,10 +108,10 @@ class VelocityTracking(Task):
         action_scale: angle of an action of 1 [rad].
     """
 
-    xml_file = ""  # `robot` and `terrain` name the model
-    frame_skip = 5
-    weights = WEIGHTS
-    default_camera_config = {"distance": 3.0}  # noqa: RUF012
+    xml_file: str = ""  # `robot` and `terrain` name the model
+    frame_skip: int = 5
+    weights: Mapping[str, float] = WEIGHTS
+    default_camera_config: Mapping[str, Any] = {"distance": 3.0}
     robot: str = "quadruped"
     terrain: str = "flat"
     command_range: tuple[float, float, float] = (1.0, 0.5, 1.0)
@@ -121,7 +121,7 @@ class VelocityTracking(Task):
     push_velocity: float = 0.5
     friction_scale: tuple[float, float] | None = (0.5, 1.25)
     mass_scale: tuple[float, float] | None = (0.85, 1.15)
-    noise: Mapping[str, float] = {  # noqa: RUF012
+    noise: Mapping[str, float] = {
         "linear_velocity": 0.1,
         "angular_velocity": 0.2,
         "up": 0.05,
@@ -138,7 +138,9 @@ class VelocityTracking(Task):
         object.__setattr__(self, "weights", {**WEIGHTS, **self.weights})
         for name in self.noise:
             if name not in PARTS:
-                raise ValueError(f"noise names {name!r}, which is no part of the observation{did_you_mean(name, PARTS)}")
+                raise ValueError(
+                    f"noise names {name!r}, which is no part of the observation{did_you_mean(name, PARTS)}"
+                )
         if self.terrain not in TERRAINS:
             raise ValueError(f"terrain is {self.terrain!r}; give one of {', '.join(TERRAINS)}")
         if not 0 < self.start_level <= 1:
