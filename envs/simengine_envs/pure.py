@@ -15,7 +15,6 @@ from simengine.model.params import PARAMS
 from simengine_envs.checks import Checks
 from simengine_envs.devices import resolved_backend
 from simengine_envs.draw import Draw, Purpose, keys_of, of_episodes
-from simengine_envs.models import model_of
 from simengine_envs.snapshot import Snapshot
 from simengine_envs.task import Task, Values
 
@@ -113,7 +112,7 @@ class PureEnv:
     ):
         if max_episode_steps is not None and max_episode_steps < 1 and max_episode_steps != -1:
             raise ValueError(f"max_episode_steps must be positive, or None or -1 for no limit, not {max_episode_steps}")
-        self.model = model_of(task.xml_file)
+        self.model = task.load()
         self.task = task.resolve(self.model)
         self.dtype = np.dtype(dtype).name
         self.autoreset_mode = AutoresetMode(autoreset_mode)

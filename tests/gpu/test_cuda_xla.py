@@ -138,6 +138,7 @@ def test_models_whose_steps_wait_for_counts_are_refused_by_name() -> None:
 @pytest.mark.parametrize("array", ["jax", "torch", "cupy", "numpy"])
 def test_worlds_of_an_environment_do_not_depend_on_their_number_or_the_arrays(array: str) -> None:
     import gymnasium
+
     import simengine_envs
 
     simengine_envs.register_envs()
