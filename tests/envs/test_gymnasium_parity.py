@@ -48,7 +48,7 @@ CASES = (
     Case("Hopper-v5", ends=True),
     Case("Humanoid-v5", ends=True),
     Case("HumanoidStandup-v5"),
-    Case("InvertedDoublePendulum-v5", start={0: 0.95}, speed=2.0, ends=True),
+    Case("InvertedDoublePendulum-v5", start={0: 0.95}, speed=10.0, ends=True),
     Case("InvertedPendulum-v5", start={0: 0.95}, speed=2.0, ends=True),
     Case("Pusher-v5", start={1: 0.9, 7: -0.1}),
     Case("Reacher-v5", start={1: 4.0}),
