@@ -6,10 +6,8 @@ from typing import Any, NamedTuple
 
 import gymnasium
 
-from simengine.errors import did_you_mean
-
 NAMESPACE = "simengine"
-_SINGLE, _VECTOR = "simengine_envs.single:SingleEnv", "simengine_envs.vector:BatchEnv"
+SINGLE_ENTRY, VECTOR_ENTRY = "simengine_envs.single:SingleEnv", "simengine_envs.vector:BatchEnv"
 
 
 class Registration(NamedTuple):
@@ -28,7 +26,22 @@ class Registration(NamedTuple):
     reward_threshold: float | None
 
 
-REGISTRATIONS: tuple[Registration, ...] = (Registration("Ant-v5", "simengine_envs.tasks.ant:Ant", 1000, 6000.0),)
+_TASKS = "simengine_envs.tasks"
+REGISTRATIONS: tuple[Registration, ...] = (
+    Registration("Ant-v5", f"{_TASKS}.ant:Ant", 1000, 6000.0),
+    Registration("HalfCheetah-v5", f"{_TASKS}.half_cheetah:HalfCheetah", 1000, 4800.0),
+    Registration("Hopper-v5", f"{_TASKS}.hopper:Hopper", 1000, 3800.0),
+    Registration("Humanoid-v5", f"{_TASKS}.humanoid:Humanoid", 1000, None),
+    Registration("HumanoidStandup-v5", f"{_TASKS}.humanoid_standup:HumanoidStandup", 1000, None),
+    Registration(
+        "InvertedDoublePendulum-v5", f"{_TASKS}.inverted_double_pendulum:InvertedDoublePendulum", 1000, 9100.0
+    ),
+    Registration("InvertedPendulum-v5", f"{_TASKS}.inverted_pendulum:InvertedPendulum", 1000, 950.0),
+    Registration("Pusher-v5", f"{_TASKS}.pusher:Pusher", 100, 0.0),
+    Registration("Reacher-v5", f"{_TASKS}.reacher:Reacher", 50, -3.75),
+    Registration("Swimmer-v5", f"{_TASKS}.swimmer:Swimmer", 1000, 360.0),
+    Registration("Walker2d-v5", f"{_TASKS}.walker2d:Walker2d", 1000, None),
+)
 
 
 def register_envs() -> None:
@@ -61,8 +74,8 @@ def register(
     """
     gymnasium.register(
         id=name,
-        entry_point=_SINGLE,
-        vector_entry_point=_VECTOR,
+        entry_point=SINGLE_ENTRY,
+        vector_entry_point=VECTOR_ENTRY,
         max_episode_steps=max_episode_steps,
         reward_threshold=reward_threshold,
         kwargs={"task": task, **arguments},
@@ -71,12 +84,15 @@ def register(
 
 def names() -> list[str]:
     """Ids of all registered environments of simengine's kind, in order."""
-    return sorted(name for name, spec in gymnasium.registry.items() if spec.vector_entry_point == _VECTOR)
+    return sorted(name for name, spec in gymnasium.registry.items() if spec.vector_entry_point == VECTOR_ENTRY)
 
 
 def check_name(name: str) -> None:
     """Raise ValueError, with all names and the nearest one, if no environment of simengine's kind has this id."""
     if name not in names():
+        # Not at the top: `import simengine` imports this module through its entry point, and may come second.
+        from simengine.errors import did_you_mean
+
         raise ValueError(
             f"there is no environment {name!r}{did_you_mean(name, names())}; simengine has {', '.join(names())}"
         )
