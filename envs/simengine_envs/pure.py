@@ -283,8 +283,10 @@ class PureEnv:
         values = self._checks.params(params, PARAMS, count, self.dtype)
         if not values:
             return {}
-        made = jax.vmap(lambda own: simengine.make_params(self.model, **own))(values)
-        return {name: value.astype(self.dtype) for name, value in made.items()}
+        # XLA computes a batch of one in another order; a world's numbers must not depend on how many there are
+        pairs = {name: jnp.concatenate([value, value[:1]]) for name, value in values.items()}
+        made = jax.vmap(lambda own: simengine.make_params(self.model, **own))(pairs)
+        return {name: value[:count].astype(self.dtype) for name, value in made.items()}
 
     def _restarted(self, state: EnvState, mask: jax.Array) -> EnvState:
         """The state with new episodes in worlds of a mask (n,)."""

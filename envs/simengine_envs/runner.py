@@ -45,6 +45,8 @@ class Runner:
         self.device = device_of(self.backend)
         self.num_envs = num_envs
         self.dtype = np.dtype(engine.dtype).name
+        if self.dtype not in ("float32", "float64"):
+            raise ValueError(f"unknown dtype {self.dtype!r}; choose one of float32, float64")
         with self.scope():
             options = EngineOptions(self.backend, self.dtype)
             self.env: PureEnv = self._made(task, options, max_episode_steps, autoreset_mode)
