@@ -12,7 +12,7 @@ def add_info(infos: dict[str, Any], values: dict[str, np.ndarray], mask: np.ndar
 
     Args:
         infos: infos of the vector environment, which are changed.
-        values: arrays (num_envs,) by key. Only entries where the mask is true are used.
+        values: arrays (num_envs, ...) by key. Only entries where the mask is true are used.
         mask: (num_envs,) bool.
     """
     if not mask.any():
@@ -20,7 +20,7 @@ def add_info(infos: dict[str, Any], values: dict[str, np.ndarray], mask: np.ndar
     for key, value in values.items():
         if key not in infos:
             infos[key], infos[f"_{key}"] = np.zeros_like(value), np.zeros_like(mask)
-        np.copyto(infos[key], value, where=mask)
+        infos[key][mask] = value[mask]
         infos[f"_{key}"] |= mask
 
 
