@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import gymnasium
 
-from simengine.errors import did_you_mean
-
 NAMESPACE = "simengine"
 _SINGLE, _VECTOR = "simengine_envs.single:SingleEnv", "simengine_envs.vector:BatchEnv"
 _MIXED = "simengine_envs.mixed:MixedBatchEnv"
@@ -109,6 +107,8 @@ def names() -> list[str]:
 def check_name(name: str) -> None:
     """Raise ValueError, with all names and the nearest one, if no environment of simengine's kind has this id."""
     if name not in names():
+        from simengine.errors import did_you_mean  # simengine imports this module through its entry point
+
         raise ValueError(
             f"there is no environment {name!r}{did_you_mean(name, names())}; simengine has {', '.join(names())}"
         )
