@@ -18,6 +18,8 @@ from gymnasium.utils.env_checker import check_env
 import simengine_envs
 from simengine_envs.registration import REGISTRATIONS
 
+OF_GYMNASIUM = [item for item in REGISTRATIONS if item.id in gymnasium.registry]
+
 
 def test_checker_finds_nothing_but_the_unbounded_observations() -> None:
     env = gymnasium.make("simengine/Ant-v5", backend="host")
@@ -47,7 +49,7 @@ def test_ids_are_the_same_inside_a_plugin_namespace() -> None:
         gymnasium.registry["simengine/Ant-v5"] = saved
 
 
-@pytest.mark.parametrize("item", REGISTRATIONS, ids=lambda item: item.id)
+@pytest.mark.parametrize("item", OF_GYMNASIUM, ids=lambda item: item.id)
 def test_specification_is_gymnasiums(item: Any) -> None:
     ours, reference = gymnasium.spec(f"simengine/{item.id}"), gymnasium.spec(item.id)
     assert ours.max_episode_steps == reference.max_episode_steps
@@ -55,7 +57,7 @@ def test_specification_is_gymnasiums(item: Any) -> None:
     assert ours.version == reference.version
 
 
-@pytest.mark.parametrize("item", REGISTRATIONS, ids=lambda item: item.id)
+@pytest.mark.parametrize("item", OF_GYMNASIUM, ids=lambda item: item.id)
 def test_spaces_and_metadata_are_gymnasiums(item: Any) -> None:
     ours, reference = gymnasium.make(f"simengine/{item.id}", backend="host"), gymnasium.make(item.id)
     assert ours.observation_space == reference.observation_space

@@ -85,14 +85,10 @@ class VelocityTracking(Task):
     | air_time        | for feet that touch down: time of the swing less 0.2 s; 0 while the command is small |
     | slip            | sum over feet that touch of their squared horizontal velocity                        |
 
-    **Start**: the home pose with a random heading, and friction and masses scaled at random, per world. On rough
-    ground at a random place.
-
-    **During an episode**: a new command comes on average every `command_interval`, and a kick every `push_interval`.
-
+    **Start**: the home pose with a random heading, on rough ground at a random place. Each world has its own friction
+    and mass. **During an episode**, new commands come every `command_interval` on average, kicks every `push_interval`.
     **Curriculum**: commands are drawn from the part `level` of `command_range`. An episode that tracked well raises
     the level of its world, and one that tracked badly lowers it. `info` has `level`, `command`, and `speed_error`.
-
     **End**: the robot falls: its torso tilts by more than 60 degrees, or sinks below half its height.
 
     Attributes:
@@ -164,8 +160,6 @@ class VelocityTracking(Task):
     def derived(self) -> tuple[str, ...]:
         """Fields that the rewards read."""
         return ("actuator_force", "cfrc_ext", "site_xpos")
-
-    # ------------------------------------------------------------------------------------------------ episodes
 
     def start(self, model: Model, draw: Draw, last: Values | None) -> Mapping[str, Any]:
         """The home pose, a random heading, scaled parameters, and a level that depends on the last episode."""
