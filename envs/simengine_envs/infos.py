@@ -20,7 +20,7 @@ def add_info(infos: dict[str, Any], values: dict[str, np.ndarray], mask: np.ndar
     for key, value in values.items():
         if key not in infos:
             infos[key], infos[f"_{key}"] = np.zeros_like(value), np.zeros_like(mask)
-        infos[key][mask] = value[mask]
+        np.copyto(infos[key], value, where=mask.reshape(-1, *(1,) * (value.ndim - 1)))
         infos[f"_{key}"] |= mask
 
 

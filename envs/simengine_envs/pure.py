@@ -121,18 +121,25 @@ class PureEnv:
         self.backend = resolved_backend(backend)
         derived = tuple(sorted(set(self.task.derived)))
         self._step = simengine.make_step(self.model, backend=self.backend, steps=task.frame_skip, keep=derived)
-        self._forward = simengine.make_forward(self.model, backend=self.backend, keep=(*derived, "qacc"))
+        self._forward = simengine.make_forward(self.model, backend=self.backend, keep=derived)
         self._derived = derived
         self._checks = Checks(type(task).__name__, task.weights)
 
     # ------------------------------------------------------------------------------------------------ public
 
-    def reset(self, seeds: jax.Array | np.ndarray | int, num_envs: int | None = None) -> tuple[EnvState, jax.Array]:
+    def reset(
+        self,
+        seeds: jax.Array | np.ndarray | int,
+        num_envs: int | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> tuple[EnvState, jax.Array]:
         """Start the first episodes of all worlds.
 
         Args:
             seeds: (n,) integers; or one seed, which world i takes plus i.
             num_envs: n, if there is one seed.
+            params: parameters that the worlds keep through all episodes, (n, ...) by MuJoCo's name, such as
+                "body_mass"; see `simengine.make_params`.
 
         Returns:
             The state, and the observations (n, size).
@@ -142,7 +149,8 @@ class PureEnv:
                 raise ValueError("one seed needs num_envs; give it, or an array of seeds")
             seeds = jnp.arange(num_envs, dtype=jnp.uint32) + jnp.asarray(seeds, jnp.uint32)
         keys = keys_of(jnp.asarray(seeds, jnp.uint32))
-        state = self._started(keys, jnp.zeros(len(keys), jnp.int32), None, jnp.ones(len(keys), bool))
+        kept = self._table_fields(params or {}, len(keys))
+        state = self._started(keys, jnp.zeros(len(keys), jnp.int32), None, kept, jnp.ones(len(keys), bool))
         return state, self._observe(state)
 
     def restart(self, state: EnvState, mask: jax.Array) -> tuple[EnvState, jax.Array]:
@@ -159,8 +167,7 @@ class PureEnv:
         """The state with other coordinates (n, nq) and velocities (n, nv), at time zero and with zero controls."""
         fresh = simengine.initial_state(self.model, self.dtype, num_worlds=len(qpos))
         worlds = fresh._replace(qpos=jnp.asarray(qpos, self.dtype), qvel=jnp.asarray(qvel, self.dtype))
-        worlds, fields = self._evaluated(worlds, state.params, jnp.ones(len(qpos), bool))
-        return state._replace(worlds=worlds, fields=fields)
+        return state._replace(worlds=worlds, fields=self._evaluated(worlds, state.params, jnp.ones(len(qpos), bool)))
 
     def with_params(self, state: EnvState, params: Mapping[str, Any]) -> EnvState:
         """The state with parameters of the worlds, (n, ...) by MuJoCo's name; see `simengine.make_params`."""
@@ -194,8 +201,8 @@ class PureEnv:
             truncated = new.length >= self.max_episode_steps
         memory = self._checks.memory(self.task.remember(before, now, draw), state.memory)
         names = self.task.term_names(terms)
-        info = {**self.task.info(now), **self.task.step_info(before, now), **{names[k]: v for k, v in terms.items()}}
-        info = self._checks.info(info, count)
+        named = {names[name]: value for name, value in terms.items() if name in names}
+        info = self._checks.info({**self.task.info(now), **self.task.step_info(before, now), **named}, count)
         restarting = state.ended if self.autoreset_mode == AutoresetMode.NEXT_STEP else jnp.zeros(count, bool)
         reward, terminated, truncated = (jnp.where(restarting, 0, x) for x in (reward, terminated, truncated))
         terminated, truncated = terminated.astype(bool), truncated.astype(bool)
@@ -244,31 +251,33 @@ class PureEnv:
         seen = self.task.observation(self.snapshot(state), self._draw(state, Purpose.OBSERVATION))
         return self._checks.observation(seen, len(state.length)).astype(self.dtype)
 
-    def _started(self, keys: jax.Array, episodes: jax.Array, last: Values | None, mask: jax.Array) -> EnvState:
-        """The start of episodes (n,) of worlds with these keys. Derived fields are valid in worlds of the mask only."""
+    def _started(
+        self, keys: jax.Array, episodes: jax.Array, last: Values | None, kept: Values, mask: jax.Array
+    ) -> EnvState:
+        """The start of episodes (n,) of worlds with these keys, and with the parameters that they keep.
+
+        Derived fields are valid in worlds of a mask (n,) only.
+        """
         count, zero = len(keys), jnp.zeros(len(keys), jnp.int32)
         draw = Draw(of_episodes(keys, episodes), zero, Purpose.START, self.dtype)
         values = dict(self.task.start(self.model, draw, last))
-        params = self._table_fields(values.pop("params", {}), count)
+        params = {**kept, **self._table_fields(values.pop("params", {}), count)}
         memory = self._checks.memory(values.pop("memory", {}), None)
         fresh = simengine.initial_state(self.model, self.dtype, num_worlds=count)
-        worlds, fields = self._evaluated(self._replaced(fresh, values), params, mask)
+        worlds = self._replaced(fresh, values)
         action = jnp.zeros((count, self.action_size), self.dtype)
         total, ended = jnp.zeros(count, self.dtype), jnp.zeros(count, bool)
-        return EnvState(worlds, fields, params, memory, action, keys, episodes, zero, total, ended)
+        return EnvState(
+            worlds, self._evaluated(worlds, params, mask), params, memory, action, keys, episodes, zero, total, ended
+        )
 
-    def _evaluated(
-        self, worlds: simengine.BatchState, params: Values, mask: jax.Array
-    ) -> tuple[simengine.BatchState, Values]:
-        """Derived fields of states without controls, and the states with a warm start, as after mj_forward.
-
-        Only worlds of a mask (n,) are evaluated.
-        """
+    def _evaluated(self, worlds: simengine.BatchState, params: Values, mask: jax.Array) -> Values:
+        """Derived fields of states without controls, as after mj_forward, in worlds of a mask (n,)."""
+        if not self._derived:
+            return {}
         ctrl = jnp.zeros((len(worlds.qpos), self.model.nu), self.dtype)
-        found = dict(self._forward(worlds, ctrl, params or None, mask))
-        worlds = worlds._replace(qacc_warmstart=found["qacc"])
-        fields = {name: found[name] for name in self._derived}
-        return worlds, {k: jnp.zeros_like(v) if k in POST_CONSTRAINT_FIELDS else v for k, v in fields.items()}
+        found = self._forward(worlds, ctrl, params or None, mask)
+        return {k: jnp.zeros_like(found[k]) if k in POST_CONSTRAINT_FIELDS else found[k] for k in self._derived}
 
     def _table_fields(self, params: Mapping[str, Any], count: int) -> Values:
         values = self._checks.params(params, PARAMS, count, self.dtype)
@@ -282,7 +291,7 @@ class PureEnv:
 
         def restarted(now: EnvState) -> EnvState:
             last = {**now.memory, "episode_length": now.length, "episode_return": now.total}
-            fresh = self._started(now.keys, now.episode + 1, last, mask)
+            fresh = self._started(now.keys, now.episode + 1, last, now.params, mask)
             return jax.tree.map(lambda old, new: _where(mask, new, old), now, fresh)
 
         # A GPU would wait for the host to look at the mask, which takes longer than the work, unless that is large.

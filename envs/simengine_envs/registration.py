@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import gymnasium
 
 NAMESPACE = "simengine"
-_SINGLE, _VECTOR = "simengine_envs.single:SingleEnv", "simengine_envs.vector:BatchEnv"
+SINGLE_ENTRY, VECTOR_ENTRY = "simengine_envs.single:SingleEnv", "simengine_envs.vector:BatchEnv"
 _MIXED = "simengine_envs.mixed:MixedBatchEnv"
 
 
@@ -30,21 +30,36 @@ class Registration(NamedTuple):
     arguments: Mapping[str, Any] = {}
 
 
+_TASKS = "simengine_envs.tasks"
+
+
 def _velocity() -> Iterator[Registration]:
     """Velocity tracking, for each robot on each ground."""
     for robot in ("Quadruped", "Biped", "Go1", "G1"):
         for terrain in ("Flat", "Rough"):
             arguments = {"robot": robot.lower(), "terrain": terrain.lower()}
-            task = "simengine_envs.tasks.velocity:VelocityTracking"
+            task = f"{_TASKS}.velocity:VelocityTracking"
             yield Registration(f"{robot}{terrain}-v0", task, 1000, None, arguments)
 
 
 REGISTRATIONS: tuple[Registration, ...] = (
-    Registration("Ant-v5", "simengine_envs.tasks.ant:Ant", 1000, 6000.0),
-    Registration("CartPoleSwingUp-v0", "simengine_envs.tasks.cartpole:CartPoleSwingUp", 500, None),
+    Registration("Ant-v5", f"{_TASKS}.ant:Ant", 1000, 6000.0),
+    Registration("HalfCheetah-v5", f"{_TASKS}.half_cheetah:HalfCheetah", 1000, 4800.0),
+    Registration("Hopper-v5", f"{_TASKS}.hopper:Hopper", 1000, 3800.0),
+    Registration("Humanoid-v5", f"{_TASKS}.humanoid:Humanoid", 1000, None),
+    Registration("HumanoidStandup-v5", f"{_TASKS}.humanoid_standup:HumanoidStandup", 1000, None),
+    Registration(
+        "InvertedDoublePendulum-v5", f"{_TASKS}.inverted_double_pendulum:InvertedDoublePendulum", 1000, 9100.0
+    ),
+    Registration("InvertedPendulum-v5", f"{_TASKS}.inverted_pendulum:InvertedPendulum", 1000, 950.0),
+    Registration("Pusher-v5", f"{_TASKS}.pusher:Pusher", 100, 0.0),
+    Registration("Reacher-v5", f"{_TASKS}.reacher:Reacher", 50, -3.75),
+    Registration("Swimmer-v5", f"{_TASKS}.swimmer:Swimmer", 1000, 360.0),
+    Registration("Walker2d-v5", f"{_TASKS}.walker2d:Walker2d", 1000, None),
+    Registration("CartPoleSwingUp-v0", f"{_TASKS}.cartpole:CartPoleSwingUp", 500, None),
     *_velocity(),
-    Registration("PickUp-v0", "simengine_envs.tasks.pickup:PickUp", 250, None),
-    Registration("MixedLocomotion-v0", "simengine_envs.tasks.mixed_locomotion:MixedLocomotion", 1000, None),
+    Registration("PickUp-v0", f"{_TASKS}.pickup:PickUp", 250, None),
+    Registration("MixedLocomotion-v0", f"{_TASKS}.mixed_locomotion:MixedLocomotion", 1000, None),
 )
 _MIXED_TASKS = ("MixedLocomotion-v0",)
 
@@ -58,7 +73,7 @@ def register_envs() -> None:
     for item in REGISTRATIONS:
         name = f"{NAMESPACE}/{item.id}"
         if name not in gymnasium.registry:
-            vector = _MIXED if item.id in _MIXED_TASKS else _VECTOR
+            vector = _MIXED if item.id in _MIXED_TASKS else VECTOR_ENTRY
             _register(name, item.task, item.max_episode_steps, item.reward_threshold, vector, item.arguments)
 
 
@@ -78,7 +93,7 @@ def register(
         reward_threshold: return at which the task counts as solved.
         **arguments: arguments of the task that differ from its own defaults.
     """
-    _register(name, task, max_episode_steps, reward_threshold, _VECTOR, arguments)
+    _register(name, task, max_episode_steps, reward_threshold, VECTOR_ENTRY, arguments)
 
 
 def _register(
@@ -91,7 +106,7 @@ def _register(
 ) -> None:
     gymnasium.register(
         id=name,
-        entry_point=_SINGLE,
+        entry_point=SINGLE_ENTRY,
         vector_entry_point=vector,
         max_episode_steps=max_episode_steps,
         reward_threshold=reward_threshold,
@@ -101,13 +116,15 @@ def _register(
 
 def names() -> list[str]:
     """Ids of all registered environments of simengine's kind, in order."""
-    return sorted(name for name, spec in gymnasium.registry.items() if spec.vector_entry_point in (_VECTOR, _MIXED))
+    entries = VECTOR_ENTRY, _MIXED
+    return sorted(name for name, spec in gymnasium.registry.items() if spec.vector_entry_point in entries)
 
 
 def check_name(name: str) -> None:
     """Raise ValueError, with all names and the nearest one, if no environment of simengine's kind has this id."""
     if name not in names():
-        from simengine.errors import did_you_mean  # simengine imports this module through its entry point
+        # Not at the top: `import simengine` imports this module through its entry point, and may come second.
+        from simengine.errors import did_you_mean
 
         raise ValueError(
             f"there is no environment {name!r}{did_you_mean(name, names())}; simengine has {', '.join(names())}"

@@ -102,7 +102,7 @@ class Renderer:
             self._task.frame_skip,
             observation_space=None,
             render_mode=self.render_mode,
-            default_camera_config=dict(self._task.default_camera_config),
+            default_camera_config=dict(self._task.default_camera_config or {}),
             **self.options._asdict(),
         )
 

@@ -74,22 +74,19 @@ class Runner:
 
     def reset(self, seeds: np.ndarray) -> jax.Array:
         """Start the first episodes of all worlds with seeds (n,), and return the observations."""
-        self.state, observation = self._call("reset", np.asarray(seeds, np.uint32))
-        self._apply_params()
+        self.state, observation = self._call("reset", np.asarray(seeds, np.uint32), None, self._params())
         return observation
 
     def reseed(self, seeds: np.ndarray, mask: np.ndarray) -> jax.Array:
         """Start first episodes in worlds of a mask (n,), with their entries of seeds (n,)."""
         assert self.state is not None, "reset all worlds first"
-        fresh, _ = self._call("reset", np.asarray(seeds, np.uint32))
+        fresh, _ = self._call("reset", np.asarray(seeds, np.uint32), None, self._params())
         self.state, observation = self._call("merge", self.state, fresh, np.asarray(mask))
-        self._apply_params()
         return observation
 
     def restart(self, mask: np.ndarray) -> jax.Array:
         """Start the next episodes in worlds of a mask (n,), and return the observations of all worlds."""
         self.state, observation = self._call("restart", self.state, np.asarray(mask))
-        self._apply_params()
         return observation
 
     def step(self, action: Any) -> StepResult:
@@ -123,12 +120,11 @@ class Runner:
             if not np.isfinite(array).all():
                 raise ValueError(f"{name} holds numbers that are not finite; give finite values")
             self._given[name] = array
-        self._apply_params()
+        if self.state is not None:
+            self.state = self._call("with_params", self.state, self._params())
 
-    def _apply_params(self) -> None:
-        if self._given and self.state is not None:
-            given = {name: value.astype(self.dtype) for name, value in self._given.items()}
-            self.state = self._call("with_params", self.state, given)
+    def _params(self) -> dict[str, np.ndarray]:
+        return {name: value.astype(self.dtype) for name, value in self._given.items()}
 
     def spaces(self, kind: Any) -> tuple[spaces.Box, spaces.Box]:
         """The observation space, of a type, and the action space (float32) of one world."""

@@ -55,13 +55,13 @@ class Task(ABC):
             Gymnasium. Or the text of an MJCF.
         frame_skip: engine steps in one environment step.
         weights: weight of each reward term; 1 for terms that it does not name.
-        default_camera_config: attributes of MuJoCo's free camera, for rendering.
+        default_camera_config: attributes of MuJoCo's free camera, for rendering; None for MuJoCo's own.
     """
 
     xml_file: str
     frame_skip: int = 1
     weights: Mapping[str, float] = field(default_factory=dict)
-    default_camera_config: Mapping[str, Any] = field(default_factory=dict)
+    default_camera_config: Mapping[str, Any] | None = field(default_factory=dict)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -154,7 +154,10 @@ class Task(ABC):
         return {}
 
     def term_names(self, names: Mapping[str, Any]) -> dict[str, str]:
-        """The name under which the info has each reward term, weighted. By default "reward_" and its name."""
+        """The name under which the info has each reward term, weighted. By default "reward_" and its name.
+
+        The info has no terms that are absent here.
+        """
         return {name: f"reward_{name}" for name in names}
 
     def observation_structure(self, model: Model) -> dict[str, int]:

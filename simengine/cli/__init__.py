@@ -4,6 +4,7 @@
     info             what can run here, what a model consists of, the plan of a step
     run              step a batch and report what happened
     replay           show, draw or check what a run has recorded
+    view             show worlds in the browser while they step
     check            compare the engine with MuJoCo, stage by stage
     trace            record what one step launched and when
     train            train a policy with PPO

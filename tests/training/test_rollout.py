@@ -82,13 +82,17 @@ def test_returns_lengths_and_discounted_sums() -> None:
     assert len(returns) >= 5
     np.testing.assert_allclose([x for got in rounds for x in got.returns], returns, rtol=1e-5)
     assert [x for got in rounds for x in got.lengths] == lengths
-    np.testing.assert_allclose(np.concatenate([got.discounted for got in rounds]), expected, rtol=1e-5)
+    for got, part in zip(rounds, np.split(np.array(expected), len(rounds)), strict=True):
+        assert got.discounted.number == part.size
+        np.testing.assert_allclose(got.discounted[1:], (part.mean(), part.var()), rtol=1e-5)
 
 
 def test_shapes_and_precision() -> None:
     [got] = collect(0.1, 6)
     rollout = got.rollout
-    assert rollout.observations.shape == got.raw_observations.shape == (6, 5, 1)
+    assert rollout.observations.shape == (6, 5, 1)
+    assert got.observed.number == 30
+    assert got.observed.mean.shape == got.observed.var.shape == (1,)
     assert rollout.actions.shape == (6, 5, 1)
     for name in ("log_probs", "values", "rewards", "next_values", "terminated", "ended"):
         assert getattr(rollout, name).shape == (6, 5)

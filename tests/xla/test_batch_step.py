@@ -21,9 +21,12 @@ WORLDS, STEPS = 5, 12
 
 
 @pytest.fixture(autouse=True)
-def _small_numbers_again() -> Iterator[None]:
-    yield
+def _small_numbers() -> Iterator[None]:
+    """Single precision, as JAX has it unless it is told otherwise."""
+    before = jax.config.read("jax_enable_x64")
     jax.config.update("jax_enable_x64", False)
+    yield
+    jax.config.update("jax_enable_x64", before)
 
 
 def model_of(name: str) -> simengine.Model:

@@ -10,10 +10,13 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 import simengine_envs
+from simengine_envs.registration import VECTOR_ENTRY
 from simengine_training.errors import TrainingError
 
 
-def make_envs(env_id: str, num_envs: int, arguments: dict[str, Any] | None = None) -> VectorEnv:
+def make_envs(
+    env_id: str, num_envs: int, arguments: dict[str, Any] | None = None, on_device: bool = False
+) -> VectorEnv:
     """Make a vector environment in autoreset mode SAME_STEP, so that no step of a rollout is spent on a reset.
 
     If an environment has no vector entry point, Gymnasium steps single environments one after another.
@@ -22,6 +25,7 @@ def make_envs(env_id: str, num_envs: int, arguments: dict[str, Any] | None = Non
         env_id: id of the environment in Gymnasium.
         num_envs: number of environments.
         arguments: further arguments of the environment.
+        on_device: whether simengine's own environments give arrays of JAX instead of NumPy.
 
     Raises:
         TrainingError: there is no such environment, or it does not accept these arguments.
@@ -30,8 +34,11 @@ def make_envs(env_id: str, num_envs: int, arguments: dict[str, Any] | None = Non
     simengine_envs.register_envs()
     mode: dict[str, Any] = {"autoreset_mode": AutoresetMode.SAME_STEP}
     try:
-        if gymnasium.spec(env_id).vector_entry_point is None:
+        entry = gymnasium.spec(env_id).vector_entry_point
+        if entry is None:
             mode = {"vectorization_mode": "sync", "vector_kwargs": mode}
+        elif entry == VECTOR_ENTRY and on_device:
+            mode["array"] = "jax"
         vector = gymnasium.make_vec(env_id, num_envs=num_envs, **mode, **(arguments or {}))
     except (gymnasium.error.Error, TypeError) as error:
         message = str(error).rstrip(".")

@@ -24,9 +24,11 @@ import jax.numpy as jnp
 import numpy as np
 from gymnasium.vector import VectorEnv
 
+from simengine_envs import BatchEnv
 from simengine_training import checkpoint, curve
 from simengine_training.arguments import Arguments
 from simengine_training.checkpoint import Learner
+from simengine_training.device_rollout import DeviceCollector
 from simengine_training.environments import make_envs, sizes
 from simengine_training.errors import TrainingError
 from simengine_training.evaluate import Evaluation, evaluate_policy
@@ -166,7 +168,7 @@ def train(arguments: Arguments, folder: str | Path, on_update: OnUpdate | None =
     if (folder / "summary.json").exists():
         raise TrainingError(f"{folder} already holds a training; resume it, or name another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    vector = make_envs(arguments.env_id, arguments.num_envs, arguments.env_arguments)
+    vector = make_envs(arguments.env_id, arguments.num_envs, arguments.env_arguments, on_device=True)
     try:
         observation_size, action_size = sizes(vector)
         learner = checkpoint.first_learner(arguments, observation_size, action_size)
@@ -198,7 +200,7 @@ def resume(folder: str | Path, on_update: OnUpdate | None = None) -> Result:
     if int(learner.updates) >= arguments.num_updates:
         raise TrainingError(f"the training in {folder} is finished; start another one in another folder")
     rows = [row for row in curve.read_csv(folder / "curve.csv") if row["update"] <= int(learner.updates)]
-    vector = make_envs(arguments.env_id, arguments.num_envs, arguments.env_arguments)
+    vector = make_envs(arguments.env_id, arguments.num_envs, arguments.env_arguments, on_device=True)
     try:
         run = _Run(arguments, folder, vector, learner, rows)
         run.summary = summary
@@ -216,7 +218,11 @@ class _Run:
         self.arguments, self.folder, self.learner, self.rows = arguments, folder, learner, rows
         network = checkpoint.make_network(arguments, sizes(vector)[1])
         self.functions = compiled(network)
-        self.collector = Collector(vector, self.functions, arguments.gamma)
+        self.collector: Collector | DeviceCollector
+        if isinstance(vector, BatchEnv):
+            self.collector = DeviceCollector(vector, network, arguments.gamma)
+        else:
+            self.collector = Collector(vector, self.functions, arguments.gamma)
         self.update = make_update(arguments, network)
         self.key = jax.random.key(arguments.seed)
 
@@ -288,9 +294,9 @@ class _Run:
         observations, returns = self.learner.observations, self.learner.returns
         rewards = collected.rollout.rewards
         if self.arguments.normalize_observations:
-            observations = observations.updated(collected.raw_observations)
+            observations = observations.merged(collected.observed)
         if self.arguments.normalize_rewards:
-            returns = returns.updated(collected.discounted)
+            returns = returns.merged(collected.discounted)
             rewards = returns.scaled(rewards)
         return observations, returns, rewards
 

@@ -10,7 +10,7 @@ from gymnasium.vector import VectorEnv
 
 from simengine_training.environments import last_observations, to_space
 from simengine_training.policy import Functions, Params
-from simengine_training.statistics import Statistics
+from simengine_training.statistics import Moments, Statistics
 
 
 class Rollout(NamedTuple):
@@ -43,15 +43,15 @@ class Collected(NamedTuple):
 
     Attributes:
         rollout: the rollout, with rewards as the environment gave them.
-        raw_observations: (T, n, size), observations that are not normalised.
-        discounted: (T, n), discounted sum of the rewards of each episode so far.
+        observed: moments of the observations before the steps, not normalised.
+        discounted: moments of the discounted sums of the rewards of each episode so far.
         returns: undiscounted return of each episode that ended, in the order of their ends.
         lengths: number of steps of each of these episodes.
     """
 
     rollout: Rollout
-    raw_observations: np.ndarray
-    discounted: np.ndarray
+    observed: Moments
+    discounted: Moments
     returns: list[float]
     lengths: list[int]
 
@@ -62,7 +62,7 @@ class Collector:
     Args:
         vector: vector environment in autoreset mode SAME_STEP.
         functions: compiled functions of the network.
-        gamma: discount factor of `Collected.discounted`.
+        gamma: discount factor of the discounted sums.
     """
 
     def __init__(self, vector: VectorEnv, functions: Functions, gamma: float):
@@ -100,7 +100,8 @@ class Collector:
         following = np.concatenate([rollout.values[1:], last[None]])
         truncated = rollout.ended & ~rollout.terminated
         rollout = rollout._replace(next_values=np.where(truncated, rollout.next_values, following))
-        return Collected(rollout, np.stack(raw), np.stack(discounted), returns, lengths)
+        observed, sums = Moments.of(np.stack(raw), 2), Moments.of(np.stack(discounted), 2)
+        return Collected(rollout, observed, sums, returns, lengths)
 
     def _step(self, params: Params, statistics: Statistics, key: jax.Array) -> tuple[Rollout, np.ndarray]:
         """Step once, and return the step and the indices of the environments whose episode ended.

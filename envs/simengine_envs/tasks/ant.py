@@ -16,7 +16,15 @@ from simengine_envs.draw import Draw
 from simengine_envs.snapshot import Snapshot
 from simengine_envs.task import Array, Task, Values
 from simengine_envs.tasks.elements import body_id
-from simengine_envs.tasks.locomotion import check_noise, check_range, finite_state, noisy_start, within
+from simengine_envs.tasks.locomotion import (
+    check_noise,
+    check_range,
+    finite_state,
+    noisy_start,
+    plane_position,
+    squared_action,
+    within,
+)
 
 if TYPE_CHECKING:
     from simengine import Model
@@ -41,18 +49,18 @@ class Ant(Task):
 
     **Observation**, `Box(-inf, inf, (105,), float64)`, whatever the `dtype` of the engine:
 
-    | index   | meaning                                               | joint or body                | unit     |
-    | ------- | ----------------------------------------------------- | ---------------------------- | -------- |
-    | 0       | height of the torso, world frame                      | root                         | m        |
-    | 1..4    | orientation of the torso, quaternion w x y z          | root                         | -        |
-    | 5..12   | angles of hip and ankle of front left, front right,   | hip_1, ankle_1 ... ankle_4   | rad      |
-    |         | back left and right back leg                          |                              |          |
-    | 13..15  | velocity of the torso, world frame                    | root                         | m/s      |
-    | 16..18  | angular velocity of the torso, its own frame          | root                         | rad/s    |
-    | 19..26  | velocities of hip and ankle, legs in the same order   | hip_1, ankle_1 ... ankle_4   | rad/s    |
-    | 27..104 | contact torque and force on each body, about the com  | bodies 1 (torso) to 13, six  | N m, N   |
-    |         | of the robot: `cfrc_ext` clipped to                   | entries each                 |          |
-    |         | `contact_force_range`; all zero after a reset         |                              |          |
+    | index   | meaning                                              | joint or body               | unit   |
+    | ------- | ---------------------------------------------------- | --------------------------- | ------ |
+    | 0       | height of the torso, world frame                     | root                        | m      |
+    | 1..4    | orientation of the torso, quaternion w x y z         | root                        | -      |
+    | 5..12   | angles of hip and ankle of front left, front right,  | hip_1, ankle_1 ... ankle_4  | rad    |
+    |         | back left and right back leg                         |                             |        |
+    | 13..15  | velocity of the torso, world frame                   | root                        | m/s    |
+    | 16..18  | angular velocity of the torso, its own frame         | root                        | rad/s  |
+    | 19..26  | velocities of hip and ankle, legs in the same order  | hip_1, ankle_1 ... ankle_4  | rad/s  |
+    | 27..104 | contact torque and force on each body, about the com | bodies 1 (torso) to 13, six | N m, N |
+    |         | of the robot: `cfrc_ext` clipped to                  | entries each                |        |
+    |         | `contact_force_range`; all zero after a reset        |                             |        |
 
     With `exclude_current_positions_from_observation=False`, x and y of the torso come first (107 entries). With
     `include_cfrc_ext_in_observation=False`, the last 78 entries are absent.
@@ -98,7 +106,7 @@ class Ant(Task):
 
     xml_file: str = "ant.xml"
     frame_skip: int = 5
-    default_camera_config: Mapping[str, Any] = {"distance": 4.0}
+    default_camera_config: Mapping[str, Any] | None = {"distance": 4.0}
     forward_reward_weight: float = 1.0
     ctrl_cost_weight: float = 0.5
     contact_cost_weight: float = 5e-4
@@ -168,7 +176,7 @@ class Ant(Task):
         return {
             "forward": self.forward_reward_weight * self._velocity(before, now)[:, 0],
             "survive": self.healthy_reward * self._healthy(now).astype(now.qpos.dtype),
-            "ctrl": -self.ctrl_cost_weight * jnp.sum(jnp.square(now.action), axis=1),
+            "ctrl": -self.ctrl_cost_weight * squared_action(now),
             "contact": -cost,
         }
 
@@ -181,8 +189,7 @@ class Ant(Task):
 
     def info(self, now: Snapshot) -> Mapping[str, Array]:
         """Position of the torso, from `qpos`, each (n,) [m]."""
-        x, y = now.qpos[:, 0], now.qpos[:, 1]
-        return {"x_position": x, "y_position": y, "distance_from_origin": jnp.sqrt(x * x + y * y)}
+        return plane_position(now)
 
     def step_info(self, before: Snapshot, now: Snapshot) -> Mapping[str, Array]:
         """Velocity of the main body, each (n,) [m/s]."""

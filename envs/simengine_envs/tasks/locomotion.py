@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from simengine_envs.draw import Draw
 from simengine_envs.snapshot import Snapshot
-from simengine_envs.task import Array, Task
+from simengine_envs.task import Array, Task, Values
 
 if TYPE_CHECKING:
     from simengine import Model
@@ -38,7 +38,8 @@ def noisy_start(model: Model, draw: Draw, scale: float, normal_velocities: bool)
         scale: half width of the uniform noise.
         normal_velocities: whether the noise of the velocities is normal, with standard deviation `scale`.
     """
-    qpos = jnp.asarray(model.mj.qpos0) + draw.uniform((model.nq,), -scale, scale)
+    moved = draw.uniform((model.nq,), -scale, scale)
+    qpos = jnp.asarray(model.mj.qpos0, moved.dtype) + moved
     noise = draw.normal((model.nv,), scale) if normal_velocities else draw.uniform((model.nv,), -scale, scale)
     return {"qpos": qpos, "qvel": noise}
 
@@ -48,7 +49,24 @@ def finite_state(now: Snapshot) -> Array:
     return now.finite & jnp.isfinite(now.qpos).all(axis=1) & jnp.isfinite(now.qvel).all(axis=1)
 
 
+def plane_position(now: Snapshot) -> Values:
+    """The first two coordinates, x and y, and their distance from the origin, each (n,) [m]."""
+    x, y = now.qpos[:, 0], now.qpos[:, 1]
+    return {"x_position": x, "y_position": y, "distance_from_origin": jnp.sqrt(x * x + y * y)}
+
+
+def squared_action(now: Snapshot) -> Array:
+    """Sum of squares of the action, before the model clips it, (n,)."""
+    return jnp.sum(jnp.square(now.action), axis=1)
+
+
 def within(value: Array, limits: tuple[float, float]) -> Array:
     """Whether values are within limits, ends included."""
     low, high = limits
     return (low <= value) & (value <= high)
+
+
+def strictly_within(value: Array, limits: tuple[float, float]) -> Array:
+    """Whether values are within limits, ends excluded."""
+    low, high = limits
+    return (low < value) & (value < high)

@@ -1,0 +1,155 @@
+"""Speeds of environments: `python -m benchmarks.environments --backend cuda --worlds 4096 --json FILE`.
+
+For each task and number of worlds it measures
+
+    step      a step of the pure environment inside `lax.scan`, under random actions
+    physics   the bare steps of the engine on the states of these environments, with the fields that the task reads
+    array     a step of the vector environment from Python, by kind of arrays
+
+The bare steps are the difference between a loop whose steps make the physics twice, on the same states, and the loop
+itself. All times are medians over repeats [ms a step of all worlds].
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+import simengine
+from benchmarks.stepping import document
+from simengine.cli.result_file import write_json
+from simengine_envs import PureEnv
+from simengine_envs.options import split_arguments
+
+_SETS = 32  # random actions of all worlds, which loops from Python repeat
+TASKS = ("Ant", "HalfCheetah", "Hopper", "Walker2d", "Humanoid", "InvertedPendulum")
+
+
+def medians(runs: dict[str, Callable[[], Any]], steps: int, repeats: int) -> dict[str, float]:
+    """Median times of functions that make `steps` steps [ms a step]. The functions take turns."""
+    found: dict[str, list[float]] = {name: [] for name in runs}
+    for run in runs.values():
+        jax.block_until_ready(run())
+    for _ in range(repeats):
+        for name, run in runs.items():
+            began = perf_counter()
+            jax.block_until_ready(run())
+            found[name].append((perf_counter() - began) / steps * 1e3)
+    return {name: statistics.median(times) for name, times in found.items()}
+
+
+def loops(env: PureEnv, worlds: int, steps: int) -> dict[str, Callable[[], Any]]:
+    """Compiled loops of steps from states in the middle of episodes: of the environment, and with the physics twice."""
+    task = env.task
+    bare = simengine.make_step(env.model, backend=env.backend, steps=task.frame_skip, keep=task.derived)
+    low, high = (np.clip(bound, -1, 1) for bound in env.action_range())
+
+    def actions(key: jax.Array) -> jax.Array:
+        return jax.random.uniform(key, (worlds, len(low)), minval=low, maxval=high)
+
+    def once(state: Any, key: jax.Array) -> Any:
+        return env.step(state, actions(key))[0], 0.0
+
+    def twice(state: Any, key: jax.Array) -> Any:
+        after, _ = once(state, key)
+        made = bare(state.worlds, jnp.full((worlds, env.model.nu), 0.1), state.params or None)
+        worlds_after, fields = made if task.derived else (made, {})
+        return after, sum((x[0].ravel()[0] for x in fields.values()), worlds_after.qpos[0, 0])
+
+    keys = jax.random.split(jax.random.key(1), steps)
+    state = jax.jit(env.reset, static_argnums=1)(0, worlds)[0]
+    started = jax.jit(lambda s: jax.lax.scan(once, s, jax.random.split(jax.random.key(0), 150))[0])(state)
+
+    def timed(body: Any) -> Callable[[], Any]:
+        compiled = jax.jit(lambda s, k: jax.lax.scan(body, s, k))
+        return lambda: compiled(started, keys)
+
+    return {"step": timed(once), "twice": timed(twice)}
+
+
+def stepped(name: str, worlds: int, backend: str, kind: str, steps: int) -> Callable[[], Any]:
+    """A loop of steps of the vector environment from Python."""
+    env: Any = gymnasium.make_vec(name, num_envs=worlds, backend=backend, array=kind)
+    env.reset(seed=0)
+    space = env.single_action_space
+    low, high = (np.clip(bound, -1, 1) for bound in (space.low, space.high))
+    host = np.random.default_rng(0).uniform(low, high, (_SETS, worlds, *space.shape)).astype(np.float32)
+    actions = [_of_kind(own, kind, env) for own in host]
+    for k in range(150):
+        env.step(actions[k % _SETS])
+
+    def run() -> Any:
+        for k in range(steps):
+            env.step(actions[k % _SETS])
+        return env.state.worlds.qpos
+
+    return run
+
+
+def _of_kind(action: np.ndarray, kind: str, env: Any) -> Any:
+    """An action as an array of a library, on the environment's device."""
+    if kind == "torch":
+        import torch
+
+        return torch.as_tensor(action, device="cuda" if env.runner.backend == "cuda" else "cpu")
+    return jax.device_put(action, env.runner.device) if kind == "jax" else action
+
+
+def row(name: str, worlds: int, options: argparse.Namespace) -> dict[str, Any]:
+    """The measurements of one task with one number of worlds."""
+    full = f"simengine/{name}-v5"
+    spec = gymnasium.spec(full)
+    task, *_ = split_arguments(spec.kwargs["task"], {})
+    env = PureEnv(task, options.backend, max_episode_steps=spec.max_episode_steps)
+    runs = loops(env, worlds, options.steps)
+    for kind in options.array:
+        runs[f"array {kind}"] = stepped(full, worlds, env.backend, kind, options.steps)
+    found = medians(runs, options.steps, options.repeats)
+    physics = found["twice"] - found["step"]
+    result: dict[str, Any] = {
+        "task": full,
+        "worlds": worlds,
+        "frame_skip": task.frame_skip,
+        "step_ms": round(found["step"], 4),
+        "physics_ms": round(physics, 4),
+        "beyond_physics_ms": round(found["step"] - physics, 4),
+        "env_steps_per_s": round(worlds / found["step"] * 1e3),
+    }
+    return result | {f"{kind}_ms": round(found[f"array {kind}"], 4) for kind in options.array}
+
+
+def main() -> int:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--backend", default="auto")
+    parser.add_argument("--task", nargs="+", default=list(TASKS), help="names of Gymnasium's tasks, without version")
+    parser.add_argument("--worlds", nargs="+", type=int, default=[4096])
+    parser.add_argument("--array", nargs="*", default=["numpy", "jax"], help="kinds of arrays")
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    cases = [(name, worlds) for name in options.task for worlds in options.worlds]
+    rows = [row(*case, options) for case in track(cases, "environments", console=Console(stderr=True))]
+    table = Table(*rows[0])
+    for entry in rows:
+        table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in entry.values()))
+    Console().print(table)
+    write_json(document("benchmarks.environments", rows), options.json)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
