@@ -40,7 +40,11 @@ class MixedTask(Task):
 
     def __post_init__(self) -> None:
         """Check the arguments. Raises ValueError."""
+        self.check_robots()
         super().__post_init__()
+
+    def check_robots(self) -> None:
+        """Raise ValueError if there is no robot, or not the one that is asked for."""
         if not self.robots:
             raise ValueError(f"robots of {type(self).__name__} is empty; name at least one robot")
         if self.robot is not None and self.robot not in self.robots:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import field
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -107,15 +107,24 @@ class MixedLocomotion(MixedTask):
     robots: tuple[str, ...] = ROBOTS
     period: float = 0.04
     reset_noise_scale: float = 0.05
+    by_period: bool = field(default=False, init=False, repr=False)
     parts: Any = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the arguments. Raises ValueError."""
+        self.check_robots()
         if not self.frame_skip:
             timestep = float(self.load().opt.timestep)
             object.__setattr__(self, "frame_skip", max(1, round(self.period / timestep)))
+            object.__setattr__(self, "by_period", True)
         super().__post_init__()
         check_noise(self)
+
+    def members(self) -> tuple[Self, ...]:
+        """The task for each robot, with engine steps of its own if `period` says how many."""
+        if not self.by_period:
+            return super().members()
+        return tuple(replace(member, frame_skip=0) for member in super().members())
 
     @property
     def _name(self) -> str:

@@ -14,6 +14,7 @@ from simengine.errors import did_you_mean
 from simengine_envs.draw import Draw
 from simengine_envs.snapshot import Snapshot
 from simengine_envs.task import Array, Task, Values
+from simengine_envs.tasks.commands import new_commands, next_level
 from simengine_envs.tasks.frames import into_frame, turned_quat, up_in_frame
 from simengine_envs.tasks.ground import height_near
 from simengine_envs.tasks.legged import legged, legged_model, stance_of
@@ -84,14 +85,10 @@ class VelocityTracking(Task):
     | air_time        | for feet that touch down: time of the swing less 0.2 s; 0 while the command is small |
     | slip            | sum over feet that touch of their squared horizontal velocity                        |
 
-    **Start**: the home pose with a random heading, and friction and masses scaled at random, per world. On rough
-    ground at a random place.
-
-    **During an episode**: a new command comes on average every `command_interval`, and a kick every `push_interval`.
-
+    **Start**: the home pose with a random heading, on rough ground at a random place. Each world has its own friction
+    and mass. **During an episode**, new commands come every `command_interval` on average, kicks every `push_interval`.
     **Curriculum**: commands are drawn from the part `level` of `command_range`. An episode that tracked well raises
     the level of its world, and one that tracked badly lowers it. `info` has `level`, `command`, and `speed_error`.
-
     **End**: the robot falls: its torso tilts by more than 60 degrees, or sinks below half its height.
 
     Attributes:
@@ -164,8 +161,6 @@ class VelocityTracking(Task):
         """Fields that the rewards read."""
         return ("actuator_force", "cfrc_ext", "site_xpos")
 
-    # ------------------------------------------------------------------------------------------------ episodes
-
     def start(self, model: Model, draw: Draw, last: Values | None) -> Mapping[str, Any]:
         """The home pose, a random heading, scaled parameters, and a level that depends on the last episode."""
         count, stance = draw.num_worlds, self.stance
@@ -173,7 +168,7 @@ class VelocityTracking(Task):
         if stance.ground is not None:
             place = draw.uniform((2,), -_SPREAD, _SPREAD)
             height = height + height_near(stance.ground, place)
-        level = jnp.full(count, self.start_level) if last is None else self._next_level(last)
+        level = jnp.full(count, self.start_level) if last is None else next_level(last)
         joints = stance.qpos[7:] + draw.uniform((model.nq - 7,), -0.05, 0.05)
         quat = turned_quat(draw.uniform((), -np.pi, np.pi))
         feet, zero = len(stance.sites), jnp.zeros((count, 1))
@@ -181,24 +176,13 @@ class VelocityTracking(Task):
             "qpos": jnp.concatenate([place, height[:, None], quat, joints], axis=1),
             "params": self._scaled(model, draw),
             "memory": {
-                "command": self._commands(draw, level),
+                "command": new_commands(draw, level, self.command_range),
                 "last_action": jnp.zeros((count, model.nu)),
                 "air_time": jnp.tile(zero, feet),
                 "level": level,
                 "tracked": zero[:, 0],
             },
         }
-
-    def _next_level(self, last: Values) -> Array:
-        quality = last["tracked"] / jnp.maximum(last["episode_length"], 1)
-        long = last["episode_length"] > 100
-        change = jnp.where((quality > 0.75) & long, 0.05, jnp.where(quality < 0.5, -0.05, 0.0))
-        return jnp.clip(last["level"] + change, 0.1, 1.0)
-
-    def _commands(self, draw: Draw, level: Array) -> Array:
-        """New commands, (n, 3); one in ten says to stand."""
-        moving = ~draw.chance(0.1)
-        return draw.uniform((3,), -1, 1) * jnp.asarray(self.command_range) * (level * moving)[:, None]
 
     def _scaled(self, model: Model, draw: Draw) -> Mapping[str, Array]:
         params = {}
@@ -220,9 +204,10 @@ class VelocityTracking(Task):
 
     def remember(self, before: Snapshot, now: Snapshot, draw: Draw) -> Mapping[str, Array]:
         """The action, the feet's times in the air, how well the command was tracked, and sometimes a new command."""
-        new = draw.chance(now.dt / self.command_interval)[:, None]
+        again = draw.chance(now.dt / self.command_interval)[:, None]
+        new = new_commands(draw, now.memory["level"], self.command_range)
         return {
-            "command": jnp.where(new, self._commands(draw, now.memory["level"]), now.memory["command"]),
+            "command": jnp.where(again, new, now.memory["command"]),
             "last_action": now.action,
             "air_time": jnp.where(self._touching(now), 0.0, now.memory["air_time"] + now.dt),
             "tracked": now.memory["tracked"] + self._tracking(now)[0],
