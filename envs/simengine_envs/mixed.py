@@ -7,6 +7,7 @@ is not used in an action.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self, cast
 
@@ -24,6 +25,8 @@ from simengine_envs.task import Task, Values
 from simengine_envs.vector import BatchEnv
 
 States = tuple[EnvState, ...]
+
+SEVERAL_SHAPES = "the parameters of several robots have different shapes; let the task's start randomise them"
 
 
 class MixedTask(Task):
@@ -86,8 +89,15 @@ class MixedEnv:
         pieces = (array[start:end] for start, end in zip((0, *ends[:-1]), ends, strict=True))
         return [piece for piece in pieces if len(piece)]
 
-    def reset(self, seeds: jax.Array | np.ndarray | int, num_envs: int | None = None) -> tuple[States, jax.Array]:
-        """As `PureEnv.reset`."""
+    def reset(
+        self,
+        seeds: jax.Array | np.ndarray | int,
+        num_envs: int | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> tuple[States, jax.Array]:
+        """As `PureEnv.reset`, without parameters, whose shapes differ between robots. Raises ValueError."""
+        if params:
+            raise ValueError(SEVERAL_SHAPES)
         if jnp.ndim(seeds) == 0:
             if num_envs is None:
                 raise ValueError("one seed needs num_envs; give it, or an array of seeds")
@@ -178,7 +188,7 @@ class MixedBatchEnv(BatchEnv):
 
     def set_params(self, worlds: Any = None, **params: Any) -> None:
         """Raises ValueError, since the robots' parameters have different shapes."""
-        raise ValueError("the parameters of several robots have different shapes; let the task's start randomise them")
+        raise ValueError(SEVERAL_SHAPES)
 
     def render(self) -> tuple[Any, ...]:
         """Draw a picture of each world in the render mode of the environment; see `Renderer.render`."""
