@@ -165,8 +165,8 @@ class BraxBatchEnv(_TaskEnv):
         """Start episodes in n worlds, which follow from JAX keys (n,) or (n, 2)."""
         state = self._first(rng)
         zero = jnp.zeros_like(state.reward)
-        sums = {"sum_reward": zero, "length": zero, **{name: zero for name in state.metrics}}
-        flags = {name: zero for name in ("steps", "truncation", "time_out", "episode_done")}
+        sums = {"sum_reward": zero, "length": zero, **dict.fromkeys(state.metrics, zero)}
+        flags = dict.fromkeys(("steps", "truncation", "time_out", "episode_done"), zero)
         found: State = state.replace(info={**state.info, **flags, "episode_metrics": sums})
         return found
 

@@ -95,7 +95,12 @@ class StableBaselinesVecEnv(VecEnv):
             whether episodes ended (num_envs,) bool; and the info of each world.
         """
         observation, reward, terminated, truncated, infos = jax.device_get(self.env.step(self._actions))
-        return np.array(observation), np.array(reward), terminated | truncated, self._infos(terminated, truncated, infos)
+        return (
+            np.array(observation),
+            np.array(reward),
+            terminated | truncated,
+            self._infos(terminated, truncated, infos),
+        )
 
     def _infos(self, terminated: np.ndarray, truncated: np.ndarray, infos: dict[str, Any]) -> list[dict[str, Any]]:
         episode, final = infos.pop("episode"), infos.pop("final_obs")
@@ -135,7 +140,9 @@ class StableBaselinesVecEnv(VecEnv):
             raise ValueError(f"all worlds share the attribute {attr_name!r}; set it without indices")
         setattr(self.env, attr_name, value)
 
-    def env_method(self, method_name: str, *method_args: Any, indices: Indices = None, **method_kwargs: Any) -> list[Any]:
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: Indices = None, **method_kwargs: Any
+    ) -> list[Any]:
         """Call `set_params` for some worlds, or `render`, and return the result for each world.
 
         Raises:
@@ -148,7 +155,9 @@ class StableBaselinesVecEnv(VecEnv):
         if method_name == "render":
             images = self.env.render()
             return [images[world] for world in worlds]
-        raise AttributeError(f"worlds have no method {method_name!r} of their own; call it on the attribute env instead")
+        raise AttributeError(
+            f"worlds have no method {method_name!r} of their own; call it on the attribute env instead"
+        )
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Indices = None) -> list[bool]:
         """Whether worlds report what a wrapper adds. They do for `Monitor`, since infos have "episode"."""
@@ -159,7 +168,9 @@ class StableBaselinesVecEnv(VecEnv):
 
 
 def _rows(values: dict[str, np.ndarray], worlds: Iterable[int]) -> list[dict[str, Any]]:
-    """The values (num_envs, ...) of some worlds, as a dictionary for each. Those of shape (num_envs,) become numbers."""
+    """The values (num_envs, ...) of some worlds, a dictionary for each. Those of shape (num_envs,) become numbers."""
     chosen = list(worlds)
     columns = [array[chosen].tolist() if array.ndim == 1 else list(array[chosen]) for array in values.values()]
-    return [dict(zip(values, row, strict=True)) for row in zip(*columns, strict=True)] if columns else [{} for _ in chosen]
+    return (
+        [dict(zip(values, row, strict=True)) for row in zip(*columns, strict=True)] if columns else [{} for _ in chosen]
+    )
