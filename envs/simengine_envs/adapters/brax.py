@@ -79,9 +79,8 @@ class _TaskEnv(Env):
         """The step of n worlds with actions in [-1, 1], which become those of the task."""
         bounded = np.isfinite(self._low) & np.isfinite(self._high)
         low, high = np.where(bounded, self._low, -1), np.where(bounded, self._high, 1)
-        unit = (jnp.asarray(action, self.pure.dtype) + 1) / 2
-        scaled = jnp.asarray(low) + unit * jnp.asarray(high - low)
-        return self.pure.step(state.pipeline_state, scaled)
+        scaled = low + (jnp.asarray(action, self.pure.dtype) + 1) / 2 * (high - low)
+        return self.pure.step(state.pipeline_state, jnp.asarray(scaled))
 
     def _metrics(self, info: Values) -> Values:
         """The numbers that the task reports, (n,) by name."""

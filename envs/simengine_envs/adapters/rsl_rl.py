@@ -73,8 +73,8 @@ class RslRlVecEnv(VecEnv):
         }
         self._observation, _ = self.env.reset(seed=seed)
         self.device: torch.device = self._observation.device
-        low, high = (self._tensor(limit) for limit in self.env.pure.action_range())
-        self._limits = (low, high) if clip_actions else None
+        space: Any = self.env.single_action_space
+        self._limits = (self._tensor(space.low), self._tensor(space.high)) if clip_actions else None
 
     def _tensor(self, values: np.ndarray) -> torch.Tensor:
         return torch.tensor(values, dtype=self._observation.dtype, device=self.device)
