@@ -39,7 +39,7 @@ def test_ppo_trains(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = adapter()
     from brax.training.agents.ppo import networks, train
 
-    if "device_put_replicated" not in vars(jax):  # Brax 0.14 calls it, and JAX 0.10 has dropped it
+    if jax.__version_info__ >= (0, 10):  # Brax 0.14 calls it, and JAX 0.10 has dropped it
         monkeypatch.setattr(jax, "device_put_replicated", replicated, raising=False)
     if kind == "batch":
         env, options = made.BraxBatchEnv(ANT, LENGTH, backend="host"), {"wrap_env": False}
