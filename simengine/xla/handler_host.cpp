@@ -104,10 +104,12 @@ static void copy(char* to, int64_t to_stride, const char* from, int64_t from_str
   for (int64_t i = 0; i < field.rows; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, field.bytes);
 }
 
-// The shards of one call. Threads take one shard after another.
+// The shards of one call. Threads take one shard after another. A thread that starts after the call has returned finds
+// none left, and must not look at the memory, which may be gone by then.
 struct Work {
   const Memory* memory;
   int64_t kind;
+  int64_t num_shards;
   std::atomic<int64_t> next{0}, done{0};
   std::atomic<bool> failed{false};
   std::mutex mutex;
@@ -133,9 +135,9 @@ struct Work {
   }
 
   void run() {
-    for (int64_t s; (s = next++) < memory->num_shards;) {
+    for (int64_t s; (s = next++) < num_shards;) {
       if (!failed) run_shard(s);
-      if (++done == memory->num_shards) {
+      if (++done == num_shards) {
         std::lock_guard<std::mutex> lock(mutex);
         ended.notify_all();
       }
@@ -176,13 +178,14 @@ static ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arguments, ffi::
   auto work = std::make_shared<Work>();
   work->memory = memory;
   work->kind = kind;
+  work->num_shards = memory->num_shards;
   // A thread that starts late finds no shard left. The call therefore never waits for a thread that has not started.
   const int64_t helpers = std::min<int64_t>(pool.num_threads(), memory->num_shards) - 1;
   for (int64_t i = 0; i < helpers; ++i) pool.Schedule([work] { work->run(); });
   work->run();
   {
     std::unique_lock<std::mutex> lock(work->mutex);
-    work->ended.wait(lock, [&] { return work->done == memory->num_shards; });
+    work->ended.wait(lock, [&] { return work->done == work->num_shards; });
   }
   for (int64_t i = 0; i < memory->num_outputs && !work->failed; ++i) {
     auto wanted = results.get<ffi::AnyBuffer>(i);
