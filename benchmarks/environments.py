@@ -33,6 +33,7 @@ from simengine.cli.result_file import write_json
 from simengine_envs import PureEnv
 from simengine_envs.options import split_arguments
 
+_SETS = 32  # random actions of all worlds, which loops from Python repeat
 TASKS = ("Ant", "HalfCheetah", "Hopper", "Walker2d", "Humanoid", "InvertedPendulum")
 
 
@@ -83,23 +84,27 @@ def stepped(name: str, worlds: int, backend: str, kind: str, steps: int) -> Call
     env: Any = gymnasium.make_vec(name, num_envs=worlds, backend=backend, array=kind)
     env.reset(seed=0)
     space = env.single_action_space
-    host = np.random.default_rng(0).uniform(
-        np.clip(space.low, -1, 1), np.clip(space.high, -1, 1), (worlds, *space.shape)
-    )
-    action: Any = host.astype(np.float32)
-    if kind == "jax":
-        action = jax.device_put(action, env.runner.device)
-    elif kind == "torch":
-        import torch
-
-        action = torch.as_tensor(action, device="cuda" if backend == "cuda" else "cpu")
+    low, high = (np.clip(bound, -1, 1) for bound in (space.low, space.high))
+    host = np.random.default_rng(0).uniform(low, high, (_SETS, worlds, *space.shape)).astype(np.float32)
+    actions = [_of_kind(own, kind, env) for own in host]
+    for k in range(150):
+        env.step(actions[k % _SETS])
 
     def run() -> Any:
-        for _ in range(steps):
-            env.step(action)
+        for k in range(steps):
+            env.step(actions[k % _SETS])
         return env.state.worlds.qpos
 
     return run
+
+
+def _of_kind(action: np.ndarray, kind: str, env: Any) -> Any:
+    """An action as an array of a library, on the environment's device."""
+    if kind == "torch":
+        import torch
+
+        return torch.as_tensor(action, device="cuda" if env.runner.backend == "cuda" else "cpu")
+    return jax.device_put(action, env.runner.device) if kind == "jax" else action
 
 
 def row(name: str, worlds: int, options: argparse.Namespace) -> dict[str, Any]:

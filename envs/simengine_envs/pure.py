@@ -15,7 +15,6 @@ from simengine.model.params import PARAMS
 from simengine_envs.checks import Checks
 from simengine_envs.devices import resolved_backend
 from simengine_envs.draw import Draw, Purpose, keys_of, of_episodes
-from simengine_envs.models import model_of
 from simengine_envs.snapshot import Snapshot
 from simengine_envs.task import Task, Values
 
@@ -113,7 +112,7 @@ class PureEnv:
     ):
         if max_episode_steps is not None and max_episode_steps < 1 and max_episode_steps != -1:
             raise ValueError(f"max_episode_steps must be positive, or None or -1 for no limit, not {max_episode_steps}")
-        self.model = model_of(task.xml_file)
+        self.model = task.load()
         self.task = task.resolve(self.model)
         self.dtype = np.dtype(dtype).name
         self.autoreset_mode = AutoresetMode(autoreset_mode)
@@ -284,8 +283,10 @@ class PureEnv:
         values = self._checks.params(params, PARAMS, count, self.dtype)
         if not values:
             return {}
-        made = jax.vmap(lambda own: simengine.make_params(self.model, **own))(values)
-        return {name: value.astype(self.dtype) for name, value in made.items()}
+        # XLA computes a batch of one in another order; a world's numbers must not depend on how many there are
+        pairs = {name: jnp.concatenate([value, value[:1]]) for name, value in values.items()}
+        made = jax.vmap(lambda own: simengine.make_params(self.model, **own))(pairs)
+        return {name: value[:count].astype(self.dtype) for name, value in made.items()}
 
     def _restarted(self, state: EnvState, mask: jax.Array) -> EnvState:
         """The state with new episodes in worlds of a mask (n,)."""

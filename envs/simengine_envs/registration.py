@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import gymnasium
 
 NAMESPACE = "simengine"
 SINGLE_ENTRY, VECTOR_ENTRY = "simengine_envs.single:SingleEnv", "simengine_envs.vector:BatchEnv"
+_MIXED = "simengine_envs.mixed:MixedBatchEnv"
 
 
 class Registration(NamedTuple):
@@ -18,15 +20,28 @@ class Registration(NamedTuple):
         task: class of the task, "module:Class".
         max_episode_steps: environment steps after which an episode is truncated.
         reward_threshold: return at which the task counts as solved; None where no such number is known.
+        arguments: arguments of the task that differ from its own defaults.
     """
 
     id: str
     task: str
     max_episode_steps: int
     reward_threshold: float | None
+    arguments: Mapping[str, Any] = {}
 
 
 _TASKS = "simengine_envs.tasks"
+
+
+def _velocity() -> Iterator[Registration]:
+    """Velocity tracking, for each robot on each ground."""
+    for robot in ("Quadruped", "Biped", "Go1", "G1"):
+        for terrain in ("Flat", "Rough"):
+            arguments = {"robot": robot.lower(), "terrain": terrain.lower()}
+            task = f"{_TASKS}.velocity:VelocityTracking"
+            yield Registration(f"{robot}{terrain}-v0", task, 1000, None, arguments)
+
+
 REGISTRATIONS: tuple[Registration, ...] = (
     Registration("Ant-v5", f"{_TASKS}.ant:Ant", 1000, 6000.0),
     Registration("HalfCheetah-v5", f"{_TASKS}.half_cheetah:HalfCheetah", 1000, 4800.0),
@@ -41,7 +56,12 @@ REGISTRATIONS: tuple[Registration, ...] = (
     Registration("Reacher-v5", f"{_TASKS}.reacher:Reacher", 50, -3.75),
     Registration("Swimmer-v5", f"{_TASKS}.swimmer:Swimmer", 1000, 360.0),
     Registration("Walker2d-v5", f"{_TASKS}.walker2d:Walker2d", 1000, None),
+    Registration("CartPoleSwingUp-v0", f"{_TASKS}.cartpole:CartPoleSwingUp", 500, None),
+    *_velocity(),
+    Registration("PickUp-v0", f"{_TASKS}.pickup:PickUp", 250, None),
+    Registration("MixedLocomotion-v0", f"{_TASKS}.mixed_locomotion:MixedLocomotion", 1000, None),
 )
+_MIXED_TASKS = ("MixedLocomotion-v0",)
 
 
 def register_envs() -> None:
@@ -53,7 +73,8 @@ def register_envs() -> None:
     for item in REGISTRATIONS:
         name = f"{NAMESPACE}/{item.id}"
         if name not in gymnasium.registry:
-            register(name, item.task, item.max_episode_steps, item.reward_threshold)
+            vector = _MIXED if item.id in _MIXED_TASKS else VECTOR_ENTRY
+            _register(name, item.task, item.max_episode_steps, item.reward_threshold, vector, item.arguments)
 
 
 def register(
@@ -72,10 +93,21 @@ def register(
         reward_threshold: return at which the task counts as solved.
         **arguments: arguments of the task that differ from its own defaults.
     """
+    _register(name, task, max_episode_steps, reward_threshold, VECTOR_ENTRY, arguments)
+
+
+def _register(
+    name: str,
+    task: Any,
+    max_episode_steps: int | None,
+    reward_threshold: float | None,
+    vector: str,
+    arguments: Mapping[str, Any],
+) -> None:
     gymnasium.register(
         id=name,
         entry_point=SINGLE_ENTRY,
-        vector_entry_point=VECTOR_ENTRY,
+        vector_entry_point=vector,
         max_episode_steps=max_episode_steps,
         reward_threshold=reward_threshold,
         kwargs={"task": task, **arguments},
@@ -84,7 +116,8 @@ def register(
 
 def names() -> list[str]:
     """Ids of all registered environments of simengine's kind, in order."""
-    return sorted(name for name, spec in gymnasium.registry.items() if spec.vector_entry_point == VECTOR_ENTRY)
+    entries = VECTOR_ENTRY, _MIXED
+    return sorted(name for name, spec in gymnasium.registry.items() if spec.vector_entry_point in entries)
 
 
 def check_name(name: str) -> None:

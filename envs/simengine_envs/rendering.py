@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from copy import copy
 from typing import Any, NamedTuple
 
+import mujoco
 import numpy as np
 
-from simengine_envs.assets import model_path
 from simengine_envs.task import Task
 
 RENDER_MODES = ("human", "rgb_array", "depth_array", "rgbd_tuple")
@@ -35,7 +37,7 @@ class Renderer:
     """Draws states of a task's model. The first picture opens a window or an off-screen context.
 
     Args:
-        task: names the model file, the frame skip and the camera.
+        task: gives the model, the frame skip and the camera.
         render_mode: one of `RENDER_MODES`; None if nothing will be drawn.
         options: how worlds are drawn.
 
@@ -48,7 +50,7 @@ class Renderer:
             raise ValueError(f"render_mode {render_mode!r} is unknown; give one of {', '.join(RENDER_MODES)}, or None")
         self.render_mode = render_mode
         self._task = task
-        self._options = options
+        self.options = options
         self._stage: Any = None
 
     def render(self, qpos: np.ndarray, qvel: np.ndarray, time: float) -> Any:
@@ -85,13 +87,23 @@ class Renderer:
             raise ImportError(
                 f"rendering needs Gymnasium's MuJoCo extra ({error}); install 'gymnasium[mujoco]'"
             ) from error
-        return MujocoEnv(
-            model_path(self._task.xml_file),
+        model = copy(self._task.load().mj)  # the size of the picture is set in the model
+
+        class Stage(MujocoEnv):  # type: ignore[misc]
+            """Draws the model that the task has loaded, which need not be a file."""
+
+            def _initialize_simulation(self) -> tuple[mujoco.MjModel, mujoco.MjData]:
+                model.vis.global_.offwidth = max(model.vis.global_.offwidth, self.width)
+                model.vis.global_.offheight = max(model.vis.global_.offheight, self.height)
+                return model, mujoco.MjData(model)
+
+        return Stage(
+            os.path.abspath(__file__),  # any file that exists
             self._task.frame_skip,
             observation_space=None,
             render_mode=self.render_mode,
             default_camera_config=dict(self._task.default_camera_config or {}),
-            **self._options._asdict(),
+            **self.options._asdict(),
         )
 
     def close(self) -> None:

@@ -45,14 +45,22 @@ class Runner:
         self.device = device_of(self.backend)
         self.num_envs = num_envs
         self.dtype = np.dtype(engine.dtype).name
+        if self.dtype not in ("float32", "float64"):
+            raise ValueError(f"unknown dtype {self.dtype!r}; choose one of float32, float64")
         with self.scope():
-            self.env: PureEnv = pure_env(
-                task, EngineOptions(self.backend, self.dtype), max_episode_steps, autoreset_mode
-            )
+            options = EngineOptions(self.backend, self.dtype)
+            self.env: PureEnv = self._made(task, options, max_episode_steps, autoreset_mode)
             self.observation_size = jax.eval_shape(self.env.reset, np.zeros(1, np.uint32))[1].shape[1]
         self._functions: dict[str, Callable[..., Any]] = self.env.__dict__.setdefault("_compiled", {})
         self.state: EnvState | None = None
         self._given: dict[str, np.ndarray] = {}
+
+    @staticmethod
+    def _made(
+        task: Task, engine: EngineOptions, max_episode_steps: int | None, autoreset_mode: AutoresetMode
+    ) -> PureEnv:
+        """The environment whose functions are compiled."""
+        return pure_env(task, engine, max_episode_steps, autoreset_mode)
 
     @contextmanager
     def scope(self) -> Iterator[None]:

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine_envs.draw import Draw
+from simengine_envs.models import model_of
 from simengine_envs.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -75,6 +76,14 @@ class Task(ABC):
         """
         if self.frame_skip < 1:
             raise ValueError(f"{type(self).__name__}: frame_skip must be at least 1, not {self.frame_skip}")
+
+    def load(self) -> Model:
+        """The model. By default that of `xml_file`; a task that builds its model overrides this.
+
+        Raises:
+            FileNotFoundError: there is no such model.
+        """
+        return model_of(self.xml_file)
 
     def resolve(self, model: Model) -> Self:
         """The same task with names of the model's elements replaced by their ids, and what else it looks up once."""

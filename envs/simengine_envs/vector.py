@@ -52,6 +52,8 @@ class BatchEnv(VectorEnv):
     # A vector environment opens no windows, so it has no mode "human".
     metadata: dict[str, Any] = {"render_modes": [mode for mode in RENDER_MODES if mode != "human"]}  # noqa: RUF012
 
+    runner_type: type[Runner] = Runner
+
     def __init__(
         self,
         task: str | type[Task],
@@ -74,7 +76,7 @@ class BatchEnv(VectorEnv):
         self.renderer = Renderer(made, render_mode, render)
         self.render_mode = render_mode
         self.num_envs = num_envs
-        self.runner = Runner(made, num_envs, engine, max_episode_steps, self.autoreset_mode)
+        self.runner = self.runner_type(made, num_envs, engine, max_episode_steps, self.autoreset_mode)
         self._on_host = array == "numpy"
         observation_space, action_space = self.runner.spaces(np.float64 if self._on_host else self.runner.dtype)
         self.single_observation_space, self.single_action_space = observation_space, action_space

@@ -12,8 +12,9 @@ from simengine.zoo.robots import Limb, Robot, Segment, random_robot
 
 __all__ = ["MODELS", "PILES", "Limb", "Robot", "Segment", "model_path", "pile_xml", "random_robot"]
 
-MODELS = ("grasp",)
-"""Models that are files: `grasp`, a hand with three fingers on a gantry, and a box to pick up."""
+MODELS = ("grasp", "cartpole", "quadruped", "biped")
+"""Models that are files: `grasp`, a hand with three fingers on a gantry, and a box to pick up; `cartpole`, a pole on a
+cart; `quadruped` and `biped`, legged robots whose actuators hold positions, with the keyframe `home`."""
 
 
 def model_path(name: str) -> Path:

@@ -81,21 +81,6 @@ def test_environments_with_parameters_of_their_own_equal_single_ones(same: Any) 
     assert terminated + truncated > 10
 
 
-def test_what_starts_an_episode_follows_from_the_parameters() -> None:
-    ours, _ = make_pair(AutoresetMode.DISABLED)
-    worlds = ours.unwrapped.worlds  # type: ignore[attr-defined]
-    masses = worlds.model.mj.body_mass * np.array([[1.0], [2.0], [0.5]])
-    ours.unwrapped.set_params(body_mass=masses)  # type: ignore[attr-defined]
-    ours.reset(seed=0)
-    started = np.array(worlds.simulation.field("qacc_warmstart"))
-    worlds.simulation.forward()
-    np.testing.assert_array_equal(started, worlds.simulation.field("qacc"))
-    ours.unwrapped.set_params([1], body_mass=masses[0])  # type: ignore[attr-defined]
-    worlds.simulation.forward()
-    changed = (started != np.asarray(worlds.simulation.field("qacc"))).any(axis=1)
-    assert changed.tolist() == [False, True, False]
-
-
 def test_equals_single_environments_in_float32(same: Any) -> None:
     terminated, _, mixed = run(AutoresetMode.SAME_STEP, same, 60, dtype="float32")
     assert terminated > 5

@@ -1,4 +1,7 @@
-"""Steps inside JAX programs on a GPU: the bits of `Simulation.step`, full arenas, several GPUs, and environments."""
+"""Steps inside JAX programs on a GPU: the bits of `Simulation.step`, full arenas, several GPUs, and environments.
+
+They need JAX on the GPU, which other tests keep on the CPU: set JAX_PLATFORMS=cuda,cpu.
+"""
 
 from __future__ import annotations
 
@@ -83,8 +86,8 @@ def test_forward_evaluates_chosen_worlds() -> None:
 
 def test_worlds_stand_still_where_an_arena_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """Worlds fall until more of them touch than the memory for contacts has room for. Nothing is lost or invented."""
-    monkeypatch.setattr("simengine.emission.store.first_entries", lambda *arguments: 40)
-    model, worlds = model_of("ant"), 64
+    monkeypatch.setattr("simengine.emission.store.first_entries", lambda *arguments: 4000)
+    model, worlds = model_of("ant"), 4000
     start = simengine.initial_state(model, num_worlds=worlds)
     start = start._replace(qpos=start.qpos.at[:, 2].add(0.5))
     step = jax.jit(simengine.make_step(model, backend="cuda", steps=10))
@@ -136,6 +139,9 @@ def test_models_whose_steps_wait_for_counts_are_refused_by_name() -> None:
 def test_worlds_of_an_environment_do_not_depend_on_their_number_or_the_arrays(array: str) -> None:
     import gymnasium
 
+    import simengine_envs
+
+    simengine_envs.register_envs()
     pytest.importorskip({"numpy": "jax"}.get(array, array))
     seen = []
     for worlds, kind in ((WORLDS, array), (5, "jax")):

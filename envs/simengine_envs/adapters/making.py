@@ -1,0 +1,77 @@
+"""Makes the environment that an adapter works on, from an id, a task or an environment."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import gymnasium
+from gymnasium.vector import AutoresetMode
+
+from simengine_envs.registration import check_name
+from simengine_envs.task import Task
+from simengine_envs.vector import BatchEnv
+
+
+class Named(NamedTuple):
+    """A task with the arguments of its id.
+
+    Attributes:
+        task: class of the task, or "module:Class".
+        arguments: arguments of the task.
+        max_episode_steps: steps after which an episode is truncated; None for no limit.
+    """
+
+    task: str | type[Task]
+    arguments: dict[str, Any]
+    max_episode_steps: int | None
+
+
+def named_task(env: str | type[Task]) -> Named:
+    """The task of an id, or a task by its class.
+
+    Raises:
+        ValueError: no environment of simengine's kind has this id.
+    """
+    if not isinstance(env, str):
+        return Named(env, {}, None)
+    check_name(env)
+    spec = gymnasium.spec(env)
+    arguments = dict(spec.kwargs)
+    return Named(arguments.pop("task"), arguments, spec.max_episode_steps)
+
+
+def batch_env(env: str | type[Task] | BatchEnv, num_envs: int | None, array: str, **arguments: Any) -> BatchEnv:
+    """The vector environment of an adapter, in which a new episode starts in the step that ends one.
+
+    Args:
+        env: id of an environment; or the class of a task; or a vector environment.
+        num_envs: number of worlds; one if it is None. A vector environment has its own.
+        array: kind of the arrays.
+        **arguments: as for `BatchEnv`. A vector environment has its own.
+
+    Raises:
+        TypeError: an argument is unknown, or given with a vector environment.
+        ValueError: there is no such id, or the vector environment has other arrays or another autoreset mode.
+    """
+    if not isinstance(env, (str, type)):
+        return _checked(env, num_envs, array, arguments)
+    task, own, limit = named_task(env)
+    made = {"max_episode_steps": limit, **own, **arguments}
+    return BatchEnv(task, num_envs or 1, array=array, autoreset_mode=AutoresetMode.SAME_STEP, **made)
+
+
+def _checked(env: Any, num_envs: int | None, array: str, arguments: dict[str, Any]) -> BatchEnv:
+    found = getattr(env, "unwrapped", env)
+    if not isinstance(found, BatchEnv):
+        raise TypeError(f"env is a {type(env).__name__}; give an id, the class of a task, or a simengine_envs.BatchEnv")
+    if found is not env:
+        raise TypeError(f"env is wrapped in {type(env).__name__}, which an adapter would pass by; give the BatchEnv")
+    if num_envs not in (None, found.num_envs) or arguments:
+        given = ", ".join([*(["num_envs"] if num_envs is not None else []), *arguments])
+        raise TypeError(f"{given} cannot be changed in a BatchEnv that exists; give them to the BatchEnv")
+    if found.kind.name != array or found.autoreset_mode != AutoresetMode.SAME_STEP:
+        raise ValueError(
+            f"the BatchEnv has array={found.kind.name!r} and autoreset_mode={found.autoreset_mode.name}; "
+            f"make it with array={array!r} and autoreset_mode=AutoresetMode.SAME_STEP"
+        )
+    return found
