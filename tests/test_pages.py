@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 import json
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import jax
 import pytest
 
 from tests import pages
@@ -34,6 +36,8 @@ PACKAGES = {
     "training": "simengine_training",
 }
 MOST_TERMS = 30
+# blocks of the page on training libraries, with the library that each needs; Brax also needs a JAX older than 0.10
+TRAINED = {"python sb3": "stable_baselines3", "python brax": "brax", "python rsl": "rsl_rl", "python torch": "torch"}
 
 
 def name(page: Path) -> str:
@@ -45,7 +49,7 @@ def test_the_guide_has_what_the_tests_look_for() -> None:
     assert len(LIGHT) >= 5
     assert len(HEAVY) == 1
     fences = {fence for page in GUIDE for fence in re.findall(r"^```(.+)$", pages.text_of(page), re.MULTILINE)}
-    assert fences == {"python", "python gpu", "python opengl", "python torch", "console", "sh"}
+    assert fences == {"python", "python gpu", "python opengl", "python torch", *TRAINED, "console", "sh"}
 
 
 @pytest.mark.parametrize("page", GUIDED, ids=name)
@@ -68,6 +72,18 @@ def test_what_needs_opengl_runs(tmp_path: Path) -> None:
 def test_what_needs_pytorch_runs(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     pages.run_program(pages.program(pages.DOCS / "guide" / "arrays.md", "python", "python torch"), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", TRAINED)
+def test_what_needs_a_training_library_runs(language: str, tmp_path: Path) -> None:
+    if find_spec(TRAINED[language]) is None:
+        pytest.skip(f"{TRAINED[language]} is not installed")
+    if language == "python brax" and "device_put_replicated" not in vars(jax):
+        pytest.skip("Brax needs a function that JAX 0.10 has dropped")
+    program = pages.program(pages.DOCS / "guide" / "training-libraries.md", language)
+    assert program.strip()
+    pages.run_program(program, tmp_path)
 
 
 @pytest.mark.parametrize("page", [page for page in GUIDE if pages.blocks(page, "python gpu")], ids=name)

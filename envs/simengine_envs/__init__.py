@@ -14,6 +14,7 @@
     actions, infos, seeds, options, models, assets, rendering
                   arguments, results and pictures
     registration  ids of environments
+    adapters      the same for Stable-Baselines3, rsl_rl and Brax
     tasks         one file for each task
 
 `register_envs` registers the environments with Gymnasium. `import simengine` calls it through the entry point.

@@ -228,7 +228,8 @@ class BatchEnv(VectorEnv):
             if restarting.any():
                 add_info(infos, _host_values(self.runner.info()), restarting)
         rewards = result.reward.astype(np.float64)
-        return result.observation.astype(np.float64), rewards, result.terminated, result.truncated, infos
+        ends = result.terminated.copy(), result.truncated.copy()  # JAX gives arrays that cannot be written
+        return result.observation.astype(np.float64), rewards, *ends, infos
 
     # ------------------------------------------------------------------------------------------------ others
 

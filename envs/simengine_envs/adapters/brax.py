@@ -80,7 +80,7 @@ class _TaskEnv(Env):
         bounded = np.isfinite(self._low) & np.isfinite(self._high)
         low, high = np.where(bounded, self._low, -1), np.where(bounded, self._high, 1)
         scaled = low + (jnp.asarray(action, self.pure.dtype) + 1) / 2 * (high - low)
-        return self.pure.step(state.pipeline_state, scaled)
+        return self.pure.step(state.pipeline_state, jnp.asarray(scaled))
 
     def _metrics(self, info: Values) -> Values:
         """The numbers that the task reports, (n,) by name."""

@@ -73,7 +73,7 @@ class RslRlVecEnv(VecEnv):
         }
         self._observation, _ = self.env.reset(seed=seed)
         self.device: torch.device = self._observation.device
-        space = self.env.single_action_space
+        space: Any = self.env.single_action_space
         self._limits = (self._tensor(space.low), self._tensor(space.high)) if clip_actions else None
 
     def _tensor(self, values: np.ndarray) -> torch.Tensor:

@@ -168,7 +168,7 @@ class StableBaselinesVecEnv(VecEnv):
 
 
 def _rows(values: dict[str, np.ndarray], worlds: Iterable[int]) -> list[dict[str, Any]]:
-    """The values (num_envs, ...) of some worlds, as a dictionary for each. Those of shape (num_envs,) become numbers."""
+    """The values (num_envs, ...) of some worlds, a dictionary for each. Those of shape (num_envs,) become numbers."""
     chosen = list(worlds)
     columns = [array[chosen].tolist() if array.ndim == 1 else list(array[chosen]) for array in values.values()]
     return (
