@@ -135,7 +135,7 @@ def test_picture_is_gymnasiums(mode: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("offscreen")
-@pytest.mark.parametrize("item", REGISTRATIONS, ids=lambda item: item.id)
+@pytest.mark.parametrize("item", GYMNASIUMS, ids=lambda item: item.id)
 def test_picture_of_every_task_is_gymnasiums(item: Any) -> None:
     assert_same_pictures(item.id, "rgb_array")
 
