@@ -81,7 +81,8 @@ class StepResult(NamedTuple):
 class PureEnv:
     """A task in many worlds, as functions that work under `jit`, `lax.scan`, `vmap` and `shard_map`.
 
-    Results do not depend on the number of worlds, nor on other worlds.
+    Results do not depend on other worlds. The physics has the same bits in any number of worlds; what a task computes
+    itself, such as rewards, has them up to XLA's rounding (see `simengine_envs.sums`).
 
     Args:
         task: the task.

@@ -27,7 +27,7 @@ class BatchEnv(VectorEnv):
     With `array="numpy"` it behaves like `gymnasium.vector.SyncVectorEnv` over single environments, in each of the three
     autoreset modes, and observations and rewards are float64. With "jax", "torch" or "cupy" actions, observations,
     rewards and infos are arrays on the device, in the engine's precision, and no call waits for the device. Their
-    numbers are the same, and depend on neither the number of worlds nor the kind of arrays.
+    numbers are the same for every kind of arrays; for the number of worlds see `PureEnv`.
 
     Args:
         task: the class of the task, or "module:Class".

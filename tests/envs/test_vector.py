@@ -81,6 +81,21 @@ def test_environments_with_parameters_of_their_own_equal_single_ones(same: Any) 
     assert terminated + truncated > 10
 
 
+def test_what_a_reset_observes_follows_from_the_parameters() -> None:
+    arguments = {"backend": "host", "dtype": "float64", "include_cvel_in_observation": False}
+    env = gymnasium.make_vec("simengine/Humanoid-v5", num_envs=3, **arguments).unwrapped
+    parts = env.observation_structure
+    first = parts["qpos"] + parts["qvel"]
+    masses = slice(first + 9, first + parts["cinert"], 10)  # the last of the ten numbers that `cinert` has for a body
+    expected = np.tile(env.model.body_mass[1:], (3, 1))
+    np.testing.assert_allclose(env.reset(seed=0)[0][:, masses], expected)
+    env.set_params([1], body_mass=2 * env.model.body_mass)
+    expected[1] *= 2
+    only = {"reset_mask": np.array([False, True, False])}
+    for options in ({"seed": 0}, {}, {"seed": [None, 5, None], "options": only}, {"options": only}):
+        np.testing.assert_allclose(env.reset(**options)[0][:, masses], expected)
+
+
 def test_equals_single_environments_in_float32(same: Any) -> None:
     terminated, _, mixed = run(AutoresetMode.SAME_STEP, same, 60, dtype="float32")
     assert terminated > 5

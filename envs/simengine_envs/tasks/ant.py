@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from simengine_envs.draw import Draw
 from simengine_envs.snapshot import Snapshot
+from simengine_envs.sums import squares_of_each
 from simengine_envs.task import Array, Task, Values
 from simengine_envs.tasks.elements import body_id
 from simengine_envs.tasks.locomotion import (
@@ -172,7 +173,7 @@ class Ant(Task):
         """The four reward terms, each (n,)."""
         cost = jnp.zeros_like(now.qpos[:, 0])
         if self._reads_forces:
-            cost = self.contact_cost_weight * jnp.sum(jnp.square(self._forces(now)), axis=1)
+            cost = self.contact_cost_weight * squares_of_each(self._forces(now))
         return {
             "forward": self.forward_reward_weight * self._velocity(before, now)[:, 0],
             "survive": self.healthy_reward * self._healthy(now).astype(now.qpos.dtype),

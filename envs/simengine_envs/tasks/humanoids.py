@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from simengine_envs.draw import Draw
 from simengine_envs.snapshot import Snapshot
+from simengine_envs.sums import squares_of_each
 from simengine_envs.task import Array, Task, Values
 from simengine_envs.tasks.locomotion import check_noise, noisy_start
 
@@ -96,7 +97,7 @@ class HumanoidTask(Task):
         """The weighted sum of squares of `cfrc_ext`, clipped, (n,)."""
         total = jnp.zeros_like(now.qpos[:, 0])
         if self._impact_weight != 0:
-            total = self._impact_weight * jnp.sum(jnp.square(now.cfrc_ext), axis=(1, 2))
+            total = self._impact_weight * squares_of_each(now.cfrc_ext)
         return jnp.clip(total, *limits)
 
     def info(self, now: Snapshot) -> Mapping[str, Array]:

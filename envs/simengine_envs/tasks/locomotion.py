@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from simengine_envs.draw import Draw
 from simengine_envs.snapshot import Snapshot
+from simengine_envs.sums import squares_of_each
 from simengine_envs.task import Array, Task, Values
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def plane_position(now: Snapshot) -> Values:
 
 def squared_action(now: Snapshot) -> Array:
     """Sum of squares of the action, before the model clips it, (n,)."""
-    return jnp.sum(jnp.square(now.action), axis=1)
+    return squares_of_each(now.action)
 
 
 def within(value: Array, limits: tuple[float, float]) -> Array:

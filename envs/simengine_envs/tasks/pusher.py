@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from simengine_envs.draw import Draw
 from simengine_envs.snapshot import Snapshot
+from simengine_envs.sums import norm_of_each
 from simengine_envs.task import Array, Task, Values
 from simengine_envs.tasks.elements import body_named
 from simengine_envs.tasks.locomotion import squared_action
@@ -88,7 +89,7 @@ class Pusher(Task):
     def start(self, model: Model, draw: Draw, last: Values | None) -> Mapping[str, Any]:
         """Noise on the velocities of the arm, and a cylinder that is not at the goal."""
         candidates = draw.uniform((_CANDIDATES, 2), _LOW, _HIGH)
-        clear = jnp.linalg.norm(candidates, axis=2) > _CLEAR_OF_GOAL
+        clear = jnp.hypot(candidates[..., 0], candidates[..., 1]) > _CLEAR_OF_GOAL
         first = jnp.argmax(clear, axis=1)
         cylinder = jnp.take_along_axis(candidates, first[:, None, None], axis=1)[:, 0]
         qpos = jnp.broadcast_to(jnp.asarray(model.mj.qpos0, cylinder.dtype), (draw.num_worlds, model.nq))
@@ -108,7 +109,7 @@ class Pusher(Task):
         """Terms `dist`, `ctrl` and `near`, each (n,)."""
         finger, cylinder, goal = self._places(now)
         return {
-            "dist": -self.reward_dist_weight * jnp.linalg.norm(cylinder - goal, axis=1),
+            "dist": -self.reward_dist_weight * norm_of_each(cylinder - goal),
             "ctrl": -self.reward_control_weight * squared_action(now),
-            "near": -self.reward_near_weight * jnp.linalg.norm(cylinder - finger, axis=1),
+            "near": -self.reward_near_weight * norm_of_each(cylinder - finger),
         }

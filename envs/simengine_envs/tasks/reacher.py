@@ -13,6 +13,7 @@ import numpy as np
 
 from simengine_envs.draw import Draw
 from simengine_envs.snapshot import Snapshot
+from simengine_envs.sums import norm_of_each
 from simengine_envs.task import Array, Task, Values
 from simengine_envs.tasks.elements import body_named
 from simengine_envs.tasks.locomotion import squared_action
@@ -98,6 +99,6 @@ class Reacher(Task):
     def rewards(self, before: Snapshot, now: Snapshot) -> Mapping[str, Array]:
         """Terms `dist` and `ctrl`, each (n,)."""
         return {
-            "dist": -self.reward_dist_weight * jnp.linalg.norm(self._miss(now), axis=1),
+            "dist": -self.reward_dist_weight * norm_of_each(self._miss(now)),
             "ctrl": -self.reward_control_weight * squared_action(now),
         }
