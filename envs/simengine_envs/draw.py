@@ -48,18 +48,18 @@ class Draw:
         return jax.vmap(lambda key: jax.random.fold_in(key, count))(self._keys)
 
     def uniform(self, shape: Shape = (), low: Any = 0.0, high: Any = 1.0) -> jax.Array:
-        """Numbers in [low, high), (n, *shape)."""
+        """Numbers in [low, high), of shape (n,) + shape."""
         unit = jax.vmap(lambda key: jax.random.uniform(key, shape, self._dtype))(self._next())
         low, high = (jnp.asarray(bound, self._dtype) for bound in (low, high))
         return low + unit * (high - low)
 
     def normal(self, shape: Shape = (), scale: Any = 1.0) -> jax.Array:
-        """Normal numbers with mean 0 and standard deviation `scale`, (n, *shape)."""
+        """Normal numbers with mean 0 and standard deviation `scale`, of shape (n,) + shape."""
         unit = jax.vmap(lambda key: jax.random.normal(key, shape, self._dtype))(self._next())
         return unit * jnp.asarray(scale, self._dtype)
 
     def integers(self, shape: Shape = (), low: int = 0, high: int = 2) -> jax.Array:
-        """Integers in [low, high), (n, *shape) int32."""
+        """Integers in [low, high), int32 of shape (n,) + shape."""
         return jax.vmap(lambda key: jax.random.randint(key, shape, low, high))(self._next())
 
     def chance(self, probability: Any) -> jax.Array:

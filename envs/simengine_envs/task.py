@@ -154,7 +154,7 @@ class Task(ABC):
         return {}
 
     def term_names(self, names: Mapping[str, Any]) -> dict[str, str]:
-        """The name under which the info has each reward term, weighted. By default "reward_" and its name.
+        """The name under which the info has each reward term, weighted. By default `reward_NAME`.
 
         The info has no terms that are absent here.
         """

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary, finalize
+from weakref import WeakKeyDictionary
 
 import jax
 
@@ -18,7 +18,7 @@ from simengine.model.blob import field_offsets
 from simengine.model.model_table import ModelTable
 from simengine.xla import structures
 from simengine.xla.calls import Call, registered
-from simengine.xla.library import MAKE_ON, answer, handlers
+from simengine.xla.library import MAKE_ON, answer, handlers, when_gone
 from simengine_scheduler import KernelCall
 from simengine_scheduler.core.dependencies import dependencies
 from simengine_scheduler.cuda import graph
@@ -96,8 +96,8 @@ class CudaMemory:
         return graph.build([call.launch for call in calls], waits)
 
     def close(self) -> None:
-        """Destroy the graphs, once no work uses them."""
-        self.engine.synchronize()
+        """Destroy the graphs, once no work uses them: XLA's streams, too, are behind the device."""
+        self.engine.backend.drain()
         for handle, _ in self._graphs:
             graph.destroy(handle)
         self.engine.close()
@@ -156,16 +156,20 @@ def prepare(call: Call) -> None:
 def _new(call: Call, device: int) -> CudaMemory:
     if call not in _memories:
         _memories[call] = {}
-        finalize(call, _forget, call.number, _memories[call])
+        when_gone(call, _forget, call.number, _memories[call])
     memory = _memories[call][device] = CudaMemory(call, device)
     return memory
 
 
 def _forget(number: int, memories: dict[int, CudaMemory]) -> None:
     """Make the handler forget the memories of a call that is gone, and release them."""
+    import cupy
+
     handlers("CUDA").simengine_forget(ctypes.c_int64(number))
-    for memory in memories.values():
-        memory.close()
+    for device, memory in memories.items():
+        with cupy.cuda.Device(device):
+            memory.close()
+    memories.clear()
 
 
 def _make(number: int, device: int, why: int, room: int) -> int:

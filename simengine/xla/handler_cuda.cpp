@@ -68,6 +68,7 @@ struct Items {
 using Make = const Memory* (*)(int64_t kind, int64_t device, char* why, int64_t room);
 static Make make_memory = nullptr;
 static std::mutex guard;
+static std::mutex issuing;  // launches of two calls must not interleave, and no call uses memory that is forgotten
 static std::map<std::pair<int64_t, int64_t>, const Memory*> known;
 
 extern "C" void simengine_set_callbacks(Make make) { make_memory = make; }
@@ -78,6 +79,7 @@ extern "C" void simengine_add(int64_t kind, int64_t device, const Memory* memory
 }
 
 extern "C" void simengine_forget(int64_t kind) {
+  std::lock_guard<std::mutex> none(issuing);
   std::lock_guard<std::mutex> lock(guard);
   for (auto at = known.begin(); at != known.end();) at = at->first.first == kind ? known.erase(at) : std::next(at);
 }
@@ -124,6 +126,7 @@ static ffi::Error step(Stream stream, int32_t device, ffi::RemainingArgs argumen
   static auto launch_graph = driver<LaunchGraph>("cuGraphLaunch");
   static auto record = driver<OnEvent>("cuEventRecord");
   static auto wait = driver<WaitEvent>("cuStreamWaitEvent");
+  std::lock_guard<std::mutex> alone(issuing);
   const Memory* memory = nullptr;
   {
     std::lock_guard<std::mutex> lock(guard);
@@ -162,9 +165,6 @@ static ffi::Error step(Stream stream, int32_t device, ffi::RemainingArgs argumen
     out.item[i] = {field.data, instead, static_cast<char*>((*wanted)->untyped_data()), int32_t(field.rows), words,
                    int32_t(field.stride / 4), words, words, 0};
   }
-  // launches of two calls of a kind must not interleave
-  static std::mutex issuing;
-  std::lock_guard<std::mutex> lock(issuing);
   if (int code = wait(stream, memory->event, 0)) return failed("waits for its latest step", code);
   if (int code = launch(memory->gather, in, memory->num_inputs + memory->num_cleared, *memory, stream)) return failed("copies a state in", code);
   if (memory->chosen) {

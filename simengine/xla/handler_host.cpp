@@ -60,6 +60,8 @@ static Make make_memory = nullptr;
 static Grow grow_arena = nullptr;
 static std::mutex guard;
 static std::unordered_map<int64_t, std::vector<const Memory*>> idle;
+static std::unordered_map<int64_t, int64_t> running;  // number of calls, by kind
+static std::condition_variable stopped;
 
 extern "C" void simengine_set_callbacks(Make make, Grow grow) {
   make_memory = make;
@@ -71,18 +73,27 @@ static void give_back(int64_t kind, const Memory* memory) {
   idle[kind].push_back(memory);
 }
 
+// A call of a kind has ended.
+static void leave(int64_t kind) {
+  std::lock_guard<std::mutex> lock(guard);
+  if (--running[kind] == 0) running.erase(kind);
+  stopped.notify_all();
+}
+
 // Add a memory of a kind that was made in advance.
 extern "C" void simengine_add(int64_t kind, const Memory* memory) { give_back(kind, memory); }
 
-// Forget the memories of a kind, which Python is about to release.
+// Forget the memories of a kind, which Python is about to release, once no call uses them.
 extern "C" void simengine_forget(int64_t kind) {
-  std::lock_guard<std::mutex> lock(guard);
+  std::unique_lock<std::mutex> lock(guard);
+  stopped.wait(lock, [&] { return running.find(kind) == running.end(); });
   idle.erase(kind);
 }
 
 static const Memory* take(int64_t kind, std::string& why) {
   {
     std::lock_guard<std::mutex> lock(guard);
+    ++running[kind];
     auto found = idle.find(kind);
     if (found != idle.end() && !found->second.empty()) {
       const Memory* memory = found->second.back();
@@ -145,7 +156,8 @@ struct Work {
   }
 };
 
-static ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arguments, ffi::RemainingRets results, int64_t kind) {
+static ffi::Error step_once(ffi::ThreadPool& pool, ffi::RemainingArgs& arguments, ffi::RemainingRets& results,
+                            int64_t kind) {
   std::string why;
   const Memory* memory = take(kind, why);
   if (memory == nullptr) return ffi::Error::Internal(why);
@@ -195,6 +207,12 @@ static ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arguments, ffi::
   }
   give_back(kind, memory);
   return work->failed ? ffi::Error::Internal(work->why) : ffi::Error::Success();
+}
+
+static ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arguments, ffi::RemainingRets results, int64_t kind) {
+  ffi::Error error = step_once(pool, arguments, results, kind);
+  leave(kind);
+  return error;
 }
 
 XLA_FFI_DEFINE_HANDLER_SYMBOL(

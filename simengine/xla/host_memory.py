@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from itertools import count
 from typing import Any
-from weakref import WeakKeyDictionary, finalize
+from weakref import WeakKeyDictionary
 
 from simengine.backends.host import HostBackend
 from simengine.backends.host_program import HostProgram
@@ -15,7 +15,7 @@ from simengine.model.blob import field_offsets
 from simengine.model.model_table import ModelTable
 from simengine.xla import structures
 from simengine.xla.calls import Call, registered
-from simengine.xla.library import GROW, MAKE, answer, handlers
+from simengine.xla.library import GROW, MAKE, answer, handlers, when_gone
 
 _indices = count()
 _memories: WeakKeyDictionary[Call, dict[int, HostMemory]] = WeakKeyDictionary()
@@ -112,14 +112,18 @@ def _new(call: Call) -> HostMemory:
     index = next(_indices)
     if call not in _memories:
         _memories[call] = {}
-        finalize(call, _forget, call.number)
+        when_gone(call, _forget, call.number, _memories[call])
     memory = _memories[call][index] = HostMemory(call, index)
     return memory
 
 
-def _forget(number: int) -> None:
-    """Make the handler forget the memories of a call that is gone."""
+def _forget(number: int, memories: dict[int, HostMemory]) -> None:
+    """Make the handler forget the memories of a call that is gone, once no program uses them. It keeps them until then.
+
+    The interpreter's lock is released meanwhile, since a program that runs may have to grow an arena.
+    """
     handlers("cpu").simengine_forget(ctypes.c_int64(number))
+    memories.clear()
 
 
 def _make(number: int, why: int, room: int) -> int:

@@ -6,6 +6,9 @@ import ctypes
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from threading import Thread
+from typing import Any
+from weakref import finalize
 
 import jax
 
@@ -43,6 +46,19 @@ def handlers(platform: str) -> ctypes.CDLL:
     library = ctypes.CDLL(str(path))
     jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(library.simengine_step), platform=platform)
     return library
+
+
+def when_gone(call: Any, forget: Callable[..., None], *arguments: Any) -> None:
+    """Call `forget(*arguments)` in a thread of its own once an object is garbage-collected.
+
+    The thread may have to wait for programs that still run. The thread that drops the object must not, since such a
+    program may wait for it.
+    """
+
+    def start() -> None:
+        Thread(target=forget, args=arguments, daemon=True).start()
+
+    finalize(call, start).atexit = False
 
 
 def answer(why: int, room: int, work: Callable[[], int], failed: int) -> int:

@@ -290,3 +290,24 @@ def test_a_program_without_its_step_function_says_so() -> None:
     gc.collect()
     with pytest.raises(Exception, match="keep what simengine.make_step returned"):
         jax.block_until_ready(compiled(state, ctrl))
+
+
+def test_memory_remains_while_a_program_runs() -> None:
+    """The step function goes while its program runs; the memory must not, and nobody waits for ever."""
+    model = model_of("ant")
+    state, ctrl = simengine.initial_state(model, num_worlds=64), jnp.full((64, model.nu), 0.3)
+    step = simengine.make_step(model, backend="host", steps=400)
+    compiled = jax.jit(step).lower(state, ctrl).compile()
+    expected = np.asarray(compiled(state, ctrl).qpos)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(lambda: np.asarray(compiled(state, ctrl).qpos))
+        while not running.running():
+            pass
+        del step
+        jax.clear_caches()
+        gc.collect()
+        error = running.exception(60)
+    if error is None:
+        np.testing.assert_array_equal(running.result(), expected)
+    else:  # it began after the function was gone
+        assert "keep what simengine.make_step returned" in str(error)
