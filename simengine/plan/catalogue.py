@@ -147,7 +147,7 @@ POSITION_GENERAL = Kernel(
 )
 # `position` as two kernels, so that `smooth` does not wait for the contacts to be counted.
 POSES = Kernel(
-    "place", POSITION.stages[:-1], direct=frozenset(), preload=frozenset({"qpos"}), min_blocks_per_multiprocessor=8
+    "poses", POSITION.stages[:-1], direct=frozenset(), preload=frozenset({"qpos"}), min_blocks_per_multiprocessor=8
 )
 POSES_GENERAL = Kernel(
     "poses_general",
