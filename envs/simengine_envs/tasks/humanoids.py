@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -46,9 +47,9 @@ class HumanoidTask(Task):
         check_noise(self)
 
     @property
+    @abstractmethod
     def _impact_weight(self) -> float:
         """Weight of the sum of squares of `cfrc_ext` in the reward."""
-        raise NotImplementedError
 
     @property
     def derived(self) -> tuple[str, ...]:
