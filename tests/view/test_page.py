@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+pytest.importorskip("viser")
+
 from simengine import Simulation, to_host
 from simengine.view.page import Page
 from simengine.view.session import Session
