@@ -28,7 +28,7 @@ def _policy(activation: str = "tanh") -> NumpyPolicy:
         limit=10.0,
         activation=activation,
         weights=tuple(draw.normal(size=pair, scale=0.3).astype(np.float32) for pair in pairs),
-        biases=tuple(draw.normal(size=outputs).astype(np.float32) for _, outputs in pairs),
+        biases=tuple(draw.normal(size=outputs, scale=0.1).astype(np.float32) for _, outputs in pairs),
         low=np.array([-1.0, -2.0, 0.0]),
         high=np.array([1.0, 2.0, 4.0]),
     )
