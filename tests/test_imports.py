@@ -86,7 +86,7 @@ def test_no_module_hides_a_public_name(name: str) -> None:
     assert importlib.util.find_spec(f"simengine.{name}") is None
 
 
-@pytest.mark.parametrize("heavy", ["cupy", "matplotlib", "flax", "optax"])
+@pytest.mark.parametrize("heavy", ["cupy", "matplotlib", "optax"])
 def test_importing_the_engine_leaves_out(heavy: str) -> None:
     code = f"import sys, simengine, simengine_scheduler; sys.exit({heavy!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

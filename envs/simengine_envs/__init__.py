@@ -5,6 +5,7 @@
     sums          sums in one order
     draw          `Draw`, random numbers by seed, world, episode, step and draw
     pure          `PureEnv`, a task in many worlds as pure functions
+    making        `make_pure`, the pure environment of an id
     checks        checks of what the functions of a task return
     runner        compiles a pure environment and runs it
     single        `SingleEnv`, a `gymnasium.Env`
@@ -25,7 +26,9 @@ from typing import TYPE_CHECKING, Any
 from simengine_envs.registration import register, register_envs
 
 if TYPE_CHECKING:
+    from simengine_envs.devices import device_of
     from simengine_envs.draw import Draw
+    from simengine_envs.making import make_pure
     from simengine_envs.pure import EnvState, PureEnv, StepResult
     from simengine_envs.single import SingleEnv
     from simengine_envs.snapshot import Snapshot
@@ -41,6 +44,8 @@ __all__ = [
     "Snapshot",
     "StepResult",
     "Task",
+    "device_of",
+    "make_pure",
     "register",
     "register_envs",
 ]
@@ -54,6 +59,8 @@ _ON_FIRST_USE = {
     "Snapshot": "snapshot",
     "StepResult": "pure",
     "Task": "task",
+    "device_of": "devices",
+    "make_pure": "making",
 }
 
 

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         0 for success, 1 for a failure, 2 for a wrong call, 130 when interrupted.
     """
-    options = build_parser().parse_args(arguments)
+    options = _parsed(build_parser(), arguments)
     try:
         return options.command(options)
     except (UsageError, UnknownModelError) as error:
@@ -46,6 +46,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.traceback:
             raise
         return _fail(error, 1)
+
+
+def _parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Parse arguments. Settings, NAME=VALUE, may stand between options, which argparse alone does not allow."""
+    options, further = parser.parse_known_args(arguments)
+    settings = getattr(options, "settings", None)
+    if settings is None or any(text.startswith("-") or "=" not in text for text in further):
+        return parser.parse_args(arguments)
+    settings += further
+    return options
 
 
 def _fail(error: Exception, code: int) -> int:

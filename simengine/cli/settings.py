@@ -42,12 +42,10 @@ def resolve(options: argparse.Namespace, command: str, defaults: dict[str, Any],
         preset: name of the preset, or None.
 
     Raises:
-        UsageError: the preset is for another command, or has a setting that the command does not know.
+        ValueError: the command has no such preset.
+        UsageError: the preset has a setting that the command does not know.
     """
-    stored = load_preset(preset) if preset else {"command": command}
-    intended = stored.pop("command", None)
-    if intended != command:
-        raise UsageError(f"preset {preset!r} is for `simengine {intended}`; call that, or name another preset")
+    stored = load_preset(command, preset) if preset else {}
     unknown = sorted(set(stored) - set(defaults))
     if unknown:
         raise UsageError(f"preset {preset!r} has unknown setting(s) {', '.join(unknown)}; remove them from its file")
@@ -68,4 +66,4 @@ def executor_spec(text: str) -> Spec:
 
 def presets_of(command: str) -> list[str]:
     """Return names of the presets for a command."""
-    return [name for name in preset_names() if load_preset(name).get("command") == command]
+    return preset_names(command)

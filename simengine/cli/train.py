@@ -1,39 +1,39 @@
-"""`simengine train`: PPO on a vector environment, with checkpoints and a learning curve."""
+"""`simengine train`: PPO on simengine's environments, with checkpoints, evaluations and a learning curve."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
 import sys
-from collections.abc import Callable
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from time import perf_counter
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from simengine.cli.errors import UsageError
 from simengine.cli.machine import result_header
 from simengine.cli.output import console
 from simengine.cli.result_file import as_json
 from simengine.cli.settings import BACKEND_CHOICES, DTYPES, presets_of, resolve
+from simengine.cli.train_jobs import Job, Limits, run_job
+from simengine.cli.train_settings import typed_settings
+from simengine.cli.train_table import listed, table_of
+from simengine.errors import did_you_mean
+from simengine_configs import load_suite
 from simengine_training.arguments import Arguments
 
 if TYPE_CHECKING:
     from simengine_training import Result
 
-OWN_ENVIRONMENTS = "simengine/"  # environments whose id starts so take a backend and a dtype
+SUITE = "suite"
 PLAIN = {
     entry.name: entry.default
     for entry in fields(Arguments)
-    if entry.default is not MISSING and isinstance(entry.default, int | float | tuple)
+    if entry.default is not MISSING and entry.name not in ("env_id", "env_arguments")
 }
-DEFAULTS: dict[str, Any] = {"env_id": None, "backend": None, "dtype": None, **PLAIN}
-PACKAGES = ("flax", "optax", "orbax-checkpoint")
+DEFAULTS: dict[str, Any] = {"env_id": None, "env": {}, "backend": None, "dtype": None, **PLAIN}
+PACKAGES = ("optax",)
+OUT_OF_TIME = 3  # exit code
 
 
 def add_parser(commands: Any) -> None:
@@ -41,117 +41,136 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "train",
         help="train a policy with PPO",
-        description="Writes summary.json, curve.csv, curve.png and checkpoints into the folder --out. The policy is "
-        "evaluated before and after, in environments of its own, with its most likely actions.",
+        description="Writes the best policy, the learning curve, evaluations and checkpoints into a folder. Settings "
+        "come from the preset, then from --config, then from NAME=VALUE and from options.",
     )
-    parser.add_argument("what", nargs="?", help=f"a preset ({', '.join(presets_of('train'))}) or an environment's id")
-    parser.add_argument("--out", type=Path, default=Path("out/train"), help="folder for results (default: out/train)")
-    parser.add_argument("--resume", metavar="FOLDER", type=Path, help="go on with the interrupted training in FOLDER")
-    parser.add_argument("--backend", choices=BACKEND_CHOICES, help="backend of simengine's environments")
-    parser.add_argument("--dtype", choices=DTYPES, help="precision of simengine's environments")
-    group = parser.add_argument_group("the training")
+    add = parser.add_argument
+    add("what", nargs="?", help="a preset (see --list), an environment's id, or 'suite' for all tasks of Gymnasium")
+    add("settings", nargs="*", metavar="NAME=VALUE", help="a setting, such as gamma=0.995 or env.frame_skip=2")
+    add("--list", action="store_true", help="list the presets")
+    add("--config", metavar="FILE", type=Path, help="YAML file of settings")
+    add("--out", type=Path, help="folder for results (default: out/train, and out/suite for the suite)")
+    add("--resume", metavar="FOLDER", type=Path, help="go on with the interrupted training in FOLDER")
+    add("--seeds", nargs="+", type=int, metavar="N", help="trainings with these seeds, in folders seedN of --out")
+    add("--tasks", nargs="+", metavar="PRESET", help="the tasks of the suite that are trained")
+    add("--minutes", type=float, metavar="X", help=f"stop after X minutes with exit code {OUT_OF_TIME}, to be resumed")
+    add("--tensorboard", action="store_true", help="write event files of TensorBoard, too")
+    add("--backend", choices=BACKEND_CHOICES, help="backend of the environments")
+    add("--dtype", choices=DTYPES, help="precision of the environments")
+    group = parser.add_argument_group("settings of the training")
     for name, default in PLAIN.items():
         _add_option(group, name, default)
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    add("--json", action="store_true", help="print one JSON object and nothing else")
     parser.set_defaults(command=run)
 
 
 def _add_option(group: Any, name: str, default: Any) -> None:
     """Add the option for one field of `Arguments`. An option that is not given is None."""
     flag, text = "--" + name.replace("_", "-"), Arguments.describe()[name]
-    shown = " ".join(map(str, default)) if isinstance(default, tuple) else default
-    text += f" (default: {shown})"
+    text += f" (default: {' '.join(map(str, default)) if isinstance(default, tuple) else default})"
     if isinstance(default, bool):
         group.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=text)
     elif isinstance(default, tuple):
         group.add_argument(flag, nargs="+", type=int, metavar="N", help=text)
+    elif isinstance(default, str):
+        group.add_argument(flag, metavar="NAME", help=text)
     else:
-        group.add_argument(flag, type=type(default), metavar="N" if isinstance(default, int) else "X", help=text)
+        kind = int if isinstance(default, int) else float
+        group.add_argument(flag, type=kind, metavar="N" if kind is int else "X", help=text)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return the exit code."""
+    if options.list:
+        console().print(listed())
+        return 0
+    limits = Limits(perf_counter(), None if options.minutes is None else 60 * options.minutes)
+    jobs = _jobs(options)
+    results: list[tuple[Job, Result]] = []
+    for job in jobs:
+        if results and limits.left == 0.0:
+            break
+        # the times of the first training count from the start of the command
+        results.append((job, run_job(job, limits, perf_counter() if results else limits.began, options.tensorboard)))
+    _tell(options, results, perf_counter() - limits.began)
+    if len(results) == len(jobs) and all(result.finished for _, result in results):
+        return 0
+    how = "call it again" if jobs[0].repeatable else f"simengine train --resume {jobs[0].folder}"
+    print(f"simengine: the time is over and the training is not finished; to go on: {how}", file=sys.stderr)
+    return OUT_OF_TIME
+
+
+def _jobs(options: argparse.Namespace) -> list[Job]:
+    """The trainings of a call."""
+    if options.tasks and options.what != SUITE:
+        raise UsageError("--tasks goes with 'suite'; leave it out")
     if options.resume:
         _refuse_settings(options)
-    elif not options.what:
+        return [Job(options.resume.name, options.resume, None)]
+    if not options.what:
         raise UsageError("name a preset or an environment's id, or give --resume FOLDER")
-    arguments = None if options.resume else _arguments(options)
-    # Flax takes a second to import. The other commands need not wait for it.
-    from simengine_training import checkpoint, ppo
+    if options.what == SUITE:
+        out = options.out or Path("out/suite")
+        return [job for task in _tasks(options.tasks) for job in _seeded(options, task, out / task, repeatable=True)]
+    return _seeded(options, options.what, options.out or Path("out/train"), repeatable=bool(options.seeds))
 
-    if arguments is None:
-        arguments = Arguments(**checkpoint.read_summary(options.resume)["arguments"])
-    began = perf_counter()
 
-    def work(on_update: Callable[[dict[str, float]], None]) -> Result:
-        if options.resume:
-            return ppo.resume(options.resume, on_update)
-        return ppo.train(arguments, options.out, on_update)
+def _tasks(chosen: list[str] | None) -> list[str]:
+    suite = list(load_suite())
+    for name in chosen or ():
+        if name not in suite:
+            raise UsageError(f"the suite has no task {name!r}{did_you_mean(name, suite)}; it has {', '.join(suite)}")
+    return chosen or suite
 
-    result = _with_bar(work, arguments)
-    header = result_header("simengine " + shlex.join(sys.argv[1:]), PACKAGES)
-    summary = {"folder": str(result.folder), **header, "seconds": round(perf_counter() - began, 1), **result.summary}
-    summary["curve"] = result.rows
-    if options.json:
-        print(as_json(summary))
-    else:
-        _print(result, summary["seconds"])
-    return 0
+
+def _seeded(options: argparse.Namespace, what: str, out: Path, repeatable: bool) -> list[Job]:
+    """The trainings of one task, one for each seed."""
+    arguments = _arguments(options, what)
+    name = what.rpartition("/")[2]
+    if not options.seeds:
+        return [Job(name, out, arguments, repeatable)]
+    if options.seed is not None:
+        raise UsageError("--seeds and --seed exclude each other; leave out one")
+    return [Job(f"{name} {seed}", out / f"seed{seed}", replace(arguments, seed=seed), True) for seed in options.seeds]
 
 
 def _refuse_settings(options: argparse.Namespace) -> None:
-    given = [name for name in DEFAULTS if getattr(options, name, None) is not None]
+    given = [name for name in (*DEFAULTS, "seeds", "config", "out") if getattr(options, name, None)]
     if options.what or given:
         extra = [options.what] * bool(options.what) + ["--" + name.replace("_", "-") for name in given]
         raise UsageError(f"--resume goes on with the settings of the training in its folder; leave out {extra[0]}")
 
 
-def _arguments(options: argparse.Namespace) -> Arguments:
-    preset = options.what if options.what in presets_of("train") else None
-    settings = resolve(options, "train", DEFAULTS, preset)
-    values = {name: getattr(settings, name) for name in PLAIN}
-    env_id = settings.env_id or options.what
+def _arguments(options: argparse.Namespace, what: str) -> Arguments:
+    preset = what if what in presets_of("train") else None
+    typed = typed_settings(options, DEFAULTS)
+    settings = vars(resolve(argparse.Namespace(**typed), "train", DEFAULTS, preset))
+    env_id = settings.pop("env_id") or what
+    engine = {name: value for name in ("backend", "dtype") if (value := settings.pop(name)) is not None}
+    if not preset and "/" not in env_id and "-v" not in env_id:
+        names = presets_of("train")
+        raise UsageError(f"there is no preset {env_id!r}{did_you_mean(env_id, names)}; see simengine train --list")
     try:
-        return Arguments(env_id=env_id, env_arguments=_engine_arguments(settings, env_id), **values)
+        return Arguments(env_id=env_id, env_arguments={**settings.pop("env"), **engine}, **settings)
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from error
 
 
-def _engine_arguments(settings: SimpleNamespace, env_id: str) -> dict[str, Any]:
-    chosen = {name: getattr(settings, name) for name in ("backend", "dtype") if getattr(settings, name) is not None}
-    if chosen and not env_id.startswith(OWN_ENVIRONMENTS):
-        raise UsageError(f"{env_id} is not one of simengine's environments and takes no --{next(iter(chosen))}")
-    return chosen
-
-
-def _with_bar(work: Callable[..., Result], arguments: Arguments) -> Result:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    # Without a terminal, a progress bar would fill a log with lines.
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("updates", total=arguments.num_updates)
-
-        def on_update(row: dict[str, float]) -> None:
-            seen = f"mean return {row['return_mean']:.1f}" if row["episodes"] else "no episode ended"
-            bar.update(task, completed=int(row["update"]), description=f"updates, {seen}")
-
-        return work(on_update)
-
-
-def _print(result: Result, seconds: float) -> None:
-    summary = result.summary
-    table = Table(title=f"{summary['arguments']['env_id']}: {summary['env_steps']:,} steps", show_header=False)
-    for name, label in (("before", "evaluated before"), ("after", "evaluated after")):
-        found = summary[name]
-        if found:
-            table.add_row(
-                label,
-                f"mean return {found['return_mean']:.1f} +- {found['return_std']:.1f}, mean length "
-                f"{found['length_mean']:.0f}, {found['episodes']} episodes",
-            )
-    seen = [row for row in result.rows if row["episodes"]]
-    if seen:
-        ends = f"{seen[0]['return_mean']:.1f} at first, {seen[-1]['return_mean']:.1f} at last"
-        table.add_row("while training", f"mean return {ends}")
-    table.add_row("time", f"{seconds:.1f} s, {summary['env_steps_per_s']:,} environment steps/s in the training itself")
-    table.add_row("written to", f"{result.folder}: checkpoints, curve.csv, curve.png, summary.json")
-    console().print(table)
+def _tell(options: argparse.Namespace, results: list[tuple[Job, Result]], seconds: float) -> None:
+    """Print what came out."""
+    if not options.json:
+        console().print(table_of([result for _, result in results], seconds))
+        return
+    header = result_header("simengine " + shlex.join(sys.argv[1:]), PACKAGES)
+    trainings = [
+        {
+            "name": job.name,
+            "folder": str(result.folder),
+            **result.summary,
+            "seconds": round(result.seconds, 1),
+            "curve": result.rows,
+            "evaluations": result.evaluations,
+        }
+        for job, result in results
+    ]
+    print(as_json({**header, "seconds": round(seconds, 1), "trainings": trainings}))

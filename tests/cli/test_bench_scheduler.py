@@ -110,7 +110,7 @@ def test_wrong_calls_exit_with_2(arguments: list[str], message: str, capsys: pyt
 @pytest.mark.parametrize("backend", ["host", "cuda"])
 def test_preset_has_every_family_as_it_is(backend: str) -> None:
     """Else the best serial of a family would be one that was slowed down by splitting its batch."""
-    preset = load_preset("scheduler")
+    preset = load_preset("bench scheduler", "scheduler")
     lists = [Spec.parse(text) for text in preset["workloads"][backend]]
     assert len({str(spec) for spec in lists}) == len(lists)
     assert {str(family(spec)) for spec in lists} <= {str(spec) for spec in lists}
@@ -155,8 +155,12 @@ def test_whole_steps_are_measured_under_few_executors(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workloads = [f"{model}:worlds=3,settle=5", f"{model}:worlds=3,settle=5,emission=whole"]
-    preset = {**load_preset("scheduler"), "workloads": {"host": workloads}, "on_whole_steps": ["serial"]}
-    monkeypatch.setattr("simengine.cli.settings.load_preset", lambda name: dict(preset))
+    preset = {
+        **load_preset("bench scheduler", "scheduler"),
+        "workloads": {"host": workloads},
+        "on_whole_steps": ["serial"],
+    }
+    monkeypatch.setattr("simengine.cli.settings.load_preset", lambda command, name: dict(preset))
     out = tmp_path / "out.json"
     assert main(["bench", "scheduler", *QUICK, "--json", str(out)]) == 0
     rows = json.loads(out.read_text())["rows"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -22,7 +23,7 @@ def parsed(**values: object) -> argparse.Namespace:
 
 
 def test_typed_wins_over_preset_wins_over_default() -> None:
-    preset = simengine_configs.load_preset("ant")
+    preset = simengine_configs.load_preset("run", "ant")
     settings = resolve(parsed(steps=7), "run", {**run.DEFAULTS, "worlds": 1, "steps": 2}, "ant")
     assert (settings.model, settings.worlds, settings.steps, settings.seed) == ("ant", preset["worlds"], 7, 0)
 
@@ -33,7 +34,7 @@ def test_without_preset_the_defaults_hold() -> None:
 
 
 def test_preset_of_another_command_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"preset 'stepping' is for `simengine bench stepping`"):
+    with pytest.raises(ValueError, match=r"`simengine run` has no preset 'stepping'; its presets are ant"):
         resolve(parsed(), "run", DEFAULTS, "stepping")
 
 
@@ -58,13 +59,16 @@ def test_every_preset_fits_its_command(command: str, defaults: dict[str, object]
         resolve(parsed(), command, defaults, name)
 
 
-def test_every_preset_is_for_some_command() -> None:
-    assert sorted(name for command in COMMANDS for name in presets_of(command)) == simengine_configs.preset_names()
+def test_every_file_is_a_preset_of_some_command() -> None:
+    files = [path.stem for path in Path(simengine_configs.__file__).parent.glob("*/*.yaml")]
+    assert sorted(name for command in COMMANDS for name in presets_of(command)) == sorted(files)
 
 
-def test_unknown_preset_names_those_there_are() -> None:
-    with pytest.raises(ValueError, match=r"there is no preset 'nothing'; the presets are ant, scheduler, stepping"):
-        simengine_configs.load_preset("nothing")
+def test_the_suite_names_presets_of_trainings() -> None:
+    suite = simengine_configs.load_suite()
+    assert set(suite) <= set(presets_of("train"))
+    assert len(suite) == 11
+    assert all(isinstance(entry["threshold"], int | float) for entry in suite.values())
 
 
 @given(st.integers(min_value=1, max_value=10**9))

@@ -17,11 +17,12 @@ def _registered() -> None:
 
 @pytest.fixture(scope="session")
 def tiny() -> Any:
-    """A function that makes arguments of a training on `PointVectorEnv`, which takes a second or two."""
+    """A function that makes arguments of a training on `Point`, which takes a second or two."""
 
     def make(**changes: Any) -> Arguments:
         small = {
             "env_id": point.ID,
+            "env_arguments": {"backend": "host"},
             "num_envs": 8,
             "rollout_steps": 16,
             "total_steps": 8 * 16 * 6,

@@ -64,7 +64,7 @@ def test_unknown_name_is_refused() -> None:
         _ = simengine_training.nothing
 
 
-@pytest.mark.parametrize("package", ["flax", "optax", "orbax"])
+@pytest.mark.parametrize("package", ["optax"])
 def test_missing_extra_is_named(package: str) -> None:
     """In a process where the package cannot be imported, as where it is not installed."""
     code = f"""

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from simengine.backends.select import available_backends
 from simengine.cli.main import main
-from simengine_training import load_policy
+from simengine_training import NumpyPolicy, run
 from tests.training import point
 
-SMALL = ["--num-envs", "8", "--rollout-steps", "16", "--total-steps", "384", "--minibatches", "4"]
+SMALL = ["num_envs=8", "rollout_steps=16", "total_steps=384", "minibatches=4", "hidden_sizes=[8]"]
+QUICK = [*SMALL, "checkpoint_every=1", "eval_episodes=2", "--backend", "host"]
 
 
 def wrong(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
@@ -24,18 +26,33 @@ def wrong(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str
     return code, streams.err
 
 
-def test_any_environment_by_its_id(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_any_task_by_its_id(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    options = ["--hidden-sizes", "8", "4", "--no-anneal", "--seed", "3", "--eval-episodes", "2", "--json"]
-    assert main(["train", point.ID, *SMALL, *options, "--out", str(out)]) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert result["arguments"]["hidden_sizes"] == [8, 4]
-    assert (result["arguments"]["anneal"], result["arguments"]["seed"]) == (False, 3)
-    assert [row["update"] for row in result["curve"]] == [1, 2, 3]
-    assert {"hardware", "versions", "date", "command", "before", "after", "seconds"} <= set(result)
-    assert "optax" in result["versions"]
-    assert load_policy(out).params["params"]["actor_1"]["kernel"].shape == (8, 4)
-    code, message = wrong(capsys, point.ID, *SMALL, "--out", str(out))
+    options = [
+        "--hidden-sizes",
+        "8",
+        "4",
+        "--no-anneal",
+        "--seed",
+        "3",
+        "--json",
+        "env.terminate=false",
+        "gamma=9.5e-1",
+    ]
+    assert main(["train", point.ID, *QUICK, *options, "--out", str(out)]) == 0
+    streams = capsys.readouterr()
+    result = json.loads(streams.out)
+    (training,) = result["trainings"]
+    assert training["arguments"]["hidden_sizes"] == [8, 4]
+    assert training["arguments"]["env_arguments"] == {"backend": "host", "terminate": False}
+    assert [training["arguments"][name] for name in ("anneal", "seed", "gamma")] == [False, 3, 0.95]
+    assert [row["update"] for row in training["curve"]] == [1, 2, 3]
+    assert {"hardware", "versions", "date", "command", "seconds"} <= set(result)
+    assert NumpyPolicy.load(out).weights[1].shape == (8, 4)
+    lines = streams.err.splitlines()
+    assert sum("update" in line for line in lines) == 3
+    assert sum("evaluation: return" in line for line in lines) == 3
+    code, message = wrong(capsys, point.ID, *QUICK, "--out", str(out))
     assert code == 1
     assert "already holds a training; resume it" in message
     code, message = wrong(capsys, "--resume", str(out))
@@ -43,26 +60,57 @@ def test_any_environment_by_its_id(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "is finished" in message
 
 
-def test_resumes_after_an_interruption(
+def test_a_call_that_is_out_of_time_is_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "out")
+    assert main(["train", point.ID, *QUICK, "--out", out, "--minutes", "0"]) == 3
+    streams = capsys.readouterr()
+    assert f"to go on: simengine train --resume {out}" in streams.err
+    assert "128 so far" in streams.out
+    assert main(["train", "--resume", out]) == 0
+    assert "384" in capsys.readouterr().out
+
+
+def test_several_seeds_in_one_call_which_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, steps = str(tmp_path / "out"), point.PointVectorEnv.step
-
-    def interrupted(self: point.PointVectorEnv, actions: object) -> object:
-        if len(self.actions) == 40:
-            raise KeyboardInterrupt
-        return steps(self, actions)
-
+    call = ["train", point.ID, *QUICK, "--seeds", "4", "7", "--out", str(tmp_path), "--json"]
+    assert main([*call, "--minutes", "0"]) == 3
+    assert main(call) == 0
+    capsys.readouterr()
     with monkeypatch.context() as patch:
-        patch.setattr(point.PointVectorEnv, "step", interrupted)
-        quick = ["--checkpoint-every", "1", "--eval-episodes", "0"]
-        assert main(["train", point.ID, *SMALL, *quick, "--out", out]) == 130
-    assert main(["train", "--resume", out]) == 0
+        patch.setattr(run, "train", lambda *_, **__: pytest.fail("a finished training starts again"))
+        assert main(call) == 0
+    trainings = json.loads(capsys.readouterr().out)["trainings"]
+    assert [training["arguments"]["seed"] for training in trainings] == [4, 7]
+    assert (tmp_path / "seed7" / "policy.npz").is_file()
+    code, message = wrong(capsys, *call[1:], "gamma=0.5")
+    assert code == 1
+    assert "holds a training with other settings; name another folder with --out" in message
+
+
+def test_a_file_of_settings_and_what_overrides_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "mine.yaml"
+    config.write_text("learning_rate: 1e-3\ngamma: 0.9\nenv: {terminate: false}\n")
+    call = ["train", point.ID, "--config", str(config), *QUICK, "gamma=0.8", "--out", str(tmp_path / "out"), "--json"]
+    assert main(call) == 0
+    arguments = json.loads(capsys.readouterr().out)["trainings"][0]["arguments"]
+    assert (arguments["learning_rate"], arguments["gamma"]) == (1e-3, 0.8)
+    assert arguments["env_arguments"] == {"terminate": False, "backend": "host"}
+
+
+def test_list_names_every_preset(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--list"]) == 0
     printed = capsys.readouterr().out
-    assert "384 steps" in printed
-    assert "while training" in printed
-    words = " ".join(printed.replace("│", " ").split())  # a long folder name wraps the cell
-    assert "checkpoints, curve.csv, curve.png, summary.json" in words
+    assert all(name in printed for name in ("half_cheetah", "Swimmer-v5", "ant_cpu"))
+
+
+def test_events_of_tensorboard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tensorboardX")
+    assert main(["train", point.ID, *QUICK, "--tensorboard", "--out", str(tmp_path)]) == 0
+    (file,) = (tmp_path / "tensorboard").iterdir()
+    data = file.read_bytes()
+    assert b"evaluation/return_mean" in data
+    assert b"train/approx_kl" in data
 
 
 @pytest.mark.parametrize(
@@ -70,12 +118,15 @@ def test_resumes_after_an_interruption(
     [
         ([], "name a preset or an environment's id, or give --resume FOLDER"),
         (["--resume", "out", "--seed", "1"], "leave out --seed"),
-        (["--resume", "out", "train_ant"], "leave out train_ant"),
+        (["--resume", "out", "ant"], "leave out ant"),
         (["simengine/Ant-v5", "--gamma", "2"], "argument gamma must be between 0 and 1, not 2.0"),
-        (
-            ["Pendulum-v1", "--backend", "host"],
-            "Pendulum-v1 is not one of simengine's environments and takes no --backend",
-        ),
+        (["ant", "gama=1"], "there is no setting 'gama' (did you mean 'gamma'?)"),
+        (["ant", "gamma"], "'gamma' is not a setting; write NAME=VALUE"),
+        (["anr"], "there is no preset 'anr' (did you mean 'ant'?)"),
+        (["suite", "--tasks", "antt"], "the suite has no task 'antt' (did you mean 'ant'?)"),
+        (["ant", "--tasks", "ant"], "--tasks goes with 'suite'"),
+        (["ant", "--seeds", "1", "--seed", "1"], "--seeds and --seed exclude each other"),
+        (["ant", "activation=tanhh"], "argument activation must be one of elu, relu, silu, tanh, not 'tanhh'"),
     ],
 )
 def test_wrong_calls_exit_with_2(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,12 +153,13 @@ def test_failures_are_one_sentence(
 @pytest.mark.slow
 @pytest.mark.skipif(bool(available_backends()["host"]), reason="needs a C++ compiler")
 def test_ant_through_the_preset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    sizes = ["--total-steps", "12288", "--eval-episodes", "4", "--backend", "host", "--json"]
-    assert main(["train", "train_ant", *sizes, "--out", str(tmp_path / "ant")]) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert result["arguments"]["env_arguments"] == {"backend": "host"}
-    assert (result["observation_size"], result["action_size"], result["updates"]) == (105, 8, 3)
-    # The first policy hardly moves and lives for all 1000 steps, each worth 1.
-    assert 900 < result["before"]["return_mean"] < 1100
-    assert all(row["episodes"] > 0 for row in result["curve"])
-    assert all(abs(row["approx_kl"]) < 0.2 for row in result["curve"])
+    sizes = ["total_steps=12288", "eval_episodes=4", "--backend", "host", "--json"]
+    assert main(["train", "ant_cpu", *sizes, "--out", str(tmp_path / "ant")]) == 0
+    (training,) = json.loads(capsys.readouterr().out)["trainings"]
+    assert training["arguments"]["env_arguments"] == {"backend": "host"}
+    assert (training["observation_size"], training["action_size"], training["updates"]) == (105, 8, 3)
+    # The policy hardly moves and lives for all 1000 steps, each worth 1.
+    assert 800 < training["evaluations"][0]["return_mean"] < 1200
+    assert all(row["episodes"] > 0 for row in training["curve"])
+    assert all(abs(row["approx_kl"]) < 0.2 for row in training["curve"])
+    assert np.isfinite([row["value_loss"] for row in training["curve"]]).all()

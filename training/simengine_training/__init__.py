@@ -1,18 +1,29 @@
-"""Learning on simengine's vector environments: PPO in JAX, rollouts and evaluation.
+"""Learning on simengine's environments: PPO in JAX, in which an iteration is one program on the device.
 
     import simengine_training
 
     arguments = simengine_training.Arguments(env_id="simengine/Ant-v5", total_steps=1_000_000)
     result = simengine_training.train(arguments, "out/ant")
-    policy = simengine_training.load_policy("out/ant")
-    print(simengine_training.evaluate_policy(policy, arguments.env_id, episodes=20).mean)
+    actions = result.policy(observations)
 
-    arguments ── the arguments of a training, which the command line offers as options
-    environments ── rollout ── ppo ── checkpoint, curve ── evaluate
-    policy, statistics ── the network, and the normalisation of what it observes
+    arguments      `Arguments`, which the command line offers as options
+    worlds         the environment as pure functions, and its worlds
+    network        the perceptrons of actor and critic
+    statistics     what normalises observations and rewards
+    rollout        steps of all worlds under the policy
+    ppo            advantages, loss and update
+    iteration      a rollout and its update as one program
+    trial          whole episodes, which choose the best policy
+    devices        worlds divided among devices
+    programs       the compiled programs
+    run            `train`, `resume`: updates, evaluations and files
+    folder, checkpoint, curve
+                   the files
+    numpy_policy   `NumpyPolicy`, a trained policy in NumPy alone
+    evaluate       episodes of a trained policy, here or in MuJoCo
 
-Modules that need the extra `train` (Flax, Optax, Orbax) are imported on first use, so that `Arguments` works without
-it.
+Modules that need JAX or the extra `train` (Optax) are imported on first use, so that `Arguments` and `NumpyPolicy` work
+without them.
 """
 
 from __future__ import annotations
@@ -21,22 +32,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from simengine_training.arguments import Arguments
+from simengine_training.numpy_policy import NumpyPolicy
 
 if TYPE_CHECKING:
-    from simengine_training.checkpoint import load_policy
-    from simengine_training.evaluate import Evaluation, evaluate_policy
-    from simengine_training.ppo import Result, resume, train
+    from simengine_training.run import Result, resume, train
 
-__all__ = ["Arguments", "Evaluation", "Result", "evaluate_policy", "load_policy", "resume", "train"]
+__all__ = ["Arguments", "NumpyPolicy", "Result", "resume", "train"]
 
-_MODULES = {
-    "Evaluation": "simengine_training.evaluate",
-    "Result": "simengine_training.ppo",
-    "evaluate_policy": "simengine_training.evaluate",
-    "load_policy": "simengine_training.checkpoint",
-    "resume": "simengine_training.ppo",
-    "train": "simengine_training.ppo",
-}
+_MODULES = {"Result": "simengine_training.run", "resume": "simengine_training.run", "train": "simengine_training.run"}
 
 
 def __getattr__(name: str) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
+from simengine_training.numpy_policy import ACTIVATIONS
+
 
 def option(default: Any, text: str) -> Any:
     """A dataclass field with a help text."""
@@ -27,9 +29,14 @@ class Arguments:
     seed: int = option(0, "seed of the environments, of the first weights and of the actions")
     num_envs: int = option(64, "environments stepped at once")
     rollout_steps: int = option(64, "steps of every environment between two updates")
+    spread_starts: bool = option(
+        False, "let the first episodes end at different steps, so that not all are truncated at once"
+    )
+    devices: int = option(1, "devices among which the environments are divided, such as GPUs of one machine")
     total_steps: int = option(1_000_000, "environment steps of the whole training, all environments together")
     learning_rate: float = option(3e-4, "Adam's step size at the start")
     anneal: bool = option(True, "let the learning rate fall linearly to zero over the training")
+    target_kl: float = option(0.0, "divergence per minibatch that the learning rate follows; 0 for a fixed rate")
     gamma: float = option(0.99, "discount of rewards per environment step")
     gae_lambda: float = option(0.95, "lambda of generalised advantage estimation")
     epochs: int = option(4, "passes over a rollout in one update")
@@ -39,31 +46,41 @@ class Arguments:
     value_coef: float = option(0.5, "weight of the value loss")
     max_grad_norm: float = option(0.5, "norm to which gradients are cut")
     hidden_sizes: tuple[int, ...] = option((64, 64), "widths of the hidden layers, of the policy and the value alike")
+    activation: str = option("tanh", "function after each hidden layer: elu, relu, silu or tanh")
     initial_log_std: float = option(0.0, "logarithm of the actions' first deviation; the action space spans [-1, 1]")
     normalize_observations: bool = option(True, "shift and scale observations by their running mean and deviation")
     normalize_rewards: bool = option(True, "scale rewards by the running deviation of their discounted sum")
-    checkpoint_every: int = option(
-        50, "updates between two checkpoints; all environments start new episodes at a checkpoint"
-    )
-    eval_episodes: int = option(16, "episodes of the evaluations before and after the training; 0 for none")
+    checkpoint_every: int = option(50, "updates between two checkpoints, at each of which the policy is evaluated")
+    eval_episodes: int = option(64, "episodes of an evaluation; 0 for none, and the last policy is the best one")
+    target_return: float | None = option(None, "mean return of an evaluation at which the training stops")
 
     def __post_init__(self) -> None:
         """Check every value."""
         object.__setattr__(self, "hidden_sizes", tuple(self.hidden_sizes))
         self._check_types()
-        for name in ("num_envs", "rollout_steps", "total_steps", "epochs", "minibatches", "checkpoint_every"):
+        for name in (
+            "num_envs",
+            "rollout_steps",
+            "total_steps",
+            "epochs",
+            "minibatches",
+            "checkpoint_every",
+            "devices",
+        ):
             self._check(name, getattr(self, name) >= 1, "at least 1")
         for name in ("learning_rate", "clip", "max_grad_norm"):
             self._check(name, getattr(self, name) > 0, "greater than 0")
-        for name in ("seed", "entropy_coef", "value_coef", "eval_episodes"):
+        for name in ("seed", "entropy_coef", "value_coef", "eval_episodes", "target_kl"):
             self._check(name, getattr(self, name) >= 0, "at least 0")
         for name in ("gamma", "gae_lambda"):
             self._check(name, 0 <= getattr(self, name) <= 1, "between 0 and 1")
         self._check("hidden_sizes", all(size >= 1 for size in self.hidden_sizes), "widths of at least 1")
-        if self.batch_size % self.minibatches:
+        if self.activation not in ACTIVATIONS:
+            raise ValueError(f"argument activation must be one of {', '.join(ACTIVATIONS)}, not {self.activation!r}")
+        if self.num_envs % self.devices or self.batch_size // self.devices % self.minibatches:
             raise ValueError(
                 f"a rollout of {self.num_envs} x {self.rollout_steps} steps does not split into {self.minibatches} "
-                "equal minibatches; change num_envs, rollout_steps or minibatches"
+                f"equal minibatches on {self.devices} devices; change num_envs, rollout_steps, minibatches or devices"
             )
         if self.total_steps < self.batch_size:
             raise ValueError(
@@ -75,10 +92,11 @@ class Arguments:
         for entry in fields(self):
             value, default = getattr(self, entry.name), entry.default
             # In Python True is an int, and 1 may stand for 1.0. YAML reads 3e-4 as text, which is refused here.
-            allowed: Any = (int, float) if isinstance(default, float) else type(default)
+            numeric = isinstance(default, float) or (entry.name == "target_return" and value is not None)
+            allowed: Any = (int, float) if numeric else type(default)
             fits = isinstance(value, allowed) and isinstance(value, bool) == isinstance(default, bool)
             if default is not MISSING and not fits:
-                kind = "a number" if isinstance(default, float) else f"of type {type(default).__name__}"
+                kind = "a number" if numeric else f"of type {type(default).__name__}"
                 raise TypeError(f"argument {entry.name} must be {kind}, not {value!r}")
         if not all(isinstance(size, int) for size in self.hidden_sizes):
             raise TypeError(f"argument hidden_sizes must hold whole numbers, not {self.hidden_sizes!r}")

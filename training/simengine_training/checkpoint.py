@@ -1,127 +1,127 @@
-"""Writes the files of a training to its folder, and reads them.
+"""Checkpoints: files that hold a whole `TrainState`, each with a checksum.
 
-| name | contents |
-|---|---|
-| `summary.json` | arguments, sizes, evaluations, and at the end the totals |
-| `curve.csv` | one line for each update |
-| `curve.png` | the learning curve |
-| `checkpoints/` | Orbax checkpoints, named by the number of updates done |
+`checkpoints/00000100.npz` is the state after 100 updates. It appears under its name only when it is complete. The
+newest ones are kept, so that a damaged one leaves another.
 """
 
 from __future__ import annotations
 
-import json
+import hashlib
+import warnings
+import zipfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 
-from simengine_training.arguments import Arguments
 from simengine_training.errors import TrainingError
-from simengine_training.extras import ocp, optax
-from simengine_training.policy import ActorCritic, Params, Policy, compiled
-from simengine_training.statistics import Statistics
 
-_KEPT = 2  # checkpoints in the folder; older ones are deleted
+_KEPT = 3  # checkpoints in a folder; older ones are deleted
+_FORMAT = "simengine training 1"
 
 
-class Learner(NamedTuple):
-    """The state of a training, which each update changes.
-
-    Attributes:
-        params: parameters of the network.
-        opt_state: state of the optimiser.
-        observations: statistics of the observations.
-        returns: statistics of the discounted sums of rewards.
-        updates: (), number of updates done.
-    """
-
-    params: Params
-    opt_state: Any
-    observations: Statistics
-    returns: Statistics
-    updates: np.ndarray
+class DamagedCheckpointWarning(UserWarning):
+    """A checkpoint cannot be read, and an older one is taken."""
 
 
-def make_network(arguments: Arguments, action_size: int) -> ActorCritic:
-    """The network that the arguments describe."""
-    return ActorCritic(action_size, arguments.hidden_sizes, arguments.initial_log_std)
-
-
-def make_optimizer(arguments: Arguments) -> optax.GradientTransformation:
-    """Adam on gradients whose norm is clipped. With `anneal` the learning rate falls linearly to zero."""
-    steps = arguments.num_updates * arguments.epochs * arguments.minibatches
-    rate = optax.linear_schedule(arguments.learning_rate, 0.0, steps) if arguments.anneal else arguments.learning_rate
-    return optax.chain(optax.clip_by_global_norm(arguments.max_grad_norm), optax.adam(rate, eps=1e-5))
-
-
-def first_learner(arguments: Arguments, observation_size: int, action_size: int) -> Learner:
-    """The learner before the first update. Its weights depend only on the seed and the sizes."""
-    network = make_network(arguments, action_size)
-    params = network.init(jax.random.key(arguments.seed), np.zeros((1, observation_size), dtype=np.float32))
-    opt_state = make_optimizer(arguments).init(params)
-    empty = Statistics.empty((observation_size,))
-    return Learner(params, opt_state, empty, Statistics.empty(), np.zeros((), dtype=np.int64))
-
-
-def save(folder: Path, learner: Learner) -> None:
-    """Write a checkpoint, and delete old ones. It appears under its name only when it is complete."""
-    with _manager(folder) as manager:
-        manager.save(int(learner.updates), args=ocp.args.StandardSave(learner), force=True)
-        manager.wait_until_finished()
-
-
-def restore(folder: Path, template: Learner) -> Learner:
-    """Read the newest checkpoint.
+def save(folder: Path, state: Any, updates: int) -> Path:
+    """Write the checkpoint of a number of updates, delete old ones, and return its path.
 
     Args:
         folder: folder of the training.
-        template: a learner with the same shapes.
+        state: a tree of arrays.
+        updates: number of updates done.
+    """
+    leaves = [_host(leaf) for leaf in jax.tree.leaves(state)]
+    path = _folder(folder) / f"{updates:08d}.npz"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    try:
+        with part.open("wb") as file:
+            np.savez(file, *leaves, about=np.array([_FORMAT, _structure(state), _digest(leaves)]))
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)  # a full disk keeps the space that it has
+        raise
+    for old in _all(folder)[:-_KEPT]:
+        old.unlink()
+    return path
+
+
+def restore(folder: Path, template: Any) -> tuple[Any, int]:
+    """Read the newest checkpoint that is whole.
+
+    Args:
+        folder: folder of the training.
+        template: a tree of arrays, or of their shapes and types, like the saved one.
+
+    Returns:
+        The state, as arrays of NumPy and keys of JAX, and the number of updates.
 
     Raises:
-        TrainingError: there is no checkpoint.
+        TrainingError: there is no checkpoint that can be read, or it is of another training.
     """
-    with _manager(folder) as manager:
-        newest = manager.latest_step()
-        if newest is None:
-            raise TrainingError(f"{folder} has no checkpoint to read; start the training again in another folder")
-        return manager.restore(newest, args=ocp.args.StandardRestore(template))
+    found = _all(folder)
+    for path in reversed(found):
+        try:
+            about, leaves = _read(path)
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            warnings.warn(
+                f"checkpoint {path} is damaged ({error}); the one before it is taken", DamagedCheckpointWarning, 2
+            )
+            continue
+        if about[0] != _FORMAT or about[1] != _structure(template):
+            raise TrainingError(
+                f"checkpoint {path} was written by another version of simengine, or for other arguments; start the "
+                "training again in another folder"
+            )
+        return jax.tree.unflatten(jax.tree.structure(template), _like(template, leaves)), int(path.stem)
+    what = "only damaged checkpoints" if found else "no checkpoint to read"
+    raise TrainingError(f"{folder} has {what}; start the training again in another folder")
 
 
-def _manager(folder: Path) -> ocp.CheckpointManager:
-    options = ocp.CheckpointManagerOptions(max_to_keep=_KEPT, create=True, enable_async_checkpointing=False)
-    return ocp.CheckpointManager((folder / "checkpoints").resolve(), options=options)
+def _read(path: Path) -> tuple[list[str], list[np.ndarray]]:
+    """What a checkpoint says about itself, and its arrays. Raises ValueError if its checksum is another."""
+    with np.load(path, allow_pickle=False) as file:
+        about = [str(text) for text in file["about"]]
+        leaves = [file[f"arr_{k}"] for k in range(len(file.files) - 1)]
+    if _digest(leaves) != about[2]:
+        raise ValueError("its checksum is another")
+    return about, leaves
 
 
-def write_summary(folder: Path, summary: dict[str, Any]) -> None:
-    """Write `summary.json` under another name and rename it, so that an interruption leaves a complete file."""
-    partial = folder / "summary.json.partial"
-    partial.write_text(json.dumps(summary, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    partial.replace(folder / "summary.json")
+def _host(leaf: Any) -> np.ndarray:
+    """An array on the host. Random keys become their numbers."""
+    return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
 
 
-def read_summary(folder: Path) -> dict[str, Any]:
-    """Read `summary.json`.
-
-    Raises:
-        TrainingError: the folder has no such file.
-    """
-    path = folder / "summary.json"
-    if not path.is_file():
-        raise TrainingError(f"{folder} holds no training: there is no summary.json; name the folder of one")
-    return json.loads(path.read_text(encoding="utf-8"))
+def _like(template: Any, leaves: list[np.ndarray]) -> list[Any]:
+    """Arrays as they were before `_host`."""
+    pairs = zip(jax.tree.leaves(template), leaves, strict=True)
+    return [jax.random.wrap_key_data(jax.numpy.asarray(leaf)) if _is_key(old) else leaf for old, leaf in pairs]
 
 
-def load_policy(folder: str | Path) -> Policy:
-    """Load the policy from the newest checkpoint in the folder of a training.
+def _is_key(leaf: Any) -> bool:
+    return jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
-    Raises:
-        TrainingError: the folder holds no training, or no checkpoint.
-    """
-    folder = Path(folder)
-    summary = read_summary(folder)
-    arguments = Arguments(**summary["arguments"])
-    learner = restore(folder, first_learner(arguments, summary["observation_size"], summary["action_size"]))
-    network = make_network(arguments, summary["action_size"])
-    return Policy(compiled(network), learner.params, learner.observations)
+
+def _structure(state: Any) -> str:
+    """Names, shapes and types of all arrays of a tree, as text."""
+    paths = jax.tree_util.tree_flatten_with_path(state)[0]
+    return "\n".join(f"{jax.tree_util.keystr(path)} {leaf.shape} {leaf.dtype}" for path, leaf in paths)
+
+
+def _digest(leaves: list[np.ndarray]) -> str:
+    found = hashlib.sha256()
+    for leaf in leaves:
+        found.update(np.ascontiguousarray(leaf).tobytes())
+    return found.hexdigest()
+
+
+def _folder(folder: Path) -> Path:
+    return folder / "checkpoints"
+
+
+def _all(folder: Path) -> list[Path]:
+    return sorted(_folder(folder).glob("[0-9]*.npz"))

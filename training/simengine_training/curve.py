@@ -1,4 +1,4 @@
-"""The learning curve, with one row for each update, as CSV and as a picture."""
+"""Tables that grow while a training runs: the learning curve, evaluations and times, as CSV and as a picture."""
 
 from __future__ import annotations
 
@@ -6,52 +6,96 @@ import csv
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-
 Row = dict[str, float]  # NaN stands for a value that an update did not have, such as a return if no episode ended
 
+MEAN_OVER = 100  # finished episodes, the latest ones, over which a return is averaged
 
-def write_csv(path: Path, rows: list[Row]) -> None:
-    """Write rows under the names of their columns. `read_csv` reads the same numbers bit for bit."""
-    if not rows:
-        return
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+
+class RowFile:
+    """A CSV file to which rows are appended.
+
+    Args:
+        path: the file.
+        updates: rows of later updates are removed, since they are done again.
+    """
+
+    def __init__(self, path: Path, updates: int = 0):
+        self.path = path
+        self.rows = [row for row in read_csv(path) if row["update"] <= updates]
+        text = "".join(_line(row) for row in self.rows)
+        part = path.with_suffix(".part")
+        part.write_text(_header(self.rows[0]) + text if self.rows else "", encoding="utf-8")
+        part.replace(path)
+
+    def append(self, row: Row) -> None:
+        """Write one more row. All rows have the same names."""
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write((_header(row) if not self.rows else "") + _line(row))
+        self.rows.append(row)
+
+
+def _header(row: Row) -> str:
+    return ",".join(row) + "\n"
+
+
+def _line(row: Row) -> str:
+    return ",".join(repr(value) for value in row.values()) + "\n"
 
 
 def read_csv(path: Path) -> list[Row]:
-    """Read the rows that `write_csv` wrote; none if there is no file."""
+    """Read rows, the same numbers bit for bit; none if there is no file. A last line without an end is left out."""
     if not path.is_file():
         return []
-    with path.open(newline="", encoding="utf-8") as file:
-        return [{name: _number(text) for name, text in row.items()} for row in csv.DictReader(file)]
+    text = path.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    return [{name: _number(value) for name, value in row.items()} for row in csv.DictReader(whole.splitlines())]
 
 
 def _number(text: Any) -> float:
     return int(text) if text.isdigit() else float(text)
 
 
-def plot(path: Path, rows: list[Row], title: str, evaluations: dict[int, float]) -> None:
-    """Draw the mean return of the episodes that ended in each rollout, as PNG.
+def latest_mean(rows: list[Row], sums: str) -> float:
+    """Mean of a number over the latest finished episodes, at least `MEAN_OVER` of them if there are so many.
 
-    All environments are reset together at a checkpoint, and the first episodes that end after it are short ones. The
-    curve falls there although the policy is not worse.
+    Args:
+        rows: rows with "episodes", and with sums over the episodes that ended in the update.
+        sums: name of the column of sums.
+    """
+    number = total = 0.0
+    for row in reversed(rows):
+        number, total = number + row["episodes"], total + row[sums]
+        if number >= MEAN_OVER:
+            break
+    return total / number if number else float("nan")
+
+
+def plot(path: Path, rows: list[Row], evaluations: list[Row], title: str) -> None:
+    """Draw the mean return of the latest finished episodes, and the evaluations, as PNG.
 
     Args:
         path: file to write.
         rows: rows of the curve.
+        evaluations: rows of the evaluations.
         title: title above the picture.
-        evaluations: mean return of each evaluation, by the number of environment steps before it.
     """
+    from matplotlib.figure import Figure  # takes a second to import
+
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
-    seen = [row for row in rows if row["episodes"]]
-    axes.plot([row["env_steps"] for row in seen], [row["return_mean"] for row in seen], label="while training")
+    axes.plot(
+        [row["env_steps"] for row in rows],
+        [row["return_mean"] for row in rows],
+        label=f"while training, mean of {MEAN_OVER} episodes",
+    )
     if evaluations:
-        axes.plot(list(evaluations), list(evaluations.values()), "o", label="evaluation, most likely actions")
-    axes.set(xlabel="environment steps", ylabel="mean return of an episode", title=title)
+        steps, means, deviations = (
+            [row[name] for row in evaluations] for name in ("env_steps", "return_mean", "return_std")
+        )
+        axes.errorbar(steps, means, deviations, fmt="o", capsize=3, label="evaluation, most likely actions")
+    axes.set(title=title, xlabel="environment steps", ylabel="return of an episode")
     axes.grid(alpha=0.3)
     axes.legend()
-    figure.savefig(path, dpi=120)
+    part = path.with_suffix(".part")
+    figure.savefig(part, dpi=110, format="png", metadata={"Software": None})
+    part.replace(path)

@@ -1,125 +1,115 @@
-"""Collects rollouts: arrays with the steps of a vector environment under a policy."""
+"""Rollouts: steps of all worlds under the policy, as one loop inside a JAX program."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
-import numpy as np
-from gymnasium.vector import VectorEnv
+import jax.numpy as jnp
 
-from simengine_training.environments import last_observations, to_space
-from simengine_training.policy import Functions, Params
-from simengine_training.statistics import Moments, Statistics
+from simengine_envs import PureEnv, StepResult
+from simengine_training.network import Network, Params, log_density
+from simengine_training.statistics import Statistics
+from simengine_training.worlds import Worlds, to_actions
 
 
 class Rollout(NamedTuple):
-    """T steps of n environments. Each array is (T, n) or (T, n, size) float32; the two masks are bool.
+    """T steps of n worlds. Each array is (T, n) or (T, n, size), float32; the two masks are bool.
 
     Attributes:
-        observations: normalised observations before the step.
-        actions: drawn actions, before they were clipped to the action space.
-        log_probs: logarithm of the density of the actions when they were drawn.
-        values: values that the critic gives `observations`.
+        observations: observations before the step, not normalised.
+        final_observations: observations after the step, before a new episode started.
+        outputs: drawn outputs of the policy, of which -1 and 1 are the limits of an action.
+        log_probs: logarithm of the density of the outputs when they were drawn.
         rewards: rewards of the step.
-        next_values: values that the critic gives the observations after the step. If the episode was truncated, this is
-            its last observation. If it terminated, the value is not used.
+        discounted: discounted sums of the rewards of each episode so far.
         terminated: whether the episode terminated in the step.
         ended: whether the episode terminated or was truncated in the step.
     """
 
-    observations: Any
-    actions: Any
-    log_probs: Any
-    values: Any
-    rewards: Any
-    next_values: Any
-    terminated: Any
-    ended: Any
+    observations: jax.Array
+    final_observations: jax.Array
+    outputs: jax.Array
+    log_probs: jax.Array
+    rewards: jax.Array
+    discounted: jax.Array
+    terminated: jax.Array
+    ended: jax.Array
 
 
-class Collected(NamedTuple):
-    """A rollout, with the data that statistics and the learning curve need.
+class Episodes(NamedTuple):
+    """Sums over the episodes that ended in a rollout, each ().
 
     Attributes:
-        rollout: the rollout, with rewards as the environment gave them.
-        observed: moments of the observations before the steps, not normalised.
-        discounted: moments of the discounted sums of the rewards of each episode so far.
-        returns: undiscounted return of each episode that ended, in the order of their ends.
-        lengths: number of steps of each of these episodes.
+        number: number of episodes.
+        returns: sum of their undiscounted returns.
+        lengths: sum of their numbers of steps.
+        stalled: number of worlds that stand still because the engine's memory for contacts is full.
     """
 
-    rollout: Rollout
-    observed: Moments
-    discounted: Moments
-    returns: list[float]
-    lengths: list[int]
+    number: jax.Array
+    returns: jax.Array
+    lengths: jax.Array
+    stalled: jax.Array
 
 
-class Collector:
-    """Collects rollouts in a vector environment. A rollout goes on where the last one stopped.
+def collect(
+    env: PureEnv,
+    network: Network,
+    params: Params,
+    statistics: Statistics,
+    worlds: Worlds,
+    key: jax.Array,
+    steps: int,
+    gamma: float,
+    whole: bool,
+) -> tuple[Worlds, Rollout, Episodes]:
+    """Collect a rollout.
 
     Args:
-        vector: vector environment in autoreset mode SAME_STEP.
-        functions: compiled functions of the network.
-        gamma: discount factor of the discounted sums.
+        env: the environment, with autoreset mode SAME_STEP.
+        network: the network.
+        params: its parameters.
+        statistics: statistics that normalise observations.
+        worlds: the worlds, n.
+        key: key of the noise of actions.
+        steps: number of steps, T.
+        gamma: discount factor of `Rollout.discounted`.
+        whole: whether first episodes are left out of the sums, since they were cut short (see `first_worlds`).
     """
 
-    def __init__(self, vector: VectorEnv, functions: Functions, gamma: float):
-        self.vector, self.functions, self.gamma = vector, functions, gamma
-        self._observations = np.zeros((0, 0))
+    def step(now: Worlds, step_key: jax.Array) -> tuple[Worlds, Any]:
+        means = network.means(params, statistics.normalized(now.observation))
+        noise = jax.random.normal(step_key, means.shape, jnp.float32)
+        outputs = means + jnp.exp(params.log_std) * noise
+        state, result = env.step(now.state, to_actions(env, outputs))
+        ended = result.terminated | result.truncated
+        reward = result.reward.astype(jnp.float32)
+        discounted = reward + gamma * now.discounted
+        row = Rollout(
+            now.observation,
+            result.final_observation,
+            outputs,
+            log_density(noise, params.log_std),
+            reward,
+            discounted,
+            result.terminated,
+            ended,
+        )
+        counted = ended & (now.state.episode > 0) if whole else ended
+        following = Worlds(state, result.observation, jnp.where(ended, 0, discounted))
+        return following, (row, _sums(counted, result))
 
-    def restart(self, seed: int) -> None:
-        """Start new episodes in all environments. The first `collect` needs a call of it before."""
-        self._observations, _ = self.vector.reset(seed=seed)
-        n = self.vector.num_envs
-        self._returns, self._lengths, self._discounted = np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n)
+    keys = jax.vmap(partial(jax.random.fold_in, key))(jnp.arange(steps, dtype=jnp.uint32))
+    worlds, (rollout, sums) = jax.lax.scan(step, worlds, keys)
+    stalled = jnp.sum(worlds.state.worlds.stalled > 0, dtype=jnp.int32)
+    number, returns, lengths = (x.sum(dtype=x.dtype) for x in sums)
+    return worlds, rollout, Episodes(number, returns, lengths, stalled)
 
-    def collect(self, params: Params, statistics: Statistics, key: jax.Array, steps: int) -> Collected:
-        """Collect a rollout.
 
-        Args:
-            params: parameters of the network.
-            statistics: statistics that normalise observations.
-            key: key of the noise of actions.
-            steps: number of steps, T.
-        """
-        rows: list[Rollout] = []
-        raw, discounted, returns, lengths = [], [], [], []
-        for step in range(steps):
-            raw.append(self._observations)
-            row, ended = self._step(params, statistics, jax.random.fold_in(key, step))
-            rows.append(row)
-            discounted.append(self._discounted.copy())
-            returns += self._returns[ended].tolist()
-            lengths += self._lengths[ended].tolist()
-            for counter in (self._returns, self._lengths, self._discounted):
-                counter[ended] = 0
-        rollout = Rollout(*(np.stack(column) for column in zip(*rows, strict=True)))
-        last = np.asarray(self.functions.value(params, statistics.normalized(self._observations)))
-        following = np.concatenate([rollout.values[1:], last[None]])
-        truncated = rollout.ended & ~rollout.terminated
-        rollout = rollout._replace(next_values=np.where(truncated, rollout.next_values, following))
-        observed, sums = Moments.of(np.stack(raw), 2), Moments.of(np.stack(discounted), 2)
-        return Collected(rollout, observed, sums, returns, lengths)
-
-    def _step(self, params: Params, statistics: Statistics, key: jax.Array) -> tuple[Rollout, np.ndarray]:
-        """Step once, and return the step and the indices of the environments whose episode ended.
-
-        `next_values` is only valid for episodes that were truncated; `collect` fills in the others.
-        """
-        inputs = statistics.normalized(self._observations)
-        actions, log_probs, values = map(np.asarray, self.functions.sample(params, inputs, key))
-        taken = to_space(actions, self.vector)
-        self._observations, rewards, terminated, truncated, infos = self.vector.step(taken)
-        self._returns += rewards
-        self._lengths += 1
-        self._discounted = rewards + self.gamma * self._discounted
-        next_values = np.zeros_like(values)
-        if (truncated & ~terminated).any():
-            last = last_observations(self._observations, infos)
-            next_values = np.asarray(self.functions.value(params, statistics.normalized(last)))
-        ended = terminated | truncated
-        reward = np.asarray(rewards, dtype=np.float32)
-        row = Rollout(inputs, actions, log_probs, values, reward, next_values, terminated.copy(), ended)
-        return row, np.flatnonzero(ended)
+def _sums(counted: jax.Array, result: StepResult) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Number, sum of returns and sum of lengths of the episodes of a mask."""
+    returns = jnp.where(counted, result.episode_return, 0).sum(dtype=jnp.float32)
+    lengths = jnp.where(counted, result.episode_length, 0).sum(dtype=jnp.int32)
+    return counted.sum(dtype=jnp.int32), returns, lengths

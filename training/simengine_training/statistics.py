@@ -1,33 +1,20 @@
-"""Running mean and variance of batches, in float64 on the host.
+"""Running mean and variance of batches, which normalise observations and rewards. Everything is float32.
 
 Source: Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979).
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from simengine_training.devices import mean_over
+
 LIMIT = 10.0  # standard deviations at which values are clipped
 TINY = 1e-8
-
-
-class Moments(NamedTuple):
-    """Number of entries of a batch, and their mean and population variance, (size,) or (), in float64."""
-
-    number: int
-    mean: np.ndarray
-    var: np.ndarray
-
-    @staticmethod
-    def of(batch: np.ndarray, axes: int) -> Moments:
-        """The moments of a batch over its first `axes` axes."""
-        flat = np.asarray(batch, dtype=np.float64)
-        flat = flat.reshape(-1, *flat.shape[axes:])
-        return Moments(len(flat), flat.mean(axis=0), flat.var(axis=0))
 
 
 class Statistics(NamedTuple):
@@ -39,36 +26,45 @@ class Statistics(NamedTuple):
         var: (size,) or (), population variance.
     """
 
-    number: np.ndarray
-    mean: np.ndarray
-    var: np.ndarray
+    number: jax.Array
+    mean: jax.Array
+    var: jax.Array
 
     @staticmethod
     def empty(shape: tuple[int, ...] = ()) -> Statistics:
-        """Statistics of no entries, for entries of this shape."""
-        return Statistics(np.zeros(()), np.zeros(shape), np.ones(shape))
+        """Statistics of no entries, for entries of this shape, as arrays of NumPy."""
+        zero, zeros, ones = np.zeros((), np.float32), np.zeros(shape, np.float32), np.ones(shape, np.float32)
+        return Statistics(zero, zeros, ones)  # type: ignore[arg-type]
 
-    def updated(self, batch: np.ndarray) -> Statistics:
-        """Statistics of all entries so far and those of `batch`, (..., size) or (...)."""
-        return self.merged(Moments.of(batch, np.ndim(batch) - self.mean.ndim))
+    def updated(self, batch: jax.Array, axis: str | None = None) -> Statistics:
+        """Statistics of all entries so far and those of a batch (..., size) or (...).
 
-    def merged(self, moments: Moments) -> Statistics:
-        """Statistics of all entries so far and those of a batch with these moments."""
-        count, mean, var = moments
-        total = self.number + count
-        delta = mean - self.mean
-        squares = self.var * self.number + var * count + delta**2 * (self.number * count / total)
-        return Statistics(np.asarray(total), self.mean + delta * (count / total), squares / total)
+        Args:
+            batch: the entries.
+            axis: name of the axis of devices, each of which has a batch of this shape; None for one device.
+        """
+        axes = tuple(range(batch.ndim - self.mean.ndim))
+        batch = batch.astype(jnp.float32)
+        mean = mean_over(batch.mean(axes), axis)
+        var = mean_over(((batch - mean) ** 2).mean(axes), axis)
+        count = float(np.prod(batch.shape[: len(axes)])) * (1 if axis is None else jax.lax.axis_size(axis))
+        total = self.number + jnp.float32(count)
+        part, delta = jnp.float32(count) / total, mean - self.mean
+        spread = self.var * (1 - part) + var * part + delta**2 * (part * (1 - part))
+        return Statistics(total, self.mean + delta * part, spread)
 
-    def normalized(self, values: np.ndarray) -> np.ndarray:
-        """Values (..., size) minus the mean, divided by the standard deviation, clipped to +-LIMIT, in float32."""
-        return np.clip((values - self.mean) / np.sqrt(self.var + TINY), -LIMIT, LIMIT).astype(np.float32)
+    @property
+    def deviation(self) -> jax.Array:
+        """Standard deviation, (size,) or (), never zero."""
+        return jnp.sqrt(self.var + TINY)
 
-    def scaled(self, values: Any) -> Any:
-        """Values divided by the standard deviation, clipped to +-LIMIT, in float32. Arrays of JAX remain such.
+    def normalized(self, values: jax.Array) -> jax.Array:
+        """Values (..., size) minus the mean, divided by the standard deviation, clipped to +-LIMIT."""
+        return jnp.clip((values.astype(jnp.float32) - self.mean) / self.deviation, -LIMIT, LIMIT)
+
+    def scaled(self, values: jax.Array) -> jax.Array:
+        """Values divided by the standard deviation, clipped to +-LIMIT.
 
         The mean is not subtracted, since that could change the sign of a reward.
         """
-        if isinstance(values, jax.Array):
-            return jnp.clip(values.astype(jnp.float32) / np.float32(np.sqrt(self.var + TINY)), -LIMIT, LIMIT)
-        return np.clip(values / np.sqrt(self.var + TINY), -LIMIT, LIMIT).astype(np.float32)
+        return jnp.clip(values.astype(jnp.float32) / self.deviation, -LIMIT, LIMIT)

@@ -2,42 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import gymnasium
 from gymnasium.vector import AutoresetMode
 
-from simengine_envs.registration import check_name
+from simengine_envs.making import named_task
 from simengine_envs.task import Task
 from simengine_envs.vector import BatchEnv
-
-
-class Named(NamedTuple):
-    """A task with the arguments of its id.
-
-    Attributes:
-        task: class of the task, or "module:Class".
-        arguments: arguments of the task.
-        max_episode_steps: steps after which an episode is truncated; None for no limit.
-    """
-
-    task: str | type[Task]
-    arguments: dict[str, Any]
-    max_episode_steps: int | None
-
-
-def named_task(env: str | type[Task]) -> Named:
-    """The task of an id, or a task by its class.
-
-    Raises:
-        ValueError: no environment of simengine's kind has this id.
-    """
-    if not isinstance(env, str):
-        return Named(env, {}, None)
-    check_name(env)
-    spec = gymnasium.spec(env)
-    arguments = dict(spec.kwargs)
-    return Named(arguments.pop("task"), arguments, spec.max_episode_steps)
 
 
 def batch_env(env: str | type[Task] | BatchEnv, num_envs: int | None, array: str, **arguments: Any) -> BatchEnv:

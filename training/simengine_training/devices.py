@@ -1,0 +1,63 @@
+"""Several devices: worlds are divided among them, and everything else is the same on each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from simengine_training.errors import TrainingError
+
+AXIS = "devices"
+
+
+def mean_over(x: Any, axis: str | None) -> Any:
+    """The mean over an axis of devices of each array of a tree; the tree itself if there is no such axis."""
+    return x if axis is None else jax.lax.pmean(x, axis)
+
+
+def sum_over(x: Any, axis: str | None) -> Any:
+    """The sum over an axis of devices of each array of a tree; the tree itself if there is no such axis."""
+    return x if axis is None else jax.lax.psum(x, axis)
+
+
+def mesh_of(first: jax.Device, count: int) -> Mesh | None:
+    """A mesh of devices of the kind of `first`, over all processes; None for one device.
+
+    Raises:
+        TrainingError: there are fewer.
+    """
+    if count == 1:
+        return None
+    there = jax.devices(first.platform)
+    if count > len(there):
+        name = "GPUs" if first.platform == "gpu" else f"devices of kind {first.platform!r}"
+        raise TrainingError(f"devices is {count}, and JAX finds {len(there)} {name} here; lower devices")
+    return Mesh(there[:count], (AXIS,))
+
+
+def worlds_over(mesh: Mesh) -> NamedSharding:
+    """How an array (worlds, ...) lies on the devices: in equal parts, in order."""
+    return NamedSharding(mesh, PartitionSpec(AXIS))
+
+
+def same_on(mesh: Mesh) -> NamedSharding:
+    """How an array lies on the devices that each has whole."""
+    return NamedSharding(mesh, PartitionSpec())
+
+
+def over_devices(function: Callable[..., Any], mesh: Mesh | None, inputs: Any, outputs: Any) -> Callable[..., Any]:
+    """A function of trees, run by each device on its part of the worlds.
+
+    Args:
+        function: the function. It gets `AXIS` as the name of the axis of devices if there is a mesh.
+        mesh: the devices; None for one, on which the function runs as it is.
+        inputs: for each argument, whether it is divided by worlds (True), or the same on each device.
+        outputs: the same for each result.
+    """
+    if mesh is None:
+        return function
+    specs = [tuple(PartitionSpec(AXIS) if split else PartitionSpec() for split in which) for which in (inputs, outputs)]
+    return jax.shard_map(function, mesh=mesh, in_specs=specs[0], out_specs=specs[1], check_vma=False)

@@ -1,0 +1,127 @@
+"""The compiled programs of a training: the first worlds, an iteration, and an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import jax
+import numpy as np
+
+from simengine_envs import device_of
+from simengine_training.arguments import Arguments
+from simengine_training.devices import mesh_of, same_on, worlds_over
+from simengine_training.iteration import Report, TrainState, make_first_worlds, make_iteration
+from simengine_training.network import Network
+from simengine_training.ppo import first_learner
+from simengine_training.trial import Trial, make_trial
+from simengine_training.worlds import environment_of, seeds_of
+
+
+class Programs:
+    """The programs of a training. They are compiled at once, each in a thread of its own.
+
+    Args:
+        arguments: arguments of the training.
+
+    Attributes:
+        env: the environment.
+        network: the network.
+        shapes: shapes and types of the whole state.
+
+    Raises:
+        TrainingError: the environment cannot be made, or there are too few devices.
+    """
+
+    def __init__(self, arguments: Arguments):
+        self.arguments = arguments
+        self.env = environment_of(arguments.env_id, arguments.env_arguments)
+        self.device = device_of(self.env.backend)
+        self.mesh = mesh_of(self.device, arguments.devices)
+        self._pool = ThreadPoolExecutor(3, "compile")
+        with self.scope():
+            one = jax.eval_shape(self.env.reset, np.zeros(1, np.uint32))[1]
+            self.network = Network(one.shape[1], self.env.action_size, arguments.hidden_sizes, arguments.activation)
+            self._seeds = seeds_of(arguments.seed, 0, arguments.num_envs)
+            first = make_first_worlds(self.env, arguments, self.mesh)
+            learner = jax.eval_shape(lambda: first_learner(arguments, self.network))
+            self.shapes = TrainState(learner, jax.eval_shape(first, self._seeds))
+        iteration = make_iteration(self.env, self.network, arguments, self.mesh)
+        self._first = self._compiled(
+            first, jax.ShapeDtypeStruct(self._seeds.shape, np.uint32, sharding=self._split), out_shardings=self._split
+        )
+        self._iteration = self._compiled(
+            iteration,
+            self._placed(self.shapes),
+            donate_argnums=0,
+            out_shardings=(TrainState(self._same, self._split), self._same),
+        )
+        self._trial = self._compile_trial() if arguments.eval_episodes else None
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Run on the environment's device, with 64-bit numbers if its precision needs them."""
+        with jax.default_device(self.device), jax.enable_x64(self.env.dtype == "float64"):
+            yield
+
+    def first_state(self) -> TrainState:
+        """The state before the first update."""
+        with self.scope():
+            learner = first_learner(self.arguments, self.network)
+            seeds = jax.device_put(self._seeds, self._split)
+            return TrainState(jax.device_put(learner, self._same), self._first.result()(seeds))
+
+    def on_devices(self, state: TrainState) -> TrainState:
+        """A state that was read from a file."""
+        with self.scope():
+            return TrainState(jax.device_put(state.learner, self._same), jax.device_put(state.worlds, self._split))
+
+    def iterate(self, state: TrainState) -> tuple[TrainState, Report]:
+        """Do one iteration. The state that it is given is used up."""
+        with self.scope():
+            found: tuple[TrainState, Report] = self._iteration.result()(state)
+            return found
+
+    def evaluate(self, state: TrainState) -> Trial:
+        """Run whole episodes under the most likely actions, as arrays of NumPy."""
+        assert self._trial is not None, "the arguments ask for no evaluation"
+        with self.scope():
+            learner = jax.device_put((state.learner.params, state.learner.observations), self.device)
+            found: Trial = jax.device_get(self._trial.result()(*learner, self._trial_seeds))
+            return found
+
+    def _compile_trial(self) -> Future[Any]:
+        env = environment_of(self.arguments.env_id, self.arguments.env_arguments, autoreset=False)
+        self._trial_seeds = seeds_of(self.arguments.seed, 1, self.arguments.eval_episodes)
+        learner = self.shapes.learner
+        return self._compiled(make_trial(env, self.network), learner.params, learner.observations, self._trial_seeds)
+
+    def _compiled(self, function: Callable[..., Any], *inputs: Any, **options: Any) -> Future[Any]:
+        def compile_() -> Any:
+            with self.scope():
+                return jax.jit(function, **options).lower(*inputs).compile()
+
+        return self._pool.submit(compile_)
+
+    @cached_property
+    def _split(self) -> Any:
+        return self._single if self.mesh is None else worlds_over(self.mesh)
+
+    @cached_property
+    def _same(self) -> Any:
+        return self._single if self.mesh is None else same_on(self.mesh)
+
+    @cached_property
+    def _single(self) -> Any:
+        return jax.sharding.SingleDeviceSharding(self.device)
+
+    def _placed(self, state: TrainState) -> TrainState:
+        """Shapes, types and places of a state."""
+
+        def on(sharding: Any, tree: Any) -> Any:
+            return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding), tree)
+
+        return TrainState(on(self._same, state.learner), on(self._split, state.worlds))

@@ -1,0 +1,277 @@
+"""Runs a training: updates, evaluations, checkpoints and files, from the start or from where it was interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import jax
+import numpy as np
+
+from simengine_training import checkpoint, curve
+from simengine_training.arguments import Arguments
+from simengine_training.curve import Row, RowFile
+from simengine_training.errors import TrainingError
+from simengine_training.folder import read_summary, write_summary
+from simengine_training.iteration import Report, TrainState
+from simengine_training.numpy_policy import NumpyPolicy
+from simengine_training.programs import Programs
+from simengine_training.statistics import LIMIT
+from simengine_training.trial import MAX_STEPS
+
+OnRow = Callable[[Row], None]
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of a training, or of a piece of one.
+
+    Attributes:
+        folder: folder with all files of the training.
+        finished: whether the training is done; if not, `resume` goes on with it.
+        policy: the best policy so far.
+        rows: the learning curve, a row for each update.
+        evaluations: a row for each evaluation.
+        summary: the contents of `summary.json`.
+        seconds: time from the start of the training to its end, over all its pieces.
+    """
+
+    folder: Path
+    finished: bool
+    policy: NumpyPolicy
+    rows: list[Row]
+    evaluations: list[Row]
+    summary: dict[str, Any]
+    seconds: float
+
+
+def train(
+    arguments: Arguments,
+    folder: str | Path,
+    on_row: OnRow | None = None,
+    *,
+    max_seconds: float | None = None,
+    began: float | None = None,
+) -> Result:
+    """Train a new policy.
+
+    Args:
+        arguments: arguments of the training.
+        folder: folder for all files, which is made if it does not exist.
+        on_row: called with each row of the curve, and with each row of an evaluation.
+        max_seconds: time after which the training stops with a checkpoint, to be resumed; None for no limit.
+        began: `time.perf_counter()` at the start, from which times count; None for now.
+
+    Raises:
+        TrainingError: the folder holds a training, the environment cannot be made, or the loss is not finite.
+    """
+    folder = Path(folder)
+    if (folder / "summary.json").exists():
+        raise TrainingError(f"{folder} already holds a training; resume it, or name another folder")
+    began = perf_counter() if began is None else began
+    folder.mkdir(parents=True, exist_ok=True)
+    programs = Programs(arguments)
+    write_summary(folder, {"arguments": arguments.as_dict(), "finished": False})
+    run = _Run(programs, folder, programs.first_state(), 0, began)
+    return run.finish(on_row, max_seconds)
+
+
+def resume(
+    folder: str | Path, on_row: OnRow | None = None, *, max_seconds: float | None = None, began: float | None = None
+) -> Result:
+    """Go on with an interrupted training from its newest checkpoint. The result has the bits of an uninterrupted one.
+
+    A training that was interrupted before its first checkpoint starts again. For the arguments see `train`.
+
+    Raises:
+        TrainingError: the folder holds no training, or one that is finished; also as for `train`.
+    """
+    folder = Path(folder)
+    summary = read_summary(folder)
+    if summary["finished"]:
+        raise TrainingError(f"the training in {folder} is finished; start another one in another folder")
+    began = perf_counter() if began is None else began
+    programs = Programs(Arguments(**summary["arguments"]))
+    if not (folder / "checkpoints").is_dir():
+        run = _Run(programs, folder, programs.first_state(), 0, began)
+    else:
+        state, updates = checkpoint.restore(folder, programs.shapes)
+        run = _Run(programs, folder, programs.on_devices(state), updates, began)
+    return run.finish(on_row, max_seconds)
+
+
+def finished(folder: str | Path) -> Result:
+    """The result of a finished training.
+
+    Raises:
+        TrainingError: the folder holds no training, or one that is not finished.
+    """
+    folder, summary = Path(folder), read_summary(folder)
+    if not summary["finished"]:
+        raise TrainingError(f"the training in {folder} is not finished; resume it")
+    rows, evaluations, times = (curve.read_csv(folder / f"{name}.csv") for name in ("curve", "evaluations", "times"))
+    seconds = times[-1]["seconds"] if times else 0.0
+    return Result(folder, True, NumpyPolicy.load(folder), rows, evaluations, summary, seconds)
+
+
+class _Run:
+    """A running training: its state, and the rows so far."""
+
+    def __init__(self, programs: Programs, folder: Path, state: TrainState, updates: int, began: float):
+        self.programs, self.arguments, self.folder = programs, programs.arguments, folder
+        self.state, self.updates = state, updates
+        self.curve = RowFile(folder / "curve.csv", updates)
+        self.evaluations = RowFile(folder / "evaluations.csv", updates)
+        self.times = RowFile(folder / "times.csv", updates)
+        earlier = self.times.rows[-1]["seconds"] if self.times.rows else 0.0
+        self.began = began - earlier
+        self.piece_began = began
+        self.best = max((row["return_mean"] for row in self.evaluations.rows), default=-np.inf)
+        self.on_row: OnRow | None = None
+
+    def finish(self, on_row: OnRow | None, max_seconds: float | None) -> Result:
+        """Do the remaining updates, or as many as the time allows."""
+        self.on_row = on_row
+        try:
+            finished = self._updates(max_seconds)
+            return self._conclude(finished)
+        except OSError as error:
+            raise TrainingError(
+                f"writing to {self.folder} failed ({error}); make room there, then resume the training"
+            ) from error
+
+    def _updates(self, max_seconds: float | None) -> bool:
+        """Do updates, and return whether the training is done."""
+        arguments, pending = self.arguments, None
+        while self.updates < arguments.num_updates and not self._reached():
+            self.state, report = self.programs.iterate(self.state)
+            self.updates += 1
+            # the numbers of the update before are read while this one runs
+            self._record(pending)
+            pending = self.updates, report
+            late = max_seconds is not None and perf_counter() - self.piece_began > max_seconds
+            due = self.updates % arguments.checkpoint_every == 0 or self.updates == arguments.num_updates
+            if due or late:
+                self._record(pending)
+                pending = None
+                self._checkpoint(evaluate=due)
+            if late:
+                return self.updates == arguments.num_updates or self._reached()
+        return True
+
+    def _reached(self) -> bool:
+        """Whether an evaluation has reached the return at which the training stops."""
+        target = self.arguments.target_return
+        return target is not None and self.best >= target
+
+    def _record(self, pending: tuple[int, Report] | None) -> None:
+        """Write the row of an update."""
+        if pending is None:
+            return
+        updates, found = pending[0], jax.device_get(pending[1])
+        parts = {name: float(value) for name, value in found.parts.items()}
+        if not np.isfinite(list(parts.values())).all():
+            raise TrainingError(
+                f"update {updates} made the loss non-finite; lower learning_rate or max_grad_norm, "
+                "or look for rewards that are not finite"
+            )
+        if found.episodes.stalled:
+            raise TrainingError(
+                f"{found.episodes.stalled} worlds of {self.arguments.env_id} stand still in update {updates}, since "
+                "the engine's memory for contacts is full; train with fewer environments"
+            )
+        row: Row = {
+            "update": updates,
+            "env_steps": updates * self.arguments.batch_size,
+            "episodes": int(found.episodes.number),
+            "return_sum": float(found.episodes.returns),
+            "length_sum": int(found.episodes.lengths),
+        }
+        latest = [*self.curve.rows[-curve.MEAN_OVER :], row]
+        row["return_mean"] = curve.latest_mean(latest, "return_sum")
+        row["length_mean"] = curve.latest_mean(latest, "length_sum")
+        self.curve.append(row | parts)
+        self._tell(row | parts)
+
+    def _tell(self, row: Row) -> None:
+        seconds = round(perf_counter() - self.began, 3)
+        self.times.append({"update": row["update"], "evaluation": int("return_std" in row), "seconds": seconds})
+        if self.on_row:
+            self.on_row(row | {"seconds": seconds})
+
+    def _checkpoint(self, evaluate: bool) -> None:
+        """Evaluate the policy if it is time to, keep it if it is the best, and write a checkpoint."""
+        if evaluate and self.arguments.eval_episodes:
+            self._evaluate()
+        if not self.evaluations.rows:
+            self._save_policy()  # the latest one is as good as any
+        checkpoint.save(self.folder, self.state, self.updates)
+        title = f"{self.arguments.env_id}, seed {self.arguments.seed}"
+        curve.plot(self.folder / "curve.png", self.curve.rows, self.evaluations.rows, title)
+
+    def _evaluate(self) -> None:
+        found = self.programs.evaluate(self.state)
+        if found.running.any():
+            raise TrainingError(
+                f"an episode of {self.arguments.env_id} has not ended after {MAX_STEPS} steps; give the environment a "
+                "time limit, or train with eval_episodes=0"
+            )
+        returns = found.returns.astype(np.float64)
+        row: Row = {
+            "update": self.updates,
+            "env_steps": self.updates * self.arguments.batch_size,
+            "return_mean": float(returns.mean()),
+            "return_std": float(returns.std()),
+            "length_mean": float(found.lengths.mean()),
+        }
+        self.evaluations.append(row)
+        if row["return_mean"] > self.best:
+            self.best = row["return_mean"]
+            self._save_policy()
+        self._tell(row)
+
+    def _save_policy(self) -> None:
+        part = self.folder / "policy.part.npz"
+        self._policy().save(part)
+        part.replace(self.folder / "policy.npz")
+
+    def _policy(self) -> NumpyPolicy:
+        learner, arguments = jax.device_get(self.state.learner), self.arguments
+        low, high = self.programs.env.action_range()
+        return NumpyPolicy(
+            environment=arguments.env_id,
+            mean=learner.observations.mean,
+            deviation=np.sqrt(learner.observations.var + np.float32(1e-8)),
+            limit=LIMIT,
+            activation=arguments.activation,
+            weights=tuple(layer.weights for layer in learner.params.actor),
+            biases=tuple(layer.biases for layer in learner.params.actor),
+            low=np.asarray(low, np.float32),
+            high=np.asarray(high, np.float32),
+        )
+
+    def _conclude(self, finished: bool) -> Result:
+        summary: dict[str, Any] = {
+            "arguments": self.arguments.as_dict(),
+            "finished": finished,
+            "observation_size": self.programs.network.observation_size,
+            "action_size": self.programs.network.action_size,
+            "updates": self.updates,
+            "env_steps": self.updates * self.arguments.batch_size,
+        }
+        if self.evaluations.rows:
+            summary["best"] = max(self.evaluations.rows, key=lambda row: row["return_mean"])
+            summary["last"] = self.evaluations.rows[-1]
+        write_summary(self.folder, summary)
+        return Result(
+            self.folder,
+            finished,
+            NumpyPolicy.load(self.folder),
+            self.curve.rows,
+            self.evaluations.rows,
+            summary,
+            perf_counter() - self.began,
+        )
