@@ -119,7 +119,7 @@ def _vector(env_id: str, episodes: int, arguments: dict[str, Any]) -> VectorEnv[
     try:
         # The mode of trainings, so that a training and its evaluations share what is compiled.
         own = gymnasium.spec(env_id).vector_entry_point is not None
-        mode = {"autoreset_mode": AutoresetMode.SAME_STEP} if own else {}
+        mode: dict[str, Any] = {"autoreset_mode": AutoresetMode.SAME_STEP} if own else {}
         return gymnasium.make_vec(env_id, num_envs=episodes, **mode, **arguments)
     except (gymnasium.error.Error, TypeError) as error:
         raise _not_made(env_id, error) from error
