@@ -19,7 +19,7 @@ from simengine.cli.policies import TrainedPolicy, add_policy_argument, read_poli
 from simengine.cli.result_file import as_json
 from simengine.cli.settings import BACKEND_CHOICES, positive
 from simengine.cli.video import camera_number, has_display, require_renderer
-from simengine_training.evaluate import FIRST_SEED
+from simengine_training.evaluate import FIRST_SEED, make_worlds
 
 if TYPE_CHECKING:
     from simengine_envs import BatchEnv
@@ -88,14 +88,10 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _worlds(trained: TrainedPolicy, count: int, options: argparse.Namespace, **drawing: Any) -> BatchEnv:
-    import gymnasium
-    from gymnasium.vector import AutoresetMode
-
     from simengine_envs import BatchEnv
 
     engine = {"backend": options.backend} if options.backend else {}
-    arguments = {**trained.env_arguments, **engine, **drawing}
-    found = gymnasium.make_vec(trained.env_id, num_envs=count, autoreset_mode=AutoresetMode.SAME_STEP, **arguments)
+    found = make_worlds(trained.env_id, count, {**trained.env_arguments, **engine, **drawing})
     assert isinstance(found, BatchEnv), "read_policy refuses other environments"
     return found
 
@@ -169,7 +165,7 @@ def _filmed(trained: TrainedPolicy, options: argparse.Namespace) -> tuple[Played
 def _most_steps(vector: BatchEnv, trained: TrainedPolicy, options: argparse.Namespace, episodes: int | None) -> int:
     """Number of steps after which a film ends at the latest. Raises UsageError if it might not end."""
     one = getattr(vector.pure, "parts", (vector.pure,))[0]
-    ends = [options.steps] if options.steps else []
+    ends: list[int] = [options.steps] if options.steps else []
     if episodes is not None and one.max_episode_steps is not None:
         ends.append(episodes * one.max_episode_steps)
     if not ends:

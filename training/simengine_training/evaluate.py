@@ -22,7 +22,7 @@ from simengine_training.mujoco_episodes import Episode, Policy, run_episodes
 
 ENGINES = ("simengine", "mujoco")
 FIRST_SEED = 1_000_000
-"""Seed of the first episode by default. Trainings choose their policies by episodes with other seeds."""
+"""Seed of the first episode by default. Trainings choose their policies by episodes with seeds below it."""
 MAX_STEPS = 100_000
 """Steps of an episode. A longer one is taken to have no end."""
 
@@ -107,20 +107,25 @@ def evaluate(
     arguments = dict(env_arguments or {})
     if engine == "mujoco":
         return _in_mujoco(policy, env_id, range(seed, seed + episodes), arguments, processes, count)
-    vector = _vector(env_id, episodes, arguments)
+    vector = make_worlds(env_id, episodes, arguments)
     try:
         return _first_episodes(policy, vector, seed, count)
     finally:
         vector.close()
 
 
-def _vector(env_id: str, episodes: int, arguments: dict[str, Any]) -> VectorEnv[Any, Any, Any]:
+def make_worlds(env_id: str, count: int, arguments: Mapping[str, Any]) -> VectorEnv[Any, Any, Any]:
+    """Make the vector environment in which policies are evaluated, in autoreset mode SAME_STEP if it has a choice.
+
+    Raises:
+        TrainingError: there is no such environment, or it does not accept these arguments.
+    """
     register_envs()
     try:
         # The mode of trainings, so that a training and its evaluations share what is compiled.
         own = gymnasium.spec(env_id).vector_entry_point is not None
         mode: dict[str, Any] = {"autoreset_mode": AutoresetMode.SAME_STEP} if own else {}
-        return gymnasium.make_vec(env_id, num_envs=episodes, **mode, **arguments)
+        return gymnasium.make_vec(env_id, num_envs=count, **mode, **arguments)
     except (gymnasium.error.Error, TypeError) as error:
         raise _not_made(env_id, error) from error
 
