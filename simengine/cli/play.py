@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -83,8 +85,16 @@ def _check(options: argparse.Namespace) -> None:
     for name in ("fps", "size", "worlds"):
         if getattr(options, name) not in (None, 1):
             raise UsageError(f"--{name} belongs to a film; give --video FILE.mp4 too")
-    if not has_display():
+    if not _opens_windows():
         raise UsageError("there is no display here for a window; give --video FILE.mp4 or FILE.gif to make a film")
+
+
+def _opens_windows() -> bool:
+    """Whether the viewer can open a window here. It would end the process where it cannot."""
+    probe = "import glfw, sys; sys.exit(not glfw.init())"
+    return (
+        has_display() and not subprocess.run([sys.executable, "-c", probe], capture_output=True, check=False).returncode
+    )
 
 
 def _worlds(trained: TrainedPolicy, count: int, options: argparse.Namespace, **drawing: Any) -> BatchEnv:

@@ -132,10 +132,13 @@ def test_wrong_environments_are_named(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "is no summary of a training" in capsys.readouterr().err
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has these variables")
+@pytest.mark.parametrize("display", ["", ":4321"])
 def test_without_a_display_a_window_is_refused(
-    hopper: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    display: str, hopper: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("simengine.cli.play.has_display", lambda: False)
+    monkeypatch.setenv("DISPLAY", display)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     assert_refused(["play", hopper], "no display here for a window; give --video FILE.mp4 or FILE.gif", capsys)
 
 
@@ -157,7 +160,7 @@ def test_a_window_shows_a_world_until_it_is_closed(
     import mujoco.viewer
 
     monkeypatch.setattr(mujoco.viewer, "launch_passive", launch)
-    monkeypatch.setattr("simengine.cli.play.has_display", lambda: True)
+    monkeypatch.setattr("simengine.cli.play._opens_windows", lambda: True)
     monkeypatch.setattr("simengine.cli.play.sleep", lambda seconds: None)
     found = printed(capsys, "play", pendulum)
     assert (found["steps"], found["episodes"], found["return_mean"]) == (49, 1, 40.0)

@@ -6,6 +6,7 @@ This file imports neither JAX nor simengine, so that the processes start fast.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
@@ -86,6 +87,8 @@ _here: dict[str, Any] = {}
 
 
 def _open(policy: Policy, env_id: str, arguments: dict[str, Any]) -> None:
+    # Ctrl-C reaches every process of a terminal. The one that waits for the others ends them.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _here.update(policy=policy, env=gymnasium.make(env_id, **arguments))
 
 
