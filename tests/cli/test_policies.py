@@ -117,6 +117,19 @@ def test_wrong_calls_exit_with_2(
     assert_refused([hopper if word == "FILE" else word for word in arguments], message, capsys)
 
 
+def test_what_is_no_policy_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    STILL.save(tmp_path / "policy.npz")
+    left = {name: array for name, array in np.load(tmp_path / "policy.npz").items() if name != "limit"}
+    np.savez(tmp_path / "policy.npz", **left)
+    (tmp_path / "notes.npz").write_text("no archive")
+    assert main(["evaluate", str(tmp_path)]) == 1
+    assert "is no complete policy, because it lacks 'limit'" in capsys.readouterr().err
+    assert main(["play", str(tmp_path / "notes.npz"), "--video", "film.mp4"]) == 1
+    assert "is not a policy; give a policy.npz" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert_refused(["export", str(tmp_path / "empty"), "--out", "x"], "there is no policy at", capsys)
+
+
 def test_wrong_environments_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     linear("simengine/Hoper-v5", [[0.0]]).save(tmp_path / "typo.npz")
     linear("simengine/PickUp-v0", [[0.0]]).save(tmp_path / "alone.npz")
