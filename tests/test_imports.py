@@ -18,10 +18,11 @@ import simengine
 from tests.checkout import ROOT, SOURCES
 
 PACKAGES = {path.parent.name: path.parent for source in SOURCES for path in source.glob("simengine*/__init__.py")}
-TRAINING_LIBRARIES = {
+LIBRARIES = {
     "simengine_envs.adapters.brax": "brax",
     "simengine_envs.adapters.rsl_rl": "rsl_rl",
     "simengine_envs.adapters.stable_baselines3": "stable_baselines3",
+    "simengine_training.onnx_export": "onnx",
 }
 """Libraries that single modules need, and that most installations lack."""
 
@@ -55,7 +56,7 @@ def within(module: str, package: str) -> bool:
 @pytest.mark.parametrize("name", list(modules()))
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the training libraries
 def test_module_imports(name: str) -> None:
-    pytest.importorskip(TRAINING_LIBRARIES.get(name, "simengine"), exc_type=ImportError)
+    pytest.importorskip(LIBRARIES.get(name, "simengine"), exc_type=ImportError)
     importlib.import_module(name)
 
 

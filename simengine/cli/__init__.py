@@ -8,6 +8,9 @@
     check            compare the engine with MuJoCo, stage by stage
     trace            record what one step launched and when
     train            train a policy with PPO
+    evaluate         measure a policy, in simengine and in MuJoCo
+    play             watch a policy in a window, or film it
+    export           write a policy for machines without simengine
     bench            groups the benchmarks: bench_stepping, bench_scheduler (its report: bench_report, published)
 
     settings         merge typed options, presets and defaults
@@ -17,6 +20,8 @@
     recording        write what worlds do, with checkpoints
     trajectory       the format of trajectory files
     video            draw a trajectory
+    film             draw worlds while they step
+    policies         read trained policies
     workloads        workloads by name
     rollout, oracle  `mujoco.rollout` as a peer, and a comparison with MuJoCo
     machine          hardware and versions, for result files

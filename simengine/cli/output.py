@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 _WIDTH = 140  # columns of a table in a file or a pipe, which have no width of their own
 
@@ -22,19 +22,28 @@ def console(width: int = _WIDTH) -> Console:
 
 
 @contextmanager
-def step_bar(name: str, steps: int, done: int = 0) -> Iterator[Callable[[int], None]]:
-    """Show on stderr how many steps of a run are done.
+def progress_bar(label: str, total: int, done: int = 0) -> Iterator[Callable[[int], None]]:
+    """Show on stderr how much of something is done.
 
     Args:
-        name: name of the model.
-        steps: number of steps.
-        done: number of steps that are done already.
+        label: what is counted.
+        total: its number.
+        done: how many are done already.
 
     Returns:
-        A function that is called with the number of further steps.
+        A function that is called with the number of those that were done since its last call.
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     # Without a terminal, a progress bar would fill a log with lines.
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task(f"{name}: steps", total=steps, completed=done)
+    with Progress(
+        *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
+    ) as bar:
+        task = bar.add_task(label, total=total, completed=done)
         yield lambda more: bar.advance(task, more)
+
+
+@contextmanager
+def step_bar(name: str, steps: int, done: int = 0) -> Iterator[Callable[[int], None]]:
+    """Show on stderr how many steps of a run of model `name` are done; see `progress_bar`."""
+    with progress_bar(f"{name}: steps", steps, done) as advance:
+        yield advance

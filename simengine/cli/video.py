@@ -132,10 +132,14 @@ def make_video(trajectory: Path, video: Path, view: View) -> int:
     return drawn.returncode
 
 
+def has_display() -> bool:
+    """Whether a window can be opened here."""
+    return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
 def _environment() -> dict[str, str]:
     """The environment of a process that draws. Without a window system it reaches OpenGL by EGL."""
-    windowed = sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    chosen = {} if windowed or "MUJOCO_GL" in os.environ else {"MUJOCO_GL": "egl"}
+    chosen = {} if has_display() or "MUJOCO_GL" in os.environ else {"MUJOCO_GL": "egl"}
     paths = os.pathsep.join(path for path in sys.path if path)  # the same packages as in this process
     return {**os.environ, **chosen, "PYTHONPATH": paths}
 

@@ -20,7 +20,10 @@
     folder, checkpoint, curve
                    the files
     numpy_policy   `NumpyPolicy`, a trained policy in NumPy alone
-    evaluate       episodes of a trained policy, here or in MuJoCo
+    evaluate, mujoco_episodes
+                   episodes of a trained policy, here or in MuJoCo
+    onnx_export    a trained policy as ONNX
+    tensorboard    event files
 
 Modules that need JAX or the extra `train` (Optax) are imported on first use, so that `Arguments` and `NumpyPolicy` work
 without them.
@@ -35,11 +38,17 @@ from simengine_training.arguments import Arguments
 from simengine_training.numpy_policy import NumpyPolicy
 
 if TYPE_CHECKING:
+    from simengine_training.evaluate import Evaluation
     from simengine_training.run import Result, resume, train
 
-__all__ = ["Arguments", "NumpyPolicy", "Result", "resume", "train"]
+__all__ = ["Arguments", "Evaluation", "NumpyPolicy", "Result", "resume", "train"]
 
-_MODULES = {"Result": "simengine_training.run", "resume": "simengine_training.run", "train": "simengine_training.run"}
+_MODULES = {
+    "Evaluation": "simengine_training.evaluate",
+    "Result": "simengine_training.run",
+    "resume": "simengine_training.run",
+    "train": "simengine_training.run",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ from simengine import SimengineError
 
 
 class MissingExtraError(SimengineError, ImportError):
-    """The packages of the extra `train` are not installed."""
+    """The packages of an extra are not installed."""
 
 
 class TrainingError(SimengineError, RuntimeError):

@@ -1,0 +1,90 @@
+"""Trained policies as arguments of commands: the folder of a training, or a `policy.npz`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from simengine.cli.errors import UsageError
+from simengine_training.numpy_policy import NumpyPolicy
+
+FILE, SUMMARY = "policy.npz", "summary.json"
+_TRAINED_IN = ("backend", "dtype")  # where and in which precision a training ran says nothing about its task
+
+
+class TrainedPolicy(NamedTuple):
+    """A policy, and the environment that it is for.
+
+    Attributes:
+        path: its `policy.npz`.
+        policy: the policy.
+        env_id: id of the environment in which it was trained.
+        env_arguments: arguments of the task there, without those of the engine. Empty if no `summary.json` of a
+            training lies beside the file.
+    """
+
+    path: Path
+    policy: NumpyPolicy
+    env_id: str
+    env_arguments: dict[str, Any]
+
+
+def add_policy_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that names a policy."""
+    parser.add_argument("run", metavar="RUN", type=Path, help=f"the folder of a training, or a {FILE}")
+
+
+def read_policy(path: Path) -> TrainedPolicy:
+    """Read a policy and what its training says about the environment.
+
+    Raises:
+        UsageError: there is no policy at `path`, or its environment does not exist.
+        ValueError: a file is not what its name says.
+    """
+    file = path / FILE if path.is_dir() else path
+    if not file.is_file():
+        raise UsageError(f"there is no policy at {str(file)!r}; give the folder of a training, or a {FILE}")
+    try:
+        policy = NumpyPolicy.load(file)
+    except KeyError as error:
+        raise ValueError(f"{str(file)!r} is no complete policy, because it lacks {error}; export it again") from error
+    env_id = _checked(policy.environment)
+    return TrainedPolicy(file, policy, env_id, _task_arguments(file.with_name(SUMMARY), env_id))
+
+
+def _checked(env_id: str) -> str:
+    from simengine_envs.registration import check_name
+
+    try:
+        check_name(env_id)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return env_id
+
+
+def _task_arguments(summary: Path, env_id: str) -> dict[str, Any]:
+    """The arguments of the task in a summary of a training in this environment; {} if there is no summary."""
+    if not summary.is_file():
+        return {}
+    try:
+        arguments = json.loads(summary.read_text(encoding="utf-8"))["arguments"]
+        trained_in, given = arguments["env_id"], dict(arguments["env_arguments"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{str(summary)!r} is no summary of a training ({error!r}); move {FILE} elsewhere to use it alone"
+        ) from error
+    if trained_in != env_id:
+        raise ValueError(
+            f"{str(summary)!r} is of a training in {trained_in}, and the {FILE} beside it is for {env_id}; move "
+            "one of them"
+        )
+    return {name: value for name, value in given.items() if name not in _TRAINED_IN}
+
+
+def seed_number(text: str) -> int:
+    """Convert an argument to a seed. Raises ArgumentTypeError if it is none."""
+    if not (text.isascii() and text.isdigit() and int(text) < 2**32):
+        raise argparse.ArgumentTypeError(f"{text!r} is no seed; give a whole number from 0 to {2**32 - 1}")
+    return int(text)
