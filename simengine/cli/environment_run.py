@@ -48,19 +48,22 @@ class EnvironmentRun:
         self._name = name
         self._taken: dict[str, np.ndarray] = {}
         self._inputs: Any = jax.jit(self._inputs_of)
-        start = envs.state
-        self._step(0)  # compiles
+        start = self._state
+        self.step(0)  # compiles
         envs.state, self._observation = start, np.asarray(first)
-        self.returns.clear(), self.lengths.clear()
+        self.returns, self.lengths = [], []
         self.totals[:] = 0
+
+    @property
+    def _state(self) -> EnvState:
+        state = self._envs.state
+        assert state is not None
+        return state
 
     def step(self, number: int) -> None:
         """Step every world. `number` counts the steps of the run, from 0."""
-        self._step(number)
-
-    def _step(self, number: int) -> None:
         runner = self._envs.runner
-        before = self._envs.state
+        before = self._state
         chosen = self._actor.act(self._observation, number)
         with runner.scope():
             actions = jnp.asarray(chosen, runner.dtype)
@@ -125,15 +128,12 @@ class EnvironmentRun:
     @property
     def about(self) -> dict[str, Any]:
         """Entries of the trajectory file about the environment."""
-        state = self._envs.state
-        assert state is not None
-        own = np.array(own_params(self.model, state.params), str)
+        own = np.array(own_params(self.model, self._state.params), str)
         return {"environment": self._name, "frame_skip": self.stride, "params": own}
 
     def frame(self, worlds: np.ndarray) -> dict[str, np.ndarray]:
         """The present time and state of some worlds, (worlds, ...) by name."""
-        state = self._envs.state
-        assert state is not None
+        state = self._state
         fields = {name: np.ascontiguousarray(np.asarray(getattr(state.worlds, name))[worlds]) for name in STATE}
         return {"time": np.array(self._envs.runner.times())[worlds], **fields}
 
@@ -150,8 +150,9 @@ class EnvironmentRun:
         leaves = [_plain(leaf) for leaf in jax.tree.leaves(self._envs.state)]
         entries = {f"state_{k}": leaf for k, leaf in enumerate(leaves)}
         entries |= {"observation": self._observation, "totals": self.totals}
+        entries |= {"returns": np.array(self.returns), "lengths": np.array(self.lengths, int)}
         with replaced(path) as file:
-            np.savez(file, returns=np.array(self.returns), lengths=np.array(self.lengths, int), **entries)
+            np.savez(file, **entries)  # type: ignore[arg-type]
 
     def load_state(self, path: Path) -> None:
         """Take up the state that `save_state` wrote. Later steps have the same bits.

@@ -51,7 +51,7 @@ def import_modules(names: Sequence[str]) -> None:
         except Exception as error:  # a module of a user may raise anything
             said = " ".join(f"{type(error).__name__}: {error}".split())
             raise UsageError(
-                f"module {name!r} cannot be imported ({said}); correct it, or run the command in the folder of the module"
+                f"module {name!r} cannot be imported ({said}); correct it, or call this in its folder"
             ) from error
 
 
@@ -120,12 +120,13 @@ def make_environment(name: str, num_envs: int, backend: str | None, dtype: str |
     given: dict[str, Any] = {"backend": backend, "dtype": dtype}
     given = {key: value for key, value in given.items() if value is not None}
     try:
-        made: BatchEnv = gymnasium.make_vec(name, num_envs=num_envs, array="jax", **given).unwrapped
+        made: Any = gymnasium.make_vec(name, num_envs=num_envs, array="jax", **given).unwrapped
     except (TypeError, ValueError) as error:
         if isinstance(error, OSError | ImportError):
             raise
         raise UsageError(f"environment {name!r} cannot be made: {error}") from error
-    return made
+    envs: BatchEnv = made
+    return envs
 
 
 def require_one_model(name: str, wish: str) -> None:

@@ -111,8 +111,8 @@ def compare(trajectory: Trajectory) -> Comparison:
         raise ValueError(f"{trajectory.path!r} has a single frame; record at least two to compare them with MuJoCo")
     if own := trajectory.arrays.get("params", np.zeros(0)).tolist():
         raise ValueError(
-            f"the worlds in {trajectory.path!r} have {', '.join(own)} of their own, which the model in the file has not; "
-            "to compare with MuJoCo, record an environment that does not randomise its model"
+            f"the worlds in {trajectory.path!r} have {', '.join(own)} of their own, which the model in the file has "
+            "not; to compare with MuJoCo, record an environment that does not randomise its model"
         )
     model = trajectory.model()
     data = mujoco.MjData(model)

@@ -19,7 +19,6 @@ from simengine.cli import oracle, stepping
 from simengine.cli.acting import add_acting_options, chosen_environment
 from simengine.cli.controls import check_size, random_controls, read_controls
 from simengine.cli.environments import add_import_option
-from simengine.cli.errors import UsageError
 from simengine.cli.keyframe import keyframe_of
 from simengine.cli.output import console, step_bar
 from simengine.cli.recorded_run import RecordedRun, add_recording_options, digest

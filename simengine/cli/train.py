@@ -16,17 +16,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from simengine.cli.environments import add_import_option, environment_id, import_modules
 from simengine.cli.errors import UsageError
 from simengine.cli.machine import result_header
 from simengine.cli.output import console
 from simengine.cli.result_file import as_json
 from simengine.cli.settings import BACKEND_CHOICES, DTYPES, presets_of, resolve
+from simengine_envs.registration import names
 from simengine_training.arguments import Arguments
 
 if TYPE_CHECKING:
     from simengine_training import Result
 
-OWN_ENVIRONMENTS = "simengine/"  # environments whose id starts so take a backend and a dtype
 PLAIN = {
     entry.name: entry.default
     for entry in fields(Arguments)
@@ -52,6 +53,7 @@ def add_parser(commands: Any) -> None:
     group = parser.add_argument_group("the training")
     for name, default in PLAIN.items():
         _add_option(group, name, default)
+    add_import_option(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.set_defaults(command=run)
 
@@ -75,6 +77,7 @@ def run(options: argparse.Namespace) -> int:
         _refuse_settings(options)
     elif not options.what:
         raise UsageError("name a preset or an environment's id, or give --resume FOLDER")
+    import_modules(options.imports)
     arguments = None if options.resume else _arguments(options)
     # Flax takes a second to import. The other commands need not wait for it.
     from simengine_training import checkpoint, ppo
@@ -110,7 +113,7 @@ def _arguments(options: argparse.Namespace) -> Arguments:
     preset = options.what if options.what in presets_of("train") else None
     settings = resolve(options, "train", DEFAULTS, preset)
     values = {name: getattr(settings, name) for name in PLAIN}
-    env_id = settings.env_id or options.what
+    env_id = environment_id(settings.env_id or options.what, options.imports, any_kind=True)
     try:
         return Arguments(env_id=env_id, env_arguments=_engine_arguments(settings, env_id), **values)
     except (TypeError, ValueError) as error:
@@ -119,7 +122,7 @@ def _arguments(options: argparse.Namespace) -> Arguments:
 
 def _engine_arguments(settings: SimpleNamespace, env_id: str) -> dict[str, Any]:
     chosen = {name: getattr(settings, name) for name in ("backend", "dtype") if getattr(settings, name) is not None}
-    if chosen and not env_id.startswith(OWN_ENVIRONMENTS):
+    if chosen and env_id not in names():
         raise UsageError(f"{env_id} is not one of simengine's environments and takes no --{next(iter(chosen))}")
     return chosen
 

@@ -71,6 +71,8 @@ def test_resumes_after_an_interruption(
         ([], "name a preset or an environment's id, or give --resume FOLDER"),
         (["--resume", "out", "--seed", "1"], "leave out --seed"),
         (["--resume", "out", "train_ant"], "leave out train_ant"),
+        (["simengine/Nothing-v0"], "there is no environment 'simengine/Nothing-v0'"),
+        (["simengine/Ant-v5", "--import", "no_such_module"], "module 'no_such_module' cannot be imported"),
         (["simengine/Ant-v5", "--gamma", "2"], "argument gamma must be between 0 and 1, not 2.0"),
         (
             ["Pendulum-v1", "--backend", "host"],
@@ -87,7 +89,6 @@ def test_wrong_calls_exit_with_2(arguments: list[str], message: str, capsys: pyt
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["simengine/Nothing-v0"], "environment 'simengine/Nothing-v0' cannot be made"),
         (["--resume", "no/such/folder"], "no/such/folder holds no training"),
     ],
 )
