@@ -37,6 +37,12 @@ def taken_port() -> Iterator[int]:
         (["ant", "--seconds", "-1"], "'-1' is no time"),
         (["ant", "--keyframe", "up", *QUIET], "has no keyframe 'up'"),
         (["ant", "--keyframe", "3", *QUIET], "has no keyframe 3"),
+        (["ant", "--actions", "zero"], "--actions is for environments, and 'ant' is a model"),
+        (["simengine/Ants-v5"], "no environment 'simengine/Ants-v5' (did you mean 'simengine/Ant-v5'"),
+        (["simengine/Ant-v5", "--ctrl", "zero"], "--ctrl is for models, and simengine/Ant-v5 is an environment"),
+        (["simengine/Ant-v5", "--keyframe", "0"], "--keyframe is for models"),
+        (["simengine/Ant-v5", "--policy", "none"], "there is no policy at 'none'"),
+        (["simengine/MixedLocomotion-v0"], "have several models, and a page shows worlds of one"),
         (["ant", "--host", "no.such.host.invalid", *QUIET], "cannot be served at no.such.host.invalid"),
     ],
 )
@@ -78,6 +84,22 @@ def test_it_steps_at_real_time_and_reports(ctrl: str, capsys: pytest.CaptureFixt
     assert 1.5 <= result["seconds"] < 3
     assert 5 <= result["steps"] <= 1.6 / 0.02
     assert result["url"] in printed.err
+
+
+@pytest.mark.parametrize("actions", ["random", "zero"])
+def test_an_environment_steps_at_real_time_and_reports(actions: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call = ["view", "simengine/InvertedPendulum-v5", *QUIET, "--actions", actions, "--seconds", "2", "--json"]
+    assert main(call) == 0
+    printed = capsys.readouterr()
+    assert printed.out.count("\n") == 1
+    result = json.loads(printed.out)
+    assert (result["environment"], result["actions"]) == ("simengine/InvertedPendulum-v5", f"{actions} actions")
+    assert (result["worlds"], result["backend"], result["frozen"]) == (2, "host", 0)
+    assert 5 <= result["steps"] <= 2.1 / 0.04
+    assert f"{actions} actions: {result['url']}" in printed.err
+    if actions == "random":
+        assert result["episodes"] > 0
+        assert result["return_mean"] < 30
 
 
 def test_the_page_is_served_and_a_browser_opened(
