@@ -9,11 +9,13 @@ import sys
 import urllib.request
 import webbrowser
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from simengine.cli.main import main
 from simengine.view.session import Session
+from tests.cli import own_task
 from tests.cli.refusals import assert_refused
 
 QUIET = ["--worlds", "2", "--backend", "host", "--no-browser"]
@@ -100,6 +102,22 @@ def test_an_environment_steps_at_real_time_and_reports(actions: str, capsys: pyt
     if actions == "random":
         assert result["episodes"] > 0
         assert result["return_mean"] < 30
+
+
+def test_a_policy_acts_in_an_environment_of_a_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with own_task.in_folder(tmp_path, monkeypatch):
+        own_task.policy().save("policy.npz")
+        call = [*QUIET, "--import", own_task.MODULE, "--policy", "policy.npz", "--seconds", "2.5", "--json"]
+        assert main(["view", "Upright-v0", *call]) == 0
+        of_the_id = json.loads(capsys.readouterr().out)
+        assert main(["view", "inverted_pendulum", *call]) == 0
+        of_the_model = json.loads(capsys.readouterr().out)
+    for result in (of_the_id, of_the_model):
+        assert (result["environment"], result["actions"]) == ("Upright-v0", "policy policy.npz")
+        assert result["episodes"] >= 2
+        assert result["return_mean"] == 40  # every episode lasts
 
 
 def test_the_page_is_served_and_a_browser_opened(
