@@ -12,7 +12,7 @@
     vector        `BatchEnv`, a `gymnasium.vector.VectorEnv` with arrays of NumPy, JAX, PyTorch or CuPy
     arrays        kinds of arrays
     devices       which backend runs, and on which device
-    actions, infos, seeds, options, models, assets, rendering
+    actions, infos, seeds, options, models, assets, rendering, tiling
                   arguments, results and pictures
     registration  ids of environments
     adapters      the same for Stable-Baselines3, rsl_rl and Brax

@@ -7,7 +7,7 @@ is not used in an action.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, cast
 
@@ -19,7 +19,7 @@ from gymnasium.vector import AutoresetMode
 from simengine.errors import did_you_mean
 from simengine_envs.options import EngineOptions, pure_env
 from simengine_envs.pure import EnvState, PureEnv, StepResult
-from simengine_envs.rendering import Renderer
+from simengine_envs.rendering import VECTOR_MODES, Renderer
 from simengine_envs.runner import Runner
 from simengine_envs.task import Task, Values
 from simengine_envs.vector import BatchEnv
@@ -173,7 +173,7 @@ class MixedBatchEnv(BatchEnv):
         observed, used = zip(*(member.masks() for member in self.members), strict=True)
         self.observation_mask, self.action_mask = np.stack(observed)[self.robot_index], np.stack(used)[self.robot_index]
         self._renderers = [
-            Renderer(member, self.renderer.render_mode, self.renderer.options) for member in self.members
+            Renderer(member, self.render_mode, self.renderer.options, VECTOR_MODES) for member in self.members
         ]
 
     @property
@@ -190,14 +190,17 @@ class MixedBatchEnv(BatchEnv):
         """Raises ValueError, since the robots' parameters have different shapes."""
         raise ValueError(SEVERAL_SHAPES)
 
-    def render(self) -> tuple[Any, ...]:
-        """Draw a picture of each world in the render mode of the environment; see `Renderer.render`."""
+    def _pictures(self, worlds: Sequence[int]) -> list[Any]:
+        present = [state.worlds for state in cast(States, self.state)]
+        host = [tuple(map(np.asarray, (own.qpos, own.qvel, own.nstep))) for own in present]
+        first = np.cumsum([0, *(len(steps) for _, _, steps in host)])
         pictures = []
-        for renderer, state, model in zip(self._renderers, cast(States, self.state), self.models, strict=True):
-            worlds = state.worlds
-            for qpos, qvel, steps in zip(*map(np.asarray, (worlds.qpos, worlds.qvel, worlds.nstep)), strict=True):
-                pictures.append(renderer.render(qpos, qvel, float(steps) * model.opt.timestep))
-        return tuple(pictures)
+        for world in worlds:
+            robot = int(self.robot_index[world])
+            qpos, qvel, steps = (array[world - int(first[robot])] for array in host[robot])
+            time = float(steps) * self.models[robot].opt.timestep
+            pictures.append(self._renderers[robot].render(qpos, qvel, time))
+        return pictures
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the renderers."""

@@ -126,6 +126,5 @@ def check_name(name: str) -> None:
         # Not at the top: `import simengine` imports this module through its entry point, and may come second.
         from simengine.errors import did_you_mean
 
-        raise ValueError(
-            f"there is no environment {name!r}{did_you_mean(name, names())}; simengine has {', '.join(names())}"
-        )
+        hint = did_you_mean(name, names()) or did_you_mean(f"{NAMESPACE}/{name}", names())
+        raise ValueError(f"there is no environment {name!r}{hint}; simengine has {', '.join(names())}")

@@ -13,6 +13,9 @@ import numpy as np
 from simengine_envs.task import Task
 
 RENDER_MODES = ("human", "rgb_array", "depth_array", "rgbd_tuple")
+GRID = "rgb_array_grid"
+VECTOR_MODES = (*(mode for mode in RENDER_MODES if mode != "human"), GRID)
+"""Render modes of vector environments, which open no windows. `GRID` gives one picture of many worlds."""
 
 
 class RenderOptions(NamedTuple):
@@ -38,16 +41,20 @@ class Renderer:
 
     Args:
         task: gives the model, the frame skip and the camera.
-        render_mode: one of `RENDER_MODES`; None if nothing will be drawn.
+        render_mode: one of `modes`; None if nothing will be drawn.
         options: how worlds are drawn.
+        modes: the modes that the environment has.
 
     Raises:
         ValueError: the render mode is unknown.
     """
 
-    def __init__(self, task: Task, render_mode: str | None, options: RenderOptions):
-        if render_mode is not None and render_mode not in RENDER_MODES:
-            raise ValueError(f"render_mode {render_mode!r} is unknown; give one of {', '.join(RENDER_MODES)}, or None")
+    def __init__(
+        self, task: Task, render_mode: str | None, options: RenderOptions, modes: tuple[str, ...] = RENDER_MODES
+    ):
+        if render_mode is not None and render_mode not in modes:
+            raise ValueError(f"render_mode {render_mode!r} is unknown; give one of {', '.join(modes)}, or None")
+        self._modes = modes
         self.render_mode = render_mode
         self._task = task
         self.options = options
@@ -62,8 +69,8 @@ class Renderer:
             time: time of the simulation [s], which the window shows.
 
         Returns:
-            None for render mode "human", (height, width, 3) uint8 for "rgb_array", (height, width) float32 for
-            "depth_array", and both arrays for "rgbd_tuple".
+            None for render mode "human", (height, width, 3) uint8 for "rgb_array" and "rgb_array_grid", (height, width)
+            float32 for "depth_array", and both arrays for "rgbd_tuple".
 
         Raises:
             ValueError: the environment was made without a render mode.
@@ -71,7 +78,7 @@ class Renderer:
         """
         if self.render_mode is None:
             raise ValueError(
-                f"this environment has no render_mode; make it with render_mode= one of {', '.join(RENDER_MODES)}"
+                f"this environment has no render_mode; make it with render_mode= one of {', '.join(self._modes)}"
             )
         if self._stage is None:
             self._stage = self._open()
@@ -101,7 +108,7 @@ class Renderer:
             os.path.abspath(__file__),  # any file that exists
             self._task.frame_skip,
             observation_space=None,
-            render_mode=self.render_mode,
+            render_mode="rgb_array" if self.render_mode == GRID else self.render_mode,
             default_camera_config=dict(self._task.default_camera_config or {}),
             **self.options._asdict(),
         )

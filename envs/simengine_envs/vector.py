@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -15,10 +16,11 @@ from simengine_envs.arrays import array_kind
 from simengine_envs.infos import add_final, add_info
 from simengine_envs.options import split_arguments
 from simengine_envs.pure import EnvState, PureEnv, StepResult
-from simengine_envs.rendering import RENDER_MODES, Renderer
+from simengine_envs.rendering import GRID, VECTOR_MODES, Renderer
 from simengine_envs.runner import Runner
 from simengine_envs.seeds import Seeds, reset_mask
 from simengine_envs.task import Task
+from simengine_envs.tiling import MOST_DRAWN, drawn_worlds, tiled
 
 
 class BatchEnv(VectorEnv):
@@ -39,7 +41,9 @@ class BatchEnv(VectorEnv):
             and `infos["final_obs"]` and `infos["final_info"]` have the last observation and info. With `DISABLED` it
             starts when the caller calls `reset(options={"reset_mask": mask})`.
         max_episode_steps: steps after which an episode is truncated; None or -1 for no limit.
-        render_mode: None, "rgb_array", "depth_array" or "rgbd_tuple".
+        render_mode: None, "rgb_array", "depth_array" or "rgbd_tuple", for a picture of each world; or "rgb_array_grid"
+            for one picture of many worlds.
+        grid_worlds: most worlds of such a grid, 25 if None. Of more worlds some are drawn that are spread evenly.
         **arguments: as for `SingleEnv`.
 
     Raises:
@@ -50,8 +54,7 @@ class BatchEnv(VectorEnv):
         simengine.errors.BackendError: the backend is not available.
     """
 
-    # A vector environment opens no windows, so it has no mode "human".
-    metadata: dict[str, Any] = {"render_modes": [mode for mode in RENDER_MODES if mode != "human"]}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": list(VECTOR_MODES)}  # noqa: RUF012 (gymnasium declares it mutable)
 
     runner_type: type[Runner] = Runner
 
@@ -64,17 +67,23 @@ class BatchEnv(VectorEnv):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,
         render_mode: str | None = None,
+        grid_worlds: int | None = None,
         **arguments: Any,
     ):
         if num_envs < 1:
             raise ValueError(f"num_envs must be at least 1, not {num_envs}")
         if render_mode == "human":
             raise ValueError("a vector environment has no window; use render_mode='rgb_array' or a single environment")
+        if grid_worlds is not None and (grid_worlds < 1 or render_mode != GRID):
+            raise ValueError(
+                f"grid_worlds is {grid_worlds}; give at least 1, and render_mode={GRID!r}, or leave it out"
+            )
+        self._grid_worlds = MOST_DRAWN if grid_worlds is None else grid_worlds
         self.kind = array_kind(array)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         made, engine, render = split_arguments(task, arguments)
         self.task = made
-        self.renderer = Renderer(made, render_mode, render)
+        self.renderer = Renderer(made, render_mode, render, VECTOR_MODES)
         self.render_mode = render_mode
         self.num_envs = num_envs
         self.runner = self.runner_type(made, num_envs, engine, max_episode_steps, self.autoreset_mode)
@@ -247,10 +256,21 @@ class BatchEnv(VectorEnv):
         """
         self.runner.set_params(worlds, params)
 
-    def render(self) -> tuple[Any, ...]:
-        """Draw a picture of each world in the render mode of the environment; see `Renderer.render`."""
+    def render(self) -> Any:
+        """Draw the worlds in the render mode of the environment.
+
+        Returns:
+            A tuple with a picture of each world; see `Renderer.render`. In mode "rgb_array_grid" one picture
+            (rows * height, columns * width, 3) uint8, with world 0 at the upper left and world 1 to its right.
+        """
+        if self.render_mode == GRID:
+            return tiled(self._pictures(drawn_worlds(self.num_envs, self._grid_worlds)))
+        return tuple(self._pictures(range(self.num_envs)))
+
+    def _pictures(self, worlds: Sequence[int]) -> list[Any]:
         qpos, qvel = (self.runner.host(name) for name in ("qpos", "qvel"))
-        return tuple(self.renderer.render(*state) for state in zip(qpos, qvel, self.runner.times(), strict=True))
+        times = self.runner.times()
+        return [self.renderer.render(qpos[world], qvel[world], times[world]) for world in worlds]
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the renderer."""

@@ -2,7 +2,7 @@
 
     main             parses arguments, calls the command, turns errors into exit codes
     info             what can run here, what a model consists of, the plan of a step
-    run              step a batch and report what happened
+    run              step a batch and report what happened; run_environment does it for an environment
     replay           show, draw or check what a run has recorded
     view             show worlds in the browser while they step
     check            compare the engine with MuJoCo, stage by stage
@@ -16,6 +16,11 @@
     settings         merge typed options, presets and defaults
     stepping         build a simulation from settings and step it
     controls         random controls, and those of a file
+    keyframe         the keyframe that an option names
+    environments     ids of environments, and the modules that register them
+    acting           what acts in an environment: a policy, random actions, zeros
+    environment_run  steps an environment that may be recorded
+    environment_worlds  an environment on the page of `view`
     recorded_run     the options of a run that is recorded, and its loop
     recording        write what worlds do, with checkpoints
     trajectory       the format of trajectory files

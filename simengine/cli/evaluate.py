@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command. The exit code is 1 if a mean return is below the threshold."""
     engines = ENGINES if options.engine == BOTH else (options.engine,)
     _check(options, engines)
-    trained = read_policy(options.run)
+    trained = read_policy(options.run, options.imports)
     if "mujoco" in engines:
         _check_counterpart(trained.env_id)
     found, seconds = {}, {}

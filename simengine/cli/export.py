@@ -36,7 +36,7 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    trained = read_policy(options.run)
+    trained = read_policy(options.run, options.imports)
     write_onnx = _onnx_writer() if "onnx" in options.format else None
     options.out.mkdir(parents=True, exist_ok=True)
     written = _write_numpy(trained, options.out) if "numpy" in options.format else []

@@ -67,7 +67,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command. A window ends when it is closed."""
     _check(options)
-    trained = read_policy(options.run)
+    trained = read_policy(options.run, options.imports)
     frames = None
     if options.video is None:
         played = _in_window(trained, options)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from simengine.cli.environments import add_import_option, environment_id
 from simengine.cli.errors import UsageError
 from simengine_training.numpy_policy import NumpyPolicy
 
@@ -34,9 +36,10 @@ class TrainedPolicy(NamedTuple):
 def add_policy_argument(parser: argparse.ArgumentParser) -> None:
     """Add the argument that names a policy."""
     parser.add_argument("run", metavar="RUN", type=Path, help=f"the folder of a training, or a {FILE}")
+    add_import_option(parser)
 
 
-def read_policy(path: Path) -> TrainedPolicy:
+def read_policy(path: Path, imports: Sequence[str] = ()) -> TrainedPolicy:
     """Read a policy and what its training says about the environment.
 
     Raises:
@@ -50,18 +53,8 @@ def read_policy(path: Path) -> TrainedPolicy:
         policy = NumpyPolicy.load(file)
     except KeyError as error:
         raise ValueError(f"{str(file)!r} is no complete policy, because it lacks {error}; export it again") from error
-    env_id = _checked(policy.environment)
+    env_id = environment_id(policy.environment, imports)
     return TrainedPolicy(file, policy, env_id, _task_arguments(file.with_name(SUMMARY), env_id))
-
-
-def _checked(env_id: str) -> str:
-    from simengine_envs.registration import check_name
-
-    try:
-        check_name(env_id)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-    return env_id
 
 
 def _task_arguments(summary: Path, env_id: str) -> dict[str, Any]:

@@ -8,17 +8,17 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from types import FrameType, SimpleNamespace
 from typing import Any
 
-from simengine import Model, Simulation
+from simengine import Model
 from simengine.cli.errors import UsageError
 from simengine.cli.output import step_bar
-from simengine.cli.recording import Recording, check_output
+from simengine.cli.recording import Recorded, Recording, check_output
 from simengine.cli.settings import positive
 from simengine.cli.video import View, add_video_options, camera_number, make_video, require_renderer, view_of
 from simengine.saved_state import fingerprint
@@ -101,8 +101,16 @@ class RecordedRun:
         self.facts: dict[str, Any] = {}
 
     @classmethod
-    def asked(cls, options: argparse.Namespace, settings: SimpleNamespace, model: Model) -> RecordedRun | None:
+    def asked(
+        cls, options: argparse.Namespace, settings: SimpleNamespace, model: Model, given: dict[str, Any]
+    ) -> RecordedRun | None:
         """Return the recorded run that options ask for; None if nothing is recorded.
+
+        Args:
+            options: the parsed options.
+            settings: settings of the run.
+            model: the model of the worlds.
+            given: what else the run was asked to do, by option. An interrupted run goes on with the same only.
 
         Raises:
             UsageError: the options do not fit together, the model or the files that are there.
@@ -129,9 +137,7 @@ class RecordedRun:
             "--worlds": settings.worlds,
             "--steps": settings.steps,
             "--dtype": settings.dtype,
-            "--seed": None if options.ctrl else settings.seed,
-            "--ctrl": _digest(options.ctrl) if options.ctrl else None,
-            "--keyframe": options.keyframe,
+            **given,
             "--record": worlds,
             "--every": options.every or 1,
         }
@@ -142,26 +148,26 @@ class RecordedRun:
         """Whether a signal has ended the steps before the last one."""
         return self._stopped_by != 0
 
-    def step(self, sim: Simulation, sets: Sequence[Any]) -> float:
+    def step(self, recorded: Recorded, step: Callable[[int], object]) -> float:
         """Make and record all steps, or those after the checkpoint, until a signal asks to stop.
 
         Args:
-            sim: the simulation, in the state from which the run starts.
-            sets: controls, which the steps take in turn.
+            recorded: the worlds, in the state from which the run starts.
+            step: makes the step with this number.
 
         Returns:
             Time that it took [s].
         """
         began = perf_counter()
-        made_with = {**self._made_with, "--backend": sim.backend}
+        made_with = {**self._made_with, "--backend": recorded.backend}
         recording = Recording(
-            sim, self._output, self._worlds, self._every, made_with, self._seconds, self._resume and self._kept
+            recorded, self._output, self._worlds, self._every, made_with, self._seconds, self._resume and self._kept
         )
         first = recording.step
         try:
-            with _noted_signals() as noted, step_bar(sim.model.name, self._steps, first) as advance:
+            with _noted_signals() as noted, step_bar(recorded.model.name, self._steps, first) as advance:
                 while recording.step < self._steps and not noted:
-                    sim.step(ctrl=sets[recording.step % len(sets)])
+                    step(recording.step)
                     recording.take()
                     advance(1)
                 if recording.step < self._steps and self._kept:
@@ -222,7 +228,8 @@ def chosen_worlds(texts: Sequence[str], num_worlds: int) -> list[int]:
     return sorted(found)
 
 
-def _digest(path: Path) -> str:
+def digest(path: Path) -> str:
+    """Return the name of a file and a hash of its contents."""
     with path.open("rb") as file:
         return f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()[:16]}"
 

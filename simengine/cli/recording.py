@@ -1,7 +1,7 @@
-"""`Recording`: writes what worlds do to a trajectory file while a simulation runs, in bounded memory.
+"""`Recording`: writes what worlds do to a trajectory file while they step, in bounded memory.
 
 Frames are appended to plain files in a folder beside the output, `OUT.npz.part`. A checkpoint there holds the saved
-state of the simulation and how many frames belong to it, so that a run that was killed goes on from it. At the end the
+state of all worlds and how many frames belong to it, so that a run that was killed goes on from it. At the end the
 files are joined into the trajectory file, and the folder is removed.
 """
 
@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 import mujoco
 import numpy as np
 
 import simengine
-from simengine import Simulation, to_host
+from simengine import Model, Simulation, to_host
 from simengine.cli.errors import UsageError
 from simengine.cli.trajectory import STATE, model_bytes, write
 from simengine.files import replaced
@@ -28,11 +28,70 @@ from simengine.files import replaced
 _CHECKPOINT = "checkpoint.json"
 
 
+class Recorded(Protocol):
+    """Worlds of one model that are recorded while they step: a simulation, or an environment."""
+
+    @property
+    def model(self) -> Model:
+        """The model."""
+
+    @property
+    def dtype(self) -> str:
+        """The precision, "float32" or "float64"."""
+
+    @property
+    def backend(self) -> str:
+        """The backend that runs."""
+
+    @property
+    def stride(self) -> int:
+        """Number of steps of the physics in a step."""
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Entries that the trajectory file has beside those of every run."""
+
+    def frame(self, worlds: np.ndarray) -> dict[str, np.ndarray]:
+        """The present time and state of some worlds, (worlds, ...) by name."""
+
+    def taken(self, worlds: np.ndarray) -> dict[str, np.ndarray]:
+        """What some worlds did in the last step, (rows, worlds, ...) by name. "ctrl" has `stride` rows, others one."""
+
+    def save_state(self, path: Path) -> None:
+        """Write everything on which later steps depend."""
+
+    def load_state(self, path: Path) -> None:
+        """Take up the state that `save_state` wrote. Later steps have the same bits."""
+
+
+class RecordedSimulation:
+    """A simulation of one model, to be recorded."""
+
+    stride = 1
+
+    def __init__(self, sim: Simulation) -> None:
+        self._sim = sim
+        self.model, self.dtype, self.backend = sim.model, sim.dtype, sim.backend
+        self.about: dict[str, Any] = {}
+        self.save_state, self.load_state = sim.save_state, sim.load_state
+
+    def frame(self, worlds: np.ndarray) -> dict[str, np.ndarray]:
+        """The present time and state of some worlds, (worlds, ...) by name."""
+        return {"time": self._sim.time[worlds], **{name: self._chosen(name, worlds) for name in STATE}}
+
+    def taken(self, worlds: np.ndarray) -> dict[str, np.ndarray]:
+        """The controls of some worlds in the last step, (1, worlds, nu)."""
+        return {"ctrl": self._chosen("ctrl", worlds)[None]}
+
+    def _chosen(self, name: str, worlds: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(to_host(self._sim.field(name)[worlds]))
+
+
 class Recording:
-    """Records a simulation of one model.
+    """Records worlds.
 
     Args:
-        sim: the simulation, in its initial state.
+        recorded: the worlds, in their initial state.
         output: the trajectory file.
         worlds: the worlds to record.
         every: number of steps from one frame to the next.
@@ -49,7 +108,7 @@ class Recording:
 
     def __init__(
         self,
-        sim: Simulation,
+        recorded: Recorded,
         output: Path,
         worlds: Sequence[int],
         every: int,
@@ -57,7 +116,7 @@ class Recording:
         seconds: float,
         resume: bool,
     ):
-        self._sim = sim
+        self._recorded = recorded
         self._output = output
         self._folder = part_folder(output)
         self._worlds = np.array(worlds)
@@ -67,8 +126,12 @@ class Recording:
         self._state_file = ""
         self.step = self._frames = 0
         self._shapes: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
-        for name, array in {**self._frame(), "ctrl": self._chosen("ctrl")}.items():
+        self._per_step: dict[str, int] = {}  # rows that a step adds to each entry that is no part of a frame
+        for name, array in self._frame().items():
             self._shapes[name] = (array.dtype, array.shape)
+        for name, array in recorded.taken(self._worlds).items():
+            self._shapes[name] = (array.dtype, array.shape[1:])
+            self._per_step[name] = len(array)
         checkpoint = self._folder / _CHECKPOINT
         resumed = resume and checkpoint.exists()
         if resumed:
@@ -86,8 +149,8 @@ class Recording:
             self._frames = 1
 
     def take(self) -> None:
-        """Record the step that the simulation has just made. Write a checkpoint if it is time for one."""
-        self._append({"ctrl": self._chosen("ctrl")})
+        """Record the step that the worlds have just made. Write a checkpoint if it is time for one."""
+        self._append(self._recorded.taken(self._worlds))
         self.step += 1
         if self.step % self._every == 0:
             self._append(self._frame())
@@ -101,7 +164,7 @@ class Recording:
             file.flush()
             os.fsync(file.fileno())
         previous, self._state_file = self._state_file, f"state-{self.step}.npz"
-        self._sim.save_state(self._folder / self._state_file)
+        self._recorded.save_state(self._folder / self._state_file)
         entry = {"step": self.step, "frames": self._frames, "state": self._state_file, "made_with": self._made_with}
         with replaced(self._folder / _CHECKPOINT) as file:
             file.write(json.dumps(entry).encode())
@@ -112,19 +175,22 @@ class Recording:
     def finish(self) -> None:
         """Write the trajectory file and remove everything else."""
         self._open.close()
-        rows = {name: self.step if name == "ctrl" else self._frames for name in self._shapes}
-        parts = {name: (self._path(name), dtype, (rows[name], *shape)) for name, (dtype, shape) in self._shapes.items()}
-        mj = self._sim.model.mj
+        parts = {
+            name: (self._path(name), dtype, (self._rows(name), *shape)) for name, (dtype, shape) in self._shapes.items()
+        }
+        recorded = self._recorded
+        mj = recorded.model.mj
         about = {
             "engine_version": simengine.__version__,
             "mujoco_version": mujoco.__version__,
-            "model_name": self._sim.model.name,
+            "model_name": recorded.model.name,
             "model": model_bytes(mj),
-            "dtype": self._sim.dtype,
-            "backend": self._sim.backend,
+            "dtype": recorded.dtype,
+            "backend": recorded.backend,
             "timestep": mj.opt.timestep,
-            "every": self._every,
+            "every": self._every * recorded.stride,
             "worlds": self._worlds,
+            **recorded.about,
         }
         joined = self._folder / "joined.npz"
         write(joined, about, parts)
@@ -150,23 +216,22 @@ class Recording:
         self.step, self._frames = int(checkpoint["step"]), int(checkpoint["frames"])
         self._state_file = str(checkpoint["state"])
         for name, (dtype, shape) in self._shapes.items():
-            rows = self.step if name == "ctrl" else self._frames
-            nbytes = rows * int(np.prod(shape)) * dtype.itemsize
+            nbytes = self._rows(name) * int(np.prod(shape)) * dtype.itemsize
             if not self._path(name).exists() or self._path(name).stat().st_size < nbytes:
                 raise ValueError(f"{str(self._path(name))!r} is damaged; remove its folder to start the run over")
             os.truncate(self._path(name), nbytes)
-        self._sim.load_state(self._folder / self._state_file)
+        self._recorded.load_state(self._folder / self._state_file)
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.bin"
 
-    def _frame(self) -> dict[str, np.ndarray]:
-        """The present state of the recorded worlds."""
-        frame = {name: self._chosen(name) for name in STATE}
-        return {"step": np.array(self.step), "time": self._sim.time[self._worlds], **frame}
+    def _rows(self, name: str) -> int:
+        """Number of rows of an entry that have been recorded."""
+        return self.step * self._per_step[name] if name in self._per_step else self._frames
 
-    def _chosen(self, name: str) -> np.ndarray:
-        return np.ascontiguousarray(to_host(self._sim.field(name)[self._worlds]))
+    def _frame(self) -> dict[str, np.ndarray]:
+        """The present state of the recorded worlds, and the steps of the physics before it."""
+        return {"step": np.array(self.step * self._recorded.stride), **self._recorded.frame(self._worlds)}
 
     def _append(self, arrays: dict[str, np.ndarray]) -> None:
         for name, array in arrays.items():

@@ -32,6 +32,7 @@ class Comparison:
 
     Attributes:
         intervals: number of intervals that were compared.
+        jumps: number of intervals that are left out, because an environment set the state or applied forces in them.
         borderline: number of intervals that are left out, because MuJoCo itself ends as far off when it starts from
             states that differ in rounding.
         qpos, qvel: largest relative error at the end of an interval: max|ours - theirs| / max(1, max|theirs|).
@@ -40,6 +41,7 @@ class Comparison:
     """
 
     intervals: int
+    jumps: int
     borderline: int
     qpos: float
     qvel: float
@@ -103,19 +105,27 @@ def compare(trajectory: Trajectory) -> Comparison:
     """Replay each interval of a trajectory in MuJoCo, from its first frame under its controls.
 
     Raises:
-        ValueError: there are fewer than two frames.
+        ValueError: there are fewer than two frames, or worlds have parameters of their own.
     """
     if trajectory.num_frames < 2:
         raise ValueError(f"{trajectory.path!r} has a single frame; record at least two to compare them with MuJoCo")
+    if own := trajectory.arrays.get("params", np.zeros(0)).tolist():
+        raise ValueError(
+            f"the worlds in {trajectory.path!r} have {', '.join(own)} of their own, which the model in the file has "
+            "not; to compare with MuJoCo, record an environment that does not randomise its model"
+        )
     model = trajectory.model()
     data = mujoco.MjData(model)
     bound = BOUND[trajectory.text("dtype")]
-    compared = borderline = 0
+    compared = jumps = borderline = 0
     worst = (-1.0, 0.0, 0.0, 0, 0)
     starts = range(trajectory.num_frames - 1)
     bar = Console(stderr=True)
     for frame in track(starts, "replay", console=bar, transient=True, disable=not sys.stderr.isatty()):
         for index, world in enumerate(trajectory["worlds"].tolist()):
+            if trajectory.jumps(frame, index):
+                jumps += 1
+                continue
             theirs = _replayed(trajectory, model, data, frame, index)
             errors = [
                 relative_error(trajectory[name][frame + 1, index].astype(np.float64), end)
@@ -126,8 +136,13 @@ def compare(trajectory: Trajectory) -> Comparison:
                 continue
             compared += 1
             worst = max(worst, (max(errors), *errors, frame + 1, world))
+    if not compared and not borderline:
+        raise ValueError(
+            f"in every interval of {trajectory.path!r} the environment set the state or forces; record more steps, and "
+            "each of them with --every 1"
+        )
     none = np.inf if not compared else 0.0
-    return Comparison(compared, borderline, worst[1] + none, worst[2] + none, worst[3], worst[4], bound)
+    return Comparison(compared, jumps, borderline, worst[1] + none, worst[2] + none, worst[3], worst[4], bound)
 
 
 def _replayed(
@@ -174,6 +189,8 @@ def _print(facts: dict[str, Any], comparison: Comparison | None) -> None:
     table = Table(title=facts["file"], show_header=False)
     worlds = facts["recorded_worlds"]
     shown = ", ".join(map(str, worlds[:8])) + (f", ... ({len(worlds)} worlds)" if len(worlds) > 8 else "")
+    if "environment" in facts:
+        table.add_row("environment", facts["environment"])
     table.add_row("model", facts["model"])
     table.add_row("recorded worlds", shown)
     table.add_row("frames", f"{facts['frames']}, one every {facts['every']} steps of {facts['timestep']} s")
@@ -189,6 +206,10 @@ def _print(facts: dict[str, Any], comparison: Comparison | None) -> None:
             f"{verdict} in {comparison.intervals} intervals from frame to frame: worst relative error qpos "
             f"{comparison.qpos:.1e}, qvel {comparison.qvel:.1e} (frame {comparison.frame}, world {comparison.world})",
         )
+        if comparison.jumps:
+            table.add_row(
+                "", f"{comparison.jumps} intervals left out, in which the environment set the state or forces"
+            )
         if comparison.borderline:
             table.add_row("", f"{comparison.borderline} intervals left out, whose ends rounding decides in MuJoCo too")
     if "video" in facts:

@@ -1,4 +1,7 @@
-"""`simengine run`: step a batch under random or given controls, report what happened, and record it."""
+"""`simengine run`: step a batch under random or given controls, report what happened, and record it.
+
+Environments are run by `run_environment`.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,15 @@ from rich.table import Table
 
 from simengine import Model, Simulation, load_model
 from simengine.cli import oracle, stepping
+from simengine.cli.acting import add_acting_options, chosen_environment
 from simengine.cli.controls import check_size, random_controls, read_controls
-from simengine.cli.errors import UsageError
+from simengine.cli.environments import add_import_option
+from simengine.cli.keyframe import keyframe_of
 from simengine.cli.output import console, step_bar
-from simengine.cli.recorded_run import RecordedRun, add_recording_options
+from simengine.cli.recorded_run import RecordedRun, add_recording_options, digest
+from simengine.cli.recording import RecordedSimulation
 from simengine.cli.result_file import as_json
 from simengine.cli.settings import EXECUTOR_CHOICES, add_batch_options, positive, presets_of, resolve
-from simengine.model.keyframe import keyframe_state
 
 DEFAULTS: dict[str, Any] = {
     "model": None,
@@ -38,7 +43,8 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("run", help="step a batch, record it, and check it against MuJoCo")
     parser.add_argument(
-        "what", help=f"a preset ({', '.join(presets_of('run'))}), a model's short name, or an MJCF file"
+        "what",
+        help=f"a preset ({', '.join(presets_of('run'))}), a model's short name, an MJCF file, or an environment's id",
     )
     parser.add_argument("--worlds", type=positive, help="worlds in the batch")
     parser.add_argument("--steps", type=positive, help="steps of each world")
@@ -51,19 +57,31 @@ def add_parser(commands: Any) -> None:
         help="controls, (nu,), (steps, nu) or (steps, worlds, nu), in place of random ones",
     )
     parser.add_argument("--keyframe", metavar="NAME", help="name or number of the keyframe from which all worlds start")
+    add_acting_options(parser)
+    add_import_option(parser)
     add_recording_options(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command. The exit code is 1 if the results differ from MuJoCo's."""
+    """Run the command. The exit code is 1 if the results of a model differ from MuJoCo's."""
     preset = options.what if options.what in presets_of("run") else None
     settings = resolve(options, "run", DEFAULTS, preset)
+    environment = chosen_environment(settings.model or options.what, options)
+    if environment is not None:
+        from simengine.cli import run_environment  # it loads JAX, for which runs of models need not wait
+
+        return run_environment.run(options, settings, environment)
     model = load_model(settings.model or options.what)
     controls = _given_controls(options, settings, model)
-    keyframe = _keyframe(model, options.keyframe)
-    recorded = RecordedRun.asked(options, settings, model)
+    keyframe = keyframe_of(model, options.keyframe)
+    given = {
+        "--seed": None if options.ctrl else settings.seed,
+        "--ctrl": digest(options.ctrl) if options.ctrl else None,
+        "--keyframe": options.keyframe,
+    }
+    recorded = RecordedRun.asked(options, settings, model, given)
     began = perf_counter()
     sim = stepping.build(model, settings, settings.worlds, settings.executor)
     sets: Any = controls if controls is None else np.atleast_2d(controls)
@@ -74,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
     sim.reset(keyframe=keyframe)
     first_step = perf_counter() - began
     if recorded:
-        elapsed = recorded.step(sim, sets)
+        elapsed = recorded.step(RecordedSimulation(sim), lambda number: sim.step(ctrl=sets[number % len(sets)]))
         if recorded.stopped:
             return recorded.explain()
     else:
@@ -106,19 +124,6 @@ def _given_controls(options: argparse.Namespace, settings: SimpleNamespace, mode
         settings.worlds = controls.shape[1]
     check_size(options.ctrl, controls, settings.steps, settings.worlds)
     return controls
-
-
-def _keyframe(model: Model, given: str | None) -> int | str | None:
-    """Return a keyframe by name or number; None if none is given. Raises UsageError if the model does not have it."""
-    if given is None:
-        return None
-    names = [model.mj.key(i).name for i in range(model.nkey)]
-    keyframe = int(given) if given.isdecimal() and given not in names else given
-    try:
-        keyframe_state(model.table, keyframe)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-    return keyframe
 
 
 def _summary(sim: Simulation, steps: int, made: int, first_step: float, elapsed: float) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from simengine.cli.environments import add_import_option, environment_id, import_modules, is_environment
 from simengine.cli.errors import UsageError
 from simengine.cli.machine import result_header
 from simengine.cli.output import console
@@ -60,6 +61,7 @@ def add_parser(commands: Any) -> None:
     group = parser.add_argument_group("settings of the training")
     for name, default in PLAIN.items():
         _add_option(group, name, default)
+    add_import_option(parser)
     add("--json", action="store_true", help="print one JSON object and nothing else")
     parser.set_defaults(command=run)
 
@@ -106,6 +108,7 @@ def _jobs(options: argparse.Namespace) -> list[Job]:
         raise UsageError("--tasks goes with 'suite'; leave it out")
     if options.resume:
         _refuse_settings(options)
+        import_modules(options.imports)
         return [Job(options.resume.name, options.resume, None)]
     if not options.what:
         raise UsageError("name a preset or an environment's id, or give --resume FOLDER")
@@ -147,9 +150,10 @@ def _arguments(options: argparse.Namespace, what: str) -> Arguments:
     settings = vars(resolve(argparse.Namespace(**typed), "train", DEFAULTS, preset))
     env_id = settings.pop("env_id") or what
     engine = {name: value for name in ("backend", "dtype") if (value := settings.pop(name)) is not None}
-    if not preset and "/" not in env_id and "-v" not in env_id:
+    if not is_environment(env_id):
         names = presets_of("train")
         raise UsageError(f"there is no preset {env_id!r}{did_you_mean(env_id, names)}; see simengine train --list")
+    env_id = environment_id(env_id, options.imports)
     try:
         return Arguments(env_id=env_id, env_arguments={**settings.pop("env"), **engine}, **settings)
     except (TypeError, ValueError) as error:

@@ -24,6 +24,7 @@ STATE = ("qpos", "qvel", "act", "mocap_pos", "mocap_quat", "qacc_warmstart")
 
 _ABOUT = ("engine_version", "mujoco_version", "model_name", "model", "dtype", "backend", "timestep", "every", "worlds")
 _OF_FRAMES = ("step", "time", *STATE, "ctrl")
+_OF_ENVIRONMENTS = ("action", "reward", "terminated", "truncated", "jumped")
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 
 
@@ -120,8 +121,22 @@ class Trajectory:
     @property
     def seconds(self) -> float:
         """Simulated time from the first frame to the last [s]."""
-        time = self.arrays["time"]
-        return float(time[-1, 0] - time[0, 0])
+        step = self.arrays["step"]
+        return float((step[-1] - step[0]) * self.arrays["timestep"])
+
+    def jumps(self, frame: int, index: int) -> bool:
+        """Whether a world's state at the next frame follows from more than the physics and the controls.
+
+        That is so where an episode of an environment starts, or where its task changes the state or applies forces.
+
+        Args:
+            frame: index of the frame at the start of the interval.
+            index: index of the world in `worlds`.
+        """
+        if "jumped" not in self.arrays:
+            return False
+        first, last = self.arrays["step"][[frame, frame + 1]] // int(self.arrays["frame_skip"])
+        return bool(self.arrays["jumped"][first:last, index].any())
 
     def model(self) -> mujoco.MjModel:
         """The model. Raises ValueError if another version of MuJoCo compiled it, and this one cannot read it."""
@@ -135,8 +150,10 @@ class Trajectory:
 
     def facts(self) -> dict[str, Any]:
         """What the file holds, for people and scripts."""
+        environment = {"environment": self.text("environment")} if "environment" in self.arrays else {}
         return {
             "file": self.path,
+            **environment,
             "model": self.text("model_name"),
             "recorded_worlds": self["worlds"].tolist(),
             "frames": self.num_frames,
@@ -148,7 +165,9 @@ class Trajectory:
             "backend": self.text("backend"),
             "engine_version": self.text("engine_version"),
             "mujoco_version": self.text("mujoco_version"),
-            "arrays": {name: list(self[name].shape) for name in _OF_FRAMES},
+            "arrays": {
+                name: list(self[name].shape) for name in (*_OF_FRAMES, *_OF_ENVIRONMENTS) if name in self.arrays
+            },
         }
 
     def put(self, data: mujoco.MjData, frame: int, index: int) -> None:

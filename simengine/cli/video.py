@@ -23,8 +23,9 @@ from simengine.cli.errors import UsageError
 from simengine.cli.settings import positive
 from simengine.cli.trajectory import Trajectory
 from simengine.errors import did_you_mean
+from simengine_envs.tiling import MOST_DRAWN, drawn_worlds, grid, tiled
 
-_OPTIONS = ("fps", "size", "camera")
+_OPTIONS = ("fps", "size", "camera", "video_worlds")
 
 
 class View(NamedTuple):
@@ -34,11 +35,13 @@ class View(NamedTuple):
         fps: frames of a second, in which a simulated second passes.
         size: width and height of the picture with all worlds [pixels].
         camera: name or number of a camera of the model; "" for the free camera.
+        video_worlds: most worlds that are drawn. Of more, some are drawn that are spread evenly.
     """
 
     fps: int = 30
     size: tuple[int, int] = (640, 480)
     camera: str = ""
+    video_worlds: int = MOST_DRAWN
 
 
 def add_video_options(parser: argparse.ArgumentParser) -> None:
@@ -55,6 +58,12 @@ def add_video_options(parser: argparse.ArgumentParser) -> None:
         help=f"pixels of the whole picture (default {size})",
     )
     parser.add_argument("--camera", help="a camera of the model, by name or number (default: the free camera)")
+    parser.add_argument(
+        "--video-worlds",
+        type=positive,
+        metavar="N",
+        help=f"draw at most N of the recorded worlds, spread evenly (default {view.video_worlds})",
+    )
 
 
 def view_of(options: argparse.Namespace) -> View:
@@ -66,7 +75,7 @@ def view_of(options: argparse.Namespace) -> View:
     given = {name: getattr(options, name) for name in _OPTIONS if getattr(options, name) is not None}
     if options.video is None:
         for name in given:
-            raise UsageError(f"--{name} belongs to a video; give --video FILE.mp4 too")
+            raise UsageError(f"--{name.replace('_', '-')} belongs to a video; give --video FILE.mp4 too")
         return View()
     if options.video.suffix != ".mp4":
         raise UsageError(f"the video {str(options.video)!r} is no .mp4; give a name that ends so")
@@ -159,24 +168,19 @@ def frame_numbers(time: np.ndarray, fps: int) -> np.ndarray:
     return np.clip(np.searchsorted(time, shown + 1e-9, side="right") - 1, 0, len(time) - 1)
 
 
-def grid(count: int) -> tuple[int, int]:
-    """Return columns and rows of a grid for a number of pictures."""
-    columns = int(np.ceil(np.sqrt(count)))
-    return columns, -(-count // columns)
-
-
 def _draw(trajectory: Trajectory, video: Path, view: View) -> None:
     import imageio.v2 as imageio
 
     model = trajectory.model()
     camera = camera_number(model, view.camera)
-    columns, rows = grid(trajectory.num_worlds)
+    shown = drawn_worlds(trajectory.num_worlds, view.video_worlds)
+    columns, rows = grid(len(shown))
     width, height = view.size[0] // columns, view.size[1] // rows
     if not width or not height:
-        raise ValueError(f"{trajectory.num_worlds} worlds do not fit into {view.size} pixels; give a larger --size")
+        raise ValueError(f"{len(shown)} worlds do not fit into {view.size} pixels; give a larger --size")
     model.vis.global_.offwidth, model.vis.global_.offheight = width, height
     data = mujoco.MjData(model)
-    frames = frame_numbers(trajectory["time"][:, 0], view.fps)
+    frames = frame_numbers(trajectory["step"] * float(trajectory["timestep"]), view.fps)
     part = video.with_name(f".{video.stem}.part.mp4")
     coding: dict[str, Any] = {"codec": "libx264", "macro_block_size": 2, "ffmpeg_log_level": "error"}
     try:
@@ -187,15 +191,15 @@ def _draw(trajectory: Trajectory, video: Path, view: View) -> None:
             writer: Any = opened  # its class is chosen by the format
             bar = Console(stderr=True)
             for frame in track(frames, "video", console=bar, transient=True, disable=not sys.stderr.isatty()):
-                picture = np.zeros((view.size[1], view.size[0], 3), np.uint8)
-                for index in range(trajectory.num_worlds):
+                whole = np.zeros((view.size[1], view.size[0], 3), np.uint8)
+                pictures = []
+                for index in shown:
                     trajectory.put(data, frame, index)
                     mujoco.mj_fwdPosition(model, data)
                     renderer.update_scene(data, camera)
-                    row, column = divmod(index, columns)
-                    cell = picture[row * height : (row + 1) * height, column * width : (column + 1) * width]
-                    cell[...] = renderer.render()
-                writer.append_data(picture)
+                    pictures.append(renderer.render())
+                whole[: rows * height, : columns * width] = tiled(pictures)
+                writer.append_data(whole)
         part.replace(video)
     finally:
         part.unlink(missing_ok=True)
@@ -204,7 +208,7 @@ def _draw(trajectory: Trajectory, video: Path, view: View) -> None:
 def _main(task: str) -> int:
     source, video, view = json.loads(task)
     try:
-        _draw(Trajectory(source), Path(video), View(view["fps"], tuple(view["size"]), view["camera"]))
+        _draw(Trajectory(source), Path(video), View(**{**view, "size": tuple(view["size"])}))
     except (UsageError, OSError, RuntimeError, ValueError) as error:
         print(f"simengine: {error}", file=sys.stderr)
         return 1

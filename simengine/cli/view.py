@@ -5,16 +5,20 @@ from __future__ import annotations
 import argparse
 import sys
 import webbrowser
+from collections.abc import Callable
 from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from simengine import Simulation, load_model
+from simengine.cli.acting import add_acting_options, chosen_environment, make_actor
+from simengine.cli.environments import add_import_option, make_environment, require_one_model
 from simengine.cli.errors import UsageError
+from simengine.cli.keyframe import keyframe_of
 from simengine.cli.result_file import as_json
 from simengine.cli.settings import add_batch_options, positive
 from simengine.view.session import Session
-from simengine.view.worlds import SimulatedWorlds
+from simengine.view.worlds import SimulatedWorlds, Worlds
 
 if TYPE_CHECKING:
     from simengine.view.page import Page
@@ -27,17 +31,19 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "view",
         help="show worlds in the browser while they step",
-        description="Serves a page that shows the worlds and controls them. Ctrl-C ends it. A world whose state is not "
-        "finite stands still until it is reset.",
+        description="Serves a page that shows the worlds and controls them. Ctrl-C ends it. A world of a model whose "
+        "state is not finite stands still until it is reset. Episodes of an environment restart by themselves.",
     )
-    parser.add_argument("model", help="a model's short name, or an MJCF file")
+    parser.add_argument("what", help="a model's short name, an MJCF file, or an environment's id")
     parser.add_argument("--worlds", type=positive, default=WORLDS, help=f"worlds in the batch (default: {WORLDS})")
-    parser.add_argument("--keyframe", help="name or number of the keyframe at which worlds start")
+    add_acting_options(parser)
+    add_import_option(parser)
+    parser.add_argument("--keyframe", help="name or number of the keyframe at which worlds of a model start")
     parser.add_argument(
         "--ctrl",
         choices=("random", "zero"),
-        default="random",
-        help="random: drawn anew every tenth of a second; zero: those of the initial state (default: random)",
+        help="controls of a model; random: drawn anew every tenth of a second; zero: those of the initial state "
+        "(default: random)",
     )
     parser.add_argument("--host", default="127.0.0.1", help="address of the page; 0.0.0.0 for other machines too")
     parser.add_argument("--port", type=_port, help="port of the page (default: 8080, or the next one that is free)")
@@ -51,7 +57,11 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command. It ends after the given seconds, or with Ctrl-C."""
     make_page = _page_class()
-    model = load_model(options.model)
+    environment = chosen_environment(options.what, options)
+    if environment is not None:
+        return _show_environment(make_page, environment, options)
+    model = load_model(options.what)
+    keyframe = keyframe_of(model, options.keyframe)
     with Simulation(
         model,
         options.worlds,
@@ -59,32 +69,66 @@ def run(options: argparse.Namespace) -> int:
         dtype=options.dtype or "float32",
         on_nonfinite="freeze",
     ) as sim:
-        session = Session(_worlds(sim, options))
-        try:
-            page = make_page(session, options.host, options.port)
-        except OSError as error:
-            raise UsageError(str(error)) from error
-        try:
-            return _serve(session, page, sim, options)
-        finally:
-            page.close()
+        worlds = SimulatedWorlds(sim, keyframe, options.ctrl != "zero", options.seed or 0)
+        about = {"model": model.name, "worlds": sim.num_worlds, "backend": sim.backend, "dtype": sim.dtype}
+        return _show(make_page, worlds, about, lambda: {}, options)
 
 
-def _serve(session: Session, page: Page, sim: Simulation, options: argparse.Namespace) -> int:
-    """Serve the page until it ends, and print what was done."""
-    worlds = f"{sim.num_worlds} worlds of {sim.model.name!r} on backend {sim.backend!r}"
-    print(f"{worlds}: {page.url} (Ctrl-C ends it)", file=sys.stderr if options.json else sys.stdout, flush=True)
-    if not options.no_browser:
-        webbrowser.open(page.url)
-    began = perf_counter()
-    with suppress(KeyboardInterrupt):  # the usual end
-        session.run(page.update, options.seconds)
-    seconds = perf_counter() - began
+def _show_environment(make_page: type[Page], name: str, options: argparse.Namespace) -> int:
+    from simengine.cli.environment_worlds import EnvironmentWorlds  # it loads JAX, for which models need not wait
+
+    for option in ("ctrl", "keyframe"):
+        if getattr(options, option) is not None:
+            raise UsageError(f"--{option} is for models, and {name} is an environment; leave out --{option}")
+    require_one_model(name, "a page shows")
+    envs = make_environment(name, options.worlds, options.backend, options.dtype)
+    actor, note = make_actor(options, name, envs, options.seed or 0)
+    if note:
+        print(f"simengine: {note}", file=sys.stderr)
+    worlds = EnvironmentWorlds(name, envs, actor, options.seed or 0)
+    about = {"environment": name, "actions": actor.name, "model": envs.pure.model.name, "worlds": worlds.num_worlds}
+    about |= {"backend": envs.runner.backend, "dtype": envs.runner.dtype}
+    episodes = lambda: {"episodes": worlds.episodes, "return_mean": worlds.return_mean}  # noqa: E731
+    return _show(make_page, worlds, about, episodes, options)
+
+
+def _show(
+    make_page: type[Page],
+    worlds: Worlds,
+    about: dict[str, Any],
+    found: Callable[[], dict[str, Any]],
+    options: argparse.Namespace,
+) -> int:
+    """Serve a page until it ends, and print what was done.
+
+    Args:
+        make_page: the class of the page.
+        worlds: what it shows.
+        about: facts about the worlds, for scripts.
+        found: returns further facts at the end.
+        options: the parsed options.
+    """
+    session = Session(worlds)
+    try:
+        page = make_page(session, options.host, options.port)
+    except OSError as error:
+        raise UsageError(str(error)) from error
+    try:
+        said = f"{worlds.num_worlds} worlds of {worlds.name!r} on backend {about['backend']!r}"
+        said += f", {about['actions']}" if "actions" in about else ""
+        print(f"{said}: {page.url} (Ctrl-C ends it)", file=sys.stderr if options.json else sys.stdout, flush=True)
+        if not options.no_browser:
+            webbrowser.open(page.url)
+        began = perf_counter()
+        with suppress(KeyboardInterrupt):  # the usual end
+            session.run(page.update, options.seconds)
+        seconds = perf_counter() - began
+    finally:
+        page.close()
     if options.json:
-        done = {"model": sim.model.name, "worlds": sim.num_worlds, "backend": sim.backend, "dtype": sim.dtype}
-        made = {"steps": session.steps, "seconds": round(seconds, 3), "frozen": session.worlds.frozen()}
-        speed = round(session.steps * sim.num_worlds / seconds)
-        print(as_json({**done, "url": page.url, **made, "steps_per_s": speed}))
+        made = {"steps": session.steps, "seconds": round(seconds, 3), "frozen": worlds.frozen()}
+        speed = round(session.steps * worlds.num_worlds / seconds)
+        print(as_json({**about, "url": page.url, **made, "steps_per_s": speed, **found()}))
     return 0
 
 
@@ -95,17 +139,6 @@ def _page_class() -> type[Page]:
     except ImportError as error:
         raise UsageError(str(error)) from error
     return Page
-
-
-def _worlds(sim: Simulation, options: argparse.Namespace) -> SimulatedWorlds:
-    keyframe = options.keyframe
-    names = {sim.model.mj.key(index).name for index in range(sim.model.nkey)}
-    if keyframe is not None and keyframe not in names and keyframe.isdecimal():
-        keyframe = int(keyframe)
-    try:
-        return SimulatedWorlds(sim, keyframe, options.ctrl == "random", options.seed or 0)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
 
 
 def _port(text: str) -> int:

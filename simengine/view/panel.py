@@ -15,7 +15,6 @@ import numpy as np
 from simengine.view.drawing import Choices, Drawing
 from simengine.view.extras import viser
 from simengine.view.session import Session
-from simengine.view.worlds import control_range
 
 _SLOWEST, _FASTEST = 0.1, 4.0  # time scales
 _ALL, _ONE = "all worlds", "the chosen world"
@@ -41,12 +40,12 @@ class Panel:
         self._add_pace()
         self._add_worlds()
         self._add_overlays()
-        self._add_controls()
+        self._add_inputs()
         self._add_push()
         self._fill()
 
     def update(self) -> None:
-        """Show the status line anew, some times in a second, and the controls of the chosen world."""
+        """Show the status line anew, some times in a second, and the inputs of the chosen world."""
         self._frames += 1
         if self._frames % _SHOWN_EVERY == 1:
             self._status.content = self.status()
@@ -62,6 +61,7 @@ class Panel:
         return (
             f"**t = {worlds.time(self._choices.followed):.3f} s** in world {self._choices.followed} · {pace}\n\n"
             f"{session.steps_per_second:,.0f} steps/s · {number} · {worlds.frozen()} frozen{drawn}"
+            + (f"\n\n{note}" if (note := worlds.note(self._choices.followed)) else "")
         )
 
     def _on(self, handle: Any, action: Callable[[Any], object]) -> None:
@@ -125,20 +125,18 @@ class Panel:
             self._choose(self._gui.add_checkbox("Contacts", self._choices.contacts), "contacts")
             self._choose(self._gui.add_checkbox("Applied forces", self._choices.applied), "applied")
 
-    def _add_controls(self) -> None:
-        mj = self._worlds.mj
+    def _add_inputs(self) -> None:
+        inputs = self._worlds.inputs
         self._sliders: list[Any] = []
-        if not mj.nu:
+        if not inputs.names:
             return
-        with self._gui.add_folder("Controls of the chosen world"):
-            self._held: Any = self._gui.add_checkbox(
-                "Hold", False, hint="hold the controls below; moving one does it too"
-            )
-            for index, (low, high) in enumerate(control_range(mj)):
-                name = _actuator_name(mj, index)
-                middle = float(np.clip(0.0, low, high))
-                span = max(float(high - low), 1e-6)
-                self._sliders.append(self._gui.add_slider(name, float(low), float(low) + span, span / 1000, middle))
+        with self._gui.add_folder(f"{inputs.title} of the chosen world"):
+            self._held: Any = self._gui.add_checkbox("Hold", False, hint="hold what is below; moving one does it too")
+            for name, low, high in zip(inputs.names, inputs.low.tolist(), inputs.high.tolist(), strict=True):
+                span = max(high - low, 1e-6)
+                self._sliders.append(
+                    self._gui.add_slider(name, low, low + span, span / 1000, float(np.clip(0.0, low, high)))
+                )
         self._on(self._held, self._hold)
         for slider in self._sliders:
             self._on(slider, lambda _: self._hold(True))
@@ -149,14 +147,14 @@ class Panel:
         self._fill()
 
     def _fill(self) -> None:
-        """Let the controls show those of the chosen world."""
+        """Let the sliders show the inputs of the chosen world."""
         if not self._sliders:
             return
         self._filling = True
         try:
             self._held.value = held = self._worlds.is_held(self._choices.followed)
             if not held:
-                for slider, value in zip(self._sliders, self._worlds.ctrl(self._choices.followed), strict=True):
+                for slider, value in zip(self._sliders, self._worlds.input(self._choices.followed), strict=True):
                     slider.value = float(np.clip(value, slider.min, slider.max))
         finally:
             self._filling = False
@@ -181,11 +179,3 @@ class Panel:
 
 def _name(mj: mujoco.MjModel, kind: mujoco.mjtObj, index: int, what: str) -> str:
     return mujoco.mj_id2name(mj, kind, index) or f"{what} {index}"
-
-
-def _actuator_name(mj: mujoco.MjModel, index: int) -> str:
-    """Return the name of an actuator, or of the joint that it drives if it has none."""
-    own = _name(mj, mujoco.mjtObj.mjOBJ_ACTUATOR, index, "actuator")
-    if own != f"actuator {index}" or mj.actuator_trntype[index] != int(mujoco.mjtTrn.mjTRN_JOINT):
-        return own
-    return mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_JOINT, int(mj.actuator_trnid[index, 0])) or own

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import mujoco
 import numpy as np
@@ -13,6 +13,21 @@ from simengine.view.forces import Forces, contact_forces
 
 HELD_FOR = 0.1
 """How long random controls are held [s]."""
+
+
+class Inputs(NamedTuple):
+    """What a user can hold in a world by sliders: the controls of a simulation, or the action of an environment.
+
+    Attributes:
+        title: what they are, such as "Controls".
+        names: name of each number.
+        low, high: least and largest values, (n,).
+    """
+
+    title: str
+    names: tuple[str, ...]
+    low: np.ndarray
+    high: np.ndarray
 
 
 class Worlds(Protocol):
@@ -33,6 +48,13 @@ class Worlds(Protocol):
     @property
     def timestep(self) -> float:
         """Simulated time of one step [s]."""
+
+    @property
+    def inputs(self) -> Inputs:
+        """What `hold` sets."""
+
+    def note(self, world: int) -> str:
+        """What else the page tells of a world, in Markdown; empty for nothing."""
 
     def step(self, n: int) -> None:
         """Advance every world by `n` steps, and wait until they are made."""
@@ -55,17 +77,30 @@ class Worlds(Protocol):
     def applied_forces(self, world: int) -> Forces:
         """The forces `xfrc_applied` on all bodies of a world."""
 
-    def ctrl(self, world: int) -> np.ndarray:
-        """Controls of a world, (nu,)."""
+    def input(self, world: int) -> np.ndarray:
+        """The present inputs of a world, (n,)."""
 
     def is_held(self, world: int) -> bool:
-        """Whether `hold` has set the controls of a world."""
+        """Whether `hold` has set the inputs of a world."""
 
-    def hold(self, world: int, ctrl: np.ndarray | None) -> None:
-        """Set the controls of a world and hold them; None lets them go."""
+    def hold(self, world: int, values: np.ndarray | None) -> None:
+        """Set the inputs of a world and hold them; None lets them go."""
 
     def push(self, world: int, body: int, force: np.ndarray) -> None:
         """Apply a force (3,) [N] to the centre of mass of a body, world frame, in place of the force there before."""
+
+
+def actuator_names(mj: mujoco.MjModel) -> tuple[str, ...]:
+    """Return the name of each actuator, or of the joint that it drives if it has none."""
+    return tuple(_actuator_name(mj, index) for index in range(mj.nu))
+
+
+def _actuator_name(mj: mujoco.MjModel, index: int) -> str:
+    own = mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_ACTUATOR, index)
+    joint = ""
+    if not own and mj.actuator_trntype[index] == int(mujoco.mjtTrn.mjTRN_JOINT):
+        joint = mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_JOINT, int(mj.actuator_trnid[index, 0]))
+    return own or joint or f"actuator {index}"
 
 
 def control_range(mj: mujoco.MjModel) -> np.ndarray:
@@ -118,6 +153,15 @@ class SimulatedWorlds:
         """Simulated time of one step [s]."""
         return float(self.mj.opt.timestep)
 
+    @property
+    def inputs(self) -> Inputs:
+        """The controls."""
+        return Inputs("Controls", actuator_names(self.mj), *control_range(self.mj).T)
+
+    def note(self, world: int) -> str:
+        """Nothing."""
+        return ""
+
     def step(self, n: int) -> None:
         """Advance every world by `n` steps, and wait until they are made."""
         hold = max(1, round(HELD_FOR / self.timestep))
@@ -138,6 +182,11 @@ class SimulatedWorlds:
         for world, ctrl in self._held.items():
             controls[world] = ctrl
         self.sim.set_state(ctrl=controls)
+
+    def put(self, **fields: np.ndarray) -> None:
+        """Set state fields of all worlds; see `Simulation.set_state`."""
+        self.sim.set_state(**fields)
+        self._evaluated = False
 
     def reset(self, world: int | None = None) -> None:
         """Set a world, or all, back to the initial state. Held controls stay, and pushes end."""
@@ -179,7 +228,7 @@ class SimulatedWorlds:
         pos, applied = (np.array(to_host(self.sim.field(name)[world])) for name in ("xipos", "xfrc_applied"))
         return Forces(pos, applied[:, :3])
 
-    def ctrl(self, world: int) -> np.ndarray:
+    def input(self, world: int) -> np.ndarray:
         """Controls of a world, (nu,)."""
         return np.array(to_host(self.sim.ctrl)[world], float)
 
@@ -187,12 +236,12 @@ class SimulatedWorlds:
         """Whether `hold` has set the controls of a world."""
         return world in self._held
 
-    def hold(self, world: int, ctrl: np.ndarray | None) -> None:
+    def hold(self, world: int, values: np.ndarray | None) -> None:
         """Set the controls of a world and hold them, through resets too. None sets them back to those at first."""
-        if ctrl is None:
+        if values is None:
             self._held.pop(world, None)
         else:
-            self._held[world] = np.array(ctrl, float)
+            self._held[world] = np.array(values, float)
         self.sim.set_state([world], ctrl=self._held.get(world, self._initial_ctrl))
         self._evaluated = False
 

@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 
 from simengine.view.forces import Forces
+from simengine.view.worlds import Inputs
 
 NOTHING = Forces(np.zeros((0, 3)), np.zeros((0, 3)))
 
@@ -29,6 +30,7 @@ class CountingWorlds:
     def __init__(self, clock: Clock, cost: float = 0.0, num_worlds: int = 4, timestep: float = 0.01) -> None:
         self.mj = mujoco.MjModel.from_xml_string("<mujoco/>")
         self.name, self.num_worlds, self.timestep = "counting", num_worlds, timestep
+        self.inputs = Inputs("Controls", (), np.zeros(0), np.zeros(0))
         self.clock, self.cost = clock, cost
         self.calls: list[int] = []
         self.resets: list[int | None] = []
@@ -55,13 +57,16 @@ class CountingWorlds:
     def applied_forces(self, world: int) -> Forces:
         return NOTHING
 
-    def ctrl(self, world: int) -> np.ndarray:
+    def note(self, world: int) -> str:
+        return ""
+
+    def input(self, world: int) -> np.ndarray:
         return np.zeros(0)
 
     def is_held(self, world: int) -> bool:
         return False
 
-    def hold(self, world: int, ctrl: np.ndarray | None) -> None:
+    def hold(self, world: int, values: np.ndarray | None) -> None:
         raise AssertionError("there are no actuators")
 
     def push(self, world: int, body: int, force: np.ndarray) -> None:

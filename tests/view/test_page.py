@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import shutil
@@ -19,9 +20,11 @@ from PIL import Image
 pytest.importorskip("viser")
 
 from simengine import Simulation, to_host
+from simengine.cli import acting, environments
+from simengine.cli.environment_worlds import EnvironmentWorlds
 from simengine.view.page import Page
 from simengine.view.session import Session
-from simengine.view.worlds import SimulatedWorlds
+from simengine.view.worlds import SimulatedWorlds, Worlds
 
 pytestmark = pytest.mark.slow
 
@@ -45,12 +48,10 @@ def browser() -> Iterator[Any]:
 
 
 class Shown:
-    """A session of ants on a page, whose loop runs in a thread, and the page in the browser."""
+    """A session of worlds on a page, whose loop runs in a thread, and the page in the browser."""
 
-    def __init__(self, browser: Any, num_worlds: int, random: bool = False) -> None:
-        self.sim = Simulation("ant", num_worlds, backend="host", on_nonfinite="freeze")
-        self.worlds = SimulatedWorlds(self.sim, random=random)
-        self.session = Session(self.worlds)
+    def __init__(self, browser: Any, worlds: Worlds) -> None:
+        self.session = Session(worlds)
         self.page = Page(self.session)
         self._ended = False
         self._loop = threading.Thread(target=self._run)
@@ -69,7 +70,6 @@ class Shown:
         self._ended = True
         self._loop.join()
         self.page.close()
-        self.sim.close()
 
     def click(self, button: str) -> None:
         self.tab.get_by_role("button", name=button, exact=True).click()
@@ -86,6 +86,19 @@ class Shown:
         wait_until(lambda: bool(answers))
         return answers[0]
 
+
+class Ants(Shown):
+    """A simulation of ants."""
+
+    def __init__(self, browser: Any, num_worlds: int, random: bool = False) -> None:
+        self.sim = Simulation("ant", num_worlds, backend="host", on_nonfinite="freeze")
+        self.worlds = SimulatedWorlds(self.sim, random=random)
+        super().__init__(browser, self.worlds)
+
+    def close(self) -> None:
+        super().close()
+        self.sim.close()
+
     def qpos(self) -> np.ndarray:
         return self.in_loop(lambda: np.array(to_host(self.sim.qpos)))
 
@@ -98,13 +111,13 @@ def wait_until(met: Callable[[], bool], seconds: float = 30) -> None:
 
 
 @pytest.fixture
-def ants(browser: Any) -> Iterator[Shown]:
-    shown = Shown(browser, 4)
+def ants(browser: Any) -> Iterator[Ants]:
+    shown = Ants(browser, 4)
     yield shown
     shown.close()
 
 
-def test_the_canvas_shows_the_worlds(ants: Shown) -> None:
+def test_the_canvas_shows_the_worlds(ants: Ants) -> None:
     ants.click("Pause")
     wait_until(lambda: ants.session.paused)
     sleep(1)
@@ -117,7 +130,7 @@ def test_the_canvas_shows_the_worlds(ants: Shown) -> None:
     assert changed.mean() > 0.05
 
 
-def test_controls_of_the_page_control_the_session(ants: Shown) -> None:
+def test_controls_of_the_page_control_the_session(ants: Ants) -> None:
     ants.click("Pause")
     wait_until(lambda: ants.session.paused)
     steps = ants.session.steps
@@ -136,7 +149,7 @@ def test_controls_of_the_page_control_the_session(ants: Shown) -> None:
     wait_until(lambda: ants.session.real_time_factor > 1.5)
 
 
-def test_choices_of_the_page_reach_the_drawing(ants: Shown) -> None:
+def test_choices_of_the_page_reach_the_drawing(ants: Ants) -> None:
     ants.tab.get_by_label("Contacts", exact=True).click()
     wait_until(lambda: ants.page.choices.contacts)
     chosen = ants.tab.get_by_label("Chosen world", exact=True)
@@ -149,7 +162,7 @@ def test_choices_of_the_page_reach_the_drawing(ants: Shown) -> None:
     assert not ants.in_loop(lambda: ants.worlds.is_held(0))
 
 
-def test_a_push_from_the_page_moves_the_chosen_world(ants: Shown) -> None:
+def test_a_push_from_the_page_moves_the_chosen_world(ants: Ants) -> None:
     ants.tab.get_by_text("Push the chosen world").click()
     ants.click("Apply")
     wait_until(lambda: bool(ants.in_loop(lambda: ants.worlds.applied_forces(0).force.any())))
@@ -158,9 +171,40 @@ def test_a_push_from_the_page_moves_the_chosen_world(ants: Shown) -> None:
     wait_until(lambda: not ants.in_loop(lambda: ants.worlds.applied_forces(0).force.any()))
 
 
+def test_an_environment_shows_its_returns_and_obeys_the_page(browser: Any) -> None:
+    name = "simengine/InvertedPendulum-v5"
+    envs = environments.make_environment(name, 4, "host", None)
+    options = argparse.Namespace(policy=None, actions="random")
+    worlds = EnvironmentWorlds(name, envs, acting.make_actor(options, name, envs, 0)[0], 0)
+    shown = Shown(browser, worlds)
+    try:
+        for text in ("random actions", "in episode", "mean return"):
+            shown.tab.get_by_text(text).first.wait_for(timeout=30_000)
+        wait_until(lambda: worlds.episodes > 3)
+        shown.click("Pause")
+        wait_until(lambda: shown.session.paused)
+        before = shown.in_loop(lambda: np.asarray(envs.state.episode).copy())
+        shown.click("Reset")
+        wait_until(lambda: bool((shown.in_loop(lambda: np.asarray(envs.state.episode)) == before + 1).all()))
+        everything = shown.picture()
+        assert everything.std() > 5
+        shown.click("Step")
+        wait_until(lambda: shown.in_loop(lambda: np.asarray(envs.state.length).tolist()) == [1] * 4)
+        shown.tab.get_by_text("Action of the chosen world").wait_for()
+        shown.tab.get_by_label("Hold", exact=True).click()
+        wait_until(lambda: shown.in_loop(lambda: worlds.is_held(0)))
+        shown.tab.get_by_label("As fast as it goes", exact=True).click()
+        wait_until(lambda: shown.session.time_scale is None)
+        steps = shown.session.steps
+        shown.click("Play")
+        wait_until(lambda: shown.session.steps > steps + 20)
+    finally:
+        shown.close()
+
+
 def test_picture_of_the_page(browser: Any, tmp_path: Path) -> None:
     """With the variable `SIMENGINE_VIEW_PICTURE` the picture is kept, for the guide."""
-    shown = Shown(browser, 16, random=True)
+    shown = Ants(browser, 16, random=True)
     try:
         shown.tab.get_by_label("Contacts", exact=True).click()
         shown.click("Reset")

@@ -9,11 +9,13 @@ import sys
 import urllib.request
 import webbrowser
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from simengine.cli.main import main
 from simengine.view.session import Session
+from tests.cli import own_task
 from tests.cli.refusals import assert_refused
 
 QUIET = ["--worlds", "2", "--backend", "host", "--no-browser"]
@@ -37,6 +39,12 @@ def taken_port() -> Iterator[int]:
         (["ant", "--seconds", "-1"], "'-1' is no time"),
         (["ant", "--keyframe", "up", *QUIET], "has no keyframe 'up'"),
         (["ant", "--keyframe", "3", *QUIET], "has no keyframe 3"),
+        (["ant", "--actions", "zero"], "--actions is for environments, and 'ant' is a model"),
+        (["simengine/Ants-v5"], "no environment 'simengine/Ants-v5' (did you mean 'simengine/Ant-v5'"),
+        (["simengine/Ant-v5", "--ctrl", "zero"], "--ctrl is for models, and simengine/Ant-v5 is an environment"),
+        (["simengine/Ant-v5", "--keyframe", "0"], "--keyframe is for models"),
+        (["simengine/Ant-v5", "--policy", "none"], "there is no policy at 'none'"),
+        (["simengine/MixedLocomotion-v0"], "have several models, and a page shows worlds of one"),
         (["ant", "--host", "no.such.host.invalid", *QUIET], "cannot be served at no.such.host.invalid"),
     ],
 )
@@ -78,6 +86,38 @@ def test_it_steps_at_real_time_and_reports(ctrl: str, capsys: pytest.CaptureFixt
     assert 1.5 <= result["seconds"] < 3
     assert 5 <= result["steps"] <= 1.6 / 0.02
     assert result["url"] in printed.err
+
+
+@pytest.mark.parametrize("actions", ["random", "zero"])
+def test_an_environment_steps_at_real_time_and_reports(actions: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call = ["view", "simengine/InvertedPendulum-v5", *QUIET, "--actions", actions, "--seconds", "2", "--json"]
+    assert main(call) == 0
+    printed = capsys.readouterr()
+    assert printed.out.count("\n") == 1
+    result = json.loads(printed.out)
+    assert (result["environment"], result["actions"]) == ("simengine/InvertedPendulum-v5", f"{actions} actions")
+    assert (result["worlds"], result["backend"], result["frozen"]) == (2, "host", 0)
+    assert 5 <= result["steps"] <= 2.1 / 0.04
+    assert f"{actions} actions: {result['url']}" in printed.err
+    if actions == "random":
+        assert result["episodes"] > 0
+        assert result["return_mean"] < 30
+
+
+def test_a_policy_acts_in_an_environment_of_a_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with own_task.in_folder(tmp_path, monkeypatch):
+        own_task.policy().save("policy.npz")
+        call = [*QUIET, "--import", own_task.MODULE, "--policy", "policy.npz", "--seconds", "2.5", "--json"]
+        assert main(["view", "Upright-v0", *call]) == 0
+        of_the_id = json.loads(capsys.readouterr().out)
+        assert main(["view", "inverted_pendulum", *call]) == 0
+        of_the_model = json.loads(capsys.readouterr().out)
+    for result in (of_the_id, of_the_model):
+        assert (result["environment"], result["actions"]) == ("Upright-v0", "policy policy.npz")
+        assert result["episodes"] >= 2
+        assert result["return_mean"] == 40  # every episode lasts
 
 
 def test_the_page_is_served_and_a_browser_opened(

@@ -108,7 +108,7 @@ def test_worlds_start_and_restart_at_the_keyframe() -> None:
         assert (worlds.time(0), worlds.time(1)) == (pytest.approx(0.1), 0)
         worlds.reset()
         assert np.array_equal(to_host(sim.qpos), start)
-        assert worlds.ctrl(0) == 1
+        assert worlds.input(0) == 1
         xpos, _ = worlds.geom_poses(0, 1)
         assert xpos[0, 0, 2] == 5
 
@@ -140,16 +140,16 @@ def test_held_controls_stay_through_draws_and_resets() -> None:
         worlds = SimulatedWorlds(sim, random=True)
         worlds.hold(1, np.array([2.5]))
         worlds.step(25)
-        assert worlds.ctrl(1) == 2.5
-        assert worlds.ctrl(0) != 2.5
+        assert worlds.input(1) == 2.5
+        assert worlds.input(0) != 2.5
         worlds.reset()
-        assert worlds.ctrl(1) == 2.5
+        assert worlds.input(1) == 2.5
         assert worlds.is_held(1)
         assert not worlds.is_held(0)
         worlds.hold(1, None)
         assert not worlds.is_held(1)
         worlds.step(11)
-        assert worlds.ctrl(1) != 2.5
+        assert worlds.input(1) != 2.5
 
 
 def test_a_push_moves_the_body_until_the_reset() -> None:
