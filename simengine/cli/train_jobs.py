@@ -60,6 +60,7 @@ def run_job(job: Job, limits: Limits, began: float, tensorboard: bool) -> Result
     from simengine_training import Arguments, run
     from simengine_training.folder import read_summary
 
+    keep_programs()
     there = job.arguments is None or (job.repeatable and (job.folder / "summary.json").exists())
     summary = read_summary(job.folder) if there else None
     arguments = Arguments(**summary["arguments"]) if summary else job.arguments
@@ -83,6 +84,17 @@ def run_job(job: Job, limits: Limits, began: float, tensorboard: bool) -> Result
         finally:
             if writer:
                 writer.close()
+
+
+def keep_programs() -> None:
+    """Keep what JAX compiles beside the engine's kernels, unless the user has chosen a folder, so that the next
+    training of the same shape starts at once."""
+    import jax
+
+    from simengine.kernels.cache import cache_dir
+
+    if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
+        jax.config.update("jax_compilation_cache_dir", str(cache_dir() / "xla"))
 
 
 def _tensorboard(folder: Path) -> Any:
