@@ -124,7 +124,7 @@ class PureEnv:
         self._step = simengine.make_step(self.model, backend=self.backend, steps=task.frame_skip, keep=derived)
         self._forward = simengine.make_forward(self.model, backend=self.backend, keep=derived)
         self._derived = derived
-        self._checks = Checks(type(task).__name__, task.weights)
+        self._checks = Checks(task)
 
     # ------------------------------------------------------------------------------------------------ public
 

@@ -92,7 +92,6 @@ class VelocityTracking(Task):
     **End**: the robot falls: its torso tilts by more than 60 degrees, or sinks below half its height.
 
     Attributes:
-        weights: weights of terms; those that it does not name keep the weights of `WEIGHTS`.
         robot: a name in `simengine_envs.tasks.legged.ROBOTS`.
         terrain: "flat" or "rough".
         command_range: greatest forward and sideways velocity [m/s] and turning rate [rad/s].
@@ -132,7 +131,6 @@ class VelocityTracking(Task):
         """Check the arguments. Raises ValueError."""
         super().__post_init__()
         legged(self.robot)
-        object.__setattr__(self, "weights", {**WEIGHTS, **self.weights})
         for name in self.noise:
             if name not in PARTS:
                 raise ValueError(
