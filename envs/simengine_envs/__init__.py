@@ -2,7 +2,8 @@
 
     task          `Task`, the definition: start, observation, reward terms, termination, events
     snapshot      `Snapshot`, what the functions of a task see
-    sums          sums in one order
+    sums, rounding
+                  bits that do not depend on the number of worlds
     draw          `Draw`, random numbers by seed, world, episode, step and draw
     pure          `PureEnv`, a task in many worlds as pure functions
     checks        checks of what the functions of a task return

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -15,6 +16,7 @@ from simengine.model.params import PARAMS
 from simengine_envs.checks import Checks
 from simengine_envs.devices import resolved_backend
 from simengine_envs.draw import Draw, Purpose, keys_of, of_episodes
+from simengine_envs.rounding import in_blocks, rounded, unknown_zero
 from simengine_envs.snapshot import Snapshot
 from simengine_envs.task import Task, Values
 
@@ -81,8 +83,9 @@ class StepResult(NamedTuple):
 class PureEnv:
     """A task in many worlds, as functions that work under `jit`, `lax.scan`, `vmap` and `shard_map`.
 
-    Results do not depend on other worlds. The physics has the same bits in any number of worlds; what a task computes
-    itself, such as rewards, has them up to XLA's rounding (see `simengine_envs.sums`).
+    Results do not depend on other worlds. On backends "host" and "cuda" they have the same bits in any number of
+    worlds, since sums have one order and every result is rounded by itself (`simengine_envs.rounding`). Two things are
+    excepted: loops that a task writes, such as `lax.scan`, and on "cuda" parameters that worlds do not share.
 
     Args:
         task: the task.
@@ -125,6 +128,7 @@ class PureEnv:
         self._forward = simengine.make_forward(self.model, backend=self.backend, keep=derived)
         self._derived = derived
         self._checks = Checks(task)
+        self._jitted: dict[str, Callable[..., Any]] = {}
 
     # ------------------------------------------------------------------------------------------------ public
 
@@ -150,19 +154,16 @@ class PureEnv:
                 raise ValueError("one seed needs num_envs; give it, or an array of seeds")
             seeds = jnp.arange(num_envs, dtype=jnp.uint32) + jnp.asarray(seeds, jnp.uint32)
         keys = keys_of(jnp.asarray(seeds, jnp.uint32))
-        kept = self._table_fields(params or {}, len(keys))
-        state = self._started(keys, jnp.zeros(len(keys), jnp.int32), None, kept, jnp.ones(len(keys), bool))
-        return state, self._observe(state)
+        return self._rounded(self._first, keys, keys, dict(params or {}))
 
     def restart(self, state: EnvState, mask: jax.Array) -> tuple[EnvState, jax.Array]:
         """Start new episodes in worlds of a mask (n,) bool, and return the state and all observations."""
-        state = self._restarted(state, mask)
-        return state, self._observe(state)
+        return self._rounded(self._next, state.keys, state, mask)
 
     def merge(self, state: EnvState, other: EnvState, mask: jax.Array) -> tuple[EnvState, jax.Array]:
         """The state with worlds of a mask (n,) from another state, and all observations."""
         state = jax.tree.map(lambda one, two: _where(mask, two, one), state, other)
-        return state, self._observe(state)
+        return state, self._rounded(self._observe, state.keys, state)
 
     def place(self, state: EnvState, qpos: jax.Array, qvel: jax.Array) -> EnvState:
         """The state with other coordinates (n, nq) and velocities (n, nv), at time zero and with zero controls."""
@@ -176,7 +177,7 @@ class PureEnv:
 
     def info(self, state: EnvState) -> Values:
         """What the task reports of a state, (n, ...) by name."""
-        return self._checks.info(self.task.info(self.snapshot(state)), len(state.length))
+        return self._rounded(self._info, state.keys, state)
 
     def snapshot(self, state: EnvState) -> Snapshot:
         """What the task sees of a state."""
@@ -191,6 +192,34 @@ class PureEnv:
             state: the state.
             action: (n, action size).
         """
+        return self._rounded(self._stepped, state.keys, state, action)
+
+    # -------------------------------------------------------------------------------------------- parts of a step
+
+    def _rounded(self, function: Callable[..., Any], keys: jax.Array, *arguments: Any) -> Any:
+        """Call a function so that bits do not depend on the number of worlds; not on backend "jax", whose do."""
+        if self.backend == "jax":
+            return function(*arguments)
+        name = function.__name__
+        if name not in self._jitted:
+            self._jitted[name] = jax.jit(partial(rounded, function))
+        return self._jitted[name](unknown_zero(keys), *arguments)
+
+    def _first(self, keys: jax.Array, params: Mapping[str, Any]) -> tuple[EnvState, jax.Array]:
+        """The start of the first episodes, and the observations."""
+        kept = self._table_fields(params, len(keys))
+        state = self._started(keys, jnp.zeros(len(keys), jnp.int32), None, kept, jnp.ones(len(keys), bool))
+        return state, self._observe(state)
+
+    def _next(self, state: EnvState, mask: jax.Array) -> tuple[EnvState, jax.Array]:
+        """The start of the next episodes in worlds of a mask, and all observations."""
+        state = self._restarted(state, mask)
+        return state, self._observe(state)
+
+    def _info(self, state: EnvState) -> Values:
+        return self._checks.info(self.task.info(self.snapshot(state)), len(state.length))
+
+    def _stepped(self, state: EnvState, action: jax.Array) -> tuple[EnvState, StepResult]:
         count = len(state.length)
         new = self._moved(state, action)
         before, now = self.snapshot(state), self.snapshot(new)
@@ -212,8 +241,6 @@ class PureEnv:
         result = StepResult(*(reward, reward, terminated, truncated, info, restarting, reward, new.total, new.length))
         return self._after(new, result)
 
-    # -------------------------------------------------------------------------------------------- parts of a step
-
     def _after(self, new: EnvState, result: StepResult) -> tuple[EnvState, StepResult]:
         """Start new episodes as the autoreset mode says, and observe."""
         if self.autoreset_mode == AutoresetMode.DISABLED:
@@ -222,7 +249,7 @@ class PureEnv:
         if self.autoreset_mode == AutoresetMode.NEXT_STEP:
             new = self._restarted(new, result.restarted)
             seen = self._observe(new)
-            started = self.info(new)
+            started = self._info(new)
             info = {k: _where(result.restarted, started.get(k, jnp.zeros_like(v)), v) for k, v in result.info.items()}
             return new, result._replace(observation=seen, final_observation=seen, info=info)
         final = self._observe(new)
@@ -284,10 +311,8 @@ class PureEnv:
         values = self._checks.params(params, PARAMS, count, self.dtype)
         if not values:
             return {}
-        # XLA computes a batch of one in another order; a world's numbers must not depend on how many there are
-        pairs = {name: jnp.concatenate([value, value[:1]]) for name, value in values.items()}
-        made = jax.vmap(lambda own: simengine.make_params(self.model, **own))(pairs)
-        return {name: value[:count].astype(self.dtype) for name, value in made.items()}
+        made = in_blocks(jax.vmap(lambda own: simengine.make_params(self.model, **own)), values)
+        return {name: value.astype(self.dtype) for name, value in made.items()}
 
     def _restarted(self, state: EnvState, mask: jax.Array) -> EnvState:
         """The state with new episodes in worlds of a mask (n,)."""
