@@ -12,6 +12,7 @@
     vector        `BatchEnv`, a `gymnasium.vector.VectorEnv` with arrays of NumPy, JAX, PyTorch or CuPy
     arrays        kinds of arrays
     devices       which backend runs, and on which device
+    stalls        whether worlds stood still, found out without waiting
     actions, infos, seeds, options, models, assets, rendering
                   arguments, results and pictures
     registration  ids of environments

@@ -67,6 +67,8 @@ class StepResult(NamedTuple):
             `observation` in mode SAME_STEP only.
         episode_return: (n,) return of the episode up to this step.
         episode_length: (n,) int32, steps of the episode up to this step.
+        stalled: (n,) bool, the worlds that stood still in this step since the memory for contacts was full; see
+            `simengine.BatchState`. Environments with a `step` from Python raise an error soon after.
     """
 
     observation: jax.Array
@@ -78,6 +80,7 @@ class StepResult(NamedTuple):
     final_observation: jax.Array
     episode_return: jax.Array
     episode_length: jax.Array
+    stalled: jax.Array
 
 
 class PureEnv:
@@ -93,12 +96,15 @@ class PureEnv:
         dtype: "float32" or "float64" for physics, rewards and observations. The second needs JAX's 64-bit mode.
         max_episode_steps: steps after which an episode is truncated; None for no limit.
         autoreset_mode: when a new episode starts after one has ended; see `gymnasium.vector.AutoresetMode`.
+        nconmax, njmax: numbers of contacts and of constraint rows of a world for which there is memory on a GPU; see
+            `simengine.make_step`.
 
     Attributes:
         task: the task, with names replaced by ids.
         model: the engine's model.
         backend: name of the backend that runs.
         dt: duration of an environment step [s].
+        room: `nconmax` and `njmax`.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -113,6 +119,8 @@ class PureEnv:
         dtype: str = "float32",
         max_episode_steps: int | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        nconmax: int | None = None,
+        njmax: int | None = None,
     ):
         if max_episode_steps is not None and max_episode_steps < 1 and max_episode_steps != -1:
             raise ValueError(f"max_episode_steps must be positive, or None or -1 for no limit, not {max_episode_steps}")
@@ -124,8 +132,10 @@ class PureEnv:
         self.dt = float(self.model.opt.timestep) * task.frame_skip
         self.backend = resolved_backend(backend)
         derived = tuple(sorted(set(self.task.derived)))
-        self._step = simengine.make_step(self.model, backend=self.backend, steps=task.frame_skip, keep=derived)
-        self._forward = simengine.make_forward(self.model, backend=self.backend, keep=derived)
+        self.room = {"nconmax": nconmax, "njmax": njmax}
+        options: dict[str, Any] = {"backend": self.backend, "keep": derived, **self.room}
+        self._step = simengine.make_step(self.model, steps=task.frame_skip, **options)
+        self._forward = simengine.make_forward(self.model, **options)
         self._derived = derived
         self._checks = Checks(task)
         self._jitted: dict[str, Callable[..., Any]] = {}
@@ -238,7 +248,9 @@ class PureEnv:
         terminated, truncated = terminated.astype(bool), truncated.astype(bool)
         ended = terminated | truncated
         new = new._replace(memory=memory, total=state.total + reward, ended=ended)
-        result = StepResult(*(reward, reward, terminated, truncated, info, restarting, reward, new.total, new.length))
+        stalled = (new.worlds.stalled > state.worlds.stalled) & ~restarting
+        reported = (info, restarting, reward, new.total, new.length, stalled)
+        result = StepResult(reward, reward, terminated, truncated, *reported)
         return self._after(new, result)
 
     def _after(self, new: EnvState, result: StepResult) -> tuple[EnvState, StepResult]:
@@ -326,6 +338,17 @@ class PureEnv:
         if self.backend == "cuda" and not state.params:
             return restarted(state)
         return jax.lax.cond(mask.any(), restarted, lambda now: now, state)
+
+    def stall_message(self, stalled: np.ndarray) -> str:
+        """A sentence on worlds of a mask (n,) that stood still since the memory for contacts was full."""
+        held = dict(zip(self.room, simengine.contact_capacity(self.model, len(stalled)), strict=True))
+        held |= {name: given for name, given in self.room.items() if given is not None}
+        return (
+            f"{stalled.sum()} of {len(stalled)} worlds of model {self.model.name!r} stood still in a step, since the "
+            f"memory for contacts or constraint rows was full on backend {self.backend!r}; make the environment with "
+            f"more room, such as nconmax={2 * held['nconmax']}, njmax={2 * held['njmax']} (now {held['nconmax']} and "
+            f"{held['njmax']} a world)"
+        )
 
     @property
     def action_size(self) -> int:

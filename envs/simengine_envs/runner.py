@@ -11,9 +11,11 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
+from simengine.errors import BackendError
 from simengine_envs.devices import device_of, resolved_backend
 from simengine_envs.options import EngineOptions, pure_env
 from simengine_envs.pure import EnvState, PureEnv, StepResult
+from simengine_envs.stalls import Stalls
 from simengine_envs.task import Task, Values
 
 
@@ -48,12 +50,13 @@ class Runner:
         if self.dtype not in ("float32", "float64"):
             raise ValueError(f"unknown dtype {self.dtype!r}; choose one of float32, float64")
         with self.scope():
-            options = EngineOptions(self.backend, self.dtype)
+            options = engine._replace(backend=self.backend, dtype=self.dtype)
             self.env: PureEnv = self._made(task, options, max_episode_steps, autoreset_mode)
             self.observation_size = jax.eval_shape(self.env.reset, np.zeros(1, np.uint32))[1].shape[1]
         self._functions: dict[str, Callable[..., Any]] = self.env.__dict__.setdefault("_compiled", {})
         self.state: EnvState | None = None
         self._given: dict[str, np.ndarray] = {}
+        self._stalls = Stalls()
 
     @staticmethod
     def _made(
@@ -92,10 +95,18 @@ class Runner:
         return observation
 
     def step(self, action: Any) -> StepResult:
-        """Step all worlds."""
+        """Step all worlds. Raises BackendError if worlds stood still in a step that has been computed by now."""
+        self.look_for_stalls()
         self.state, result = self._call("step", self.state, action)
         found: StepResult = result
+        self._stalls.add(found.stalled)
         return found
+
+    def look_for_stalls(self) -> None:
+        """Raise BackendError if worlds stood still since the memory for contacts was full; waits for no step."""
+        stalled = self._stalls.found()
+        if stalled is not None:
+            raise BackendError(self.env.stall_message(stalled))
 
     def info(self) -> Values:
         """What the task reports of the state."""

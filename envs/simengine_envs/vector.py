@@ -174,6 +174,8 @@ class BatchEnv(VectorEnv):
             TypeError: the actions are arrays of another kind or on another device.
             ValueError: the actions have the wrong shape, or an entry on the host that is used is not finite.
             gymnasium.error.ResetNeeded: a world has not been reset, or its episode has ended and autoreset is disabled.
+            simengine.errors.BackendError: worlds stood still since the memory for contacts was full, in this step or,
+                with arrays on a device, in one before.
         """
         if self.runner.state is None:
             raise ResetNeeded(f"{self._name}.step() came before the first reset(); call reset() first")
@@ -215,6 +217,7 @@ class BatchEnv(VectorEnv):
             )
         checked = checked_actions(actions, self.action_space.shape or (), self._name, used=~restarting)
         result: Any = jax.device_get(self.runner.step(checked.astype(self.runner.dtype)))
+        self.runner.look_for_stalls()
         ended = result.terminated | result.truncated
         values, infos = _host_values(result.info), dict[str, Any]()
         if mode == AutoresetMode.SAME_STEP:

@@ -47,6 +47,7 @@ class CudaMemory:
         groups = [(call.model, call.num_worlds)]
         self.engine = ListEngine(groups, CudaBackend(), "graph-cached", call.dtype, 1, "whole", {})
         store = self.engine.stores[0]
+        call.make_room(store)
         inputs = [_field(store.array(name)) for name in call.inputs]
         if call.params:
             table, offsets = self.engine.parameter_table(0, "dof_damping" in call.params), field_offsets(store.model)

@@ -34,6 +34,7 @@ class HostMemory:
         backend = HostBackend()
         shards = backend.shards_for(call.num_worlds, "threads", "whole")
         self.engine = ListEngine([(call.model, call.num_worlds)], backend, "serial", call.dtype, shards, "whole", {})
+        call.make_room(self.engine.stores[0])
         inputs = [_field(self.engine.stores[0].array(name)) for name in call.inputs]
         if call.params:
             table = self.engine.parameter_table(0, "dof_damping" in call.params)
