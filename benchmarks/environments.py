@@ -34,7 +34,7 @@ import simengine
 from benchmarks.stepping import document
 from simengine.cli.result_file import write_json
 from simengine_envs import PureEnv
-from simengine_envs.mixed import MixedTask
+from simengine_envs.mixed_task import MixedTask
 from simengine_envs.options import split_arguments, task_class
 from simengine_envs.registration import check_name
 

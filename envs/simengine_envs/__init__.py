@@ -6,6 +6,8 @@
                   bits that do not depend on the number of worlds
     draw          `Draw`, random numbers by seed, world, episode, step and draw
     pure          `PureEnv`, a task in many worlds as pure functions
+    mixed_task, mixed_pure, mixed
+                  `MixedTask`, `MixedPureEnv` and `MixedBatchEnv`, the same for several robots
     checks        checks of what the functions of a task return
     runner        compiles a pure environment and runs it
     single        `SingleEnv`, a `gymnasium.Env`
@@ -28,6 +30,8 @@ from simengine_envs.registration import register, register_envs
 
 if TYPE_CHECKING:
     from simengine_envs.draw import Draw
+    from simengine_envs.mixed_pure import MixedPureEnv
+    from simengine_envs.mixed_task import MixedTask
     from simengine_envs.pure import EnvState, PureEnv, StepResult
     from simengine_envs.single import SingleEnv
     from simengine_envs.snapshot import Snapshot
@@ -38,6 +42,8 @@ __all__ = [
     "BatchEnv",
     "Draw",
     "EnvState",
+    "MixedPureEnv",
+    "MixedTask",
     "PureEnv",
     "SingleEnv",
     "Snapshot",
@@ -51,6 +57,8 @@ _ON_FIRST_USE = {
     "BatchEnv": "vector",
     "Draw": "draw",
     "EnvState": "pure",
+    "MixedPureEnv": "mixed_pure",
+    "MixedTask": "mixed_task",
     "PureEnv": "pure",
     "SingleEnv": "single",
     "Snapshot": "snapshot",

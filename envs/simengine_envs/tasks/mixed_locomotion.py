@@ -14,7 +14,7 @@ import numpy as np
 
 from simengine.zoo import random_robot
 from simengine_envs.draw import Draw
-from simengine_envs.mixed import MixedTask
+from simengine_envs.mixed_task import MixedTask
 from simengine_envs.models import model_of
 from simengine_envs.snapshot import Snapshot
 from simengine_envs.sums import squares_of_each
