@@ -128,7 +128,7 @@ def _check_number(call: Call, number: int) -> None:
         )
 
 
-def load(table: ModelTable) -> ctypes.CDLL:
+def load(table: ModelTable) -> Any:
     """The handler's library, which knows the function that makes memory.
 
     Raises:

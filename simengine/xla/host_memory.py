@@ -102,7 +102,7 @@ def prepare(call: Call) -> None:
     library.simengine_add(ctypes.c_int64(call.number), ctypes.byref(memory.structure))
 
 
-def load(table: ModelTable) -> ctypes.CDLL:
+def load(table: ModelTable) -> Any:
     """The handler's library, which knows the functions that make and grow memory. Every model can run on a CPU."""
     library = handlers("cpu")
     library.simengine_set_callbacks(_MAKE, _GROW)
