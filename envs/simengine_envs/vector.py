@@ -26,9 +26,8 @@ class BatchEnv(VectorEnv):
 
     With `array="numpy"` it behaves like `gymnasium.vector.SyncVectorEnv` over single environments, in each of the three
     autoreset modes, and observations and rewards are float64. With "jax", "torch" or "cupy" actions, observations,
-    rewards and infos are arrays on the device, in the engine's precision. No call waits for a GPU, unless worlds have
-    parameters of their own: the host then asks whether an episode starts. The numbers are the same for every kind of
-    arrays; for the number of worlds see `PureEnv`.
+    rewards and infos are arrays on the device, in the engine's precision. No call waits for a GPU. The numbers are the
+    same for every kind of arrays; for the number of worlds see `PureEnv`.
 
     Args:
         task: the class of the task, or "module:Class".

@@ -1,7 +1,7 @@
 """Handlers of custom calls in Python, for machines without a C++ compiler.
 
-They do what those of `handler_host.cpp` and `handler_cuda.cpp` do, and have the same functions. A call takes some tenths
-of a millisecond more on the host. On a GPU work is issued ahead, so that longer steps hide this.
+They do what those of `handler_host.cpp` and `handler_cuda.cpp` do, and have the same functions. A call takes a tenth of
+a millisecond more on the host. On a GPU work is issued ahead, so that longer steps hide this.
 """
 
 from __future__ import annotations
