@@ -140,7 +140,14 @@ def _bound(equation: Any, values: list[Any]) -> list[Any]:
     functions, params = made if isinstance(made, tuple) else ((), made)  # JAX before 0.10 gives functions, too
     with equation.ctx.manager:
         found = equation.primitive.bind(*functions, *values, **params)
-    return list(found) if equation.primitive.multiple_results else [found]
+    results = list(found) if equation.primitive.multiple_results else [found]
+    # JAX keeps constants of NumPy in the precision of their first use, also when 64-bit numbers come into use later
+    return [_of_type(result, variable.aval) for result, variable in zip(results, equation.outvars, strict=True)]
+
+
+def _of_type(result: Any, expected: Any) -> Any:
+    known = getattr(expected, "dtype", None)
+    return result if known is None or result.dtype == known else result.astype(known)
 
 
 def _sum(values: jax.Array, axes: tuple[int, ...]) -> jax.Array:

@@ -143,3 +143,15 @@ def test_rounding_apart_changes_no_more_than_the_rounding() -> None:
         assert actual.keys() == expected.keys()
         for name, value in expected.items():
             np.testing.assert_allclose(actual[name], value, rtol=2e-5, atol=2e-6, err_msg=name)
+
+
+def test_constants_of_numpy_that_were_used_in_single_precision_before() -> None:
+    constant = np.linspace(0, 1, 12).reshape(3, 4)
+
+    def function(x: jax.Array) -> jax.Array:
+        return x[:, None, None] * constant
+
+    for wide in (False, True):
+        with jax.enable_x64(wide):
+            found = jax.jit(lambda x: rounded(function, jnp.uint32(0), x))(jnp.ones(2, jnp.float32))
+            np.testing.assert_allclose(found[0], constant, rtol=1e-6)
