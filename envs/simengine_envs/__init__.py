@@ -8,6 +8,7 @@
     pure          `PureEnv`, a task in many worlds as pure functions
     mixed_task, mixed_pure, mixed
                   `MixedTask`, `MixedPureEnv` and `MixedBatchEnv`, the same for several robots
+    results       `EnvState` and `StepResult`, what steps take and give
     checks        checks of what the functions of a task return
     runner        compiles a pure environment and runs it
     single        `SingleEnv`, a `gymnasium.Env`
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from simengine_envs.draw import Draw
     from simengine_envs.mixed_pure import MixedPureEnv
     from simengine_envs.mixed_task import MixedTask
-    from simengine_envs.pure import EnvState, PureEnv, StepResult
+    from simengine_envs.pure import PureEnv
+    from simengine_envs.results import EnvState, StepResult
     from simengine_envs.single import SingleEnv
     from simengine_envs.snapshot import Snapshot
     from simengine_envs.task import Task
@@ -56,13 +58,13 @@ __all__ = [
 _ON_FIRST_USE = {
     "BatchEnv": "vector",
     "Draw": "draw",
-    "EnvState": "pure",
+    "EnvState": "results",
     "MixedPureEnv": "mixed_pure",
     "MixedTask": "mixed_task",
     "PureEnv": "pure",
     "SingleEnv": "single",
     "Snapshot": "snapshot",
-    "StepResult": "pure",
+    "StepResult": "results",
     "Task": "task",
 }
 

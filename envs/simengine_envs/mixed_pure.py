@@ -14,7 +14,7 @@ from simengine.errors import did_you_mean
 from simengine_envs.devices import resolved_backend
 from simengine_envs.mixed_task import MixedTask
 from simengine_envs.options import EngineOptions, pure_env
-from simengine_envs.pure import EnvState, StepResult
+from simengine_envs.results import EnvState, StepResult
 from simengine_envs.task import Values
 
 States = tuple[EnvState, ...]

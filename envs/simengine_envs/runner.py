@@ -15,7 +15,8 @@ from simengine import Model
 from simengine.errors import BackendError
 from simengine_envs.devices import device_of, resolved_backend
 from simengine_envs.options import EngineOptions, pure_env
-from simengine_envs.pure import EnvState, PureEnv, StepResult
+from simengine_envs.pure import PureEnv
+from simengine_envs.results import EnvState, StepResult
 from simengine_envs.stalls import Stalls
 from simengine_envs.task import Task, Values
 

@@ -14,8 +14,9 @@ from simengine_envs.actions import checked_actions, checked_device_actions
 from simengine_envs.arrays import array_kind
 from simengine_envs.infos import add_final, add_info
 from simengine_envs.options import split_arguments
-from simengine_envs.pure import EnvState, PureEnv, StepResult
+from simengine_envs.pure import PureEnv
 from simengine_envs.rendering import RENDER_MODES, Renderer
+from simengine_envs.results import EnvState, StepResult
 from simengine_envs.runner import Runner
 from simengine_envs.seeds import Seeds, reset_mask
 from simengine_envs.task import Task
