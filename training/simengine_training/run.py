@@ -178,11 +178,7 @@ class _Run:
                 f"update {updates} made the loss non-finite; lower learning_rate or max_grad_norm, "
                 "or look for rewards that are not finite"
             )
-        if found.episodes.stalled:
-            raise TrainingError(
-                f"{found.episodes.stalled} worlds of {self.arguments.env_id} stand still in update {updates}, since "
-                "the engine's memory for contacts is full; train with fewer environments"
-            )
+        self._check_stalled(int(found.episodes.stalled))
         row: Row = {
             "update": updates,
             "env_steps": updates * self.arguments.batch_size,
@@ -219,6 +215,7 @@ class _Run:
                 f"an episode of {self.arguments.env_id} has not ended after {MAX_STEPS} steps; give the environment a "
                 "time limit, or train with eval_episodes=0"
             )
+        self._check_stalled(int(found.stalled.sum()))
         returns = found.returns.astype(np.float64)
         row: Row = {
             "update": self.updates,
@@ -232,6 +229,14 @@ class _Run:
             self.best = row["return_mean"]
             self._save_policy()
         self._tell(row)
+
+    def _check_stalled(self, count: int) -> None:
+        """Raise TrainingError if worlds stood still."""
+        if count:
+            raise TrainingError(
+                f"worlds of {self.arguments.env_id} stood still in {count} steps, since the memory for contacts or "
+                "constraint rows was full; give the environment more room by its arguments nconmax and njmax"
+            )
 
     def _save_policy(self) -> None:
         part = self.folder / "policy.part.npz"
