@@ -1,6 +1,6 @@
 // Signed distance of a segment and a solid cylinder, the cores of a capsule and of a cylinder, without a search.
 //
-// Everything is in the cylinder's frame. Let t be the position on the segment, from its centre [m]. With s the sign of z,
+// Everything is in the cylinder's frame. Let t be a position on the segment, from its centre [m], and s the sign of z:
 //
 //     rho = |(x, y)|   beside = max(rho - radius, 0)   beyond = max(|z| - height, 0)   f = |(beside, beyond)|
 //
@@ -16,9 +16,9 @@
 //
 //     h(n) = radius |(n_x, n_y)| + height |n_z| + length |n.u| - n.centre
 //
-// A ball inside a convex body does not touch it at an edge. Of the Minkowski difference the ball can touch: the faces
-// that a cap, the side with an end of the segment, and the side with the segment make, and what the segment makes of a
-// rim. Each gives one direction, or one for each end. The depth is the least h among these directions.
+// A ball inside a convex body does not touch it at an edge. Of the Minkowski difference it can touch what an end of the
+// segment makes of a cap, what the segment or an end of it makes of the side, and what the segment makes of a rim. Each
+// gives one direction.
 #pragma once
 
 #define RIM_STEPS 24           // most steps of Newton's method: about four, and more along a tangent of the rim
@@ -29,7 +29,7 @@ struct Stretch {
   real centre[3], way[3], length;  // centre [m], unit vector, half length [m]
   real radius, height;             // of the cylinder: radius, and half height [m]
   real square, across;             // x'^2 + y'^2, and x y' - y x' [m]
-  real caps[2], tube[2], turn;     // where it meets the caps' planes and the infinite cylinder, and is nearest to the axis
+  real caps[2], tube[2], turn;     // where it meets the caps' planes and the infinite cylinder, and is nearest its axis
   bool climbs, leaves;             // whether it is not parallel to the caps, and not parallel to the axis
 };
 
@@ -106,23 +106,20 @@ DEVICE real nearest_to_rim(const Stretch& s, real low, real high) {
   return t;
 }
 
-// The nearest point of a segment that is apart. Where several are, on a line parallel to a cap or to the axis, it is the
-// middle one.
+// The nearest point of a segment that is apart. Of a line parallel to a cap or to the axis it is the middle.
 DEVICE_CALL real nearest_position(const Stretch& s) {
   // (2) the part in which the slope changes its sign, or those where there is no slope
-  const real ends[6] = {-s.length, s.caps[0], s.caps[1], s.tube[0], s.tube[1], s.length};
   real low = -s.length, high = s.length, first = REAL_MAX, last = -REAL_MAX;
-  for (int k = 0; k < 6; ++k) {
-    const Aside a = aside_at(s, ends[k]);
+  ROLLED for (int k = 0; k < 6; ++k) {
+    const real cap = k == 2 ? s.caps[0] : s.caps[1], tube = k == 4 ? s.tube[0] : s.tube[1];
+    const real t = k == 0 ? -s.length : k == 1 ? s.length : k < 4 ? cap : tube;
+    const Aside a = aside_at(s, t);
     const real g = half_slope(s, a), level = LEVEL * distance_of(a);
-    if (g < -level) {
-      low = max_(low, ends[k]);
-    } else if (g > level) {
-      high = min_(high, ends[k]);
-    } else {
-      first = min_(first, ends[k]);
-      last = max_(last, ends[k]);
-    }
+    const bool falls = g < -level, rises = g > level, stays = !falls && !rises;
+    low = falls ? max_(low, t) : low;
+    high = rises ? min_(high, t) : high;
+    first = stays ? min_(first, t) : first;
+    last = stays ? max_(last, t) : last;
   }
   if (first <= last) return R(0.5) * (first + last);
   const real middle = R(0.5) * (low + high);
@@ -155,21 +152,24 @@ DEVICE void away_from(const Stretch& s, const Aside& a, bool inner, real scale, 
 // A direction in which the segment leaves the cylinder, how far, and its position that leaves last.
 struct Exit {
   real way[3], depth, position;
+  real cost;  // the depth, and how far the position is from the face that belongs to the direction
 };
 
-DEVICE void take_shorter(const Stretch& s, real x, real y, real z, real position, Exit& best) {
-  const real n[3] = {x, y, z};
-  const real side = s.radius * sqrt_(fma_(x, x, y * y)), depth = side + s.height * abs_(z) +
-                    s.length * abs_(dot3(n, s.way)) - dot3(n, s.centre);
-  if (!(depth < best.depth)) return;
+// Keep the cheaper of two exits. Where a position is off its face, h is smaller for another direction; by so little,
+// where it is almost on it, that rounding errors would decide.
+DEVICE void take_cheaper(const Stretch& s, real x, real y, real z, real position, real off, Exit& best) {
+  const real n[3] = {x, y, z}, side = s.radius * sqrt_(fma_(x, x, y * y)), end = s.length * abs_(dot3(n, s.way));
+  const real depth = fma_(s.height, abs_(z), side) + end - dot3(n, s.centre);
+  if (!(depth + off < best.cost)) return;
   for (int i = 0; i < 3; ++i) best.way[i] = n[i];
   best.depth = depth;
   best.position = position;
+  best.cost = depth + off;
 }
 
-// (5) over a rim, perpendicular to the segment: n = x p + y q, where p is perpendicular to the axis too. Seen along the
-// segment, the rim is an ellipse, and -h' is convex in x for x + y = 1. Newton's method from x = 0 does not overshoot the
-// first root. If there is none, h is smaller for another direction.
+// (6) over a rim, perpendicular to the segment: n = x p + y q, where p is perpendicular to the axis too. Seen along the
+// segment, the rim is an ellipse. The slope of h towards q is convex in x for x + y = 1, so Newton's method from x = 0
+// does not overshoot its first root. If there is none, the way through a cap or the side is shorter.
 DEVICE void exit_over_rim(const Stretch& s, Exit& best) {
   const real sine = sqrt_(s.square), *c = s.centre, *u = s.way;
   const real p[2] = {-u[1] / sine, u[0] / sine}, q[3] = {-u[2] * p[1], u[2] * p[0], sine};
@@ -179,9 +179,11 @@ DEVICE void exit_over_rim(const Stretch& s, Exit& best) {
   ROLLED for (int k = 0; k < RIM_STEPS; ++k) {
     const real y = 1 - x, width = fma_(thick * x, thick * x, thin * y * (thin * y)), inverse = R(1.0) / sqrt_(width);
     const real value = y * abs_(cp) - x * far - bulge * x * y * inverse;
-    const real fall = abs_(cp) + far + bulge * inverse * (y - x - x * y * (thick * thick * x - thin * thin * y) / width);
-    if (!(value > 0) || !(fall > 0)) break;
-    const real next = min_(x + value / fall, R(1.0)), step = next - x;
+    const real bend = x * y * (thick * thick * x - thin * thin * y) / width;
+    const real fall = abs_(cp) + far + bulge * inverse * (y - x - bend);
+    if (!(value > 0)) break;
+    const real next = x + value / fall, step = next - x;
+    if (!(fall > 0) || !(next < 1)) return;
     x = next;
     if (!(step > REAL_EPS * x)) break;
   }
@@ -190,28 +192,29 @@ DEVICE void exit_over_rim(const Stretch& s, Exit& best) {
   const real n[3] = {fma_(np, p[0], nq * q[0]), fma_(np, p[1], nq * q[1]), nq * q[2]};
   const real rho = sqrt_(fma_(n[0], n[0], n[1] * n[1])), stretch = rho > MJMINVAL ? s.radius / rho : R(0.0);
   const real rim[3] = {stretch * n[0], stretch * n[1], n[2] > 0 ? s.height : -s.height};
-  const real position = dot3(rim, u) - dot3(c, u);
-  take_shorter(s, n[0], n[1], n[2], clamp_(position, -s.length, s.length), best);
+  const real position = dot3(rim, u) - dot3(c, u), held = clamp_(position, -s.length, s.length);
+  take_cheaper(s, n[0], n[1], n[2], held, abs_(position - held), best);
 }
 
-// The shortest way out for a segment that overlaps the cylinder.
+// The shortest way out for a segment that overlaps the cylinder. Of a line parallel to a cap or to the axis the middle
+// counts.
 DEVICE_CALL Exit shortest_exit(const Stretch& s) {
-  const real *c = s.centre, *u = s.way, sine = sqrt_(s.square), up = c[2] > 0 ? R(1.0) : R(-1.0);
+  const real *u = s.way, up = s.centre[2] > 0 ? R(1.0) : R(-1.0);
   Exit best;
-  best.depth = REAL_MAX;
-  // (4) through the nearer cap; through the side, across the segment; and through the side with an end of it
+  best.cost = REAL_MAX;
+  // (4) through the nearer cap
   const real last = up * u[2] > 0 ? -s.length : s.length;
-  take_shorter(s, R(0.0), R(0.0), up, s.climbs ? last : R(0.5) * (s.tube[0] + s.tube[1]), best);
-  const real turned = s.across > 0 ? R(1.0) : R(-1.0), p[2] = {s.leaves ? turned * u[1] / sine : R(1.0),
-                                                                s.leaves ? -turned * u[0] / sine : R(0.0)};
-  const real between = R(0.5) * (s.caps[0] + s.caps[1]);
-  take_shorter(s, p[0], p[1], R(0.0), s.leaves ? s.turn : between, best);
-  for (int end = -1; end <= 1; end += 2) {
-    const real x = fma_(end * s.length, u[0], c[0]), y = fma_(end * s.length, u[1], c[1]);
-    const real rho = sqrt_(fma_(x, x, y * y)), nx = rho > MJMINVAL ? x / rho : p[0], ny = rho > MJMINVAL ? y / rho : p[1];
-    take_shorter(s, nx, ny, R(0.0), abs_(fma_(nx, u[0], ny * u[1])) > LEVEL ? end * s.length : between, best);
-  }
-  if (s.leaves) exit_over_rim(s, best);
+  const real low = s.climbs ? last : R(0.5) * (s.tube[0] + s.tube[1]);
+  take_cheaper(s, R(0.0), R(0.0), up, low, aside_at(s, low).beside, best);
+  // (5) through the side, where the segment is nearest to the axis
+  const real near = s.leaves ? s.turn : R(0.5) * (s.caps[0] + s.caps[1]);
+  const Aside a = aside_at(s, near);
+  const bool inner = s.leaves && abs_(near) < s.length, on_axis = !(a.rho > MJMINVAL);
+  const real x = inner ? s.across > 0 ? u[1] : -u[1] : on_axis ? R(1.0) : a.point[0];
+  const real y = inner ? s.across > 0 ? -u[0] : u[0] : on_axis ? R(0.0) : a.point[1];
+  const real inverse = R(1.0) / sqrt_(fma_(x, x, y * y));
+  take_cheaper(s, x * inverse, y * inverse, R(0.0), near, a.beyond, best);
+  if (s.leaves && s.climbs) exit_over_rim(s, best);
   return best;
 }
 
@@ -231,10 +234,10 @@ DEVICE_CALL real segment_cylinder(const Difference& d, real* normal, real* point
   if (dist > TOUCH_TOLERANCE * d.scale) {
     away_from(s, a, abs_(t) < s.length, d.scale, away);
   } else {
-    const Exit exit = shortest_exit(s);
-    dist = -exit.depth;
-    t = exit.position;
-    for (int i = 0; i < 3; ++i) away[i] = exit.way[i];
+    const Exit out = shortest_exit(s);
+    dist = -out.depth;
+    t = out.position;
+    for (int i = 0; i < 3; ++i) away[i] = out.way[i];
   }
   to_world(normal, d.b.mat, away);
   mat_col(axis, d.a.mat, 2);

@@ -14,8 +14,9 @@ DEVICE void between_cores(const Difference& d, const real* origin, const real* n
   make_frame(out->frame);
 }
 
-// The contact at the nearest points, or at the least penetration, and the simplex and kinks that belong to it. A capsule
-// and a cylinder have none, because their features do not need them. Returns false if the distance is beyond the margin.
+// The contact at the nearest points, or at the least penetration, and the simplex and kinks that belong to it. Returns
+// false if the distance is beyond the margin. A capsule and a cylinder have no simplex and no kinks, and their features
+// need none.
 DEVICE_CALL bool convex_contact(const Difference& d, const real* origin, real margin, Simplex& simplex, Kinks& kinks,
                                 Contact* out) {
   bool apart;
