@@ -10,7 +10,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
+from simengine.model import load_table
 from tests.stages.contacts import Found, by_host, by_mujoco
+from tests.stages.harness import Memory, arguments
+from tests.stages.harness_chain import single
+from tests.stages.harness_sanitizer import build, execute, record, supported
 
 COUNT = 60
 MARGIN = 0.02
@@ -250,3 +254,33 @@ def test_of_a_line_of_nearest_points_the_middle_is_the_contact(gap: float, lies:
     for found, wanted in zip(by_host(mj, qpos, "float32"), expected, strict=True):
         assert abs(found.dist[0] - gap) < 3e-7
         np.testing.assert_allclose((found.pos[0] - pos) @ mat, wanted, atol=3e-6)
+
+
+SANITIZERS = "-fsanitize=address,undefined,float-divide-by-zero"
+
+
+@pytest.mark.sanitizer
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_sanitizers_report_nothing(dtype: str) -> None:
+    """Also where axes meet, or are one, or the centres are."""
+    if not supported(SANITIZERS):
+        pytest.skip(f"this compiler or machine lacks {SANITIZERS}")
+    size = Size(*SIZES["pusher"])
+    mj, up, along = model(size), np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0])
+    special = [(0 * up, up), (0 * up, along), (0.01 * up, up), (0.01 * up, along), (0.01 * along, up), (0.15 * up, up)]
+    qpos = np.concatenate([anywhere(size, 0.9), placed(mj, *(np.array(v) for v in zip(*special, strict=True)))])
+    table = load_table(mj)
+    memory = Memory(table, dtype, len(qpos), len(qpos) * table.nslot, 0)
+    memory.set({"qpos": qpos, "world_status": np.zeros(len(qpos), np.int32)})
+    kernels = [single(name) for name in ("kinematics", "collision_general", "scan", "convex")]
+    buffers, recorded = record(memory, ((kernel, arguments(kernel, memory)) for kernel in kernels))
+    result = execute(
+        build(kernels, dtype, 1, (SANITIZERS, "-fno-sanitize-recover=all", "-O0")), kernels, buffers, recorded
+    )
+    assert not result.reports, result.reports[:3000]
+    assert result.status == 0
+    number = int(memory.own("ncon").sum())
+    assert number > len(qpos) / 2
+    for field in ("contact_dist", "contact_pos", "contact_frame"):
+        ours, theirs = result.buffers[field][:number], memory.own(field)[:number]
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5, err_msg=field)
