@@ -1,12 +1,35 @@
-// Two convex shapes of any type: GJK if their cores are apart, EPA if they overlap; see gjk.cuh and epa.cuh.
+// Two convex shapes of any type: GJK if their cores are apart, EPA if they overlap; see gjk.cuh and epa.cuh. A capsule
+// and a cylinder need no search; see segment_cylinder.cuh.
+
+// Contact midway between the surfaces, given the nearest points of the cores.
+DEVICE void between_cores(const Difference& d, const real* origin, const real* normal, const real* p1, const real* p2,
+                          real dist, Contact* out) {
+  out->dist = dist;
+  for (int i = 0; i < 3; ++i) {
+    const real surface1 = fma_(d.a.radius, normal[i], p1[i]), surface2 = fma_(-d.b.radius, normal[i], p2[i]);
+    out->pos[i] = origin[i] + R(0.5) * (surface1 + surface2);
+    out->frame[i] = normal[i];
+    out->frame[3 + i] = 0;
+  }
+  make_frame(out->frame);
+}
 
 // The contact at the nearest points, or at the least penetration, and the simplex and kinks that belong to it. Returns
-// false if the distance is beyond the margin.
+// false if the distance is beyond the margin. A capsule and a cylinder have no simplex and no kinks, and their features
+// need none.
 DEVICE_CALL bool convex_contact(const Difference& d, const real* origin, real margin, Simplex& simplex, Kinks& kinks,
                                 Contact* out) {
   bool apart;
   real normal[3], p1[3], p2[3];
   const real radii = d.a.radius + d.b.radius;
+  kinks.number = 0;
+  if (is_segment_cylinder(d)) {
+    const real cores = segment_cylinder(d, normal, p1);
+    if (cores - radii > margin) return false;
+    for (int i = 0; i < 3; ++i) p2[i] = fma_(cores, normal[i], p1[i]);
+    between_cores(d, origin, normal, p1, p2, cores - radii, out);
+    return true;
+  }
   // (1) the normal: towards the nearest point, or in the direction of least penetration
   if (gjk(d, margin + radii, simplex, normal, &apart) == 0) {
     if (apart) return false;
@@ -19,14 +42,7 @@ DEVICE_CALL bool convex_contact(const Difference& d, const real* origin, real ma
   if (dist > margin) return false;
   witnesses(d, simplex, normal, h, kinks, p1, p2);
   // (3) contact midway between the surfaces
-  out->dist = dist;
-  for (int i = 0; i < 3; ++i) {
-    const real surface1 = fma_(d.a.radius, normal[i], p1[i]), surface2 = fma_(-d.b.radius, normal[i], p2[i]);
-    out->pos[i] = origin[i] + R(0.5) * (surface1 + surface2);
-    out->frame[i] = normal[i];
-    out->frame[3 + i] = 0;
-  }
-  make_frame(out->frame);
+  between_cores(d, origin, normal, p1, p2, dist, out);
   return true;
 }
 

@@ -1,4 +1,8 @@
-"""Two convex shapes of any type in JAX: GJK if their cores are apart, EPA if they overlap."""
+"""Two convex shapes of any type in JAX: GJK if their cores are apart, EPA if they overlap.
+
+Capsules and cylinders take the same way here. The kernels need no search for them (`segment_cylinder.cuh`); both agree
+to the tolerances of the conformance test.
+"""
 
 from __future__ import annotations
 
