@@ -22,7 +22,12 @@ from tests.training import point
 def main(settings: dict[str, Any]) -> None:
     if "processes" in settings:
         use_cpu_collectives()
-        jax.distributed.initialize(f"localhost:{settings['port']}", settings["processes"], settings["index"])
+        jax.distributed.initialize(
+            f"localhost:{settings['port']}",
+            settings["processes"],
+            settings["index"],
+            cluster_detection_method="deactivate",
+        )
     point.register()
 
     def on_row(row: Row) -> None:

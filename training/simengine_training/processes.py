@@ -56,14 +56,21 @@ def agreed(value: Any) -> Any:
     if is_first():
         _client().key_value_set(key, json.dumps(value))
         return value
-    while True:
-        try:
-            return json.loads(_client().blocking_key_value_get(key, int(1000 * _POLL)))
-        except JaxRuntimeError as error:
-            if "DEADLINE_EXCEEDED" not in str(error):
-                raise
-            if told := _failure():
-                raise TrainingError(told) from None
+    return json.loads(_received(key))
+
+
+def wait_for_all() -> None:
+    """Wait until all processes are here, however long it takes. Devices wait for one another for a shorter time.
+
+    Raises:
+        TrainingError: another process has failed.
+    """
+    if jax.process_count() == 1:
+        return
+    key = f"simengine/here/{next(_numbers)}"
+    _client().key_value_set(f"{key}/{jax.process_index()}", "")
+    for index in range(jax.process_count()):
+        _received(f"{key}/{index}")
 
 
 def placed(tree: Any, sharding: jax.sharding.Sharding) -> Any:
@@ -136,6 +143,18 @@ def _watch(ended: threading.Event) -> None:
             with suppress(JaxRuntimeError):
                 jax.distributed.shutdown()  # the one that failed waits for it
             os._exit(1)
+
+
+def _received(key: str) -> str:
+    """The message under a key, for which this process waits unless another one fails."""
+    while True:
+        try:
+            return str(_client().blocking_key_value_get(key, int(1000 * _POLL)))
+        except JaxRuntimeError as error:
+            if "DEADLINE_EXCEEDED" not in str(error):
+                raise
+            if told := _failure():
+                raise TrainingError(told) from None
 
 
 def _failure() -> str | None:

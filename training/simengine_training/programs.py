@@ -18,7 +18,7 @@ from simengine_training.iteration import Report, TrainState, make_first_worlds, 
 from simengine_training.network import Network
 from simengine_training.numpy_policy import NumpyPolicy
 from simengine_training.ppo import first_learner
-from simengine_training.processes import is_first, on_own_device, placed
+from simengine_training.processes import is_first, on_own_device, placed, wait_for_all
 from simengine_training.statistics import LIMIT
 from simengine_training.trial import Trial, make_trial
 from simengine_training.worlds import environment_of, seeds_of
@@ -85,7 +85,7 @@ class Programs:
     def iterate(self, state: TrainState) -> tuple[TrainState, Report]:
         """Do one iteration. The state that it is given is used up."""
         with self.scope():
-            found: tuple[TrainState, Report] = self._iteration.result()(state)
+            found: tuple[TrainState, Report] = self._shared_iteration(state)
             return found
 
     def evaluate(self, state: TrainState) -> Trial:
@@ -124,6 +124,13 @@ class Programs:
                 return jax.jit(function, **options).lower(*inputs).compile()
 
         return self._pool.submit(compile_)
+
+    @cached_property
+    def _shared_iteration(self) -> Any:
+        """The compiled iteration, once all processes have compiled it."""
+        program = self._iteration.result()
+        wait_for_all()
+        return program
 
     @cached_property
     def _split(self) -> Any:
