@@ -122,16 +122,26 @@ def failing_together() -> Iterator[None]:
     watch.start()
     try:
         yield
-    except BaseException as error:
-        told = _failure()
-        if told is None:
-            _tell(error)
-        elif isinstance(error, JaxRuntimeError):  # a consequence: the devices of another process are gone
+    except JaxRuntimeError as error:
+        if told := _failure():  # this error is a consequence: the devices of the other process are gone
             raise TrainingError(told) from error
+        _tell(lost := TrainingError(_lost(error)))
+        raise lost from error
+    except BaseException as error:
+        _tell(error)
         raise
     finally:
         ended.set()
         watch.join()
+
+
+def _lost(error: JaxRuntimeError) -> str:
+    """The sentence for an error that no other process explains."""
+    first = str(error).strip().splitlines()[0]
+    return (
+        f"a device failed, or a process that shares the training is gone ({first}); look at what the other processes "
+        "printed and at the memory of their hosts, then resume the training"
+    )
 
 
 def _watch(ended: threading.Event) -> None:
