@@ -1,5 +1,8 @@
 """Speeds of environments: `python -m benchmarks.environments --backend cuda --worlds 4096 --json FILE`.
 
+`--task Ant HalfCheetah simengine/QuadrupedFlat-v0` chooses environments: by their ids, or by the short names of
+Gymnasium's tasks.
+
 For each task and number of worlds it measures
 
     step      a step of the pure environment inside `lax.scan`, under random actions
@@ -31,7 +34,9 @@ import simengine
 from benchmarks.stepping import document
 from simengine.cli.result_file import write_json
 from simengine_envs import PureEnv
-from simengine_envs.options import split_arguments
+from simengine_envs.mixed_task import MixedTask
+from simengine_envs.options import split_arguments, task_class
+from simengine_envs.registration import check_name
 
 _SETS = 32  # random actions of all worlds, which loops from Python repeat
 TASKS = ("Ant", "HalfCheetah", "Hopper", "Walker2d", "Humanoid", "InvertedPendulum")
@@ -107,11 +112,24 @@ def _of_kind(action: np.ndarray, kind: str, env: Any) -> Any:
     return jax.device_put(action, env.runner.device) if kind == "jax" else action
 
 
-def row(name: str, worlds: int, options: argparse.Namespace) -> dict[str, Any]:
-    """The measurements of one task with one number of worlds."""
-    full = f"simengine/{name}-v5"
+def full_id(name: str) -> str:
+    """The id of an environment that is named by it or by a short name.
+
+    Raises:
+        ValueError: there is no such environment, or its worlds have several models.
+    """
+    full = name if "/" in name else f"simengine/{name}" if "-v" in name else f"simengine/{name}-v5"
+    check_name(full)
+    if issubclass(task_class(gymnasium.spec(full).kwargs["task"]), MixedTask):
+        raise ValueError(f"worlds of {full} have several models; name environments of one robot")
+    return full
+
+
+def row(full: str, worlds: int, options: argparse.Namespace) -> dict[str, Any]:
+    """The measurements of one environment with one number of worlds."""
     spec = gymnasium.spec(full)
-    task, *_ = split_arguments(spec.kwargs["task"], {})
+    arguments = dict(spec.kwargs)
+    task, *_ = split_arguments(arguments.pop("task"), arguments)
     env = PureEnv(task, options.backend, max_episode_steps=spec.max_episode_steps)
     runs = loops(env, worlds, options.steps)
     for kind in options.array:
@@ -134,14 +152,17 @@ def main() -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--backend", default="auto")
-    parser.add_argument("--task", nargs="+", default=list(TASKS), help="names of Gymnasium's tasks, without version")
+    parser.add_argument("--task", nargs="+", default=list(TASKS), help="ids, or short names of Gymnasium's tasks")
     parser.add_argument("--worlds", nargs="+", type=int, default=[4096])
     parser.add_argument("--array", nargs="*", default=["numpy", "jax"], help="kinds of arrays")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    cases = [(name, worlds) for name in options.task for worlds in options.worlds]
+    try:
+        cases = [(full_id(name), worlds) for name in options.task for worlds in options.worlds]
+    except ValueError as error:
+        parser.error(str(error))
     rows = [row(*case, options) for case in track(cases, "environments", console=Console(stderr=True))]
     table = Table(*rows[0])
     for entry in rows:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from simengine.check import CheckReport, FieldResult, check_model
     from simengine.engines.jax_params import make_params
     from simengine.engines.jax_step import State
-    from simengine.functional import initial_state, make_forward, make_step
+    from simengine.functional import contact_capacity, initial_state, make_forward, make_step
     from simengine.xla.state import BatchState
 
 __version__ = "0.2.0"
@@ -69,6 +69,7 @@ __all__ = [
     "UnsupportedModelError",
     "available_backends",
     "check_model",
+    "contact_capacity",
     "initial_state",
     "load_model",
     "make_forward",
@@ -94,7 +95,7 @@ def _register_environments() -> None:
 _ON_FIRST_USE = {
     "simengine.engines.jax_step": ("State",),
     "simengine.engines.jax_params": ("make_params",),
-    "simengine.functional": ("initial_state", "make_forward", "make_step"),
+    "simengine.functional": ("contact_capacity", "initial_state", "make_forward", "make_step"),
     "simengine.xla.state": ("BatchState",),
     "simengine.check": ("CheckReport", "FieldResult", "check_model"),
 }

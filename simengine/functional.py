@@ -8,8 +8,10 @@ from typing import Any, Literal, overload
 from simengine.engines import jax_step
 from simengine.engines.jax_step import Fields, State
 from simengine.model.model import Model
-from simengine.xla.functions import make_batch_forward, make_batch_step
+from simengine.xla.functions import contact_capacity, make_batch_forward, make_batch_step
 from simengine.xla.state import BatchState, initial_batch
+
+__all__ = ["contact_capacity", "initial_state", "make_forward", "make_step"]
 
 
 @overload
@@ -40,6 +42,8 @@ def make_step(
     num_worlds: int | None = None,
     steps: int = 1,
     keep: Iterable[str] = (),
+    nconmax: int | None = None,
+    njmax: int | None = None,
 ) -> Callable[..., Any]: ...
 def make_step(
     model: Model,
@@ -49,6 +53,8 @@ def make_step(
     num_worlds: int | None = None,
     steps: int = 1,
     keep: Iterable[str] = (),
+    nconmax: int | None = None,
+    njmax: int | None = None,
 ) -> Callable[..., Any]:
     """Make the time step of a model as a pure function, which works under `jit`, `vmap` and `lax.scan`.
 
@@ -70,12 +76,15 @@ def make_step(
             worlds, each of which has memory of its own.
         steps: with a backend, number of steps of the model that one call makes, with the same controls.
         keep: with a backend, derived fields, by MuJoCo's names, that a call returns.
+        nconmax, njmax: with a backend, numbers of contacts and of constraint rows of a world, on average over the
+            worlds, for which there is memory at least; None for those of `contact_capacity`.
 
     Returns:
         The function. `ctrl` has the shape (nu,), or (n, nu) for n worlds. `params` is what `make_params` gives, under
             `vmap` for n worlds, or None for the model's own parameters. On backends "host" and "cuda" the bits are
             those of `Simulation.step`. On "cuda" memory for contacts does not grow inside a program: where it is too
-            small, all worlds of the call keep their state, and `stalled` counts the steps that they did not make.
+            small, all worlds of the call keep their state, and `stalled` counts the steps that they did not make. A
+            step with larger `nconmax` and `njmax` goes on from that state.
 
     Raises:
         ValueError: an argument is invalid.
@@ -84,13 +93,20 @@ def make_step(
     if backend is not None:
         if derived:
             raise ValueError("derived=True is for steps of one world; name the fields in keep, as backend is given")
-        return make_batch_step(model, backend, num_worlds, steps, keep)
-    _refuse("make_step", num_worlds=num_worlds, steps=None if steps == 1 else steps, keep=tuple(keep) or None)
+        return make_batch_step(model, backend, num_worlds, steps, keep, nconmax, njmax)
+    given = {"num_worlds": num_worlds, "steps": None if steps == 1 else steps, "keep": tuple(keep) or None}
+    _refuse("make_step", **given, nconmax=nconmax, njmax=njmax)
     return jax_step.make_step(model, True) if derived else jax_step.make_step(model, False)
 
 
 def make_forward(
-    model: Model, *, backend: str | None = None, num_worlds: int | None = None, keep: Iterable[str] = ("qacc",)
+    model: Model,
+    *,
+    backend: str | None = None,
+    num_worlds: int | None = None,
+    keep: Iterable[str] = ("qacc",),
+    nconmax: int | None = None,
+    njmax: int | None = None,
 ) -> Callable[..., Fields]:
     """Make the forward dynamics of a model, which does not integrate; see `make_step`.
 
@@ -99,8 +115,8 @@ def make_forward(
     names, each (n, ...). `worlds` (n,) bool chooses the worlds to evaluate; the fields of others are zero.
     """
     if backend is not None:
-        return make_batch_forward(model, backend, num_worlds, keep)
-    _refuse("make_forward", num_worlds=num_worlds)
+        return make_batch_forward(model, backend, num_worlds, keep, nconmax, njmax)
+    _refuse("make_forward", num_worlds=num_worlds, nconmax=nconmax, njmax=njmax)
     return jax_step.make_forward(model)
 
 

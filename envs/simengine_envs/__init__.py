@@ -2,9 +2,13 @@
 
     task          `Task`, the definition: start, observation, reward terms, termination, events
     snapshot      `Snapshot`, what the functions of a task see
-    sums          sums in one order
+    sums, rounding
+                  bits that do not depend on the number of worlds
     draw          `Draw`, random numbers by seed, world, episode, step and draw
     pure          `PureEnv`, a task in many worlds as pure functions
+    mixed_task, mixed_pure, mixed
+                  `MixedTask`, `MixedPureEnv` and `MixedBatchEnv`, the same for several robots
+    results       `EnvState` and `StepResult`, what steps take and give
     making        `make_pure`, the pure environment of an id
     checks        checks of what the functions of a task return
     runner        compiles a pure environment and runs it
@@ -12,6 +16,7 @@
     vector        `BatchEnv`, a `gymnasium.vector.VectorEnv` with arrays of NumPy, JAX, PyTorch or CuPy
     arrays        kinds of arrays
     devices       which backend runs, and on which device
+    stalls        whether worlds stood still, found out without waiting
     actions, infos, seeds, options, models, assets, rendering, tiling
                   arguments, results and pictures
     registration  ids of environments
@@ -29,7 +34,10 @@ if TYPE_CHECKING:
     from simengine_envs.devices import device_of
     from simengine_envs.draw import Draw
     from simengine_envs.making import make_pure
-    from simengine_envs.pure import EnvState, PureEnv, StepResult
+    from simengine_envs.mixed_pure import MixedPureEnv
+    from simengine_envs.mixed_task import MixedTask
+    from simengine_envs.pure import PureEnv
+    from simengine_envs.results import EnvState, StepResult
     from simengine_envs.single import SingleEnv
     from simengine_envs.snapshot import Snapshot
     from simengine_envs.task import Task
@@ -39,6 +47,8 @@ __all__ = [
     "BatchEnv",
     "Draw",
     "EnvState",
+    "MixedPureEnv",
+    "MixedTask",
     "PureEnv",
     "SingleEnv",
     "Snapshot",
@@ -53,11 +63,13 @@ __all__ = [
 _ON_FIRST_USE = {
     "BatchEnv": "vector",
     "Draw": "draw",
-    "EnvState": "pure",
+    "EnvState": "results",
+    "MixedPureEnv": "mixed_pure",
+    "MixedTask": "mixed_task",
     "PureEnv": "pure",
     "SingleEnv": "single",
     "Snapshot": "snapshot",
-    "StepResult": "pure",
+    "StepResult": "results",
     "Task": "task",
     "device_of": "devices",
     "make_pure": "making",

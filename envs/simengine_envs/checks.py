@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from simengine import BatchState
 from simengine.errors import did_you_mean
+from simengine_envs.task import Task
 
 Values = dict[str, jax.Array]
 
@@ -18,13 +19,18 @@ class Checks:
     """Checks the values that a task returns, and converts them.
 
     Args:
-        task: name of the task.
-        weights: weights of reward terms.
+        task: the task.
+
+    Raises:
+        TypeError: the task's `__post_init__` did not call that of its base.
     """
 
-    def __init__(self, task: str, weights: Mapping[str, float]):
-        self._task = task
-        self._weights = dict(weights)
+    def __init__(self, task: Task):
+        self._task = type(task).__name__
+        self._weights = dict(task.weights)
+        self._inherited = task.inherited_weights
+        if not self._weights.keys() >= task.default_weights.keys():
+            raise TypeError(f"__post_init__ of task {self._task} must call super().__post_init__() first")
 
     def array(self, name: str, value: Any, shape: tuple[int, ...]) -> jax.Array:
         """An array that must have this shape. Raises ValueError."""
@@ -51,8 +57,9 @@ class Checks:
         """Weighted reward terms by name, and their sum, each (count,). Raises ValueError."""
         if not terms:
             raise ValueError(f"rewards of task {self._task} is empty; return at least one term")
-        for name in self._weights:
-            if name not in terms:
+        for name, weight in self._weights.items():
+            # a subclass may have fewer terms than its base has weights
+            if name not in terms and self._inherited.get(name) != weight:
                 hint = did_you_mean(name, terms)
                 raise ValueError(f"weights of task {self._task} name {name!r}, which is no reward term{hint}")
         weighted = {}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import gymnasium
 from gymnasium.vector import AutoresetMode
 
+from simengine_envs.mixed_pure import MixedPureEnv
+from simengine_envs.mixed_task import MixedTask
 from simengine_envs.options import pure_env, split_arguments
 from simengine_envs.pure import PureEnv
 from simengine_envs.registration import check_name
@@ -46,10 +48,13 @@ def make_pure(
 ) -> PureEnv:
     """The pure environment of an id, with its time limit, or of the class of a task.
 
+    That of several robots is a `MixedPureEnv`, which has the same functions.
+
     Args:
         env: id of an environment, such as "simengine/Ant-v5", or the class of a task.
         autoreset_mode: when a new episode starts after one has ended; see `gymnasium.vector.AutoresetMode`.
-        **arguments: arguments of the task, `backend`, `dtype`, and `max_episode_steps`.
+        **arguments: arguments of the task, `max_episode_steps`, and `backend`, `dtype`, `nconmax`, `njmax` as for
+            `PureEnv`.
 
     Raises:
         TypeError: an argument is unknown.
@@ -60,4 +65,8 @@ def make_pure(
     given = {"max_episode_steps": named.max_episode_steps, **named.arguments, **arguments}
     limit = given.pop("max_episode_steps")
     task, engine, _ = split_arguments(named.task, given)
-    return pure_env(task, engine, limit, AutoresetMode(autoreset_mode))
+    mode = AutoresetMode(autoreset_mode)
+    if isinstance(task, MixedTask):
+        room = engine.nconmax, engine.njmax
+        return cast(PureEnv, MixedPureEnv(task, engine.backend, engine.dtype, limit, mode, *room))
+    return pure_env(task, engine, limit, mode)

@@ -21,10 +21,14 @@ class EngineOptions(NamedTuple):
     Attributes:
         backend: "cuda", "host", "jax", or "auto" for the first of these that can run here.
         dtype: type of the engine's real numbers, "float32" or "float64".
+        nconmax, njmax: numbers of contacts and of constraint rows of a world, on average over the worlds, for which
+            there is memory on a GPU; None for those of `simengine.contact_capacity`.
     """
 
     backend: str = "auto"
     dtype: str = "float32"
+    nconmax: int | None = None
+    njmax: int | None = None
 
 
 def task_class(named: str | type[Task]) -> type[Task]:
@@ -72,5 +76,6 @@ def pure_env(
     if key not in _compiled:
         while len(_compiled) >= _MOST_COMPILED:
             del _compiled[next(iter(_compiled))]
-        _compiled[key] = PureEnv(task, engine.backend, engine.dtype, max_episode_steps, autoreset_mode)
+        room = engine.nconmax, engine.njmax
+        _compiled[key] = PureEnv(task, engine.backend, engine.dtype, max_episode_steps, autoreset_mode, *room)
     return _compiled[key]

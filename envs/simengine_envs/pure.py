@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +16,8 @@ from simengine.model.params import PARAMS
 from simengine_envs.checks import Checks
 from simengine_envs.devices import resolved_backend
 from simengine_envs.draw import Draw, Purpose, keys_of, of_episodes
+from simengine_envs.results import EnvState, StepResult
+from simengine_envs.rounding import as_it_is, in_blocks, rounded, unknown_zero
 from simengine_envs.snapshot import Snapshot
 from simengine_envs.task import Task, Values
 
@@ -23,66 +26,18 @@ from simengine_envs.task import Task, Values
 POST_CONSTRAINT_FIELDS = frozenset({"cacc", "cfrc_int", "cfrc_ext"})
 
 
-class EnvState(NamedTuple):
-    """All that a step of n worlds depends on, a pytree of arrays whose first axis is the world.
-
-    Attributes:
-        worlds: state of the physics.
-        fields: derived fields that the task reads, by name.
-        params: fields of the model table in which worlds differ, by name.
-        memory: values that the task remembers, by name.
-        action: (n, action size) action of the latest step.
-        keys: (n,) JAX keys that follow from the worlds' seeds.
-        episode: (n,) int32, number of the episode since the seed was set.
-        length: (n,) int32, steps of the episode so far.
-        total: (n,) return of the episode so far.
-        ended: (n,) bool, whether the episode ended in the latest step and no new one has started.
-    """
-
-    worlds: simengine.BatchState
-    fields: Values
-    params: Values
-    memory: Values
-    action: jax.Array
-    keys: jax.Array
-    episode: jax.Array
-    length: jax.Array
-    total: jax.Array
-    ended: jax.Array
-
-
-class StepResult(NamedTuple):
-    """What a step of n worlds reports.
-
-    Attributes:
-        observation: (n, size). With autoreset mode SAME_STEP it is the first one of the new episode where one starts.
-        reward: (n,).
-        terminated: (n,) bool.
-        truncated: (n,) bool.
-        info: values (n, ...) by name: reward terms, and what the task reports.
-        restarted: (n,) bool, the worlds in which an episode started instead of a step being reported.
-        final_observation: (n, size), the observation before new episodes started. It is another array than
-            `observation` in mode SAME_STEP only.
-        episode_return: (n,) return of the episode up to this step.
-        episode_length: (n,) int32, steps of the episode up to this step.
-    """
-
-    observation: jax.Array
-    reward: jax.Array
-    terminated: jax.Array
-    truncated: jax.Array
-    info: Values
-    restarted: jax.Array
-    final_observation: jax.Array
-    episode_return: jax.Array
-    episode_length: jax.Array
+# Backends on which every step computes starts of episodes in all worlds and takes them where a mask says. On others
+# `lax.cond` leaves them out of most steps; a GPU would then wait in every step for the host to look at the mask. If
+# worlds have masses of their own, 4096 starts of a quadruped read and write 165 MB in some 30 kernels.
+RESTARTS_UNDER_MASK = frozenset({"cuda"})
 
 
 class PureEnv:
     """A task in many worlds, as functions that work under `jit`, `lax.scan`, `vmap` and `shard_map`.
 
-    Results do not depend on other worlds. The physics has the same bits in any number of worlds; what a task computes
-    itself, such as rewards, has them up to XLA's rounding (see `simengine_envs.sums`).
+    Results do not depend on other worlds. On backends "host" and "cuda" they have the same bits in any number of
+    worlds, since sums have one order and every result is rounded by itself (`simengine_envs.rounding`). Two things are
+    excepted: loops that a task writes, such as `lax.scan`, and on "cuda" parameters that worlds do not share.
 
     Args:
         task: the task.
@@ -90,12 +45,15 @@ class PureEnv:
         dtype: "float32" or "float64" for physics, rewards and observations. The second needs JAX's 64-bit mode.
         max_episode_steps: steps after which an episode is truncated; None for no limit.
         autoreset_mode: when a new episode starts after one has ended; see `gymnasium.vector.AutoresetMode`.
+        nconmax, njmax: numbers of contacts and of constraint rows of a world for which there is memory on a GPU; see
+            `simengine.make_step`.
 
     Attributes:
         task: the task, with names replaced by ids.
         model: the engine's model.
         backend: name of the backend that runs.
         dt: duration of an environment step [s].
+        room: `nconmax` and `njmax`.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -110,6 +68,8 @@ class PureEnv:
         dtype: str = "float32",
         max_episode_steps: int | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        nconmax: int | None = None,
+        njmax: int | None = None,
     ):
         if max_episode_steps is not None and max_episode_steps < 1 and max_episode_steps != -1:
             raise ValueError(f"max_episode_steps must be positive, or None or -1 for no limit, not {max_episode_steps}")
@@ -121,10 +81,13 @@ class PureEnv:
         self.dt = float(self.model.opt.timestep) * task.frame_skip
         self.backend = resolved_backend(backend)
         derived = tuple(sorted(set(self.task.derived)))
-        self._step = simengine.make_step(self.model, backend=self.backend, steps=task.frame_skip, keep=derived)
-        self._forward = simengine.make_forward(self.model, backend=self.backend, keep=derived)
+        self.room = {"nconmax": nconmax, "njmax": njmax}
+        options: dict[str, Any] = {"backend": self.backend, "keep": derived, **self.room}
+        self._step = simengine.make_step(self.model, steps=task.frame_skip, **options)
+        self._forward = simengine.make_forward(self.model, **options)
         self._derived = derived
-        self._checks = Checks(type(task).__name__, task.weights)
+        self._checks = Checks(task)
+        self._jitted: dict[str, Callable[..., Any]] = {}
 
     # ------------------------------------------------------------------------------------------------ public
 
@@ -150,19 +113,16 @@ class PureEnv:
                 raise ValueError("one seed needs num_envs; give it, or an array of seeds")
             seeds = jnp.arange(num_envs, dtype=jnp.uint32) + jnp.asarray(seeds, jnp.uint32)
         keys = keys_of(jnp.asarray(seeds, jnp.uint32))
-        kept = self._table_fields(params or {}, len(keys))
-        state = self._started(keys, jnp.zeros(len(keys), jnp.int32), None, kept, jnp.ones(len(keys), bool))
-        return state, self._observe(state)
+        return self._rounded(self._first, keys, keys, dict(params or {}))
 
     def restart(self, state: EnvState, mask: jax.Array) -> tuple[EnvState, jax.Array]:
         """Start new episodes in worlds of a mask (n,) bool, and return the state and all observations."""
-        state = self._restarted(state, mask)
-        return state, self._observe(state)
+        return self._rounded(self._next, state.keys, state, mask)
 
     def merge(self, state: EnvState, other: EnvState, mask: jax.Array) -> tuple[EnvState, jax.Array]:
         """The state with worlds of a mask (n,) from another state, and all observations."""
         state = jax.tree.map(lambda one, two: _where(mask, two, one), state, other)
-        return state, self._observe(state)
+        return state, self._rounded(self._observe, state.keys, state)
 
     def place(self, state: EnvState, qpos: jax.Array, qvel: jax.Array) -> EnvState:
         """The state with other coordinates (n, nq) and velocities (n, nv), at time zero and with zero controls."""
@@ -176,7 +136,7 @@ class PureEnv:
 
     def info(self, state: EnvState) -> Values:
         """What the task reports of a state, (n, ...) by name."""
-        return self._checks.info(self.task.info(self.snapshot(state)), len(state.length))
+        return self._rounded(self._info, state.keys, state)
 
     def snapshot(self, state: EnvState) -> Snapshot:
         """What the task sees of a state."""
@@ -191,6 +151,34 @@ class PureEnv:
             state: the state.
             action: (n, action size).
         """
+        return self._rounded(self._stepped, state.keys, state, action)
+
+    # -------------------------------------------------------------------------------------------- parts of a step
+
+    def _rounded(self, function: Callable[..., Any], keys: jax.Array, *arguments: Any) -> Any:
+        """Call a function so that bits do not depend on the number of worlds; not on backend "jax", whose do."""
+        if self.backend == "jax":
+            return function(*arguments)
+        name = function.__name__
+        if name not in self._jitted:
+            self._jitted[name] = jax.jit(partial(rounded, function))
+        return self._jitted[name](unknown_zero(keys), *arguments)
+
+    def _first(self, keys: jax.Array, params: Mapping[str, Any]) -> tuple[EnvState, jax.Array]:
+        """The start of the first episodes, and the observations."""
+        kept = self._table_fields(params, len(keys))
+        state = self._started(keys, jnp.zeros(len(keys), jnp.int32), None, kept, jnp.ones(len(keys), bool))
+        return state, self._observe(state)
+
+    def _next(self, state: EnvState, mask: jax.Array) -> tuple[EnvState, jax.Array]:
+        """The start of the next episodes in worlds of a mask, and all observations."""
+        state = self._restarted(state, mask)
+        return state, self._observe(state)
+
+    def _info(self, state: EnvState) -> Values:
+        return self._checks.info(self.task.info(self.snapshot(state)), len(state.length))
+
+    def _stepped(self, state: EnvState, action: jax.Array) -> tuple[EnvState, StepResult]:
         count = len(state.length)
         new = self._moved(state, action)
         before, now = self.snapshot(state), self.snapshot(new)
@@ -209,10 +197,10 @@ class PureEnv:
         terminated, truncated = terminated.astype(bool), truncated.astype(bool)
         ended = terminated | truncated
         new = new._replace(memory=memory, total=state.total + reward, ended=ended)
-        result = StepResult(*(reward, reward, terminated, truncated, info, restarting, reward, new.total, new.length))
+        stalled = (new.worlds.stalled > state.worlds.stalled) & ~restarting
+        reported = (info, restarting, reward, new.total, new.length, stalled)
+        result = StepResult(reward, reward, terminated, truncated, *reported)
         return self._after(new, result)
-
-    # -------------------------------------------------------------------------------------------- parts of a step
 
     def _after(self, new: EnvState, result: StepResult) -> tuple[EnvState, StepResult]:
         """Start new episodes as the autoreset mode says, and observe."""
@@ -222,7 +210,7 @@ class PureEnv:
         if self.autoreset_mode == AutoresetMode.NEXT_STEP:
             new = self._restarted(new, result.restarted)
             seen = self._observe(new)
-            started = self.info(new)
+            started = self._info(new)
             info = {k: _where(result.restarted, started.get(k, jnp.zeros_like(v)), v) for k, v in result.info.items()}
             return new, result._replace(observation=seen, final_observation=seen, info=info)
         final = self._observe(new)
@@ -284,10 +272,10 @@ class PureEnv:
         values = self._checks.params(params, PARAMS, count, self.dtype)
         if not values:
             return {}
-        # XLA computes a batch of one in another order; a world's numbers must not depend on how many there are
-        pairs = {name: jnp.concatenate([value, value[:1]]) for name, value in values.items()}
-        made = jax.vmap(lambda own: simengine.make_params(self.model, **own))(pairs)
-        return {name: value[:count].astype(self.dtype) for name, value in made.items()}
+        # a GPU would take the blocks one after another
+        call = as_it_is if self.backend == "cuda" else in_blocks
+        made = call(jax.vmap(lambda own: simengine.make_params(self.model, **own)), values)
+        return {name: value.astype(self.dtype) for name, value in made.items()}
 
     def _restarted(self, state: EnvState, mask: jax.Array) -> EnvState:
         """The state with new episodes in worlds of a mask (n,)."""
@@ -297,10 +285,20 @@ class PureEnv:
             fresh = self._started(now.keys, now.episode + 1, last, now.params, mask)
             return jax.tree.map(lambda old, new: _where(mask, new, old), now, fresh)
 
-        # A GPU would wait for the host to look at the mask, which takes longer than the work, unless that is large.
-        if self.backend == "cuda" and not state.params:
+        if self.backend in RESTARTS_UNDER_MASK:
             return restarted(state)
         return jax.lax.cond(mask.any(), restarted, lambda now: now, state)
+
+    def stall_message(self, stalled: np.ndarray) -> str:
+        """A sentence on worlds of a mask (n,) that stood still since the memory for contacts was full."""
+        held = dict(zip(self.room, simengine.contact_capacity(self.model, len(stalled)), strict=True))
+        held |= {name: given for name, given in self.room.items() if given is not None}
+        return (
+            f"{stalled.sum()} of {len(stalled)} worlds of model {self.model.name!r} stood still in a step, since the "
+            f"memory for contacts or constraint rows was full on backend {self.backend!r}; make the environment with "
+            f"more room, such as nconmax={2 * held['nconmax']}, njmax={2 * held['njmax']} (now {held['nconmax']} and "
+            f"{held['njmax']} a world)"
+        )
 
     @property
     def action_size(self) -> int:

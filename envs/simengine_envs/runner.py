@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,9 +11,13 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
+from simengine import Model
+from simengine.errors import BackendError
 from simengine_envs.devices import device_of, resolved_backend
 from simengine_envs.options import EngineOptions, pure_env
-from simengine_envs.pure import EnvState, PureEnv, StepResult
+from simengine_envs.pure import PureEnv
+from simengine_envs.results import EnvState, StepResult
+from simengine_envs.stalls import Stalls
 from simengine_envs.task import Task, Values
 
 
@@ -48,12 +52,13 @@ class Runner:
         if self.dtype not in ("float32", "float64"):
             raise ValueError(f"unknown dtype {self.dtype!r}; choose one of float32, float64")
         with self.scope():
-            options = EngineOptions(self.backend, self.dtype)
+            options = engine._replace(backend=self.backend, dtype=self.dtype)
             self.env: PureEnv = self._made(task, options, max_episode_steps, autoreset_mode)
             self.observation_size = jax.eval_shape(self.env.reset, np.zeros(1, np.uint32))[1].shape[1]
         self._functions: dict[str, Callable[..., Any]] = self.env.__dict__.setdefault("_compiled", {})
         self.state: EnvState | None = None
         self._given: dict[str, np.ndarray] = {}
+        self._stalls = Stalls()
 
     @staticmethod
     def _made(
@@ -92,10 +97,18 @@ class Runner:
         return observation
 
     def step(self, action: Any) -> StepResult:
-        """Step all worlds."""
+        """Step all worlds. Raises BackendError if worlds stood still in a step that has been computed by now."""
+        self.look_for_stalls()
         self.state, result = self._call("step", self.state, action)
         found: StepResult = result
+        self._stalls.add(found.stalled)
         return found
+
+    def look_for_stalls(self) -> None:
+        """Raise BackendError if worlds stood still since the memory for contacts was full; waits for no step."""
+        stalled = self._stalls.found()
+        if stalled is not None:
+            raise BackendError(self.env.stall_message(stalled))
 
     def info(self) -> Values:
         """What the task reports of the state."""
@@ -110,22 +123,15 @@ class Runner:
 
     def set_params(self, worlds: Any, params: dict[str, Any]) -> None:
         """Set parameters of some worlds; see `SingleEnv.set_params`."""
-        from simengine.model.params import WorldParameters
-
         chosen = slice(None) if worlds is None else np.asarray(worlds)
-        meaning = WorldParameters(self.env.model.table)
-        for name, value in params.items():
-            default = meaning.default(name)
-            held = self._given.get(name)
-            array = np.broadcast_to(default, (self.num_envs, *default.shape)).copy() if held is None else held.copy()
-            array[chosen] = np.asarray(value, np.float64)
-            if not np.isfinite(array).all():
-                raise ValueError(f"{name} holds numbers that are not finite; give finite values")
-            self._given[name] = array
+        self._given = with_given(self._given, self.env.model, self.num_envs, chosen, params)
+        self._apply_params()
+
+    def _apply_params(self) -> None:
         if self.state is not None:
             self.state = self._call("with_params", self.state, self._params())
 
-    def _params(self) -> dict[str, np.ndarray]:
+    def _params(self) -> Any:
         return {name: value.astype(self.dtype) for name, value in self._given.items()}
 
     def spaces(self, kind: Any) -> tuple[spaces.Box, spaces.Box]:
@@ -143,3 +149,32 @@ class Runner:
         """Time of every world since its start [s]."""
         steps = self.host("nstep") * float(self.env.model.opt.timestep)
         return [float(time) for time in steps]
+
+
+def with_given(
+    given: Mapping[str, np.ndarray], model: Model, num_worlds: int, chosen: Any, params: Mapping[str, Any]
+) -> dict[str, np.ndarray]:
+    """Parameters (num_worlds, ...) by name, with those of some worlds changed.
+
+    Args:
+        given: parameters that were given before.
+        model: the model.
+        num_worlds: number of worlds.
+        chosen: a slice, mask or indices of the worlds to change.
+        params: values by name.
+
+    Raises:
+        ValueError: a name is unknown, or a value has a wrong shape or is not finite.
+    """
+    from simengine.model.params import WorldParameters
+
+    meaning, changed = WorldParameters(model.table), dict(given)
+    for name, value in params.items():
+        default = meaning.default(name)
+        held = changed.get(name)
+        array = np.broadcast_to(default, (num_worlds, *default.shape)).copy() if held is None else held.copy()
+        array[chosen] = np.asarray(value, np.float64)
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} holds numbers that are not finite; give finite values")
+        changed[name] = array
+    return changed

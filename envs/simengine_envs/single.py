@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium
+import jax
 import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
@@ -95,11 +96,13 @@ class SingleEnv(gymnasium.Env, gymnasium.utils.EzPickle):
         Raises:
             ValueError: the action has the wrong shape or an entry that is not finite.
             gymnasium.error.ResetNeeded: the environment has not been reset.
+            simengine.errors.BackendError: the world stood still since the memory for contacts was full.
         """
         if not self._started:
             raise ResetNeeded(f"{self._name}.step() came before the first reset(); call reset() first")
         checked = checked_actions(action, self.action_space.shape or (), self._name)
-        result = self.runner.step(checked[None].astype(self.runner.dtype))
+        result = jax.block_until_ready(self.runner.step(checked[None].astype(self.runner.dtype)))
+        self.runner.look_for_stalls()
         if self.render_mode == "human":
             self.render()
         info = {key: _entry(value) for key, value in result.info.items()}

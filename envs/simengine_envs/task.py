@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
 from inspect import get_annotations
-from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import jax
 import jax.numpy as jnp
@@ -41,6 +41,14 @@ def _as_fields(cls: type[Any]) -> None:
     cls.__annotations__ = own
 
 
+def _inherited_weights(cls: type[Any]) -> dict[str, float]:
+    """The default weights of a class's bases."""
+    found: dict[str, float] = {}
+    for base in reversed(cls.__mro__[1:]):
+        found |= vars(base).get("default_weights", {})
+    return found
+
+
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Task(ABC):
@@ -54,7 +62,8 @@ class Task(ABC):
         xml_file: path of the model if it starts with "~", "." or "/"; else the name of a model of simengine or of
             Gymnasium. Or the text of an MJCF.
         frame_skip: engine steps in one environment step.
-        weights: weight of each reward term; 1 for terms that it does not name.
+        weights: weight of each reward term. Terms that an argument or a subclass does not name keep the weights that
+            the task had, and those that nobody names have weight 1.
         default_camera_config: attributes of MuJoCo's free camera, for rendering; None for MuJoCo's own.
     """
 
@@ -62,18 +71,23 @@ class Task(ABC):
     frame_skip: int = 1
     weights: Mapping[str, float] = field(default_factory=dict)
     default_camera_config: Mapping[str, Any] | None = field(default_factory=dict)
+    default_weights: ClassVar[Mapping[str, float]] = {}
+    inherited_weights: ClassVar[Mapping[str, float]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        inherited, own = _inherited_weights(cls), vars(cls).get("weights", {})
         _as_fields(cls)
+        cls.inherited_weights, cls.default_weights = inherited, {**inherited, **own}
         dataclass(frozen=True, kw_only=True, eq=False)(cls)
 
     def __post_init__(self) -> None:
-        """Check the arguments.
+        """Check the arguments, and merge the weights with the default ones. A subclass that has this calls it, too.
 
         Raises:
             ValueError: an argument is out of its range.
         """
+        object.__setattr__(self, "weights", {**self.default_weights, **self.weights})
         if self.frame_skip < 1:
             raise ValueError(f"{type(self).__name__}: frame_skip must be at least 1, not {self.frame_skip}")
 

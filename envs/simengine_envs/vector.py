@@ -15,8 +15,9 @@ from simengine_envs.actions import checked_actions, checked_device_actions
 from simengine_envs.arrays import array_kind
 from simengine_envs.infos import add_final, add_info
 from simengine_envs.options import split_arguments
-from simengine_envs.pure import EnvState, PureEnv, StepResult
+from simengine_envs.pure import PureEnv
 from simengine_envs.rendering import GRID, VECTOR_MODES, Renderer
+from simengine_envs.results import EnvState, StepResult
 from simengine_envs.runner import Runner
 from simengine_envs.seeds import Seeds, reset_mask
 from simengine_envs.task import Task
@@ -28,9 +29,8 @@ class BatchEnv(VectorEnv):
 
     With `array="numpy"` it behaves like `gymnasium.vector.SyncVectorEnv` over single environments, in each of the three
     autoreset modes, and observations and rewards are float64. With "jax", "torch" or "cupy" actions, observations,
-    rewards and infos are arrays on the device, in the engine's precision. No call waits for a GPU, unless worlds have
-    parameters of their own: the host then asks whether an episode starts. The numbers are the same for every kind of
-    arrays; for the number of worlds see `PureEnv`.
+    rewards and infos are arrays on the device, in the engine's precision. No call waits for a GPU. The numbers are the
+    same for every kind of arrays; for the number of worlds see `PureEnv`.
 
     Args:
         task: the class of the task, or "module:Class".
@@ -183,6 +183,8 @@ class BatchEnv(VectorEnv):
             TypeError: the actions are arrays of another kind or on another device.
             ValueError: the actions have the wrong shape, or an entry on the host that is used is not finite.
             gymnasium.error.ResetNeeded: a world has not been reset, or its episode has ended and autoreset is disabled.
+            simengine.errors.BackendError: worlds stood still since the memory for contacts was full, in this step or,
+                with arrays on a device, in one before.
         """
         if self.runner.state is None:
             raise ResetNeeded(f"{self._name}.step() came before the first reset(); call reset() first")
@@ -224,6 +226,7 @@ class BatchEnv(VectorEnv):
             )
         checked = checked_actions(actions, self.action_space.shape or (), self._name, used=~restarting)
         result: Any = jax.device_get(self.runner.step(checked.astype(self.runner.dtype)))
+        self.runner.look_for_stalls()
         ended = result.terminated | result.truncated
         values, infos = _host_values(result.info), dict[str, Any]()
         if mode == AutoresetMode.SAME_STEP:

@@ -6,6 +6,8 @@
     host_memory   memory of a call on a CPU: programs of compiled kernel calls
     cuda_memory   memory of a call on a GPU: graphs of kernel launches
     library       compiles the handlers, which XLA calls, and registers them
+    python_handlers, call_frame
+                  handlers in Python, for machines without a C++ compiler
 
 A custom call copies its arguments into the engine's memory, runs kept lists of kernels there and copies the results
 out. No Python runs in between, except where an arena has to grow.

@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from simengine.emission.store import GroupStore
 from simengine.kernels.cache import digest
 from simengine.model.blob import pack_models
 from simengine.model.model_table import ModelTable
@@ -27,6 +28,7 @@ class Call:
         steps: number of steps; 0 for an evaluation, which does not change the state.
         keep: derived fields that it gives, in order.
         params: fields of the model table in which worlds differ, in order.
+        room: numbers of contacts and of constraint rows of a world, on average, for which there is memory at least.
     """
 
     model: ModelTable
@@ -35,6 +37,7 @@ class Call:
     steps: int
     keep: tuple[str, ...]
     params: tuple[str, ...]
+    room: tuple[int, int] = (0, 0)
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
@@ -58,11 +61,28 @@ class Call:
         """Whether the call works on some worlds only, which its last argument says, (num_worlds,) int32."""
         return self.steps == 0
 
+    def make_room(self, store: GroupStore) -> None:
+        """Enlarge the arenas of a store to what `room` says, before anything runs."""
+        for arenas, each in zip((store.contacts, store.rows), self.room, strict=True):
+            for arena, begin, end in zip(arenas, store.bounds[:-1], store.bounds[1:], strict=True):
+                arena.reserve(each * (end - begin))
+        store.retired.clear()
+
     @cached_property
     def number(self) -> int:
         """A number that identifies the call, which is the same in every process: XLA may store compiled programs."""
         headers, integers, reals = pack_models([self.model], self.dtype)
-        said = repr((self.dtype, self.num_worlds, self.steps, self.keep, self.params, sorted(self.model.sizes.items())))
+        said = repr(
+            (
+                self.dtype,
+                self.num_worlds,
+                self.steps,
+                self.keep,
+                self.params,
+                self.room,
+                sorted(self.model.sizes.items()),
+            )
+        )
         key = digest(said, *(np.frombuffer(b, np.uint8).tobytes().hex() for b in (headers[0], integers, reals)))
         return int(key[:15], 16)
 

@@ -47,6 +47,7 @@ class CudaMemory:
         groups = [(call.model, call.num_worlds)]
         self.engine = ListEngine(groups, CudaBackend(), "graph-cached", call.dtype, 1, "whole", {})
         store = self.engine.stores[0]
+        call.make_room(store)
         inputs = [_field(store.array(name)) for name in call.inputs]
         if call.params:
             table, offsets = self.engine.parameter_table(0, "dof_damping" in call.params), field_offsets(store.model)
@@ -127,7 +128,7 @@ def _check_number(call: Call, number: int) -> None:
         )
 
 
-def load(table: ModelTable) -> ctypes.CDLL:
+def load(table: ModelTable) -> Any:
     """The handler's library, which knows the function that makes memory.
 
     Raises:

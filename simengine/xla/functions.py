@@ -14,6 +14,7 @@ from simengine.backends.select import make_backend
 from simengine.emission.dense import STORED_BY_BLOCKS
 from simengine.model.model import Model, table_of
 from simengine.model.model_table import ModelTable
+from simengine.plan.capacity import first_entries
 from simengine.state.fields import INTEGRATION_STATE
 from simengine.xla.calls import Call, register
 from simengine.xla.checks import check_arguments
@@ -32,6 +33,8 @@ def make_batch_step(
     num_worlds: int | None = None,
     steps: int = 1,
     keep: Iterable[str] = (),
+    nconmax: int | None = None,
+    njmax: int | None = None,
 ) -> Callable[..., Any]:
     """Make a step of many worlds that works under `jit`, `lax.scan`, `vmap` and `shard_map`.
 
@@ -42,6 +45,8 @@ def make_batch_step(
             works for any number of worlds: each number has memory of its own.
         steps: number of steps of the model that one call makes, with the same controls.
         keep: derived fields, by MuJoCo's names, that a call returns, as `Simulation` does with `keep`.
+        nconmax, njmax: numbers of contacts and of constraint rows of a world, on average over the worlds, for which
+            there is memory at least; None for those of `contact_capacity`.
 
     Returns:
         A function `step(state, ctrl, params=None)` that returns the next `BatchState`, or with `keep` the next state
@@ -49,7 +54,7 @@ def make_batch_step(
             `simengine.make_params` gives under `vmap`, each (n, ...), or is None for the model's own parameters. The
             bits are those of `Simulation.step` on the same backend. On backend "cuda" memory for contacts does not grow
             inside a program: where it is too small, the worlds keep their state, and `stalled` counts the steps that
-            they did not make.
+            they did not make. Make a step with larger `nconmax` and `njmax` then, which goes on from that state.
 
     Raises:
         ValueError: an argument is invalid.
@@ -57,7 +62,7 @@ def make_batch_step(
     """
     if steps < 1:
         raise ValueError(f"steps is {steps}; give the number of steps that one call makes, at least 1")
-    engine = _Engine(table_of(model), backend, steps, keep)
+    engine = _Engine(table_of(model), backend, steps, keep, _room(nconmax, njmax))
     if num_worlds is not None:
         engine.prepare(num_worlds)
 
@@ -69,7 +74,12 @@ def make_batch_step(
 
 
 def make_batch_forward(
-    model: Model | ModelTable, backend: str = "auto", num_worlds: int | None = None, keep: Iterable[str] = ("qacc",)
+    model: Model | ModelTable,
+    backend: str = "auto",
+    num_worlds: int | None = None,
+    keep: Iterable[str] = ("qacc",),
+    nconmax: int | None = None,
+    njmax: int | None = None,
 ) -> Callable[..., Fields]:
     """Make the forward dynamics of many worlds, which does not integrate; see `make_batch_step`.
 
@@ -78,7 +88,7 @@ def make_batch_forward(
             (n, ...). `worlds` (n,) bool chooses the worlds to evaluate. The fields of others are zero, and take no
             time on backends "host" and "cuda".
     """
-    engine = _Engine(table_of(model), backend, 0, keep)
+    engine = _Engine(table_of(model), backend, 0, keep, _room(nconmax, njmax))
     if num_worlds is not None:
         engine.prepare(num_worlds)
 
@@ -91,15 +101,33 @@ def make_batch_forward(
     return forward
 
 
+def contact_capacity(model: Model | ModelTable, num_worlds: int) -> tuple[int, int]:
+    """Numbers of contacts and of constraint rows of a world, on average over the worlds, that a step holds on a GPU.
+
+    These are the defaults of `nconmax` and `njmax` of `make_step`.
+    """
+    table = table_of(model)
+    contacts, rows = (first_entries(table, space, num_worlds, True) // num_worlds for space in ("contact", "row"))
+    return contacts, rows
+
+
+def _room(nconmax: int | None, njmax: int | None) -> tuple[int, int]:
+    for name, value in (("nconmax", nconmax), ("njmax", njmax)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name} is {value}; give the number of entries of a world, at least 1, or None")
+    return nconmax or 0, njmax or 0
+
+
 class _Engine:
     """The custom calls of one function, by number of worlds, type and parameters."""
 
-    def __init__(self, table: ModelTable, backend: str, steps: int, keep: Iterable[str]):
+    def __init__(self, table: ModelTable, backend: str, steps: int, keep: Iterable[str], room: tuple[int, int]):
         self.keep = tuple(sorted(_world_fields(keep)))
         made = make_backend(backend)
         self.backend = "jax" if made is None else made.name
         self._table = table
         self._steps = steps
+        self._room = room
         self._calls: dict[tuple[int, str, tuple[str, ...]], Call] = {}
         if self.backend != "jax":
             memory_of(self.backend).load(table)
@@ -113,7 +141,7 @@ class _Engine:
         """The custom call of a number of worlds, which lives as long as this object."""
         key = num_worlds, dtype, params
         if key not in self._calls:
-            call = register(Call(self._table, dtype, num_worlds, self._steps, self.keep, params))
+            call = register(Call(self._table, dtype, num_worlds, self._steps, self.keep, params, self._room))
             if self.backend == "cuda":  # while nothing runs; XLA's own threads would wait for it otherwise
                 memory_of(self.backend).prepare(call)
             self._calls[key] = call

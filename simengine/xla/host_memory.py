@@ -34,6 +34,7 @@ class HostMemory:
         backend = HostBackend()
         shards = backend.shards_for(call.num_worlds, "threads", "whole")
         self.engine = ListEngine([(call.model, call.num_worlds)], backend, "serial", call.dtype, shards, "whole", {})
+        call.make_room(self.engine.stores[0])
         inputs = [_field(self.engine.stores[0].array(name)) for name in call.inputs]
         if call.params:
             table = self.engine.parameter_table(0, "dof_damping" in call.params)
@@ -101,7 +102,7 @@ def prepare(call: Call) -> None:
     library.simengine_add(ctypes.c_int64(call.number), ctypes.byref(memory.structure))
 
 
-def load(table: ModelTable) -> ctypes.CDLL:
+def load(table: ModelTable) -> Any:
     """The handler's library, which knows the functions that make and grow memory. Every model can run on a CPU."""
     library = handlers("cpu")
     library.simengine_set_callbacks(_MAKE, _GROW)

@@ -13,7 +13,8 @@ from weakref import finalize
 import jax
 
 from simengine.errors import BackendError
-from simengine.kernels.host_build import build_library
+from simengine.kernels.host_build import build_library, compiler
+from simengine.xla.python_handlers import python_handlers
 
 TARGET = "simengine_step"
 """Name of the custom call on every platform."""
@@ -26,26 +27,31 @@ _OPTIONS = ["-std=c++17", "-ldl"]
 
 
 @cache
-def handlers(platform: str) -> ctypes.CDLL:
-    """The library with the handler of a platform, "cpu" or "CUDA", which is registered with JAX.
+def handlers(platform: str) -> Any:
+    """The handler of a platform, "cpu" or "CUDA", which is registered with JAX, and what belongs to it.
+
+    It is a compiled library, or without a C++ compiler an object of Python with the same functions.
 
     Raises:
-        BackendError: there is no C++ compiler, or it could not compile the handler.
+        BackendError: the compiler could not compile the handler.
     """
+    try:
+        compiler()
+    except BackendError:
+        library = python_handlers(platform)
+    else:
+        library = _compiled(platform)
+    jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(library.simengine_step), platform=platform)
+    return library
+
+
+def _compiled(platform: str) -> ctypes.CDLL:
     name = {"cpu": "handler_host", "CUDA": "handler_cuda"}[platform]
     source = (Path(__file__).parent / f"{name}.cpp").read_text()
     try:
-        path = build_library(name, source, [*_OPTIONS, f"-I{jax.ffi.include_dir()}"])
+        return ctypes.CDLL(str(build_library(name, source, [*_OPTIONS, f"-I{jax.ffi.include_dir()}"])))
     except BackendError as error:
-        raise BackendError(
-            f"steps inside JAX programs need a C++ compiler for XLA's handler ({error}); simengine.Simulation steps on "
-            "the GPU without one"
-            if platform == "CUDA"
-            else f"steps inside JAX programs need a C++ compiler ({error})"
-        ) from error
-    library = ctypes.CDLL(str(path))
-    jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(library.simengine_step), platform=platform)
-    return library
+        raise BackendError(f"XLA's handler of steps inside JAX programs could not be compiled ({error})") from error
 
 
 def when_gone(call: Any, forget: Callable[..., None], *arguments: Any) -> None:

@@ -93,3 +93,18 @@ class CudaMemory(ctypes.Structure):
 def array_of(kind: type[Any], values: Sequence[Any]) -> Any:
     """A C array of structures, with at least one entry."""
     return (kind * max(1, len(values)))(*values)
+
+
+class Item(ctypes.Structure):
+    """An array to copy on a GPU, in words of four bytes; see `copies.cu`."""
+
+    _fields_ = (
+        ("source", ctypes.c_void_p),
+        ("instead", ctypes.c_void_p),
+        ("to", ctypes.c_void_p),
+        *((name, ctypes.c_int32) for name in ("rows", "words", "from_stride", "to_stride", "instead_stride", "unused")),
+    )
+
+
+MOST_ITEMS = 56
+"""Items of a launch, whose parameters may take 4 KB."""

@@ -114,11 +114,6 @@ def test_no_foot_starts_inside_rough_ground() -> None:
         assert all(contact.dist > -1e-3 for contact in data.contact)
 
 
-def test_weights_that_are_not_given_are_kept() -> None:
-    assert VelocityTracking(weights={"energy": 0.0}).weights["slip"] == VelocityTracking().weights["slip"]
-    assert VelocityTracking(weights={"energy": 0.0}).weights["energy"] == 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

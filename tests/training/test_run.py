@@ -129,7 +129,8 @@ def test_folder_holds_everything(whole: simengine_training.Result, tiny: Any) ->
     assert [row["update"] for row in result.evaluations] == [2, 4, 6]
     assert summary["best"]["return_mean"] == max(row["return_mean"] for row in result.evaluations)
     again = run.finished(folder)
-    assert (again.rows, again.evaluations, again.summary) == (result.rows, result.evaluations, result.summary)
+    assert repr(again.rows) == repr(result.rows)  # in which NaN equals NaN
+    assert (again.evaluations, again.summary) == (result.evaluations, result.summary)
     assert len(list((folder / "checkpoints").iterdir())) == 3
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -171,3 +174,24 @@ def test_ant_through_the_preset(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert all(row["episodes"] > 0 for row in training["curve"])
     assert all(abs(row["approx_kl"]) < 0.2 for row in training["curve"])
     assert np.isfinite([row["value_loss"] for row in training["curve"]]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("updates", [1, 6, 11])
+def test_a_killed_training_is_resumed_to_the_same_bytes(updates: int, tmp_path: Path) -> None:
+    """It is killed without a chance to clean up, after a number of lines of its log."""
+    call = [sys.executable, "-m", "simengine.cli.main", "train", "simengine/InvertedPendulum-v5", "--backend", "host"]
+    call += ["num_envs=8", "rollout_steps=16", "total_steps=1536", "minibatches=4", "checkpoint_every=3"]
+    call += ["eval_episodes=2", "--out"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    subprocess.run([*call, str(tmp_path / "whole")], env=environment, check=True, capture_output=True)
+    parts = [*call, str(tmp_path / "parts")]
+    with subprocess.Popen(parts, env=environment, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        for line in running.stderr:
+            if f"update {updates}/12" in line:
+                running.kill()
+    assert running.returncode == -signal.SIGKILL
+    assert main(["train", "--resume", str(tmp_path / "parts")]) == 0
+    for name in ("curve.csv", "evaluations.csv", "summary.json", "curve.png"):
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name

@@ -311,3 +311,26 @@ def test_memory_remains_while_a_program_runs() -> None:
         np.testing.assert_array_equal(running.result(), expected)
     else:  # it began after the function was gone
         assert "keep what simengine.make_step returned" in str(error)
+
+
+def test_room_for_contacts_changes_no_bits() -> None:
+    """Memory that is made for more contacts in advance gives the same results."""
+    model = model_of("ant")
+    state, ctrl = simengine.initial_state(model, num_worlds=70), jnp.full((70, model.nu), 0.3)
+    small = simengine.make_step(model, backend="host", steps=30)(state, ctrl)
+    large = simengine.make_step(model, backend="host", steps=30, nconmax=40, njmax=160)(state, ctrl)
+    np.testing.assert_array_equal(small.qpos, large.qpos)
+    contacts, rows = simengine.contact_capacity(model, 4096)
+    assert 0 < contacts <= model.table.ncon_max
+    assert rows >= contacts
+
+
+def test_room_of_the_arenas_is_what_was_asked_for() -> None:
+    from simengine.xla.calls import Call
+    from simengine.xla.host_memory import HostMemory
+
+    memory = HostMemory(Call(model_of("ant").table, "float32", 300, 1, (), (), (11, 23)), -1)
+    store = memory.engine.stores[0]
+    for arenas, each in ((store.contacts, 11), (store.rows, 23)):
+        for arena, begin, end in zip(arenas, store.bounds[:-1], store.bounds[1:], strict=True):
+            assert arena.capacity >= each * (end - begin)

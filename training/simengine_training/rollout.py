@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from simengine_envs import PureEnv, StepResult
 from simengine_training.network import Network, Params, log_density
 from simengine_training.statistics import Statistics
-from simengine_training.worlds import Worlds, to_actions
+from simengine_training.worlds import Worlds, episodes_of, to_actions
 
 
 class Rollout(NamedTuple):
@@ -45,7 +45,7 @@ class Episodes(NamedTuple):
         number: number of episodes.
         returns: sum of their undiscounted returns.
         lengths: sum of their numbers of steps.
-        stalled: number of worlds that stand still because the engine's memory for contacts is full.
+        stalled: number of steps in which a world stood still since the memory for contacts was full.
     """
 
     number: jax.Array
@@ -97,19 +97,18 @@ def collect(
             result.terminated,
             ended,
         )
-        counted = ended & (now.state.episode > 0) if whole else ended
+        counted = ended & (episodes_of(now.state) > 0) if whole else ended
         following = Worlds(state, result.observation, jnp.where(ended, 0, discounted))
         return following, (row, _sums(counted, result))
 
     keys = jax.vmap(partial(jax.random.fold_in, key))(jnp.arange(steps, dtype=jnp.uint32))
     worlds, (rollout, sums) = jax.lax.scan(step, worlds, keys)
-    stalled = jnp.sum(worlds.state.worlds.stalled > 0, dtype=jnp.int32)
-    number, returns, lengths = (x.sum(dtype=x.dtype) for x in sums)
+    number, returns, lengths, stalled = (x.sum(dtype=x.dtype) for x in sums)
     return worlds, rollout, Episodes(number, returns, lengths, stalled)
 
 
-def _sums(counted: jax.Array, result: StepResult) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Number, sum of returns and sum of lengths of the episodes of a mask."""
+def _sums(counted: jax.Array, result: StepResult) -> tuple[jax.Array, ...]:
+    """Number, sum of returns and sum of lengths of the episodes of a mask, and number of worlds that stood still."""
     returns = jnp.where(counted, result.episode_return, 0).sum(dtype=jnp.float32)
     lengths = jnp.where(counted, result.episode_length, 0).sum(dtype=jnp.int32)
-    return counted.sum(dtype=jnp.int32), returns, lengths
+    return counted.sum(dtype=jnp.int32), returns, lengths, result.stalled.sum(dtype=jnp.int32)

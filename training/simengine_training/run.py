@@ -19,7 +19,7 @@ from simengine_training import checkpoint, curve
 from simengine_training.arguments import Arguments
 from simengine_training.curve import Row, RowFile
 from simengine_training.errors import TrainingError
-from simengine_training.folder import read_summary, write_summary
+from simengine_training.folder import check_shared, read_summary, write_summary
 from simengine_training.iteration import Report, TrainState
 from simengine_training.numpy_policy import NumpyPolicy
 from simengine_training.processes import agreed, failing_together, gathered, is_first
@@ -84,7 +84,7 @@ def train(
         if is_first():
             write_summary(folder, {"arguments": arguments.as_dict(), "finished": False})
         agreed(None)
-        _look_for(folder)
+        check_shared(folder)
         run = _Run(programs, folder, programs.first_state(), 0, began)
         return run.finish(on_row, max_seconds)
 
@@ -105,7 +105,7 @@ def resume(
         summary = agreed(read_summary(folder) if is_first() else None)
         if summary["finished"]:
             raise TrainingError(f"the training in {folder} is finished; start another one in another folder")
-        _look_for(folder)
+        check_shared(folder)
         programs = Programs(Arguments(**summary["arguments"]))
         state, updates = None, 0
         if (folder / "checkpoints").is_dir():
@@ -131,14 +131,6 @@ def finished(folder: str | Path) -> Result:
     rows, evaluations, times = (curve.read_csv(folder / f"{name}.csv") for name in ("curve", "evaluations", "times"))
     seconds = times[-1]["seconds"] if times else 0.0
     return Result(folder, True, NumpyPolicy.load(folder), rows, evaluations, summary, seconds)
-
-
-def _look_for(folder: Path) -> None:
-    """Raise TrainingError if the folder of the first process is not there in this one."""
-    if not (folder / "summary.json").exists():
-        raise TrainingError(
-            f"{folder} of the first process is not there in another one; name a folder that all hosts share"
-        )
 
 
 class _Run:
@@ -203,11 +195,7 @@ class _Run:
                 f"update {updates} made the loss non-finite; lower learning_rate or max_grad_norm, "
                 "or look for rewards that are not finite"
             )
-        if found.episodes.stalled:
-            raise TrainingError(
-                f"{found.episodes.stalled} worlds of {self.arguments.env_id} stand still in update {updates}, since "
-                "the engine's memory for contacts is full; train with fewer environments"
-            )
+        self._check_stalled(int(found.episodes.stalled))
         row: Row = {
             "update": updates,
             "env_steps": updates * self.arguments.batch_size,
@@ -257,6 +245,7 @@ class _Run:
                 f"an episode of {self.arguments.env_id} has not ended after {MAX_STEPS} steps; give the environment a "
                 "time limit, or train with eval_episodes=0"
             )
+        self._check_stalled(int(found.stalled.sum()))
         returns = found.returns.astype(np.float64)
         return {
             "update": self.updates,
@@ -265,6 +254,14 @@ class _Run:
             "return_std": float(returns.std()),
             "length_mean": float(found.lengths.mean()),
         }
+
+    def _check_stalled(self, count: int) -> None:
+        """Raise TrainingError if worlds stood still."""
+        if count:
+            raise TrainingError(
+                f"worlds of {self.arguments.env_id} stood still in {count} steps, since the memory for contacts or "
+                "constraint rows was full; give the environment more room by its arguments nconmax and njmax"
+            )
 
     def _save_policy(self) -> None:
         part = self.folder / "policy.part.npz"

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from simengine_envs import EnvState, PureEnv
+from simengine_envs import PureEnv
 from simengine_training.network import Network, Params
 from simengine_training.statistics import Statistics
-from simengine_training.worlds import to_actions
+from simengine_training.worlds import States, to_actions
 
 MAX_STEPS = 100_000  # of an episode; a longer one is taken to have no end
 _BLOCK = 25  # steps after which the loop looks whether an episode still runs, for which a GPU waits
@@ -24,15 +24,17 @@ class Trial(NamedTuple):
         returns: (n,) float32, undiscounted returns.
         lengths: (n,) int32, numbers of steps.
         running: (n,) bool, whether the episode has not ended after `MAX_STEPS` steps.
+        stalled: (n,) bool, whether the world stood still in a step since the memory for contacts was full.
     """
 
     returns: jax.Array
     lengths: jax.Array
     running: jax.Array
+    stalled: jax.Array
 
 
 class _Now(NamedTuple):
-    state: EnvState
+    state: States
     observation: jax.Array
     trial: Trial
     steps: jax.Array
@@ -53,7 +55,8 @@ def make_trial(env: PureEnv, network: Network) -> Callable[[Params, Statistics, 
             running = now.trial.running
             returns = now.trial.returns + jnp.where(running, result.reward, 0).astype(jnp.float32)
             lengths = now.trial.lengths + running.astype(jnp.int32)
-            trial = Trial(returns, lengths, running & ~(result.terminated | result.truncated))
+            running, stalled = running & ~(result.terminated | result.truncated), now.trial.stalled | result.stalled
+            trial = Trial(returns, lengths, running, stalled)
             return _Now(state, result.observation, trial, now.steps + 1), None
 
         def unfinished(now: _Now) -> jax.Array:
@@ -61,7 +64,9 @@ def make_trial(env: PureEnv, network: Network) -> Callable[[Params, Statistics, 
 
         state, observation = env.reset(jnp.asarray(seeds, jnp.uint32))
         count = len(seeds)
-        none = Trial(jnp.zeros(count, jnp.float32), jnp.zeros(count, jnp.int32), jnp.ones(count, bool))
+        none = Trial(
+            jnp.zeros(count, jnp.float32), jnp.zeros(count, jnp.int32), jnp.ones(count, bool), jnp.zeros(count, bool)
+        )
         first = _Now(state, observation, none, jnp.zeros((), jnp.int32))
         return jax.lax.while_loop(unfinished, lambda now: jax.lax.scan(step, now, None, _BLOCK)[0], first).trial
 

@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode
 from simengine_envs import EnvState, PureEnv, make_pure
 from simengine_training.errors import TrainingError
 
+States = Any  # an `EnvState`, or a tuple of them for several robots
 SEEDS = 1_000_000  # seeds of worlds lie below; those of final evaluations do not
 
 
@@ -19,12 +20,12 @@ class Worlds(NamedTuple):
     """The worlds of a training between two rollouts.
 
     Attributes:
-        state: state of the environment.
+        state: state of the environment; of several robots a tuple of states.
         observation: (n, size), not normalised.
         discounted: (n,) float32, discounted sum of the rewards of the episode so far.
     """
 
-    state: EnvState
+    state: States
     observation: jax.Array
     discounted: jax.Array
 
@@ -66,8 +67,24 @@ def first_worlds(env: PureEnv, seeds: jax.Array, spread: bool) -> Worlds:
     if spread and limit is not None:
         keys = jax.vmap(jax.random.key)(seeds)
         length = jax.vmap(lambda key: jax.random.randint(key, (), 0, limit, jnp.int32))(keys)
-        state = state._replace(length=length)
+        state = _with_length(state, length)
     return Worlds(state, observation, jnp.zeros(len(seeds), jnp.float32))
+
+
+def _with_length(state: States, length: jax.Array) -> Any:
+    """A state with other numbers of steps (n,) of the episodes so far."""
+    if isinstance(state, EnvState):
+        return state._replace(length=length)
+    ends = np.cumsum([len(part.length) for part in state])
+    pieces = jnp.split(length, ends[:-1])
+    return tuple(part._replace(length=piece) for part, piece in zip(state, pieces, strict=True))
+
+
+def episodes_of(state: States) -> jax.Array:
+    """Numbers of the worlds' episodes since their seeds were set, (n,) int32."""
+    if isinstance(state, EnvState):
+        return state.episode
+    return jnp.concatenate([part.episode for part in state])
 
 
 def seeds_of(seed: int, purpose: int, count: int) -> np.ndarray:

@@ -16,7 +16,8 @@ from simengine_envs.adapters.making import named_task
 from simengine_envs.adapters.missing import missing
 from simengine_envs.devices import resolved_backend
 from simengine_envs.options import pure_env, split_arguments
-from simengine_envs.pure import EnvState, PureEnv, StepResult
+from simengine_envs.pure import PureEnv
+from simengine_envs.results import EnvState, StepResult
 from simengine_envs.task import Task, Values
 
 try:

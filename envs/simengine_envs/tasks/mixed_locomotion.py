@@ -14,9 +14,10 @@ import numpy as np
 
 from simengine.zoo import random_robot
 from simengine_envs.draw import Draw
-from simengine_envs.mixed import MixedTask
+from simengine_envs.mixed_task import MixedTask
 from simengine_envs.models import model_of
 from simengine_envs.snapshot import Snapshot
+from simengine_envs.sums import squares_of_each
 from simengine_envs.task import Array, Values
 from simengine_envs.tasks.locomotion import check_noise, finite_state
 
@@ -192,7 +193,7 @@ class MixedLocomotion(MixedTask):
         return {
             "forward": jnp.minimum(speed, 3.0),
             "alive": jnp.ones_like(speed),
-            "control": jnp.square(own).mean(axis=1),
+            "control": squares_of_each(own) / own.shape[1],
         }
 
     def terminated(self, before: Snapshot, now: Snapshot) -> Array:

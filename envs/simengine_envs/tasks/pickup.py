@@ -12,6 +12,7 @@ import numpy as np
 
 from simengine_envs.draw import Draw
 from simengine_envs.snapshot import Snapshot
+from simengine_envs.sums import norm_of_each, squares_of_each, sum_of_each, sum_of_last
 from simengine_envs.task import Array, Task, Values
 from simengine_envs.tasks.frames import turned_quat
 
@@ -158,20 +159,20 @@ class PickUp(Task):
 
     def _contacts(self, now: Snapshot) -> Array:
         """Whether the thumb, and one of the two fingers, touch something, (n, 2) of 0 or 1."""
-        force = jnp.linalg.norm(now.cfrc_ext[:, self.parts.tips, 3:], axis=2)
+        force = jnp.sqrt(sum_of_last(jnp.square(now.cfrc_ext[:, self.parts.tips, 3:])))
         touching = (force > _TOUCH_FORCE).astype(now.qpos.dtype)
         return jnp.stack([touching[:, 0], touching[:, 1:].max(axis=1)], axis=1)
 
     def rewards(self, before: Snapshot, now: Snapshot) -> Mapping[str, Array]:
         """The terms of the table above."""
-        reach = jnp.linalg.norm(self._to_box(now), axis=1)
+        reach = norm_of_each(self._to_box(now))
         lift = jnp.clip((self._box(now)[:, 2] - _REST_HEIGHT) / _LIFTED, 0, 1)
         return {
             "reach": jnp.exp(-reach / 0.1),
-            "grasp": jnp.exp(-jnp.square(reach / 0.06)) * self._contacts(now).mean(axis=1),
+            "grasp": jnp.exp(-jnp.square(reach / 0.06)) * sum_of_each(self._contacts(now)) / 2,
             "lift": lift,
-            "goal": lift * jnp.exp(-jnp.linalg.norm(self._to_goal(now), axis=1) / 0.15),
-            "action_rate": jnp.sum(jnp.square(now.action - now.memory["last_action"]), axis=1),
+            "goal": lift * jnp.exp(-norm_of_each(self._to_goal(now)) / 0.15),
+            "action_rate": squares_of_each(now.action - now.memory["last_action"]),
         }
 
     def terminated(self, before: Snapshot, now: Snapshot) -> Array:
@@ -200,5 +201,5 @@ class PickUp(Task):
 
     def info(self, now: Snapshot) -> Mapping[str, Array]:
         """Distance of the box from the goal [m], and whether the task has succeeded."""
-        distance = jnp.linalg.norm(self._to_goal(now), axis=1)
+        distance = norm_of_each(self._to_goal(now))
         return {"goal_distance": distance, "success": distance < _NEAR}

@@ -13,6 +13,7 @@ import numpy as np
 from simengine.errors import did_you_mean
 from simengine_envs.draw import Draw
 from simengine_envs.snapshot import Snapshot
+from simengine_envs.sums import norm_of_each, squares_of_each, sum_of_each, sum_of_last
 from simengine_envs.task import Array, Task, Values
 from simengine_envs.tasks.commands import new_commands, next_level
 from simengine_envs.tasks.frames import into_frame, turned_quat, up_in_frame
@@ -92,7 +93,6 @@ class VelocityTracking(Task):
     **End**: the robot falls: its torso tilts by more than 60 degrees, or sinks below half its height.
 
     Attributes:
-        weights: weights of terms; those that it does not name keep the weights of `WEIGHTS`.
         robot: a name in `simengine_envs.tasks.legged.ROBOTS`.
         terrain: "flat" or "rough".
         command_range: greatest forward and sideways velocity [m/s] and turning rate [rad/s].
@@ -132,7 +132,6 @@ class VelocityTracking(Task):
         """Check the arguments. Raises ValueError."""
         super().__post_init__()
         legged(self.robot)
-        object.__setattr__(self, "weights", {**WEIGHTS, **self.weights})
         for name in self.noise:
             if name not in PARTS:
                 raise ValueError(
@@ -228,12 +227,12 @@ class VelocityTracking(Task):
     def _touching(self, now: Snapshot) -> Array:
         """Whether each foot touches the ground, (n, feet) bool."""
         force = now.cfrc_ext[:, self.stance.bodies, 3:]
-        return jnp.sum(jnp.square(force), axis=2) > _TOUCH_FORCE**2
+        return sum_of_last(jnp.square(force)) > _TOUCH_FORCE**2
 
     def _tracking(self, now: Snapshot) -> tuple[Array, Array]:
         """How well the velocity in the plane and the turning rate are tracked, (n,) each in [0, 1]."""
         velocity, command = into_frame(now.qpos[:, 3:7], now.qvel[:, :3]), now.memory["command"]
-        linear = jnp.sum(jnp.square(command[:, :2] - velocity[:, :2]), axis=1)
+        linear = squares_of_each(command[:, :2] - velocity[:, :2])
         turning = jnp.square(command[:, 2] - now.qvel[:, 5])
         return jnp.exp(-linear / _TRACKING_WIDTH), jnp.exp(-turning / _TRACKING_WIDTH)
 
@@ -245,22 +244,22 @@ class VelocityTracking(Task):
         """The terms of the table above."""
         linear, turning = self._tracking(now)
         touching, feet = self._touching(now), now.site_xpos[:, self.stance.sites, :2]
-        slip = jnp.sum(jnp.square(feet - before.site_xpos[:, self.stance.sites, :2]), axis=2) / now.dt**2
+        slip = sum_of_last(jnp.square(feet - before.site_xpos[:, self.stance.sites, :2])) / now.dt**2
         swing = jnp.where(touching & (now.memory["air_time"] > 0), now.memory["air_time"] - _SHORT_STEP, 0.0)
-        walking = jnp.linalg.norm(now.memory["command"], axis=1) > _STANDING
+        walking = norm_of_each(now.memory["command"]) > _STANDING
         return {
             "tracking_linear": linear,
             "tracking_yaw": turning,
             "alive": jnp.ones_like(linear),
-            "upright": jnp.sum(jnp.square(up_in_frame(now.qpos[:, 3:7])[:, :2]), axis=1),
+            "upright": squares_of_each(up_in_frame(now.qpos[:, 3:7])[:, :2]),
             "height": jnp.square(self._height(now) - self.stance.height),
             "vertical_speed": jnp.square(now.qvel[:, 2]),
-            "swaying": jnp.sum(jnp.square(now.qvel[:, 3:5]), axis=1),
-            "pose": jnp.sum(jnp.square(now.qpos[:, 7:] - self.stance.qpos[7:]), axis=1),
-            "action_rate": jnp.sum(jnp.square(now.action - now.memory["last_action"]), axis=1),
-            "energy": jnp.sum(jnp.abs(now.actuator_force * now.qvel[:, 6:]), axis=1),
-            "air_time": swing.sum(axis=1) * walking,
-            "slip": jnp.sum(slip * touching, axis=1),
+            "swaying": squares_of_each(now.qvel[:, 3:5]),
+            "pose": squares_of_each(now.qpos[:, 7:] - self.stance.qpos[7:]),
+            "action_rate": squares_of_each(now.action - now.memory["last_action"]),
+            "energy": sum_of_each(jnp.abs(now.actuator_force * now.qvel[:, 6:])),
+            "air_time": sum_of_each(swing) * walking,
+            "slip": sum_of_each(slip * touching),
         }
 
     def terminated(self, before: Snapshot, now: Snapshot) -> Array:
@@ -294,5 +293,5 @@ class VelocityTracking(Task):
         """The command, the level, and the error of the velocity in the plane [m/s]."""
         velocity = into_frame(now.qpos[:, 3:7], now.qvel[:, :3])[:, :2]
         command = now.memory["command"]
-        error = jnp.linalg.norm(command[:, :2] - velocity, axis=1)
+        error = norm_of_each(command[:, :2] - velocity)
         return {"command": command, "level": now.memory["level"], "speed_error": error}

@@ -1,0 +1,156 @@
+"""`rounded`: a function of JAX whose results have the same bits whatever the shapes of its arrays.
+
+XLA chooses by shape how it joins operations. Three things then change the last bit of a number of one world with the
+number of all worlds: the order of a sum, whether a product and a sum are one rounding or two, and whether two constants
+are added to each other first. Here sums have one order, and every result of arithmetic is rounded by itself. That costs
+an integer operation for each, which XLA fuses with its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+
+from simengine_envs.sums import sum_of_last
+
+_BLOCK = 16  # worlds
+
+_ARITHMETIC = ("add", "sub", "add_any", "mul", "div", "square", "integer_pow")
+_CALLS = ("jit", "pjit", "closed_call", "core_call", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call")
+
+
+def rounded(function: Callable[..., Any], nought: jax.Array, *arguments: Any) -> Any:
+    """Call a function on pytrees of arrays.
+
+    What the bodies of loops (`lax.scan`, `lax.while_loop`) and custom calls compute is left as it is.
+
+    Args:
+        function: the function.
+        nought: () uint32, which is zero although the compiler cannot know it; see `unknown_zero`.
+        arguments: its arguments.
+    """
+    traced, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
+    results = _Evaluation(nought).run(traced.jaxpr, traced.consts, jax.tree.leaves(arguments))
+    return jax.tree.unflatten(jax.tree.structure(shapes), results)
+
+
+def unknown_zero(keys: jax.Array) -> jax.Array:
+    """A zero that follows from random keys (n,), () uint32: the square of an integer leaves 0, 1, 2 or 4 modulo 7.
+
+    A compiler must not know that it has two values at most, since it would then make code for each.
+    """
+    half = jax.random.key_data(keys[0]).ravel()[-1] >> 16  # whose square fits 32 bits
+    rest = half * half % 7
+    return rest * (rest - 1) * (rest - 2) * (rest - 4)
+
+
+def as_it_is(function: Callable[[Any], Any], values: Any) -> Any:
+    """Call a function whose operations `rounded` leaves alone: a loop over one block, which XLA takes apart again."""
+    results = jax.lax.map(function, jax.tree.map(lambda x: x[None], values))
+    return jax.tree.map(lambda x: x[0], results)
+
+
+def in_blocks(function: Callable[[Any], Any], values: Any) -> Any:
+    """Call a function on pytrees of arrays (n, ...) in blocks of worlds, so that shapes do not depend on n.
+
+    There are at least two blocks, since XLA takes a loop over a single one apart.
+    """
+    count = len(jax.tree.leaves(values)[0])
+    blocks = max(2, -(-count // _BLOCK))
+    worlds = jnp.minimum(jnp.arange(blocks * _BLOCK), count - 1)
+    split = jax.tree.map(lambda x: x[worlds].reshape(blocks, _BLOCK, *x.shape[1:]), values)
+    results = jax.lax.map(function, split)
+    return jax.tree.map(lambda x: x.reshape(blocks * _BLOCK, *x.shape[2:])[:count], results)
+
+
+class _Evaluation:
+    """Evaluates the operations of a traced function one after another."""
+
+    def __init__(self, nought: jax.Array):
+        self._nought = nought
+
+    def run(self, jaxpr: Jaxpr, consts: Any, arguments: Any) -> list[Any]:
+        """The results of a traced function."""
+        known: dict[Any, Any] = {}
+        known.update(zip(jaxpr.constvars, consts, strict=True))
+        known.update(zip(jaxpr.invars, arguments, strict=True))
+
+        def value(atom: Any) -> Any:
+            return atom.val if isinstance(atom, Literal) else known[atom]
+
+        for equation in jaxpr.eqns:
+            results = self._apply(equation, [value(atom) for atom in equation.invars])
+            known.update(zip(equation.outvars, results, strict=True))
+        return [value(atom) for atom in jaxpr.outvars]
+
+    def _apply(self, equation: Any, values: list[Any]) -> list[Any]:
+        name, params = equation.primitive.name, equation.params
+        if name in _CALLS:
+            inner = params.get("call_jaxpr", params.get("jaxpr"))
+            return self._call(inner, values)
+        if name == "cond":
+            branches = [lambda *own, inner=inner: self._call(inner, own) for inner in params["branches"]]
+            results: list[Any] = jax.lax.switch(values[0], branches, *values[1:])
+            return results
+        if jnp.issubdtype(equation.outvars[0].aval.dtype, jnp.floating):
+            if name == "reduce_sum":
+                return [_sum(values[0], params["axes"])]
+            if name == "dot_general":
+                return [self._product(*values, **params)]
+            if name in _ARITHMETIC:
+                return [self._alone(_bound(equation, values)[0])]
+        return _bound(equation, values)
+
+    def _call(self, inner: Any, values: Any) -> list[Any]:
+        closed = isinstance(inner, ClosedJaxpr)
+        return self.run(inner.jaxpr if closed else inner, inner.consts if closed else (), values)
+
+    def _alone(self, result: jax.Array) -> jax.Array:
+        """A result that the compiler cannot join with what follows, since an operation on its bits comes between.
+
+        A second such operation must not undo it, as an exclusive or does.
+        """
+        words = {2: jnp.uint16, 4: jnp.uint32, 8: jnp.uint64}[result.dtype.itemsize]
+        bits = jax.lax.bitcast_convert_type(result, words) | self._nought.astype(words)
+        return jax.lax.bitcast_convert_type(bits, result.dtype)
+
+    def _product(self, left: Any, right: Any, *, dimension_numbers: Any, preferred_element_type: Any, **_: Any) -> Any:
+        """A product of matrices as products of numbers and sums in one order."""
+        (left_sum, right_sum), (left_batch, right_batch) = dimension_numbers
+        sides: list[Any] = []
+        for side, batch, summed in ((left, left_batch, left_sum), (right, right_batch, right_sum)):
+            free = [axis for axis in range(side.ndim) if axis not in (*batch, *summed)]
+            shape = [[side.shape[axis] for axis in axes] for axes in (batch, free, summed)]
+            sides.append((jnp.transpose(side, (*batch, *free, *summed)), *shape))
+        (one, batched, rows, summed), (other, _, columns, _) = sides
+        one = one.reshape(*batched, *rows, *(1,) * len(columns), prod(summed))
+        other = other.reshape(*batched, *(1,) * len(rows), *columns, prod(summed))
+        kind = preferred_element_type or jnp.result_type(one, other)
+        return sum_of_last(self._alone(one.astype(kind) * other.astype(kind)))
+
+
+def _bound(equation: Any, values: list[Any]) -> list[Any]:
+    """Results of an operation as JAX defines it."""
+    made = equation.primitive.get_bind_params(equation.params)
+    functions, params = made if isinstance(made, tuple) else ((), made)  # JAX before 0.10 gives functions, too
+    with equation.ctx.manager:
+        found = equation.primitive.bind(*functions, *values, **params)
+    results = list(found) if equation.primitive.multiple_results else [found]
+    # JAX keeps constants of NumPy in the precision of their first use, also when 64-bit numbers come into use later
+    return [_of_type(result, variable.aval) for result, variable in zip(results, equation.outvars, strict=True)]
+
+
+def _of_type(result: Any, expected: Any) -> Any:
+    known = getattr(expected, "dtype", None)
+    return result if known is None or result.dtype == known else result.astype(known)
+
+
+def _sum(values: jax.Array, axes: tuple[int, ...]) -> jax.Array:
+    kept = [axis for axis in range(values.ndim) if axis not in axes]
+    shape = [[values.shape[axis] for axis in some] for some in (kept, axes)]
+    return sum_of_last(jnp.transpose(values, (*kept, *axes)).reshape(*shape[0], prod(shape[1])))
