@@ -81,21 +81,22 @@ class Cluster:
         imports: modules that register environments.
 
     Raises:
-        TrainingError: no cluster answers at the address.
+        TrainingError: no cluster answers at the address, or it does not let this program in.
     """
 
     def __init__(self, address: str | None = None, imports: Sequence[str] = ()):
         self._imports = tuple(imports)
         self._opened = not ray.is_initialized()
         if self._opened:
+            if address:
+                _reach(address)
             try:
-                if address:
-                    _reach(address)  # Ray itself tries for minutes
                 # rows and errors come back as values, so that nothing else is printed
                 ray.init(address=address, log_to_driver=False, logging_level="error")
-            except (OSError, ValueError) as error:
+            except (ConnectionError, RuntimeError, ValueError) as error:
                 raise TrainingError(
-                    f"no Ray cluster answers at {address or 'this host'}; start one with: ray start --head"
+                    f"the Ray cluster at {address or 'this host'} cannot be joined ({str(error).splitlines()[0]}); use "
+                    "the same version of Ray there and here, and set RAY_AUTH_MODE=token if the cluster has a token"
                 ) from error
 
     def __enter__(self) -> Cluster:
@@ -194,9 +195,14 @@ class _Worker:
 
 
 def _reach(address: str) -> None:
-    """Raise OSError if nothing listens at an address."""
+    """Raise TrainingError if nothing listens at an address, for which Ray itself tries for minutes."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
-    socket.create_connection((host, int(port)), timeout=10).close()
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except (OSError, OverflowError) as error:
+        raise TrainingError(
+            f"no Ray cluster answers at {address} ({error}); start one with: ray start --head"
+        ) from error
 
 
 def _takes_gpus(arguments: Arguments) -> bool:
