@@ -23,6 +23,7 @@ LIBRARIES = {
     "simengine_envs.adapters.rsl_rl": "rsl_rl",
     "simengine_envs.adapters.stable_baselines3": "stable_baselines3",
     "simengine_training.onnx_export": "onnx",
+    "simengine_training.ray_cluster": "ray",
 }
 """Libraries that single modules need, and that most installations lack."""
 

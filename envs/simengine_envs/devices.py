@@ -34,7 +34,7 @@ def _has_gpu() -> bool:
 
 
 def device_of(backend: str) -> jax.Device:
-    """The JAX device on which environments of a backend keep their arrays."""
+    """The JAX device of this process on which environments of a backend keep their arrays."""
     if backend == "jax":
-        return jax.devices()[0]
-    return jax.devices("gpu" if backend == "cuda" else "cpu")[0]
+        return jax.local_devices()[0]
+    return jax.local_devices(backend="gpu" if backend == "cuda" else "cpu")[0]

@@ -69,6 +69,12 @@ def is_environment(text: str) -> bool:
     return bool(form) or own or text in registration.names()
 
 
+def modules_of(text: str, imports: Sequence[str] = ()) -> list[str]:
+    """Modules that register an environment: those of `--import`, and that of an id "module:id"."""
+    module = _WITH_MODULE.fullmatch(text)
+    return list(dict.fromkeys([*imports, *([module[1]] if module else [])]))
+
+
 def environment_id(text: str, imports: Sequence[str] = (), any_kind: bool = False) -> str:
     """Return the id of an environment, after the modules that register it are imported.
 
@@ -84,7 +90,7 @@ def environment_id(text: str, imports: Sequence[str] = (), any_kind: bool = Fals
         UsageError: a module cannot be imported, or there is no such environment.
     """
     module = _WITH_MODULE.fullmatch(text)
-    import_modules([*imports, *([module[1]] if module else [])])
+    import_modules(modules_of(text, imports))
     registration.register_envs()
     name = module[2] if module else text
     if any_kind and _is_registered(name):

@@ -10,13 +10,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from simengine.cli.environments import add_import_option, environment_id, import_modules, is_environment
+from simengine.cli.environments import add_import_option, environment_id, import_modules, is_environment, modules_of
 from simengine.cli.errors import UsageError
 from simengine.cli.machine import result_header
 from simengine.cli.output import console
 from simengine.cli.result_file import as_json
 from simengine.cli.settings import BACKEND_CHOICES, DTYPES, presets_of, resolve
 from simengine.cli.train_jobs import Job, Limits, run_job
+from simengine.cli.train_ray import add_ray_option, trainer_of
 from simengine.cli.train_settings import typed_settings
 from simengine.cli.train_table import listed, table_of
 from simengine.errors import did_you_mean
@@ -62,6 +63,7 @@ def add_parser(commands: Any) -> None:
     for name, default in PLAIN.items():
         _add_option(group, name, default)
     add_import_option(parser)
+    add_ray_option(parser)
     add("--json", action="store_true", help="print one JSON object and nothing else")
     parser.set_defaults(command=run)
 
@@ -89,11 +91,13 @@ def run(options: argparse.Namespace) -> int:
     limits = Limits(perf_counter(), None if options.minutes is None else 60 * options.minutes)
     jobs = _jobs(options)
     results: list[tuple[Job, Result]] = []
-    for job in jobs:
-        if results and limits.left == 0.0:
-            break
-        # the times of the first training count from the start of the command
-        results.append((job, run_job(job, limits, perf_counter() if results else limits.began, options.tensorboard)))
+    with trainer_of(options) as trainer:
+        for job in jobs:
+            if results and limits.left == 0.0:
+                break
+            # the times of the first training count from the start of the command
+            began = perf_counter() if results else limits.began
+            results.append((job, run_job(job, limits, began, options.tensorboard, trainer)))
     _tell(options, results, perf_counter() - limits.began)
     if len(results) == len(jobs) and all(result.finished for _, result in results):
         return 0
@@ -153,6 +157,7 @@ def _arguments(options: argparse.Namespace, what: str) -> Arguments:
     if not is_environment(env_id):
         names = presets_of("train")
         raise UsageError(f"there is no preset {env_id!r}{did_you_mean(env_id, names)}; see simengine train --list")
+    options.imports = modules_of(env_id, options.imports)  # other processes of the training import them, too
     env_id = environment_id(env_id, options.imports)
     try:
         return Arguments(env_id=env_id, env_arguments={**settings.pop("env"), **engine}, **settings)

@@ -47,7 +47,7 @@ class Limits(NamedTuple):
         return None if self.seconds is None else max(0.0, self.seconds - (perf_counter() - self.began))
 
 
-def run_job(job: Job, limits: Limits, began: float, tensorboard: bool) -> Result:
+def run_job(job: Job, limits: Limits, began: float, tensorboard: bool, trainer: Any) -> Result:
     """Run a training, or go on with it, and show its progress.
 
     Args:
@@ -55,6 +55,7 @@ def run_job(job: Job, limits: Limits, began: float, tensorboard: bool) -> Result
         limits: when the call ends.
         began: `time.perf_counter()` from which its times count.
         tensorboard: whether event files are written, too.
+        trainer: what has `train` and `resume`; see `simengine.cli.train_ray`.
     """
     # Optax and JAX take a second to import. The other commands need not wait for them.
     from simengine_training import Arguments, run
@@ -79,8 +80,8 @@ def run_job(job: Job, limits: Limits, began: float, tensorboard: bool) -> Result
 
         try:
             if there:
-                return run.resume(job.folder, on_row, max_seconds=limits.left, began=began)
-            return run.train(arguments, job.folder, on_row, max_seconds=limits.left, began=began)
+                return trainer.resume(job.folder, on_row, max_seconds=limits.left, began=began)
+            return trainer.train(arguments, job.folder, on_row, max_seconds=limits.left, began=began)
         finally:
             if writer:
                 writer.close()

@@ -146,8 +146,8 @@ def load(table: ModelTable) -> Any:
 
 
 def prepare(call: Call) -> None:
-    """Make the memory of a call on JAX's first GPU in advance, so that its first run need not."""
-    device = jax.devices("gpu")[0].local_hardware_id or 0
+    """Make the memory of a call on this process' first GPU in advance, so that its first run need not."""
+    device = jax.local_devices(backend="gpu")[0].local_hardware_id or 0
     if device not in _memories.get(call, {}):
         memory = _new(call, device)
         library = load(call.model)

@@ -12,7 +12,7 @@ from benchmarks import suite
 from simengine_configs import load_suite
 
 ROOT = Path(__file__).parents[2]
-RESULT = ROOT / "benchmarks" / "results" / "suite_h200.json"
+RESULTS = ROOT / "benchmarks" / "results"
 
 
 @pytest.fixture
@@ -60,6 +60,20 @@ def test_mjlab_has_a_row_for_every_task() -> None:
     assert set(suite.MJLAB) == set(load_suite())
 
 
-def test_the_guide_shows_the_committed_result() -> None:
-    table = suite.markdown(json.loads(RESULT.read_text(encoding="utf-8")))
+@pytest.mark.parametrize("name", ["suite_h200", "suite_cpu_xeon_2_cores"])
+def test_the_guide_shows_the_committed_result(name: str) -> None:
+    table = suite.markdown(json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")))
     assert table in (ROOT / "docs" / "guide" / "training.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_says_what_the_result_says() -> None:
+    """Rounded up to ten seconds, and down to a hundred of return."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    gpu, cpu = (
+        {row["task"]: row for row in json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["rows"]}
+        for name in ("suite_h200", "suite_cpu_xeon_2_cores")
+    )
+    assert f"# {cpu['half_cheetah']['seconds']:.0f} s on two CPU cores" in text
+    assert f"{cpu['half_cheetah']['return_in_mujoco']:,.0f} in MuJoCo" in text
+    for task in ("half_cheetah", "ant"):
+        assert f"{gpu[task]['threshold']:,} in {gpu[task]['to_threshold']['seconds']:.0f} s" in text

@@ -147,6 +147,20 @@ def test_a_folder_without_training_is_named(capsys: pytest.CaptureFixture[str]) 
     assert "no/such/folder holds no training" in printed
 
 
+def test_a_missing_package_names_its_extra(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "simengine_training.ray_cluster", raising=False)
+    code, printed = wrong(capsys, point.ID, "--ray")
+    assert code == 1
+    assert "needs the package 'ray', which is not installed; install it with: pip install 'simengine[ray]'" in printed
+
+
+def test_a_preset_is_no_address(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["train", "--ray", "ant"])
+    assert "'ant' is not HOST:PORT; without an address, let --ray come last" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(bool(available_backends()["host"]), reason="needs a C++ compiler")
 def test_ant_through_the_preset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,8 @@
     iteration      a rollout and its update as one program
     trial          whole episodes, which choose the best policy
     devices        worlds divided among devices
+    processes      what several processes do otherwise than one
+    ray_cluster    trainings in the processes of a Ray cluster
     programs       the compiled programs
     run            `train`, `resume`: updates, evaluations and files
     folder, checkpoint, curve

@@ -32,7 +32,7 @@ class Arguments:
     spread_starts: bool = option(
         False, "let the first episodes end at different steps, so that not all are truncated at once"
     )
-    devices: int = option(1, "devices among which the environments are divided, such as GPUs of one machine")
+    devices: int = option(1, "devices among which the environments are divided, such as GPUs")
     total_steps: int = option(1_000_000, "environment steps of the whole training, all environments together")
     learning_rate: float = option(3e-4, "Adam's step size at the start")
     anneal: bool = option(True, "let the learning rate fall linearly to zero over the training")

@@ -17,11 +17,14 @@ class RowFile:
     Args:
         path: the file.
         updates: rows of later updates are removed, since they are done again.
+        writes: whether the file is written; if not, its rows are read and later ones are kept in memory only.
     """
 
-    def __init__(self, path: Path, updates: int = 0):
-        self.path = path
+    def __init__(self, path: Path, updates: int = 0, writes: bool = True):
+        self.path, self.writes = path, writes
         self.rows = [row for row in read_csv(path) if row["update"] <= updates]
+        if not writes:
+            return
         text = "".join(_line(row) for row in self.rows)
         part = path.with_suffix(".part")
         part.write_text(_header(self.rows[0]) + text if self.rows else "", encoding="utf-8")
@@ -29,8 +32,9 @@ class RowFile:
 
     def append(self, row: Row) -> None:
         """Write one more row. All rows have the same names."""
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write((_header(row) if not self.rows else "") + _line(row))
+        if self.writes:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write((_header(row) if not self.rows else "") + _line(row))
         self.rows.append(row)
 
 

@@ -27,14 +27,19 @@ def mesh_of(first: jax.Device, count: int) -> Mesh | None:
     """A mesh of devices of the kind of `first`, over all processes; None for one device.
 
     Raises:
-        TrainingError: there are fewer.
+        TrainingError: there are fewer, or some of several processes would have nothing to do.
     """
+    there = jax.devices(first.platform)
+    name = "GPUs" if first.platform == "gpu" else f"devices of kind {first.platform!r}"
+    if count > len(there):
+        raise TrainingError(f"devices is {count}, and JAX finds {len(there)} {name} here; lower devices")
+    if jax.process_count() > 1 and count < len(there):
+        raise TrainingError(
+            f"devices is {count}, and the {jax.process_count()} processes have {len(there)} {name}; set devices to "
+            f"{len(there)}, or start fewer processes"
+        )
     if count == 1:
         return None
-    there = jax.devices(first.platform)
-    if count > len(there):
-        name = "GPUs" if first.platform == "gpu" else f"devices of kind {first.platform!r}"
-        raise TrainingError(f"devices is {count}, and JAX finds {len(there)} {name} here; lower devices")
     return Mesh(there[:count], (AXIS,))
 
 

@@ -32,6 +32,18 @@ def write_summary(folder: Path, summary: dict[str, Any]) -> None:
     part.replace(folder / "summary.json")
 
 
+def check_shared(folder: Path) -> None:
+    """Look whether this process sees the summary that another one has written.
+
+    Raises:
+        TrainingError: it does not.
+    """
+    if not (folder / "summary.json").exists():
+        raise TrainingError(
+            f"{folder} of the first process is not there in another one; name a folder that all hosts share"
+        )
+
+
 def read_summary(folder: str | Path) -> dict[str, Any]:
     """Read `summary.json`.
 

@@ -16,7 +16,10 @@ from simengine_training.arguments import Arguments
 from simengine_training.devices import mesh_of, same_on, worlds_over
 from simengine_training.iteration import Report, TrainState, make_first_worlds, make_iteration
 from simengine_training.network import Network
+from simengine_training.numpy_policy import NumpyPolicy
 from simengine_training.ppo import first_learner
+from simengine_training.processes import is_first, on_own_device, placed, wait_for_all
+from simengine_training.statistics import LIMIT
 from simengine_training.trial import Trial, make_trial
 from simengine_training.worlds import environment_of, seeds_of
 
@@ -59,7 +62,7 @@ class Programs:
             donate_argnums=0,
             out_shardings=(TrainState(self._same, self._split), self._same),
         )
-        self._trial = self._compile_trial() if arguments.eval_episodes else None
+        self._trial = self._compile_trial() if arguments.eval_episodes and is_first() else None
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -71,27 +74,43 @@ class Programs:
         """The state before the first update."""
         with self.scope():
             learner = first_learner(self.arguments, self.network)
-            seeds = jax.device_put(self._seeds, self._split)
-            return TrainState(jax.device_put(learner, self._same), self._first.result()(seeds))
+            seeds = placed(self._seeds, self._split)
+            return TrainState(placed(learner, self._same), self._first.result()(seeds))
 
     def on_devices(self, state: TrainState) -> TrainState:
         """A state that was read from a file."""
         with self.scope():
-            return TrainState(jax.device_put(state.learner, self._same), jax.device_put(state.worlds, self._split))
+            return TrainState(placed(state.learner, self._same), placed(state.worlds, self._split))
 
     def iterate(self, state: TrainState) -> tuple[TrainState, Report]:
         """Do one iteration. The state that it is given is used up."""
         with self.scope():
-            found: tuple[TrainState, Report] = self._iteration.result()(state)
+            found: tuple[TrainState, Report] = self._shared_iteration(state)
             return found
 
     def evaluate(self, state: TrainState) -> Trial:
-        """Run whole episodes under the most likely actions, as arrays of NumPy."""
-        assert self._trial is not None, "the arguments ask for no evaluation"
+        """Run whole episodes under the most likely actions on this process' first device, as arrays of NumPy."""
+        assert self._trial is not None, "the arguments ask for no evaluation, or another process does it"
         with self.scope():
-            learner = jax.device_put((state.learner.params, state.learner.observations), self.device)
+            learner = on_own_device((state.learner.params, state.learner.observations))
             found: Trial = jax.device_get(self._trial.result()(*learner, self._trial_seeds))
             return found
+
+    def policy(self, state: TrainState) -> NumpyPolicy:
+        """The policy of a state, on the host."""
+        learner, arguments = jax.device_get(state.learner), self.arguments
+        low, high = self.env.action_range()
+        return NumpyPolicy(
+            environment=arguments.env_id,
+            mean=learner.observations.mean,
+            deviation=np.sqrt(learner.observations.var + np.float32(1e-8)),
+            limit=LIMIT,
+            activation=arguments.activation,
+            weights=tuple(layer.weights for layer in learner.params.actor),
+            biases=tuple(layer.biases for layer in learner.params.actor),
+            low=np.asarray(low, np.float32),
+            high=np.asarray(high, np.float32),
+        )
 
     def _compile_trial(self) -> Future[Any]:
         env = environment_of(self.arguments.env_id, self.arguments.env_arguments, autoreset=False)
@@ -105,6 +124,13 @@ class Programs:
                 return jax.jit(function, **options).lower(*inputs).compile()
 
         return self._pool.submit(compile_)
+
+    @cached_property
+    def _shared_iteration(self) -> Any:
+        """The compiled iteration, once all processes have compiled it."""
+        program = self._iteration.result()
+        wait_for_all()
+        return program
 
     @cached_property
     def _split(self) -> Any:

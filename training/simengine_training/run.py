@@ -1,4 +1,8 @@
-"""Runs a training: updates, evaluations, checkpoints and files, from the start or from where it was interrupted."""
+"""Runs a training: updates, evaluations, checkpoints and files, from the start or from where it was interrupted.
+
+Several processes that share a training all call `train`, or `resume`, with the same arguments and a folder that all
+see.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,11 @@ from simengine_training import checkpoint, curve
 from simengine_training.arguments import Arguments
 from simengine_training.curve import Row, RowFile
 from simengine_training.errors import TrainingError
-from simengine_training.folder import read_summary, write_summary
+from simengine_training.folder import check_shared, read_summary, write_summary
 from simengine_training.iteration import Report, TrainState
 from simengine_training.numpy_policy import NumpyPolicy
+from simengine_training.processes import agreed, failing_together, gathered, is_first
 from simengine_training.programs import Programs
-from simengine_training.statistics import LIMIT
 from simengine_training.trial import MAX_STEPS
 
 OnRow = Callable[[Row], None]
@@ -69,14 +73,20 @@ def train(
         TrainingError: the folder holds a training, the environment cannot be made, or the loss is not finite.
     """
     folder = Path(folder)
-    if (folder / "summary.json").exists():
-        raise TrainingError(f"{folder} already holds a training; resume it, or name another folder")
     began = perf_counter() if began is None else began
-    folder.mkdir(parents=True, exist_ok=True)
-    programs = Programs(arguments)
-    write_summary(folder, {"arguments": arguments.as_dict(), "finished": False})
-    run = _Run(programs, folder, programs.first_state(), 0, began)
-    return run.finish(on_row, max_seconds)
+    with failing_together():
+        if is_first():
+            if (folder / "summary.json").exists():
+                raise TrainingError(f"{folder} already holds a training; resume it, or name another folder")
+            folder.mkdir(parents=True, exist_ok=True)
+        agreed(None)
+        programs = Programs(arguments)
+        if is_first():
+            write_summary(folder, {"arguments": arguments.as_dict(), "finished": False})
+        agreed(None)
+        check_shared(folder)
+        run = _Run(programs, folder, programs.first_state(), 0, began)
+        return run.finish(on_row, max_seconds)
 
 
 def resume(
@@ -90,17 +100,23 @@ def resume(
         TrainingError: the folder holds no training, or one that is finished; also as for `train`.
     """
     folder = Path(folder)
-    summary = read_summary(folder)
-    if summary["finished"]:
-        raise TrainingError(f"the training in {folder} is finished; start another one in another folder")
     began = perf_counter() if began is None else began
-    programs = Programs(Arguments(**summary["arguments"]))
-    if not (folder / "checkpoints").is_dir():
-        run = _Run(programs, folder, programs.first_state(), 0, began)
-    else:
-        state, updates = checkpoint.restore(folder, programs.shapes)
-        run = _Run(programs, folder, programs.on_devices(state), updates, began)
-    return run.finish(on_row, max_seconds)
+    with failing_together():
+        summary = agreed(read_summary(folder) if is_first() else None)
+        if summary["finished"]:
+            raise TrainingError(f"the training in {folder} is finished; start another one in another folder")
+        check_shared(folder)
+        programs = Programs(Arguments(**summary["arguments"]))
+        state, updates = None, 0
+        if (folder / "checkpoints").is_dir():
+            state, updates = checkpoint.restore(folder, programs.shapes)
+        if updates != (chosen := agreed(updates)):
+            raise TrainingError(
+                f"the newest checkpoint that this process reads in {folder} has {updates} updates, that of the first "
+                f"process {chosen}; all processes must see the same files"
+            )
+        whole = programs.first_state() if state is None else programs.on_devices(state)
+        return _Run(programs, folder, whole, updates, began).finish(on_row, max_seconds)
 
 
 def finished(folder: str | Path) -> Result:
@@ -118,14 +134,15 @@ def finished(folder: str | Path) -> Result:
 
 
 class _Run:
-    """A running training: its state, and the rows so far."""
+    """A running training: its state, and the rows so far. They are the same in all processes; one writes the files."""
 
     def __init__(self, programs: Programs, folder: Path, state: TrainState, updates: int, began: float):
         self.programs, self.arguments, self.folder = programs, programs.arguments, folder
         self.state, self.updates = state, updates
-        self.curve = RowFile(folder / "curve.csv", updates)
-        self.evaluations = RowFile(folder / "evaluations.csv", updates)
-        self.times = RowFile(folder / "times.csv", updates)
+        names = ("curve", "evaluations", "times")
+        self.curve, self.evaluations, self.times = (
+            RowFile(folder / f"{name}.csv", updates, is_first()) for name in names
+        )
         earlier = self.times.rows[-1]["seconds"] if self.times.rows else 0.0
         self.began = began - earlier
         self.piece_began = began
@@ -152,7 +169,7 @@ class _Run:
             # the numbers of the update before are read while this one runs
             self._record(pending)
             pending = self.updates, report
-            late = max_seconds is not None and perf_counter() - self.piece_began > max_seconds
+            late = max_seconds is not None and agreed(perf_counter() - self.piece_began > max_seconds)
             due = self.updates % arguments.checkpoint_every == 0 or self.updates == arguments.num_updates
             if due or late:
                 self._record(pending)
@@ -202,13 +219,26 @@ class _Run:
         """Evaluate the policy if it is time to, keep it if it is the best, and write a checkpoint."""
         if evaluate and self.arguments.eval_episodes:
             self._evaluate()
+        state = gathered(self.state)
+        if not is_first():
+            return
         if not self.evaluations.rows:
             self._save_policy()  # the latest one is as good as any
-        checkpoint.save(self.folder, self.state, self.updates)
+        checkpoint.save(self.folder, state, self.updates)
         title = f"{self.arguments.env_id}, seed {self.arguments.seed}"
         curve.plot(self.folder / "curve.png", self.curve.rows, self.evaluations.rows, title)
 
     def _evaluate(self) -> None:
+        row: Row = agreed(self._evaluated() if is_first() else None)
+        self.evaluations.append(row)
+        if row["return_mean"] > self.best:
+            self.best = row["return_mean"]
+            if is_first():
+                self._save_policy()
+        self._tell(row)
+
+    def _evaluated(self) -> Row:
+        """The row of an evaluation of the policy."""
         found = self.programs.evaluate(self.state)
         if found.running.any():
             raise TrainingError(
@@ -217,18 +247,13 @@ class _Run:
             )
         self._check_stalled(int(found.stalled.sum()))
         returns = found.returns.astype(np.float64)
-        row: Row = {
+        return {
             "update": self.updates,
             "env_steps": self.updates * self.arguments.batch_size,
             "return_mean": float(returns.mean()),
             "return_std": float(returns.std()),
             "length_mean": float(found.lengths.mean()),
         }
-        self.evaluations.append(row)
-        if row["return_mean"] > self.best:
-            self.best = row["return_mean"]
-            self._save_policy()
-        self._tell(row)
 
     def _check_stalled(self, count: int) -> None:
         """Raise TrainingError if worlds stood still."""
@@ -240,23 +265,8 @@ class _Run:
 
     def _save_policy(self) -> None:
         part = self.folder / "policy.part.npz"
-        self._policy().save(part)
+        self.programs.policy(self.state).save(part)
         part.replace(self.folder / "policy.npz")
-
-    def _policy(self) -> NumpyPolicy:
-        learner, arguments = jax.device_get(self.state.learner), self.arguments
-        low, high = self.programs.env.action_range()
-        return NumpyPolicy(
-            environment=arguments.env_id,
-            mean=learner.observations.mean,
-            deviation=np.sqrt(learner.observations.var + np.float32(1e-8)),
-            limit=LIMIT,
-            activation=arguments.activation,
-            weights=tuple(layer.weights for layer in learner.params.actor),
-            biases=tuple(layer.biases for layer in learner.params.actor),
-            low=np.asarray(low, np.float32),
-            high=np.asarray(high, np.float32),
-        )
 
     def _conclude(self, finished: bool) -> Result:
         summary: dict[str, Any] = {
@@ -270,7 +280,9 @@ class _Run:
         if self.evaluations.rows:
             summary["best"] = max(self.evaluations.rows, key=lambda row: row["return_mean"])
             summary["last"] = self.evaluations.rows[-1]
-        write_summary(self.folder, summary)
+        if is_first():
+            write_summary(self.folder, summary)
+        agreed(None)
         return Result(
             self.folder,
             finished,
