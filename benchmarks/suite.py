@@ -71,6 +71,10 @@ class Training:
     def _time_of(self, evaluation: Row) -> float:
         return next(t["seconds"] for t in self.times if t["update"] == evaluation["update"] and t["evaluation"])
 
+    def evaluated(self) -> list[list[float]]:
+        """Environment steps, seconds and mean return of each evaluation."""
+        return [[row["env_steps"], self._time_of(row), round(row["return_mean"], 2)] for row in self.evaluations]
+
     def points(self) -> list[list[float]]:
         """Environment steps, seconds and return of some updates."""
         seconds = {t["update"]: t["seconds"] for t in self.times if not t["evaluation"]}
@@ -96,23 +100,27 @@ def row_of(task: str, training: Training, evaluation: dict[str, Any], threshold:
         "to_threshold": training.reached(threshold),
         "to_mjlabs_return": training.reached(theirs),
         "mjlab": {"return": theirs, "minutes": minutes, "million_steps": millions},
-        "evaluations": [[row["env_steps"], round(row["return_mean"], 2)] for row in training.evaluations],
+        "evaluations": training.evaluated(),
         "curve": training.points(),
     }
 
 
 def picture(rows: list[dict[str, Any]], path: Path) -> None:
     """Draw the learning curve of each training over its seconds."""
-    columns = 4
+    columns = min(4, len(rows))
     lines = -(-len(rows) // columns)
     figure = Figure(figsize=(3.2 * columns, 2.5 * lines), layout="constrained")
     axes = figure.subplots(lines, columns, squeeze=False).ravel()
     for axis, row in zip(axes, rows, strict=False):
         _, seconds, returns = zip(*row["curve"], strict=True)
-        axis.plot(seconds, returns)
+        _, at, means = zip(*row["evaluations"], strict=True)
+        axis.plot(seconds, returns, label="while training")
+        axis.plot(at, means, ".", label="most likely actions")
+        axis.set_xlim(left=0)
         axis.axhline(row["threshold"], color="gray", linestyle=":")
         axis.set(title=f"{row['task']}, seed {row['seed']}", xlabel="seconds since the start", ylabel="return")
         axis.grid(alpha=0.3)
+    axes[0].legend(fontsize="small")
     for axis in axes[len(rows) :]:
         axis.set_visible(False)
     path.parent.mkdir(parents=True, exist_ok=True)
