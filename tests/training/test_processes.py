@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,11 @@ def started(devices: int, **settings: Any) -> subprocess.Popen[str]:
 
 def finished(processes: list[subprocess.Popen[str]]) -> list[tuple[int, str]]:
     """Exit codes of processes, and what they wrote to stderr."""
-    try:
-        printed = [process.communicate(timeout=100)[1] for process in processes]
-    finally:
+    with ExitStack() as stack:
         for process in processes:
-            process.kill()
+            stack.enter_context(process)
+            stack.callback(process.kill)
+        printed = [process.communicate(timeout=100)[1] for process in processes]
     return [(process.returncode, text) for process, text in zip(processes, printed, strict=True)]
 
 

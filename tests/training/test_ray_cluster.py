@@ -8,7 +8,9 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +24,31 @@ from tests.training.test_run import assert_same
 pytest.importorskip("ray")
 
 
-def command(arguments: dict[str, Any], folder: Path, *options: str) -> subprocess.Popen[str]:
-    """The command, while it runs in processes with a CPU device each."""
-    settings = [f"{name}={json.dumps(value)}" for name, value in arguments.items() if not name.startswith("env_")]
-    settings += [f"env.{name}={json.dumps(value)}" for name, value in arguments["env_arguments"].items()]
-    call = ["train", f"tests.training.own:{point.ID}", *settings, "--out", str(folder), *options]
+def ran(arguments: list[str], temporary: str) -> subprocess.Popen[str]:
+    """A command, which finds no cluster but its own."""
     path = os.pathsep.join(filter(None, sys.path))
     return subprocess.Popen(
-        [sys.executable, "-m", "simengine.cli.main", *call],
-        env=os.environ | {"PYTHONPATH": path, "JAX_PLATFORMS": "cpu"},
+        [sys.executable, "-m", "simengine.cli.main", *arguments],
+        env=os.environ | {"PYTHONPATH": path, "JAX_PLATFORMS": "cpu", "RAY_TMPDIR": temporary},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def trained(arguments: dict[str, Any], folder: Path, temporary: str, *options: str) -> subprocess.Popen[str]:
+    """The command, while it trains in processes with a CPU device each."""
+    settings = [f"{name}={json.dumps(value)}" for name, value in arguments.items() if not name.startswith("env_")]
+    settings += [f"env.{name}={json.dumps(value)}" for name, value in arguments["env_arguments"].items()]
+    call = ["train", f"tests.training.own:{point.ID}", *settings, "--out", str(folder), *options, "--ray"]
+    return ran(call, temporary)
+
+
+@pytest.fixture
+def temporary() -> Iterator[str]:
+    """A folder for Ray, whose sockets need a short path."""
+    with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
+        yield folder
 
 
 @pytest.fixture
@@ -45,37 +59,35 @@ def arguments(tiny: Any) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_workers_have_the_bits_of_one_process_and_resume(tmp_path: Path, arguments: dict[str, Any]) -> None:
+def test_workers_have_the_bits_of_one_process_and_resume(
+    tmp_path: Path, temporary: str, arguments: dict[str, Any]
+) -> None:
     alone(folder=str(tmp_path / "one"), arguments=arguments)
-    process = command(arguments, tmp_path / "ray", "--minutes", "0", "--ray")
-    ((code, printed),) = finished([process])
+    ((code, printed),) = finished([trained(arguments, tmp_path / "ray", temporary, "--minutes", "0")])
     assert code == 3, printed
-    call = ["--resume", str(tmp_path / "ray"), "--import", "tests.training.own", "--json", "--ray"]
-    path = os.pathsep.join(filter(None, sys.path))
-    done = subprocess.run(
-        [sys.executable, "-m", "simengine.cli.main", "train", *call],
-        env=os.environ | {"PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    (training,) = json.loads(done.stdout)["trainings"]
+    call = ["train", "--resume", str(tmp_path / "ray"), "--import", "tests.training.own", "--json", "--ray"]
+    with ran(call, temporary) as resumed:
+        out, printed = resumed.communicate(timeout=100)
+    assert resumed.returncode == 0, printed
+    (training,) = json.loads(out)["trainings"]
     assert [row["update"] for row in training["curve"]] == [1, 2, 3, 4, 5, 6]
-    assert [f"update {number}/6" in done.stderr for number in (1, 2, 6)] == [False, True, True]
-    assert done.stderr.count("evaluation: return") == 3
+    assert [f"update {number}/6" in printed for number in (1, 2, 6)] == [False, True, True]
+    assert printed.count("evaluation: return") == 3
     assert_same(tmp_path / "one", tmp_path / "ray")
 
 
 @pytest.mark.slow
-def test_an_error_of_the_workers_is_one_sentence(tmp_path: Path, arguments: dict[str, Any]) -> None:
+def test_an_error_of_the_workers_is_one_sentence(tmp_path: Path, temporary: str, arguments: dict[str, Any]) -> None:
     arguments["env_arguments"] |= {"broken": True, "terminate": False}
-    ((code, printed),) = finished([command(arguments, tmp_path, "--ray")])
+    ((code, printed),) = finished([trained(arguments, tmp_path, temporary)])
     assert code == 1
     assert "update 1 made the loss non-finite; lower learning_rate" in printed
     assert printed.count("\n") == 1
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_the_workers(tmp_path: Path, arguments: dict[str, Any]) -> None:
-    process = command(arguments | {"total_steps": 8 * 16 * 10_000}, tmp_path, "--ray")
+def test_ctrl_c_ends_the_workers(tmp_path: Path, temporary: str, arguments: dict[str, Any]) -> None:
+    process = trained(arguments | {"total_steps": 8 * 16 * 10_000}, tmp_path, temporary)
     assert process.stderr is not None
     line = process.stderr.readline()
     assert "update 1/10000" in line
@@ -88,9 +100,9 @@ def test_ctrl_c_ends_the_workers(tmp_path: Path, arguments: dict[str, Any]) -> N
 
 
 @pytest.mark.slow
-def test_too_many_devices_are_named(tmp_path: Path, arguments: dict[str, Any]) -> None:
+def test_too_many_devices_are_named(tmp_path: Path, temporary: str, arguments: dict[str, Any]) -> None:
     changed = {"devices": 1000, "num_envs": 1000, "total_steps": 16_000}
-    ((code, printed),) = finished([command(arguments | changed, tmp_path, "--ray")])
+    ((code, printed),) = finished([trained(arguments | changed, tmp_path, temporary)])
     assert code == 1
     assert "devices is 1000, and the Ray cluster has" in printed
 

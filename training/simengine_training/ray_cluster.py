@@ -95,8 +95,9 @@ class Cluster:
                 ray.init(address=address, log_to_driver=False, logging_level="error")
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise TrainingError(
-                    f"the Ray cluster at {address or 'this host'} cannot be joined ({str(error).splitlines()[0]}); use "
-                    "the same version of Ray there and here, and set RAY_AUTH_MODE=token if the cluster has a token"
+                    f"the Ray cluster {f'at {address}' if address else 'of this host'} cannot be joined "
+                    f"({str(error).splitlines()[0]}); set RAY_AUTH_MODE=token if it has a token, or call ray stop if "
+                    "it has ended"
                 ) from error
 
     def __enter__(self) -> Cluster:
