@@ -13,7 +13,8 @@ from simengine.cli.errors import UsageError
 from simengine_training.numpy_policy import NumpyPolicy
 
 FILE, SUMMARY = "policy.npz", "summary.json"
-_TRAINED_IN = ("backend", "dtype")  # where and in which precision a training ran says nothing about its task
+# Where a training ran, in which precision and with how much memory says nothing about its task.
+_TRAINED_IN = ("backend", "dtype", "nconmax", "njmax")
 
 
 class TrainedPolicy(NamedTuple):

@@ -110,9 +110,9 @@ def test_the_current_folder_is_searched_as_by_python_m(folder: Path) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_own_tasks_are_trained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("flax")
+    pytest.importorskip("optax")
     small = ["--num-envs", "4", "--rollout-steps", "8", "--total-steps", "64", "--eval-episodes", "0"]
     out = ["--out", str(tmp_path / "out"), "--backend", "host", "--json"]
     assert main(["train", "Upright-v0", "--import", own_task.MODULE, *small, *out]) == 0
-    arguments = json.loads(capsys.readouterr().out)["arguments"]
+    arguments = json.loads(capsys.readouterr().out)["trainings"][0]["arguments"]
     assert (arguments["env_id"], arguments["env_arguments"]) == ("Upright-v0", {"backend": "host"})

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from simengine_training import Arguments, resume, train
 
 
+@pytest.mark.slow
 def test_a_policy_for_two_robots_trains_and_resumes(tmp_path: Path) -> None:
     arguments = Arguments(
         env_id="simengine/MixedLocomotion-v0",

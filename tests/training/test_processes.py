@@ -57,6 +57,7 @@ def arguments(tiny: Any) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_two_processes_have_the_bits_of_one(tmp_path: Path, arguments: dict[str, Any]) -> None:
     alone(folder=str(tmp_path / "one"), arguments=arguments)
     done = together(folder=str(tmp_path / "two"), arguments=arguments)
