@@ -10,15 +10,17 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 
+import jax
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from simengine.errors import did_you_mean
-from simengine_envs.mixed_pure import MixedPureEnv, States
+from simengine_envs.mixed_pure import MixedPureEnv, States, joined
 from simengine_envs.mixed_task import MixedTask
 from simengine_envs.options import EngineOptions
 from simengine_envs.pure import PureEnv
 from simengine_envs.rendering import VECTOR_MODES, Renderer
+from simengine_envs.results import EnvState
 from simengine_envs.runner import Runner, with_given
 from simengine_envs.task import Task
 from simengine_envs.vector import BatchEnv
@@ -47,6 +49,33 @@ class MixedRunner(Runner):
             given[robot] = with_given(given.get(robot, {}), part.model, len(chosen), chosen, own)
         self._given_by_robot = given
         self._apply_params()
+
+    def _started(self, seeds: np.ndarray) -> tuple[Any, jax.Array]:
+        if not self._given_by_robot:
+            return super()._started(seeds)
+        env = cast(MixedPureEnv, self.env)
+        rows = zip(env.parts, env.split(seeds), env.by_robot(self._params()), strict=False)
+        return joined(self._alone(part, "reset", piece, None, own) for part, piece, own in rows)
+
+    def _apply_params(self) -> None:
+        env = cast(MixedPureEnv, self.env)
+        if self.state is None:
+            return
+        rows = zip(env.parts, cast(States, self.state), env.by_robot(self._params()), strict=False)
+        states = tuple(self._alone(part, "with_params", own, given) if given else own for part, own, given in rows)
+        self.state = cast(EnvState, states)
+
+    def _alone(self, part: PureEnv, name: str, *arguments: Any) -> Any:
+        """Call a function of one robot's environment, and wait for it.
+
+        Parameters of several robots in one program would be as many solves of triangular matrices at once, for which
+        JAX on a CPU may not have enough threads; see `simengine.jax_settings`.
+        """
+        functions = part.__dict__.setdefault("_compiled", {})
+        if name not in functions:
+            functions[name] = jax.jit(getattr(part, name))
+        with self.scope():
+            return jax.block_until_ready(functions[name](*arguments))
 
     def _params(self) -> Any:
         return {

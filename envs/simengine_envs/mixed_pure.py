@@ -94,21 +94,21 @@ class MixedPureEnv:
             if num_envs is None:
                 raise ValueError("one seed needs num_envs; give it, or an array of seeds")
             seeds = jnp.arange(num_envs, dtype=jnp.uint32) + jnp.asarray(seeds, jnp.uint32)
-        rows = zip(self.parts, self._split(seeds), self._of_robots(params or {}), strict=False)
-        return _joined(part.reset(piece, None, own) for part, piece, own in rows)
+        rows = zip(self.parts, self.split(seeds), self.by_robot(params or {}), strict=False)
+        return joined(part.reset(piece, None, own) for part, piece, own in rows)
 
     def restart(self, state: States, mask: jax.Array) -> tuple[States, jax.Array]:
         """As `PureEnv.restart`."""
-        return _joined(part.restart(*own) for part, *own in zip(self.parts, state, self._split(mask), strict=False))
+        return joined(part.restart(*own) for part, *own in zip(self.parts, state, self.split(mask), strict=False))
 
     def merge(self, state: States, other: States, mask: jax.Array) -> tuple[States, jax.Array]:
         """As `PureEnv.merge`."""
-        rows = zip(self.parts, state, other, self._split(mask), strict=False)
-        return _joined(part.merge(*own) for part, *own in rows)
+        rows = zip(self.parts, state, other, self.split(mask), strict=False)
+        return joined(part.merge(*own) for part, *own in rows)
 
     def with_params(self, state: States, params: RobotParams) -> States:
         """As `PureEnv.with_params`, with parameters by robot. Raises ValueError for an unknown robot."""
-        rows = zip(self.parts, state, self._of_robots(params), strict=False)
+        rows = zip(self.parts, state, self.by_robot(params), strict=False)
         return tuple(part.with_params(own, given) if given else own for part, own, given in rows)
 
     def info(self, state: States) -> Values:
@@ -118,20 +118,21 @@ class MixedPureEnv:
 
     def step(self, state: States, action: jax.Array) -> tuple[States, StepResult]:
         """As `PureEnv.step`, with actions (n, action size) of the largest robot."""
-        return _joined(part.step(*own) for part, *own in zip(self.parts, state, self._split(action), strict=False))
+        return joined(part.step(*own) for part, *own in zip(self.parts, state, self.split(action), strict=False))
 
     def stall_message(self, stalled: np.ndarray) -> str:
         """As `PureEnv.stall_message`, of the first robot whose worlds stood still."""
-        pieces = zip(self.parts, self._split(stalled), strict=False)
+        pieces = zip(self.parts, self.split(stalled), strict=False)
         return next(part.stall_message(piece) for part, piece in pieces if piece.any())
 
-    def _split(self, array: Any) -> list[Any]:
+    def split(self, array: Any) -> list[Any]:
         """Pieces of an array for the robots that have worlds."""
         ends = np.cumsum(shares(len(array), len(self.parts)))
         pieces = (array[start:end] for start, end in zip((0, *ends[:-1]), ends, strict=True))
         return [piece for piece in pieces if len(piece)]
 
-    def _of_robots(self, params: RobotParams) -> Sequence[Mapping[str, Any]]:
+    def by_robot(self, params: RobotParams) -> Sequence[Mapping[str, Any]]:
+        """Parameters of each robot, in order. Raises ValueError for an unknown robot."""
         for robot in params:
             if robot not in self.robots:
                 hint = did_you_mean(robot, self.robots)
@@ -141,7 +142,7 @@ class MixedPureEnv:
         return [params.get(robot, {}) for robot in self.robots]
 
 
-def _joined(found: Any) -> tuple[States, Any]:
+def joined(found: Any) -> tuple[States, Any]:
     """The states, and what else the environments return, with their worlds one after the other."""
     states, others = zip(*found, strict=True)
     return states, jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *others)

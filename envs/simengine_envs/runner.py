@@ -81,15 +81,20 @@ class Runner:
 
     def reset(self, seeds: np.ndarray) -> jax.Array:
         """Start the first episodes of all worlds with seeds (n,), and return the observations."""
-        self.state, observation = self._call("reset", np.asarray(seeds, np.uint32), None, self._params())
+        self.state, observation = self._started(np.asarray(seeds, np.uint32))
         return observation
 
     def reseed(self, seeds: np.ndarray, mask: np.ndarray) -> jax.Array:
         """Start first episodes in worlds of a mask (n,), with their entries of seeds (n,)."""
         assert self.state is not None, "reset all worlds first"
-        fresh, _ = self._call("reset", np.asarray(seeds, np.uint32), None, self._params())
+        fresh, _ = self._started(np.asarray(seeds, np.uint32))
         self.state, observation = self._call("merge", self.state, fresh, np.asarray(mask))
         return observation
+
+    def _started(self, seeds: np.ndarray) -> tuple[Any, jax.Array]:
+        """The first episodes of all worlds under the parameters that were set, and the observations."""
+        found: tuple[Any, jax.Array] = self._call("reset", seeds, None, self._params())
+        return found
 
     def restart(self, mask: np.ndarray) -> jax.Array:
         """Start the next episodes in worlds of a mask (n,), and return the observations of all worlds."""
