@@ -7,7 +7,8 @@
     view             show worlds in the browser while they step
     check            compare the engine with MuJoCo, stage by stage
     trace            record what one step launched and when
-    train            train a policy with PPO
+    train            train a policy with PPO: its settings (train_settings), its trainings (train_jobs, train_ray), and
+                     what is shown meanwhile (train_progress) and at the end (train_table)
     evaluate         measure a policy, in simengine and in MuJoCo
     play             watch a policy in a window, or film it
     export           write a policy for machines without simengine

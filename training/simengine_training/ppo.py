@@ -1,8 +1,10 @@
 """Proximal policy optimisation: advantages, the loss of a minibatch, and the update by a rollout.
 
 Sources: Schulman et al., "Proximal Policy Optimization Algorithms" (2017), equations 7 and 9; Schulman et al.,
-"High-Dimensional Continuous Control Using Generalized Advantage Estimation" (2016), equation 16. The step size that
-follows the divergence is that of Schulman et al. (2017), section 4, applied to Adam's rate.
+"High-Dimensional Continuous Control Using Generalized Advantage Estimation" (2016), equation 16.
+
+With `target_kl` the learning rate follows the divergence by the rule that section 4 of the first paper gives for a
+penalty, with a factor of 1.5.
 """
 
 from __future__ import annotations
