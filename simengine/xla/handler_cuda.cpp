@@ -70,6 +70,7 @@ static Make make_memory = nullptr;
 static std::mutex guard;
 static std::mutex issuing;  // launches of two calls must not interleave, and no call uses memory that is forgotten
 static std::map<std::pair<int64_t, int64_t>, const Memory*> known;
+static bool closed = false;  // guarded by `issuing`
 
 extern "C" void simengine_set_callbacks(Make make) { make_memory = make; }
 
@@ -82,6 +83,13 @@ extern "C" void simengine_forget(int64_t kind) {
   std::lock_guard<std::mutex> none(issuing);
   std::lock_guard<std::mutex> lock(guard);
   for (auto at = known.begin(); at != known.end();) at = at->first.first == kind ? known.erase(at) : std::next(at);
+}
+
+// Wait for the call that is being issued, and let later ones fail. Python calls this before its interpreter ends: a thread
+// that asks the interpreter for memory afterwards would never come back, and XLA would wait for it for ever.
+extern "C" void simengine_close() {
+  std::lock_guard<std::mutex> none(issuing);
+  closed = true;
 }
 
 extern "C" int64_t simengine_most_items() { return MOST; }
@@ -127,6 +135,7 @@ static ffi::Error step(Stream stream, int32_t device, ffi::RemainingArgs argumen
   static auto record = driver<OnEvent>("cuEventRecord");
   static auto wait = driver<WaitEvent>("cuStreamWaitEvent");
   std::lock_guard<std::mutex> alone(issuing);
+  if (closed) return ffi::Error::Internal("simengine makes no more steps, because Python is ending");
   const Memory* memory = nullptr;
   {
     std::lock_guard<std::mutex> lock(guard);

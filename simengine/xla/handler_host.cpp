@@ -62,6 +62,7 @@ static std::mutex guard;
 static std::unordered_map<int64_t, std::vector<const Memory*>> idle;
 static std::unordered_map<int64_t, int64_t> running;  // number of calls, by kind
 static std::condition_variable stopped;
+static bool closed = false;
 
 extern "C" void simengine_set_callbacks(Make make, Grow grow) {
   make_memory = make;
@@ -90,10 +91,22 @@ extern "C" void simengine_forget(int64_t kind) {
   idle.erase(kind);
 }
 
+// Wait for the calls that run, and let later ones fail. Python calls this before its interpreter ends: a thread that asks
+// the interpreter for memory afterwards would never come back, and XLA would wait for it for ever.
+extern "C" void simengine_close() {
+  std::unique_lock<std::mutex> lock(guard);
+  closed = true;
+  stopped.wait(lock, [&] { return running.empty(); });
+}
+
 static const Memory* take(int64_t kind, std::string& why) {
   {
     std::lock_guard<std::mutex> lock(guard);
     ++running[kind];
+    if (closed) {
+      why = "simengine makes no more steps, because Python is ending";
+      return nullptr;
+    }
     auto found = idle.find(kind);
     if (found != idle.end() && !found->second.empty()) {
       const Memory* memory = found->second.back();

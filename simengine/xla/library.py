@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 from collections.abc import Callable
 from functools import cache
@@ -41,6 +42,7 @@ def handlers(platform: str) -> Any:
         library = python_handlers(platform)
     else:
         library = _compiled(platform)
+    atexit.register(library.simengine_close)
     jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(library.simengine_step), platform=platform)
     return library
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ctypes
 from collections import defaultdict
+from contextlib import suppress
 from functools import cache
 from threading import Condition, RLock
 from typing import Any
 
+import jax
 import numpy as np
 
 from simengine.xla import structures
@@ -43,6 +45,7 @@ class HostHandlers:
         self._idle: dict[int, list[int]] = defaultdict(list)
         self._running: dict[int, int] = defaultdict(int)
         self._changed = Condition()
+        self._closed = False
         self.simengine_step = handler(self._step)
 
     def simengine_set_callbacks(self, make: Any, grow: Any) -> None:
@@ -60,7 +63,13 @@ class HostHandlers:
             self._changed.wait_for(lambda: not self._running[kind.value])
             self._idle.pop(kind.value, None)
 
+    def simengine_close(self) -> None:
+        """Let later calls fail, before Python's interpreter ends, and wait for programs that may make some."""
+        self._closed = True
+        _await_arrays()
+
     def _step(self, frame: CallFrame) -> None:
+        _check_open(self._closed)
         with self._changed:
             self._running[frame.kind] += 1
             idle = self._idle[frame.kind]
@@ -109,6 +118,21 @@ class HostHandlers:
             ctypes.c_int32.from_address(memory.num_chosen + 4 * number).value = len(worlds)
 
 
+def _check_open(closed: bool) -> None:
+    if closed:
+        raise RuntimeError("simengine makes no more steps, because Python is ending")
+
+
+def _await_arrays() -> None:
+    """Wait for every array that some program still computes.
+
+    A thread that calls a handler in Python after the interpreter's end would never come back.
+    """
+    for array in jax.live_arrays():
+        with suppress(RuntimeError):  # its program failed, or the array is deleted
+            array.block_until_ready()
+
+
 def _check_size(field: structures.Field, size: int) -> None:
     if field.rows * field.bytes != size:
         raise ValueError("an argument of simengine's step has another size than it was traced with")
@@ -127,6 +151,7 @@ class CudaHandlers:
     def __init__(self) -> None:
         self._make: Any = None
         self._known: dict[tuple[int, int], int] = {}
+        self._closed = False
         self._issuing = RLock()  # launches of two calls must not interleave
         self.simengine_step = handler(self._step)
 
@@ -144,11 +169,17 @@ class CudaHandlers:
             for key in [key for key in self._known if key[0] == kind.value]:
                 del self._known[key]
 
+    def simengine_close(self) -> None:
+        """Let later calls fail, before Python's interpreter ends, and wait for programs that may make some."""
+        self._closed = True
+        _await_arrays()
+
     def simengine_most_items(self) -> int:
         """The number of arrays that a launch copies."""
         return structures.MOST_ITEMS
 
     def _step(self, frame: CallFrame) -> None:
+        _check_open(self._closed)
         stream, device = frame.stream(), frame.device()
         with self._issuing:
             address = self._known.get((frame.kind, device)) or _asked(self._make, frame.kind, device)
