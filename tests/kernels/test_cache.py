@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,6 +53,124 @@ def test_builds_once(folder: Path) -> None:
     assert calls[0] != first, "built in place, where another process could read half of it"
 
 
+def counted() -> tuple[list[Path], Callable[[Path], None]]:
+    """A build, and the list of the paths at which it was asked to write."""
+    calls: list[Path] = []
+
+    def build(target: Path) -> None:
+        calls.append(target)
+        target.write_bytes(b"machine code")
+
+    return calls, build
+
+
+@pytest.mark.parametrize("damage", [b"", b"machine", b"machinE code"])
+def test_a_damaged_file_is_built_again(folder: Path, damage: bytes) -> None:
+    calls, build = counted()
+    path = cached("a.so", build)
+    path.write_bytes(damage)
+    with pytest.warns(UserWarning, match="a.so' was damaged, so it is built again"):
+        assert cached("a.so", build).read_bytes() == b"machine code"
+    assert len(calls) == 2
+    assert cached("a.so", build) == path
+    assert len(calls) == 2
+
+
+def test_a_file_without_a_checksum_is_built_again(folder: Path) -> None:
+    calls, build = counted()
+    cached("a.so", build)
+    (folder / "a.so.sha256").unlink()
+    assert cached("a.so", build).read_bytes() == b"machine code"
+    assert len(calls) == 2
+
+
+def test_a_file_that_others_can_write_is_built_again(folder: Path) -> None:
+    calls, build = counted()
+    cached("a.so", build).chmod(0o646)
+    path = cached("a.so", build)
+    assert len(calls) == 2
+    assert path.stat().st_mode & 0o022 == 0
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o002, 0o077])
+def test_files_are_written_by_their_owner_alone(folder: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        calls, build = counted()
+        path = cached("a.so", build)
+        assert cached("a.so", build) == path == folder / "a.so"
+    finally:
+        os.umask(before)
+    assert len(calls) == 1
+    assert [p.stat().st_mode & 0o777 & (0o022 | mask) for p in (folder, path)] == [0, 0]
+
+
+def test_a_folder_that_others_can_write_is_not_used(folder: Path) -> None:
+    calls, build = counted()
+    folder.mkdir()
+    (folder / "a.so").write_bytes(b"planted")
+    folder.chmod(0o777)
+    with pytest.warns(
+        UserWarning, match=r"kernels' cannot be used \(other users can write to it\).*SIMENGINE_CACHE_DIR"
+    ):
+        path = cached("a.so", build)
+    assert path.parent != folder
+    assert path.read_bytes() == b"machine code"
+    assert cached("a.so", build) == path, "built twice in one process"
+    assert len(calls) == 1
+
+
+def test_a_folder_of_another_user_is_not_used(folder: Path) -> None:
+    if os.geteuid():
+        pytest.skip("only root can give a folder to another user")
+    calls, build = counted()
+    folder.mkdir()
+    os.chown(folder, 12345, 12345)
+    with pytest.warns(UserWarning, match="it belongs to user 12345"):
+        assert cached("a.so", build).parent != folder
+    assert len(calls) == 1
+
+
+def test_a_folder_that_cannot_be_made_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SIMENGINE_CACHE_DIR", str(tmp_path / "file" / "kernels"))
+    calls, build = counted()
+    with pytest.warns(UserWarning, match=r"cannot be used \(Not a directory\)"):
+        assert cached("a.so", build).read_bytes() == b"machine code"
+    assert len(calls) == 1
+
+
+def test_a_full_disk_builds_once_into_a_temporary_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, build = counted()
+    flush = os.fsync
+
+    def full(handle: int) -> None:
+        if str(folder) in os.readlink(f"/proc/self/fd/{handle}"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        flush(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.warns(UserWarning, match=r"cannot be used \(No space left on device\)"):
+        path = cached("a.so", build)
+    assert path.read_bytes() == b"machine code"
+    assert len(calls) == 1
+    assert list(folder.iterdir()) == []
+
+
+def test_what_killed_processes_left_is_removed(folder: Path) -> None:
+    _, build = counted()
+    folder.mkdir()
+    old = [folder / ".b.so.lock", folder / "b.so.123.part"]
+    for path in old:
+        path.write_text("")
+        os.utime(path, (0, 0))
+    new = folder / "c.so.124.part"
+    new.write_text("")
+    cached("a.so", build)
+    assert [path.exists() for path in old] == [False, False]
+    assert new.exists(), "another process writes it now"
+
+
 def test_a_failed_build_leaves_nothing(folder: Path) -> None:
     def build(target: Path) -> None:
         target.write_text("half")
@@ -65,7 +186,7 @@ def test_processes_that_start_together_build_once_and_each_read_a_whole_file(fol
     started = [subprocess.Popen([*command, letter], cwd=tmp_path, stderr=subprocess.PIPE) for letter in "abcd"]
     errors = [process.communicate()[1].decode() for process in started]
     assert [process.returncode for process in started] == [0] * 4, errors
-    assert [path.name for path in folder.iterdir()] == ["shared.so"]
+    assert sorted(path.name for path in folder.iterdir()) == ["shared.so", "shared.so.sha256"]
     assert len((tmp_path / "builds").read_text()) == 1
 
 
