@@ -70,6 +70,10 @@ class Backend(Protocol):
         """Whether matrices with nv rows are factored in registers. Kernels then need no scratch for them."""
         ...
 
+    def matrix_rows(self, nv: int, dtype: str) -> int:
+        """nv where kernels are compiled for matrices of this size, with two rows in a lane's registers; 0 elsewhere."""
+        ...
+
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
         """A zeroed array in the backend's memory."""
         ...

@@ -92,6 +92,10 @@ class CudaBackend:
         """True if each row of the matrix has a lane, whose registers hold it."""
         return nv <= lanes_for(nv)
 
+    def matrix_rows(self, nv: int, dtype: str) -> int:
+        """nv, for matrices of 33 to 64 rows in float32; in float64, they do not fit the registers."""
+        return nv if WARP < nv <= 2 * WARP and dtype == "float32" else 0
+
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
         """A zeroed CuPy array, ready for every stream."""
         with self._setup:

@@ -49,6 +49,10 @@ class HostBackend:
         """False: matrices are factored in memory."""
         return False
 
+    def matrix_rows(self, nv: int, dtype: str) -> int:
+        """0: matrices are in memory."""
+        return 0
+
     def zeros(self, shape: tuple[int, ...], dtype: str) -> np.ndarray:
         """A zeroed array that starts on a cache line."""
         kind = np.dtype(dtype)

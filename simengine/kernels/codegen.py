@@ -50,6 +50,8 @@ _HEADERS_AFTER_MODEL = (
     "envelope.cuh",
     "registers.cuh",
     "dense.cuh",
+    "wide.cuh",
+    "wide_solve.cuh",
     "linalg.cuh",
     "contact.cuh",
     "box.cuh",

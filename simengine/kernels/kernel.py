@@ -18,6 +18,7 @@ from simengine.physics.stage import Stage
 from simengine.state.fields import ADDRESS_OF, CONTACT_PARAMETERS, FIELD, entry_shape, padded
 
 _ALIGN = 4  # words, so that one instruction can load four
+_WARP = 32
 
 
 class ScratchItem(NamedTuple):
@@ -113,6 +114,16 @@ class Kernel:
         return tuple(n for n in wanted if n not in self.reads)
 
     @property
+    def has_hessian(self) -> bool:
+        """Whether a body factors a matrix of the size of nv, for which it has a working array."""
+        return any(name == "hessian" for stage in self.stages for name, _ in stage.scratch)
+
+    @property
+    def matrix_rows(self) -> int:
+        """Rows of the matrices that lanes hold in registers, two rows each; 0 if they hold one row, or none."""
+        return dict(self.constants).get("MATRIX_ROWS", 0)
+
+    @property
     def parameters(self) -> tuple[str, ...]:
         """Fields with the parameters of contacts; either all of them are null or none is."""
         return CONTACT_PARAMETERS if self.own_contact_parameters or self.on_islands else ()
@@ -165,7 +176,10 @@ class Kernel:
             registers: whether matrices with nv rows are factored in registers, so that no Hessian is needed in scratch.
         """
         shapes = {f"{s.name}_{name}": dims for s in self.stages for name, dims in s.scratch}
-        extra = {"nvp": padded(sizes["nv"]), "nhessian": 0 if registers else sizes["nv"] ** 2}
+        memory = 0 if registers else sizes["nv"] ** 2
+        # with two rows in a lane, the parts of four rows beyond the first 32 columns
+        hessian = 4 * (self.matrix_rows - _WARP) if self.matrix_rows else memory
+        extra = {"nvp": padded(sizes["nv"]), "nhessian": hessian}
         sized = []
         for item in self.scratch_items:
             if item.name in shapes:

@@ -147,13 +147,15 @@ def plan_evaluation(selection: Selection, rk_stage: int) -> Evaluation:
         *over_worlds(selection.integration()),
         *over_worlds((catalogue.ACTIVATION_KERNEL,) if selection.integrator and model.na else ()),
     )
-    launches = tuple(_in_variant(model, item) for item in chosen)
+    launches = tuple(_in_variant(selection, item) for item in chosen)
     scalars = {"rk_stage": rk_stage, "rk_last": 3 if selection.integrator == "rk4" else 0}
     return Evaluation(launches, selection.wanted | fields_needed(_kernels(launches)), scalars)
 
 
-def _in_variant(model: ModelTable, item: Launch | Await) -> Launch | Await:
-    return item._replace(kernel=variant_for(model, item.kernel)) if isinstance(item, Launch) else item
+def _in_variant(selection: Selection, item: Launch | Await) -> Launch | Await:
+    if isinstance(item, Await):
+        return item
+    return item._replace(kernel=variant_for(selection.model, item.kernel, selection.matrix_rows))
 
 
 def _kernels(launches: Launches) -> tuple[Kernel, ...]:

@@ -28,6 +28,7 @@ class Selection:
         integrator: name of the integrator, or empty to integrate nothing.
         wanted: derived fields that must be valid in memory afterwards.
         ahead: whether calls are issued ahead of counts.
+        matrix_rows: rows of the matrices that kernels hold in registers, two in each lane; 0 if they hold none so.
     """
 
     model: ModelTable
@@ -35,6 +36,7 @@ class Selection:
     integrator: str
     wanted: frozenset[str]
     ahead: bool
+    matrix_rows: int = 0
 
     @property
     def merged(self) -> bool:

@@ -119,7 +119,8 @@ class StepPlan:
             wanted: derived fields that must be valid in memory afterwards.
             ahead: whether calls are issued ahead of counts.
         """
-        return plan_evaluation(Selection(self.model, worlds, integrator, wanted, ahead), rk_stage)
+        rows = 0 if self.model.has_islands else self.backend.matrix_rows(self.model.nv, self.dtype)
+        return plan_evaluation(Selection(self.model, worlds, integrator, wanted, ahead, rows), rk_stage)
 
     def step(self, worlds: int, wanted: frozenset[str], ahead: bool) -> tuple[Evaluation, ...]:
         """Plan the evaluations of a step of a shard.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 from simengine.kernels.codegen import stage_sources
 from simengine.kernels.kernel import Kernel
@@ -10,6 +11,12 @@ from simengine.model.model_table import ModelTable
 from simengine.model.pairs import FACE_CORNERS
 from simengine.plan import catalogue
 from simengine.plan.pairs import PAIR_KERNELS
+from simengine.state.fields import padded
+
+MATRIX_SIZES = tuple(range(36, 65, 4))
+"""Rows of matrices in registers with two rows in a lane. Kernels are compiled for each size that a model needs."""
+
+_MOST_ROWS_OF_128_REGISTERS = 48  # with more, four blocks of 128 threads on a multiprocessor would spill
 
 
 def with_contact_parameters(kernel: Kernel) -> Kernel:
@@ -34,10 +41,35 @@ def with_face_capacity(kernel: Kernel, corners: int) -> Kernel:
     return replace(kernel, name=f"{kernel.name}_{corners}", constants=(("FACE_CORNERS", corners),))
 
 
-def variant_for(model: ModelTable, kernel: Kernel) -> Kernel:
-    """The kernel, or its variant where the model needs one; all that a step launches has been through here."""
+def with_matrix_rows(kernel: Kernel, rows: int) -> Kernel:
+    """The kernel's variant with its Hessians in registers, two rows in each lane, where it has any.
+
+    Args:
+        kernel: a kernel over worlds.
+        rows: number of dofs of the model; 0 for no variant.
+    """
+    if not rows or not kernel.has_hessian:
+        return kernel
+    size = padded(rows)
+    blocks = min(kernel.min_blocks_per_multiprocessor, 4 if size <= _MOST_ROWS_OF_128_REGISTERS else 3)
+    return replace(
+        kernel,
+        name=f"{kernel.name}_matrix_{size}",
+        constants=(*kernel.constants, ("MATRIX_ROWS", size)),
+        min_blocks_per_multiprocessor=blocks,
+    )
+
+
+def variant_for(model: ModelTable, kernel: Kernel, matrix_rows: int = 0) -> Kernel:
+    """The kernel, or its variant where the model needs one; all that a step launches has been through here.
+
+    Args:
+        model: model of the worlds.
+        kernel: the kernel.
+        matrix_rows: as in `with_matrix_rows`.
+    """
     chosen = with_contact_parameters(kernel) if model.finds_pairs else kernel
-    return with_face_capacity(chosen, model.face_corners)
+    return with_matrix_rows(with_face_capacity(chosen, model.face_corners), matrix_rows)
 
 
 def with_largest_faces() -> tuple[Kernel, ...]:
@@ -45,3 +77,14 @@ def with_largest_faces() -> tuple[Kernel, ...]:
     general = catalogue.POSITION_GENERAL
     kernels = (general, *map(catalogue.single, general.stages), *catalogue.NARROW.values(), *PAIR_KERNELS)
     return tuple(variant for k in kernels if (variant := with_face_capacity(k, FACE_CORNERS[-1])) != k)
+
+
+def with_wide_matrices(sizes: tuple[int, ...] = MATRIX_SIZES) -> tuple[Kernel, ...]:
+    """Every variant with two rows of a matrix in each lane, for matrices of these sizes."""
+    solved = (
+        kernel
+        for integrator, solver in product(("", *catalogue.INTEGRATORS), catalogue.SOLVERS)
+        for kernel in catalogue.step_kernels(integrator, solver)
+    )
+    kernels = {k.name: k for k in (*solved, *map(catalogue.single, catalogue.STAGES)) if k.has_hessian}
+    return tuple(with_matrix_rows(kernel, size) for size in sizes for kernel in kernels.values())

@@ -1,4 +1,4 @@
-"""Matrices with more rows than lanes: host threads run the GPU's loops under the thread sanitizer."""
+"""Matrices with more rows than lanes: host threads run the GPU's code under the thread sanitizer."""
 
 from __future__ import annotations
 
@@ -11,14 +11,24 @@ import simengine
 
 HERE = Path(__file__).parent
 PACKAGE = Path(simengine.__file__).parent
-INCLUDES = [f"-I{PACKAGE / folder}" for folder in ("kernels", "physics/math")]
+INCLUDES = [f"-I{folder}" for folder in (PACKAGE / "kernels", PACKAGE / "physics" / "math", HERE)]
+OPTIONS = ("-std=c++17", "-O1", "-g", "-ffp-contract=off", "-fsanitize=thread", "-Wno-unknown-pragmas", "-pthread")
+
+
+def passes(program: Path, source: str, trials: int, *definitions: str) -> None:
+    """Compile a program of this folder and run it; its exit status must be 0."""
+    command = ("g++", *OPTIONS, *definitions, *INCLUDES, str(HERE / source), "-o", str(program))
+    subprocess.run(command, check=True)
+    done = subprocess.run([str(program), str(trials)], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.sanitizer
 def test_a_warp_has_the_bits_of_one_thread(tmp_path: Path) -> None:
-    program = tmp_path / "warp"
-    options = ("-std=c++17", "-O1", "-g", "-ffp-contract=off", "-fsanitize=thread", "-Wno-unknown-pragmas", "-pthread")
-    source = HERE / "warp_of_threads.cpp"
-    subprocess.run(["g++", *options, *INCLUDES, str(source), "-o", str(program)], check=True)
-    done = subprocess.run([str(program), "15"], capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    passes(tmp_path / "warp", "warp_of_threads.cpp", 15)
+
+
+@pytest.mark.sanitizer
+@pytest.mark.parametrize("rows", [36, 48, 64])
+def test_a_warp_with_two_rows_in_a_lane_finds_newton_directions(tmp_path: Path, rows: int) -> None:
+    passes(tmp_path / "wide", "wide_of_threads.cpp", 8, f"-DMATRIX_ROWS={rows}")

@@ -1,54 +1,7 @@
 // The forms of dense.cuh for a warp, run by 32 threads of the host: against loops of one thread, for random matrices and
 // rows. Sums and factors must have the same bits; solutions divide in another way. Prints one line, and the exit status
 // is 1 if something differs.
-#include <pthread.h>
-
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <thread>
-#include <vector>
-
-#define SIMENGINE_GPU 1
-#define LANES 32
-#define COLUMN_WORDS (4 * LANES)
-#define MOST_DENSE 0x7fffffff
-#define REAL_MAX 1e300
-#define R(x) (x)
-#define DEVICE static inline
-#define DEVICE_CALL static
-#define ROLLED
-#define LANE_FOR(i, n) for (int i = lane(); i < (n); i += LANES)
-
-typedef double real;
-thread_local int lane_id;
-pthread_barrier_t barrier;
-real slots[LANES];
-
-int lane() { return lane_id; }
-void lane_sync() { pthread_barrier_wait(&barrier); }
-real lane_get(real x, int from) {
-  slots[lane_id] = x;
-  lane_sync();
-  const real found = slots[from];
-  lane_sync();
-  return found;
-}
-unsigned lane_ballot(int x) {
-  slots[lane_id] = x != 0;
-  lane_sync();
-  unsigned found = 0;
-  for (int i = 0; i < LANES; ++i) found |= unsigned(slots[i]) << i;
-  lane_sync();
-  return found;
-}
-int lowest_bit(unsigned x) { return __builtin_ffs(int(x)) - 1; }
-#define __popc __builtin_popcount
-real fma_(real a, real b, real c) { return std::fma(a, b, c); }
-real sqrt_(real x) { return std::sqrt(x); }
-real reciprocal_(real x) { return 1 / x; }
-void envelope_factor(real*, int) { std::abort(); }
-void row_solve(real*, const real*, int) { std::abort(); }
+#include "threads_as_lanes.h"
 
 #include "dense.cuh"
 
@@ -56,8 +9,6 @@ struct Problem {
   int n, nrow, stride;
   std::vector<real> A, J, D, residual, b;
 };
-
-real uniform() { return rand() / real(RAND_MAX) - 0.5; }
 
 // A of blocks of six, and rows of which so large a share is not zero.
 Problem problem_of(int seed, real share) {
@@ -122,21 +73,16 @@ Result by_one(const Problem& p) {
 Result by_warp(const Problem& p) {
   Result result = {p.A, p.b};
   std::vector<real> column(COLUMN_WORDS);
-  std::vector<std::thread> lanes;
-  for (int i = 0; i < LANES; ++i) {
-    lanes.emplace_back([&, i] {
-      lane_id = i;
-      real *H = result.H.data(), *x = result.x.data();
-      add_rows(
-          column.data(), H, p.n, p.nrow, p.J.data(), p.stride, [&](int r) { return p.residual[size_t(r)] < 0; },
-          [&](int r, int, real v) { return p.D[size_t(r)] * v; },
-          [&](int r, int k, real c) { x[k] = fma_(-p.residual[size_t(r)], c, x[k]); });
-      lane_sync();
-      mem_factor(H, p.n);
-      mem_solve(x, H, p.n);
-    });
-  }
-  for (std::thread& one : lanes) one.join();
+  run_warp([&] {
+    real *H = result.H.data(), *x = result.x.data();
+    add_rows(
+        column.data(), H, p.n, p.nrow, p.J.data(), p.stride, [&](int r) { return p.residual[size_t(r)] < 0; },
+        [&](int r, int, real v) { return p.D[size_t(r)] * v; },
+        [&](int r, int k, real c) { x[k] = fma_(-p.residual[size_t(r)], c, x[k]); });
+    lane_sync();
+    mem_factor(H, p.n);
+    mem_solve(x, H, p.n);
+  });
   return result;
 }
 

@@ -102,11 +102,14 @@ DEVICE real row_law(const Model& m, const Rows& rows, int r, int dim, const real
   return R(0.5) * slope * depth;
 }
 
-// Does row r have second derivatives? If the diagonal of a positive semidefinite matrix is zero, so is the whole row.
-DEVICE bool has_weight(const Rows& rows, int r, const real* weight) {
+// The second derivative with respect to the residual of row r itself.
+DEVICE real own_weight(const Rows& rows, int r, const real* weight) {
   const bool cone = rows.type[r] == ROW_CONTACT_ELLIPTIC;
-  return weight[MAX_CONE_ROWS * r + (cone ? r - rows.address[rows.id[r]] : 0)] != 0;
+  return weight[MAX_CONE_ROWS * r + (cone ? r - rows.address[rows.id[r]] : 0)];
 }
+
+// Does row r have second derivatives? If the diagonal of a positive semidefinite matrix is zero, so is the whole row.
+DEVICE bool has_weight(const Rows& rows, int r, const real* weight) { return own_weight(rows, r, weight) != 0; }
 
 struct LineLaw {
   real first, second;

@@ -11,7 +11,7 @@
 // warp that runs alone would wait for their fetch. Each round rotates the row by four words, so that the current
 // columns are its first words and all register indices are constants.
 DEVICE void chol_factor(const Model& m, real* L, const real* A, int n) {
-#if SIMENGINE_GPU && LANES <= 32
+#if ONE_ROW_A_LANE
   if (REGISTERS_FIT(n)) {
     const int i = lane();
     real h[LANES];
@@ -57,7 +57,7 @@ DEVICE void chol_factor(const Model& m, real* L, const real* A, int n) {
 
 // In place: x becomes the solution of L L' x = x.
 DEVICE void chol_solve(real* x, const real* L, int n) {
-#if SIMENGINE_GPU && LANES <= 32
+#if ONE_ROW_A_LANE
   if (REGISTERS_FIT(n)) {
     const int i = lane();
     const real inverse = i < n ? reciprocal_(L[i * n + i]) : R(0.0);
@@ -120,7 +120,7 @@ DEVICE void lu_solve(real* x, real* A, int n) {
 
 // out = A x; x is padded with zeros to a multiple of four.
 DEVICE void sym_mul(const SymRows& A, const real* x, real* out, int n) {
-#if SIMENGINE_GPU && LANES <= 32
+#if ONE_ROW_A_LANE
   if (REGISTERS_FIT(n)) {
     real sum = 0;
 #pragma unroll
@@ -133,6 +133,10 @@ DEVICE void sym_mul(const SymRows& A, const real* x, real* out, int n) {
     if (lane() < n) out[lane()] = sum;
     return;
   }
+#endif
+#ifdef MATRIX_ROWS
+  two_store(out, wide_mul(A.memory, x, n), n);
+  return;
 #endif
   DOF_FOR(i, n) {
     // consecutive lanes read consecutive words; a single lane reads along the row, which is the same by symmetry
@@ -148,7 +152,11 @@ DEVICE real row_dot(const real* J, int r, int stride, const real* x) {
   const Vec4* row = reinterpret_cast<const Vec4*>(J + r * stride);
   const Vec4* v = reinterpret_cast<const Vec4*>(x);
   real sum = 0;
+#ifdef MATRIX_ROWS
+  OVERLAPPED for (int q = 0; q < MATRIX_ROWS / 4; ++q) {
+#else
   ROLLED for (int q = 0; q < stride / 4; ++q) {
+#endif
     const Vec4 a = row[q], b = v[q];
     sum = fma_(a.w, b.w, fma_(a.z, b.z, fma_(a.y, b.y, fma_(a.x, b.x, sum))));
   }
@@ -213,7 +221,7 @@ DEVICE_CALL real solve_by_loops(real* column, real* x, const real* A, const real
 DEVICE real solve_with_rows(const Model& m, real* x, const SymRows& A, const real* d, real scale, int nrow,
                             const real* J, int stride, const real* D, const real* residual, const real* b,
                             real* gradient, real floor, real* H, int n) {
-#if SIMENGINE_GPU && LANES <= 32
+#if ONE_ROW_A_LANE
   if (REGISTERS_FIT(n)) {
     const int i = lane();
     real h[LANES];
@@ -274,5 +282,14 @@ DEVICE real solve_with_rows(const Model& m, real* x, const SymRows& A, const rea
     return norm;
   }
 #endif
+#ifdef MATRIX_ROWS
+  return wide_solve_rows(
+      m.column, x, A.memory, d, scale, nrow, J,
+      [=](int r) {
+        return residual[r] < 0 ? RowTerm{-(D[r] * residual[r]), D[r], false} : RowTerm{0, 0, false};
+      },
+      [](int, int) { return R(0.0); }, b, gradient, floor, H, n);
+#else
   return solve_by_loops(m.column, x, A.memory, d, scale, nrow, J, stride, D, residual, b, gradient, floor, H, n);
+#endif
 }

@@ -9,9 +9,16 @@ struct alignas(16) Vec4 {
 // ------------------------------------------------------------------------------------------- symmetric matrices
 //
 // SymRows is a symmetric matrix of a group of lanes. On the GPU, if n is at most LANES, lane i holds row i in
-// registers; otherwise it is a pointer to n x n numbers.
+// registers; otherwise it is a pointer to n x n numbers. Kernels with two rows in a lane (wide.cuh) load them where they
+// need them.
 
 #if SIMENGINE_GPU && LANES <= 32
+// Four words at one address for all lanes, which the hardware broadcasts.
+DEVICE Vec4 broadcast4(const real* p) { return *reinterpret_cast<const Vec4*>(p); }
+#endif
+
+#if SIMENGINE_GPU && LANES <= 32 && !defined(MATRIX_ROWS)
+#define ONE_ROW_A_LANE 1
 #if LANES < 32 || defined(AS_STEP)
 #define REGISTERS_FIT(n) 1  // the number of lanes is chosen so that n always fits
 #else
@@ -38,9 +45,6 @@ DEVICE void sym_set_aside(SymRows* rows) {
   asm volatile("" : : "l"(rows->row) : "memory");
 #endif
 }
-
-// Four words at one address for all lanes, which the hardware broadcasts.
-DEVICE Vec4 broadcast4(const real* p) { return *reinterpret_cast<const Vec4*>(p); }
 
 // Rotate the row by four words: the first four become the last.
 DEVICE void reg_turn(real* h) {
@@ -151,6 +155,7 @@ DEVICE void reg_pad(real* h, int n) {
   for (int j = 0; j < LANES; ++j) h[j] = i >= n && i == j ? R(1.0) : h[j];
 }
 #else
+#define ONE_ROW_A_LANE 0
 #define REGISTERS_FIT(n) 0
 
 struct SymRows {

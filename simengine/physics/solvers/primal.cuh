@@ -26,6 +26,10 @@ DEVICE void row_residual(const Model& m, const Rows& rows, const real* a, real* 
 // x = J' f + y
 DEVICE void add_row_forces(const Model& m, const Rows& rows, const real* force, const real* y, real* x) {
   const int stride = m.nvp();
+#ifdef MATRIX_ROWS
+  two_store(x, wide_add_forces(rows.J, rows.n, force, y ? two_load(y, m.nv()) : TwoDofs{{0, 0}}), m.nv());
+  return;
+#endif
   DOF_FOR(i, m.nv()) {
     real sum = y ? y[i] : R(0.0);
     ROLLED for (int r = 0; r < rows.n; ++r) sum = fma_(rows.J[r * stride + i], force[r], sum);
@@ -96,10 +100,10 @@ DEVICE real primal_line_search(const Model& m, const Rows& rows, const real* jar
   return alpha;
 }
 
-// One step along `search` to the exact minimum, given Mv = M search and jv = J search. Returns the squared length of
-// the step relative to that of the acceleration.
+// One step along `search` to the exact minimum, given Mv = M search and jv = J search; a full step if `full`. Returns
+// the squared length of the step relative to that of the acceleration.
 DEVICE real primal_move(const Model& m, const Rows& rows, const real* qfrc_smooth, const Point& p, const real* search,
-                        const real* Mv, const real* jv, real smallest) {
+                        const real* Mv, const real* jv, real smallest, bool full = false) {
   const int nv = m.nv();
   real linear = 0, quadratic = 0, length2 = 0, size2 = 0;
   lane_sync();
@@ -115,7 +119,7 @@ DEVICE real primal_move(const Model& m, const Rows& rows, const real* qfrc_smoot
   size2 = lane_sum(size2);
   const real flat = smallest * m.opt_ls_tolerance()[0] * sqrt_(length2);
   const real tolerance = max_(flat, 4 * REAL_EPS * abs_(linear));
-  const real alpha = primal_line_search(m, rows, p.jar, jv, linear, quadratic, tolerance);
+  const real alpha = full ? R(1.0) : primal_line_search(m, rows, p.jar, jv, linear, quadratic, tolerance);
   DOF_FOR(i, nv) {
     p.a[i] = fma_(alpha, search[i], p.a[i]);
     p.Ma[i] = fma_(alpha, Mv[i], p.Ma[i]);
@@ -125,11 +129,17 @@ DEVICE real primal_move(const Model& m, const Rows& rows, const real* qfrc_smoot
   return divide_(alpha * alpha * length2, max_(size2, MJMINVAL));
 }
 
+// Mv = M search and jv = J search.
+DEVICE void primal_products(const Model& m, const Rows& rows, const SymRows& M, const real* search, real* Mv,
+                            real* jv) {
+  LANE_FOR(r, rows.n) jv[r] = row_dot(rows.J, r, m.nvp(), search);
+  sym_mul(M, search, Mv, m.nv());
+}
+
 // One step along `search`; computes Mv and jv for primal_move.
 DEVICE real primal_step(const Model& m, const Rows& rows, const SymRows& M, const real* qfrc_smooth, const Point& p,
                         const real* search, real* Mv, real* jv, real smallest) {
-  LANE_FOR(r, rows.n) jv[r] = row_dot(rows.J, r, m.nvp(), search);
-  sym_mul(M, search, Mv, m.nv());
+  primal_products(m, rows, M, search, Mv, jv);
   return primal_move(m, rows, qfrc_smooth, p, search, Mv, jv, smallest);
 }
 

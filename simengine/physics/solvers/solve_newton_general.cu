@@ -44,7 +44,7 @@ DEVICE_CALL void solve_weighted_by_loops(const Model m, const Rows rows, real* x
 // x = (M + J' W J)^-1 b; H is n x n scratch for matrices in memory.
 DEVICE void solve_weighted(const Model& m, const Rows& rows, real* x, const SymRows& M, const real* weight,
                            const real* b, real* H) {
-#if SIMENGINE_GPU && LANES <= 32
+#if ONE_ROW_A_LANE
   const int n = m.nv(), stride = m.nvp();
   if (REGISTERS_FIT(n)) {
     const int i = lane();
@@ -74,6 +74,53 @@ DEVICE void solve_weighted(const Model& m, const Rows& rows, real* x, const SymR
   }
 #endif
   solve_weighted_by_loops(m, rows, x, M.memory, weight, b, H);
+}
+
+// Minus the gradient, b + J' f, and unless its squared norm is below `floor`, the Newton direction. Returns that norm.
+DEVICE real newton_direction(const Model& m, const Rows& rows, real* search, const SymRows& M, const real* force,
+                             const real* weight, const real* b, real* descent, real floor, real* H) {
+#ifdef MATRIX_ROWS
+  return wide_solve_rows(
+      m.column, search, M.memory, (const real*)0, R(0.0), rows.n, rows.J,
+      [&](int r) { return RowTerm{force[r], own_weight(rows, r, weight), rows.type[r] == ROW_CONTACT_ELLIPTIC}; },
+      [&](int r, int i) { return weighted_entry(m, rows, r, weight, i); }, b, descent, floor, H, m.nv());
+#else
+  add_row_forces(m, rows, force, b, descent);
+  lane_sync();
+  real norm2 = 0;
+  DOF_FOR(i, m.nv()) norm2 = fma_(descent[i], descent[i], norm2);
+  norm2 = lane_sum(norm2);
+  if (!(norm2 < floor)) solve_weighted(m, rows, search, M, weight, descent, H);
+  return norm2;
+#endif
+}
+
+// Has the cost of row r, or of the cone whose first row is r, the same second derivatives all along a full step?
+DEVICE bool is_quadratic(const Model& m, const Rows& rows, int r, int dim, const real* jar, const real* jv) {
+  real x[MAX_CONE_ROWS];
+  for (int i = 0; i < dim; ++i) x[i] = jar[i] + jv[i];
+  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) {
+    const Zone before = scalar_zone(rows, r, jar[0]), after = scalar_zone(rows, r, x[0]);
+    return before == after && (before != BETWEEN || (jar[0] < 0) == (x[0] < 0));
+  }
+  const Zone before = cone_at(m, rows, r, dim, jar).zone;
+  return before != BETWEEN && before == cone_at(m, rows, r, dim, x).zone;
+}
+
+// Does a full step end at the optimum, because the cost is quadratic along it? Only kernels with wide matrices ask, in
+// which one iteration more takes long.
+DEVICE bool is_last_step(const Model& m, const Rows& rows, const real* jar, const real* jv) {
+#ifdef MATRIX_ROWS
+  int bends = 0;
+  lane_sync();
+  LANE_FOR(r, rows.n) {
+    const int dim = rows_together(m, rows, r);
+    if (dim) bends |= !is_quadratic(m, rows, r, dim, jar + r, jv + r);
+  }
+  return !lane_any(bends);
+#else
+  return false;
+#endif
 }
 
 DEVICE void solve_newton_general(const Model& m, const int* nefc, const real* qM, const real* qfrc_smooth,
@@ -109,20 +156,20 @@ DEVICE void solve_newton_general(const Model& m, const int* nefc, const real* qM
     rows_cost(m, rows, efc_jar, efc_force, efc_weight);
     DOF_FOR(i, nv) Mv[i] = qfrc_smooth[i] - Ma[i];
     lane_sync();
-    add_row_forces(m, rows, efc_force, Mv, descent);
-    lane_sync();
-    real norm2 = 0, decrement = 0;
-    DOF_FOR(i, nv) norm2 = fma_(descent[i], descent[i], norm2);
-    if (lane_sum(norm2) < smallest * smallest) break;
     // (3) Newton direction
-    solve_weighted(m, rows, search, M, efc_weight, descent, hessian);
+    const real norm2 =
+        newton_direction(m, rows, search, M, efc_force, efc_weight, Mv, descent, smallest * smallest, hessian);
+    if (norm2 < smallest * smallest) break;
+    real decrement = 0;
     DOF_FOR(i, nv) decrement = fma_(descent[i], search[i], decrement);
     const real noise = primal_noise(m, p, qfrc_smooth);
     // (4) exact line search
-    const real moved2 = primal_step(m, rows, M, qfrc_smooth, p, search, Mv, efc_jv, smallest);
+    primal_products(m, rows, M, search, Mv, efc_jv);
+    const bool last = is_last_step(m, rows, efc_jar, efc_jv);
+    const real moved2 = primal_move(m, rows, qfrc_smooth, p, search, Mv, efc_jv, smallest, last);
     ++iteration;
     // (5) is the point as near to the optimum as rounding allows?
-    done = lane_sum(decrement) <= noise || moved2 <= REAL_EPS * REAL_EPS;
+    done = last || lane_sum(decrement) <= noise || moved2 <= REAL_EPS * REAL_EPS;
   }
   lane_sync();
   // (7) forces

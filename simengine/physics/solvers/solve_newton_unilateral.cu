@@ -163,12 +163,17 @@ DEVICE void solve_newton_unilateral(const Model& m, const int* nefc, const real*
   // (7) forces
   LANE_FOR(r, n) efc_force[r] = efc_jar[r] < 0 ? -(efc_D[r] * efc_jar[r]) : R(0.0);
   lane_sync();
+#ifdef MATRIX_ROWS
+  two_store(qfrc_constraint, wide_add_forces(efc_J, n, efc_force, {{0, 0}}), nv);
+  two_store(qacc, two_load(point, nv), nv);
+#else
   DOF_FOR(i, nv) {
     real x = 0;
     ROLLED for (int r = 0; r < n; ++r) x = fma_(efc_J[r * stride + i], efc_force[r], x);
     qfrc_constraint[i] = x;
     qacc[i] = point[i];
   }
+#endif
   LANE_FOR(i, 1) solver_niter[0] = iteration;
   lane_sync();
 }

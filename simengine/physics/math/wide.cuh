@@ -1,0 +1,156 @@
+// Symmetric positive definite matrices with more rows than a warp has lanes, up to twice as many, in its registers.
+//
+// Kernels for models of such a size are compiled with MATRIX_ROWS, which is the number of rows padded to a multiple of
+// four. So all indices of registers are constants, and no more are used than the model needs.
+#pragma once
+
+#ifdef MATRIX_ROWS
+#define FAR_ROWS (MATRIX_ROWS - LANES)
+
+// Lane i holds row i, in `near` the columns below LANES and in `far` the others. Of row LANES + i it holds the columns
+// from LANES on in `corner`, because by symmetry the other columns are in `far` of all lanes. Rows from n on are those
+// of the identity. `diagonal` is yet to be added to rows i and LANES + i.
+struct WideRows {
+  real near[LANES], far[FAR_ROWS], corner[FAR_ROWS], diagonal[2];
+};
+
+// The entries of one or two dofs per lane.
+struct TwoDofs {
+  real at[2];
+};
+
+DEVICE bool in_padding(int j, int n) { return j >= MATRIX_ROWS - 3 && j >= n; }
+
+DEVICE TwoDofs two_load(const real* x, int n) {
+  const int i = lane();
+  return {{x[i], LANES + i < n ? x[LANES + i] : R(0.0)}};
+}
+
+DEVICE void two_store(real* x, const TwoDofs& y, int n) {
+  const int i = lane();
+  x[i] = y.at[0];
+  if (LANES + i < n) x[LANES + i] = y.at[1];
+}
+
+DEVICE void wide_load(WideRows* h, const real* A, int n) {
+  const int i = lane();
+  const bool both = LANES + i < n;
+#pragma unroll
+  for (int j = 0; j < LANES; ++j) h->near[j] = A[j * n + i];
+#pragma unroll
+  for (int j = 0; j < FAR_ROWS; ++j) {
+    const bool there = !in_padding(LANES + j, n);
+    const real* row = A + (LANES + j) * n;
+    h->far[j] = there ? row[i] : R(0.0);
+    h->corner[j] = there && both ? row[LANES + i] : i == j ? R(1.0) : R(0.0);
+  }
+}
+
+// A x for a matrix in memory; x is padded with zeros.
+DEVICE TwoDofs wide_mul(const real* A, const real* x, int n) {
+  const int i = lane();
+  const bool both = LANES + i < n;
+  TwoDofs sum = {{0, 0}};
+#pragma unroll 4
+  for (int q = 0; q < MATRIX_ROWS; q += 4) {
+    const Vec4 four = broadcast4(x + q);
+    const real v[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      // consecutive lanes read consecutive words, which are a column by symmetry
+      const real* column = A + (q + e) * n;
+      const bool there = !in_padding(q + e, n);
+      sum.at[0] = fma_(there ? column[i] : R(0.0), v[e], sum.at[0]);
+      sum.at[1] = fma_(there && both ? column[LANES + i] : R(0.0), v[e], sum.at[1]);
+    }
+  }
+  return sum;
+}
+
+// y + J' f
+DEVICE TwoDofs wide_add_forces(const real* J, int nrow, const real* f, TwoDofs y) {
+  const int i = lane();
+#pragma unroll 4
+  for (int r = 0; r < nrow; ++r) {
+    const real* row = J + r * MATRIX_ROWS;
+    const real force = f[r];
+    y.at[0] = fma_(row[i], force, y.at[0]);
+    y.at[1] = fma_(i < FAR_ROWS ? row[LANES + i] : R(0.0), force, y.at[1]);
+  }
+  return y;
+}
+
+DEVICE void add_four(real* h, real c, const Vec4& v) {
+  h[0] = fma_(c, v.x, h[0]);
+  h[1] = fma_(c, v.y, h[1]);
+  h[2] = fma_(c, v.z, h[2]);
+  h[3] = fma_(c, v.w, h[3]);
+}
+
+// H += c v' for a vector v in memory, whose entries are zero where `near` and `far` have no bit. The lane has c_i and
+// c_(LANES + i).
+DEVICE void wide_add_product(WideRows* h, const TwoDofs& c, const real* v, unsigned near, unsigned far) {
+#pragma unroll
+  for (int j = 0; j < LANES; j += 16) {
+    if (near >> j & 0xffffu) {
+      Vec4 four[4];
+#pragma unroll
+      for (int q = 0; q < 4; ++q) four[q] = broadcast4(v + j + 4 * q);
+#pragma unroll
+      for (int q = 0; q < 4; ++q) add_four(h->near + j + 4 * q, c.at[0], four[q]);
+    }
+  }
+  if (!far) return;
+#pragma unroll
+  for (int j = 0; j < FAR_ROWS; j += 4) {
+    const Vec4 four = broadcast4(v + LANES + j);
+    add_four(h->far + j, c.at[0], four);
+    add_four(h->corner + j, c.at[1], four);
+  }
+}
+
+// What a constraint row adds: its force, and its weight in the Hessian. The weights of a row of a cone are not these.
+struct RowTerm {
+  real force, weight;
+  bool cone;
+};
+
+// H += J' W J and y += J' f. term(r) is what row r adds, and cone_entry(r, i) is column i of W J at a row of a cone.
+//
+// Each lane looks at one row, and then all lanes go through the rows together that add something. The next of these is
+// loaded before the entries of the current one are changed. Many rows have one entry, as those of limits and frictions
+// of joints: they change the diagonal alone.
+template <typename Term, typename ConeEntry>
+DEVICE void wide_add_rows(WideRows* h, TwoDofs* y, const real* J, int nrow, Term term, ConeEntry cone_entry) {
+  const int i = lane();
+  ROLLED for (int first = 0; first < nrow; first += LANES) {
+    RowTerm own = {0, 0, false};
+    if (first + i < nrow) own = term(first + i);
+    const unsigned cones = lane_ballot(own.cone);
+    unsigned left = lane_ballot(own.force != 0 || own.weight != 0);
+    TwoDofs next = {{0, 0}};
+    if (left) next = two_load(J + (first + lowest_bit(left)) * MATRIX_ROWS, MATRIX_ROWS);
+    while (left) {
+      const int from = lowest_bit(left), r = first + from;
+      const TwoDofs v = next;
+      left &= left - 1;
+      if (left) next = two_load(J + (first + lowest_bit(left)) * MATRIX_ROWS, MATRIX_ROWS);
+      const real force = lane_get(own.force, from), weight = lane_get(own.weight, from);
+      TwoDofs c = {{weight * v.at[0], weight * v.at[1]}};
+      if (cones >> from & 1u) {
+        c.at[0] = cone_entry(r, i);
+        c.at[1] = i < FAR_ROWS ? cone_entry(r, LANES + i) : R(0.0);
+      }
+#pragma unroll
+      for (int p = 0; p < 2; ++p) y->at[p] = fma_(force, v.at[p], y->at[p]);
+      const unsigned near = lane_ballot(v.at[0] != 0), far = lane_ballot(v.at[1] != 0);
+      if (__popc(near) + __popc(far) > 1 || cones >> from & 1u) {
+        wide_add_product(h, c, J + r * MATRIX_ROWS, near, far);
+      } else {
+#pragma unroll
+        for (int p = 0; p < 2; ++p) h->diagonal[p] = fma_(c.at[p], v.at[p], h->diagonal[p]);
+      }
+    }
+  }
+}
+#endif

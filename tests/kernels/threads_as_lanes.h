@@ -1,0 +1,77 @@
+// A warp whose lanes are 32 threads of the host: the part of the GPU's dialect that linear algebra uses.
+#pragma once
+
+#include <pthread.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#define SIMENGINE_GPU 1
+#define LANES 32
+#define COLUMN_WORDS (4 * LANES)
+#define MOST_DENSE 0x7fffffff
+#define REAL_MAX 1e300
+#define R(x) (x)
+#define DEVICE static inline
+#define DEVICE_CALL static
+#define ROLLED
+#define LANE_FOR(i, n) for (int i = lane(); i < (n); i += LANES)
+
+typedef double real;
+thread_local int lane_id;
+pthread_barrier_t barrier;
+real slots[LANES];
+
+int lane() { return lane_id; }
+void lane_sync() { pthread_barrier_wait(&barrier); }
+real lane_get(real x, int from) {
+  slots[lane_id] = x;
+  lane_sync();
+  const real found = slots[from];
+  lane_sync();
+  return found;
+}
+unsigned lane_ballot(int x) {
+  slots[lane_id] = x != 0;
+  lane_sync();
+  unsigned found = 0;
+  for (int i = 0; i < LANES; ++i) found |= unsigned(slots[i]) << i;
+  lane_sync();
+  return found;
+}
+int lowest_bit(unsigned x) { return __builtin_ffs(int(x)) - 1; }
+#define __popc __builtin_popcount
+real fma_(real a, real b, real c) { return std::fma(a, b, c); }
+real sqrt_(real x) { return std::sqrt(x); }
+real reciprocal_(real x) { return 1 / x; }
+void envelope_factor(real*, int) { std::abort(); }
+void row_solve(real*, const real*, int) { std::abort(); }
+
+real lane_sum(real x) {
+  real sum = 0;
+  for (int i = 0; i < LANES; ++i) sum += lane_get(x, i);
+  return sum;
+}
+
+struct alignas(32) Vec4 {
+  real x, y, z, w;
+};
+Vec4 broadcast4(const real* p) { return {p[0], p[1], p[2], p[3]}; }
+
+real uniform() { return rand() / real(RAND_MAX) - 0.5; }
+
+// Run a function by all lanes.
+template <typename Work>
+void run_warp(Work work) {
+  std::vector<std::thread> lanes;
+  for (int i = 0; i < LANES; ++i) {
+    lanes.emplace_back([&, i] {
+      lane_id = i;
+      work();
+    });
+  }
+  for (std::thread& one : lanes) one.join();
+}

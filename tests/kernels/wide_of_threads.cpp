@@ -1,0 +1,122 @@
+// The forms of wide.cuh and wide_solve.cuh, run by 32 threads of the host: Newton directions of random problems against
+// loops of one thread, for matrices of up to MATRIX_ROWS rows. Prints one line, and the exit status is 1 if something
+// differs.
+#include "threads_as_lanes.h"
+
+#include "wide.cuh"
+#include "wide_solve.cuh"
+
+// A problem whose last `dim` rows are one cone, with a dense block of weights. Every third row has a single entry.
+struct Problem {
+  int n, nrow, first;
+  std::vector<real> A, J, W, force, b, d;
+};
+
+Problem problem_of(int seed, int dim) {
+  srand(unsigned(seed));
+  Problem p;
+  p.n = MATRIX_ROWS - seed % 4, p.first = rand() % 50, p.nrow = p.first + dim;
+  p.J.assign(size_t((p.nrow + 1) * MATRIX_ROWS), 0);
+  p.W.assign(size_t(p.nrow * p.nrow), 0);
+  p.A.assign(size_t(p.n * p.n), 0);
+  for (int i = 0; i < p.n; ++i) {
+    p.b.push_back(uniform());
+    p.d.push_back(1 + uniform());
+    p.A[size_t(i * p.n + i)] = 5 + uniform();
+    for (int j = 0; j < i; ++j) p.A[size_t(i * p.n + j)] = p.A[size_t(j * p.n + i)] = 0.3 * uniform();
+  }
+  for (int r = 0; r < p.nrow; ++r) {
+    const int kind = r < p.first ? r % 3 : 2, begin = rand() % p.n, end = kind == 0 ? begin + 1 : p.n;
+    for (int i = kind == 2 ? 0 : begin; i < end; ++i) p.J[size_t(r * MATRIX_ROWS + i)] = uniform();
+    p.force.push_back(r % 5 ? uniform() : 0);
+    if (r < p.first) p.W[size_t(r * p.nrow + r)] = r % 4 ? 1 + uniform() : 0;
+    for (int s = p.first; s <= r; ++s) {
+      p.W[size_t(r * p.nrow + s)] = p.W[size_t(s * p.nrow + r)] = r == s ? 3 : uniform();
+    }
+  }
+  return p;
+}
+
+struct Result {
+  std::vector<real> gradient, x, product;
+};
+
+Result by_one(const Problem& p, real scale) {
+  const int n = p.n;
+  std::vector<real> H = p.A, g = p.b, product(size_t(n), 0);
+  const auto J = [&](int r, int i) { return p.J[size_t(r * MATRIX_ROWS + i)]; };
+  for (int i = 0; i < n; ++i) {
+    H[size_t(i * n + i)] += scale * p.d[size_t(i)];
+    for (int r = 0; r < p.nrow; ++r) {
+      g[size_t(i)] += J(r, i) * p.force[size_t(r)];
+      for (int s = 0; s < p.nrow; ++s) {
+        for (int j = 0; j < n; ++j) H[size_t(i * n + j)] += J(r, i) * p.W[size_t(r * p.nrow + s)] * J(s, j);
+      }
+    }
+  }
+  std::vector<real> x = g;
+  for (int k = 0; k < n; ++k) {
+    for (int i = k + 1; i < n; ++i) {
+      const real factor = H[size_t(i * n + k)] / H[size_t(k * n + k)];
+      for (int j = k; j < n; ++j) H[size_t(i * n + j)] -= factor * H[size_t(k * n + j)];
+      x[size_t(i)] -= factor * x[size_t(k)];
+    }
+  }
+  for (int k = n - 1; k >= 0; --k) {
+    x[size_t(k)] /= H[size_t(k * n + k)];
+    for (int i = 0; i < k; ++i) x[size_t(i)] -= H[size_t(i * n + k)] * x[size_t(k)];
+  }
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j < n; ++j) product[size_t(i)] += p.A[size_t(i * n + j)] * x[size_t(j)];
+  }
+  return {g, x, product};
+}
+
+Result by_warp(const Problem& p, real scale) {
+  Result result;
+  result.gradient.assign(MATRIX_ROWS, 0), result.x.assign(MATRIX_ROWS, 0), result.product.assign(MATRIX_ROWS, 0);
+  std::vector<real> column(COLUMN_WORDS), beyond(4 * FAR_ROWS);
+  run_warp([&] {
+    const real norm = wide_solve_rows(
+        column.data(), result.x.data(), p.A.data(), p.d.data(), scale, p.nrow, p.J.data(),
+        [&](int r) {
+          return RowTerm{p.force[size_t(r)], p.W[size_t(r * p.nrow + r)], r >= p.first};
+        },
+        [&](int r, int i) {
+          real sum = 0;
+          for (int s = p.first; s < p.nrow; ++s) sum += p.W[size_t(r * p.nrow + s)] * p.J[size_t(s * MATRIX_ROWS + i)];
+          return sum;
+        },
+        p.b.data(), result.gradient.data(), 0, beyond.data(), p.n);
+    if (!(norm > 0)) std::abort();
+    two_store(result.product.data(), wide_mul(p.A.data(), result.x.data(), p.n), p.n);
+    const TwoDofs again = wide_add_forces(p.J.data(), p.nrow, p.force.data(), two_load(p.b.data(), p.n));
+    for (int q = 0; q < 2; ++q) {
+      const int i = lane() + q * LANES;
+      if (i < p.n && std::fabs(again.at[q] - result.gradient[size_t(i)]) > 1e-12) std::abort();
+    }
+  });
+  return result;
+}
+
+real difference(const std::vector<real>& a, const std::vector<real>& b) {
+  real worst = 0;
+  for (size_t i = 0; i < a.size(); ++i) worst = std::fmax(worst, std::fabs(a[i] - b[i]));
+  return worst;
+}
+
+int main(int, char** arguments) {
+  pthread_barrier_init(&barrier, nullptr, LANES);
+  const int trials = std::atoi(arguments[1]);
+  real worst = 0;
+  for (int seed = 0; seed < trials; ++seed) {
+    const Problem p = problem_of(seed, seed % 3 ? 3 : 0);
+    const real scale = seed % 2 ? 0.1 : 0;
+    const Result one = by_one(p, scale), warp = by_warp(p, scale);
+    worst = std::fmax(worst, difference(one.gradient, warp.gradient));
+    worst = std::fmax(worst, difference(one.x, warp.x));
+    worst = std::fmax(worst, difference(one.product, warp.product));
+  }
+  std::printf("directions differ by %.1e\n", worst);
+  return !(worst < 1e-11);
+}
