@@ -114,9 +114,9 @@ class Kernel:
         return tuple(n for n in wanted if n not in self.reads)
 
     @property
-    def has_hessian(self) -> bool:
-        """Whether a body factors a matrix of the size of nv, for which it has a working array."""
-        return any(name == "hessian" for stage in self.stages for name, _ in stage.scratch)
+    def solves_symmetric(self) -> bool:
+        """Whether a body solves systems with a symmetric matrix of the size of nv."""
+        return any(stage.symmetric for stage in self.stages)
 
     @property
     def matrix_rows(self) -> int:

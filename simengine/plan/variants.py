@@ -42,13 +42,13 @@ def with_face_capacity(kernel: Kernel, corners: int) -> Kernel:
 
 
 def with_matrix_rows(kernel: Kernel, rows: int) -> Kernel:
-    """The kernel's variant with its Hessians in registers, two rows in each lane, where it has any.
+    """The kernel's variant with symmetric matrices in registers, two rows in each lane, where it has any.
 
     Args:
         kernel: a kernel over worlds.
         rows: number of dofs of the model; 0 for no variant.
     """
-    if not rows or not kernel.has_hessian:
+    if not rows or not kernel.solves_symmetric:
         return kernel
     size = padded(rows)
     blocks = min(kernel.min_blocks_per_multiprocessor, 4 if size <= _MOST_ROWS_OF_128_REGISTERS else 3)
@@ -86,5 +86,5 @@ def with_wide_matrices(sizes: tuple[int, ...] = MATRIX_SIZES) -> tuple[Kernel, .
         for integrator, solver in product(("", *catalogue.INTEGRATORS), catalogue.SOLVERS)
         for kernel in catalogue.step_kernels(integrator, solver)
     )
-    kernels = {k.name: k for k in (*solved, *map(catalogue.single, catalogue.STAGES)) if k.has_hessian}
+    kernels = {k.name: k for k in (*solved, *map(catalogue.single, catalogue.STAGES)) if k.solves_symmetric}
     return tuple(with_matrix_rows(kernel, size) for size in sizes for kernel in kernels.values())

@@ -7,6 +7,7 @@ EULER = Stage(
     reads=("qM", "qfrc_smooth", "qacc_smooth", "qfrc_constraint", "qacc"),
     updates=("qpos", "qvel", "qacc_warmstart", "nstep", "world_status"),
     scratch=(("force", ("nv",)), ("next_qvel", ("nv",)), ("next_qpos", ("nq",)), ("hessian", ("nhessian",))),
+    symmetric=True,
     flops=120,
     jax="euler_jax:euler",
 )

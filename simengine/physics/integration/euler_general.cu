@@ -20,7 +20,7 @@ DEVICE void euler_general(const Model& m, const real* qM, const real* qfrc_smoot
       }
     }
     lane_sync();
-    implicit_solve(m, next_qvel, matrix);
+    implicit_solve(m, next_qvel, matrix, true);
   }
   // (2) velocity, then position with the new velocity
   semi_implicit(m, h, qacc, qpos, qvel, qacc_warmstart, nstep, world_status, next_qvel, next_qpos);

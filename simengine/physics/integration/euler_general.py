@@ -9,6 +9,7 @@ EULER_GENERAL = Stage(
     reads=("qM", "qfrc_smooth", "qacc_smooth", "qfrc_constraint", "qacc"),
     updates=("qpos", "qvel", "qacc_warmstart", "nstep", "world_status"),
     scratch=(("matrix", ("nM",)), ("next_qvel", ("nv",)), ("next_qpos", ("nq",))),
+    symmetric=True,
     flops=120,
     jax="euler_general_jax:euler_general",
 )

@@ -113,17 +113,11 @@ DEVICE real tendon_slope(const Model& m, int t, const Moving& f) {
   return damper_slope(m.tendon_damping()[t], poly, velocity);
 }
 
-// Derivative of the smooth force on dof i with respect to the velocity of dof j, where both are on one branch.
-DEVICE real force_derivative(const Model& m, int i, int j, const Moving& f, const real* slope, const real* maps,
-                             const real* drift, bool coriolis, bool has_fluid) {
-  const int nv = m.nv(), deeper = m.dof_bodyid()[i > j ? i : j];
-  real sum = i == j ? -damper_slope(m.dof_damping()[i], m.dof_dampingpoly() + 2 * i, f.qvel[i]) : R(0.0);
-  ROLLED for (int t = 0; t < m.ntendon(); ++t) {
-    sum = fma_(-tendon_slope(m, t, f), f.ten_J[t * nv + i] * f.ten_J[t * nv + j], sum);
-  }
-  ROLLED for (int u = 0; u < m.nu(); ++u) {
-    sum = fma_(slope[u], f.actuator_moment[u * nv + i] * f.actuator_moment[u * nv + j], sum);
-  }
+// The part of the derivative of the smooth force on dof i with respect to the velocity of dof j that comes from the
+// motion of bodies, where both dofs are on one branch, added to `sum`.
+DEVICE real add_motion(const Model& m, int i, int j, const Moving& f, const real* maps, const real* drift,
+                       bool coriolis, bool has_fluid, real sum) {
+  const int deeper = m.dof_bodyid()[i > j ? i : j];
   const bool turns = coriolis || free_alone(m, m.dof_bodyid()[i]);
   if (!turns && !has_fluid) return sum;
   const real power = subtree_power(maps + 36 * deeper, f.cdof + 6 * i, f.cdof + 6 * j);
@@ -141,30 +135,110 @@ DEVICE bool on_one_branch(const Model& m, int i, int j) {
   return upper <= lower && lower <= m.body_last()[upper];
 }
 
-// matrix = qM - h times the derivative of the smooth forces with respect to the velocity, in the blocks of qM. Most
-// models have one block of all dofs.
-DEVICE void implicit_matrix(const Model& m, const Moving& f, const real* qM, bool coriolis, real* slope, real* maps,
-                            real* drift, real* matrix) {
-  const real h = m.opt_timestep()[0];
-  const bool has_fluid = m.opt_density()[0] > 0 || m.opt_viscosity()[0] > 0;
-  LANE_FOR(u, m.nu()) slope[u] = actuator_slope(m, u, f);
-  subtree_maps(m, f, coriolis, has_fluid, maps);
-  axis_drifts(m, f, drift);
-  lane_sync();
-  ROLLED for (int b = 0; b < m.nblock(); ++b) {
-    const Block block = block_of(m, b);
-    LANE_FOR(e, block.n * block.n) {
-      const int i = block.dof + e / block.n, j = block.dof + e % block.n;
-      const bool coupled = on_one_branch(m, i, j);
-      const real change = coupled ? force_derivative(m, i, j, f, slope, maps, drift, coriolis, has_fluid) : R(0.0);
-      matrix[block.at + e] = fma_(-h, change, qM[block.at + e]);
+// matrix += the sum of scale[k] v v' over the first `number` vectors v in `rows`, each `stride` words behind the last.
+// Most have one entry that is not zero, as those of an actuator of a joint. A lane changes its own rows of the n x n
+// matrix only.
+DEVICE_CALL void add_squares(int number, const real* rows, int stride, const real* scale, real* matrix, int n) {
+#if SIMENGINE_GPU && LANES <= 32
+  if (n <= 2 * LANES) {
+    const int i = lane();
+    // four vectors at a time, so that the latencies of their loads overlap
+    ROLLED for (int first = 0; first < number; first += 4) {
+      real v[4][2];
+#pragma unroll
+      for (int q = 0; q < 4; ++q) {
+#pragma unroll
+        for (int p = 0; p < 2; ++p) {
+          const bool there = first + q < number && p * LANES + i < n;
+          v[q][p] = there ? rows[(first + q) * stride + p * LANES + i] : R(0.0);
+        }
+      }
+#pragma unroll
+      for (int q = 0; q < 4; ++q) {
+        const real factor = first + q < number ? scale[first + q] : R(0.0);
+        if (factor == 0) continue;
+#pragma unroll
+        for (int p = 0; p < 2; ++p) {
+          unsigned there = lane_ballot(v[q][p] != 0);
+          while (there) {
+            const int from = lowest_bit(there), j = p * LANES + from;
+            const real other = lane_get(v[q][p], from);
+            real* column = matrix + j;
+            if (v[q][0] != 0) column[i * n] = fma_(factor, v[q][0] * other, column[i * n]);
+            if (v[q][1] != 0) column[(LANES + i) * n] = fma_(factor, v[q][1] * other, column[(LANES + i) * n]);
+            there &= there - 1;
+          }
+        }
+      }
+    }
+    return;
+  }
+#endif
+  ROLLED for (int k = 0; k < number; ++k) {
+    const real factor = scale[k], *v = rows + k * stride;
+    if (factor == 0) continue;
+    LANE_FOR(i, n) {
+      if (v[i] == 0) continue;
+      real* row = matrix + i * n;
+      ROLLED for (int j = 0; j < n; ++j) {
+        if (v[j] != 0) row[j] = fma_(factor, v[i] * v[j], row[j]);
+      }
     }
   }
+}
+
+// Whether some tree has one joint, which is free; see free_alone.
+DEVICE bool any_alone(const Model& m) {
+  int found = 0;
+  LANE_FOR(t, m.nroot()) found |= free_alone(m, m.root_body()[t]);
+  return lane_any(found);
+}
+
+// matrix = qM - h times the derivative of the smooth forces with respect to the velocity, in the blocks of qM. Most
+// models have one block of all dofs. Returns whether the matrix is symmetric.
+DEVICE bool implicit_matrix(const Model& m, const Moving& f, const real* qM, bool coriolis, real* slope,
+                            real* tendon_slopes, real* maps, real* drift, real* matrix) {
+  const real h = m.opt_timestep()[0];
+  const bool has_fluid = m.opt_density()[0] > 0 || m.opt_viscosity()[0] > 0, turns = coriolis || any_alone(m);
+  LANE_FOR(u, m.nu()) slope[u] = actuator_slope(m, u, f);
+  LANE_FOR(t, m.ntendon()) tendon_slopes[t] = -tendon_slope(m, t, f);
+  if (turns || has_fluid) subtree_maps(m, f, coriolis, has_fluid, maps);
+  if (turns) axis_drifts(m, f, drift);
+  ROLLED for (int b = 0; b < m.nblock(); ++b) {
+    const Block block = block_of(m, b);
+    real* own = matrix + block.at;
+    const real* inertia = qM + block.at;
+    // (a) what dampers, tendons and actuators add to the derivative
+    LANE_FOR_LOADS(e, block.n * block.n) own[e] = 0;
+    lane_sync();
+    LANE_FOR(i, block.n) {
+      const int v = block.dof + i;
+      own[i * block.n + i] = -damper_slope(m.dof_damping()[v], m.dof_dampingpoly() + 2 * v, f.qvel[v]);
+    }
+    lane_sync();
+    add_squares(m.ntendon(), f.ten_J + block.dof, m.nv(), tendon_slopes, own, block.n);
+    add_squares(m.nu(), f.actuator_moment + block.dof, m.nv(), slope, own, block.n);
+    lane_sync();
+    // (b) what the motion of bodies adds, where two dofs are on one branch; no others are coupled
+    LANE_FOR(e, block.n * block.n) {
+      if (!turns && !has_fluid && own[e] == 0) continue;
+      const int i = block.dof + e / block.n, j = block.dof + e % block.n;
+      own[e] = on_one_branch(m, i, j) ? add_motion(m, i, j, f, maps, drift, coriolis, has_fluid, own[e]) : R(0.0);
+    }
+    LANE_FOR_LOADS(e, block.n * block.n) own[e] = fma_(-h, own[e], inertia[e]);
+  }
   lane_sync();
+  return !turns;
 }
 
 // In place: x becomes the solution of matrix x = x, block by block; `matrix` is overwritten.
-DEVICE void implicit_solve(const Model& m, real* x, real* matrix) {
+DEVICE void implicit_solve(const Model& m, real* x, real* matrix, bool symmetric) {
+#ifdef MATRIX_ROWS
+  if (symmetric) {
+    wide_solve_in_place(m.column, x, matrix, m.nv());
+    return;
+  }
+#endif
   ROLLED for (int b = 0; b < m.nblock(); ++b) {
     const Block block = block_of(m, b);
     lu_solve(x + block.dof, matrix + block.at, block.n);

@@ -17,9 +17,10 @@ def _implicit(name: str, whole: str, flops: float) -> Stage:
         reads=("qM", "qfrc_smooth", "qacc_smooth", "qfrc_constraint", "qacc", *_MOVING),
         updates=("qpos", "qvel", "qacc_warmstart", "nstep", "world_status"),
         scratch=(
-            *(("slope", ("nu",)), ("maps", ("nbody", 36)), ("drift", ("nv", 6)), ("matrix", ("nM",))),
-            *(("next_qvel", ("nv",)), ("next_qpos", ("nq",))),
+            *(("slope", ("nu",)), ("tendon_slopes", ("ntendon",)), ("maps", ("nbody", 36)), ("drift", ("nv", 6))),
+            *(("matrix", ("nM",)), ("next_qvel", ("nv",)), ("next_qpos", ("nq",))),
         ),
+        symmetric=name == "implicitfast",
         flops=flops,
         jax=f"{name}_jax:{name}",
     )

@@ -209,4 +209,16 @@ DEVICE real wide_solve_rows(real* column, real* x, const real* A, const real* d,
   lane_sync();
   return norm;
 }
+
+// In place: x becomes the solution of A x = x, for a positive definite A in shared memory, which is overwritten.
+DEVICE void wide_solve_in_place(real* column, real* x, real* A, int n) {
+  WideRows h;
+  wide_load(&h, A, n);
+  TwoDofs y = two_load(x, n);
+  h.diagonal[0] = h.diagonal[1] = 0;
+  lane_sync();  // the matrix is read; its memory serves the elimination
+  wide_solve(&h, &y, column, A);
+  two_store(x, y, n);
+  lane_sync();
+}
 #endif

@@ -22,6 +22,7 @@ SOLVE_NEWTON_GENERAL = Stage(
         ("Mv", ("nv",)),
         ("hessian", ("nhessian",)),
     ),
+    symmetric=True,
     flops=3000,
     jax="solve_newton_general_jax:solve_newton_general",
 )

@@ -14,6 +14,7 @@ SOLVE_NEWTON_UNILATERAL = Stage(
         ("Mv", ("nv",)),
         ("hessian", ("nhessian",)),
     ),
+    symmetric=True,
     flops=1500,
     jax="solve_newton_unilateral_jax:solve_newton_unilateral",
 )
