@@ -20,6 +20,14 @@ def lanes_for(nv: int) -> int:
     return next((lanes for lanes in LANE_CLASSES if nv <= lanes), LANE_CLASSES[-1])
 
 
+def matrix_rows_for(nv: int, dtype: str) -> int:
+    """nv, if a GPU's kernels hold matrices of this size with two rows in a lane's registers; else 0.
+
+    In float64 so large a matrix does not fit the registers.
+    """
+    return nv if LANE_CLASSES[-1] < nv <= 2 * LANE_CLASSES[-1] and dtype == "float32" else 0
+
+
 class Candidates(NamedTuple):
     """Executors that may be the fastest.
 

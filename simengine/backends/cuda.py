@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from simengine.backends.base import Candidates, StepShape, lanes_for
+from simengine.backends.base import Candidates, StepShape, lanes_for, matrix_rows_for
 from simengine.errors import BackendError
 from simengine.kernels import cuda_build
 from simengine.kernels.kernel import Kernel
@@ -93,8 +93,8 @@ class CudaBackend:
         return nv <= lanes_for(nv)
 
     def matrix_rows(self, nv: int, dtype: str) -> int:
-        """nv, for matrices of 33 to 64 rows in float32; in float64, they do not fit the registers."""
-        return nv if WARP < nv <= 2 * WARP and dtype == "float32" else 0
+        """nv, for matrices of 33 to 64 rows in float32."""
+        return matrix_rows_for(nv, dtype)
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
         """A zeroed CuPy array, ready for every stream."""

@@ -12,7 +12,7 @@ from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import STEP_KERNELS, StepKernel
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.islands import of_large_worlds
-from simengine.plan.variants import with_largest_faces
+from simengine.plan.variants import with_largest_faces, with_wide_matrices
 
 Job = tuple[Kernel, str, int, int]
 
@@ -29,18 +29,20 @@ def _every_build(args: argparse.Namespace) -> list[Job]:
     # Kernels for large worlds differ from the others only in their number of lanes, so one architecture is enough.
     jobs += [(k, d, WIDE_LANES, args.arch[0]) for k in of_large_worlds() for d in args.dtype]
     jobs += [(k, d, kernel_lanes(k, args.lanes[0]), args.arch[0]) for k in with_largest_faces() for d in args.dtype]
+    jobs += [(k, "float32", 32, args.arch[0]) for k in with_wide_matrices((36, 48, 64)) if "float32" in args.dtype]
     return list(dict.fromkeys(jobs))
 
 
 def _one_of_each(jobs: list[Job]) -> list[Job]:
-    """One build of each kernel, and one kernel of whole steps for each integrator.
+    """One build of each kernel in one of its sizes, and one kernel of whole steps for each integrator.
 
     The builds take turns, so that every combination of dtype, lanes and architecture compiles some kernels.
     """
     builds: dict[str, list[Job]] = {}
     for job in jobs:
         kernel = job[0]
-        name = f"steps {kernel.stages[-1].name}" if isinstance(kernel, StepKernel) else kernel.name
+        whole = isinstance(kernel, StepKernel)
+        name = f"steps {kernel.stages[-1].name}" if whole else kernel.name.removesuffix(f"_{kernel.matrix_rows}")
         builds.setdefault(name, []).append(job)
     return [own[i % len(own)] for i, own in enumerate(builds.values())]
 

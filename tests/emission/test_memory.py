@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simengine import BackendError, Simulation, load_model
-from simengine.backends.base import StepShape, lanes_for
+from simengine.backends.base import StepShape, lanes_for, matrix_rows_for
 from simengine.backends.cuda import CudaBackend
 from simengine.backends.host import HostBackend
 from simengine.emission.store import Arena, GroupStore
@@ -47,6 +47,9 @@ class GpuOnPaper(HostBackend):
 
     def registers(self, nv: int) -> bool:
         return nv <= lanes_for(nv)
+
+    def matrix_rows(self, nv: int, dtype: str) -> int:
+        return matrix_rows_for(nv, dtype)
 
     def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:
         return {kernel.name: lambda slots: None for kernel in kernels}

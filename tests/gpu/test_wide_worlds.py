@@ -1,4 +1,4 @@
-"""Worlds of 33 to 64 dofs, whose matrices do not fit the registers of a warp: against MuJoCo, and their bits."""
+"""Worlds of 33 to 64 dofs, whose matrices have more rows than a warp has lanes: against MuJoCo, and their bits."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from simengine import Simulation, check_model, load_model
 from simengine.zoo import pile_xml
 from tests.gpu.compare import CUDA, cuda_only, state_bits
+from tests.humanoids import humanoid_xml
 
 LINKS = 38
 
@@ -35,6 +36,10 @@ MODELS = {
     "heap on elliptic cones": pile_xml(10, "mixed").replace("<option", '<option cone="elliptic"', 1),
     "snake": snake(""),
     "snake with every row": snake('cone="elliptic"', 'frictionloss="0.01"'),
+    "humanoid": humanoid_xml(35, 'integrator="implicitfast"'),
+    "humanoid that only pushes": humanoid_xml(38, 'integrator="implicitfast"', frictionloss=0),
+    "humanoid on elliptic cones": humanoid_xml(48, 'integrator="implicitfast" cone="elliptic"'),
+    "humanoid in four evaluations": humanoid_xml(60, 'integrator="RK4"'),
 }
 
 

@@ -12,8 +12,10 @@ from simengine.model import ModelTable, load_table
 from simengine.physics.stage import Form
 from simengine.plan.evaluation import Await, Launch
 from simengine.plan.issue import Issue, decide_issuing
+from simengine.plan.scratch import scratch_plan
 from simengine.plan.step_plan import StepPlan, plan_step
 from tests.emission.test_memory import GpuOnPaper
+from tests.humanoids import humanoid_xml
 from tests.islands import heap
 from tests.models import OWN, gymnasium_path
 
@@ -83,6 +85,27 @@ def test_forms_follow_from_the_model() -> None:
     assert forms("ant") == {None}
     assert forms("ropes") == {None, Form.GENERAL}
     assert {Form.BLOCKS, Form.LARGE} <= forms("heap")
+
+
+@pytest.mark.parametrize(("nv", "size"), [(35, 36), (36, 36), (37, 40), (64, 64)])
+def test_kernels_have_the_size_of_matrices_in_registers(nv: int, size: int) -> None:
+    model, gpu = load_table(humanoid_xml(nv, 'integrator="implicitfast"')), GpuOnPaper()
+    issuing = decide_issuing([model], gpu, "auto", "auto", {})
+
+    def scratch(dtype: str) -> dict[str, int]:
+        kernels = plan_step(model, 8192, gpu, dtype, issuing, shards=1).kernels(NOTHING)
+        return {k.name: scratch_plan(k, model.sizes, 64, gpu).words for k in kernels if k.solves_symmetric}
+
+    wide, others = scratch("float32"), scratch("float64")
+    assert set(wide) == {f"{name}_matrix_{size}" for name in others}
+    assert "finish_newton_general" in others
+    # the Hessian is no longer in shared memory, but four of its rows are in part
+    saved = others["finish_newton_general"] - wide[f"finish_newton_general_matrix_{size}"]
+    assert saved >= nv**2 - 4 * (size - 32)
+
+
+def test_small_models_have_no_kernels_of_their_size() -> None:
+    assert not any("matrix" in kernel.name for kernel in on_gpu("ant", 8192).kernels(NOTHING))
 
 
 def test_a_launch_more_for_what_is_wanted() -> None:
