@@ -21,12 +21,13 @@
 #define LANE_FOR(i, n) for (int i = lane(); i < (n); i += LANES)
 
 typedef double real;
-thread_local int lane_id;
-pthread_barrier_t barrier;
+thread_local int lane_id, lane_phase;
+pthread_barrier_t barriers[2];
 real slots[LANES];
 
 int lane() { return lane_id; }
-void lane_sync() { pthread_barrier_wait(&barrier); }
+// Two barriers alternate, as in dialect.cuh: with a single one, the thread sanitizer misses races.
+void lane_sync() { pthread_barrier_wait(&barriers[lane_phase ^= 1]); }
 real lane_get(real x, int from) {
   slots[lane_id] = x;
   lane_sync();
@@ -66,6 +67,7 @@ real uniform() { return rand() / real(RAND_MAX) - 0.5; }
 // Run a function by all lanes.
 template <typename Work>
 void run_warp(Work work) {
+  for (pthread_barrier_t& barrier : barriers) pthread_barrier_init(&barrier, nullptr, LANES);
   std::vector<std::thread> lanes;
   for (int i = 0; i < LANES; ++i) {
     lanes.emplace_back([&, i] {
@@ -74,4 +76,5 @@ void run_warp(Work work) {
     });
   }
   for (std::thread& one : lanes) one.join();
+  for (pthread_barrier_t& barrier : barriers) pthread_barrier_destroy(&barrier);
 }

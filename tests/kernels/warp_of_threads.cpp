@@ -87,7 +87,6 @@ Result by_warp(const Problem& p) {
 }
 
 int main(int, char** arguments) {
-  pthread_barrier_init(&barrier, nullptr, LANES);
   int others = 0, trials = std::atoi(arguments[1]);
   real worst = 0;
   for (int seed = 0; seed < trials; ++seed) {

@@ -6,7 +6,8 @@
 #include "wide.cuh"
 #include "wide_solve.cuh"
 
-// A problem whose last `dim` rows are one cone, with a dense block of weights. Every third row has a single entry.
+// A problem whose last `dim` rows are one cone, with a dense block of weights. Of the others, each fourth has one entry,
+// the next has a 1 in the column of a dof, and the next has zeros at its start.
 struct Problem {
   int n, nrow, first;
   std::vector<real> A, J, W, force, b, d;
@@ -26,10 +27,11 @@ Problem problem_of(int seed, int dim) {
     for (int j = 0; j < i; ++j) p.A[size_t(i * p.n + j)] = p.A[size_t(j * p.n + i)] = 0.3 * uniform();
   }
   for (int r = 0; r < p.nrow; ++r) {
-    const int kind = r < p.first ? r % 3 : 2, begin = rand() % p.n, end = kind == 0 ? begin + 1 : p.n;
-    for (int i = kind == 2 ? 0 : begin; i < end; ++i) p.J[size_t(r * MATRIX_ROWS + i)] = uniform();
+    const int kind = r < p.first ? r % 4 : 3, begin = rand() % p.n, end = kind == 0 ? begin + 1 : p.n;
+    for (int i = kind == 3 ? 0 : begin; i < end && kind != 1; ++i) p.J[size_t(r * MATRIX_ROWS + i)] = uniform();
+    if (kind == 1) p.J[size_t(r * MATRIX_ROWS + r % p.n)] = 1;
     p.force.push_back(r % 5 ? uniform() : 0);
-    if (r < p.first) p.W[size_t(r * p.nrow + r)] = r % 4 ? 1 + uniform() : 0;
+    if (r < p.first) p.W[size_t(r * p.nrow + r)] = r % 7 ? 1 + uniform() : 0;
     for (int s = p.first; s <= r; ++s) {
       p.W[size_t(r * p.nrow + s)] = p.W[size_t(s * p.nrow + r)] = r == s ? 3 : uniform();
     }
@@ -80,7 +82,8 @@ Result by_warp(const Problem& p, real scale) {
     const real norm = wide_solve_rows(
         column.data(), result.x.data(), p.A.data(), p.d.data(), scale, p.nrow, p.J.data(),
         [&](int r) {
-          return RowTerm{p.force[size_t(r)], p.W[size_t(r * p.nrow + r)], r >= p.first};
+          const int dof = r < p.first && r % 4 == 1 ? r % p.n : -1;
+          return RowTerm{p.force[size_t(r)], p.W[size_t(r * p.nrow + r)], r >= p.first, dof};
         },
         [&](int r, int i) {
           real sum = 0;
@@ -106,7 +109,6 @@ real difference(const std::vector<real>& a, const std::vector<real>& b) {
 }
 
 int main(int, char** arguments) {
-  pthread_barrier_init(&barrier, nullptr, LANES);
   const int trials = std::atoi(arguments[1]);
   real worst = 0;
   for (int seed = 0; seed < trials; ++seed) {

@@ -120,13 +120,14 @@ struct LineLaw {
 DEVICE LineLaw line_law(const Model& m, const Rows& rows, int r, int dim, const real* jar, const real* jv,
                         real alpha) {
   const real* D = rows.D + r;
+  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) {
+    const real x = fma_(alpha, jv[0], jar[0]);
+    const Zone zone = scalar_zone(rows, r, x);
+    if (zone == QUADRATIC) return {D[0] * x * jv[0], D[0] * jv[0] * jv[0]};
+    return {zone == FREE ? R(0.0) : (x < 0 ? -jv[0] : jv[0]) * rows.frictionloss[r], R(0.0)};
+  }
   real x[MAX_CONE_ROWS];
   for (int i = 0; i < dim; ++i) x[i] = fma_(alpha, jv[i], jar[i]);
-  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) {
-    const Zone zone = scalar_zone(rows, r, x[0]);
-    if (zone == QUADRATIC) return {D[0] * x[0] * jv[0], D[0] * jv[0] * jv[0]};
-    return {zone == FREE ? R(0.0) : (x[0] < 0 ? -jv[0] : jv[0]) * rows.frictionloss[r], R(0.0)};
-  }
   const Cone cone = cone_at(m, rows, r, dim, x);
   LineLaw law = {0, 0};
   if (cone.zone == QUADRATIC) {

@@ -286,7 +286,7 @@ DEVICE real solve_with_rows(const Model& m, real* x, const SymRows& A, const rea
   return wide_solve_rows(
       m.column, x, A.memory, d, scale, nrow, J,
       [=](int r) {
-        return residual[r] < 0 ? RowTerm{-(D[r] * residual[r]), D[r], false} : RowTerm{0, 0, false};
+        return residual[r] < 0 ? RowTerm{-(D[r] * residual[r]), D[r], false, -1} : RowTerm{0, 0, false, -1};
       },
       [](int, int) { return R(0.0); }, b, gradient, floor, H, n);
 #else

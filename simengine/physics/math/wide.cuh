@@ -48,8 +48,8 @@ DEVICE void wide_load(WideRows* h, const real* A, int n) {
 
 // A x for a matrix in memory; x is padded with zeros.
 DEVICE TwoDofs wide_mul(const real* A, const real* x, int n) {
-  const int i = lane();
-  const bool both = LANES + i < n;
+  // consecutive lanes read consecutive words, which are a column by symmetry; a lane with one dof reads that twice
+  const real *near = A + lane(), *far = near + (LANES + lane() < n ? LANES : 0);
   TwoDofs sum = {{0, 0}};
 #pragma unroll 4
   for (int q = 0; q < MATRIX_ROWS; q += 4) {
@@ -57,12 +57,12 @@ DEVICE TwoDofs wide_mul(const real* A, const real* x, int n) {
     const real v[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
-      // consecutive lanes read consecutive words, which are a column by symmetry
-      const real* column = A + (q + e) * n;
-      const bool there = !in_padding(q + e, n);
-      sum.at[0] = fma_(there ? column[i] : R(0.0), v[e], sum.at[0]);
-      sum.at[1] = fma_(there && both ? column[LANES + i] : R(0.0), v[e], sum.at[1]);
+      const bool there = e == 0 || q < MATRIX_ROWS - 4 || q + e < n;
+      sum.at[0] = there ? fma_(near[e * n], v[e], sum.at[0]) : sum.at[0];
+      sum.at[1] = there ? fma_(far[e * n], v[e], sum.at[1]) : sum.at[1];
     }
+    near += 4 * n;
+    far += 4 * n;
   }
   return sum;
 }
@@ -110,24 +110,47 @@ DEVICE void wide_add_product(WideRows* h, const TwoDofs& c, const real* v, unsig
 }
 
 // What a constraint row adds: its force, and its weight in the Hessian. The weights of a row of a cone are not these.
+// A row that has the entry 1 in the column of one dof, and no other, may name that dof; it is -1 for other rows.
 struct RowTerm {
   real force, weight;
   bool cone;
+  int dof;
 };
 
+// Add rows that name their dofs, which all differ.
+DEVICE void wide_add_entries(WideRows* h, TwoDofs* y, real* column, const RowTerm& own) {
+  const int i = lane();
+  lane_sync();
+#pragma unroll
+  for (int k = 0; k < 4; ++k) column[k * LANES + i] = 0;
+  lane_sync();
+  if (own.dof >= 0) {
+    column[own.dof] = own.weight;
+    column[2 * LANES + own.dof] = own.force;
+  }
+  lane_sync();
+#pragma unroll
+  for (int p = 0; p < 2; ++p) {
+    h->diagonal[p] += column[p * LANES + i];
+    y->at[p] += column[(2 + p) * LANES + i];
+  }
+}
+
 // H += J' W J and y += J' f. term(r) is what row r adds, and cone_entry(r, i) is column i of W J at a row of a cone.
+// `column` is COLUMN_WORDS of shared memory.
 //
 // Each lane looks at one row, and then all lanes go through the rows together that add something. The next of these is
-// loaded before the entries of the current one are changed. Many rows have one entry, as those of limits and frictions
-// of joints: they change the diagonal alone.
+// loaded before the entries of the current one are changed. Rows with one entry change the diagonal alone.
 template <typename Term, typename ConeEntry>
-DEVICE void wide_add_rows(WideRows* h, TwoDofs* y, const real* J, int nrow, Term term, ConeEntry cone_entry) {
+DEVICE void wide_add_rows(WideRows* h, TwoDofs* y, real* column, const real* J, int nrow, Term term,
+                          ConeEntry cone_entry) {
   const int i = lane();
   ROLLED for (int first = 0; first < nrow; first += LANES) {
-    RowTerm own = {0, 0, false};
+    RowTerm own = {0, 0, false, -1};
     if (first + i < nrow) own = term(first + i);
-    const unsigned cones = lane_ballot(own.cone);
-    unsigned left = lane_ballot(own.force != 0 || own.weight != 0);
+    const unsigned cones = lane_ballot(own.cone), named = lane_ballot(own.dof >= 0);
+    unsigned left = lane_ballot(own.force != 0 || own.weight != 0) & ~named;
+    if (named) wide_add_entries(h, y, column, own);
     TwoDofs next = {{0, 0}};
     if (left) next = two_load(J + (first + lowest_bit(left)) * MATRIX_ROWS, MATRIX_ROWS);
     while (left) {

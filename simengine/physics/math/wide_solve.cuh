@@ -196,7 +196,7 @@ DEVICE real wide_solve_rows(real* column, real* x, const real* A, const real* d,
   const TwoDofs damping = scale != 0 ? two_load(d, n) : TwoDofs{{0, 0}};
 #pragma unroll
   for (int p = 0; p < 2; ++p) h.diagonal[p] = scale * damping.at[p];
-  wide_add_rows(&h, &y, J, nrow, term, cone_entry);
+  wide_add_rows(&h, &y, column, J, nrow, term, cone_entry);
   real norm = 0;
   if (gradient) {
     norm = lane_sum(fma_(y.at[1], y.at[1], y.at[0] * y.at[0]));

@@ -82,7 +82,10 @@ DEVICE real newton_direction(const Model& m, const Rows& rows, real* search, con
 #ifdef MATRIX_ROWS
   return wide_solve_rows(
       m.column, search, M.memory, (const real*)0, R(0.0), rows.n, rows.J,
-      [&](int r) { return RowTerm{force[r], own_weight(rows, r, weight), rows.type[r] == ROW_CONTACT_ELLIPTIC}; },
+      [&](int r) {
+        const int type = rows.type[r], dof = type == ROW_FRICTION_DOF ? rows.id[r] : -1;
+        return RowTerm{force[r], own_weight(rows, r, weight), type == ROW_CONTACT_ELLIPTIC, dof};
+      },
       [&](int r, int i) { return weighted_entry(m, rows, r, weight, i); }, b, descent, floor, H, m.nv());
 #else
   add_row_forces(m, rows, force, b, descent);
@@ -97,12 +100,13 @@ DEVICE real newton_direction(const Model& m, const Rows& rows, real* search, con
 
 // Has the cost of row r, or of the cone whose first row is r, the same second derivatives all along a full step?
 DEVICE bool is_quadratic(const Model& m, const Rows& rows, int r, int dim, const real* jar, const real* jv) {
+  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) {
+    const real x = jar[0] + jv[0];
+    const Zone before = scalar_zone(rows, r, jar[0]);
+    return before == scalar_zone(rows, r, x) && (before != BETWEEN || (jar[0] < 0) == (x < 0));
+  }
   real x[MAX_CONE_ROWS];
   for (int i = 0; i < dim; ++i) x[i] = jar[i] + jv[i];
-  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) {
-    const Zone before = scalar_zone(rows, r, jar[0]), after = scalar_zone(rows, r, x[0]);
-    return before == after && (before != BETWEEN || (jar[0] < 0) == (x[0] < 0));
-  }
   const Zone before = cone_at(m, rows, r, dim, jar).zone;
   return before != BETWEEN && before == cone_at(m, rows, r, dim, x).zone;
 }
