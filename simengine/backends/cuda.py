@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from simengine.backends.base import Candidates, StepShape, lanes_for, matrix_rows_for
+from simengine.backends.block_shape import worlds_of_block
 from simengine.errors import BackendError
 from simengine.kernels import cuda_build
 from simengine.kernels.kernel import Kernel
@@ -73,6 +74,7 @@ class CudaBackend:
         self._cupy = cupy
         limit = cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
         self._shared_limit = int(limit)
+        self._shared_of_multiprocessor = int(cupy.cuda.Device().attributes["MaxSharedMemoryPerMultiprocessor"])
         self._multiprocessors = int(cupy.cuda.Device().attributes["MultiProcessorCount"])
         self._spread_blocks = _BLOCKS_A_MULTIPROCESSOR * self._multiprocessors
         self._pinned: list[Any] = []
@@ -198,15 +200,13 @@ class CudaBackend:
         return max(1, min(cuda_build.BLOCK // lanes, fit))
 
     def _shape(self, units: int, lanes: int, scratch: int, spread: int) -> tuple[tuple[int], tuple[int, int], int]:
-        """Grid, block and shared memory [bytes] of a launch.
+        """Grid, block and shared memory [bytes] of a launch; `spread` as in `worlds_of_block`.
 
-        If there are at most `spread` units, each has a block of its own, so that units with different numbers of
-        iterations do not wait for each other. More units share blocks. If kernels of other shards run at the same time,
-        a small `spread` saves a tenth of the time, since units on a multiprocessor then share its instructions.
+        If kernels of other shards run at the same time, a small `spread` saves a tenth of the time, since units on a
+        multiprocessor then share its instructions.
         """
-        worlds, most = 1, self._most_worlds(lanes, scratch)
-        while worlds < most and units > worlds * spread:
-            worlds = min(2 * worlds, most)
+        most = self._most_worlds(lanes, scratch)
+        worlds = worlds_of_block(units, lanes, scratch, most, spread, self._shared_of_multiprocessor)
         return (max(1, -(-units // worlds)),), (lanes, worlds), worlds * scratch
 
     def resize(self, launch: CudaLaunch, units: int, lanes: int, scratch_bytes: int, packed: bool) -> CudaLaunch:

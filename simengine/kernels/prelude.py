@@ -111,10 +111,13 @@ def model_struct(kernel: Kernel) -> str:
 
     The header is a kernel argument by value, so sizes and offsets are constants of the launch, and a table field takes
     one load. In kernels whose unit is an island, nv is that of the island, so that a solver works on it as on a world.
-    If contacts may have their own parameters, the accessors of candidate pairs return those.
+    In kernels with two rows of a matrix in each lane, nvp is a constant. If contacts may have their own parameters, the
+    accessors of candidate pairs return those.
     """
     island = kernel.on_islands
-    of_island = {"nv": "island_nv", "nvp": "(island_nv + 3) & ~3"} if island else {}
+    sizes = {"nvp": str(kernel.matrix_rows)} if kernel.matrix_rows else {}
+    if island:
+        sizes = {"nv": "island_nv", "nvp": "(island_nv + 3) & ~3"}
     lines = [
         f"struct alignas(8) Header {{ int at[{len(HEADER)}]; alignas(8) real value[{HEADER_REALS}]; }};",
         "",
@@ -133,7 +136,7 @@ def model_struct(kernel: Kernel) -> str:
     kinds = {name: "int" if TABLE_BY_NAME[name].kind == "int" else "real" for name in HEADER[len(HEADER_SCALARS) :]}
     lines += [f"  const {kinds[name]}* {field};" for name, field in own.items()]
     for index, name in enumerate(HEADER[: len(HEADER_SCALARS)]):
-        value = of_island.get(name, f"header.at[{index}]")
+        value = sizes.get(name, f"header.at[{index}]")
         lines.append(f"  DEVICE_METHOD int {name}() const {{ return {value}; }}")
     for index, (name, kind) in enumerate(kinds.items(), start=len(HEADER_SCALARS)):
         result, value = f"Table<{kind}>", f"table_at({kind}s, header.at[{index}])"

@@ -10,6 +10,7 @@ import pytest
 
 from simengine import BackendError
 from simengine.backends.base import StepShape
+from simengine.backends.block_shape import worlds_of_block
 from simengine.backends.cuda import step_shape
 from simengine.engines.list_engine import ListEngine
 from simengine.kernels import cuda_build
@@ -184,6 +185,25 @@ def test_worlds_take_as_few_blocks_as_there_are_multiprocessors(
     worlds: int, groups: int, lanes: int, nbytes: int, shape: StepShape | None
 ) -> None:
     assert step_shape(132, 232_448, worlds, groups, lanes, nbytes) == shape
+
+
+@pytest.mark.parametrize(
+    ("units", "lanes", "nbytes", "worlds"),
+    [
+        (2112, 32, 3_000, 1),
+        (2113, 32, 3_000, 2),
+        (8192, 32, 3_000, 4),
+        (8192, 32, 12_000, 2),  # nine blocks of two are 18 worlds, four of four are 16
+        (8192, 32, 14_400, 1),  # 15 worlds, not 14 or 12
+        (8192, 16, 14_400, 2),  # a warp has two worlds
+        (8192, 32, 57_000, 4),  # as many as alone
+    ],
+)
+def test_worlds_share_blocks_as_long_as_no_shared_memory_is_lost(
+    units: int, lanes: int, nbytes: int, worlds: int
+) -> None:
+    most = min(128 // lanes, 232_448 // nbytes)
+    assert worlds_of_block(units, lanes, nbytes, most, 2112, 233_472) == worlds
 
 
 @pytest.mark.parametrize("lanes", [8, 16, 32])

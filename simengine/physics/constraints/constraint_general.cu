@@ -208,7 +208,7 @@ DEVICE void every_row(const Model& m, const real* qpos, const real* qvel, const 
     if (contact) regularisation *= contact_share(m, contact_cand[id], type, sub);
     real velocity = 0, k, b;
     const typename Rows::Dofs dofs = jacobian.dofs_of(m, r);
-    ROLLED for (int c = 0; c < jacobian.width(m, dofs); ++c) {
+    OVERLAPPED for (int c = 0; c < jacobian.width(m, dofs); ++c) {
       velocity = fma_(jacobian.J[size_t(r) * stride + c], qvel[dofs.dof(m, c)], velocity);
     }
     stiffness_damping(p.solref, p.solimp, m.opt_leastref()[0], &k, &b);

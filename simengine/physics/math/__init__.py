@@ -3,6 +3,7 @@
     spatial, vector, quaternion     three-vectors, quaternions, com-based spatial vectors and inertias
     tree                            sums along branches and over subtrees of kinematic trees
     linalg, registers, dense        dense symmetric matrices: in registers, or by loops over memory
+    wide, wide_solve                the same with two rows in a lane's registers, of 33 to 64 rows
     envelope, blocks                large sparse matrices, and block-diagonal ones
     sorting, random, dual           radix sort, pseudo-random order, dual numbers
 
