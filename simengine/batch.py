@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias, cast
 
-import numpy as np
-
 from simengine.arguments import number_of_steps
 from simengine.arrays import Array, ArrayLike
 from simengine.engines.engine import Engine
 from simengine.errors import NonFiniteError
 from simengine.group import Group
-from simengine.state.fields import STATUS
 from simengine_scheduler import Executor, Trace
 
 Controls: TypeAlias = ArrayLike | Sequence[ArrayLike | None]
@@ -104,17 +101,8 @@ class Batch:
         if self._on_nonfinite == "freeze":
             return
         for group in self.groups:
-            bad = self.engine.bad_worlds(group.index)
-            if bad and bad > np.count_nonzero(group.reported):
-                self._report_bad(group)
-
-    def _report_bad(self, group: Group) -> None:
-        status = group.to_host(self.engine.get(group.index, "world_status"))
-        worlds = np.flatnonzero((status != 0) & ~group.reported)
-        if not worlds.size:  # the count is that of an evaluation before the worlds were reset, in a paused group
-            return
-        if self._on_nonfinite == "reset":
-            group.reset(worlds)
-            return
-        group.reported[worlds] = True
-        raise NonFiniteError([int(w) for w in worlds], [STATUS[int(status[w])] for w in worlds], group.model.name)
+            worlds, stages = group.newly_flagged()
+            if worlds and self._on_nonfinite == "reset":
+                group.reset(worlds)
+            elif worlds:
+                raise NonFiniteError(worlds, stages, group.model.name)
