@@ -15,6 +15,7 @@ from simengine.model.build import build_arrays, build_options, build_sizes, init
 from simengine.model.colliders import MOST_LISTED, Census, collider_table, most_slots, take_census
 from simengine.model.hfields import most_cells
 from simengine.model.inertia import has_small_far_bodies
+from simengine.model.numbers import check_numbers
 from simengine.model.pairs import Parameters, face_capacity, geom_pairs, pair_table, unsupported_pairs
 from simengine.model.rows import needs_general_rows, row_table
 from simengine.model.sensors import measured_in, sensor_names
@@ -64,6 +65,7 @@ class ModelTable:
 
     def __init__(self, mj: mujoco.MjModel):
         name = mj.names[: mj.names.find(b"\0")].decode() or "unnamed"
+        check_numbers(name, mj)
         by_islands = worth_blocks(mj)
         override = mj.opt.enableflags & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
         many = by_islands and not override and mj.ngeom * (mj.ngeom - 1) // 2 + mj.npair > MOST_LISTED
