@@ -67,8 +67,8 @@ def run_case(model: str, worlds: int, args: argparse.Namespace) -> dict[str, Any
     Raises:
         RuntimeError: a buffer overflowed, or a state is not finite.
     """
-    import mujoco_warp as mjw  # type: ignore[import-not-found]
-    import warp as wp  # type: ignore[import-not-found]
+    import mujoco_warp as mjw
+    import warp as wp
 
     mj = compiled(model)
     begin = time.perf_counter()
