@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from importlib.util import find_spec
 from time import perf_counter
@@ -109,7 +110,9 @@ class Brax(_JaxEngine):
         from brax.generalized import pipeline
         from brax.io import mjcf
 
-        system = mjcf.load_model(problem.mj)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it says that it is not maintained
+            system = mjcf.load_model(problem.mj)
         self._init = self._jax.jit(self._jax.vmap(lambda q, qd: pipeline.init(system, q, qd)))
         return lambda state, ctrl: pipeline.step(system, state, ctrl)
 

@@ -23,7 +23,7 @@ SETS: dict[str, tuple[str, ...]] = {
         *("ant", "half_cheetah", "hopper", "humanoid", "humanoidstandup", "inverted_double_pendulum"),
         *("inverted_pendulum", "pusher_v5", "reacher", "swimmer", "walker2d_v5"),
     ),
-    "heaps": ("pile:spheres:24", "pile:boxes:24", "pile:mixed:10", "pile:mixed:24", "pile:mixed:100"),
+    "heaps": ("pile:sphere:24", "pile:box:24", "pile:mixed:10", "pile:mixed:24", "pile:mixed:100"),
 }
 
 _SETTLING_STEPS, _SETTLING_ITERATIONS = 300, 8

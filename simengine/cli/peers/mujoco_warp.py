@@ -39,7 +39,7 @@ class MujocoWarp(Engine):
         import warp
 
         self._wp, self._mjw, self._mj = warp, mujoco_warp, problem.mj
-        warp.config.quiet = True
+        warp.config.log_level = warp.LOG_WARNING  # no line for each kernel that it compiles
         self._device = warp.get_device("cuda:0" if self.runs_on == GPU else "cpu")
         self._limits = problem.contacts * problem.worlds, problem.rows
         with warp.ScopedDevice(self._device):

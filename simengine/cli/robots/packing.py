@@ -16,7 +16,11 @@ from simengine.cli.robots.building import build, parents_of, spec_of
 from simengine.cli.robots.catalogue import Robot
 from simengine.errors import ModelError
 
-_COMPARED = ("body_mass", "body_inertia", "geom_rbound", "geom_pos", "jnt_range", "dof_armature", "actuator_gainprm")
+_COMPARED = (
+    *("body_mass", "body_inertia", "geom_rbound", "geom_pos", "geom_friction", "jnt_range", "dof_armature", "dof_M0"),
+    *("tendon_length0", "tendon_stiffness", "actuator_gainprm", "actuator_biasprm", "actuator_length0", "eq_data"),
+    *("qpos0", "key_qpos"),
+)
 """Fields of the model in which a packed robot must be the robot of the package."""
 
 
@@ -35,16 +39,18 @@ class Packed:
     meshes: int
 
 
-def pack(robot: Robot, folder: Path) -> Packed:
+def pack(robot: Robot, folder: Path, largest: float = float("inf")) -> Packed:
     """Write a robot of an installed package into a folder of packed robots, and compare it with the original.
 
     Args:
         robot: the robot.
         folder: the folder. The robot's own folder in it is replaced.
+        largest: largest size of its files [bytes].
 
     Raises:
         UnknownModelError: the package is not installed.
-        ModelError: the robot could not be built, or what was written compiles to another model.
+        ModelError: the robot could not be built, its files are too large, or what was written compiles to another
+            model. Nothing of the robot is in the folder then.
     """
     place = folder / robot.name
     if place.exists():
@@ -59,8 +65,15 @@ def pack(robot: Robot, folder: Path) -> Packed:
     _remove_seen(root)
     meshes = _copy_meshes(root, _folders(robot, spec), place)
     ElementTree.ElementTree(root).write(place / "robot.xml", encoding="utf-8")
-    _check(robot, original, build(robot, folder))
-    return Packed(robot.name, sum(file.stat().st_size for file in place.rglob("*") if file.is_file()), meshes)
+    size = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+    try:
+        if size > largest:
+            raise ModelError(f"robot {robot.name!r} takes {size / 2**20:.1f} MiB; it is packed only if it is named")
+        _check(robot, original, build(robot, folder))
+    except ModelError:
+        shutil.rmtree(place)
+        raise
+    return Packed(robot.name, size, meshes)
 
 
 def _remove_seen(root: ElementTree.Element) -> None:
@@ -105,6 +118,8 @@ def _copy_meshes(root: ElementTree.Element, folders: Sequence[Path], place: Path
 def _check(robot: Robot, original: mujoco.MjModel, packed: mujoco.MjModel) -> None:
     counts = ("nq", "nv", "nu", "na", "ngeom", "ntendon", "neq", "nkey", "nexclude", "npair")
     differing = [name for name in counts if getattr(original, name) != getattr(packed, name)]
+    options = ("timestep", "solver", "cone", "integrator", "iterations", "impratio", "disableflags", "enableflags")
+    differing += [name for name in options if getattr(original.opt, name) != getattr(packed.opt, name)]
     differing = differing or [
         name
         for name in _COMPARED
