@@ -77,7 +77,7 @@ def run_case(model: str, worlds: int, args: argparse.Namespace) -> dict[str, Any
     qpos, qvel = first_states(model, mj, worlds, args.settle)
     d.qpos.assign(qpos)
     d.qvel.assign(qvel)
-    sets = [wp.array(c, dtype=float) for c in controls(mj, worlds)[: args.steps]]
+    sets: list[Any] = [wp.array(c, dtype=float) for c in controls(mj, worlds)[: args.steps]]
     mjw.step(m, d)
     wp.synchronize()
     first = time.perf_counter() - begin

@@ -77,10 +77,6 @@ class Engine(ABC):
     def qacc(self) -> np.ndarray:
         """Return accelerations in the present states under the first set of controls, (worlds, nv), on the host."""
 
-    def counts(self, worlds: np.ndarray) -> list[tuple[int, int]] | None:
-        """Return contacts and rows of worlds as `qacc` found them; None if the engine does not tell."""
-        return None
-
     def about(self) -> dict[str, Any]:
         """Return what explains the speed: room for contacts and rows, threads, executor."""
         return {}

@@ -55,6 +55,8 @@ def measure(problem: Problem, ours: MakeEngine, peers: Sequence[MakeEngine], eff
     take turns, so that a disturbance of the machine meets all of them. Steps are first made once without being timed,
     while engines with limits are watched: where one overflows, its room is doubled and it is prepared anew.
 
+    Accelerations are compared in those same states.
+
     Returns:
         A row for each engine, simengine first, and what MuJoCo counted on the problem.
     """
@@ -139,6 +141,7 @@ def _timed(one: _Running, start: State) -> float:
 
 def _compared(one: _Running) -> None:
     one.about = one.engine.about()  # of the timed steps: the comparison below runs other kernels
+    one.engine.set_state(one.problem.start)
     one.agreement = compare(one.engine, one.problem)
 
 

@@ -47,7 +47,7 @@ class MujocoWarp(Engine):
             self._data = mujoco_warp.make_data(
                 problem.mj, nworld=problem.worlds, nconmax=problem.contacts, njmax=problem.rows
             )
-            self._controls = [warp.array(one, dtype=float) for one in problem.controls.astype(np.float32)]
+            self._controls: list[Any] = [warp.array(one, dtype=float) for one in problem.controls.astype(np.float32)]
             self.set_state(problem.start)
             self._step(0)
             warp.synchronize()
@@ -91,13 +91,6 @@ class MujocoWarp(Engine):
             self._wp.synchronize()
         self._check()
         return np.asarray(self._data.qacc.numpy(), np.float64)
-
-    def counts(self, worlds: np.ndarray) -> list[tuple[int, int]]:
-        """Return contacts and rows of worlds."""
-        found = int(self._data.nacon.numpy()[0])
-        of_world = np.bincount(self._data.contact.worldid.numpy()[:found], minlength=len(self._data.nefc))
-        rows = self._data.nefc.numpy()
-        return [(int(of_world[world]), int(rows[world])) for world in worlds]
 
     def about(self) -> dict[str, Any]:
         """Return the room for contacts and rows of a world, and the tolerance if it is not the model's."""

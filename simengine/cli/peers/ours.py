@@ -68,10 +68,6 @@ class Simengine(Engine):
         self._sim.forward()
         return on_host(self._sim.qacc)
 
-    def counts(self, worlds: np.ndarray) -> list[tuple[int, int]]:
-        """Return contacts and rows of worlds."""
-        return [(self._sim.contacts(int(w)).ncon, self._sim.constraints(int(w)).nefc) for w in worlds]
-
     def about(self) -> dict[str, Any]:
         """Return the executor and the kernels of a step."""
         schedule = self._sim.schedule

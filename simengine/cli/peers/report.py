@@ -15,9 +15,9 @@ Row = dict[str, Any]
 _WIDTH = 170
 _LEGEND = """\
 ours/its: speed of simengine over that of the engine. spread: slowest less fastest repeat over the median. qacc error:
-largest and median relative error of accelerations against MuJoCo's C over sampled worlds, in the states that the engine
-reached; outside: worlds beyond the bound, less those in which rounding decides which contacts there are. room: contacts
-and rows of a world for which the engine had memory. contacts, rows: what MuJoCo finds in a world, in the median."""
+largest and median relative error of accelerations against MuJoCo's C over sampled worlds, in the states in which timed
+steps start; outside: worlds beyond the bound, without those in which rounding decides MuJoCo's own. room: contacts and
+rows of a world for which the engine had memory. contacts, rows: what MuJoCo finds in a world, in the median."""
 
 
 def print_report(rows: Sequence[Row], models: Sequence[Row], changes: Sequence[str]) -> None:

@@ -90,6 +90,8 @@ def spec_of(robot: Robot) -> Any:
         _attach(spec, _file(robot, robot.gripper))
     if robot.floor:
         spec.worldbody.add_geom(name="floor", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1])
+    if robot.excluded:
+        spec.add_exclude(bodyname1=robot.excluded[0], bodyname2=robot.excluded[1])
     if robot.elliptic:
         spec.option.cone, spec.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, 20
     joints = [joint for joint in spec.joints if joint.type in _ONE_DOF]

@@ -58,6 +58,8 @@ class Robot:
         joints: positions of joints at the start: patterns of whole names, and positions [rad, m].
         servos: actuators that the file lacks.
         floor: whether a plane at height 0 is added.
+        excluded: two bodies whose geoms touch without depth by design, so that rounding would decide on contacts
+            between them; none are made. () for none.
         still: whether worlds must start without velocity, because the file holds bodies by damping.
         elliptic: whether friction cones are elliptic with `impratio` 20, as in robosuite's scenes.
     """
@@ -73,6 +75,7 @@ class Robot:
     joints: tuple[tuple[str, float], ...] = ()
     servos: tuple[Servo, ...] = field(default=(), repr=False)
     floor: bool = False
+    excluded: tuple[()] | tuple[str, str] = ()
     still: bool = False
     elliptic: bool = False
 
@@ -142,12 +145,12 @@ def _warp(name: str, file: str, what: str, keyframe: str = "") -> Robot:
     return Robot(name, "mujoco-warp", f"mujoco_warp/test_data/{file}", source, keyframe=keyframe)
 
 
-def _arm(name: str, gripper: str, joints: str, *start: float) -> Robot:
+def _arm(name: str, gripper: str, joints: str, *start: float, excluded: tuple[()] | tuple[str, str] = ()) -> Robot:
     kind, assets = name.removesuffix("_arm"), "robosuite/models/assets"
     source = f"robosuite's {kind} with a gripper and torque motors, MIT."
     file, hand = f"{assets}/robots/{kind}/robot.xml", f"{assets}/grippers/{gripper}.xml"
     at = tuple(zip(joints.split(), start, strict=True))
-    return Robot(name, "robosuite", file, source, gripper=hand, joints=at, elliptic=True)
+    return Robot(name, "robosuite", file, source, gripper=hand, joints=at, excluded=excluded, elliptic=True)
 
 
 def _numbered(form: str, first: int = 1) -> str:
@@ -179,8 +182,31 @@ ROBOTS = (
     _warp("n_humanoid", "humanoid/n_humanoid.xml", "three humanoids"),
     _warp("aloha_pot", "aloha_pot/scene.xml", "two ALOHA arms and a pot", "lift_pot7"),
     _arm("panda_arm", "panda_gripper", _numbered("joint{}"), 0, 0.196, 0, -2.618, 0, 2.942, 0.785),
-    _arm("sawyer_arm", "rethink_gripper", _numbered("right_j{}", 0), 0, -1.18, 0, 2.18, 0, 0.57, -1.57),
-    _arm("ur5e_arm", "robotiq_gripper_140", _UR5E, -0.47, -1.735, 2.48, -2.275, -1.59, -1.991),
+    _arm(
+        "sawyer_arm",
+        "rethink_gripper",
+        _numbered("right_j{}", 0),
+        0,
+        -1.18,
+        0,
+        2.18,
+        0,
+        0.57,
+        -1.57,
+        excluded=("right_arm_base_link", "right_l0"),
+    ),
+    _arm(
+        "ur5e_arm",
+        "robotiq_gripper_140",
+        _UR5E,
+        -0.47,
+        -1.735,
+        2.48,
+        -2.275,
+        -1.59,
+        -1.991,
+        excluded=("fixed_base_link", "shoulder_link"),
+    ),
     _arm("iiwa_arm", "robotiq_gripper_140", _numbered("joint_{}"), 0, 0.65, 0, -1.89, 0, 0.6, 0),
     _arm(
         "jaco_arm", "jaco_three_finger_gripper", _numbered("j2s7s300_joint_{}"), 3.192, 3.68, 0, 1.17, 0.05, 3.76, 3.142
