@@ -6,6 +6,7 @@ import argparse
 import shlex
 import sys
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,8 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command. The exit code is 1 if simengine fails or its results differ from MuJoCo's."""
     settings = resolve(options, COMMAND, DEFAULTS, None)
+    if options.plot and find_spec("matplotlib") is None:
+        raise UsageError("--plot needs matplotlib; run pip install matplotlib, or leave the plot out")
     backend, device = _place(settings.backend)
     peers, without = chosen_peers(options.peers, device)
     names = options.models or ([] if options.sets else ["ant"])

@@ -6,16 +6,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import mujoco
 import numpy as np
 import pytest
 
 from simengine.backends.select import available_backends
 from simengine.cli import oracle
 from simengine.cli.main import main
+from simengine.cli.peers.agreement import compare
 from simengine.cli.peers.engine import Engine, OverflowedError
 from simengine.cli.peers.models import SETS, chosen_models
 from simengine.cli.peers.mujoco_cpu import Batch, Rollout
-from simengine.cli.peers.problem import Named, Problem, make_problem
+from simengine.cli.peers.problem import Named, Problem, State, make_problem
 from simengine.cli.peers.registry import PEERS
 from simengine.cli.peers.report import plot_speeds
 from simengine.zoo import pile_xml
@@ -25,6 +27,11 @@ pytestmark = pytest.mark.skipif(bool(available_backends()["host"]), reason="need
 QUICK = ["--worlds", "3", "--warmup", "20", "--steps", "20", "--seconds", "0.5", "--repeats", "2"]
 BALL = """<mujoco><option solver="PGS"/><worldbody><geom type='plane' size='9 9 1'/>
 <body pos='0 0 0.1'><freejoint/><geom size='0.1'/></body></worldbody></mujoco>"""
+
+DRIVEN = """<mujoco><worldbody><body><joint name='a' axis='0 1 0' damping='1'/><geom size='.05' fromto='0 0 0 .5 0 0'
+type='capsule'/><body pos='.5 0 0'><joint name='b' axis='0 1 0' damping='1'/><geom size='.05' fromto='0 0 0 .3 0 0'
+type='capsule' contype='0' conaffinity='0'/></body></body></worldbody><actuator><motor joint='a' gear='5'/><motor
+joint='b'/></actuator></mujoco>"""
 
 
 class Cramped(Rollout):
@@ -104,6 +111,8 @@ def test_rows_table_file_and_plot(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert (hopper["nv"], hopper["nu"], hopper["integrator"]) == (6, 3, "rk4")
     assert pile["most_rows"] >= pile["rows"] > 0
     assert picture.read_bytes().startswith(b"\x89PNG")
+    plot_speeds(rows, tmp_path / "again.png")  # a file of results has all that the plot needs
+    assert (tmp_path / "again.png").read_bytes() == picture.read_bytes()
 
 
 def test_all_engines_time_the_same_steps() -> None:
@@ -227,9 +236,8 @@ def test_peers_of_the_gpu_run_on_the_cpu_too(name: str) -> None:
     kind = PEERS[name]
     if reason := kind.absent():
         pytest.skip(reason)
-    ((model,), _) = chosen_models(["inverted_double_pendulum"], [], None)
-    model.with_newton()
-    problem = make_problem(model, 3, seed=0).with_room(20, 40)
+    mj = mujoco.MjModel.from_xml_string(DRIVEN)
+    problem = make_problem(Named("driven", mj, mj.qpos0.copy()), 3, seed=0).with_room(20, 40)
     ends = []
     for engine in (kind("cpu", "float32"), Rollout("cpu", "float64")):
         assert isinstance(engine, Engine)
@@ -240,3 +248,15 @@ def test_peers_of_the_gpu_run_on_the_cpu_too(name: str) -> None:
         ends.append((engine.state(), engine.qacc()))
     assert ends[0][0].qpos == pytest.approx(ends[1][0].qpos, abs=1e-2)
     assert np.isfinite(ends[0][1]).all()
+
+
+def test_rounding_decides_where_geoms_just_touch() -> None:
+    """A ball that touches a plane without depth has a contact or none; a ball above it has none for sure."""
+    for height, borderline in (("0.1", 1), ("0.2", 0)):
+        mj = mujoco.MjModel.from_xml_string(BALL.replace("0 0 0.1'", f"0 0 {height}'"))
+        state = State(mj.qpos0[None], np.zeros((1, mj.nv)), np.zeros((1, 0)))
+        problem = Problem("ball", mj, state, np.zeros((10, 1, 0)))
+        engine = Wrong("cpu", "float64")
+        engine.prepare(problem)
+        agreement = compare(engine, problem)
+        assert (agreement.worlds, agreement.outside, agreement.borderline) == (1, 1, borderline)

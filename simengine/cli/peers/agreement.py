@@ -31,7 +31,7 @@ class Agreement:
         worlds: number of compared worlds.
         outside: number of worlds whose error exceeds the bound of the engine's precision.
         borderline: number of those in which rounding decides: MuJoCo's own accelerations differ by more than the bound
-            where states differ by some roundings, and places of geoms by two micrometres.
+            and half the error where states differ by some roundings, and places of geoms by two micrometres.
     """
 
     worst: float
@@ -67,7 +67,7 @@ def compare(engine: Engine, problem: Problem) -> Agreement:
     for world in spread(problem.worlds, SAMPLE):
         expected = _forward(problem.mj, data, problem, state, world)
         errors.append(relative_error(qacc[world], expected))
-        borderline.append(errors[-1] > bound and jitter.decides(world, expected, bound))
+        borderline.append(errors[-1] > bound and jitter.decides(world, expected, max(bound, errors[-1] / 2)))
     decided = [error for error, either in zip(errors, borderline, strict=True) if not either]
     return Agreement(
         worst=max(decided, default=float(np.max(errors))),
@@ -87,9 +87,9 @@ class _Jitter:
         self._mj.geom_sameframe[:] = 0  # else geoms in the frames of their bodies would stay in place
         self._data = mujoco.MjData(self._mj)
 
-    def decides(self, world: int, expected: np.ndarray, bound: float) -> bool:
-        """Return whether accelerations of a world differ from those expected by more than the bound."""
-        return any(relative_error(self._once(world), expected) > bound for _ in range(_JITTERS))
+    def decides(self, world: int, expected: np.ndarray, least: float) -> bool:
+        """Return whether accelerations of a world differ from those expected by more than `least`."""
+        return any(relative_error(self._once(world), expected) > least for _ in range(_JITTERS))
 
     def _once(self, world: int) -> np.ndarray:
         original, rng = self._problem.mj, self._rng

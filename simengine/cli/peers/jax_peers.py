@@ -29,9 +29,10 @@ class _JaxEngine(Engine):
         import jax
 
         self._jax, self._problem = jax, problem
+        self.dtype = str(jax.dtypes.canonicalize_dtype(float))  # float32, unless JAX has 64-bit numbers
         self._device = jax.devices("gpu" if self.runs_on == GPU else "cpu")[0]
         with jax.default_device(self._device):
-            step, self._controls = self._load(problem), jax.numpy.asarray(problem.controls, jax.numpy.float32)
+            step, self._controls = self._load(problem), jax.numpy.asarray(problem.controls, self.dtype)
             many = jax.vmap(step)
             self._scan = jax.jit(lambda data, sets: jax.lax.scan(lambda d, c: (many(d, c), None), data, sets)[0])
             self.set_state(problem.start)
@@ -77,7 +78,7 @@ class Mjx(_JaxEngine):
         """Make data of all worlds, without a warm start."""
         jnp = self._jax.numpy
         with self._jax.default_device(self._device):
-            parts = [jnp.asarray(part, jnp.float32) for part in (state.qpos, state.qvel, state.act)]
+            parts = [jnp.asarray(part, self.dtype) for part in (state.qpos, state.qvel, state.act)]
             fill = self._jax.vmap(lambda qpos, qvel, act: self._empty.replace(qpos=qpos, qvel=qvel, act=act))
             self._data = fill(*parts)
 
@@ -120,7 +121,7 @@ class Brax(_JaxEngine):
         """Make states of all worlds."""
         jnp = self._jax.numpy
         with self._jax.default_device(self._device):
-            self._data = self._init(jnp.asarray(state.qpos, jnp.float32), jnp.asarray(state.qvel, jnp.float32))
+            self._data = self._init(*(jnp.asarray(part, self.dtype) for part in (state.qpos, state.qvel)))
 
     def state(self) -> State:
         """Return the present states. Brax has no activations."""

@@ -154,8 +154,8 @@ class Mjbatch(_Batch):
         except ImportError:
             wanted = next((need for need in requires("mjbatch") or () if need.startswith("mujoco")), "another mujoco")
             return (
-                f"mjbatch {_version('mjbatch')} needs {wanted}, and {mujoco.__version__} is installed; install both in "
-                "an environment of their own, or a mjbatch for this MuJoCo"
+                f"mjbatch {_version('mjbatch')} needs {wanted}, and simengine runs with {mujoco.__version__}; run pip "
+                "install -U mjbatch once it has a wheel for this MuJoCo"
             )
         return ""
 

@@ -91,6 +91,9 @@ def plot_speeds(rows: Sequence[Row], path: Path) -> None:
             if points:
                 _line(axes, engine, [row for _, row in points], f"C{place}")
         axes.set(xscale="log", yscale="log", title=model, xlabel="worlds", ylabel="steps/s")
+        sizes = sorted({row["worlds"] for row in drawn if row["model"] == model})
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes], minor=False)
+        axes.set_xticks([], minor=True)
         axes.grid(alpha=0.3)
     handles = {
         label: handle for axes in grid.flat for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
