@@ -12,7 +12,8 @@
     evaluate         measure a policy, in simengine and in MuJoCo
     play             watch a policy in a window, or film it
     export           write a policy for machines without simengine
-    bench            groups the benchmarks: bench_stepping, bench_scheduler (its report: bench_report, published)
+    bench            groups the benchmarks: bench_stepping, bench_peers (its engines: the folder peers), bench_scheduler
+                     (its report: bench_report, published)
 
     settings         merge typed options, presets and defaults
     stepping         build a simulation from settings and step it
@@ -29,6 +30,7 @@
     film             draw worlds while they step
     policies         read trained policies
     workloads        workloads by name
+    robots           the folder with the robots of public packages
     rollout, oracle  `mujoco.rollout` as a peer, and a comparison with MuJoCo
     machine          hardware and versions, for result files
     result_file      how result files are written
