@@ -2,6 +2,7 @@
 
     main             parses arguments, calls the command, turns errors into exit codes
     info             what can run here, what a model consists of, the plan of a step
+    warmup           compile the kernels of models beforehand
     run              step a batch and report what happened; run_environment does it for an environment
     replay           show, draw or check what a run has recorded
     view             show worlds in the browser while they step
