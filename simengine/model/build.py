@@ -20,10 +20,13 @@ from simengine.model.meshes import hull_table
 from simengine.model.pairs import Candidate, can_lie, pair_table
 from simengine.model.rows import row_table
 from simengine.model.sensors import sensor_table
-from simengine.model.table import INT_OPTIONS, SIZES, TABLE, TABLE_BY_NAME
+from simengine.model.table import INT_OPTIONS, PAIR_TYPES, SIZES, TABLE, TABLE_BY_NAME
 from simengine.model.tendons import path_table
 
 _DISABLE = mujoco.mjtDisableBit
+
+MOST_KEPT = 128
+"""Most contacts of a world that counting keeps for the narrowphase, which searches again for those beyond."""
 
 
 def initial_state(mj: mujoco.MjModel) -> dict[str, np.ndarray]:
@@ -105,12 +108,19 @@ def build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, 
         "ntree": int(arrays["dof_treeid"].max(initial=-1)) + 1,
         **block_table(mj, False)[1],
         **collider_table(mj, False)[1],
+        "nkept": kept_contacts(arrays),
     }
     for field in TABLE:
         for dim, number in zip(field.dims, arrays[field.name].shape, strict=True):
             name, _, more = str(dim).partition("+")
             derived.setdefault(name, number - int(more or 0))
     return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
+
+
+def kept_contacts(arrays: dict[str, np.ndarray]) -> int:
+    """For how many of a world's first contacts counting keeps what it finds; 0 if no pair needs a search."""
+    searched = (arrays["cand_type"] == PAIR_TYPES.index("convex")).any()
+    return min(MOST_KEPT, len(arrays["slot_cand"])) if searched else 0
 
 
 def build_options(mj: mujoco.MjModel) -> dict[str, int]:

@@ -138,11 +138,13 @@ DEVICE int contacts_before(const int* counts, int place, int number, int* all) {
 
 // HEAVY says whether there may be pairs of heavy types. TOGETHER counts the pairs whose work the lanes share; it may be
 // null if there are none. `standing` is the lane's share of the rows of equalities and friction losses. `cand_adr` may
-// be null. `keep` may be null; otherwise it receives the contacts.
+// be null. `keep` may be null; otherwise it receives the contacts. `kept` may be null; otherwise it receives those of
+// pairs that need a search, among the world's first.
 template <CollideAny COLLIDE, int MOST, bool HEAVY, CountTogether TOGETHER = nullptr>
 DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_length, const real* geom_xpos,
                            const real* geom_xmat, const int* world_status, int* cand_adr, int* ncon, int* nefc,
-                           int* counts, int shard_size, int standing, const ContactFields* keep = nullptr) {
+                           int* counts, int shard_size, int standing, const ContactFields* keep = nullptr,
+                           real* kept = nullptr) {
   const bool healthy = world_status[0] == STATUS_HEALTHY;
   const int ncand = healthy ? m.ncand() : 0;
   int contacts = 0, rows = healthy ? standing : 0, types = 0;
@@ -158,6 +160,7 @@ DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_len
     const int before = lane_scan(number, &total);
     if (cand_adr && c < m.ncand()) cand_adr[c] = contacts + before;
     if (keep) keep->put(contacts + before, found, number, c);
+    if (kept && number && is_kept(m, c, contacts + before, number)) put_kept(kept, contacts + before, found, number);
     if (number) types |= 1 << m.cand_type()[c];
     contacts += total;
     rows += more_rows;

@@ -67,7 +67,19 @@ DEVICE_CALL int collide_convex(const Pair& p, real margin, Contact* out) {
 }
 
 DEVICE void convex(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,
-                   real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
-  fill_contacts<collide_convex, MAX_CONVEX>(m, TYPE_CONVEX, geom_xpos, geom_xmat, cand_adr, contact_dist, contact_pos,
-                                            contact_frame, contact_cand);
+                   const real* kept_contact, real* contact_dist, real* contact_pos, real* contact_frame,
+                   int* contact_cand) {
+  const ContactFields out = {contact_dist, contact_pos, contact_frame, contact_cand};
+  LANE_FOR(c, m.ncand()) {
+    const int first = cand_adr[c], number = cand_adr[c + 1] - first;
+    if (m.cand_type()[c] != TYPE_CONVEX || number == 0) continue;
+    Contact found[MAX_CONVEX];
+    if (is_kept(m, c, first, number)) {
+      take_kept(kept_contact, first, found, number);
+    } else {
+      collide_convex(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
+    }
+    out.put(first, found, number, c);
+  }
+  lane_sync();
 }
