@@ -26,7 +26,8 @@ from simengine.model.tendons import path_table
 _DISABLE = mujoco.mjtDisableBit
 
 MOST_KEPT = 128
-"""Most contacts of a world that counting keeps for the narrowphase, which searches again for those beyond."""
+"""Most contacts of a world that counting keeps for the narrowphase, which searches again for those beyond; see
+`collision_general`."""
 
 
 def initial_state(mj: mujoco.MjModel) -> dict[str, np.ndarray]:
@@ -108,7 +109,7 @@ def build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, 
         "ntree": int(arrays["dof_treeid"].max(initial=-1)) + 1,
         **block_table(mj, False)[1],
         **collider_table(mj, False)[1],
-        "nkept": kept_contacts(arrays),
+        **search_sizes(arrays),
     }
     for field in TABLE:
         for dim, number in zip(field.dims, arrays[field.name].shape, strict=True):
@@ -117,10 +118,11 @@ def build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, 
     return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
 
 
-def kept_contacts(arrays: dict[str, np.ndarray]) -> int:
-    """For how many of a world's first contacts counting keeps what it finds; 0 if no pair needs a search."""
-    searched = (arrays["cand_type"] == PAIR_TYPES.index("convex")).any()
-    return min(MOST_KEPT, len(arrays["slot_cand"])) if searched else 0
+def search_sizes(arrays: dict[str, np.ndarray]) -> dict[str, int]:
+    """How many candidate pairs need a search, and how many of their contacts counting keeps for the narrowphase."""
+    searched = arrays["cand_type"] == PAIR_TYPES.index("convex")
+    slots = int(np.count_nonzero(searched[arrays["slot_cand"]]))
+    return {"nsearch": int(np.count_nonzero(searched)), "nkept": min(MOST_KEPT, slots)}
 
 
 def build_options(mj: mujoco.MjModel) -> dict[str, int]:

@@ -196,7 +196,8 @@ _FIELDS: tuple[Field, ...] = (
     _w("sensordata", "nsensordata", doc="readings of the sensors, each in its own unit"),
     # collision and counting
     _w("cand_adr", "ncand+1", doc="first contact of each candidate pair within its world", kind="int"),
-    _b("kept_contact", "nkept", 7, doc="distance, position and normal of the first contacts [m]; convex pairs only"),
+    _b("search_cand", "nsearch", doc="candidate pairs that need a search and may touch, in order; then -1", kind="int"),
+    _b("kept_contact", "nkept", 7, doc="distance, position and normal of the first contacts of these pairs [m]"),
     _w("ncon", doc="contacts of the world", kind="int"),
     _w("nefc", doc="constraint rows of the world", kind="int"),
     Field("counts", "int", (), "column", "the numbers that COLUMNS names, per world"),

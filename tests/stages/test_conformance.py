@@ -126,12 +126,14 @@ def left_alone(stage: Stage, memory: Memory, name: str) -> np.ndarray:
 
 
 def kept(memory: Memory) -> np.ndarray:
-    """Which of the first contacts of each world counting keeps, (num_worlds, nkept)."""
-    room, adr = memory.model.nkept, memory.own("cand_adr")
-    there = np.zeros((memory.num_worlds, room), bool)
-    for cand in np.flatnonzero(memory.model.cand_type == PAIR_TYPES.index("convex")):
-        for world, (first, end) in enumerate(adr[:, cand : cand + 2]):
-            there[world, first:end] |= end <= room
+    """Which contacts of pairs with a search counting keeps, (num_worlds, nkept)."""
+    there = np.zeros((memory.num_worlds, memory.model.nkept), bool)
+    for row, adr, listed in zip(there, memory.own("cand_adr"), memory.own("search_cand"), strict=True):
+        first = 0
+        for cand in listed[listed >= 0]:
+            end = first + adr[cand + 1] - adr[cand]
+            row[first:end] |= end <= len(row)
+            first = end
     return there
 
 
@@ -231,7 +233,9 @@ def test_agrees_with_the_jax_form(name: str, dtype: str, stage: Stage, rk_stage:
     assert not errors(memory, wanted, dtype)
 
 
-OTHERWISE = ("contact_cand", "contact_efc_address", "efc_type", "efc_id", "efc_frictionloss", "kept_contact")
+OTHERWISE = (
+    *("contact_cand", "contact_efc_address", "efc_type", "efc_id", "efc_frictionloss", "search_cand", "kept_contact"),
+)
 """Outputs that JAX's fixed slots do not need; they, or the contacts that follow from them, are compared with
 MuJoCo's."""
 

@@ -118,14 +118,12 @@ struct ContactFields {
   }
 };
 
-// Contacts from counting, so that the narrowphase need not search again: distance, position and normal of those among
-// the world's first contacts whose pair needs a search. Their tangents follow from their normals.
+// Contacts from counting, so that the narrowphase need not search again: distance, position and normal of the first
+// contacts of a world's pairs with a search. Their tangents follow from their normals.
 #define KEPT_REALS 7
 
-// Whether the contacts of a pair, from index `first` on, are kept.
-DEVICE bool is_kept(const Model& m, int c, int first, int number) {
-  return m.cand_type()[c] == TYPE_CONVEX && first + number <= m.nkept();
-}
+// Whether the contacts of a pair, of which there are `first` before, are kept.
+DEVICE bool is_kept(const Model& m, int first, int number) { return first + number <= m.nkept(); }
 
 DEVICE void put_kept(real* kept, int first, const Contact* found, int number) {
   ROLLED for (int k = 0; k < number; ++k) {

@@ -4,7 +4,7 @@ from simengine.model.table import PAIR_TYPES
 from simengine.physics.stage import Stage
 
 _SHARES = {"hfield": ("convex",)}
-_READS = {"convex": ("kept_contact",)}
+_READS = {"convex": ("search_cand", "kept_contact")}
 
 
 def _narrowphase(pair_type: str) -> Stage:
