@@ -128,8 +128,9 @@ DEVICE int contacts_before(const int* counts, int place, int number, int* all) {
   return lane_sum_int(before);
 }
 
-// HEAVY says whether there may be pairs of heavy types. `cand_adr` may be null. `keep` may be null; otherwise it receives
-// the contacts. Models with pairs whose work the lanes share, or that need a search, are counted by collision_general.
+// HEAVY says whether there may be pairs of heavy types. `cand_adr` may be null. `keep` may be null; otherwise it
+// receives the contacts. Models with pairs whose work the lanes share, or that need a search, are counted by
+// collision_general.
 template <CollideAny COLLIDE, int MOST, bool HEAVY>
 DEVICE void count_contacts(const Model& m, const real* qpos, const real* geom_xpos, const real* geom_xmat,
                            const int* world_status, int* cand_adr, int* ncon, int* nefc, int* counts, int shard_size,
