@@ -52,6 +52,7 @@ _HEADERS_AFTER_MODEL = (
     "dense.cuh",
     "linalg.cuh",
     "contact.cuh",
+    "hull.cuh",
     "box.cuh",
     "lengths.cuh",
     "springs.cuh",

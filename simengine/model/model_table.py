@@ -11,7 +11,7 @@ import numpy as np
 from simengine.errors import UnsupportedModelError
 from simengine.model.actuators import needs_general_actuation
 from simengine.model.blocks import FEWEST_DOFS_ON_A_CPU, block_table, worth_blocks
-from simengine.model.build import build_arrays, build_options, build_sizes, initial_state, typed
+from simengine.model.build import build_arrays, build_options, build_sizes, initial_state, search_sizes, typed
 from simengine.model.colliders import MOST_LISTED, Census, collider_table, most_slots, take_census
 from simengine.model.hfields import most_cells
 from simengine.model.inertia import has_small_far_bodies
@@ -159,7 +159,7 @@ class ModelTable:
             "cand_rows"
         ]
         self.arrays |= arrays | {name: typed(name, values) for name, values in table.items()}
-        self.sizes |= sizes | {"ncand": len(pairs), "nslot": len(table["slot_cand"])}
+        self.sizes |= sizes | {"ncand": len(pairs), "nslot": len(table["slot_cand"])} | search_sizes(table)
         self.finds_pairs = wanted
         if not wanted:
             self._note_most(None)
